@@ -1,0 +1,39 @@
+# Two commands for a newcomer: `make demo` and `make test`. Everything runs in .venv, made on first use.
+PYTHON ?= python3
+BIN := .venv/bin
+# Two test processes with one BLAS thread each beat one process with two on the small problems of the tests.
+TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+
+.PHONY: demo test lint format bench clean
+
+demo: .venv/.installed
+	$(BIN)/erm demo
+
+test: .venv/.dev
+	$(TEST_ENV) $(BIN)/python -m pytest -n 2 --cov --cov-report=term
+
+lint: .venv/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: .venv/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/.installed
+	$(BIN)/python benchmarks/alm_iteration.py
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/.installed: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+.venv/.dev: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $@ .venv/.installed
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist

@@ -1,0 +1,14 @@
+"""Names for the arrays that travel through the package."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+"""A float64 array: everything that is computed."""
+
+Matrix = Any
+"""What users hold: a dense ndarray (float32 or float64) or a CSR matrix or array."""

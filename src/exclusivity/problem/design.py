@@ -1,0 +1,107 @@
+"""The rows of X, dense or CSR, touched only block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import sparse
+
+from exclusivity.problem.arrays import Floats, Matrix
+
+# A block of rows with all the columns worked on at once should stay in the L2 cache: 64 Ki numbers, half a MiB.
+_BLOCK_NUMBERS = 1 << 16
+_MIN_BLOCK_ROWS = 64
+
+
+class DesignMatrix:
+    """The N x M matrix of samples behind a few products that never copy it as a whole.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        float32 or float64. float32 stays as it is in memory; every block is widened when it is used, so
+        that all sums are float64 sums.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> DesignMatrix(np.eye(3)).times(np.array([[1.0], [2.0], [3.0]])).ravel()
+    array([1., 2., 3.])
+    """
+
+    def __init__(self, X: Matrix) -> None:
+        self.is_sparse = sparse.issparse(X)
+        if self.is_sparse and X.format != "csr":
+            raise TypeError(f"sparse X must be CSR (X.tocsr()); got format {X.format!r}.")
+        if X.dtype not in (np.float32, np.float64) or X.ndim != 2:
+            raise TypeError(f"X must be a float32 or float64 matrix; got {X.ndim}-d {X.dtype}.")
+        self.X = X
+        self.n_rows, self.n_features = X.shape
+
+    def blocks(self, n_columns: int) -> Iterator[tuple[slice, Matrix]]:
+        """Consecutive row slices with their rows, sized for work on ``n_columns`` columns beside X's own."""
+        width = n_columns if self.is_sparse else n_columns + self.n_features
+        step = max(_MIN_BLOCK_ROWS, _BLOCK_NUMBERS // max(width, 1))
+        for start in range(0, self.n_rows, step):
+            rows = slice(start, min(start + step, self.n_rows))
+            yield rows, self.X[rows]
+
+    def times(self, weights: Floats) -> Floats:
+        """X @ weights for an M x K matrix, or for a vector."""
+        product = np.empty((self.n_rows, *weights.shape[1:]))
+        for rows, block in self.blocks(_n_columns(weights)):
+            product[rows] = block @ weights
+        return product
+
+    def transposed_times(self, values: Floats) -> Floats:
+        """X.T @ values for an N x K matrix, or for a vector."""
+        product = np.zeros((self.n_features, *values.shape[1:]))
+        for rows, block in self.blocks(_n_columns(values)):
+            product += block.T @ values[rows]
+        return product
+
+    def mean(self, weights: Floats) -> Floats:
+        """The weighted mean row."""
+        return self.transposed_times(weights) / weights.sum()
+
+    def column_scatter(self, weights: Floats, mean: Floats) -> Floats:
+        """sum_i s_i (x_ij - mean_j)^2 for every feature j: the diagonal of :meth:`gram`."""
+        scatter = np.zeros(self.n_features)
+        if self.is_sparse:
+            scatter += self.X.multiply(self.X).T @ weights
+            return np.maximum(scatter - weights.sum() * mean**2, 0.0)
+        for rows, block in self.blocks(0):
+            scatter += weights[rows] @ (block - mean) ** 2
+        return scatter
+
+    def gram(self, weights: Floats, mean: Floats) -> Floats:
+        """sum_i s_i (x_i - mean)(x_i - mean)^T, M x M; ``mean`` is the weighted mean, or zero."""
+        roots = np.sqrt(weights)[:, None]
+        if self.is_sparse:
+            scaled = self.X.multiply(roots).tocsr()
+            product = (scaled.T @ scaled).toarray().astype(float, copy=False)
+            return np.asarray(product - weights.sum() * np.outer(mean, mean))
+        product = np.zeros((self.n_features, self.n_features))
+        for rows, block in self.blocks(0):
+            centred = (block - mean) * roots[rows]
+            product += centred.T @ centred
+        return product
+
+    def kernel(self, mean: Floats) -> Floats:
+        """(X - mean)(X - mean)^T, N x N, in blocks of columns so that no centred copy of X is made."""
+        if self.is_sparse:
+            product = (self.X @ self.X.T).toarray().astype(float, copy=False)
+            shift = self.times(mean)
+            return np.asarray(product - shift[:, None] - shift + mean @ mean)
+        product = np.zeros((self.n_rows, self.n_rows))
+        step = max(_MIN_BLOCK_ROWS, _BLOCK_NUMBERS // self.n_rows)
+        for start in range(0, self.n_features, step):
+            columns = slice(start, start + step)
+            centred = self.X[:, columns] - mean[columns]
+            product += centred @ centred.T
+        return product
+
+
+def _n_columns(values: Floats) -> int:
+    return 1 if values.ndim == 1 else values.shape[1]

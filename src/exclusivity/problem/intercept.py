@@ -1,0 +1,44 @@
+"""The best intercept for given scores: a convex problem in one variable."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import brentq
+
+from exclusivity.problem.arrays import Floats
+from exclusivity.problem.erm import ERMProblem
+
+
+def best_intercept(problem: ERMProblem, scores: Floats) -> float:
+    """argmin_b sum_i s_i max(0, 1 - y_i (scores_i + b))^p; the midpoint where p = 1 leaves an interval.
+
+    Row i stops to count at b = y_i - scores_i, so the minimiser lies between the smallest and the
+    largest of these breakpoints.
+    """
+    breakpoints = problem.labels - scores
+    low, high = float(breakpoints.min()), float(breakpoints.max())
+    if low == high:
+        return low
+    if problem.loss.p == 1:
+        return _hinge_midpoint(breakpoints, problem.labels, problem.weights)
+
+    def slope(b: float) -> float:
+        pull = problem.loss.derivative(1 - problem.labels * (scores + b))
+        return float(-(problem.weights * problem.labels) @ pull)
+
+    # The slope is increasing, <= 0 at the smallest breakpoint where no negative row counts, and
+    # >= 0 at the largest.
+    return float(brentq(slope, low, high, xtol=1e-14 * max(1.0, abs(low), abs(high))))
+
+
+def _hinge_midpoint(breakpoints: Floats, labels: Floats, weights: Floats) -> float:
+    """For p = 1 the slope is a step function: it starts at -(weight of the positive rows) and rises
+    by s_i at every breakpoint. Take the middle of the stretch where it passes zero."""
+    order = np.argsort(breakpoints)
+    ends = breakpoints[order]
+    slopes = np.cumsum(weights[order]) - weights[labels > 0].sum()
+    tolerance = 1e-12 * weights.sum()
+    first = int(np.argmax(slopes >= -tolerance))
+    # The slope is flat at zero up to the next breakpoint, or jumps over zero at this one.
+    last = first + 1 if abs(slopes[first]) <= tolerance and first + 1 < len(ends) else first
+    return float((ends[first] + ends[last]) / 2)

@@ -1,0 +1,244 @@
+"""Solver "alm": the paper's splitting in an order that converges, stopped by its certificate.
+
+The paper updates W, b, E, P one after the other. Two blocks are enough, and for two blocks the
+alternating direction method of multipliers is known to converge for every constant penalty:
+
+    {W, E} given {P, b}:   W = prox of the regulariser (exact),  E = prox of the loss;
+    (P, b) jointly:        one ridge regression on centred data (see ``ridge``);
+    multipliers:           U = Z / mu and V = Q / nu in scaled form.
+
+Three things make it fast.
+
+* The constraint P = W has a penalty of its own, nu = ratio mu with ratio = kappa / (2 C). Along equal members the
+  regulariser has curvature kappa, the squared hinge on its active rows 2 C; a penalty equal to the
+  curvature lets a quadratic piece converge in one step, whatever the scale of X.
+* Over-relaxation (1.6) of the first block.
+* mu is rebalanced when primal and dual residual differ by more than a factor 2, at intervals that grow with
+  the iteration count and at most 60 times, so that in the end mu is constant and the theory holds.
+
+Three N x K arrays are kept: the scores A = X P + b, the multipliers U, and the regression targets
+R = Y - E - U. The new multiplier is what the regression missed, so one pass over the rows updates everything:
+
+    A = X P + b;  U = A - R;  S = Y - A - U;  y E = prox(y S);  R = Y - E - U.
+
+The point that is certified at every iteration is (P, b): its scores are known, hence its objective costs no
+product (with ``sparsity`` > 0 it is (W, b), for its exact zeros, at one more product). alpha_i = s_i mu mean_k(y S - y E)_i / kappa lies in the dual box by construction of the prox.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from exclusivity.problem import ERMProblem, dual_bound, relative_gap
+from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.solvers.base import (
+    Callback,
+    IterationRecord,
+    Recorder,
+    SolverResult,
+    Status,
+    check_positive,
+    check_problem,
+    weighted_squares,
+)
+from exclusivity.solvers.ridge import RidgeSystem, ridge_system
+
+DEFAULT_MAX_ITER = 20_000
+
+_RELAXATION = 1.6
+_BALANCE_FACTOR = 2.0
+_BALANCE_INTERVAL = 10
+_BALANCE_GROWTH = 0.2
+_MAX_REBALANCES = 60
+_LARGEST_CHANGE = 10.0
+
+
+@dataclass(frozen=True)
+class AlmOptions:
+    """The settings of the two-block method.
+
+    Parameters
+    ----------
+    mu0 : float, optional
+        The first penalty of the residual constraint; by default 2 C, the curvature of the squared hinge.
+    balance : bool
+        Whether mu follows the residuals; ``False`` keeps it at ``mu0``.
+    """
+
+    mu0: float | None = None
+    balance: bool = True
+
+    def __post_init__(self) -> None:
+        if self.mu0 is not None:
+            check_positive("mu0", self.mu0)
+        if not isinstance(self.balance, (bool, np.bool_)):
+            raise ValueError(f"solver option balance must be True or False; got {self.balance!r}.")
+
+
+def make_system(problem: ERMProblem) -> RidgeSystem:
+    """The factorised (P, b) step; it serves every problem with the same rows, weights, cost and members."""
+    return ridge_system(
+        problem.design,
+        problem.weights,
+        ridge=problem.kappa / (2 * problem.cost),
+        fit_intercept=problem.fit_intercept,
+    )
+
+
+class _Balancer:
+    """Decides by which factor mu changes: seldom, ever more seldom, and finally never."""
+
+    def __init__(self, enabled: bool) -> None:
+        self._left = _MAX_REBALANCES if enabled else 0
+        self._next = _BALANCE_INTERVAL
+
+    def factor(self, record: IterationRecord) -> float:
+        """What to multiply mu with after this iteration."""
+        if self._left == 0 or record.iteration < self._next:
+            return 1.0
+        self._next = record.iteration + _BALANCE_INTERVAL + int(_BALANCE_GROWTH * record.iteration)
+        primal, dual = record.primal_residual * record.mu, record.dual_residual
+        if primal == 0 or dual == 0 or 1 / _BALANCE_FACTOR <= primal / dual <= _BALANCE_FACTOR:
+            return 1.0
+        self._left -= 1
+        return float(np.clip(np.sqrt(primal / dual), 1 / _LARGEST_CHANGE, _LARGEST_CHANGE))
+
+
+class _TwoBlocks:
+    """The state of the method: W, P, b, the scaled multiplier V of P = W, scores and targets."""
+
+    def __init__(self, problem: ERMProblem, system: RidgeSystem, mu: float) -> None:
+        self.problem, self.system, self.mu = problem, system, mu
+        self.ratio = system.ridge
+        shape = (problem.design.n_features, problem.n_members)
+        self.P, self.V, self.relaxed_W = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self.b = np.zeros(problem.n_members)
+        # P = 0, b = 0 and a zero multiplier: A = 0 and U = A - R = 0.
+        self.scores = np.zeros((problem.design.n_rows, problem.n_members))
+        self.targets, self.U = np.zeros_like(self.scores), np.zeros_like(self.scores)
+        self.alpha = np.empty(problem.design.n_rows)
+        self._split(1.0)
+
+    @property
+    def point(self) -> Floats:
+        """The weights that are certified and returned: P, or W where exact zeros are wanted."""
+        return self.W if self.problem.regulariser.sparsity > 0 else self.P
+
+    def iterate(self, iteration: int, mu_factor: float) -> IterationRecord:
+        """The (P, b) block, the multipliers, a change of mu, and the {W, E} block for the next turn."""
+        problem, old = self.problem, self.P
+        self.P, self.b = self.system.solve(self.relaxed_W - self.V, self.targets, old)
+        loss, primal, dual = self._split(mu_factor)
+        dual += self.ratio * weighted_squares(self.P - old)
+        return IterationRecord(
+            iteration=iteration,
+            objective=problem.regulariser.value(self.point) + problem.cost * loss,
+            bound=dual_bound(problem, self.alpha * problem.weights * (self.mu / problem.kappa)),
+            primal_residual=np.sqrt(primal),
+            dual_residual=self.mu * np.sqrt(dual),
+            mu=self.mu,
+        )
+
+    def _split(self, mu_factor: float) -> tuple[float, float, float]:
+        """Multipliers and {W, E} in one pass: loss of the point, squared primal and dual residuals."""
+        problem = self.problem
+        violation = self.P - self.relaxed_W
+        self.mu *= mu_factor
+        self.V = (self.V + violation) / mu_factor
+        self.W = problem.regulariser.prox(self.P + self.V, self.ratio * self.mu)
+        self.relaxed_W = _RELAXATION * self.W + (1 - _RELAXATION) * self.P
+        sums = np.array([0.0, self.ratio * weighted_squares(violation), 0.0])
+        for rows, block in problem.design.blocks(problem.n_members):
+            sums += self._split_rows(rows, block, mu_factor)
+        loss, primal, dual = sums
+        return float(loss), float(primal), float(dual)
+
+    def _split_rows(self, rows: slice, block: Matrix, mu_factor: float) -> tuple[float, float, float]:
+        """The same for one block of rows."""
+        loss, weights, y = self.problem.loss, self.problem.weights[rows], self.problem.labels[rows, None]
+        scores = block @ self.P + self.b
+        dual = weighted_squares(scores - self.scores[rows], weights)
+        multipliers = scores - self.targets[rows]
+        primal = weighted_squares(multipliers - self.U[rows], weights)
+        if mu_factor != 1:
+            multipliers /= mu_factor
+        shortfall = 1 - y * scores
+        point = shortfall - y * multipliers  # y S
+        residual = loss.prox(point, self.problem.cost / self.mu)  # y E
+        self.alpha[rows] = (point - residual).mean(axis=1)
+        if self.point is self.P:
+            point_loss = loss.total(shortfall, weights)
+        else:
+            point_loss = loss.total(1 - y * (block @ self.W + self.b), weights)
+        self.scores[rows], self.U[rows] = scores, multipliers
+        # R = Y - E_relaxed - U, with y E_relaxed = shortfall + relaxation (y E - shortfall)
+        residual -= shortfall
+        residual *= _RELAXATION * y
+        scores -= residual
+        np.subtract(scores, multipliers, out=self.targets[rows])
+        return point_loss, primal, dual
+
+
+class _Incumbent:
+    """The best point and the best bound so far: the method is not monotone, its answer is."""
+
+    def __init__(self) -> None:
+        self.objective, self.bound = np.inf, -np.inf
+
+    def improve(self, record: IterationRecord, weights: Floats, intercepts: Floats) -> IterationRecord:
+        """Take in an iterate; the record comes back with the best bound known."""
+        self.bound = max(self.bound, record.bound)
+        if record.objective < self.objective or not np.isfinite(self.objective):
+            self.objective, self.weights, self.intercepts = record.objective, weights, intercepts
+        return record.with_bound(self.bound)
+
+    @property
+    def gap(self) -> float:
+        """The relative gap of the best point."""
+        return relative_gap(self.objective, self.bound)
+
+
+def solve_alm(
+    problem: ERMProblem,
+    *,
+    tol: float = 1e-4,
+    max_iter: int | None = None,
+    options: AlmOptions | None = None,
+    system: RidgeSystem | None = None,
+    callback: Callback | None = None,
+) -> SolverResult:
+    """Iterate until the relative duality gap of the best iterate is at most ``tol``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> problem = ERMProblem.build(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), n_members=3, cost=2)
+    >>> result = solve_alm(problem, tol=1e-9)
+    >>> result.converged, round(result.objective, 6)
+    (True, 2.571429)
+    """
+    check_problem(problem, "alm")
+    options = options or AlmOptions()
+    mu = 2 * problem.cost if options.mu0 is None else float(options.mu0)
+    state = _TwoBlocks(problem, system or make_system(problem), mu)
+    balancer, incumbent, recorder = _Balancer(options.balance), _Incumbent(), Recorder(callback)
+    factor, status = 1.0, Status.MAX_ITER
+    for iteration in range(1, (max_iter or DEFAULT_MAX_ITER) + 1):
+        record = incumbent.improve(state.iterate(iteration, factor), state.point, state.b)
+        asked_to_stop = recorder.add(record, state.point, state.b)
+        if incumbent.gap <= tol or asked_to_stop:
+            status = Status.CERTIFIED if incumbent.gap <= tol else Status.CALLBACK
+            break
+        factor = balancer.factor(record)
+    return SolverResult(
+        weights=incumbent.weights,
+        intercepts=incumbent.intercepts,
+        objective=incumbent.objective,
+        gap=incumbent.gap,
+        converged=incumbent.gap <= tol,
+        n_iter=iteration,
+        status=status,
+        history=recorder.history(),
+    )

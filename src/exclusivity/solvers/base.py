@@ -1,0 +1,201 @@
+"""What every solver takes and gives: options, the iteration state, the history, the result."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from time import perf_counter
+from typing import Any, TypeVar
+
+import numpy as np
+
+from exclusivity.problem import ERMProblem, relative_gap
+from exclusivity.problem.arrays import Floats
+
+Options = TypeVar("Options")
+
+
+class Status(Enum):
+    """Why a solver stopped."""
+
+    CERTIFIED = "the duality gap reached the tolerance"
+    RULE = "its own stopping rule was met"
+    MAX_ITER = "the iteration limit was reached"
+    CALLBACK = "the callback asked to stop"
+
+
+@dataclass(frozen=True)
+class IterationRecord:
+    """One line of the history.
+
+    ``objective`` is F at the iterate and ``bound`` the best lower bound known by then, so that
+    ``objective - bound`` bounds the excess of this iterate; ``gap`` is the same relative to F.
+    """
+
+    iteration: int
+    objective: float
+    bound: float
+    primal_residual: float
+    dual_residual: float
+    mu: float
+
+    @property
+    def gap(self) -> float:
+        """(objective - bound) / objective."""
+        return relative_gap(self.objective, self.bound)
+
+    def with_bound(self, bound: float) -> IterationRecord:
+        """The same record with a better bound."""
+        return dataclasses.replace(self, bound=bound)
+
+
+@dataclass(frozen=True)
+class IterationState:
+    """What a callback sees. The arrays are the solver's own: read them, copy to keep them."""
+
+    record: IterationRecord
+    weights: Floats
+    intercepts: Floats
+    seconds: float
+
+
+Callback = Callable[[IterationState], bool | None]
+"""Called after every iteration; a true answer ends the run with what has been reached."""
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """The records of a run, and the same as columns.
+
+    Examples
+    --------
+    >>> history = History((IterationRecord(1, 4.0, 3.0, 0.1, 0.2, 1.0),))
+    >>> history.gap
+    array([0.25])
+    """
+
+    records: tuple[IterationRecord, ...]
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def column(self, name: str) -> Floats:
+        """One field of all records as an array."""
+        return np.array([getattr(record, name) for record in self.records], dtype=float)
+
+    @property
+    def objective(self) -> Floats:
+        """F at every iterate."""
+        return self.column("objective")
+
+    @property
+    def bound(self) -> Floats:
+        """The best lower bound on F known at every iteration."""
+        return self.column("bound")
+
+    @property
+    def gap(self) -> Floats:
+        """The relative duality gap of every iterate."""
+        return self.column("gap")
+
+    @property
+    def mu(self) -> Floats:
+        """The penalty of every iteration."""
+        return self.column("mu")
+
+
+@dataclass(frozen=True, eq=False)
+class SolverResult:
+    """The end of a run.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_features, n_members)
+    intercepts : ndarray of shape (n_members,)
+    objective : float
+        F(weights, intercepts).
+    gap : float
+        Relative duality gap of exactly these weights; it bounds their relative excess.
+    converged : bool
+        Whether ``gap`` is at most the tolerance asked for.
+    n_iter : int
+    status : Status
+        Why the run ended.
+    history : History
+    """
+
+    weights: Floats
+    intercepts: Floats
+    objective: float
+    gap: float
+    converged: bool
+    n_iter: int
+    status: Status
+    history: History
+
+
+class Recorder:
+    """Collects the records of a run and talks to the callback."""
+
+    def __init__(self, callback: Callback | None) -> None:
+        self._callback = callback
+        self._records: list[IterationRecord] = []
+        self._started = perf_counter()
+
+    def add(self, record: IterationRecord, weights: Floats, intercepts: Floats) -> bool:
+        """Keep the record; True when the callback wants to stop."""
+        self._records.append(record)
+        if self._callback is None:
+            return False
+        seconds = perf_counter() - self._started
+        return bool(self._callback(IterationState(record, weights, intercepts, seconds)))
+
+    def history(self) -> History:
+        """All records so far."""
+        return History(tuple(self._records))
+
+
+def parse_options(kind: type[Options], given: Mapping[str, Any] | None) -> Options:
+    """An options object from a user's mapping, refusing keys that the solver does not know.
+
+    Examples
+    --------
+    >>> from exclusivity.solvers.paper import PaperOptions
+    >>> parse_options(PaperOptions, {"rho": 1.0}).rho
+    1.0
+    """
+    known = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    unknown = sorted(set(given or {}) - set(known))
+    if unknown:
+        raise ValueError(
+            f"Unknown solver option {unknown[0]!r}; {kind.__name__.removesuffix('Options').lower()!r} "
+            f"takes {', '.join(known)}."
+        )
+    return kind(**(given or {}))
+
+
+def weighted_squares(values: Floats, weights: Floats | None = None) -> float:
+    """sum_i s_i |values_i|^2 over the rows; without weights the squared Frobenius norm."""
+    squares = np.einsum("ij,ij->i", values, values)
+    return float(squares.sum() if weights is None else weights @ squares)
+
+
+def check_positive(name: str, value: float, *, least: float = 0.0, strict: bool = True) -> None:
+    """Raise unless ``value`` is a finite number above (or, not strict, at least) ``least``."""
+    try:
+        fine = np.isfinite(value) and (value > least if strict else value >= least)
+    except TypeError:
+        fine = False
+    if not fine:
+        sign = ">" if strict else ">="
+        raise ValueError(f"solver option {name} must be a finite number {sign} {least:g}; got {value!r}.")
+
+
+def check_problem(problem: ERMProblem, solver: str) -> None:
+    """Both ALM solvers need a convex problem."""
+    if not problem.is_convex:
+        raise ValueError(
+            f"solver={solver!r} needs exclusivity <= 1; got {problem.regulariser.exclusivity:g}."
+        )

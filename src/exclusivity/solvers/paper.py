@@ -1,0 +1,244 @@
+"""Solver "paper": Algorithms 1 and 2 of X. Guo, Exclusivity Regularized Machine, to the letter.
+
+The variables carry the paper's names: W and its copy P, the residuals E = Y - (X P + 1 b^T), the
+multipliers Q (of P = W) and Z (of the residual constraint), the penalty mu. Rows of X are samples here, columns
+there. What the paper leaves open is filled in as follows.
+
+* E^(0), used by the first b step and never given, is zero.
+* "Converged" in Algorithm 1 means that no entry moves by more than 1e-6 of its row's largest.
+* The objective whose change ends Algorithm 2 is Eq. (5) at (W, b), absolute, threshold 0.05.
+* Sample weights multiply the loss AND the augmented terms of the E constraint,
+  Phi_s(Z, V) = sum_i s_i (mu/2 |V_i|^2 + Z_i . V_i). The E step then does not see them, b is a weighted mean,
+  and weight 2 equals a repeated row in every iterate.
+* ``exclusivity`` and ``sparsity`` enter through the reweighting only (see the regulariser).
+
+With mu growing without bound the iterates freeze before they reach the optimum, and from the paper's start
+all members stay equal for ever; the reported gap says how far from the optimum a run ended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from exclusivity.problem import ERMProblem, dual_bound, dual_from_scores, relative_gap
+from exclusivity.problem.arrays import Floats
+from exclusivity.solvers.base import (
+    Callback,
+    IterationRecord,
+    Recorder,
+    SolverResult,
+    Status,
+    check_positive,
+    check_problem,
+    weighted_squares,
+)
+from exclusivity.solvers.ridge import RidgeSystem, ridge_system
+
+DEFAULT_MAX_ITER = 1000
+
+_INNER_TOL = 1e-6
+_INNER_MAX_ITER = 1000
+# Beyond this the squared penalty terms leave the range of floating point; the iterates froze long before.
+_LARGEST_MU = 1e100
+
+
+@dataclass(frozen=True)
+class PaperOptions:
+    """The settings of Algorithms 1 and 2; the defaults are the paper's.
+
+    Parameters
+    ----------
+    start : {"ones", "random"}
+        W = Q = 1, P = 0 as in the paper, or unit normal W, P and Q, which breaks the tie between members.
+    mu0, rho : float
+        The first penalty and its growth; ``rho=1`` keeps it constant.
+    change : float
+        Stop once the objective changes by less than this, absolutely.
+    w_step : {"reweighted", "exact"}
+        Algorithm 1, or the exact minimiser in its place.
+    eps : float
+        The small constant in the denominators of Eq. (10).
+    """
+
+    start: Literal["ones", "random"] = "ones"
+    mu0: float = 1.0
+    rho: float = 1.1
+    change: float = 0.05
+    w_step: Literal["reweighted", "exact"] = "reweighted"
+    eps: float = 1e-12
+
+    def __post_init__(self) -> None:
+        if self.start not in ("ones", "random"):
+            raise ValueError(f"solver option start must be 'ones' or 'random'; got {self.start!r}.")
+        if self.w_step not in ("reweighted", "exact"):
+            raise ValueError(f"solver option w_step must be 'reweighted' or 'exact'; got {self.w_step!r}.")
+        check_positive("mu0", self.mu0)
+        check_positive("rho", self.rho, least=1.0, strict=False)
+        check_positive("change", self.change, strict=False)
+        check_positive("eps", self.eps)
+
+
+def make_system(problem: ERMProblem) -> RidgeSystem:
+    """K = I + X X^T of Eq. (17), factorised; it serves every problem on the same rows and weights."""
+    return ridge_system(problem.design, problem.weights, ridge=1.0, fit_intercept=False)
+
+
+class _Algorithm2:
+    """The variables of Algorithm 2 and its steps, in the paper's order."""
+
+    def __init__(
+        self,
+        problem: ERMProblem,
+        options: PaperOptions,
+        system: RidgeSystem,
+        rng: np.random.Generator,
+    ) -> None:
+        self.problem, self.options, self.system = problem, options, system
+        self.y = problem.labels[:, None]
+        n_rows, n_members = problem.design.n_rows, problem.n_members
+        shape = (problem.design.n_features, n_members)
+        if options.start == "ones":
+            self.W, self.P, self.Q = np.ones(shape), np.zeros(shape), np.ones(shape)
+        else:
+            self.W, self.P, self.Q = (rng.standard_normal(shape) for _ in range(3))
+        self.b = np.zeros(n_members)
+        self.XP = problem.design.times(self.P)
+        self.E = np.zeros((n_rows, n_members))
+        self.Z = np.zeros((n_rows, n_members))
+        self.targets = np.empty((n_rows, n_members))
+        self.mu = float(options.mu0)
+
+    def update_weights(self) -> None:
+        """Eq. (8): W = argmin regulariser(W) + Phi(Q, P - W)."""
+        point, regulariser, options = self.P + self.Q / self.mu, self.problem.regulariser, self.options
+        if options.w_step == "exact":
+            self.W = regulariser.prox(point, self.mu)
+        else:  # Algorithm 1, Eqs. (9) to (11)
+            self.W = regulariser.reweighted(
+                point, self.mu, self.W, eps=options.eps, max_iter=_INNER_MAX_ITER, tol=_INNER_TOL
+            )
+
+    def update_intercepts(self) -> None:
+        """Eq. (12): b is the (weighted) mean of Y - E - X P - Z / mu over the rows."""
+        if not self.problem.fit_intercept:
+            return
+        total = np.zeros(self.problem.n_members)
+        for rows, _ in self.problem.design.blocks(self.problem.n_members):
+            level = self.y[rows] - self.E[rows] - self.XP[rows] - self.Z[rows] / self.mu
+            total += self.problem.weights[rows] @ level
+        self.b = total / self.problem.weights.sum()
+
+    def update_residuals(self) -> None:
+        """Eqs. (13) to (15): E = prox of the loss at S = Y - X P - 1 b^T - Z / mu, in m = y e."""
+        step = self.problem.cost / self.mu
+        for rows, _ in self.problem.design.blocks(self.problem.n_members):
+            y = self.y[rows]
+            M = y - self.b - self.Z[rows] / self.mu
+            S = M - self.XP[rows]
+            self.E[rows] = y * self.problem.loss.prox(y * S, step)
+            self.targets[rows] = M - self.E[rows]
+
+    def update_copy(self) -> None:
+        """Eq. (17): P = K^(-1) (W - Q / mu + X (M - E)) with M = Y - 1 b^T - Z / mu."""
+        self.P, _ = self.system.solve(self.W - self.Q / self.mu, self.targets, self.P)
+
+    def update_multipliers(self, iteration: int, previous: tuple[Floats, Floats]) -> IterationRecord:
+        """Eq. (18), and in the same pass over the rows what the history tells of this iteration."""
+        problem, weights = self.problem, self.problem.weights
+        (old_P, old_b), loss = previous, 0.0
+        primal, dual = weighted_squares(self.P - self.W), weighted_squares(self.P - old_P)
+        alpha = np.empty(problem.design.n_rows)
+        for rows, block in problem.design.blocks(problem.n_members):
+            XP, y = block @ self.P, self.y[rows]
+            violation = self.E[rows] - y + XP + self.b
+            moved = XP + self.b - (self.XP[rows] + old_b)
+            self.Z[rows] += self.mu * violation
+            self.XP[rows] = XP
+            primal += weighted_squares(violation, weights[rows])
+            dual += weighted_squares(moved, weights[rows])
+            alpha[rows] = -weights[rows] * problem.labels[rows] * self.Z[rows].mean(axis=1) / problem.kappa
+            loss += problem.loss.total(1 - y * (block @ self.W + self.b), weights[rows])
+        self.Q += self.mu * (self.P - self.W)
+        return IterationRecord(
+            iteration=iteration,
+            objective=problem.regulariser.value(self.W) + problem.cost * loss,
+            bound=dual_bound(problem, alpha),
+            primal_residual=np.sqrt(primal),
+            dual_residual=self.mu * np.sqrt(dual),
+            mu=self.mu,
+        )
+
+    def iterate(self, iteration: int) -> IterationRecord:
+        """One turn of Algorithm 2."""
+        previous = self.P, self.b
+        self.update_weights()
+        self.update_intercepts()
+        self.update_residuals()
+        self.update_copy()
+        record = self.update_multipliers(iteration, previous)
+        self.mu = min(self.options.rho * self.mu, _LARGEST_MU)
+        return record
+
+
+def solve_paper(
+    problem: ERMProblem,
+    *,
+    tol: float = 1e-4,
+    max_iter: int | None = None,
+    options: PaperOptions | None = None,
+    system: RidgeSystem | None = None,
+    random_state: int | np.random.Generator | None = None,
+    callback: Callback | None = None,
+) -> SolverResult:
+    """Run Algorithm 2 until its own rule, |F - F_previous| < ``options.change``, is met.
+
+    ``tol`` does not steer the run: it only decides whether the result may call itself ``converged``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> problem = ERMProblem.build(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), n_members=3, cost=2)
+    >>> solve_paper(problem).status
+    <Status.RULE: 'its own stopping rule was met'>
+    """
+    check_problem(problem, "paper")
+    options = options or PaperOptions()
+    algorithm = _Algorithm2(
+        problem, options, system or make_system(problem), np.random.default_rng(random_state)
+    )
+    recorder, status = Recorder(callback), Status.MAX_ITER
+    bound, objective = -np.inf, np.inf
+    for iteration in range(1, (max_iter or DEFAULT_MAX_ITER) + 1):
+        record = algorithm.iterate(iteration)
+        bound = max(bound, record.bound)
+        record = record.with_bound(bound)
+        change, objective = abs(record.objective - objective), record.objective
+        if recorder.add(record, algorithm.W, algorithm.b):
+            status = Status.CALLBACK
+            break
+        if change < options.change:
+            status = Status.RULE
+            break
+    bound = max(bound, _closing_bound(problem, algorithm.W, algorithm.b))
+    gap = relative_gap(objective, bound)
+    return SolverResult(
+        weights=algorithm.W,
+        intercepts=algorithm.b,
+        objective=objective,
+        gap=gap,
+        converged=gap <= tol,
+        n_iter=iteration,
+        status=status,
+        history=recorder.history(),
+    )
+
+
+def _closing_bound(problem: ERMProblem, weights: Floats, intercepts: Floats) -> float:
+    """For p > 1 the final weights themselves give a dual point, often tighter than the multipliers."""
+    if problem.loss.p == 1:
+        return -np.inf
+    scores = problem.design.times(weights.mean(axis=1)) + intercepts.mean()
+    return dual_bound(problem, dual_from_scores(problem, scores))
