@@ -9,7 +9,7 @@ from scipy import sparse
 
 from exclusivity.problem.arrays import Floats, Matrix
 
-# A block of rows with all the columns worked on at once should stay in the L2 cache: 64 Ki numbers, half a MiB.
+# A block of rows, with all the columns worked on at once, should stay in the L2 cache: half a MiB.
 _BLOCK_NUMBERS = 1 << 16
 _MIN_BLOCK_ROWS = 64
 
@@ -63,14 +63,14 @@ class DesignMatrix:
 
     def mean(self, weights: Floats) -> Floats:
         """The weighted mean row."""
-        return self.transposed_times(weights) / weights.sum()
+        return np.asarray(self.transposed_times(weights) / weights.sum())
 
     def column_scatter(self, weights: Floats, mean: Floats) -> Floats:
         """sum_i s_i (x_ij - mean_j)^2 for every feature j: the diagonal of :meth:`gram`."""
         scatter = np.zeros(self.n_features)
         if self.is_sparse:
             scatter += self.X.multiply(self.X).T @ weights
-            return np.maximum(scatter - weights.sum() * mean**2, 0.0)
+            return np.asarray(np.maximum(scatter - weights.sum() * mean**2, 0.0))
         for rows, block in self.blocks(0):
             scatter += weights[rows] @ (block - mean) ** 2
         return scatter

@@ -54,7 +54,8 @@ class ERMProblem:
         n_rows = self.design.n_rows
         if self.labels.shape != (n_rows,) or self.weights.shape != (n_rows,):
             raise ValueError(
-                f"X has {n_rows} rows, but labels and weights have shapes {self.labels.shape} and {self.weights.shape}."
+                f"X has {n_rows} rows, but labels have shape {self.labels.shape} "
+                f"and weights {self.weights.shape}."
             )
         if not np.all(np.abs(self.labels) == 1):
             raise ValueError("labels must be -1 or +1.")

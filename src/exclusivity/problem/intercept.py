@@ -32,8 +32,11 @@ def best_intercept(problem: ERMProblem, scores: Floats) -> float:
 
 
 def _hinge_midpoint(breakpoints: Floats, labels: Floats, weights: Floats) -> float:
-    """For p = 1 the slope is a step function: it starts at -(weight of the positive rows) and rises
-    by s_i at every breakpoint. Take the middle of the stretch where it passes zero."""
+    """The middle of the minimisers for p = 1.
+
+    The slope is a step function: it starts at -(weight of the positive rows), rises by s_i at every
+    breakpoint, and passes zero at one of them or along the stretch between two.
+    """
     order = np.argsort(breakpoints)
     ends = breakpoints[order]
     slopes = np.cumsum(weights[order]) - weights[labels > 0].sum()

@@ -51,7 +51,7 @@ class PowerHinge:
         return float(weights @ self.value(shortfall).sum(axis=1))
 
     def derivative(self, shortfall: Floats) -> Floats:
-        """p max(0, m)^(p-1); at the kink of p = 1 the left derivative, 0."""
+        """The slope p max(0, m)^(p-1); at the kink of p = 1 the left derivative, 0."""
         if self.p == 1:
             return (shortfall > 0).astype(float)
         return self.p * np.power(np.maximum(shortfall, 0.0), self.p - 1)

@@ -78,7 +78,7 @@ class ExclusivityRegulariser:
             rows, winner = np.arange(point.shape[0]), shrunk.argmax(axis=1)
             size = np.zeros_like(shrunk)
             size[rows, winner] = shrunk[rows, winner] * (mu / (mu + 1))
-        return np.copysign(size, point)
+        return np.asarray(np.copysign(size, point))
 
     def reweighted(
         self, point: Floats, mu: float, start: Floats, *, eps: float, max_iter: int, tol: float
@@ -93,7 +93,8 @@ class ExclusivityRegulariser:
         gamma, beta = self.exclusivity, self.sparsity
         if mu + 1 - gamma <= 0:
             raise ValueError(
-                f"Reweighting needs mu > exclusivity - 1 (here mu={mu:g}, exclusivity={gamma:g}); use the exact step."
+                f"Reweighting needs mu > exclusivity - 1 (here mu={mu:g}, exclusivity={gamma:g}); "
+                "use the exact step."
             )
         result = np.array(start, dtype=float)
         active = np.arange(result.shape[0])

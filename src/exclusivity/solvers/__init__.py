@@ -7,11 +7,14 @@ from exclusivity.solvers.base import (
     IterationRecord,
     IterationState,
     SolverResult,
+    Start,
     Status,
 )
+from exclusivity.solvers.dispatch import SOLVERS, resolve_solver, solve_all
 from exclusivity.solvers.paper import PaperOptions, solve_paper
 
 __all__ = [
+    "SOLVERS",
     "AlmOptions",
     "Callback",
     "History",
@@ -19,7 +22,10 @@ __all__ = [
     "IterationState",
     "PaperOptions",
     "SolverResult",
+    "Start",
     "Status",
+    "resolve_solver",
+    "solve_all",
     "solve_alm",
     "solve_paper",
 ]

@@ -9,9 +9,9 @@ alternating direction method of multipliers is known to converge for every const
 
 Three things make it fast.
 
-* The constraint P = W has a penalty of its own, nu = ratio mu with ratio = kappa / (2 C). Along equal members the
-  regulariser has curvature kappa, the squared hinge on its active rows 2 C; a penalty equal to the
-  curvature lets a quadratic piece converge in one step, whatever the scale of X.
+* The constraint P = W has a penalty of its own, nu = ratio mu with ratio = kappa / (2 C). Along equal
+  members the regulariser has curvature kappa, the squared hinge on its active rows 2 C; a penalty equal
+  to the curvature lets a quadratic piece converge in one step, whatever the scale of X.
 * Over-relaxation (1.6) of the first block.
 * mu is rebalanced when primal and dual residual differ by more than a factor 2, at intervals that grow with
   the iteration count and at most 60 times, so that in the end mu is constant and the theory holds.
@@ -22,7 +22,8 @@ R = Y - E - U. The new multiplier is what the regression missed, so one pass ove
     A = X P + b;  U = A - R;  S = Y - A - U;  y E = prox(y S);  R = Y - E - U.
 
 The point that is certified at every iteration is (P, b): its scores are known, hence its objective costs no
-product (with ``sparsity`` > 0 it is (W, b), for its exact zeros, at one more product). alpha_i = s_i mu mean_k(y S - y E)_i / kappa lies in the dual box by construction of the prox.
+product. (With ``sparsity`` > 0 it is (W, b), for its exact zeros, at the price of one more product.) The dual
+vector alpha_i = s_i mu mean_k(y S - y E)_i / kappa lies in its box by construction of the prox.
 """
 
 from __future__ import annotations
@@ -31,13 +32,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem, dual_bound, relative_gap
+from exclusivity.problem import ERMProblem, dual_bound, dual_from_scores
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.base import (
     Callback,
+    Incumbent,
     IterationRecord,
     Recorder,
     SolverResult,
+    Start,
     Status,
     check_positive,
     check_problem,
@@ -74,7 +77,7 @@ class AlmOptions:
         if self.mu0 is not None:
             check_positive("mu0", self.mu0)
         if not isinstance(self.balance, (bool, np.bool_)):
-            raise ValueError(f"solver option balance must be True or False; got {self.balance!r}.")
+            raise TypeError(f"solver option balance must be True or False; got {self.balance!r}.")
 
 
 def make_system(problem: ERMProblem) -> RidgeSystem:
@@ -109,17 +112,30 @@ class _Balancer:
 class _TwoBlocks:
     """The state of the method: W, P, b, the scaled multiplier V of P = W, scores and targets."""
 
-    def __init__(self, problem: ERMProblem, system: RidgeSystem, mu: float) -> None:
+    def __init__(self, problem: ERMProblem, system: RidgeSystem, mu: float, start: Start | None) -> None:
         self.problem, self.system, self.mu = problem, system, mu
         self.ratio = system.ridge
-        shape = (problem.design.n_features, problem.n_members)
-        self.P, self.V, self.relaxed_W = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        self.b = np.zeros(problem.n_members)
-        # P = 0, b = 0 and a zero multiplier: A = 0 and U = A - R = 0.
-        self.scores = np.zeros((problem.design.n_rows, problem.n_members))
-        self.targets, self.U = np.zeros_like(self.scores), np.zeros_like(self.scores)
-        self.alpha = np.empty(problem.design.n_rows)
+        n_rows, n_features, n_members = problem.design.n_rows, problem.design.n_features, problem.n_members
+        self.P, self.b = np.zeros((n_features, n_members)), np.zeros(n_members)
+        self.V, self.U = np.zeros_like(self.P), np.zeros((n_rows, n_members))
+        self.scores = np.zeros_like(self.U)
+        if start is not None:
+            self._begin_at(start)
+        self.targets = self.scores - self.U
+        self.relaxed_W = self.P
         self._split(1.0)
+
+    def _begin_at(self, start: Start) -> None:
+        """P, b and their scores from ``start``; at an optimum Z = -kappa y alpha / s and Q = -X^T S Z."""
+        problem = self.problem
+        self.P, self.b = np.array(start.weights), np.array(start.intercepts)
+        self.scores = problem.scores(self.P, self.b)
+        alpha = start.dual
+        if alpha is None or len(alpha) != problem.design.n_rows:
+            alpha = dual_from_scores(problem, self.scores.mean(axis=1))
+        pull = problem.kappa * problem.labels * alpha
+        self.U -= (pull / problem.weights / self.mu)[:, None]
+        self.V += (problem.design.transposed_times(pull) / (self.ratio * self.mu))[:, None]
 
     @property
     def point(self) -> Floats:
@@ -135,7 +151,7 @@ class _TwoBlocks:
         return IterationRecord(
             iteration=iteration,
             objective=problem.regulariser.value(self.point) + problem.cost * loss,
-            bound=dual_bound(problem, self.alpha * problem.weights * (self.mu / problem.kappa)),
+            bound=dual_bound(problem, self.alpha),
             primal_residual=np.sqrt(primal),
             dual_residual=self.mu * np.sqrt(dual),
             mu=self.mu,
@@ -149,6 +165,7 @@ class _TwoBlocks:
         self.V = (self.V + violation) / mu_factor
         self.W = problem.regulariser.prox(self.P + self.V, self.ratio * self.mu)
         self.relaxed_W = _RELAXATION * self.W + (1 - _RELAXATION) * self.P
+        self.alpha = np.empty(problem.design.n_rows)
         sums = np.array([0.0, self.ratio * weighted_squares(violation), 0.0])
         for rows, block in problem.design.blocks(problem.n_members):
             sums += self._split_rows(rows, block, mu_factor)
@@ -167,7 +184,7 @@ class _TwoBlocks:
         shortfall = 1 - y * scores
         point = shortfall - y * multipliers  # y S
         residual = loss.prox(point, self.problem.cost / self.mu)  # y E
-        self.alpha[rows] = (point - residual).mean(axis=1)
+        self.alpha[rows] = (point - residual).mean(axis=1) * weights * (self.mu / self.problem.kappa)
         if self.point is self.P:
             point_loss = loss.total(shortfall, weights)
         else:
@@ -181,25 +198,6 @@ class _TwoBlocks:
         return point_loss, primal, dual
 
 
-class _Incumbent:
-    """The best point and the best bound so far: the method is not monotone, its answer is."""
-
-    def __init__(self) -> None:
-        self.objective, self.bound = np.inf, -np.inf
-
-    def improve(self, record: IterationRecord, weights: Floats, intercepts: Floats) -> IterationRecord:
-        """Take in an iterate; the record comes back with the best bound known."""
-        self.bound = max(self.bound, record.bound)
-        if record.objective < self.objective or not np.isfinite(self.objective):
-            self.objective, self.weights, self.intercepts = record.objective, weights, intercepts
-        return record.with_bound(self.bound)
-
-    @property
-    def gap(self) -> float:
-        """The relative gap of the best point."""
-        return relative_gap(self.objective, self.bound)
-
-
 def solve_alm(
     problem: ERMProblem,
     *,
@@ -207,6 +205,7 @@ def solve_alm(
     max_iter: int | None = None,
     options: AlmOptions | None = None,
     system: RidgeSystem | None = None,
+    start: Start | None = None,
     callback: Callback | None = None,
 ) -> SolverResult:
     """Iterate until the relative duality gap of the best iterate is at most ``tol``.
@@ -222,23 +221,17 @@ def solve_alm(
     check_problem(problem, "alm")
     options = options or AlmOptions()
     mu = 2 * problem.cost if options.mu0 is None else float(options.mu0)
-    state = _TwoBlocks(problem, system or make_system(problem), mu)
-    balancer, incumbent, recorder = _Balancer(options.balance), _Incumbent(), Recorder(callback)
+    state = _TwoBlocks(problem, system or make_system(problem), mu, start)
+    balancer, incumbent, recorder = _Balancer(options.balance), Incumbent(), Recorder(callback)
     factor, status = 1.0, Status.MAX_ITER
     for iteration in range(1, (max_iter or DEFAULT_MAX_ITER) + 1):
-        record = incumbent.improve(state.iterate(iteration, factor), state.point, state.b)
+        record = state.iterate(iteration, factor)
+        incumbent.raise_bound(record.bound, state.alpha)
+        incumbent.offer(record.objective, state.point, state.b)
+        record = record.with_bound(incumbent.bound)
         asked_to_stop = recorder.add(record, state.point, state.b)
         if incumbent.gap <= tol or asked_to_stop:
             status = Status.CERTIFIED if incumbent.gap <= tol else Status.CALLBACK
             break
         factor = balancer.factor(record)
-    return SolverResult(
-        weights=incumbent.weights,
-        intercepts=incumbent.intercepts,
-        objective=incumbent.objective,
-        gap=incumbent.gap,
-        converged=incumbent.gap <= tol,
-        n_iter=iteration,
-        status=status,
-        history=recorder.history(),
-    )
+    return incumbent.result(tol, status, recorder.history())

@@ -118,6 +118,8 @@ class SolverResult:
         F(weights, intercepts).
     gap : float
         Relative duality gap of exactly these weights; it bounds their relative excess.
+    dual : ndarray of shape (n_rows,)
+        The dual vector of the reduced SVM that proves the gap (see ``dual_bound``).
     converged : bool
         Whether ``gap`` is at most the tolerance asked for.
     n_iter : int
@@ -130,10 +132,59 @@ class SolverResult:
     intercepts: Floats
     objective: float
     gap: float
+    dual: Floats
     converged: bool
     n_iter: int
     status: Status
     history: History
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where to start from: an earlier result, on these rows or on others.
+
+    ``dual`` may be missing or belong to other rows (then its length differs, and it is left out).
+    """
+
+    weights: Floats
+    intercepts: Floats
+    dual: Floats | None = None
+
+
+class Incumbent:
+    """The best point and the best bound so far: methods need not be monotone, their answers are."""
+
+    def __init__(self) -> None:
+        self.objective, self.bound = np.inf, -np.inf
+
+    def raise_bound(self, bound: float, dual: Floats) -> None:
+        """Take in a dual vector and the bound it proves."""
+        if bound > self.bound or not np.isfinite(self.bound):
+            self.bound, self.dual = bound, dual
+
+    def offer(self, objective: float, weights: Floats, intercepts: Floats) -> None:
+        """Take in a point; the first one is kept whatever it is worth."""
+        if objective < self.objective or not np.isfinite(self.objective):
+            self.objective, self.weights, self.intercepts = objective, weights, intercepts
+
+    @property
+    def gap(self) -> float:
+        """The relative gap between the two."""
+        return relative_gap(self.objective, self.bound)
+
+    def result(self, tol: float, status: Status, history: History) -> SolverResult:
+        """The end of the run."""
+        return SolverResult(
+            weights=self.weights,
+            intercepts=self.intercepts,
+            objective=self.objective,
+            gap=self.gap,
+            dual=self.dual,
+            converged=self.gap <= tol,
+            n_iter=len(history),
+            status=status,
+            history=history,
+        )
 
 
 class Recorder:

@@ -1,8 +1,8 @@
 """Solver "paper": Algorithms 1 and 2 of X. Guo, Exclusivity Regularized Machine, to the letter.
 
 The variables carry the paper's names: W and its copy P, the residuals E = Y - (X P + 1 b^T), the
-multipliers Q (of P = W) and Z (of the residual constraint), the penalty mu. Rows of X are samples here, columns
-there. What the paper leaves open is filled in as follows.
+multipliers Q (of P = W) and Z (of the residual constraint), the penalty mu. Rows of X are samples here,
+columns there. What the paper leaves open is filled in as follows.
 
 * E^(0), used by the first b step and never given, is zero.
 * "Converged" in Algorithm 1 means that no entry moves by more than 1e-6 of its row's largest.
@@ -23,10 +23,11 @@ from typing import Literal
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem, dual_bound, dual_from_scores, relative_gap
+from exclusivity.problem import ERMProblem, dual_bound, dual_from_scores
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.base import (
     Callback,
+    Incumbent,
     IterationRecord,
     Recorder,
     SolverResult,
@@ -150,7 +151,7 @@ class _Algorithm2:
         problem, weights = self.problem, self.problem.weights
         (old_P, old_b), loss = previous, 0.0
         primal, dual = weighted_squares(self.P - self.W), weighted_squares(self.P - old_P)
-        alpha = np.empty(problem.design.n_rows)
+        self.alpha = np.empty(problem.design.n_rows)
         for rows, block in problem.design.blocks(problem.n_members):
             XP, y = block @ self.P, self.y[rows]
             violation = self.E[rows] - y + XP + self.b
@@ -159,13 +160,14 @@ class _Algorithm2:
             self.XP[rows] = XP
             primal += weighted_squares(violation, weights[rows])
             dual += weighted_squares(moved, weights[rows])
-            alpha[rows] = -weights[rows] * problem.labels[rows] * self.Z[rows].mean(axis=1) / problem.kappa
+            pull = -problem.labels[rows] * self.Z[rows].mean(axis=1)
+            self.alpha[rows] = weights[rows] * pull / problem.kappa
             loss += problem.loss.total(1 - y * (block @ self.W + self.b), weights[rows])
         self.Q += self.mu * (self.P - self.W)
         return IterationRecord(
             iteration=iteration,
             objective=problem.regulariser.value(self.W) + problem.cost * loss,
-            bound=dual_bound(problem, alpha),
+            bound=dual_bound(problem, self.alpha),
             primal_residual=np.sqrt(primal),
             dual_residual=self.mu * np.sqrt(dual),
             mu=self.mu,
@@ -209,36 +211,26 @@ def solve_paper(
     algorithm = _Algorithm2(
         problem, options, system or make_system(problem), np.random.default_rng(random_state)
     )
-    recorder, status = Recorder(callback), Status.MAX_ITER
-    bound, objective = -np.inf, np.inf
+    incumbent, recorder, status = Incumbent(), Recorder(callback), Status.MAX_ITER
+    previous = np.inf
     for iteration in range(1, (max_iter or DEFAULT_MAX_ITER) + 1):
         record = algorithm.iterate(iteration)
-        bound = max(bound, record.bound)
-        record = record.with_bound(bound)
-        change, objective = abs(record.objective - objective), record.objective
-        if recorder.add(record, algorithm.W, algorithm.b):
+        incumbent.raise_bound(record.bound, algorithm.alpha)
+        if recorder.add(record.with_bound(incumbent.bound), algorithm.W, algorithm.b):
             status = Status.CALLBACK
             break
+        change, previous = abs(record.objective - previous), record.objective
         if change < options.change:
             status = Status.RULE
             break
-    bound = max(bound, _closing_bound(problem, algorithm.W, algorithm.b))
-    gap = relative_gap(objective, bound)
-    return SolverResult(
-        weights=algorithm.W,
-        intercepts=algorithm.b,
-        objective=objective,
-        gap=gap,
-        converged=gap <= tol,
-        n_iter=iteration,
-        status=status,
-        history=recorder.history(),
-    )
+    # The answer of Algorithm 2 is its last iterate, not its best.
+    incumbent.offer(record.objective, algorithm.W, algorithm.b)
+    if problem.loss.p > 1:
+        _tighten(incumbent, problem)
+    return incumbent.result(tol, status, recorder.history())
 
 
-def _closing_bound(problem: ERMProblem, weights: Floats, intercepts: Floats) -> float:
-    """For p > 1 the final weights themselves give a dual point, often tighter than the multipliers."""
-    if problem.loss.p == 1:
-        return -np.inf
-    scores = problem.design.times(weights.mean(axis=1)) + intercepts.mean()
-    return dual_bound(problem, dual_from_scores(problem, scores))
+def _tighten(incumbent: Incumbent, problem: ERMProblem) -> None:
+    """For p > 1 the final weights themselves give a dual point, often better than the multipliers."""
+    dual = dual_from_scores(problem, problem.design.times(incumbent.weights.mean(axis=1)))
+    incumbent.raise_bound(dual_bound(problem, dual), dual)

@@ -22,8 +22,9 @@ from scipy import linalg
 from exclusivity.problem import DesignMatrix
 from exclusivity.problem.arrays import Floats
 
-DEFAULT_MEMORY_CAP = 1 << 29
-"""Bytes that a factor may take (512 MiB: a dimension of 8192) before conjugate gradients take over."""
+DEFAULT_MEMORY_CAP = 1 << 27
+"""Bytes that a factor may take before conjugate gradients take over: 128 MiB, a dimension of 4096, which is
+also about what a factorisation can do in the second that Ctrl-C may have to wait."""
 
 _CG_TOL = 1e-11
 _CG_MAX_ITER = 2000
@@ -60,7 +61,7 @@ class RidgeSystem(ABC):
             weighted = self.weights[rows, None] * values[rows]
             moment += block.T @ weighted
             total += weighted.sum(axis=0)
-        return moment - np.outer(self.mean, total)
+        return np.asarray(moment - np.outer(self.mean, total))
 
 
 class PrimalRidge(RidgeSystem):
@@ -166,7 +167,7 @@ def ridge_system(
 
 
 def _column_dots(left: Floats, right: Floats) -> Floats:
-    return np.einsum("jk,jk->k", left, right)
+    return np.asarray(np.einsum("jk,jk->k", left, right))
 
 
 def _safe_divide(numerator: Floats, denominator: Floats) -> Floats:

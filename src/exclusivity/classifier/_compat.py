@@ -1,0 +1,34 @@
+"""Differences between scikit-learn versions, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn < 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in for scikit-learn's mixin where that does not exist yet."""
+
+        def set_callbacks(self, *callbacks: Any) -> Any:
+            """Refuse: there is no callback protocol to speak."""
+            raise RuntimeError("Callbacks need scikit-learn 1.9 or newer (pip install -U scikit-learn).")
+
+    def with_callbacks(method: Method) -> Method:  # type: ignore[no-redef]
+        """No callbacks, no context."""
+        return method
+
+
+def open_fit_context(estimator: Any, X: Any, y: Any, metadata: dict[str, Any], n_problems: int) -> Any:
+    """scikit-learn's context of a fit that is about to solve ``n_problems``; None without callbacks."""
+    if not getattr(estimator, "_skl_callbacks", None):
+        return None
+    context = estimator._init_callback_context(max_subtasks=n_problems, sequential_subtasks=False)
+    return context.call_on_fit_task_begin(estimator=estimator, X=X, y=y, metadata=metadata)
+
+
+__all__ = ["CallbackSupportMixin", "open_fit_context", "with_callbacks"]

@@ -1,0 +1,79 @@
+"""The fitted members, stored once when they are all equal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from exclusivity.problem.arrays import Floats, Matrix
+
+# Solvers treat members alike, but a matrix product may round its columns differently.
+_EQUAL_TOL = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """The members of every binary problem.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_problems, n_stored, n_features)
+        n_stored is ``n_members``, or 1 when all members are equal.
+    intercepts : ndarray of shape (n_problems, n_stored)
+    n_members : int
+    """
+
+    weights: Floats
+    intercepts: Floats
+    n_members: int
+
+    @classmethod
+    def from_members(cls, members: Sequence[tuple[Floats, Floats]], dtype: Any) -> Self:
+        """From one (weights of shape (n_features, n_members), intercepts) pair per binary problem."""
+        weights = np.stack([pair[0].T for pair in members])
+        intercepts = np.stack([pair[1] for pair in members])
+        n_members = weights.shape[1]
+        mean_weights = weights.mean(axis=1, keepdims=True)
+        mean_intercepts = intercepts.mean(axis=1, keepdims=True)
+        if _is_close(weights, mean_weights) and _is_close(intercepts, mean_intercepts):
+            weights, intercepts = mean_weights, mean_intercepts
+        return cls(weights.astype(dtype), intercepts.astype(dtype), n_members)
+
+    @property
+    def members_are_equal(self) -> bool:
+        """Whether the ensemble is one model, repeated."""
+        return self.weights.shape[1] == 1
+
+    @property
+    def all_weights(self) -> Floats:
+        """(n_problems, n_members, n_features), read-only."""
+        n_problems, _, n_features = self.weights.shape
+        return np.broadcast_to(self.weights, (n_problems, self.n_members, n_features))
+
+    @property
+    def all_intercepts(self) -> Floats:
+        """(n_problems, n_members), read-only."""
+        return np.broadcast_to(self.intercepts, (len(self.intercepts), self.n_members))
+
+    def mean(self) -> Self:
+        """The averaged model as an ensemble of one."""
+        if self.members_are_equal:
+            return type(self)(self.weights, self.intercepts, 1)
+        weights, intercepts = (a.mean(axis=1, keepdims=True) for a in (self.weights, self.intercepts))
+        return type(self)(weights, intercepts, 1)
+
+    def scores(self, X: Matrix) -> Floats:
+        """Margins of all members, (n_samples, n_problems, n_members); equal members as a read-only view."""
+        n_problems, n_stored, n_features = self.weights.shape
+        product = X @ self.weights.reshape(-1, n_features).T
+        flat = product.toarray() if sparse.issparse(product) else np.asarray(product)
+        scores = flat.reshape(-1, n_problems, n_stored) + self.intercepts
+        return np.broadcast_to(scores, (len(scores), n_problems, self.n_members))
+
+
+def _is_close(values: Floats, mean: Floats) -> bool:
+    return bool(np.abs(values - mean).max() <= _EQUAL_TOL * np.abs(mean).max())

@@ -1,0 +1,348 @@
+"""ERMClassifier: the ensemble as a scikit-learn estimator. Nothing numeric happens here."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from exclusivity.classifier import describe
+from exclusivity.classifier._compat import CallbackSupportMixin, open_fit_context, with_callbacks
+from exclusivity.classifier.fitting import advice, build_problems, fitted_state, monitors, warm_starts
+from exclusivity.classifier.parameters import check_parameters
+from exclusivity.classifier.training import binary_tasks, sample_weights, training_set
+from exclusivity.classifier.voting import hard_decision, soft_decision
+from exclusivity.problem.arrays import Floats
+from exclusivity.solvers import SolverResult, Start, Status, solve_all
+
+_SEED_LIMIT = np.iinfo(np.int32).max
+
+
+class ERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """Exclusivity regularised machine: an ensemble of linear SVMs trained jointly.
+
+    Minimises, over K = ``n_estimators`` linear members,
+
+        sum_j [ gamma/2 |W_j|_1^2 + (1-gamma)/2 |W_j|_2^2 + beta |W_j|_1 ]
+        + C sum_k sum_i s_i max(0, 1 - y_i (x_i . w_k + b_k))^p
+
+    where W_j holds the weights of feature j in all members, gamma = ``exclusivity`` and
+    beta = ``sparsity``. The result carries a proof of its quality: ``dual_gap_`` bounds how far the
+    objective is from the optimum.
+
+    Parameters
+    ----------
+    n_estimators : int, default=10
+        Number of members K (the paper's C).
+    C : float, default=2.0
+        Weight of the loss (the paper's lambda). The ensemble is equivalent to one SVM of cost C / kappa,
+        kappa = 1 + exclusivity (n_estimators - 1): for the paper's ``exclusivity=1`` that is
+        C / n_estimators. Changing ``exclusivity`` or ``n_estimators`` therefore means choosing C anew.
+    p : float, default=2
+        Power of the hinge loss, at least 1. 1 is the hinge, 2 the squared hinge.
+    exclusivity : float, default=1.0
+        How much members avoid each other's features, gamma in [0, 1]. 0: independent members,
+        1: the paper.
+    sparsity : float, default=0.0
+        beta >= 0; a positive value sets weights to exactly zero.
+    voting : {"soft", "hard"}, default="soft"
+        "soft" averages the members' margins (the paper). "hard": each member votes for its best class and
+        the majority wins; ties go to the larger mean margin.
+    feature_groups : None
+        Reserved for members that compete for features; must be None.
+    solver : {"auto", "paper", "alm"}, default="auto"
+        "paper" runs Algorithms 1 and 2 of the paper to the letter and stops by their rule; "alm" is
+        the same splitting made convergent and stops on ``tol``; "auto" is "alm".
+    solver_options : dict, default=None
+        Options of the solver. "paper": start, mu0, rho, change, w_step, eps. "alm": mu0, balance.
+    tol : float, default=1e-4
+        Relative duality gap, (F - D) / F, at which a fit counts as converged.
+    max_iter : int, default=None
+        Most iterations per binary problem; None leaves it to the solver ("paper" 1000, "alm" 20000).
+    fit_intercept : bool, default=True
+        Whether members have an intercept. It is free, never penalised.
+    class_weight : dict or "balanced", default=None
+        Factors on the sample weights. "balanced" gives all classes the same total weight.
+    multi_class : {"ovr", "ovo"}, default="ovr"
+        More than two classes: one problem per class against the rest, or one per pair of classes.
+    warm_start : bool, default=False
+        Start from the solution of the previous ``fit``.
+    random_state : int, RandomState or None, default=None
+        Used by ``solver="paper"`` with ``start="random"`` only; every other fit is deterministic.
+    n_jobs : int, default=None
+        Threads over the binary problems of a multi-class fit. Does not change results.
+    verbose : int, default=0
+        1 prints a line now and then, 2 a line per iteration.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    components_ : ndarray of shape (n_problems, n_estimators, n_features)
+        Weights of the members; n_problems is 1 for two classes, else the number of classes ("ovr") or of
+        pairs ("ovo"). Equal members are stored once: then this is a read-only view.
+    component_intercepts_ : ndarray of shape (n_problems, n_estimators)
+        Intercepts of the members.
+    coef_ : ndarray of shape (n_problems, n_features)
+        The averaged model; soft voting only.
+    intercept_ : ndarray of shape (n_problems,)
+        Intercept of the averaged model; soft voting only.
+    objective_ : ndarray of shape (n_problems,)
+        Value of the minimised function.
+    dual_gap_ : ndarray of shape (n_problems,)
+        Relative duality gap: a proven bound on the relative distance of ``objective_`` from the optimum.
+    converged_ : ndarray of shape (n_problems,)
+        Whether ``dual_gap_ <= tol``.
+    n_iter_ : ndarray of shape (n_problems,)
+        Iterations taken.
+    history_ : list of History
+        Objective, bound, gap, residuals and penalty of every iteration, per problem.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X had string column names.
+
+    See Also
+    --------
+    sklearn.svm.LinearSVC : One linear SVM, with a penalised intercept.
+    sklearn.ensemble.BaggingClassifier : Ensembles by resampling.
+
+    Notes
+    -----
+    For ``exclusivity <= 1`` the objective is convex and symmetric in the members, so the mean member
+    at every optimum is one ordinary SVM of cost C / kappa; usually all members are equal. ``repr`` of a
+    fitted classifier says so.
+
+    References
+    ----------
+    X. Guo, "Exclusivity Regularized Machine", arXiv:1603.08318, 2016.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from exclusivity import ERMClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), ERMClassifier(n_estimators=30)).fit(X, y)
+    >>> round(model.score(X, y), 2)
+    0.98
+    >>> bool(model[-1].dual_gap_[0] <= 1e-4)
+    True
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 10,
+        *,
+        C: float = 2.0,
+        p: float = 2,
+        exclusivity: float = 1.0,
+        sparsity: float = 0.0,
+        voting: str = "soft",
+        feature_groups: Any = None,
+        solver: str = "auto",
+        solver_options: dict[str, Any] | None = None,
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        multi_class: str = "ovr",
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.C = C
+        self.p = p
+        self.exclusivity = exclusivity
+        self.sparsity = sparsity
+        self.voting = voting
+        self.feature_groups = feature_groups
+        self.solver = solver
+        self.solver_options = solver_options
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train the ensemble.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows. float32 stays float32 in memory; all sums are float64.
+        y : array-like of shape (n_samples,)
+            Class labels of any type.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; an integer weight means so many copies of the row, weight 0 none.
+
+        Returns
+        -------
+        self : ERMClassifier
+            The fitted classifier.
+        """
+        check_parameters(self.get_params(deep=False))
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        check_classification_targets(y)
+        data = training_set(X, y, sample_weights(sample_weight, X.shape[0]), self.class_weight)
+        tasks = binary_tasks(data, self.multi_class)
+        context = open_fit_context(self, X, y, {"sample_weight": sample_weight}, len(tasks))
+        results = solve_all(
+            build_problems(self, tasks),
+            self.solver,
+            options=self.solver_options,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            starts=self._starts(len(tasks)),
+            seeds=check_random_state(self.random_state).randint(_SEED_LIMIT, size=len(tasks)),
+            callbacks=monitors(self, tasks, data.classes, context, X.dtype),
+            n_threads=effective_n_jobs(self.n_jobs),
+        )
+        self._store(results, data.classes, X.dtype)
+        if context is not None:
+            context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=dict)
+        for task, result in zip(tasks, results, strict=True):
+            if result.status is Status.MAX_ITER:
+                warnings.warn(advice(task, result, self.tol), ConvergenceWarning, stacklevel=2)
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores of the classes; their order decides ``predict``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Two classes: positive means ``classes_[1]``. Soft voting gives the averaged margin; hard voting
+            the difference of votes plus a margin term smaller than half a vote, which breaks ties.
+        """
+        check_is_fitted(self)
+        is_hard = self.voting == "hard"
+        ensemble = self._ensemble if is_hard else self._ensemble.mean()
+        decide = hard_decision if is_hard else soft_decision
+        return decide(ensemble.scores(self._validate_rows(X)), len(self.classes_), self._fitted_multi_class)
+
+    def component_decision_function(self, X: Any) -> Floats:
+        """The margins of every member in every binary problem.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_problems, n_estimators)
+            A read-only view when all members are equal.
+        """
+        check_is_fitted(self)
+        return self._ensemble.scores(self._validate_rows(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of every row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Class labels.
+        """
+        scores = self.decision_function(X)
+        chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
+
+    @property
+    def components_(self) -> Floats:
+        """Weights of the members, (n_problems, n_estimators, n_features), read-only."""
+        check_is_fitted(self)
+        return self._ensemble.all_weights
+
+    @property
+    def component_intercepts_(self) -> Floats:
+        """Intercepts of the members, (n_problems, n_estimators), read-only."""
+        check_is_fitted(self)
+        return self._ensemble.all_intercepts
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights of the averaged model, (n_problems, n_features)."""
+        self._require_soft("coef_")
+        return self._ensemble.mean().weights[:, 0]
+
+    @property
+    def intercept_(self) -> Floats:
+        """Intercepts of the averaged model, (n_problems,)."""
+        self._require_soft("intercept_")
+        return self._ensemble.mean().intercepts[:, 0]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Fitted means having members; validation alone already sets other attributes."""
+        return hasattr(self, "_ensemble")
+
+    def __sklearn_tags__(self) -> Any:
+        """Sparse input is welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """The usual repr, and a word when all members are equal."""
+        return describe.text(self, super().__repr__(N_CHAR_MAX))
+
+    def _repr_html_inner(self) -> str:
+        return describe.html(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return describe.mimebundle(self)
+
+    def _validate_rows(self, X: Any) -> Any:
+        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+
+    def _require_soft(self, name: str) -> None:
+        check_is_fitted(self)
+        if self.voting == "hard":
+            raise AttributeError(
+                f"{name} does not exist under voting='hard': a majority of members is not one linear model. "
+                "Use components_ and component_intercepts_, or voting='soft'."
+            )
+
+    def _starts(self, n_problems: int) -> list[Start] | None:
+        if not (self.warm_start and self.__sklearn_is_fitted__()):
+            return None
+        return warm_starts(self._ensemble, self._duals, n_problems, self.n_features_in_, self.n_estimators)
+
+    def _store(self, results: list[SolverResult], classes: NDArray[Any], dtype: Any) -> None:
+        members = [(result.weights, result.intercepts) for result in results]
+        vars(self).update(fitted_state(self, members, classes, dtype))
+        # One number per row and problem: kept only where the next fit will start from it.
+        self._duals = [result.dual for result in results] if self.warm_start else []
+        self.objective_ = np.array([result.objective for result in results])
+        self.dual_gap_ = np.array([result.gap for result in results])
+        self.converged_ = np.array([result.converged for result in results])
+        self.n_iter_ = np.array([result.n_iter for result in results])
+        self.history_ = [result.history for result in results]

@@ -1,0 +1,100 @@
+"""Between the estimator and the solvers: problems, starts, monitors, and advice for a fit that fell short."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exclusivity.classifier.ensemble import Ensemble
+from exclusivity.classifier.progress import ProblemMonitor
+from exclusivity.classifier.training import BinaryTask
+from exclusivity.problem import ERMProblem, ExclusivityRegulariser, PowerHinge
+from exclusivity.problem.arrays import Floats
+from exclusivity.solvers import IterationState, SolverResult, Start
+
+
+def build_problems(estimator: Any, tasks: Sequence[BinaryTask]) -> list[ERMProblem]:
+    """One ERM problem per task, with the estimator's parameters."""
+    return [
+        ERMProblem(
+            design=task.design,
+            labels=task.labels,
+            weights=task.weights,
+            n_members=int(estimator.n_estimators),
+            cost=float(estimator.C),
+            loss=PowerHinge(float(estimator.p)),
+            regulariser=ExclusivityRegulariser(float(estimator.exclusivity), float(estimator.sparsity)),
+            fit_intercept=bool(estimator.fit_intercept),
+        )
+        for task in tasks
+    ]
+
+
+def warm_starts(
+    ensemble: Ensemble, duals: Sequence[Floats], n_problems: int, n_features: int, n_members: int
+) -> list[Start]:
+    """The solution of the previous fit as starts of this one."""
+    before = (len(ensemble.weights), ensemble.weights.shape[2])
+    if before != (n_problems, n_features):
+        raise ValueError(
+            f"warm_start=True, but the previous fit had {before[0]} binary problems with {before[1]} "
+            f"features and this one has {n_problems} with {n_features}; set warm_start=False to start anew."
+        )
+    if ensemble.n_members != n_members:
+        ensemble = ensemble.mean()
+    return [
+        Start(
+            weights=np.broadcast_to(ensemble.weights[i].T, (n_features, n_members)).astype(float),
+            intercepts=np.broadcast_to(ensemble.intercepts[i], n_members).astype(float),
+            dual=duals[i] if duals else None,
+        )
+        for i in range(n_problems)
+    ]
+
+
+def monitors(
+    estimator: Any, tasks: Sequence[BinaryTask], classes: NDArray[Any], context: Any, dtype: Any
+) -> list[ProblemMonitor] | None:
+    """One watcher per task, or None when nobody listens."""
+    if context is None and not estimator.verbose:
+        return None
+
+    def fitted_attributes(state: IterationState) -> dict[str, Any] | None:
+        if len(tasks) > 1:  # halfway through a multi-class fit there is no classifier to show
+            return None
+        return fitted_state(estimator, [(state.weights, state.intercepts)], classes, dtype)
+
+    watchers = []
+    for number, task in enumerate(tasks):
+        task_context = None
+        if context is not None:
+            task_context = context.subcontext(task_name=task.name, task_id=number, max_subtasks=None)
+            task_context.call_on_fit_task_begin(estimator=estimator)
+        watchers.append(
+            ProblemMonitor(task.name, estimator.verbose, task_context, estimator, fitted_attributes)
+        )
+    return watchers
+
+
+def fitted_state(
+    estimator: Any, members: Sequence[tuple[Floats, Floats]], classes: NDArray[Any], dtype: Any
+) -> dict[str, Any]:
+    """The attributes that make an estimator ready to predict."""
+    return {
+        "classes_": classes,
+        "_ensemble": Ensemble.from_members(members, dtype),
+        "_fitted_multi_class": estimator.multi_class,
+        "_fitted_exclusivity": float(estimator.exclusivity),
+    }
+
+
+def advice(task: BinaryTask, result: SolverResult, tol: float) -> str:
+    """What to tell, and what to try, when a fit ended at its iteration limit."""
+    return (
+        f"{task.name}: duality gap {result.gap:.1e} after {result.n_iter} iterations, above tol={tol:g}. "
+        "The objective is at most that fraction above its optimum. Scale the features (StandardScaler), "
+        "raise max_iter, or accept the gap by raising tol."
+    )

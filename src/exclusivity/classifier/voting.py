@@ -1,0 +1,58 @@
+"""From the scores of members to scores of classes: soft and hard votes, binary, ovr and ovo.
+
+``scores`` has shape (n_samples, n_problems, n_members) throughout; the averaged model is one member.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from exclusivity.problem.arrays import Floats
+
+
+def squashed(scores: Floats) -> Floats:
+    """An increasing map into (-1/2, 1/2): a margin that breaks ties and never outweighs a vote."""
+    return np.asarray(scores / (2 * (1 + np.abs(scores))))
+
+
+def class_scores(scores: Floats, n_classes: int, multi_class: str) -> Floats:
+    """Every member's score of every class, (n_samples, n_classes, n_members), for more than two classes.
+
+    One-vs-rest scores are that already. Of one-vs-one scores each class gets one vote per pair it wins
+    plus the squashed sum of its margins in all its pairs.
+    """
+    if multi_class == "ovr":
+        return scores
+    votes = np.zeros((scores.shape[0], n_classes, scores.shape[2]))
+    margins = np.zeros_like(votes)
+    for pair, (i, j) in enumerate(combinations(range(n_classes), 2)):
+        first_wins = scores[:, pair] > 0
+        votes[:, i] += first_wins
+        votes[:, j] += ~first_wins
+        margins[:, i] += scores[:, pair]
+        margins[:, j] -= scores[:, pair]
+    return np.asarray(votes + squashed(margins))
+
+
+def soft_decision(scores: Floats, n_classes: int, multi_class: str) -> Floats:
+    """The decision of the averaged model (one member): (n_samples,) for two classes, else one per class."""
+    if n_classes == 2:
+        return np.asarray(scores[:, 0, 0])
+    return np.asarray(class_scores(scores, n_classes, multi_class)[:, :, 0])
+
+
+def hard_decision(scores: Floats, n_classes: int, multi_class: str) -> Floats:
+    """Votes of the members plus the squashed mean margin.
+
+    Two classes: votes for the second class minus votes for the first. More: each member votes for its
+    best class; votes are counted per class.
+    """
+    if n_classes == 2:
+        votes = np.where(scores[:, 0] > 0, 1.0, -1.0).sum(axis=1)
+        return np.asarray(votes + squashed(scores[:, 0].mean(axis=1)))
+    per_class = class_scores(scores, n_classes, multi_class)
+    best = per_class.argmax(axis=1)
+    votes = np.stack([(best == c).sum(axis=1) for c in range(n_classes)], axis=1)
+    return np.asarray(votes + squashed(per_class.mean(axis=2)))

@@ -1,0 +1,145 @@
+"""Read LIBSVM files: strictly, with bounded memory, and with errors that say where and why."""
+
+from __future__ import annotations
+
+import operator
+import os
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from exclusivity.datasets.libsvm_lines import LibsvmError, LineBlocks, open_text
+from exclusivity.datasets.libsvm_rows import MAX_INDEX, RowParser, Rows
+
+DEFAULT_MAX_BYTES = 4 << 30
+"""4 GiB of text."""
+
+
+@dataclass(frozen=True, eq=False)
+class LibsvmData:
+    """What a LIBSVM file holds.
+
+    Attributes
+    ----------
+    data : scipy.sparse.csr_matrix of shape (n_rows, n_features), float64
+        Index 1 of the file is column 0. Zeros that the file spells out stay explicit. The index
+        arrays are int32 where that is wide enough, and int64 otherwise.
+    target : ndarray of shape (n_rows,), float64
+        The labels.
+    query_ids : ndarray of shape (n_rows,), int64, or None
+        The numbers after ``qid:`` where the file has them.
+    """
+
+    data: sparse.csr_matrix
+    target: NDArray[np.float64]
+    query_ids: NDArray[np.int64] | None
+
+
+def read_libsvm(
+    source: str | os.PathLike[str] | IO[bytes],
+    *,
+    n_features: int | None = None,
+    max_bytes: int | None = DEFAULT_MAX_BYTES,
+) -> LibsvmData:
+    r"""Read a LIBSVM (svmlight) file.
+
+    Each line is ``label [qid:n] index:value ... [# comment]`` with indices that start at 1 and increase;
+    blank lines and lines with only a comment are skipped. Numbers are finite decimal numbers, all rows
+    have a ``qid`` or none has. Everything else is an error, never a guess.
+
+    Parameters
+    ----------
+    source : path or open binary file
+        A path ending in ``.gz`` or ``.bz2`` is decompressed. An open file is read as it is, from where
+        it stands to its end, and left open.
+    n_features : int, optional
+        The number of columns; by default the largest index. Give it to read test data that
+        must fit training data. A larger index in the file is an error.
+    max_bytes : int or None, default 4 GiB
+        The largest size of the decompressed text, a guard against small files that unpack to
+        enormous ones; None for no limit. The result takes at most twelve times the size of the text.
+
+    Returns
+    -------
+    LibsvmData
+        ``data``, ``target`` and ``query_ids``.
+
+    Raises
+    ------
+    LibsvmError
+        Where the content is wrong, with file, line number and cause. Lines longer than 64 MiB are refused.
+    OSError
+        Where the file cannot be opened or read.
+
+    Examples
+    --------
+    >>> import io
+    >>> from exclusivity.datasets import read_libsvm
+    >>> heart = read_libsvm(io.BytesIO(b"+1 1:0.5 3:2\n-1 2:1  # a healthy one\n"))
+    >>> heart.target
+    array([ 1., -1.])
+    >>> heart.data.toarray()
+    array([[0.5, 0. , 2. ],
+           [0. , 1. , 0. ]])
+    >>> read_libsvm(io.BytesIO(b"+1 1:0.5\n-1 2:nan\n"))
+    Traceback (most recent call last):
+    exclusivity.datasets.libsvm_lines.LibsvmError: <stream>, line 2: the value of index 2 is 'nan'; expected a finite decimal number.
+    """
+    if n_features is not None:
+        n_features = _positive("n_features", n_features, MAX_INDEX)
+    if max_bytes is not None:
+        max_bytes = _positive("max_bytes", max_bytes)
+    if not isinstance(source, (str, os.PathLike)):
+        return _read(source, str(getattr(source, "name", "<stream>")), n_features, max_bytes)
+    path = Path(source)
+    with closing(open_text(path)) as stream:
+        return _read(stream, str(path), n_features, max_bytes)
+
+
+def _read(stream: IO[bytes], name: str, n_features: int | None, max_bytes: int | None) -> LibsvmData:
+    blocks = LineBlocks(stream, name, max_bytes)
+    parser = RowParser(name, n_features)
+    for first, lines in blocks:
+        parser.add_block(first, lines)
+    if not len(parser.rows):
+        raise LibsvmError(
+            name, blocks.line, "the file ends without a single row; expected 'label index:value ...'."
+        )
+    return _as_data(parser.rows, n_features)
+
+
+def _as_data(rows: Rows, n_features: int | None) -> LibsvmData:
+    # The arrays below share memory with rows, apart from narrower indices.
+    indices = np.asarray(rows.indices)
+    if n_features is None:
+        n_features = int(indices.max(initial=0))
+    widest = max(n_features, len(indices), len(rows))
+    kind = np.int32 if widest <= np.iinfo(np.int32).max else np.int64
+    indices -= 1
+    data = sparse.csr_matrix(
+        (
+            np.asarray(rows.values),
+            indices.astype(kind, copy=False),
+            np.asarray(rows.ends).astype(kind, copy=False),
+        ),
+        shape=(len(rows), n_features),
+    )
+    data.has_canonical_format = True  # each row is sorted and free of duplicates: no need to look again
+    query_ids = np.asarray(rows.query_ids) if rows.query_ids else None
+    return LibsvmData(data, np.asarray(rows.labels), query_ids)
+
+
+def _positive(name: str, value: int, largest: int | None = None) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = 0
+    if number < 1 or (largest is not None and number > largest):
+        bound = "" if largest is None else f" up to {largest}"
+        raise ValueError(f"{name} must be a whole number from 1{bound}, or None; got {value!r}.")
+    return number

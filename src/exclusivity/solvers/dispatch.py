@@ -1,0 +1,119 @@
+"""From a solver's name to results, for one problem or for many on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Event
+from typing import Any
+
+from exclusivity.problem import ERMProblem
+from exclusivity.solvers import alm, paper
+from exclusivity.solvers.base import Callback, IterationState, SolverResult, Start, parse_options
+from exclusivity.solvers.ridge import RidgeSystem
+
+
+@dataclass(frozen=True)
+class SolverSpec:
+    """What the dispatcher has to know about a solver."""
+
+    solve: Callable[..., SolverResult]
+    options: type
+    make_system: Callable[[ERMProblem], RidgeSystem]
+    is_random: bool
+    can_start_warm: bool
+
+
+SOLVERS: Mapping[str, SolverSpec] = {
+    "paper": SolverSpec(paper.solve_paper, paper.PaperOptions, paper.make_system, True, False),
+    "alm": SolverSpec(alm.solve_alm, alm.AlmOptions, alm.make_system, False, True),
+}
+
+DEFAULT_SOLVER = "alm"
+
+
+def resolve_solver(name: str) -> str:
+    """The solver behind ``name``; "auto" is the best one for a convex problem."""
+    if name == "auto":
+        return DEFAULT_SOLVER
+    if name not in SOLVERS:
+        raise ValueError(f"solver must be one of {['auto', *SOLVERS]}; got {name!r}.")
+    return name
+
+
+def solve_all(
+    problems: Sequence[ERMProblem],
+    solver: str = "auto",
+    *,
+    options: Mapping[str, Any] | None = None,
+    tol: float = 1e-4,
+    max_iter: int | None = None,
+    starts: Sequence[Start | None] | None = None,
+    seeds: Sequence[int] | None = None,
+    callbacks: Sequence[Callback | None] | None = None,
+    n_threads: int = 1,
+) -> list[SolverResult]:
+    """Solve every problem; those with the same rows, weights and penalties share one factorisation.
+
+    Results do not depend on ``n_threads``: one thread solves one problem, from its own start and seed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> problem = ERMProblem.build(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), n_members=3)
+    >>> [result.converged for result in solve_all([problem, problem])]
+    [True, True]
+    """
+    spec = SOLVERS[resolve_solver(solver)]
+    settings: Any = parse_options(spec.options, options)
+    systems: dict[tuple[Any, ...], RidgeSystem] = {}
+    for problem in problems:
+        if _system_key(problem) not in systems:
+            systems[_system_key(problem)] = spec.make_system(problem)
+    cancelled = Event()
+
+    def run(index: int) -> SolverResult:
+        problem = problems[index]
+        extra: dict[str, Any] = {}
+        if spec.is_random and seeds is not None:
+            extra["random_state"] = seeds[index]
+        if spec.can_start_warm and starts is not None:
+            extra["start"] = starts[index]
+        return spec.solve(
+            problem,
+            tol=tol,
+            max_iter=max_iter,
+            options=settings,
+            system=systems[_system_key(problem)],
+            callback=_cancellable(None if callbacks is None else callbacks[index], cancelled),
+            **extra,
+        )
+
+    if n_threads == 1 or len(problems) == 1:
+        return [run(index) for index in range(len(problems))]
+    with ThreadPoolExecutor(n_threads) as pool:
+        try:
+            return list(pool.map(run, range(len(problems))))
+        except BaseException:  # Ctrl-C as much as an error: let the other threads end their iteration and go
+            cancelled.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _cancellable(callback: Callback | None, cancelled: Event) -> Callback:
+    def wrapped(state: IterationState) -> bool:
+        return cancelled.is_set() or (callback is not None and bool(callback(state)))
+
+    return wrapped
+
+
+def _system_key(problem: ERMProblem) -> tuple[Any, ...]:
+    """Problems with equal keys have the same least-squares step."""
+    return (
+        id(problem.design),
+        id(problem.weights),
+        problem.cost,
+        problem.kappa,
+        problem.fit_intercept,
+    )

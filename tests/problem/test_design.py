@@ -1,0 +1,158 @@
+"""The products of DesignMatrix against plain numpy on a float64 copy of the matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from exclusivity.problem import DesignMatrix
+
+# All sums have at most 3000 terms of size about one and are done in float64.
+TIGHT = {"rtol": 1e-12, "atol": 1e-11}
+SHAPES = [(3000, 70), (90, 2500), (5, 3), (1, 1)]  # more rows, more columns than one block; less than one
+
+
+def csr(dense, index_dtype=np.int32, container=sparse.csr_array):
+    matrix = container(dense)
+    matrix.indices, matrix.indptr = matrix.indices.astype(index_dtype), matrix.indptr.astype(index_dtype)
+    return matrix
+
+
+KINDS = {
+    "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
+    "strided": lambda dense: np.repeat(dense, 2, axis=1)[:, ::2],
+    "csr_array int32": csr,
+    "csr_array int64": lambda dense: csr(dense, np.int64),
+    "csr_matrix": lambda dense: csr(dense, container=sparse.csr_matrix),
+}
+
+
+@pytest.fixture(params=SHAPES, ids=str)
+def shape(request):
+    return request.param
+
+
+@pytest.fixture(params=[np.float64, np.float32], ids=["float64", "float32"])
+def dtype(request):
+    return request.param
+
+
+@pytest.fixture(params=KINDS, ids=str)
+def pair(request, shape, dtype):
+    """(DesignMatrix, the same numbers as a dense float64 matrix)."""
+    rng = np.random.default_rng(sum(shape))
+    dense = (rng.normal(size=shape) + 0.5).astype(dtype)
+    dense[rng.random(shape) < 0.6] = 0
+    given = KINDS[request.param](dense)
+    assert given.dtype == dtype
+    if sparse.issparse(given):
+        assert given.indices.dtype == (np.int64 if "int64" in request.param else np.int32)
+    return DesignMatrix(given), dense.astype(float)
+
+
+def random_weights(n):
+    return np.random.default_rng(n).uniform(0.2, 3, n)
+
+
+def test_shape_and_storage(pair, dtype):
+    design, dense = pair
+    assert (design.n_rows, design.n_features) == dense.shape
+    assert design.X.dtype == dtype  # not widened as a whole
+    assert design.is_sparse == sparse.issparse(design.X)
+
+
+@pytest.mark.parametrize("n_columns", [0, 1, 7, 1000])
+def test_blocks_cover_all_rows_once_and_in_order(pair, n_columns):
+    design, dense = pair
+    end = 0
+    for rows, block in design.blocks(n_columns):
+        assert rows.start == end
+        end = rows.stop
+        np.testing.assert_array_equal(block.toarray() if design.is_sparse else block, dense[rows])
+    assert end == design.n_rows
+
+
+def test_large_matrices_are_split(shape):
+    design = DesignMatrix(np.zeros(shape))
+    assert (len(list(design.blocks(1))) > 1) == (shape[0] * shape[1] > 2**16)
+
+
+@pytest.mark.parametrize("columns", [(), (1,), (6,)], ids=["vector", "one column", "six columns"])
+def test_products(pair, columns):
+    design, dense = pair
+    rng = np.random.default_rng(3)
+    right, left = rng.normal(size=(dense.shape[1], *columns)), rng.normal(size=(dense.shape[0], *columns))
+    forward, backward = design.times(right), design.transposed_times(left)
+    assert forward.dtype == backward.dtype == np.float64
+    np.testing.assert_allclose(forward, dense @ right, **TIGHT)
+    np.testing.assert_allclose(backward, dense.T @ left, **TIGHT)
+
+
+def test_mean(pair):
+    design, dense = pair
+    weights = random_weights(len(dense))
+    expected = (weights[:, None] * dense).sum(axis=0) / weights.sum()
+    np.testing.assert_allclose(design.mean(weights), expected, **TIGHT)
+
+
+@pytest.mark.parametrize("centre", [True, False])
+def test_gram_and_its_diagonal(pair, centre):
+    design, dense = pair
+    weights = random_weights(len(dense))
+    mean = design.mean(weights) if centre else np.zeros(dense.shape[1])
+    centred = dense - mean
+    expected = centred.T @ (weights[:, None] * centred)
+    gram = design.gram(weights, mean)
+    assert gram.dtype == np.float64
+    assert type(gram) is np.ndarray
+    np.testing.assert_allclose(gram, expected, **TIGHT)
+    scatter = design.column_scatter(weights, mean)
+    assert scatter.dtype == np.float64
+    np.testing.assert_allclose(scatter, np.diag(expected), **TIGHT)
+
+
+@pytest.mark.parametrize("centre", [True, False])
+def test_kernel(pair, centre):
+    design, dense = pair
+    mean = design.mean(random_weights(len(dense))) if centre else np.zeros(dense.shape[1])
+    centred = dense - mean
+    kernel = design.kernel(mean)
+    assert kernel.dtype == np.float64
+    assert type(kernel) is np.ndarray
+    np.testing.assert_allclose(kernel, centred @ centred.T, **TIGHT)
+
+
+def test_scatter_of_a_constant_sparse_column_is_not_negative():
+    """sum x^2 - n mean^2 may round below zero; a square sum may not."""
+    X = np.full((1000, 3), [0.1, 0.3, 1e3 / 3])
+    weights = random_weights(1000)
+    design = DesignMatrix(csr(X))
+    scatter = design.column_scatter(weights, design.mean(weights))
+    assert np.all(scatter >= 0)
+    assert np.all(scatter <= 1e-12 * weights.sum() * X[0] ** 2)
+
+
+@pytest.mark.parametrize("container", [sparse.csc_array, sparse.coo_array, sparse.csc_matrix])
+def test_other_sparse_formats_are_refused(container):
+    with pytest.raises(TypeError, match="must be CSR"):
+        DesignMatrix(container(np.eye(3)))
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.eye(3, dtype=int),
+        np.eye(3, dtype=bool),
+        np.eye(3, dtype=np.float16),
+        np.eye(3, dtype=complex),
+        np.ones(3),
+        np.ones((2, 2, 2)),
+        sparse.csr_array(np.eye(3, dtype=int)),
+    ],
+    ids=["int", "bool", "float16", "complex", "1-d", "3-d", "sparse int"],
+)
+def test_other_dtypes_and_dimensions_are_refused(X):
+    with pytest.raises(TypeError, match="float32 or float64 matrix"):
+        DesignMatrix(X)
