@@ -18,7 +18,7 @@ except ImportError:  # scikit-learn < 1.9
             """Refuse: there is no callback protocol to speak."""
             raise RuntimeError("Callbacks need scikit-learn 1.9 or newer (pip install -U scikit-learn).")
 
-    def with_callbacks(method: Method) -> Method:  # type: ignore[no-redef]
+    def with_callbacks(method: Method) -> Method:
         """No callbacks, no context."""
         return method
 

@@ -46,7 +46,7 @@ class Ensemble:
     @property
     def members_are_equal(self) -> bool:
         """Whether the ensemble is one model, repeated."""
-        return self.weights.shape[1] == 1
+        return bool(self.weights.shape[1] == 1)
 
     @property
     def all_weights(self) -> Floats:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exclusivity.classifier import describe
 from exclusivity.classifier._compat import CallbackSupportMixin, open_fit_context, with_callbacks
+from exclusivity.classifier.ensemble import Ensemble
 from exclusivity.classifier.fitting import advice, build_problems, fitted_state, monitors, warm_starts
 from exclusivity.classifier.parameters import check_parameters
 from exclusivity.classifier.training import binary_tasks, sample_weights, training_set
@@ -138,6 +139,9 @@ class ERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     >>> bool(model[-1].dual_gap_[0] <= 1e-4)
     True
     """
+
+    _ensemble: Ensemble
+    _duals: list[Floats]
 
     def __init__(
         self,
@@ -338,7 +342,7 @@ class ERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _store(self, results: list[SolverResult], classes: NDArray[Any], dtype: Any) -> None:
         members = [(result.weights, result.intercepts) for result in results]
-        vars(self).update(fitted_state(self, members, classes, dtype))
+        self.__dict__.update(fitted_state(self, members, classes, dtype))
         # One number per row and problem: kept only where the next fit will start from it.
         self._duals = [result.dual for result in results] if self.warm_start else []
         self.objective_ = np.array([result.objective for result in results])

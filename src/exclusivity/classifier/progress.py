@@ -7,8 +7,6 @@ from typing import Any
 
 from exclusivity.solvers import IterationState
 
-_LINES_PER_DECADE = 4
-
 
 def verbose_line(name: str, state: IterationState) -> str:
     """One readable line, for example ``versicolor against the rest: iteration 20, ...``."""
@@ -49,7 +47,7 @@ class ProblemMonitor:
         verbose: int,
         context: Any,
         estimator: Any,
-        describe: Callable[[IterationState], dict[str, Any]],
+        describe: Callable[[IterationState], dict[str, Any] | None],
     ) -> None:
         self._name, self._verbose, self._context = name, verbose, context
         self._estimator, self._describe = estimator, describe
