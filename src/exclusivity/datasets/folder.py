@@ -40,7 +40,7 @@ def data_folder() -> Path | None:
 
 
 def find_data_file(name: str) -> Path | None:
-    """The file ``name``, ``name.bz2`` or ``name.gz`` in the data folder, in this order; None if there is none.
+    """The file ``name``, ``name.bz2`` or ``name.gz`` in the data folder, or None if there is none.
 
     Parameters
     ----------

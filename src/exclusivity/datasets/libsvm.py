@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import operator
 import os
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from exclusivity.datasets.libsvm_lines import LibsvmError, LineBlocks, open_text
+from exclusivity.datasets.libsvm_lines import LibsvmError, LineBlocks, Readable, open_text
 from exclusivity.datasets.libsvm_rows import MAX_INDEX, RowParser, Rows
 
 DEFAULT_MAX_BYTES = 4 << 30
@@ -41,7 +39,7 @@ class LibsvmData:
 
 
 def read_libsvm(
-    source: str | os.PathLike[str] | IO[bytes],
+    source: str | os.PathLike[str] | Readable,
     *,
     n_features: int | None = None,
     max_bytes: int | None = DEFAULT_MAX_BYTES,
@@ -62,7 +60,8 @@ def read_libsvm(
         must fit training data. A larger index in the file is an error.
     max_bytes : int or None, default 4 GiB
         The largest size of the decompressed text, a guard against small files that unpack to
-        enormous ones; None for no limit. The result takes at most twelve times the size of the text.
+        enormous ones; None for no limit. Reading takes about twice the size of the text in memory, and at
+        most twelve times (rows of a label only).
 
     Returns
     -------
@@ -86,22 +85,24 @@ def read_libsvm(
     >>> heart.data.toarray()
     array([[0.5, 0. , 2. ],
            [0. , 1. , 0. ]])
-    >>> read_libsvm(io.BytesIO(b"+1 1:0.5\n-1 2:nan\n"))
+    >>> read_libsvm(io.BytesIO(b"+1 1:0.5\n-1 2:nan\n"))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    exclusivity.datasets.libsvm_lines.LibsvmError: <stream>, line 2: the value of index 2 is 'nan'; expected a finite decimal number.
+    exclusivity.datasets.libsvm_lines.LibsvmError: <stream>, line 2: the value of index 2 is 'nan'; ...
     """
     if n_features is not None:
         n_features = _positive("n_features", n_features, MAX_INDEX)
     if max_bytes is not None:
         max_bytes = _positive("max_bytes", max_bytes)
     if not isinstance(source, (str, os.PathLike)):
+        if not hasattr(source, "read"):
+            raise TypeError(f"source must be a path or an open binary file; got {type(source).__name__}.")
         return _read(source, str(getattr(source, "name", "<stream>")), n_features, max_bytes)
     path = Path(source)
-    with closing(open_text(path)) as stream:
+    with open_text(path) as stream:
         return _read(stream, str(path), n_features, max_bytes)
 
 
-def _read(stream: IO[bytes], name: str, n_features: int | None, max_bytes: int | None) -> LibsvmData:
+def _read(stream: Readable, name: str, n_features: int | None, max_bytes: int | None) -> LibsvmData:
     blocks = LineBlocks(stream, name, max_bytes)
     parser = RowParser(name, n_features)
     for first, lines in blocks:

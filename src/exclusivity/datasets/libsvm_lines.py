@@ -8,13 +8,20 @@ import io
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import Protocol
 
 CHUNK_BYTES = 1 << 18
 """How much text is asked for at once: large enough for speed, small enough for the cache."""
 
 MAX_LINE_BYTES = 1 << 26
 """64 MiB: five million features in one row. What is longer is more likely no text at all."""
+
+
+class Readable(Protocol):
+    """All that is asked of an open file."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most ``size`` bytes; none at the end of the file."""
 
 
 class LibsvmError(ValueError):
@@ -43,11 +50,11 @@ class LibsvmError(ValueError):
         return f"{self.file}, line {self.line}: {self.cause}"
 
 
-def open_text(path: Path) -> IO[bytes]:
+def open_text(path: Path) -> gzip.GzipFile | bz2.BZ2File | io.BufferedReader:
     """The bytes of a file, decompressed when its name ends in ``.gz`` or ``.bz2``."""
     suffix = path.suffix.lower()
     if suffix == ".gz":
-        return gzip.GzipFile(path, "rb")  # type: ignore[return-value]  # typeshed: not an IO, though it acts as one
+        return gzip.GzipFile(path, "rb")
     if suffix == ".bz2":
         return bz2.BZ2File(path, "rb")
     return path.open("rb")
@@ -62,7 +69,6 @@ class LineBlocks:
     Parameters
     ----------
     stream : binary file
-        Only ``read(size)`` is used.
     name : str
         What errors call the file.
     max_bytes : int or None
@@ -80,7 +86,7 @@ class LineBlocks:
     [(1, [b'1 1:2']), (2, [b'-1'])]
     """
 
-    def __init__(self, stream: IO[bytes], name: str, max_bytes: int | None) -> None:
+    def __init__(self, stream: Readable, name: str, max_bytes: int | None) -> None:
         self._stream, self._name, self._max_bytes = stream, name, max_bytes
         self.line = 1
 

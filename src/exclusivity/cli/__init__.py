@@ -1,0 +1,1 @@
+"""The command ``erm``: one module per subcommand, nothing heavy imported before it is needed."""
