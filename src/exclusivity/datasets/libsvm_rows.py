@@ -12,7 +12,7 @@ import math
 import re
 from array import array
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
@@ -21,15 +21,14 @@ from exclusivity.datasets.libsvm_lines import CHUNK_BYTES, LibsvmError
 MAX_INDEX = 2**63 - 1
 
 # Within these characters float() accepts exactly the decimal numbers; outside wait "nan", "infinity",
-# "1_000" and the digits of other scripts. 19 digits are enough for every int64.
+# "1_000" and the digits of other scripts. 19 digits are enough for every int64. (Possessive: no
+# backtracking, so that a match takes linear time.)
 _NUMBER = rb"[-+.0-9eE]++"
 _WHOLE = rb"[0-9]{1,19}+"
-# Possessive quantifiers never backtrack: the time of a match is linear, its memory constant. (Not around
-# groups that capture: the first releases of Python 3.11 crash there.)
-_PLAIN_ROW = re.compile(
-    rb"[ \t]*+(?:(%(number)b)(?:[ \t]++qid:(%(whole)b))?((?:[ \t]++%(whole)b:%(number)b)*+))?"
-    rb"[ \t]*+(#.*+)?\r?+" % {b"number": _NUMBER, b"whole": _WHOLE}
+_PLAIN_LINE = re.compile(
+    rb"[ \t]*+(?:(%b)(?:[ \t]++qid:(%b))?((?:[ \t][^#]*+)?))?(#.*+)?" % (_NUMBER, _WHOLE), re.DOTALL
 )
+_PLAIN_ENTRIES = re.compile(rb"(?:[ \t]++%b:%b)*[ \t]*+" % (_WHOLE, _NUMBER))
 _NUMBER_TEXT = re.compile(_NUMBER)
 _WHOLE_TEXT = re.compile(_WHOLE)
 _TOKEN = re.compile(rb"[^ \t]+")
@@ -134,23 +133,25 @@ class RowParser:
                 f"found {_excerpt(label)} where the label should be; expected 'label index:value ...'."
             )
         self.rows.labels.append(_finite(label, "the label"))
-        self._add_entries(self._without_query(tokens))
+        second = list(islice(tokens, 1))
+        if second and second[0].startswith(b"qid:"):
+            self._add_query(second.pop())
+        elif self.rows.query_ids:
+            raise _LineError("found no qid, unlike in the rows before; expected it in all rows or in none.")
+        self._add_entries(chain(second, tokens))
         self.rows.ends.append(len(self.rows.indices))
 
-    def _without_query(self, tokens: Iterator[bytes]) -> Iterator[bytes]:
-        """The tokens behind the query number, which all rows must have or none."""
-        first = next(tokens, b"")
-        if first.startswith(b"qid:"):
-            self.rows.query_ids.append(_query_id(first))
-            first = next(tokens, b"")
-        if len(self.rows.query_ids) not in (0, len(self.rows)):
-            found = "has" if len(self.rows.query_ids) == 1 else "has no"
+    def _add_query(self, token: bytes) -> None:
+        number = _whole(token.removeprefix(b"qid:"))
+        if number is None:
             raise _LineError(
-                f"this row {found} 'qid:', unlike the rows before; expected it in all rows or in none."
+                f"found {_excerpt(token)}; expected qid:n with a whole number up to {MAX_INDEX}."
             )
-        if first:
-            yield first
-        yield from tokens
+        self.rows.query_ids.append(number)
+        if len(self.rows.query_ids) != len(self.rows):
+            raise _LineError(
+                f"found {_excerpt(token)}, unlike in the rows before; expected it in all rows or in none."
+            )
 
     def _add_entries(self, tokens: Iterator[bytes]) -> None:
         previous = 0
@@ -186,31 +187,38 @@ def _plain_rows(lines: Sequence[bytes]) -> Rows | None:
     rows = Rows()
     try:
         for line in lines:
-            if not line:
-                continue
-            match = _PLAIN_ROW.fullmatch(line)
-            if match is None:
+            if line and not _add_plain(rows, line.removesuffix(b"\r")):
                 return None
-            label, query_id, entries, comment = match.groups()
-            if comment is not None:
-                comment.decode("utf-8")
-            if label is None:
-                continue
-            rows.labels.append(float(label))
-            if query_id is not None:
-                rows.query_ids.append(int(query_id))
-            for piece in _pieces(entries):
-                fields = piece.replace(b":", b" ").split()
-                rows.indices.extend(map(int, fields[::2]))
-                rows.values.extend(map(float, fields[1::2]))
-            rows.ends.append(len(rows.indices))
     except (ValueError, OverflowError):
         return None
     return rows
 
 
+def _add_plain(rows: Rows, line: bytes) -> bool:
+    """Add the row of a line; False, or an exception of int(), float() or decode(), if it is not plain."""
+    match = _PLAIN_LINE.fullmatch(line)
+    if match is None:
+        return False
+    label, query_id, entries, comment = match.groups()
+    if comment is not None:
+        comment.decode("utf-8")
+    if label is None:
+        return True
+    rows.labels.append(float(label))
+    if query_id is not None:
+        rows.query_ids.append(int(query_id))
+    for piece in _pieces(entries):
+        if _PLAIN_ENTRIES.fullmatch(piece) is None:
+            return False
+        fields = piece.replace(b":", b" ").split()
+        rows.indices.extend(map(int, fields[::2]))
+        rows.values.extend(map(float, fields[1::2]))
+    rows.ends.append(len(rows.indices))
+    return True
+
+
 def _pieces(entries: bytes) -> Iterator[bytes]:
-    """The entries, cut between two of them where they are many: a list of all would take ten times their size."""
+    """The entries, cut between two of them when they are many: as a list they take ten times the memory."""
     start = 0
     while start < len(entries):
         end = entries.find(b" ", start + CHUNK_BYTES)
@@ -246,13 +254,6 @@ def _finite(text: bytes, what: str) -> float:
 def _whole(text: bytes) -> int | None:
     number = int(text) if _WHOLE_TEXT.fullmatch(text) else MAX_INDEX + 1
     return number if number <= MAX_INDEX else None
-
-
-def _query_id(token: bytes) -> int:
-    number = _whole(token.removeprefix(b"qid:"))
-    if number is None:
-        raise _LineError(f"found {_excerpt(token)}; expected qid: and a whole number up to {MAX_INDEX}.")
-    return number
 
 
 def _excerpt(text: bytes) -> str:

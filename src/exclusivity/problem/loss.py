@@ -48,7 +48,8 @@ class PowerHinge:
 
     def total(self, shortfall: Floats, weights: Floats) -> float:
         """sum_i s_i sum_k max(0, m_ik)^p: the weighted loss of a block of rows."""
-        return float(weights @ self.value(shortfall).sum(axis=1))
+        # s^T V 1 as two products: several times faster than a sum along the short axis.
+        return float((weights @ self.value(shortfall)).sum())
 
     def derivative(self, shortfall: Floats) -> Floats:
         """The slope p max(0, m)^(p-1); at the kink of p = 1 the left derivative, 0."""

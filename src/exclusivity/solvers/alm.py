@@ -119,6 +119,7 @@ class _TwoBlocks:
         self.P, self.b = np.zeros((n_features, n_members)), np.zeros(n_members)
         self.V, self.U = np.zeros_like(self.P), np.zeros((n_rows, n_members))
         self.scores = np.zeros_like(self.U)
+        self.mean_member = np.full(n_members, 1 / n_members)
         if start is not None:
             self._begin_at(start)
         self.targets = self.scores - self.U
@@ -184,7 +185,7 @@ class _TwoBlocks:
         shortfall = 1 - y * scores
         point = shortfall - y * multipliers  # y S
         residual = loss.prox(point, self.problem.cost / self.mu)  # y E
-        self.alpha[rows] = (point - residual).mean(axis=1) * weights * (self.mu / self.problem.kappa)
+        self.alpha[rows] = ((point - residual) @ self.mean_member) * weights * (self.mu / self.problem.kappa)
         if self.point is self.P:
             point_loss = loss.total(shortfall, weights)
         else:

@@ -32,6 +32,7 @@ class IterationRecord:
 
     ``objective`` is F at the iterate and ``bound`` the best lower bound known by then, so that
     ``objective - bound`` bounds the excess of this iterate; ``gap`` is the same relative to F.
+    ``passes`` counts how often the rows of X have been read so far.
     """
 
     iteration: int
@@ -40,6 +41,7 @@ class IterationRecord:
     primal_residual: float
     dual_residual: float
     mu: float
+    passes: float = 0.0
 
     @property
     def gap(self) -> float:
@@ -102,8 +104,13 @@ class History:
 
     @property
     def mu(self) -> Floats:
-        """The penalty of every iteration."""
+        """The penalty, smoothing width or barrier of every iteration."""
         return self.column("mu")
+
+    @property
+    def passes(self) -> Floats:
+        """How often the rows of X had been read after every iteration."""
+        return self.column("passes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +209,9 @@ class Recorder:
             return False
         seconds = perf_counter() - self._started
         return bool(self._callback(IterationState(record, weights, intercepts, seconds)))
+
+    def __len__(self) -> int:
+        return len(self._records)
 
     def history(self) -> History:
         """All records so far."""

@@ -56,12 +56,10 @@ class RidgeSystem(ABC):
     def _moment(self, values: Floats) -> Floats:
         """X_c^T S values, blockwise."""
         moment = np.zeros((self.design.n_features, values.shape[1]))
-        total = np.zeros(values.shape[1])
         for rows, block in self.design.blocks(values.shape[1]):
             weighted = self.weights[rows, None] * values[rows]
             moment += block.T @ weighted
-            total += weighted.sum(axis=0)
-        return np.asarray(moment - np.outer(self.mean, total))
+        return np.asarray(moment - np.outer(self.mean, self.weights @ values))
 
 
 class PrimalRidge(RidgeSystem):

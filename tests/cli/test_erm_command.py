@@ -1,0 +1,84 @@
+"""``erm`` as a person at a terminal meets it."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from exclusivity import __version__
+from exclusivity.cli.main import main
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out.strip() == f"erm {__version__}"
+
+
+@pytest.mark.parametrize("argv", [[], ["dmo"], ["demo", "--members", "many"]])
+def test_a_wrong_command_line_exits_with_2_and_usage(argv, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(argv)
+    assert stop.value.code == 2
+    assert "usage: erm" in capsys.readouterr().err
+
+
+def test_demo_prints_the_table_and_explains_it(capsys):
+    assert main(["demo"]) == 0
+    out = capsys.readouterr().out
+    for column in ("test error", "objective", "duality gap", "iterations", "time"):
+        assert column in out
+    lines = out.splitlines()
+    assert [line[:3] for line in lines[2:6]] == ["ERM", "ERM", "SVM", "SVM"]
+    agree, of = map(int, re.search(r"(\d+) of (\d+) test predictions agree", out).groups())
+    assert agree == of == 285
+    assert float(re.search(r"factor (\d+\.\d+)", out).group(1)) == pytest.approx(100, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["demo", "--members", "1"], "--members must be at least 2"),
+        (["demo", "--p", "0.5"], "p must be"),
+        (["demo", "--cost", "-1"], "C must be"),
+    ],
+)
+def test_a_failing_command_says_why_without_a_traceback(argv, words, capsys):
+    assert main(argv) == 1
+    err = capsys.readouterr().err
+    assert words in err
+    assert "Traceback" not in err
+    assert err.startswith("erm demo: error:")
+
+
+def test_debug_shows_the_traceback():
+    with pytest.raises(ValueError, match="p must be"):
+        main(["--debug", "demo", "--p", "0.5"])
+
+
+def test_interruption_has_its_own_exit_code(monkeypatch, capsys):
+    def interrupted(_args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("exclusivity.cli.demo.run", interrupted)
+    assert main(["demo"]) == 130
+    assert "interrupted" in capsys.readouterr().err
+
+
+def test_help_does_not_wait_for_scikit_learn():
+    code = (
+        "import sys; from exclusivity.cli.main import build_parser; build_parser().format_help(); "
+        "sys.exit('sklearn' in sys.modules or 'scipy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603
+
+
+def test_public_names():
+    import exclusivity
+
+    assert "ERMClassifier" in dir(exclusivity)
+    assert exclusivity.ERMClassifier.__name__ == "ERMClassifier"
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        _ = exclusivity.Nothing
