@@ -34,9 +34,11 @@ class Ensemble:
     @classmethod
     def from_members(cls, members: Sequence[tuple[Floats, Floats]], dtype: Any) -> Self:
         """From one (weights of shape (n_features, n_members), intercepts) pair per binary problem."""
+        n_members = len(members[0][1])
+        if all(weights.strides[1] == 0 for weights, _ in members):  # a view of one member, repeated
+            members = [(weights[:, :1], intercepts[:1]) for weights, intercepts in members]
         weights = np.stack([pair[0].T for pair in members])
         intercepts = np.stack([pair[1] for pair in members])
-        n_members = weights.shape[1]
         mean_weights = weights.mean(axis=1, keepdims=True)
         mean_intercepts = intercepts.mean(axis=1, keepdims=True)
         if _is_close(weights, mean_weights) and _is_close(intercepts, mean_intercepts):

@@ -59,15 +59,19 @@ class ERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         the majority wins; ties go to the larger mean margin.
     feature_groups : None
         Reserved for members that compete for features; must be None.
-    solver : {"auto", "paper", "alm"}, default="auto"
-        "paper" runs Algorithms 1 and 2 of the paper to the letter and stops by their rule; "alm" is
-        the same splitting made convergent and stops on ``tol``; "auto" is "alm".
+    solver : {"auto", "newton", "alm", "paper"}, default="auto"
+        "newton" solves the one SVM that the ensemble is equivalent to, by second-order steps: its cost does
+        not depend on ``n_estimators``. "alm" is the paper's splitting made convergent, with all members
+        carried along. Both stop on ``tol``. "paper" runs Algorithms 1 and 2 of the paper to the letter
+        and stops by their own rule. "auto" is "newton".
     solver_options : dict, default=None
-        Options of the solver. "paper": start, mu0, rho, change, w_step, eps. "alm": mu0, balance.
+        Options of the solver. "newton": regime. "alm": mu0, balance. "paper": start, mu0, rho, change,
+        w_step, eps.
     tol : float, default=1e-4
         Relative duality gap, (F - D) / F, at which a fit counts as converged.
     max_iter : int, default=None
-        Most iterations per binary problem; None leaves it to the solver ("paper" 1000, "alm" 20000).
+        Most iterations per binary problem; None leaves it to the solver ("newton" 500, "alm" 20000,
+        "paper" 1000).
     fit_intercept : bool, default=True
         Whether members have an intercept. It is free, never penalised.
     class_weight : dict or "balanced", default=None
@@ -105,7 +109,7 @@ class ERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     n_iter_ : ndarray of shape (n_problems,)
         Iterations taken.
     history_ : list of History
-        Objective, bound, gap, residuals and penalty of every iteration, per problem.
+        Objective, bound, gap, residuals, penalty and passes over X of every iteration, per problem.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from exclusivity.problem.arrays import Floats, Matrix
 
-# A block of rows, with all the columns worked on at once, should stay in cache: one MiB (measured: 2^14 to 2^18).
+# A block of rows, with all the columns worked on at once, stays in cache: one MiB (the best of 2^14 to 2^18).
 _BLOCK_NUMBERS = 1 << 17
 _MIN_BLOCK_ROWS = 64
 

@@ -11,6 +11,7 @@ from exclusivity.solvers.base import (
     Status,
 )
 from exclusivity.solvers.dispatch import SOLVERS, resolve_solver, solve_all
+from exclusivity.solvers.newton import NewtonOptions, solve_newton
 from exclusivity.solvers.paper import PaperOptions, solve_paper
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "History",
     "IterationRecord",
     "IterationState",
+    "NewtonOptions",
     "PaperOptions",
     "SolverResult",
     "Start",
@@ -27,5 +29,6 @@ __all__ = [
     "resolve_solver",
     "solve_all",
     "solve_alm",
+    "solve_newton",
     "solve_paper",
 ]

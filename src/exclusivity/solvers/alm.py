@@ -56,6 +56,8 @@ _BALANCE_INTERVAL = 10
 _BALANCE_GROWTH = 0.2
 _MAX_REBALANCES = 60
 _LARGEST_CHANGE = 10.0
+# X @ P and X.T @ R for the (P, b) step and its scores, X.T @ alpha for the certificate.
+_PASSES = 3.0
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,7 @@ class _TwoBlocks:
             primal_residual=np.sqrt(primal),
             dual_residual=self.mu * np.sqrt(dual),
             mu=self.mu,
+            passes=_PASSES * iteration,
         )
 
     def _split(self, mu_factor: float) -> tuple[float, float, float]:

@@ -9,7 +9,7 @@ from threading import Event
 from typing import Any
 
 from exclusivity.problem import ERMProblem
-from exclusivity.solvers import alm, paper
+from exclusivity.solvers import alm, newton, paper
 from exclusivity.solvers.base import Callback, IterationState, SolverResult, Start, parse_options
 from exclusivity.solvers.ridge import RidgeSystem
 
@@ -20,7 +20,7 @@ class SolverSpec:
 
     solve: Callable[..., SolverResult]
     options: type
-    make_system: Callable[[ERMProblem], RidgeSystem]
+    make_system: Callable[[ERMProblem], RidgeSystem] | None
     is_random: bool
     can_start_warm: bool
 
@@ -28,9 +28,10 @@ class SolverSpec:
 SOLVERS: Mapping[str, SolverSpec] = {
     "paper": SolverSpec(paper.solve_paper, paper.PaperOptions, paper.make_system, True, False),
     "alm": SolverSpec(alm.solve_alm, alm.AlmOptions, alm.make_system, False, True),
+    "newton": SolverSpec(newton.solve_newton, newton.NewtonOptions, None, False, True),
 }
 
-DEFAULT_SOLVER = "alm"
+DEFAULT_SOLVER = "newton"
 
 
 def resolve_solver(name: str) -> str:
@@ -67,15 +68,14 @@ def solve_all(
     """
     spec = SOLVERS[resolve_solver(solver)]
     settings: Any = parse_options(spec.options, options)
-    systems: dict[tuple[Any, ...], RidgeSystem] = {}
-    for problem in problems:
-        if _system_key(problem) not in systems:
-            systems[_system_key(problem)] = spec.make_system(problem)
+    systems = _shared_systems(problems, spec)
     cancelled = Event()
 
     def run(index: int) -> SolverResult:
         problem = problems[index]
         extra: dict[str, Any] = {}
+        if systems:
+            extra["system"] = systems[_system_key(problem)]
         if spec.is_random and seeds is not None:
             extra["random_state"] = seeds[index]
         if spec.can_start_warm and starts is not None:
@@ -85,7 +85,6 @@ def solve_all(
             tol=tol,
             max_iter=max_iter,
             options=settings,
-            system=systems[_system_key(problem)],
             callback=_cancellable(None if callbacks is None else callbacks[index], cancelled),
             **extra,
         )
@@ -99,6 +98,16 @@ def solve_all(
             cancelled.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _shared_systems(problems: Sequence[ERMProblem], spec: SolverSpec) -> dict[tuple[Any, ...], RidgeSystem]:
+    """One factorised least-squares step per distinct key, for solvers that use one."""
+    systems: dict[tuple[Any, ...], RidgeSystem] = {}
+    if spec.make_system is not None:
+        for problem in problems:
+            if _system_key(problem) not in systems:
+                systems[_system_key(problem)] = spec.make_system(problem)
+    return systems
 
 
 def _cancellable(callback: Callback | None, cancelled: Event) -> Callback:

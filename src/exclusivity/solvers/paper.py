@@ -44,6 +44,8 @@ _INNER_TOL = 1e-6
 _INNER_MAX_ITER = 1000
 # Beyond this the squared penalty terms leave the range of floating point; the iterates froze long before.
 _LARGEST_MU = 1e100
+# X @ P and X.T @ (M - E) of the algorithm; X @ W and X.T @ alpha for objective and certificate.
+_PASSES = 4.0
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,7 @@ class _Algorithm2:
             primal_residual=np.sqrt(primal),
             dual_residual=self.mu * np.sqrt(dual),
             mu=self.mu,
+            passes=_PASSES * iteration,
         )
 
     def iterate(self, iteration: int) -> IterationRecord:

@@ -1,0 +1,5 @@
+"""Solver "newton": the certified optimum of the reduced SVM by second-order steps."""
+
+from exclusivity.solvers.newton.solver import NewtonOptions, solve_newton
+
+__all__ = ["NewtonOptions", "solve_newton"]

@@ -1,0 +1,114 @@
+"""From paths of iterates to certified points of a run."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from exclusivity.problem import ERMProblem, dual_bound, dual_from_scores, member_costs, repair_dual
+from exclusivity.problem.arrays import Floats
+from exclusivity.solvers.base import Start
+from exclusivity.solvers.newton.interior import WorkingRows, interior_path
+from exclusivity.solvers.newton.run import Run, bound_from_sums
+from exclusivity.solvers.newton.screening import first_width, solve_band
+from exclusivity.solvers.newton.semismooth import semismooth_path
+from exclusivity.solvers.newton.smoothing import SmoothedHinge
+from exclusivity.solvers.newton.source import BlockSource, Point
+
+_INTERIOR_PASSES = 7
+_WIDEN = 3.0
+
+
+def certify_start(run: Run, reduced: ERMProblem, start: Start) -> Point:
+    """The mean member of an earlier result; it may be good enough already."""
+    point = Point(start.weights.mean(axis=1), float(start.intercepts.mean()))
+    dual = start.dual
+    if dual is None or len(dual) != reduced.design.n_rows:
+        scores = reduced.design.times(point.weights)
+        run.passes += 1
+        dual = dual_from_scores(reduced, scores)
+    take_certified(run, reduced, point, dual)
+    return point
+
+
+def take_certified(run: Run, reduced: ERMProblem, point: Point, alpha: Floats, mu: float = 0.0) -> None:
+    """Evaluate a point and a dual vector from scratch: two passes."""
+    run.passes += 2
+    weights, intercepts = point.weights[:, None], np.array([point.intercept])
+    objective = reduced.objective(weights, intercepts)
+    run.take(point, objective, dual_bound(reduced, alpha), lambda: alpha, mu=mu)
+
+
+def drive_semismooth(run: Run, reduced: ERMProblem, start: Point, dense_limit: int) -> None:
+    """Newton on the primal until the run is over or no step helps."""
+    source, p, fit_intercept = BlockSource(reduced), reduced.loss.p, reduced.fit_intercept
+    before = run.passes
+    path = semismooth_path(source, p=p, fit_intercept=fit_intercept, start=start, dense_limit=dense_limit)
+    iterate = next(path)
+    while True:
+        run.passes = before + source.passes
+        bound, factors = bound_from_sums(iterate.sums, p, fit_intercept)
+        objective = float(iterate.point.weights @ iterate.point.weights) / 2 + iterate.sums.loss
+        run.take(
+            iterate.point,
+            objective,
+            bound,
+            partial(_alpha, reduced, iterate.point, SmoothedHinge(p, iterate.width), factors),
+            residual=iterate.gradient_norm,
+            mu=iterate.width,
+        )
+        if run.is_over:
+            return
+        try:
+            iterate = path.send(run.gap)
+        except StopIteration:
+            return
+
+
+def _alpha(reduced: ERMProblem, point: Point, loss: SmoothedHinge, factors: Floats) -> Floats:
+    """The dual vector of a point, the classes scaled by ``factors``: one pass, at the end of a run."""
+    shortfall = 1 - reduced.labels * (reduced.design.times(point.weights) + point.intercept)
+    alpha = member_costs(reduced) * loss.parts(shortfall)[1]
+    return np.asarray(alpha * np.where(reduced.labels > 0, factors[0], factors[1]))
+
+
+def drive_screened(run: Run, reduced: ERMProblem, start: Point) -> None:
+    """P = 1, many rows: bands around the margin until the gap is closed or every row is inside."""
+    scores = reduced.design.times(start.weights) + start.intercept
+    width, share, point = first_width(reduced, scores), 0.0, start
+    objective = reduced.objective_at(point.weights[:, None], scores[:, None])
+    run.passes += 1
+    while not run.is_over and share < 1:
+        shortfall = 1 - reduced.labels * scores
+        point, alpha, share = solve_band(reduced, shortfall, width, point, run.tol, objective)
+        scores = reduced.design.times(point.weights) + point.intercept
+        candidate = point
+        if reduced.regulariser.sparsity > 0:
+            candidate = with_exact_zeros(reduced, point, alpha)
+        run.passes += 2 + _INTERIOR_PASSES * share * 20
+        take_certified(run, reduced, candidate, alpha)
+        width *= _WIDEN
+
+
+def drive_interior(run: Run, reduced: ERMProblem, start: Point) -> None:
+    """The interior-point path over all rows, each iterate certified."""
+    design, l1 = reduced.design, reduced.regulariser.sparsity
+    rows = WorkingRows(design.X, reduced.labels, member_costs(reduced), np.zeros(design.n_features), 0.0)
+    path = interior_path(rows, p=reduced.loss.p, l1=l1, fit_intercept=reduced.fit_intercept, start=start)
+    for point, alpha, mu in path:
+        run.passes += _INTERIOR_PASSES
+        candidate = point
+        if l1 > 0:
+            candidate = with_exact_zeros(reduced, point, alpha)
+            run.passes += 1
+        take_certified(run, reduced, candidate, alpha, mu)
+        if run.is_over:
+            return
+
+
+def with_exact_zeros(reduced: ERMProblem, point: Point, alpha: Floats) -> Point:
+    """At the optimum w = soft(u, l) with u = X^T (y alpha): the same from any dual vector has exact zeros."""
+    u = reduced.design.transposed_times(reduced.labels * repair_dual(reduced, alpha))
+    size = np.maximum(np.abs(u) - reduced.regulariser.sparsity, 0.0)
+    return Point(np.where(size > 0, np.copysign(size, u), 0.0), point.intercept)

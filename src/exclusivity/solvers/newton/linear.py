@@ -1,0 +1,110 @@
+"""The linear system of every Newton step, solved on its smaller side.
+
+    [ E + X^T D X    X^T D 1 ] [dw]   [r_w]
+    [ 1^T D X        1^T D 1 ] [db] = [r_b]
+
+E is diagonal and positive, D >= 0 holds one number per row. Without an intercept the last row and column go.
+
+* M <= N: form the matrix, Cholesky.
+* M > N: with g = D (X dw + 1 db) the same system reads dw = E^(-1) (r_w - X^T g), 1^T g = r_b and
+  (D^(-1) + X E^(-1) X^T) g = X E^(-1) r_w + 1 db, an N x N Cholesky over the rows with D > 0.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from scipy import linalg, sparse
+
+from exclusivity.problem.arrays import Floats, Matrix
+
+# Relative to the trace; enough to factorise what rounding has made indefinite, too little to bend a step.
+_JITTER = 1e-15
+_MAX_JITTERS = 8
+
+
+class NewtonSystem(Protocol):
+    """A factorised system."""
+
+    def solve(self, r_w: Floats, r_b: float) -> tuple[Floats, float]:
+        """(dw, db)."""
+
+
+def robust_cholesky(matrix: Floats) -> tuple[Floats, bool]:
+    """A Cholesky factor of a positive semi-definite matrix, with a growing ridge while it fails."""
+    jitter = 0.0
+    base = _JITTER * max(float(np.trace(matrix)), np.finfo(float).tiny)
+    for attempt in range(_MAX_JITTERS):
+        try:
+            shifted = matrix + jitter * np.eye(len(matrix)) if jitter else matrix
+            factor, lower = linalg.cho_factor(shifted, lower=True, check_finite=False)
+        except linalg.LinAlgError:
+            jitter = base * 100.0**attempt
+        else:
+            return factor, lower
+    raise linalg.LinAlgError("the Newton matrix is not finite or far from positive definite")
+
+
+class PrimalSystem:
+    """The (M+1) x (M+1) matrix itself; ``free`` marks the unknowns (w, b) that exist."""
+
+    def __init__(self, matrix: Floats, has_intercept: bool) -> None:
+        self._has_intercept = has_intercept
+        size = len(matrix) if has_intercept else len(matrix) - 1
+        matrix = matrix[:size, :size]
+        if has_intercept and matrix[-1, -1] <= 0:  # no row is active: the intercept stays where it is
+            matrix = matrix.copy()
+            matrix[-1, -1] = 1.0
+        # Scaling to a unit diagonal keeps features of very different sizes from drowning each other.
+        self._scale = 1 / np.sqrt(np.diagonal(matrix))
+        self._factor = robust_cholesky(matrix * self._scale * self._scale[:, None])
+
+    def solve(self, r_w: Floats, r_b: float) -> tuple[Floats, float]:
+        """(dw, db)."""
+        right = np.append(r_w, r_b) if self._has_intercept else r_w
+        solution = self._scale * linalg.cho_solve(self._factor, self._scale * right, check_finite=False)
+        return (solution[:-1], float(solution[-1])) if self._has_intercept else (solution, 0.0)
+
+
+class DualSystem:
+    """The N x N side, for more features than rows. ``kernel`` may hold X E^(-1) X^T if it is known."""
+
+    def __init__(
+        self, X: Matrix, ridge: Floats, weights: Floats, has_intercept: bool, kernel: Floats | None = None
+    ) -> None:
+        active = np.flatnonzero(weights)
+        self._X = X[active] if len(active) < X.shape[0] else X
+        self._ridge, self._has_intercept = ridge, has_intercept
+        kernel = dense_product(self._X, ridge) if kernel is None else kernel[np.ix_(active, active)]
+        self._ones = np.empty(0)
+        if len(active) == 0:
+            return
+        system = kernel + np.diag(1 / weights[active])
+        self._scale = 1 / np.sqrt(np.diagonal(system))
+        self._factor = robust_cholesky(system * self._scale * self._scale[:, None])
+        self._ones = self._apply(np.ones(len(active)))
+
+    def _apply(self, right: Floats) -> Floats:
+        return np.asarray(
+            self._scale * linalg.cho_solve(self._factor, self._scale * right, check_finite=False)
+        )
+
+    def solve(self, r_w: Floats, r_b: float) -> tuple[Floats, float]:
+        """(dw, db)."""
+        if len(self._ones) == 0:  # no row is active: only the ridge is left
+            return r_w / self._ridge, 0.0
+        g = self._apply(self._X @ (r_w / self._ridge))
+        db = 0.0
+        if self._has_intercept:
+            db = float((r_b - g.sum()) / self._ones.sum())
+            g = g + db * self._ones
+        return (r_w - self._X.T @ g) / self._ridge, db
+
+
+def dense_product(X: Matrix, ridge: Floats) -> Floats:
+    """X diag(1/ridge) X^T as a dense matrix."""
+    if sparse.issparse(X):
+        return np.asarray((X.multiply(1 / ridge) @ X.T).toarray(), dtype=float)
+    wide = X.astype(float, copy=False)
+    return np.asarray((wide / ridge) @ wide.T)

@@ -1,0 +1,114 @@
+"""The record of a Newton run: the reduced SVM inside, the ERM of K members outside."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from exclusivity.problem import ERMProblem
+from exclusivity.problem.arrays import Floats
+from exclusivity.solvers.base import Callback, Incumbent, IterationRecord, Recorder, SolverResult, Status
+from exclusivity.solvers.newton.source import LossSums, Point
+
+
+class Run:
+    """Takes in certified points of the reduced SVM f and answers for F = K kappa f.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        The problem of K members.
+    tol : float
+        Relative duality gap to reach.
+    max_iter : int
+        Most certified points.
+    callback : callable or None
+    """
+
+    def __init__(self, problem: ERMProblem, tol: float, max_iter: int, callback: Callback | None) -> None:
+        self.problem, self.tol, self.max_iter = problem, tol, max_iter
+        self.scale = problem.n_members * problem.kappa
+        self.passes = 0.0
+        self._incumbent, self._recorder = Incumbent(), Recorder(callback)
+        self._status: Status | None = None
+        self._best_bound = -np.inf
+        self._dual: Callable[[], Floats] = lambda: np.zeros(problem.design.n_rows)
+
+    @property
+    def gap(self) -> float:
+        """Relative gap of the best point so far."""
+        return self._incumbent.gap
+
+    @property
+    def best(self) -> Point:
+        """The best point so far."""
+        return Point(self._incumbent.weights[:, 0], float(self._incumbent.intercepts[0]))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run has ended."""
+        return self._status is not None
+
+    def take(
+        self,
+        point: Point,
+        objective: float,
+        bound: float,
+        dual: Callable[[], Floats],
+        *,
+        residual: float = 0.0,
+        mu: float = 0.0,
+    ) -> None:
+        """One certified point with its objective and a lower bound, both of the reduced SVM.
+
+        ``dual`` gives the vector behind the bound; it is only asked at the end, for the best one.
+        """
+        weights, intercepts = self._members(point)
+        if bound > self._best_bound:
+            self._best_bound, self._dual = bound, dual
+        self._incumbent.raise_bound(self.scale * bound, np.empty(0))
+        self._incumbent.offer(self.scale * objective, weights, intercepts)
+        record = IterationRecord(
+            iteration=len(self._recorder) + 1,
+            objective=self.scale * objective,
+            bound=self._incumbent.bound,
+            primal_residual=residual,
+            dual_residual=0.0,
+            mu=mu,
+            passes=self.passes,
+        )
+        asked_to_stop = self._recorder.add(record, weights, intercepts)
+        if self.gap <= self.tol:
+            self._status = Status.CERTIFIED
+        elif asked_to_stop:
+            self._status = Status.CALLBACK
+        elif len(self._recorder) >= self.max_iter:
+            self._status = Status.MAX_ITER
+
+    def _members(self, point: Point) -> tuple[Floats, Floats]:
+        """K equal members as read-only views: any number of them at the price of one."""
+        K = self.problem.n_members
+        weights = np.broadcast_to(point.weights[:, None], (len(point.weights), K))
+        return weights, np.broadcast_to(np.array([point.intercept]), K)
+
+    def result(self) -> SolverResult:
+        """The end; a run that stalled before its tolerance counts as one that ran out of iterations."""
+        status, history = self._status or Status.MAX_ITER, self._recorder.history()
+        return dataclasses.replace(self._incumbent.result(self.tol, status, history), dual=self._dual())
+
+
+def bound_from_sums(sums: LossSums, p: float, fit_intercept: bool) -> tuple[float, Floats]:
+    """D(alpha) of the repaired alpha behind ``sums``, and the factors of the two classes.
+
+    Scaling a class's alpha by t scales its mass and pull by t and its conjugates by t^(p/(p-1)).
+    """
+    factors = np.ones(2)
+    if fit_intercept:
+        lighter, heavier = np.argsort(sums.masses)
+        if sums.masses[heavier] > 0:
+            factors[heavier] = sums.masses[lighter] / sums.masses[heavier]
+    u = sums.pulls @ (factors * [1.0, -1.0])
+    conjugate = float(factors ** (p / (p - 1)) @ sums.conjugates) if p > 1 else 0.0
+    return float(factors @ sums.masses - u @ u / 2 - conjugate), factors

@@ -1,0 +1,131 @@
+"""Solver "newton": the certified optimum of any number of members at the price of one SVM.
+
+By the equivalence theorem (``ERMProblem.reduced``) the ERM of K members is one SVM of cost C / kappa. That
+SVM is solved by second-order steps, in the regime that fits:
+
+============  =======================================  ====================================================
+regime        when                                     how
+============  =======================================  ====================================================
+"semismooth"  p >= 2 without an l1 penalty;            Newton on the primal, block by block,
+              1 < p < 2 with many rows                 warm-started on samples of the rows
+"interior"    p = 1; an l1 penalty;                    primal-dual interior point; for p = 1 with many rows
+              1 < p < 2 with few rows                  only on those near the margin
+"iterative"   rows and features both beyond 4096       Newton with conjugate gradients
+============  =======================================  ====================================================
+
+All but the last factorise one matrix per step, on the smaller of the two sides: features or rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from exclusivity.problem import ERMProblem
+from exclusivity.solvers.base import Callback, SolverResult, Start, check_problem
+from exclusivity.solvers.newton.drive import (
+    certify_start,
+    drive_interior,
+    drive_screened,
+    drive_semismooth,
+)
+from exclusivity.solvers.newton.run import Run
+from exclusivity.solvers.newton.sample import SAMPLE_TOL, sample_rows
+from exclusivity.solvers.newton.source import Point
+
+DEFAULT_MAX_ITER = 500
+DENSE_LIMIT = 4096
+MANY_ROWS = 20_000
+
+Regime = Literal["auto", "semismooth", "interior", "iterative"]
+
+
+@dataclass(frozen=True)
+class NewtonOptions:
+    """The settings of the Newton solver.
+
+    Parameters
+    ----------
+    regime : {"auto", "semismooth", "interior", "iterative"}
+        Which method to use; "auto" looks at shape, p and sparsity.
+    """
+
+    regime: Regime = "auto"
+
+    def __post_init__(self) -> None:
+        allowed = ("auto", "semismooth", "interior", "iterative")
+        if self.regime not in allowed:
+            raise ValueError(
+                f"solver option regime must be one of {', '.join(allowed)}; got {self.regime!r}."
+            )
+
+
+def choose_regime(problem: ERMProblem, wanted: Regime) -> Regime:
+    """The regime for a problem, or a ValueError where the wanted one cannot do it."""
+    p, l1 = problem.loss.p, problem.regulariser.sparsity
+    n_rows, n_features = problem.design.n_rows, problem.design.n_features
+    if wanted != "auto":
+        if wanted != "interior" and l1 > 0:
+            raise ValueError(f"regime={wanted!r} cannot handle sparsity > 0; use 'auto' or 'interior'.")
+        if wanted == "semismooth" and p == 1:
+            raise ValueError("regime='semismooth' needs p > 1; use 'auto' or 'interior'.")
+        return wanted
+    if min(n_rows, n_features) > DENSE_LIMIT and l1 == 0:
+        return "iterative"
+    if p == 1 or l1 > 0:
+        return "interior"
+    return "semismooth" if p >= 2 or n_rows > MANY_ROWS else "interior"
+
+
+def solve_newton(
+    problem: ERMProblem,
+    *,
+    tol: float = 1e-4,
+    max_iter: int | None = None,
+    options: NewtonOptions | None = None,
+    start: Start | None = None,
+    callback: Callback | None = None,
+) -> SolverResult:
+    """Solve the reduced SVM until its relative duality gap is at most ``tol``; all members are equal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> problem = ERMProblem.build(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), n_members=3, cost=2)
+    >>> result = solve_newton(problem, tol=1e-12)
+    >>> result.converged, round(result.objective, 6)
+    (True, 2.571429)
+    """
+    check_problem(problem, "newton")
+    regime = choose_regime(problem, (options or NewtonOptions()).regime)
+    run = Run(problem, tol, max_iter or DEFAULT_MAX_ITER, callback)
+    reduced = problem.reduced()
+    point = certify_start(run, reduced, start) if start else _sampled_start(run, reduced, regime)
+    if not run.is_over:
+        _drive(run, reduced, regime, point)
+    return run.result()
+
+
+def _drive(run: Run, reduced: ERMProblem, regime: Regime, point: Point) -> None:
+    if regime != "interior":
+        drive_semismooth(run, reduced, point, DENSE_LIMIT if regime == "semismooth" else 0)
+        if run.is_over or regime == "iterative":
+            return
+        point = run.best  # the steps stalled; the interior point has other troubles, and seldom any
+    elif reduced.loss.p == 1 and reduced.design.n_rows > MANY_ROWS:
+        drive_screened(run, reduced, point)
+    if not run.is_over:
+        drive_interior(run, reduced, point)
+
+
+def _sampled_start(run: Run, reduced: ERMProblem, regime: Regime) -> Point:
+    """The optimum of a tenth of the rows, found the same way; zero for few rows."""
+    sample = sample_rows(reduced) if regime != "iterative" else None
+    if sample is None:
+        return Point(np.zeros(reduced.design.n_features), 0.0)
+    inner = Run(sample, SAMPLE_TOL, run.max_iter, None)
+    _drive(inner, sample, regime, _sampled_start(inner, sample, regime))
+    run.passes += inner.passes * sample.design.n_rows / reduced.design.n_rows
+    return inner.best

@@ -1,0 +1,170 @@
+"""Rows as the Newton solver sees them: only through sums over blocks of rows.
+
+A source answers a few questions about the loss of a linear model; where the rows live is its own business.
+``BlockSource`` reads a dense or CSR matrix in memory, block by block, each block once per question.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy import sparse
+
+from exclusivity.problem import ERMProblem, member_costs
+from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.solvers.newton.smoothing import SmoothedHinge
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Weights and intercept of one linear model, or a step between two."""
+
+    weights: Floats
+    intercept: float
+
+    def moved(self, step: Point, length: float) -> Point:
+        """The point plus ``length`` times ``step``."""
+        return Point(self.weights + length * step.weights, self.intercept + length * step.intercept)
+
+
+@dataclass(frozen=True, eq=False)
+class LossSums:
+    """Sums over rows at one point, alpha_i = c_i phi'(m_i) being the dual vector it suggests.
+
+    ``pulls`` (M x 2), ``masses`` and ``conjugates`` hold sums of alpha_i x_i, of alpha_i and of the loss's
+    conjugate for the positive and the negative class apart: that is what repairing the dual vector needs.
+    """
+
+    loss: float
+    smoothed: float
+    pulls: Floats
+    masses: Floats
+    conjugates: Floats
+    curvature: Floats | None
+
+    def __add__(self, other: LossSums) -> LossSums:
+        """The sums over both sets of rows."""
+        has_curvature = self.curvature is not None and other.curvature is not None
+        return LossSums(
+            self.loss + other.loss,
+            self.smoothed + other.smoothed,
+            self.pulls + other.pulls,
+            self.masses + other.masses,
+            self.conjugates + other.conjugates,
+            self.curvature + other.curvature if has_curvature else None,  # type: ignore[operator]
+        )
+
+    @property
+    def pull(self) -> Point:
+        """sum_i y_i alpha_i (x_i, 1): minus the gradient of the smoothed loss."""
+        return Point(self.pulls[:, 0] - self.pulls[:, 1], float(self.masses[0] - self.masses[1]))
+
+
+class RowSource(Protocol):
+    """What the solver may ask. Each call is one pass over the rows."""
+
+    n_rows: int
+    n_features: int
+    passes: float
+
+    def evaluate(self, point: Point, loss: SmoothedHinge, *, curvature: bool) -> LossSums:
+        """All sums at ``point``; with ``curvature`` the (M+1) x (M+1) matrix of second derivatives."""
+
+    def slopes(self, point: Point, step: Point, loss: SmoothedHinge, lengths: Floats) -> Floats:
+        """d/dt of the smoothed loss at point + t step, for every t in ``lengths``."""
+
+    def curvature_rows(self, point: Point, loss: SmoothedHinge) -> tuple[Matrix, Floats]:
+        """The rows with positive curvature and their c_i phi''(m_i), for products instead of a matrix."""
+
+
+class BlockSource:
+    """A matrix in memory.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        Gives rows, labels and the costs c_i = s_i C / kappa.
+    """
+
+    def __init__(self, problem: ERMProblem) -> None:
+        self.loss, self.design = problem.loss, problem.design
+        self.n_rows, self.n_features = problem.design.n_rows, problem.design.n_features
+        self.labels, self.costs = problem.labels, member_costs(problem)
+        self.passes = 0.0
+
+    def evaluate(self, point: Point, loss: SmoothedHinge, *, curvature: bool) -> LossSums:
+        """See ``RowSource``: scores, slopes and curvature of a block while it is in cache."""
+        self.passes += 1
+        parts = (
+            self._block_sums(rows, block, point, loss, curvature) for rows, block in self.design.blocks(1)
+        )
+        total = next(parts)
+        for part in parts:
+            total += part
+        return total
+
+    def _block_sums(
+        self, rows: slice, block: Matrix, point: Point, loss: SmoothedHinge, curvature: bool
+    ) -> LossSums:
+        y, cost = self.labels[rows], self.costs[rows]
+        shortfall = 1 - y * (block @ point.weights + point.intercept)
+        value, slope, bend = loss.parts(shortfall)
+        alpha = cost * slope
+        by_class = np.zeros((len(y), 2))
+        by_class[:, 0] = np.where(y > 0, alpha, 0.0)
+        by_class[:, 1] = alpha - by_class[:, 0]
+        conjugates = np.zeros(2)
+        if loss.p > 1:
+            conjugate = self.loss.conjugate(alpha, cost)
+            conjugates[0] = conjugate[y > 0].sum()
+            conjugates[1] = conjugate.sum() - conjugates[0]
+        return LossSums(
+            loss=float(cost @ (value if loss.is_exact else self.loss.value(shortfall))),
+            smoothed=float(cost @ value),
+            pulls=block.T @ by_class,
+            masses=by_class.sum(axis=0),
+            conjugates=conjugates,
+            curvature=bordered_gram(block, cost * bend) if curvature else None,
+        )
+
+    def slopes(self, point: Point, step: Point, loss: SmoothedHinge, lengths: Floats) -> Floats:
+        """See ``RowSource``: one product for the point and the step together."""
+        self.passes += 1
+        total = np.zeros(len(lengths))
+        pair = np.stack([point.weights, step.weights], axis=1)
+        for rows, block in self.design.blocks(2 + len(lengths)):
+            y = self.labels[rows, None]
+            products = block @ pair + [point.intercept, step.intercept]
+            shortfall, change = 1 - y * products[:, :1], -y * products[:, 1:]
+            slope = loss.parts(shortfall + change * lengths)[1]
+            total += (self.costs[rows] * change[:, 0]) @ slope
+        return total
+
+    def curvature_rows(self, point: Point, loss: SmoothedHinge) -> tuple[Matrix, Floats]:
+        """See ``RowSource``."""
+        self.passes += 1
+        shortfall = 1 - self.labels * (self.design.times(point.weights) + point.intercept)
+        weights = self.costs * loss.parts(shortfall)[2]
+        active = np.flatnonzero(weights)
+        return self.design.X[active], weights[active]
+
+
+def bordered_gram(X: Matrix, weights: Floats) -> Floats:
+    """sum_i h_i (x_i, 1)(x_i, 1)^T over the rows with h_i > 0."""
+    active = np.flatnonzero(weights)
+    rows = X[active] if len(active) < len(weights) else X
+    h = weights[active]
+    M = X.shape[1]
+    gram = np.empty((M + 1, M + 1))
+    roots = np.sqrt(h)[:, None]
+    if sparse.issparse(rows):
+        scaled = rows.multiply(roots).tocsr()
+        gram[:M, :M] = (scaled.T @ scaled).toarray()
+    else:
+        scaled = rows * roots
+        gram[:M, :M] = scaled.T @ scaled
+    gram[:M, M] = gram[M, :M] = scaled.T @ roots[:, 0]
+    gram[M, M] = h.sum()
+    return gram
