@@ -108,7 +108,10 @@ def drive_interior(run: Run, reduced: ERMProblem, start: Point) -> None:
 
 
 def with_exact_zeros(reduced: ERMProblem, point: Point, alpha: Floats) -> Point:
-    """At the optimum w = soft(u, l) with u = X^T (y alpha): the same from any dual vector has exact zeros."""
+    """The point without the weights that its dual vector calls zero.
+
+    At the optimum w = soft(u, l) with u = X^T (y alpha), so w_j = 0 wherever |u_j| <= l; an interior point
+    only comes close to that.
+    """
     u = reduced.design.transposed_times(reduced.labels * repair_dual(reduced, alpha))
-    size = np.maximum(np.abs(u) - reduced.regulariser.sparsity, 0.0)
-    return Point(np.where(size > 0, np.copysign(size, u), 0.0), point.intercept)
+    return Point(np.where(np.abs(u) > reduced.regulariser.sparsity, point.weights, 0.0), point.intercept)

@@ -33,6 +33,7 @@ from exclusivity.solvers.newton.source import Point, bordered_gram
 _MAX_ITER = 200
 _BACK_OFF = 0.995
 _FIRST_SLACK = 0.5
+_PENALISED_PRIMAL_LIMIT = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +138,8 @@ class _InteriorPoint:
         self.barriers = [self.data] if self.penalty is None else [self.data, self.penalty]
         # Row i aims at c_i mu, so that a row of weight 2 behaves like two rows in every iterate.
         self.total_cost = 2 * sum(float(barrier.costs.sum()) for barrier in self.barriers)
-        self.on_primal_side = rows.X.shape[0] >= M
+        # With a penalty most weights end at zero and the rows' side loses rank; the features' side does not.
+        self.on_primal_side = rows.X.shape[0] >= M or (l1 > 0 and M <= _PENALISED_PRIMAL_LIMIT)
         self.kernel = None
         if not self.on_primal_side and l1 == 0:
             self.kernel = dense_product(rows.X, np.ones(M))
