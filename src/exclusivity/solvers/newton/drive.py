@@ -12,7 +12,7 @@ from exclusivity.solvers.base import Start
 from exclusivity.solvers.newton.interior import WorkingRows, interior_path
 from exclusivity.solvers.newton.run import Run, bound_from_sums
 from exclusivity.solvers.newton.screening import first_width, solve_band
-from exclusivity.solvers.newton.semismooth import semismooth_path
+from exclusivity.solvers.newton.semismooth import Guess, semismooth_path
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.source import BlockSource, Point
 
@@ -22,7 +22,8 @@ _WIDEN = 3.0
 
 def certify_start(run: Run, reduced: ERMProblem, start: Start) -> Point:
     """The mean member of an earlier result; it may be good enough already."""
-    point = Point(start.weights.mean(axis=1), float(start.intercepts.mean()))
+    intercept = float(start.intercepts.mean()) if reduced.fit_intercept else 0.0
+    point = Point(start.weights.mean(axis=1, dtype=float), intercept)
     dual = start.dual
     if dual is None or len(dual) != reduced.design.n_rows:
         scores = reduced.design.times(point.weights)
@@ -37,10 +38,10 @@ def take_certified(run: Run, reduced: ERMProblem, point: Point, alpha: Floats, m
     run.passes += 2
     weights, intercepts = point.weights[:, None], np.array([point.intercept])
     objective = reduced.objective(weights, intercepts)
-    run.take(point, objective, dual_bound(reduced, alpha), lambda: alpha, mu=mu)
+    run.take(point, objective, dual_bound(reduced, alpha), lambda: repair_dual(reduced, alpha), mu=mu)
 
 
-def drive_semismooth(run: Run, reduced: ERMProblem, start: Point, dense_limit: int) -> None:
+def drive_semismooth(run: Run, reduced: ERMProblem, start: Guess, dense_limit: int) -> None:
     """Newton on the primal until the run is over or no step helps."""
     source, p, fit_intercept = BlockSource(reduced), reduced.loss.p, reduced.fit_intercept
     before = run.passes
@@ -69,7 +70,7 @@ def drive_semismooth(run: Run, reduced: ERMProblem, start: Point, dense_limit: i
 def _alpha(reduced: ERMProblem, point: Point, loss: SmoothedHinge, factors: Floats) -> Floats:
     """The dual vector of a point, the classes scaled by ``factors``: one pass, at the end of a run."""
     shortfall = 1 - reduced.labels * (reduced.design.times(point.weights) + point.intercept)
-    alpha = member_costs(reduced) * loss.parts(shortfall)[1]
+    alpha = member_costs(reduced) * loss.parts(shortfall, curvature=False)[1]
     return np.asarray(alpha * np.where(reduced.labels > 0, factors[0], factors[1]))
 
 

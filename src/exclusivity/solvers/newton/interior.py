@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import linalg
 
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.newton.linear import DualSystem, NewtonSystem, PrimalSystem, dense_product
@@ -184,13 +185,18 @@ class _InteriorPoint:
     def step(self) -> bool:
         """One predictor-corrector step; False when none is possible any more."""
         rows, point, mu = self.rows, self.point, self.mu
+        if not 0 < mu < np.inf:
+            return False
         self.data.linearise(self._gains(point))
         if self.penalty is not None:
             self.penalty.linearise(np.append(-point.weights, point.weights))
         alphas = self._fold(self.data.alpha, self.penalty.alpha if self.penalty else None)
         self._residual_w = point.weights + rows.linear_w - alphas
         self._residual_b = rows.linear_b - float(rows.labels @ self.data.alpha)
-        system = self._system()
+        try:
+            system = self._system()
+        except linalg.LinAlgError:  # numbers too large for the matrix: the points so far are all there is
+            return False
         self._turn(system, 0.0, correct=False)
         length = min(barrier.longest_step() for barrier in self.barriers)
         after = sum(barrier.complementarity_after(length) for barrier in self.barriers) / self.total_cost

@@ -21,11 +21,13 @@ class IterativeSystem:
     def __init__(self, X: Matrix, weights: Floats, has_intercept: bool) -> None:
         self._X, self._weights, self._has_intercept = X, weights, has_intercept
         squares = X.multiply(X) if sparse.issparse(X) else X * X
-        self._diagonal = np.append(1.0 + squares.T @ weights, max(float(weights.sum()), 1e-12))
+        # Without an active row the intercept has no equation; give it a unit one, as ``PrimalSystem`` does.
+        self._border = 0.0 if weights.sum() > 0 else 1.0
+        self._diagonal = np.append(1.0 + squares.T @ weights, weights.sum() + self._border)
 
     def _apply(self, vector: Floats) -> Floats:
         image = self._weights * (self._X @ vector[:-1] + vector[-1])
-        product = np.append(vector[:-1] + self._X.T @ image, image.sum())
+        product = np.append(vector[:-1] + self._X.T @ image, image.sum() + self._border * vector[-1])
         if not self._has_intercept:
             product[-1] = vector[-1]
         return product
@@ -41,7 +43,10 @@ class IterativeSystem:
             if rho <= goal:
                 break
             image = self._apply(direction)
-            length = rho / float(direction @ image)
+            bend = float(direction @ image)
+            if not bend > 0:  # rounding has eaten the curvature: what has been found so far must do
+                break
+            length = rho / bend
             solution = solution + length * direction
             residual = residual - length * image
             scaled = residual / self._diagonal

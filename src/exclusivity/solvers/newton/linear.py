@@ -47,7 +47,7 @@ def robust_cholesky(matrix: Floats) -> tuple[Floats, bool]:
 
 
 class PrimalSystem:
-    """The (M+1) x (M+1) matrix itself; ``free`` marks the unknowns (w, b) that exist."""
+    """The (M+1) x (M+1) matrix itself; its last row and column are left out without an intercept."""
 
     def __init__(self, matrix: Floats, has_intercept: bool) -> None:
         self._has_intercept = has_intercept

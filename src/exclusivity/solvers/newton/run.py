@@ -33,7 +33,8 @@ class Run:
         self.passes = 0.0
         self._incumbent, self._recorder = Incumbent(), Recorder(callback)
         self._status: Status | None = None
-        self._best_bound = -np.inf
+        # Zero is a dual vector too, and proves 0: no bound is ever worse (or, by overflow, not a number).
+        self._best_bound, self.last_width = 0.0, 0.0
         self._dual: Callable[[], Floats] = lambda: np.zeros(problem.design.n_rows)
 
     @property
@@ -66,9 +67,10 @@ class Run:
         ``dual`` gives the vector behind the bound; it is only asked at the end, for the best one.
         """
         weights, intercepts = self._members(point)
+        self.last_width = mu
         if bound > self._best_bound:
             self._best_bound, self._dual = bound, dual
-        self._incumbent.raise_bound(self.scale * bound, np.empty(0))
+        self._incumbent.raise_bound(self.scale * self._best_bound, np.empty(0))
         self._incumbent.offer(self.scale * objective, weights, intercepts)
         record = IterationRecord(
             iteration=len(self._recorder) + 1,
@@ -104,11 +106,12 @@ def bound_from_sums(sums: LossSums, p: float, fit_intercept: bool) -> tuple[floa
 
     Scaling a class's alpha by t scales its mass and pull by t and its conjugates by t^(p/(p-1)).
     """
+    pulls, masses, conjugates = sums.by_class()
     factors = np.ones(2)
     if fit_intercept:
-        lighter, heavier = np.argsort(sums.masses)
-        if sums.masses[heavier] > 0:
-            factors[heavier] = sums.masses[lighter] / sums.masses[heavier]
-    u = sums.pulls @ (factors * [1.0, -1.0])
-    conjugate = float(factors ** (p / (p - 1)) @ sums.conjugates) if p > 1 else 0.0
-    return float(factors @ sums.masses - u @ u / 2 - conjugate), factors
+        lighter, heavier = np.argsort(masses)
+        if masses[heavier] > 0:
+            factors[heavier] = max(masses[lighter], 0.0) / masses[heavier]
+    u = (factors * [1.0, -1.0]) @ pulls
+    conjugate = float(factors ** (p / (p - 1)) @ conjugates) if p > 1 else 0.0
+    return float(factors @ masses - u @ u / 2 - conjugate), factors

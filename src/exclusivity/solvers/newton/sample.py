@@ -8,7 +8,9 @@ import numpy as np
 
 from exclusivity.problem import DesignMatrix, ERMProblem
 
-SAMPLE_FROM = 50_000
+MANY_ROWS = 20_000
+"""From here on a sample is worth its while."""
+
 _FRACTION = 10
 _SEED = 20160328
 SAMPLE_TOL = 1e-3
@@ -21,7 +23,7 @@ def sample_rows(problem: ERMProblem) -> ERMProblem | None:
     The sample is random but always the same, so that results repeat bit for bit.
     """
     n_rows = problem.design.n_rows
-    if n_rows < SAMPLE_FROM:
+    if n_rows <= MANY_ROWS:
         return None
     chosen = np.sort(
         np.random.default_rng(_SEED).choice(n_rows, n_rows // _FRACTION, replace=False, shuffle=False)

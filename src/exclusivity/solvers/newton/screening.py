@@ -16,8 +16,9 @@ from exclusivity.solvers.newton.interior import WorkingRows, interior_path
 from exclusivity.solvers.newton.source import Point
 
 # Standard errors of a margin learned from a tenth of the rows, in units of sqrt(M / n).
-_SPREAD = 4.0
+_SPREAD = 3.0
 _LARGEST_SHARE = 0.5
+_LEAST_ROWS = 5
 # The inner problem's complementarity, relative to the objective and the tolerance.
 _INNER_SHARE = 0.1
 
@@ -34,7 +35,10 @@ def solve_band(
 ) -> tuple[Point, Floats, float]:
     """The optimum with the rows outside the band fixed: the point, alpha of ALL rows, the band's share."""
     costs = member_costs(problem)
-    inside = np.flatnonzero(np.abs(shortfall) <= width)
+    distance = np.abs(shortfall)
+    # However good the guess, the optimum leans on at least as many rows as there are unknowns.
+    least = min(_LEAST_ROWS * (problem.design.n_features + 1), len(shortfall) - 1)
+    inside = np.flatnonzero(distance <= max(width, float(np.partition(distance, least)[least])))
     if len(inside) > _LARGEST_SHARE * len(shortfall):
         inside = np.arange(len(shortfall))
     alpha = np.where(shortfall > 0, costs, 0.0)

@@ -3,10 +3,11 @@
     f(w, b) = 1/2 |w|^2 + sum_i c_i phi(m_i),   gradient  (w, 0) - sum_i y_i alpha_i (x_i, 1)
 
 with the generalised Hessian diag(1, ..., 1, 0) + sum_i c_i phi''(m_i) (x_i, 1)(x_i, 1)^T, to which only
-active rows contribute. For p = 2 the objective is piecewise quadratic and 3 to 8 steps reach machine accuracy.
+active rows contribute. For p = 2 the objective is piecewise quadratic: 3 to 8 steps reach machine accuracy.
 For 1 < p < 2 the corner is rounded (see ``smoothing``), ever less, each time the rounding limits the gap.
 
-A step that does not lower the objective is shortened: one more pass gives the slopes at many lengths.
+A step that does not lower the objective is shortened: one more pass gives the slopes at many lengths. With
+many rows the first steps use the Hessian of a sample, which costs nothing here and is nearly right.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import linalg
 
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.iterative import IterativeSystem
@@ -22,7 +24,6 @@ from exclusivity.solvers.newton.linear import DualSystem, NewtonSystem, PrimalSy
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.source import LossSums, Point, RowSource
 
-_FIRST_WIDTH = 1.0
 _WIDTH_FACTOR = 0.1
 _LEAST_WIDTH = 1e-13
 # Sharpen the corner once the gradient is to blame for no more than this share of the gap.
@@ -30,6 +31,8 @@ _SETTLED = 0.1
 _ARMIJO = 1e-4
 _LENGTHS: Floats = np.ldexp(1.0, -np.arange(24))
 _MAX_ITER = 300
+# A borrowed system is kept while every step with it divides the gap by ten.
+_GOOD_RATE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +45,17 @@ class NewtonIterate:
     gradient_norm: float
 
 
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """Where to start, and a Newton system that is nearly right there (from a sample of the rows, say)."""
+
+    point: Point
+    system: NewtonSystem | None = None
+    width: float = 1.0
+
+
 def semismooth_path(
-    source: RowSource, *, p: float, fit_intercept: bool, start: Point, dense_limit: int
+    source: RowSource, *, p: float, fit_intercept: bool, start: Guess, dense_limit: int
 ) -> Generator[NewtonIterate, float, None]:
     """Iterates with a falling objective; the caller certifies each and stops.
 
@@ -59,17 +71,19 @@ def semismooth_path(
 
 class _Walk:
     def __init__(
-        self, source: RowSource, p: float, fit_intercept: bool, start: Point, dense_limit: int
+        self, source: RowSource, p: float, fit_intercept: bool, start: Guess, dense_limit: int
     ) -> None:
-        self.source, self.fit_intercept, self.point = source, fit_intercept, start
+        self.source, self.fit_intercept, self.point = source, fit_intercept, start.point
+        self.borrowed, self.last_gap = start.system, np.inf
         # The smaller side of the system, if it is small enough for a factorisation.
         self.on_primal_side = source.n_features <= min(dense_limit, source.n_rows)
         self.on_dual_side = not self.on_primal_side and source.n_rows <= dense_limit
-        self.loss = SmoothedHinge(p, _FIRST_WIDTH if p < 2 else 0.0)
-        self.sums = self._evaluate(start)
+        self.loss = SmoothedHinge(p, start.width if p < 2 else 0.0)
+        self.sums = self._evaluate(start.point)
 
     def _evaluate(self, point: Point) -> LossSums:
-        return self.source.evaluate(point, self.loss, curvature=self.on_primal_side)
+        wanted = self.on_primal_side and self.borrowed is None
+        return self.source.evaluate(point, self.loss, curvature=wanted)
 
     def _objective(self, point: Point, sums: LossSums) -> float:
         return float(point.weights @ point.weights) / 2 + sums.smoothed
@@ -82,11 +96,12 @@ class _Walk:
         return NewtonIterate(self.point, self.sums, self.loss.width, _norm(self._gradient()))
 
     def _system(self) -> NewtonSystem:
-        if self.sums.curvature is not None:
-            matrix = self.sums.curvature.copy()
-            diagonal = np.arange(self.source.n_features)
-            matrix[diagonal, diagonal] += 1.0
-            return PrimalSystem(matrix, self.fit_intercept)
+        if self.borrowed is not None:
+            return self.borrowed
+        if self.on_primal_side:
+            if self.sums.curvature is None:
+                self.sums = self._evaluate(self.point)
+            return primal_system(self.sums, self.fit_intercept)
         rows, weights = self.source.curvature_rows(self.point, self.loss)
         if self.on_dual_side:
             return DualSystem(rows, np.ones(self.source.n_features), weights, self.fit_intercept)
@@ -94,6 +109,9 @@ class _Walk:
 
     def advance(self, gap: float) -> bool:
         """Sharpen the corner if it limits the gap, then take one Newton step."""
+        if gap > _GOOD_RATE * self.last_gap:
+            self.borrowed = None
+        self.last_gap = gap
         gradient = self._gradient()
         objective = self._objective(self.point, self.sums)
         # At this point the gap is |gradient|^2 / 2 plus what the rounding costs.
@@ -103,7 +121,10 @@ class _Walk:
             self.loss = SmoothedHinge(self.loss.p, self.loss.width * _WIDTH_FACTOR)
             self.sums = self._evaluate(self.point)
             gradient, objective = self._gradient(), self._objective(self.point, self.sums)
-        dw, db = self._system().solve(-gradient.weights, -gradient.intercept)
+        try:
+            dw, db = self._system().solve(-gradient.weights, -gradient.intercept)
+        except linalg.LinAlgError:  # numbers too large for the matrix
+            return False
         slope = float(gradient.weights @ dw + gradient.intercept * db)
         return slope < 0 and self._take(Point(dw, db), slope, objective)
 
@@ -117,6 +138,9 @@ class _Walk:
             if self._objective(point, sums) <= objective + _ARMIJO * length * slope:
                 self.point, self.sums = point, sums
                 return True
+        if self.borrowed is not None:  # try again with a system of one's own
+            self.last_gap = 0.0
+            return True
         return False
 
     def _shorter_length(self, step: Point) -> float:
@@ -132,6 +156,15 @@ class _Walk:
             return float(_LENGTHS[0])
         t_low, t_high, s_low, s_high = _LENGTHS[low], _LENGTHS[low - 1], slopes[low], slopes[low - 1]
         return float(t_low + (t_high - t_low) * s_low / (s_low - s_high))
+
+
+def primal_system(sums: LossSums, fit_intercept: bool) -> PrimalSystem:
+    """The Newton system at a point whose sums include the curvature."""
+    assert sums.curvature is not None  # noqa: S101 -- the caller asked for it
+    matrix = sums.curvature.copy()
+    diagonal = np.arange(len(matrix) - 1)
+    matrix[diagonal, diagonal] += 1.0
+    return PrimalSystem(matrix, fit_intercept)
 
 
 def _norm(gradient: Point) -> float:

@@ -31,19 +31,23 @@ class SmoothedHinge:
         """Whether this is the power hinge itself."""
         return self.p >= 2 or self.width == 0
 
-    def parts(self, shortfall: Floats) -> tuple[Floats, Floats, Floats]:
-        """Value, slope and curvature, element by element."""
+    def parts(self, shortfall: Floats, *, curvature: bool = True) -> tuple[Floats, Floats, Floats | None]:
+        """Value, slope and, if wanted, curvature, element by element."""
         p, width = self.p, self.width
         positive = np.maximum(shortfall, 0.0)
         if p == 2:
-            return positive * positive, 2 * positive, np.where(shortfall > 0, 2.0, 0.0)
+            bend = np.where(shortfall > 0, 2.0, 0.0) if curvature else None
+            return positive * positive, 2 * positive, bend
         if self.is_exact:
-            slope = p * positive ** (p - 1)
-            return positive**p, slope, p * (p - 1) * positive ** (p - 2)
+            bend = p * (p - 1) * positive ** (p - 2) if curvature else None
+            return positive**p, p * positive ** (p - 1), bend
         stiffness = p * width ** (p - 2)
-        rounded = shortfall < width
+        # At ``width`` itself, where all rows of a zero start may be, the parabola's curvature is of use.
+        rounded = shortfall <= width
         beyond = np.maximum(positive, width)
         value = np.where(rounded, stiffness / 2 * positive * positive, beyond**p - (1 - p / 2) * width**p)
         slope = np.where(rounded, stiffness * positive, p * beyond ** (p - 1))
-        curvature = np.where(rounded, stiffness, p * (p - 1) * beyond ** (p - 2))
-        return value, slope, np.where(shortfall > 0, curvature, 0.0)
+        if not curvature:
+            return value, slope, None
+        bend = np.where(rounded, stiffness, p * (p - 1) * beyond ** (p - 2))
+        return value, slope, np.where(shortfall > 0, bend, 0.0)

@@ -32,12 +32,13 @@ from exclusivity.solvers.newton.drive import (
     drive_semismooth,
 )
 from exclusivity.solvers.newton.run import Run
-from exclusivity.solvers.newton.sample import SAMPLE_TOL, sample_rows
-from exclusivity.solvers.newton.source import Point
+from exclusivity.solvers.newton.sample import MANY_ROWS, SAMPLE_TOL, sample_rows
+from exclusivity.solvers.newton.semismooth import Guess, primal_system
+from exclusivity.solvers.newton.smoothing import SmoothedHinge
+from exclusivity.solvers.newton.source import BlockSource, Point
 
 DEFAULT_MAX_ITER = 500
 DENSE_LIMIT = 4096
-MANY_ROWS = 20_000
 
 Regime = Literal["auto", "semismooth", "interior", "iterative"]
 
@@ -102,15 +103,21 @@ def solve_newton(
     regime = choose_regime(problem, (options or NewtonOptions()).regime)
     run = Run(problem, tol, max_iter or DEFAULT_MAX_ITER, callback)
     reduced = problem.reduced()
-    point = certify_start(run, reduced, start) if start else _sampled_start(run, reduced, regime)
-    if not run.is_over:
-        _drive(run, reduced, regime, point)
-    return run.result()
+    # Numbers beyond 1e150 overflow when squared: such points lose every comparison, which is all it takes.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        if start is not None:
+            guess = Guess(certify_start(run, reduced, start))
+        else:
+            guess = _sampled_guess(run, reduced, regime)
+        if not run.is_over:
+            _drive(run, reduced, regime, guess)
+        return run.result()
 
 
-def _drive(run: Run, reduced: ERMProblem, regime: Regime, point: Point) -> None:
+def _drive(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) -> None:
+    point = guess.point
     if regime != "interior":
-        drive_semismooth(run, reduced, point, DENSE_LIMIT if regime == "semismooth" else 0)
+        drive_semismooth(run, reduced, guess, DENSE_LIMIT if regime == "semismooth" else 0)
         if run.is_over or regime == "iterative":
             return
         point = run.best  # the steps stalled; the interior point has other troubles, and seldom any
@@ -120,12 +127,17 @@ def _drive(run: Run, reduced: ERMProblem, regime: Regime, point: Point) -> None:
         drive_interior(run, reduced, point)
 
 
-def _sampled_start(run: Run, reduced: ERMProblem, regime: Regime) -> Point:
-    """The optimum of a tenth of the rows, found the same way; zero for few rows."""
+def _sampled_guess(run: Run, reduced: ERMProblem, regime: Regime) -> Guess:
+    """The optimum of a tenth of the rows, found the same way, and the Newton system there."""
     sample = sample_rows(reduced) if regime != "iterative" else None
     if sample is None:
-        return Point(np.zeros(reduced.design.n_features), 0.0)
+        return Guess(Point(np.zeros(reduced.design.n_features), 0.0))
     inner = Run(sample, SAMPLE_TOL, run.max_iter, None)
-    _drive(inner, sample, regime, _sampled_start(inner, sample, regime))
+    _drive(inner, sample, regime, _sampled_guess(inner, sample, regime))
     run.passes += inner.passes * sample.design.n_rows / reduced.design.n_rows
-    return inner.best
+    if regime != "semismooth":
+        return Guess(inner.best)
+    loss = SmoothedHinge(reduced.loss.p, inner.last_width if reduced.loss.p < 2 else 0.0)
+    sums = BlockSource(sample).evaluate(inner.best, loss, curvature=True)
+    run.passes += sample.design.n_rows / reduced.design.n_rows
+    return Guess(inner.best, primal_system(sums, reduced.fit_intercept), inner.last_width)
