@@ -97,8 +97,8 @@ def test_prox_is_not_beaten_by_brute_force(p, step, v):
     """The objective is 1-strongly convex: a value within d of the minimum means |m - m*| <= sqrt(2 d)."""
     m = PowerHinge(p).prox(np.array([v]), step)[0]
     reference = brute_minimum(lambda x: moreau(x, p, step, v), 0.0, v) if v > 0 else moreau(v, p, step, v)
-    # Rounding m to a double costs up to (eps v)^2; evaluating m^p a few p ulps.
-    assert moreau(m, p, step, v) <= reference * (1 + 8 * p * EPS) + (2 * EPS * v) ** 2
+    # m^p is evaluated to a few p ulps, and m found to within the backward error of the next test.
+    assert moreau(m, p, step, v) <= reference * (1 + 8 * p * EPS) + (4 * EPS * (1 + p) * v) ** 2 / 2
 
 
 def stationarity(m, p, step, v):
@@ -140,6 +140,12 @@ def test_prox_of_a_matrix_is_the_prox_of_its_entries(p):
     np.testing.assert_array_equal(point, before)
 
 
+@pytest.mark.parametrize(("p", "v", "step"), [(3, 5.2e-162, 1.4e161), (2.1, 8.6e290, 6.1e-29)])
+def test_prox_ends_where_the_power_leaves_the_floats(p, v, step):
+    """m^(p-1) is subnormal or infinite: no root can be told there, but the map stays between 0 and v."""
+    assert 0 <= PowerHinge(p).prox(np.array([v]), step)[0] <= v
+
+
 @given(p=powers, step=steps, u=points, v=points)
 @settings(max_examples=200, deadline=None)
 def test_prox_is_firmly_non_expansive(p, step, u, v):
@@ -163,9 +169,7 @@ def test_moreau_identity(p, step, v):
     def dual(a):
         return loss.conjugate(np.array([a]), cost)[0] / step + (a - v / step) ** 2 / 2
 
-    found = minimize_scalar(
-        dual, bounds=(0.0, upper), method="bounded", options={"xatol": 1e-11 * (1 + upper)}
-    )
+    found = minimize_scalar(dual, bounds=(0.0, upper), method="bounded", options={"xatol": 1e-10 * upper})
     candidates = [0.0, upper, float(found.x)]
     best = min(candidates, key=dual)
     # A minimiser found from values is good to sqrt(eps) of where the parabola (a - v/t)^2/2 stands.

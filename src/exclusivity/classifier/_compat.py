@@ -31,4 +31,7 @@ def open_fit_context(estimator: Any, X: Any, y: Any, metadata: dict[str, Any], n
     return context.call_on_fit_task_begin(estimator=estimator, X=X, y=y, metadata=metadata)
 
 
-__all__ = ["CallbackSupportMixin", "open_fit_context", "with_callbacks"]
+# The decorator stands between ``fit`` and its caller.
+CALLER_OF_FIT = 3 if hasattr(CallbackSupportMixin, "_init_callback_context") else 2
+
+__all__ = ["CALLER_OF_FIT", "CallbackSupportMixin", "open_fit_context", "with_callbacks"]

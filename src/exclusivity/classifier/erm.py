@@ -15,9 +15,21 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exclusivity.classifier import describe
-from exclusivity.classifier._compat import CallbackSupportMixin, open_fit_context, with_callbacks
+from exclusivity.classifier._compat import (
+    CALLER_OF_FIT,
+    CallbackSupportMixin,
+    open_fit_context,
+    with_callbacks,
+)
 from exclusivity.classifier.ensemble import Ensemble
-from exclusivity.classifier.fitting import advice, build_problems, fitted_state, monitors, warm_starts
+from exclusivity.classifier.fitting import (
+    advice,
+    build_problems,
+    fitted_state,
+    monitors,
+    old_width_on_failure,
+    warm_starts,
+)
 from exclusivity.classifier.parameters import check_parameters
 from exclusivity.classifier.training import binary_tasks, sample_weights, training_set
 from exclusivity.classifier.voting import hard_decision, soft_decision
@@ -207,28 +219,29 @@ class ERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         check_parameters(self.get_params(deep=False))
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        check_classification_targets(y)
-        data = training_set(X, y, sample_weights(sample_weight, X.shape[0]), self.class_weight)
-        tasks = binary_tasks(data, self.multi_class)
-        context = open_fit_context(self, X, y, {"sample_weight": sample_weight}, len(tasks))
-        results = solve_all(
-            build_problems(self, tasks),
-            self.solver,
-            options=self.solver_options,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            starts=self._starts(len(tasks)),
-            seeds=check_random_state(self.random_state).randint(_SEED_LIMIT, size=len(tasks)),
-            callbacks=monitors(self, tasks, data.classes, context, X.dtype),
-            n_threads=effective_n_jobs(self.n_jobs),
-        )
+        with old_width_on_failure(self):
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+            check_classification_targets(y)
+            data = training_set(X, y, sample_weights(sample_weight, X.shape[0]), self.class_weight)
+            tasks = binary_tasks(data, self.multi_class)
+            context = open_fit_context(self, X, y, {"sample_weight": sample_weight}, len(tasks))
+            results = solve_all(
+                build_problems(self, tasks),
+                self.solver,
+                options=self.solver_options,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                starts=self._starts(len(tasks)),
+                seeds=check_random_state(self.random_state).randint(_SEED_LIMIT, size=len(tasks)),
+                callbacks=monitors(self, tasks, data.classes, context, X.dtype),
+                n_threads=effective_n_jobs(self.n_jobs),
+            )
         self._store(results, data.classes, X.dtype)
         if context is not None:
             context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=dict)
         for task, result in zip(tasks, results, strict=True):
-            if result.status is Status.MAX_ITER:
-                warnings.warn(advice(task, result, self.tol), ConvergenceWarning, stacklevel=2)
+            if result.status in (Status.MAX_ITER, Status.DIVERGED):
+                warnings.warn(advice(task, result, self.tol), ConvergenceWarning, stacklevel=CALLER_OF_FIT)
         return self
 
     def decision_function(self, X: Any) -> Floats:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,20 @@ from exclusivity.classifier.training import BinaryTask
 from exclusivity.problem import ERMProblem, ExclusivityRegulariser, PowerHinge
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers import IterationState, SolverResult, Start
+
+
+@contextmanager
+def old_width_on_failure(estimator: Any) -> Iterator[None]:
+    """Validation notes the width of the new data at once; a fit that then fails must not keep it."""
+    names = ("n_features_in_", "feature_names_in_")
+    before = {name: vars(estimator)[name] for name in names if name in vars(estimator)}
+    try:
+        yield
+    except BaseException:  # Ctrl-C too
+        for name in names:
+            estimator.__dict__.pop(name, None)
+        estimator.__dict__.update(before)
+        raise
 
 
 def build_problems(estimator: Any, tasks: Sequence[BinaryTask]) -> list[ERMProblem]:
@@ -94,7 +109,8 @@ def fitted_state(
 def advice(task: BinaryTask, result: SolverResult, tol: float) -> str:
     """What to tell, and what to try, when a fit ended at its iteration limit."""
     return (
-        f"{task.name}: duality gap {result.gap:.1e} after {result.n_iter} iterations, above tol={tol:g}. "
+        f"{task.name}: duality gap {result.gap:.1e} after {result.n_iter} iterations, above tol={tol:g}: "
+        f"{result.status.value}. "
         "The objective is at most that fraction above its optimum. Scale the features (StandardScaler), "
         "raise max_iter, or accept the gap by raising tol."
     )

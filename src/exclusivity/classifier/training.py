@@ -89,7 +89,10 @@ def class_weights(given: Any, classes: NDArray[Any], codes: NDArray[np.intp], we
     unknown = [label for label in given if label not in classes]
     if unknown:
         raise ValueError(f"class_weight names {unknown[0]!r}, which is not a class in y: {classes.tolist()}.")
-    factors = np.array([given.get(label, 1.0) for label in classes.tolist()], dtype=float)
+    try:
+        factors = np.array([given.get(label, 1.0) for label in classes.tolist()], dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"class_weight must map classes to numbers; got {dict(given)!r}.") from error
     if not np.all(np.isfinite(factors) & (factors > 0)):
         raise ValueError(f"class_weight must be positive and finite; got {dict(given)!r}.")
     return factors

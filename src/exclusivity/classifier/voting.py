@@ -13,8 +13,9 @@ from exclusivity.problem.arrays import Floats
 
 
 def squashed(scores: Floats) -> Floats:
-    """An increasing map into (-1/2, 1/2): a margin that breaks ties and never outweighs a vote."""
-    return np.asarray(scores / (2 * (1 + np.abs(scores))))
+    """An increasing map into [-0.49, 0.49]: a margin that breaks ties and never outweighs a vote."""
+    wide = np.asarray(scores, dtype=float)
+    return np.asarray(0.49 * wide / (1 + np.abs(wide)))
 
 
 def class_scores(scores: Floats, n_classes: int, multi_class: str) -> Floats:
@@ -40,7 +41,7 @@ def soft_decision(scores: Floats, n_classes: int, multi_class: str) -> Floats:
     """The decision of the averaged model (one member): (n_samples,) for two classes, else one per class."""
     if n_classes == 2:
         return np.asarray(scores[:, 0, 0])
-    return np.asarray(class_scores(scores, n_classes, multi_class)[:, :, 0])
+    return np.asarray(class_scores(scores, n_classes, multi_class)[:, :, 0], dtype=scores.dtype)
 
 
 def hard_decision(scores: Floats, n_classes: int, multi_class: str) -> Floats:

@@ -69,7 +69,7 @@ class DesignMatrix:
         """sum_i s_i (x_ij - mean_j)^2 for every feature j: the diagonal of :meth:`gram`."""
         scatter = np.zeros(self.n_features)
         if self.is_sparse:
-            scatter += self.X.multiply(self.X).T @ weights
+            scatter += self.X.power(2, dtype=float).T @ weights
             return np.asarray(np.maximum(scatter - weights.sum() * mean**2, 0.0))
         for rows, block in self.blocks(0):
             scatter += weights[rows] @ (block - mean) ** 2
@@ -91,7 +91,8 @@ class DesignMatrix:
     def kernel(self, mean: Floats) -> Floats:
         """(X - mean)(X - mean)^T, N x N, in blocks of columns so that no centred copy of X is made."""
         if self.is_sparse:
-            product = (self.X @ self.X.T).toarray().astype(float, copy=False)
+            wide = self.X.astype(float, copy=False)
+            product = (wide @ wide.T).toarray()
             shift = self.times(mean)
             return np.asarray(product - shift[:, None] - shift + mean @ mean)
         product = np.zeros((self.n_rows, self.n_rows))

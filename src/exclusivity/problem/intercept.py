@@ -26,9 +26,13 @@ def best_intercept(problem: ERMProblem, scores: Floats) -> float:
         pull = problem.loss.derivative(1 - problem.labels * (scores + b))
         return float(-(problem.weights * problem.labels) @ pull)
 
+    if slope(low) >= 0:
+        return low
+    if slope(high) <= 0:
+        return high
     # The slope is increasing, <= 0 at the smallest breakpoint where no negative row counts, and
     # >= 0 at the largest.
-    return float(brentq(slope, low, high, xtol=1e-14 * max(1.0, abs(low), abs(high))))
+    return float(brentq(slope, low, high, xtol=1e-14 * max(1.0, abs(low), abs(high)), maxiter=1000))
 
 
 def _hinge_midpoint(breakpoints: Floats, labels: Floats, weights: Floats) -> float:

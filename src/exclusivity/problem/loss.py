@@ -67,7 +67,7 @@ class PowerHinge:
         if self.p == 1:
             return point - np.clip(point, 0.0, step)
         if self.p == 2:
-            return point - np.maximum(point, 0.0) * (2 * step / (1 + 2 * step))
+            return np.where(point > 0, point / (1 + 2 * step), point)
         result = np.array(point, dtype=float)
         positive = result > 0
         result[positive] = self._positive_root(result[positive], step * self.p)
@@ -104,5 +104,6 @@ class PowerHinge:
         if self.p == 1:
             return np.where((alpha >= 0) & (alpha <= cost), 0.0, np.inf)
         ratio = np.maximum(alpha, 0.0) / (self.p * cost)
-        inside = cost * (self.p - 1) * ratio ** (self.p / (self.p - 1))
+        with np.errstate(over="ignore"):
+            inside = cost * (self.p - 1) * ratio ** (self.p / (self.p - 1))
         return np.where(alpha >= 0, inside, np.inf)

@@ -69,11 +69,14 @@ class ExclusivityRegulariser:
         shrunk = np.maximum(np.abs(point) - self.sparsity / mu, 0.0)
         gamma, a = self.exclusivity, mu + 1 - self.exclusivity
         if a > 0:
-            scaled = shrunk * (mu / a)
-            ordered = -np.sort(-scaled, axis=1)
             counts = np.arange(1, point.shape[1] + 1)
-            tau = (np.cumsum(ordered, axis=1) * (gamma / (a + gamma * counts))).max(axis=1, keepdims=True)
-            size = np.maximum(scaled - tau, 0.0)
+            ordered = -np.sort(-shrunk, axis=1)
+            sums = np.cumsum(ordered, axis=1)
+            inside = a * ordered + gamma * (counts * ordered - sums) > 0
+            k = np.maximum(inside.sum(axis=1, keepdims=True), 1)
+            total = np.take_along_axis(sums, k - 1, axis=1)
+            # = (mu/a) (shrunk - gamma total / (a + gamma k)), without the cancellation as a -> 0.
+            size = np.maximum((shrunk + gamma / a * (k * shrunk - total)) * (mu / (a + gamma * k)), 0.0)
         else:
             rows, winner = np.arange(point.shape[0]), shrunk.argmax(axis=1)
             size = np.zeros_like(shrunk)

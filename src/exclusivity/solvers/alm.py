@@ -136,6 +136,7 @@ class _TwoBlocks:
         alpha = start.dual
         if alpha is None or len(alpha) != problem.design.n_rows:
             alpha = dual_from_scores(problem, self.scores.mean(axis=1))
+        self.start_dual = alpha
         pull = problem.kappa * problem.labels * alpha
         self.U -= (pull / problem.weights / self.mu)[:, None]
         self.V += (problem.design.transposed_times(pull) / (self.ratio * self.mu))[:, None]
@@ -225,11 +226,21 @@ def solve_alm(
     check_problem(problem, "alm")
     options = options or AlmOptions()
     mu = 2 * problem.cost if options.mu0 is None else float(options.mu0)
+    start = start and start.for_problem(problem)
     state = _TwoBlocks(problem, system or make_system(problem), mu, start)
     balancer, incumbent, recorder = _Balancer(options.balance), Incumbent(), Recorder(callback)
     factor, status = 1.0, Status.MAX_ITER
+    if start is not None:  # it may be good enough already
+        incumbent.raise_bound(dual_bound(problem, state.start_dual), state.start_dual)
+        incumbent.offer(problem.objective(start.weights, start.intercepts), start.weights, start.intercepts)
     for iteration in range(1, (max_iter or DEFAULT_MAX_ITER) + 1):
-        record = state.iterate(iteration, factor)
+        with np.errstate(over="ignore", invalid="ignore"):
+            record = state.iterate(iteration, factor)
+        if not np.isfinite(record.objective):
+            status = Status.DIVERGED
+            nothing = np.zeros_like(state.P), np.zeros_like(state.b)
+            incumbent.offer(problem.objective(*nothing), *nothing)
+            break
         incumbent.raise_bound(record.bound, state.alpha)
         incumbent.offer(record.objective, state.point, state.b)
         record = record.with_bound(incumbent.bound)

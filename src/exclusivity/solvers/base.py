@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from numbers import Real
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ class Status(Enum):
     RULE = "its own stopping rule was met"
     MAX_ITER = "the iteration limit was reached"
     CALLBACK = "the callback asked to stop"
+    DIVERGED = "the iterates left the range of floating point"
 
 
 @dataclass(frozen=True)
@@ -157,12 +159,19 @@ class Start:
     intercepts: Floats
     dual: Floats | None = None
 
+    def for_problem(self, problem: ERMProblem) -> Start:
+        """The same start as far as ``problem`` allows it: no intercept where there is none to fit."""
+        if problem.fit_intercept:
+            return self
+        return dataclasses.replace(self, intercepts=np.zeros_like(self.intercepts))
+
 
 class Incumbent:
     """The best point and the best bound so far: methods need not be monotone, their answers are."""
 
     def __init__(self) -> None:
         self.objective, self.bound = np.inf, -np.inf
+        self.dual = np.empty(0)
 
     def raise_bound(self, bound: float, dual: Floats) -> None:
         """Take in a dual vector and the bound it proves."""
@@ -228,7 +237,7 @@ def parse_options(kind: type[Options], given: Mapping[str, Any] | None) -> Optio
     1.0
     """
     known = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
-    unknown = sorted(set(given or {}) - set(known))
+    unknown = [key for key in (given or {}) if key not in known]
     if unknown:
         raise ValueError(
             f"Unknown solver option {unknown[0]!r}; {kind.__name__.removesuffix('Options').lower()!r} "
@@ -243,13 +252,10 @@ def weighted_squares(values: Floats, weights: Floats | None = None) -> float:
     return float(squares.sum() if weights is None else weights @ squares)
 
 
-def check_positive(name: str, value: float, *, least: float = 0.0, strict: bool = True) -> None:
+def check_positive(name: str, value: Any, *, least: float = 0.0, strict: bool = True) -> None:
     """Raise unless ``value`` is a finite number above (or, not strict, at least) ``least``."""
-    try:
-        fine = np.isfinite(value) and (value > least if strict else value >= least)
-    except TypeError:
-        fine = False
-    if not fine:
+    in_range = isinstance(value, Real) and np.isfinite(value) and value >= least
+    if not in_range or (strict and value == least):
         sign = ">" if strict else ">="
         raise ValueError(f"solver option {name} must be a finite number {sign} {least:g}; got {value!r}.")
 

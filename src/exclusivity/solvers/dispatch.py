@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from threading import Event
 from typing import Any
@@ -92,8 +92,11 @@ def solve_all(
     if n_threads == 1 or len(problems) == 1:
         return [run(index) for index in range(len(problems))]
     with ThreadPoolExecutor(n_threads) as pool:
+        futures = [pool.submit(run, index) for index in range(len(problems))]
         try:
-            return list(pool.map(run, range(len(problems))))
+            for future in wait(futures, return_when=FIRST_EXCEPTION).done:
+                future.result()  # an error shows at once, not when its turn comes
+            return [future.result() for future in futures]
         except BaseException:  # Ctrl-C as much as an error: let the other threads end their iteration and go
             cancelled.set()
             pool.shutdown(wait=False, cancel_futures=True)

@@ -217,7 +217,12 @@ def solve_paper(
     incumbent, recorder, status = Incumbent(), Recorder(callback), Status.MAX_ITER
     previous = np.inf
     for iteration in range(1, (max_iter or DEFAULT_MAX_ITER) + 1):
-        record = algorithm.iterate(iteration)
+        before = algorithm.W, algorithm.b
+        with np.errstate(over="ignore", invalid="ignore"):
+            record = algorithm.iterate(iteration)
+        if not np.isfinite(record.objective):
+            status, (algorithm.W, algorithm.b) = Status.DIVERGED, before
+            break
         incumbent.raise_bound(record.bound, algorithm.alpha)
         if recorder.add(record.with_bound(incumbent.bound), algorithm.W, algorithm.b):
             status = Status.CALLBACK
@@ -227,7 +232,7 @@ def solve_paper(
             status = Status.RULE
             break
     # The answer of Algorithm 2 is its last iterate, not its best.
-    incumbent.offer(record.objective, algorithm.W, algorithm.b)
+    incumbent.offer(problem.objective(algorithm.W, algorithm.b), algorithm.W, algorithm.b)
     if problem.loss.p > 1:
         _tighten(incumbent, problem)
     return incumbent.result(tol, status, recorder.history())

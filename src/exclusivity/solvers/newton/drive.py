@@ -11,13 +11,12 @@ from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.base import Start
 from exclusivity.solvers.newton.interior import WorkingRows, interior_path
 from exclusivity.solvers.newton.run import Run, bound_from_sums
-from exclusivity.solvers.newton.screening import first_width, solve_band
+from exclusivity.solvers.newton.screening import WIDEN, first_width, solve_band
 from exclusivity.solvers.newton.semismooth import Guess, semismooth_path
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.source import BlockSource, Point
 
 _INTERIOR_PASSES = 7
-_WIDEN = 3.0
 
 
 def certify_start(run: Run, reduced: ERMProblem, start: Start) -> Point:
@@ -48,7 +47,7 @@ def drive_semismooth(run: Run, reduced: ERMProblem, start: Guess, dense_limit: i
     path = semismooth_path(source, p=p, fit_intercept=fit_intercept, start=start, dense_limit=dense_limit)
     iterate = next(path)
     while True:
-        run.passes = before + source.passes
+        run.passes, run.last_width = before + source.passes, iterate.width
         bound, factors = bound_from_sums(iterate.sums, p, fit_intercept)
         objective = float(iterate.point.weights @ iterate.point.weights) / 2 + iterate.sums.loss
         run.take(
@@ -89,7 +88,9 @@ def drive_screened(run: Run, reduced: ERMProblem, start: Point) -> None:
             candidate = with_exact_zeros(reduced, point, alpha)
         run.passes += 2 + _INTERIOR_PASSES * share * 20
         take_certified(run, reduced, candidate, alpha)
-        width *= _WIDEN
+        # The start may have been far off, and its objective no measure for the accuracy to aim at.
+        objective = min(objective, reduced.objective_at(point.weights[:, None], scores[:, None]))
+        width *= WIDEN
 
 
 def drive_interior(run: Run, reduced: ERMProblem, start: Point) -> None:

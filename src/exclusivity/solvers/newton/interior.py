@@ -86,17 +86,17 @@ class Barrier:
         self._v = self._tau_s / self.alpha - inner - self._residual_s
         return np.asarray(self._v)
 
-    def turn(self, d_gain: Floats) -> None:
-        """The directions of all row variables for a change of the gains."""
-        self.d_alpha = self.D * (self._v - d_gain)
+    def turn(self, pull: Floats) -> None:
+        """The directions of all row variables for D times a change of the gains."""
+        self.d_alpha = self.D * self._v - pull
         self.d_s = (self._tau_s - self.s * self.d_alpha) / self.alpha
         self.d_xi = (self.d_alpha + self._tau_xi / self.xi - self._residual_xi) / self._q
         self.d_z = (self._tau_xi - self.z * self.d_xi) / self.xi
 
     def longest_step(self) -> float:
-        """How far all four stay non-negative, at most 1."""
+        """How far all four stay non-negative."""
         pairs = ((self.alpha, self.d_alpha), (self.s, self.d_s), (self.xi, self.d_xi), (self.z, self.d_z))
-        return min(1.0, *(_ratio(value, change) for value, change in pairs))
+        return min(_ratio(value, change) for value, change in pairs)
 
     def complementarity_after(self, length: float) -> float:
         """What :attr:`complementarity` would be after a step of ``length``."""
@@ -176,10 +176,15 @@ class _InteriorPoint:
         """Directions of all variables for one right-hand side."""
         aims = [barrier.D * barrier.aim(sigma_mu, correct) for barrier in self.barriers]
         right = self._fold(aims[0], aims[1] if self.penalty else None) - self._residual_w
-        dw, db = system.solve(right, float(self.rows.labels @ aims[0]) - self._residual_b)
-        self.data.turn(self._gains(Point(dw, db)))
+        total = float(self.rows.labels @ aims[0]) - self._residual_b
+        if isinstance(system, DualSystem):
+            dw, db, pulls = system.solve_with_pulls(right, total)
+            self.data.turn(self.rows.labels * pulls)
+        else:
+            dw, db = system.solve(right, total)
+            self.data.turn(self.data.D * self._gains(Point(dw, db)))
         if self.penalty is not None:
-            self.penalty.turn(np.append(-dw, dw))
+            self.penalty.turn(self.penalty.D * np.append(-dw, dw))
         return dw, db
 
     def step(self) -> bool:
@@ -198,11 +203,11 @@ class _InteriorPoint:
         except linalg.LinAlgError:  # numbers too large for the matrix: the points so far are all there is
             return False
         self._turn(system, 0.0, correct=False)
-        length = min(barrier.longest_step() for barrier in self.barriers)
+        length = min(1.0, *(barrier.longest_step() for barrier in self.barriers))
         after = sum(barrier.complementarity_after(length) for barrier in self.barriers) / self.total_cost
         dw, db = self._turn(system, mu * (after / mu) ** 3, correct=True)
-        length = min(barrier.longest_step() for barrier in self.barriers)
-        length *= _BACK_OFF if length < 1 else 1.0
+        # Never quite to the boundary, not even with a full step: from there no step is possible any more.
+        length = min(1.0, *(_BACK_OFF * barrier.longest_step() for barrier in self.barriers))
         if not (np.isfinite(length) and length > 1e-14 and np.isfinite(db) and np.all(np.isfinite(dw))):
             return False
         self.point = point.moved(Point(dw, db), length)
@@ -213,6 +218,6 @@ class _InteriorPoint:
 
 def _ratio(value: Floats, change: Floats) -> float:
     """The largest step that keeps value + step change >= 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         quotients = np.where(change < 0, -value / change, np.inf)
     return float(quotients.min()) if len(quotients) else np.inf

@@ -42,7 +42,9 @@ def robust_cholesky(matrix: Floats) -> tuple[Floats, bool]:
         except linalg.LinAlgError:
             jitter = base * 100.0**attempt
         else:
-            return factor, lower
+            if np.all(np.isfinite(np.diagonal(factor))):  # not every LAPACK minds what is not a number
+                return factor, lower
+            break
     raise linalg.LinAlgError("the Newton matrix is not finite or far from positive definite")
 
 
@@ -75,12 +77,13 @@ class DualSystem:
     ) -> None:
         active = np.flatnonzero(weights)
         self._X = X[active] if len(active) < X.shape[0] else X
+        self._n_rows, self._active, self._weights = X.shape[0], active, weights[active]
         self._ridge, self._has_intercept = ridge, has_intercept
         kernel = dense_product(self._X, ridge) if kernel is None else kernel[np.ix_(active, active)]
         self._ones = np.empty(0)
         if len(active) == 0:
             return
-        system = kernel + np.diag(1 / weights[active])
+        system = kernel + np.diag(1 / self._weights)
         self._scale = 1 / np.sqrt(np.diagonal(system))
         self._factor = robust_cholesky(system * self._scale * self._scale[:, None])
         self._ones = self._apply(np.ones(len(active)))
@@ -92,14 +95,30 @@ class DualSystem:
 
     def solve(self, r_w: Floats, r_b: float) -> tuple[Floats, float]:
         """(dw, db)."""
-        if len(self._ones) == 0:  # no row is active: only the ridge is left
-            return r_w / self._ridge, 0.0
-        g = self._apply(self._X @ (r_w / self._ridge))
-        db = 0.0
-        if self._has_intercept:
-            db = float((r_b - g.sum()) / self._ones.sum())
-            g = g + db * self._ones
-        return (r_w - self._X.T @ g) / self._ridge, db
+        return self.solve_with_pulls(r_w, r_b)[:2]
+
+    def solve_with_pulls(self, r_w: Floats, r_b: float) -> tuple[Floats, float, Floats]:
+        """(dw, db) and g = D (X dw + 1 db) of all rows.
+
+        Near the optimum of an interior-point method D grows without bound: D times X dw + 1 db would leave
+        little but rounding, and so would dw without one step of iterative refinement.
+        """
+        pulls = np.zeros(self._n_rows)
+        if len(self._active) == 0:  # no row is active: only the ridge is left
+            return r_w / self._ridge, 0.0, pulls
+        g, db = self._row_side(self._X @ (r_w / self._ridge), r_b)
+        dw = (r_w - self._X.T @ g) / self._ridge
+        dg, change = self._row_side(self._X @ dw + db - g / self._weights, r_b - float(g.sum()))
+        pulls[self._active] = g + dg
+        return dw - (self._X.T @ dg) / self._ridge, db + change, pulls
+
+    def _row_side(self, right: Floats, total: float) -> tuple[Floats, float]:
+        """Solve for g and db: (D^(-1) + X E^(-1) X^T) g = right + 1 db with sum g = total, or db = 0."""
+        g = self._apply(right)
+        if not self._has_intercept:
+            return g, 0.0
+        db = float((total - g.sum()) / self._ones.sum())
+        return g + db * self._ones, db
 
 
 def dense_product(X: Matrix, ridge: Floats) -> Floats:

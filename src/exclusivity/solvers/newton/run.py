@@ -34,7 +34,9 @@ class Run:
         self._incumbent, self._recorder = Incumbent(), Recorder(callback)
         self._status: Status | None = None
         # Zero is a dual vector too, and proves 0: no bound is ever worse (or, by overflow, not a number).
-        self._best_bound, self.last_width = 0.0, 0.0
+        self._best_bound = 0.0
+        # Of the rounded corner of the loss in the last semismooth step (not the mu of an interior point).
+        self.last_width = 1.0
         self._dual: Callable[[], Floats] = lambda: np.zeros(problem.design.n_rows)
 
     @property
@@ -67,7 +69,6 @@ class Run:
         ``dual`` gives the vector behind the bound; it is only asked at the end, for the best one.
         """
         weights, intercepts = self._members(point)
-        self.last_width = mu
         if bound > self._best_bound:
             self._best_bound, self._dual = bound, dual
         self._incumbent.raise_bound(self.scale * self._best_bound, np.empty(0))

@@ -9,6 +9,7 @@ guess was right; where it was wrong the band is made wider.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exclusivity.problem import ERMProblem, member_costs
 from exclusivity.problem.arrays import Floats
@@ -19,6 +20,9 @@ from exclusivity.solvers.newton.source import Point
 _SPREAD = 3.0
 _LARGEST_SHARE = 0.5
 _LEAST_ROWS = 5
+WIDEN = 3.0
+"""How much wider a band is made that was too narrow."""
+
 # The inner problem's complementarity, relative to the objective and the tolerance.
 _INNER_SHARE = 0.1
 
@@ -30,17 +34,41 @@ def first_width(problem: ERMProblem, scores: Floats) -> float:
     return _SPREAD * spread * max(1.0, float(scores.std()))
 
 
+def choose_band(problem: ERMProblem, shortfall: Floats, width: float) -> NDArray[np.intp]:
+    """The rows with |m| <= width; more where those cannot decide, all where they are too many."""
+    distance = np.abs(shortfall)
+    # However good the guess, the optimum leans on at least as many rows as there are unknowns.
+    least = min(_LEAST_ROWS * (problem.design.n_features + 1), len(shortfall) - 1)
+    reach = max(width, float(np.partition(distance, least)[least]))
+    while np.isfinite(reach):
+        inside = np.flatnonzero(distance <= reach)
+        if len(inside) > _LARGEST_SHARE * len(shortfall):
+            break
+        if _can_balance(problem, shortfall, inside):
+            return inside
+        reach *= WIDEN
+    return np.arange(len(shortfall))
+
+
+def _can_balance(problem: ERMProblem, shortfall: Floats, inside: NDArray[np.intp]) -> bool:
+    """Whether the rows inside can make up for the fixed ones in sum y alpha = 0.
+
+    If they cannot, the problem inside the band has no optimum: its intercept runs away.
+    """
+    if not problem.fit_intercept:
+        return True
+    signed = problem.labels * member_costs(problem)
+    fixed = np.where(shortfall > 0, signed, 0.0)
+    needed = float(fixed[inside].sum() - fixed.sum())
+    return bool(np.minimum(signed[inside], 0.0).sum() < needed < np.maximum(signed[inside], 0.0).sum())
+
+
 def solve_band(
     problem: ERMProblem, shortfall: Floats, width: float, start: Point, tol: float, objective: float
 ) -> tuple[Point, Floats, float]:
     """The optimum with the rows outside the band fixed: the point, alpha of ALL rows, the band's share."""
     costs = member_costs(problem)
-    distance = np.abs(shortfall)
-    # However good the guess, the optimum leans on at least as many rows as there are unknowns.
-    least = min(_LEAST_ROWS * (problem.design.n_features + 1), len(shortfall) - 1)
-    inside = np.flatnonzero(distance <= max(width, float(np.partition(distance, least)[least])))
-    if len(inside) > _LARGEST_SHARE * len(shortfall):
-        inside = np.arange(len(shortfall))
+    inside = choose_band(problem, shortfall, width)
     alpha = np.where(shortfall > 0, costs, 0.0)
     alpha[inside] = 0.0
     signed = problem.labels * alpha

@@ -106,7 +106,7 @@ def solve_newton(
     # Numbers beyond 1e150 overflow when squared: such points lose every comparison, which is all it takes.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if start is not None:
-            guess = Guess(certify_start(run, reduced, start))
+            guess = Guess(certify_start(run, reduced, start.for_problem(problem)))
         else:
             guess = _sampled_guess(run, reduced, regime)
         if not run.is_over:
@@ -123,6 +123,7 @@ def _drive(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) -> None:
         point = run.best  # the steps stalled; the interior point has other troubles, and seldom any
     elif reduced.loss.p == 1 and reduced.design.n_rows > MANY_ROWS:
         drive_screened(run, reduced, point)
+        point = run.best
     if not run.is_over:
         drive_interior(run, reduced, point)
 

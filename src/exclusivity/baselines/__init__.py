@@ -1,0 +1,7 @@
+"""The systems that the paper compares with and scikit-learn does not have."""
+
+from exclusivity.baselines.drep import PrunedEnsemble, drep_prune, drep_select
+from exclusivity.baselines.drm import DRMClassifier
+from exclusivity.baselines.psvm import PSVMClassifier
+
+__all__ = ["DRMClassifier", "PSVMClassifier", "PrunedEnsemble", "drep_prune", "drep_select"]

@@ -1,0 +1,99 @@
+"""What the linear baselines share: validation, one-vs-rest tasks, prediction with the averaged model."""
+# mypy: disallow-subclassing-any=False
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from exclusivity.classifier.ensemble import Ensemble
+from exclusivity.classifier.training import (
+    TrainingSet,
+    sample_weights,
+    training_set,
+)
+from exclusivity.classifier.voting import soft_decision
+from exclusivity.problem.arrays import Floats
+
+
+class LinearBaseline(ClassifierMixin, BaseEstimator):
+    """A classifier whose decision is linear: one binary problem per class, or one for two classes."""
+
+    _ensemble: Ensemble
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores of the classes; their order decides ``predict``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Two classes: positive means ``classes_[1]``. More: one column per class.
+        """
+        check_is_fitted(self)
+        return soft_decision(self._ensemble.mean().scores(self._validate_rows(X)), len(self.classes_), "ovr")
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of every row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Class labels.
+        """
+        scores = self.decision_function(X)
+        chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights of the (averaged) model, (n_problems, n_features)."""
+        check_is_fitted(self)
+        return self._ensemble.mean().weights[:, 0]
+
+    @property
+    def intercept_(self) -> Floats:
+        """Intercepts of the (averaged) model, (n_problems,)."""
+        check_is_fitted(self)
+        return self._ensemble.mean().intercepts[:, 0]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Fitted means having weights; validation alone already sets other attributes."""
+        return hasattr(self, "_ensemble")
+
+    def __sklearn_tags__(self) -> Any:
+        """Sparse input is welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _training_set(
+        self, X: Any, y: Any, sample_weight: Any = None, class_weight: Any = None
+    ) -> TrainingSet:
+        """Validated rows of positive weight with numbered classes."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        check_classification_targets(y)
+        return training_set(X, y, sample_weights(sample_weight, X.shape[0]), class_weight)
+
+    def _store_members(self, data: TrainingSet, members: Sequence[tuple[Floats, Floats]]) -> None:
+        """Keep the classes and one (weights (n_features, n_members), intercepts) pair per task."""
+        self.classes_ = data.classes
+        self._ensemble = Ensemble.from_members(members, data.X.dtype)
+
+    def _validate_rows(self, X: Any) -> Any:
+        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])

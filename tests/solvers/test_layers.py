@@ -1,0 +1,145 @@
+"""Imports point in one direction: cli -> experiments -> classifier -> solvers -> problem.
+
+The files are read, not imported, so imports inside functions and under TYPE_CHECKING count as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+import exclusivity
+
+ROOT = Path(exclusivity.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+MAX_LINES = 400
+
+LAYERS = ("problem", "solvers", "classifier", "experiments", "cli")
+"""From the bottom to the top. What is not listed sits beside the classifier."""
+
+BESIDE = LAYERS.index("classifier")
+
+# The package's front door re-exports the classifier; only its version is free for all.
+FRONT_DOOR = "classifier"
+FREE_NAMES = {"__version__"}
+
+
+def layer(path):
+    """The first part of a module below the package: "solvers", or "callbacks" for callbacks.py."""
+    first = path.relative_to(ROOT).parts[0]
+    return first.removesuffix(".py")
+
+
+def height(name):
+    return LAYERS.index(name) if name in LAYERS else BESIDE
+
+
+def absolute(node, path):
+    """The absolute name of the module that a `from` import names."""
+    if not node.level:
+        return node.module or ""
+    package = ("exclusivity", *path.relative_to(ROOT).parts[:-1])
+    base = package[: len(package) - node.level + 1]
+    return ".".join((*base, node.module) if node.module else base)
+
+
+def imported_modules(source, path):
+    """Every absolute module name that the source text of `path` imports, names of packages resolved."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = absolute(node, path)
+            if module == "exclusivity":
+                yield from (f"exclusivity.{alias.name}" for alias in node.names)
+            else:
+                yield module
+
+
+def own_layers(source, path):
+    """The layers of this package that the source imports, its own left out."""
+    found = set()
+    for module in imported_modules(source, path):
+        parts = module.split(".")
+        if parts[0] != "exclusivity" or (len(parts) > 1 and parts[1] in FREE_NAMES):
+            continue
+        name = parts[1] if len(parts) > 1 else FRONT_DOOR
+        known = (ROOT / name).is_dir() or (ROOT / f"{name}.py").is_file()
+        found.add(name if known else FRONT_DOOR)
+    return found - {layer(path)}
+
+
+def wrong_arrows(source, path):
+    """The imports of `path` that the order of the layers forbids."""
+    here, targets = layer(path), own_layers(source, path)
+    if here == "__init__":
+        return {name for name in targets if height(name) > BESIDE}
+    wrong = {name for name in targets if height(name) > height(here)}
+    if here in ("problem", "solvers"):
+        wrong |= {name for name in targets if name not in LAYERS}
+    if here == "datasets":
+        wrong |= targets & {"classifier", "solvers"}
+    return wrong
+
+
+def identifier(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def test_the_files_are_there():
+    assert {"problem", "solvers", "classifier", "datasets"} <= {layer(path) for path in FILES}
+    assert len(FILES) > 20
+
+
+@pytest.mark.parametrize("path", FILES, ids=identifier)
+def test_no_import_points_up(path):
+    assert not wrong_arrows(path.read_text(), path)
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if layer(path) in ("problem", "solvers")], ids=identifier
+)
+def test_the_numerics_need_numpy_and_scipy_only(path):
+    allowed = {"exclusivity", "numpy", "scipy"} | sys.stdlib_module_names
+    assert {module.split(".")[0] for module in imported_modules(path.read_text(), path)} <= allowed
+
+
+@pytest.mark.parametrize("path", FILES, ids=identifier)
+def test_files_are_short(path):
+    assert len(path.read_text().splitlines()) <= MAX_LINES
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "wrong"),
+    [
+        ("problem/x.py", "from exclusivity.solvers import solve_alm", {"solvers"}),
+        ("problem/x.py", "import exclusivity.solvers.base as base", {"solvers"}),
+        ("problem/x.py", "from ..solvers.base import Status", {"solvers"}),
+        ("problem/x.py", "from .. import solvers", {"solvers"}),
+        ("problem/x.py", "from exclusivity.datasets import read_libsvm", {"datasets"}),
+        ("problem/x.py", "from . import loss\nfrom .loss import PowerHinge\nimport numpy", set()),
+        ("solvers/x.py", "def f():\n    from exclusivity import ERMClassifier", {"classifier"}),
+        ("solvers/x.py", "import exclusivity", {"classifier"}),
+        (
+            "solvers/x.py",
+            "from exclusivity import __version__\nfrom exclusivity.problem import DesignMatrix",
+            set(),
+        ),
+        ("classifier/x.py", "from exclusivity.cli.main import main", {"cli"}),
+        (
+            "classifier/x.py",
+            "from exclusivity.solvers import solve_all\nfrom exclusivity.problem import loss",
+            set(),
+        ),
+        ("datasets/x.py", "from exclusivity.solvers import solve_all", {"solvers"}),
+        ("datasets/x.py", "from exclusivity import ERMClassifier", {"classifier"}),
+        ("cli/x.py", "from exclusivity import ERMClassifier", set()),
+        ("__init__.py", "from exclusivity.classifier import ERMClassifier", set()),
+        ("__init__.py", "from exclusivity.cli.main import main", {"cli"}),
+    ],
+)
+def test_this_test_can_fail(file, source, wrong):
+    assert wrong_arrows(source, ROOT / file) == wrong
