@@ -23,12 +23,12 @@ except ImportError:  # scikit-learn < 1.9
         return method
 
 
-def open_fit_context(estimator: Any, X: Any, y: Any, metadata: dict[str, Any], n_problems: int) -> Any:
+def open_fit_context(estimator: Any, shown: dict[str, Any], n_problems: int) -> Any:
     """scikit-learn's context of a fit that is about to solve ``n_problems``; None without callbacks."""
     if not getattr(estimator, "_skl_callbacks", None):
         return None
     context = estimator._init_callback_context(max_subtasks=n_problems, sequential_subtasks=False)
-    return context.call_on_fit_task_begin(estimator=estimator, X=X, y=y, metadata=metadata)
+    return context.call_on_fit_task_begin(estimator=estimator, **shown)
 
 
 # The decorator stands between ``fit`` and its caller.

@@ -224,7 +224,9 @@ class ERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             check_classification_targets(y)
             data = training_set(X, y, sample_weights(sample_weight, X.shape[0]), self.class_weight)
             tasks = binary_tasks(data, self.multi_class)
-            context = open_fit_context(self, X, y, {"sample_weight": sample_weight}, len(tasks))
+            shown = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
+            context = open_fit_context(self, shown, len(tasks))
+            watchers = monitors(self, tasks, data.classes, context, shown)
             results = solve_all(
                 build_problems(self, tasks),
                 self.solver,
@@ -233,12 +235,14 @@ class ERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 max_iter=self.max_iter,
                 starts=self._starts(len(tasks)),
                 seeds=check_random_state(self.random_state).randint(_SEED_LIMIT, size=len(tasks)),
-                callbacks=monitors(self, tasks, data.classes, context, X.dtype),
+                callbacks=watchers or None,
                 n_threads=effective_n_jobs(self.n_jobs),
             )
         self._store(results, data.classes, X.dtype)
+        for watcher in watchers:
+            watcher.finish()
         if context is not None:
-            context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=dict)
+            context.call_on_fit_task_end(estimator=self, reconstruction_attributes=dict, **shown)
         for task, result in zip(tasks, results, strict=True):
             if result.status in (Status.MAX_ITER, Status.DIVERGED):
                 warnings.warn(advice(task, result, self.tol), ConvergenceWarning, stacklevel=CALLER_OF_FIT)

@@ -71,25 +71,28 @@ def warm_starts(
 
 
 def monitors(
-    estimator: Any, tasks: Sequence[BinaryTask], classes: NDArray[Any], context: Any, dtype: Any
-) -> list[ProblemMonitor] | None:
-    """One watcher per task, or None when nobody listens."""
+    estimator: Any,
+    tasks: Sequence[BinaryTask],
+    classes: NDArray[Any],
+    context: Any,
+    shown: dict[str, Any],
+) -> list[ProblemMonitor]:
+    """One watcher per task; none at all when nobody listens."""
     if context is None and not estimator.verbose:
-        return None
+        return []
 
     def fitted_attributes(state: IterationState) -> dict[str, Any] | None:
         if len(tasks) > 1:  # halfway through a multi-class fit there is no classifier to show
             return None
-        return fitted_state(estimator, [(state.weights, state.intercepts)], classes, dtype)
+        return fitted_state(estimator, [(state.weights, state.intercepts)], classes, shown["X"].dtype)
 
     watchers = []
     for number, task in enumerate(tasks):
         task_context = None
         if context is not None:
             task_context = context.subcontext(task_name=task.name, task_id=number, max_subtasks=None)
-            task_context.call_on_fit_task_begin(estimator=estimator)
         watchers.append(
-            ProblemMonitor(task.name, estimator.verbose, task_context, estimator, fitted_attributes)
+            ProblemMonitor(task.name, estimator.verbose, task_context, estimator, shown, fitted_attributes)
         )
     return watchers
 

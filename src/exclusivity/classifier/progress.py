@@ -37,6 +37,8 @@ class ProblemMonitor:
     context : CallbackContext or None
         scikit-learn's context of this problem; None without callbacks.
     estimator : ERMClassifier
+    shown : dict
+        What callbacks may ask for besides: X, y, metadata.
     describe : callable
         From an iteration state to the fitted attributes that a callback may ask for.
     """
@@ -47,10 +49,13 @@ class ProblemMonitor:
         verbose: int,
         context: Any,
         estimator: Any,
+        shown: dict[str, Any],
         describe: Callable[[IterationState], dict[str, Any] | None],
     ) -> None:
         self._name, self._verbose, self._context = name, verbose, context
-        self._estimator, self._describe = estimator, describe
+        self._estimator, self._shown, self._describe = estimator, shown, describe
+        if context is not None:
+            context.call_on_fit_task_begin(estimator=estimator, **shown)
 
     def __call__(self, state: IterationState) -> bool:
         """Print, tell the callbacks, and say whether one of them wants to stop."""
@@ -59,10 +64,16 @@ class ProblemMonitor:
         if self._context is None:
             return False
         task = self._context.subcontext(task_name="iteration")
-        task.call_on_fit_task_begin(estimator=self._estimator)
+        task.call_on_fit_task_begin(estimator=self._estimator, **self._shown)
         return bool(
             task.call_on_fit_task_end(
                 estimator=self._estimator,
                 reconstruction_attributes=lambda: self._describe(state),
+                **self._shown,
             )
         )
+
+    def finish(self) -> None:
+        """The problem is solved."""
+        if self._context is not None:
+            self._context.call_on_fit_task_end(estimator=self._estimator, **self._shown)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exclusivity.problem.arrays import Floats
 
@@ -18,6 +19,19 @@ def squashed(scores: Floats) -> Floats:
     return np.asarray(0.49 * wide / (1 + np.abs(wide)))
 
 
+def pair_tallies(scores: Floats, n_classes: int) -> tuple[Floats, Floats]:
+    """One-vs-one: how many pairs each class wins, and the sum of its margins in all its pairs."""
+    wins = np.zeros((scores.shape[0], n_classes, scores.shape[2]))
+    margins = np.zeros_like(wins)
+    for pair, (i, j) in enumerate(combinations(range(n_classes), 2)):
+        first_wins = scores[:, pair] > 0
+        wins[:, i] += first_wins
+        wins[:, j] += ~first_wins
+        margins[:, i] += scores[:, pair]
+        margins[:, j] -= scores[:, pair]
+    return wins, margins
+
+
 def class_scores(scores: Floats, n_classes: int, multi_class: str) -> Floats:
     """Every member's score of every class, (n_samples, n_classes, n_members), for more than two classes.
 
@@ -26,22 +40,24 @@ def class_scores(scores: Floats, n_classes: int, multi_class: str) -> Floats:
     """
     if multi_class == "ovr":
         return scores
-    votes = np.zeros((scores.shape[0], n_classes, scores.shape[2]))
-    margins = np.zeros_like(votes)
-    for pair, (i, j) in enumerate(combinations(range(n_classes), 2)):
-        first_wins = scores[:, pair] > 0
-        votes[:, i] += first_wins
-        votes[:, j] += ~first_wins
-        margins[:, i] += scores[:, pair]
-        margins[:, j] -= scores[:, pair]
-    return np.asarray(votes + squashed(margins))
+    wins, margins = pair_tallies(scores, n_classes)
+    return np.asarray(wins + squashed(margins), dtype=scores.dtype)
 
 
 def soft_decision(scores: Floats, n_classes: int, multi_class: str) -> Floats:
     """The decision of the averaged model (one member): (n_samples,) for two classes, else one per class."""
     if n_classes == 2:
         return np.asarray(scores[:, 0, 0])
-    return np.asarray(class_scores(scores, n_classes, multi_class)[:, :, 0], dtype=scores.dtype)
+    return class_scores(scores, n_classes, multi_class)[:, :, 0]
+
+
+def member_votes(scores: Floats, n_classes: int, multi_class: str) -> NDArray[np.intp]:
+    """The class that each member votes for, (n_samples, n_members), for more than two classes."""
+    if multi_class == "ovr":
+        return np.asarray(scores.argmax(axis=1))
+    wins, margins = pair_tallies(scores, n_classes)
+    most = wins.max(axis=1, keepdims=True)
+    return np.asarray(np.where(wins == most, margins, -np.inf).argmax(axis=1))
 
 
 def hard_decision(scores: Floats, n_classes: int, multi_class: str) -> Floats:
@@ -53,7 +69,7 @@ def hard_decision(scores: Floats, n_classes: int, multi_class: str) -> Floats:
     if n_classes == 2:
         votes = np.where(scores[:, 0] > 0, 1.0, -1.0).sum(axis=1)
         return np.asarray(votes + squashed(scores[:, 0].mean(axis=1)))
-    per_class = class_scores(scores, n_classes, multi_class)
-    best = per_class.argmax(axis=1)
+    best = member_votes(scores, n_classes, multi_class)
     votes = np.stack([(best == c).sum(axis=1) for c in range(n_classes)], axis=1)
-    return np.asarray(votes + squashed(per_class.mean(axis=2)))
+    margins = scores if multi_class == "ovr" else pair_tallies(scores, n_classes)[1]
+    return np.asarray(votes + squashed(margins.mean(axis=2)))

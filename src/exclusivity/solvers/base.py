@@ -254,7 +254,8 @@ def weighted_squares(values: Floats, weights: Floats | None = None) -> float:
 
 def check_positive(name: str, value: Any, *, least: float = 0.0, strict: bool = True) -> None:
     """Raise unless ``value`` is a finite number above (or, not strict, at least) ``least``."""
-    in_range = isinstance(value, Real) and np.isfinite(value) and value >= least
+    number: Any = value if isinstance(value, Real) else np.nan
+    in_range = np.isfinite(number) and number >= least
     if not in_range or (strict and value == least):
         sign = ">" if strict else ">="
         raise ValueError(f"solver option {name} must be a finite number {sign} {least:g}; got {value!r}.")
