@@ -1,7 +1,32 @@
-"""Data from files: a strict LIBSVM reader, and the folder where data files live."""
+"""Data sets and data files: the nine sets of the paper, and strict LIBSVM, CSV and Parquet readers."""
 
-from exclusivity.datasets.folder import data_folder, find_data_file
+from exclusivity.datasets.csv_file import read_csv
+from exclusivity.datasets.errors import DataFileError, DatasetNotFoundError, DownloadError, LibsvmError
+from exclusivity.datasets.folder import cache_folder, data_folder, find_data_file
 from exclusivity.datasets.libsvm import LibsvmData, read_libsvm
-from exclusivity.datasets.libsvm_lines import LibsvmError
+from exclusivity.datasets.loader import available_datasets, fetch_dataset, load_dataset
+from exclusivity.datasets.parquet import read_parquet
+from exclusivity.datasets.read_any import read_table
+from exclusivity.datasets.registry import REGISTRY, DatasetInfo
+from exclusivity.datasets.table import TableData
 
-__all__ = ["LibsvmData", "LibsvmError", "data_folder", "find_data_file", "read_libsvm"]
+__all__ = [
+    "REGISTRY",
+    "DataFileError",
+    "DatasetInfo",
+    "DatasetNotFoundError",
+    "DownloadError",
+    "LibsvmData",
+    "LibsvmError",
+    "TableData",
+    "available_datasets",
+    "cache_folder",
+    "data_folder",
+    "fetch_dataset",
+    "find_data_file",
+    "load_dataset",
+    "read_csv",
+    "read_libsvm",
+    "read_parquet",
+    "read_table",
+]

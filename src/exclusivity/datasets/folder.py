@@ -1,12 +1,16 @@
-"""The folder where a user keeps data files: the environment variable ``EXCLUSIVITY_DATA``."""
+"""The folders where data files live: the user's own (``EXCLUSIVITY_DATA``), and the cache of downloads."""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path, PureWindowsPath
 
 VARIABLE = "EXCLUSIVITY_DATA"
-"""The environment variable that names the folder."""
+"""The environment variable that names the user's folder."""
+
+CACHE_VARIABLE = "EXCLUSIVITY_CACHE"
+"""The environment variable that names the cache."""
 
 _SUFFIXES = ("", ".bz2", ".gz")
 
@@ -57,7 +61,38 @@ def find_data_file(name: str) -> Path | None:
     if name in ("", "..") or PureWindowsPath(name).name != name or "\0" in name:
         raise ValueError(f"name must be a plain file name without a folder; got {name!r}.")
     folder = data_folder()
-    if folder is None:
-        return None
+    return None if folder is None else find_in(folder, name)
+
+
+def find_in(folder: Path, name: str) -> Path | None:
+    """The file ``name``, ``name.bz2`` or ``name.gz`` in a folder, or None if there is none."""
     candidates = (folder / f"{name}{suffix}" for suffix in _SUFFIXES)
     return next((path for path in candidates if path.is_file()), None)
+
+
+def cache_folder() -> Path:
+    r"""The folder for downloads, which need not exist yet.
+
+    It is what ``EXCLUSIVITY_CACHE`` says, else the place that the system has for such things:
+    ``~/.cache/exclusivity`` (or ``$XDG_CACHE_HOME/exclusivity``), ``~/Library/Caches/exclusivity`` on macOS,
+    ``%LOCALAPPDATA%\exclusivity\cache`` on Windows.
+
+    Examples
+    --------
+    >>> import os
+    >>> from unittest.mock import patch
+    >>> with patch.dict(os.environ, EXCLUSIVITY_CACHE="downloads"):
+    ...     cache_folder().name
+    'downloads'
+    """
+    value = os.environ.get(CACHE_VARIABLE, "")
+    if value:
+        return Path(value)
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA", "")
+        return (Path(local) if local else Path.home() / "AppData" / "Local") / "exclusivity" / "cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "exclusivity"
+    shared = os.environ.get("XDG_CACHE_HOME", "")
+    # The XDG rules say that a relative path is to be ignored.
+    return (Path(shared) if Path(shared).is_absolute() else Path.home() / ".cache") / "exclusivity"

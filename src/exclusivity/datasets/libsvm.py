@@ -11,11 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from exclusivity.datasets.libsvm_lines import LibsvmError, LineBlocks, Readable, open_text
+from exclusivity.datasets.errors import LibsvmError
+from exclusivity.datasets.libsvm_lines import (
+    DEFAULT_MAX_BYTES,
+    LineBlocks,
+    Readable,
+    SizeLimit,
+    file_limit,
+    open_text,
+    size_limit,
+)
 from exclusivity.datasets.libsvm_rows import MAX_INDEX, RowParser, Rows
-
-DEFAULT_MAX_BYTES = 4 << 30
-"""4 GiB of text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +66,9 @@ def read_libsvm(
         must fit training data. A larger index in the file is an error.
     max_bytes : int or None, default 4 GiB
         The largest size of the decompressed text, a guard against small files that unpack to
-        enormous ones; None for no limit. Reading takes about twice the size of the text in memory, and at
-        most twelve times (rows of a label only).
+        enormous ones; None for no limit. A compressed file may also not unpack to more than 100 times its
+        size (or 16 MiB), unless this is None. Reading takes about twice the size of the text in memory, and
+        at most twelve times (rows of a label only).
 
     Returns
     -------
@@ -87,23 +94,23 @@ def read_libsvm(
            [0. , 1. , 0. ]])
     >>> read_libsvm(io.BytesIO(b"+1 1:0.5\n-1 2:nan\n"))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    exclusivity.datasets.libsvm_lines.LibsvmError: <stream>, line 2: the value of index 2 is 'nan'; ...
+    exclusivity.datasets.errors.LibsvmError: <stream>, line 2: the value of index 2 is 'nan'; ...
     """
     if n_features is not None:
-        n_features = _positive("n_features", n_features, MAX_INDEX)
+        n_features = whole_from_one("n_features", n_features, MAX_INDEX)
     if max_bytes is not None:
-        max_bytes = _positive("max_bytes", max_bytes)
+        max_bytes = whole_from_one("max_bytes", max_bytes)
     if not isinstance(source, (str, os.PathLike)):
         if not hasattr(source, "read"):
             raise TypeError(f"source must be a path or an open binary file; got {type(source).__name__}.")
-        return _read(source, str(getattr(source, "name", "<stream>")), n_features, max_bytes)
+        return _read(source, str(getattr(source, "name", "<stream>")), n_features, size_limit(max_bytes))
     path = Path(source)
     with open_text(path) as stream:
-        return _read(stream, str(path), n_features, max_bytes)
+        return _read(stream, str(path), n_features, file_limit(path, max_bytes, LibsvmError))
 
 
-def _read(stream: Readable, name: str, n_features: int | None, max_bytes: int | None) -> LibsvmData:
-    blocks = LineBlocks(stream, name, max_bytes)
+def _read(stream: Readable, name: str, n_features: int | None, limit: SizeLimit | None) -> LibsvmData:
+    blocks = LineBlocks(stream, name, limit)
     parser = RowParser(name, n_features)
     for first, lines in blocks:
         parser.add_block(first, lines)
@@ -135,7 +142,8 @@ def _as_data(rows: Rows, n_features: int | None) -> LibsvmData:
     return LibsvmData(data, np.asarray(rows.labels), query_ids)
 
 
-def _positive(name: str, value: int, largest: int | None = None) -> int:
+def whole_from_one(name: str, value: int, largest: int | None = None) -> int:
+    """The value of a setting that must be a whole number from 1, up to ``largest`` where that is given."""
     try:
         number = operator.index(value)
     except TypeError:

@@ -16,7 +16,8 @@ from itertools import chain, islice
 
 import numpy as np
 
-from exclusivity.datasets.libsvm_lines import CHUNK_BYTES, LibsvmError
+from exclusivity.datasets.errors import LibsvmError
+from exclusivity.datasets.libsvm_lines import CHUNK_BYTES
 
 MAX_INDEX = 2**63 - 1
 
@@ -96,7 +97,7 @@ class RowParser:
     (array('d', [1.0, -1.0]), array('q', [0, 2, 2]))
     >>> parser.add_block(4, [b"1 3:one"])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    exclusivity.datasets.libsvm_lines.LibsvmError: example, line 4: the value of index 3 is 'one'; ...
+    exclusivity.datasets.errors.LibsvmError: example, line 4: the value of index 3 is 'one'; ...
     """
 
     def __init__(self, name: str, n_features: int | None) -> None:

@@ -1,0 +1,213 @@
+"""The grammar of CSV lines: fields, numbers and labels, and the reasons for refusing them."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+_NUMBER_TEXT = re.compile(rb"[-+.0-9eE]++")
+_EXCERPT = 40
+_LISTED = 20
+
+# Tabs may separate or surround fields, all other control characters mean that this is no text.
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+
+_FINITE = "expected a finite decimal number."
+_QUOTES = (
+    "found a quote that is not closed in its line, or one inside the text of a field; expected a field "
+    'without quotes, or "..." around all of it with the quotes inside doubled.'
+)
+
+
+class FieldError(Exception):
+    """Why a line is refused, and in which of its fields (counted from 0) where that is known."""
+
+    def __init__(self, cause: str, field: int | None = None) -> None:
+        super().__init__(cause)
+        self.cause, self.field = cause, field
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a file.
+
+    Attributes
+    ----------
+    names : tuple of str, or None
+        None for a file without a header.
+    count : int
+        How many there are.
+    target : int or None
+        Which of them is the target, counted from 0.
+
+    Examples
+    --------
+    >>> columns = Columns(("age", "mass", "ill"), 3, 2)
+    >>> columns.title(1), columns.feature_names
+    ("2 ('mass')", ('age', 'mass'))
+    >>> Columns(None, 3, None).title(1)
+    '2'
+    """
+
+    names: tuple[str, ...] | None
+    count: int
+    target: int | None
+
+    def title(self, column: int) -> str:
+        """What errors call a column: its number from 1, and its name."""
+        return f"{column + 1}" if self.names is None else f"{column + 1} ({excerpt(self.names[column])})"
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """The names without the target's."""
+        if self.names is None or self.target is None:
+            return self.names
+        return self.names[: self.target] + self.names[self.target + 1 :]
+
+
+def excerpt(text: str) -> str:
+    """The text in quotes, cut when it is long.
+
+    Examples
+    --------
+    >>> excerpt("abc" * 1000)
+    "'abcabcabcabcabcabcabcabcabcabcabcabcabca...'"
+    """
+    return repr(text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}...")
+
+
+def listed(names: tuple[str, ...]) -> str:
+    """The names of columns in a row, the first twenty of them.
+
+    Examples
+    --------
+    >>> listed(("age", "mass"))
+    "'age', 'mass'"
+    """
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(map(excerpt, names[:_LISTED])) + more
+
+
+def decoded(text: bytes) -> str:
+    """The text of a line, which must be UTF-8 without control characters."""
+    foreign = _CONTROL.search(text)
+    position = None if foreign is None else foreign.start()
+    try:
+        content = text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        position = error.start if position is None else min(position, error.start)
+        content = ""
+    if position is not None:
+        raise FieldError(
+            f"found byte 0x{text[position]:02x} at position {position + 1}; expected UTF-8 text "
+            "(the name of a compressed file must end in .gz or .bz2)."
+        )
+    return content
+
+
+def check_target(target: object) -> None:
+    """Whether a caller's target can name a column at all."""
+    if target is not None and (isinstance(target, bool) or not isinstance(target, (str, int))):
+        raise TypeError(f"target must be a column's name or number, or None; got {target!r}.")
+
+
+def place_of(target: str | int, names: tuple[str, ...] | None, count: int) -> int:
+    """Where the target is among the columns, counted from 0.
+
+    Examples
+    --------
+    >>> place_of("ill", ("age", "mass", "ill"), 3), place_of(-3, None, 3)
+    (2, 0)
+    """
+    if isinstance(target, int):
+        if not -count <= target < count:
+            raise FieldError(f"there is no column {target} for the target among {count} columns.")
+        return target % count
+    if names is None or target not in names:
+        raise FieldError(
+            f"there is no column {excerpt(target)} for the target; there are {listed(names or ())}."
+        )
+    return names.index(target)
+
+
+class Splitter:
+    r"""Cuts lines into fields.
+
+    A field that starts with a double quote ends with one, and two of them inside stand for one. It cannot
+    contain the end of a line. Blanks around fields do not count.
+
+    Parameters
+    ----------
+    delimiter : bytes
+        One character.
+
+    Examples
+    --------
+    >>> Splitter(b",").fields(b'1, 2.5 ,"big, ""red"" one"', 10)
+    [b'1', b'2.5', b'big, "red" one']
+    """
+
+    def __init__(self, delimiter: bytes) -> None:
+        self.delimiter = delimiter
+        self._blank = b" " if delimiter == b"\t" else b" \t"
+        end = re.escape(delimiter)
+        self._quoted = re.compile(
+            rb'[%b]*+(?:"((?:[^"]++|"")*+)"[%b]*+|([^"%b]*+))(%b|\Z)' % (self._blank, self._blank, end, end)
+        )
+
+    def fields(self, line: bytes, limit: int) -> list[bytes]:
+        """The fields of a line; where there are more than ``limit`` of them, only one more than that."""
+        if b'"' not in line:
+            return [field.strip(self._blank) for field in line.split(self.delimiter, limit)]
+        found: list[bytes] = []
+        start = 0
+        while len(found) <= limit:
+            match = self._quoted.match(line, start)
+            if match is None:
+                # Beyond the last column there is no field to name.
+                raise FieldError(_QUOTES, len(found) if len(found) < limit else None)
+            quoted, plain, delimiter = match.groups()
+            found.append(plain.strip(self._blank) if quoted is None else quoted.replace(b'""', b'"'))
+            if not delimiter:
+                break
+            start = match.end()
+        return found
+
+
+def is_number(text: bytes) -> bool:
+    """Whether the text is a decimal number, finite or not."""
+    try:
+        return _NUMBER_TEXT.fullmatch(text) is not None and not math.isnan(float(text))
+    except ValueError:
+        return False
+
+
+def number(text: bytes) -> float:
+    """The number in a field, which must be finite."""
+    if not text:
+        raise FieldError(f"the value is missing; {_FINITE}")
+    value = float(text) if is_number(text) else math.nan
+    if not math.isfinite(value):
+        raise FieldError(f"found {excerpt(decoded(text))}; {_FINITE}")
+    return value
+
+
+def label(text: bytes) -> float | str:
+    """The number or the text in the field of a target.
+
+    What is only almost a number (nan, infinity, 1_000, the digits of other scripts) is neither.
+
+    Examples
+    --------
+    >>> label(b"-1"), label(b"ill")
+    (-1.0, 'ill')
+    """
+    if not text or is_number(text):
+        return number(text)
+    content = decoded(text)
+    try:
+        float(content)
+    except ValueError:
+        return content
+    raise FieldError(f"found {excerpt(content)}; expected a finite decimal number, or a class in words.")

@@ -1,0 +1,244 @@
+"""Read Parquet files through pyarrow: typed columns of numbers, looked at before memory is taken."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exclusivity.datasets.csv_fields import Columns, FieldError, check_target, excerpt, place_of
+from exclusivity.datasets.csv_file import MAX_COLUMNS
+from exclusivity.datasets.errors import DataFileError
+from exclusivity.datasets.libsvm import whole_from_one
+from exclusivity.datasets.libsvm_lines import DEFAULT_MAX_BYTES
+from exclusivity.datasets.table import TableData
+
+_MAGIC = b"PAR1"
+_BATCH_VALUES = 1 << 22
+_BATCH_ROWS = 1 << 16
+_KINDS = "integers, floating point numbers or booleans"
+
+
+def read_parquet(
+    path: str | os.PathLike[str],
+    *,
+    target: str | int | None = None,
+    max_bytes: int | None = DEFAULT_MAX_BYTES,
+) -> TableData:
+    """Read a table of numbers from a Parquet file; needs pyarrow (``pip install 'exclusivity[io]'``).
+
+    Features are columns of integers, floating point numbers or booleans (0 and 1), without missing values,
+    NaN and infinity. Everything else is an error, never a guess.
+
+    Parameters
+    ----------
+    path : path
+    target : str or int, optional
+        The column that holds the target: its name, or its number from 0 (from the end where negative). It may
+        hold text. By default all columns are features.
+    max_bytes : int or None, default 4 GiB
+        The largest size of the table in memory, and of the data that the file says it holds; None for no
+        limit.
+
+    Returns
+    -------
+    TableData
+        ``data``, ``target`` and ``feature_names``.
+
+    Raises
+    ------
+    DataFileError
+        Where the content is wrong, with file, column, row and cause.
+    ImportError
+        Where pyarrow is not installed.
+    OSError
+        Where the file cannot be opened.
+
+    Examples
+    --------
+    >>> from exclusivity.datasets import read_parquet
+    >>> table = read_parquet("heart.parquet", target="disease")  # doctest: +SKIP
+    >>> table.feature_names[:2]  # doctest: +SKIP
+    ('age', 'sex')
+    """
+    check_target(target)
+    if max_bytes is not None:
+        max_bytes = whole_from_one("max_bytes", max_bytes)
+    arrow, parquet = _pyarrow()
+    return _ParquetReader(Path(path), target, max_bytes, arrow, parquet).read()
+
+
+def _pyarrow() -> tuple[ModuleType, ModuleType]:
+    try:
+        return import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise ImportError(
+            "reading Parquet files needs pyarrow; install it with: pip install 'exclusivity[io]'"
+        ) from error
+
+
+class _ParquetReader:
+    """One file, on its way from a name to a table."""
+
+    def __init__(
+        self,
+        path: Path,
+        target: str | int | None,
+        max_bytes: int | None,
+        arrow: ModuleType,
+        parquet: ModuleType,
+    ) -> None:
+        self._path, self._target, self._max_bytes = path, target, max_bytes
+        self._arrow, self._parquet = arrow, parquet
+
+    def read(self) -> TableData:
+        """The table; whatever pyarrow does not like about the file is damage."""
+        self._check_magic()
+        try:
+            return self._read()
+        except FieldError as fault:
+            self._refuse(fault.cause)
+        except DataFileError:
+            raise
+        except (self._arrow.ArrowException, OSError, ValueError, OverflowError) as error:
+            # Names and texts of the file may be part of the message, and of any length.
+            reason = " ".join(str(error).split())[:200]
+            self._refuse(
+                f"the file is damaged, or not a Parquet file that pyarrow can read ({reason}).", error
+            )
+
+    def _refuse(self, cause: str, error: Exception | None = None, column: str | None = None) -> NoReturn:
+        raise DataFileError(str(self._path), None, column, cause) from error
+
+    def _check_magic(self) -> None:
+        with self._path.open("rb") as stream:
+            start = stream.read(len(_MAGIC))
+            stream.seek(-min(len(start), len(_MAGIC)), os.SEEK_END)
+            end = stream.read()
+        if not start:
+            self._refuse("the file is empty; expected a Parquet file.")
+        if start != _MAGIC or end != _MAGIC:
+            found = end if start == _MAGIC else start
+            where = "ends" if start == _MAGIC else "starts"
+            self._refuse(f"the file {where} with {found!r}; a Parquet file starts and ends with {_MAGIC!r}.")
+
+    def _read(self) -> TableData:
+        with self._open([]) as file:
+            schema = file.schema_arrow
+            self._check_sizes(file.metadata, len(schema.names))
+            columns = self._columns(schema)
+            n_rows = int(file.metadata.num_rows)
+            texts = self._texts(schema, columns.target)
+        with self._open(texts) as file:
+            return self._table(file, columns, n_rows)
+
+    def _open(self, dictionaries: list[str]) -> Any:
+        # A text that a file repeats stays one text in memory: as a plain column it may fill all of it.
+        return self._parquet.ParquetFile(self._path, read_dictionary=dictionaries, pre_buffer=False)
+
+    def _check_sizes(self, metadata: Any, n_columns: int) -> None:
+        n_rows = int(metadata.num_rows)
+        if not n_columns or n_rows < 1:
+            self._refuse(f"the table has {n_rows} rows and {n_columns} columns; expected something in it.")
+        if n_columns > MAX_COLUMNS:
+            self._refuse(f"the table has {n_columns} columns; expected at most {MAX_COLUMNS}.")
+        groups = (metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+        size = max(8 * n_rows * n_columns, sum(groups))
+        if self._max_bytes is not None and size > self._max_bytes:
+            self._refuse(
+                f"the table of {n_rows} rows and {n_columns} columns takes {size} bytes, more than "
+                f"max_bytes={self._max_bytes}; if you trust the file, pass a larger max_bytes, or None for "
+                "no limit."
+            )
+
+    def _columns(self, schema: Any) -> Columns:
+        names = tuple(schema.names)
+        name, times = Counter(names).most_common(1)[0]
+        if times > 1:
+            self._refuse(f"{times} columns are called {excerpt(name)}; expected different names.")
+        target = None if self._target is None else place_of(self._target, names, len(names))
+        columns = Columns(names, len(names), target)
+        if len(names) == (target is not None):
+            self._refuse("the target is the only column; expected features as well.")
+        index = _pandas_index(schema)
+        for place, kind in enumerate(schema.types):
+            if place != target and names[place] in index:
+                cause = "the column is the index of a pandas DataFrame; write the file with index=False."
+                self._refuse(cause, column=columns.title(place))
+            if not self._is_number(kind) and (place != target or not self._is_text(kind)):
+                words = " or text" if place == target else ""
+                cause = f"the column is of type {str(kind)[:200]}; expected {_KINDS}{words}."
+                self._refuse(cause, column=columns.title(place))
+        return columns
+
+    def _is_number(self, kind: Any) -> bool:
+        types = self._arrow.types
+        return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+    def _is_text(self, kind: Any) -> bool:
+        types = self._arrow.types
+        if types.is_dictionary(kind):
+            kind = kind.value_type
+        return bool(types.is_string(kind) or types.is_large_string(kind))
+
+    def _texts(self, schema: Any, target: int | None) -> list[str]:
+        """The columns to read as texts with numbers that refer to them."""
+        return [] if target is None or not self._is_text(schema.types[target]) else [schema.names[target]]
+
+    def _table(self, file: Any, columns: Columns, n_rows: int) -> TableData:
+        n_features = columns.count - (columns.target is not None)
+        data = np.empty((n_rows, n_features))
+        labels: list[NDArray[Any]] = []
+        size = max(1, min(_BATCH_ROWS, _BATCH_VALUES // columns.count))
+        start = 0
+        for batch in file.iter_batches(batch_size=size, use_threads=False):
+            rows = data[start : start + batch.num_rows]
+            features = iter(rows.T)
+            for place, column in enumerate(batch.columns):
+                self._check_missing(column, columns.title(place), start)
+                if place != columns.target:
+                    next(features)[:] = self._numbers(column, columns.title(place), start)
+                elif self._is_text(column.type):
+                    labels.append(_words(column))
+                else:
+                    labels.append(self._numbers(column, columns.title(place), start))
+            start += batch.num_rows
+        if start != n_rows:
+            self._refuse(f"the file holds {start} rows; expected {n_rows}, as it says itself.")
+        return TableData(data, np.concatenate(labels) if labels else None, columns.feature_names)
+
+    def _check_missing(self, column: Any, title: str, start: int) -> None:
+        if column.null_count:
+            row = start + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))) + 1
+            self._refuse(f"the value in row {row} is missing; expected one in every row.", column=title)
+
+    def _numbers(self, column: Any, title: str, start: int) -> NDArray[np.float64]:
+        values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+        finite = np.isfinite(values)
+        if not finite.all():
+            place = int(np.argmin(finite))
+            cause = f"the value in row {start + place + 1} is {values[place]}; expected a finite number."
+            self._refuse(cause, column=title)
+        return values
+
+
+def _words(column: Any) -> NDArray[Any]:
+    """The entries of a column of text; equal ones share their memory."""
+    words: NDArray[Any] = np.array(column.dictionary.to_pylist(), dtype=object)
+    places: NDArray[np.intp] = np.asarray(column.indices.to_numpy(), dtype=np.intp)
+    return words[places]
+
+
+def _pandas_index(schema: Any) -> set[str]:
+    """The columns that pandas wrote for the index of a DataFrame (an index 0, 1, 2, ... needs none)."""
+    try:
+        columns = (schema.pandas_metadata or {}).get("index_columns", [])
+    except (ValueError, AttributeError):  # no JSON, or not what pandas writes
+        return set()
+    return {name for name in columns if isinstance(name, str)}

@@ -1,0 +1,90 @@
+"""Read a table whatever its format, which the name of the file gives away."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from exclusivity.datasets.csv_file import plain_suffix, read_csv
+from exclusivity.datasets.libsvm import read_libsvm
+from exclusivity.datasets.libsvm_lines import is_packed
+from exclusivity.datasets.parquet import read_parquet
+from exclusivity.datasets.table import TableData
+
+FORMATS = ("libsvm", "csv", "tsv", "parquet")
+
+# The LIBSVM site's names end in what the sets are for, or in what was done to them (german.numer_scale).
+_LIBSVM = ("", ".svm", ".libsvm", ".svmlight", ".txt", ".t", ".tr", ".val", ".train", ".test")
+_LIBSVM_SCALED = (".scale", ".numer", ".numer_scale")
+_ENDINGS = {
+    **dict.fromkeys(_LIBSVM + _LIBSVM_SCALED, "libsvm"),
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    format: str | None = None,  # noqa: A002 -- what users call it, as in other readers
+    target: str | int | None = None,
+) -> TableData:
+    r"""Read a table from a LIBSVM, CSV or Parquet file.
+
+    Parameters
+    ----------
+    path : path
+        Text files may be compressed, their names then end in ``.gz`` or ``.bz2``.
+    format : {"libsvm", "csv", "tsv", "parquet"}, optional
+        By default what the name says: ``.csv``, ``.tsv``, ``.parquet`` (``.pq``), and LIBSVM for ``.svm``,
+        ``.libsvm``, ``.svmlight``, ``.txt``, names without a dot, and the endings that the LIBSVM site uses.
+    target : str or int, optional
+        The column that holds the target: its name, or its number. A LIBSVM file has its target in front of
+        every row, so that there is nothing to choose.
+
+    Returns
+    -------
+    TableData
+        ``data`` (sparse for LIBSVM files), ``target`` and ``feature_names``.
+
+    See Also
+    --------
+    read_libsvm, read_csv, read_parquet : The readers behind this one, with all their settings.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from exclusivity.datasets import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "people.tsv"
+    ...     _ = path.write_text("age\tmass\tstate\n61\t80.5\till\n18\t60\twell\n")
+    ...     read_table(path, target="state").target
+    array(['ill', 'well'], dtype=object)
+    """
+    path = Path(path)
+    chosen = _format_of(path) if format is None else format
+    if chosen not in FORMATS:
+        raise ValueError(f"format must be one of {FORMATS}, or None; got {format!r}.")
+    if chosen == "parquet":
+        return read_parquet(path, target=target)
+    if chosen != "libsvm":
+        return read_csv(path, target=target, delimiter="\t" if chosen == "tsv" else ",")
+    if target is not None:
+        raise ValueError(
+            f"target={target!r}, but {path.name} is read as a LIBSVM file, which has its target in front of "
+            "every row; leave target out, or say what the file is with format."
+        )
+    found = read_libsvm(path)
+    return TableData(found.data, found.target, None)
+
+
+def _format_of(path: Path) -> str:
+    chosen = _ENDINGS.get(plain_suffix(path))
+    if chosen is None or (chosen == "parquet" and is_packed(path)):
+        known = ", ".join(ending for ending in _ENDINGS if ending)
+        raise ValueError(
+            f"the name {path.name!r} does not say what the file is: it ends in none of {known} (for text "
+            f"also with .gz or .bz2 behind that); pass format, one of {FORMATS}."
+        )
+    return chosen

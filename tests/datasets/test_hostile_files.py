@@ -1,0 +1,100 @@
+"""One hostile file after the other, through the reader that users call: a clear error, soon, and small."""
+
+import bz2
+import gzip
+import tracemalloc
+
+import pytest
+
+from exclusivity.datasets import DataFileError, csv_file, libsvm, libsvm_lines, read_libsvm, read_table
+
+GARBAGE = bytes(range(256)) * 400
+
+FILES = {
+    "index.svm": (b"1 1:1\n1 9223372036854775808:1\n", r"line 2: the index .* from 1 to 9223372036854775807"),
+    "nan.svm": (b"1 1:nan\n", r"line 1: the value of index 1 is 'nan'"),
+    "text.svm": (b"1 1:1\n1 1:one\n", r"line 2: the value of index 1 is 'one'"),
+    "label.svm": (b"1 1:1\n2:1 3:1\n", r"line 2: found '2:1' where the label should be"),
+    "garbage.svm": (GARBAGE, r"line 1: found byte 0x00 at column 1"),
+    "line.svm": (b"1 1:1\n1 1:" + b"z" * 10_000_000, r"line 2: the value of index 1 is 'z{40}\.\.\.'"),
+    "nan.csv": (b"a,y\n1,1\nnan,2\n", r"line 3, column 1 \('a'\): found 'nan'"),
+    "text.csv": (b"a,y\n1,1\none,2\n", r"line 3, column 1 \('a'\): found 'one'"),
+    "label.csv": (b"a,y\n1,1\n1,\n", r"line 3, column 2 \('y'\): the value is missing"),
+    "garbage.csv": (GARBAGE, r"line 1: found byte 0x00 at position 1"),
+    "line.csv": (b"a,y\n1,1\n" + b"1," * 5_200_000, r"line 3: the row has more than 2 fields"),
+    "garbage.parquet": (GARBAGE, r"the file starts with b'\\x00\\x01\\x02\\x03'"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "compress"),
+    [(name, bytes) for name in FILES] + [(name, gzip.compress) for name in FILES if "parquet" not in name],
+)
+def test_clear_error(tmp_path, name, compress):
+    if name.endswith(".parquet"):
+        pytest.importorskip("pyarrow")
+    content, cause = FILES[name]
+    if compress is gzip.compress and name.startswith("line"):
+        content = content[:300_000]
+    path = tmp_path / (name if compress is bytes else f"{name}.gz")
+    path.write_bytes(compress(content))
+    with pytest.raises(DataFileError, match=cause) as caught:
+        read_table(path, target=None if name.endswith(".svm") else "y")
+    assert str(caught.value).startswith(str(path))
+    assert len(caught.value.cause) < 300
+
+
+@pytest.mark.parametrize(("suffix", "compress"), [(".gz", gzip.compress), (".bz2", bz2.compress)])
+def test_bomb_with_default_settings(tmp_path, suffix, compress):
+    """Sixteen megabytes and a bit, from a few kilobytes."""
+    path = tmp_path / f"bomb{suffix}"
+    path.write_bytes(compress((b"#" * 4095 + b"\n") * 4100))
+    assert path.stat().st_size < 80_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(
+            DataFileError, match=r"bytes unpack to more than 16777216; .* max_bytes=None for no"
+        ):
+            read_table(path)
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["bomb.gz", "bomb.csv.bz2"])
+def test_bomb_is_found_before_a_row_is_read(tmp_path, monkeypatch, name):
+    for parser in (libsvm.LineBlocks, csv_file.LineBlocks):
+        monkeypatch.setattr(parser, "__init__", None)
+    monkeypatch.setattr(libsvm_lines, "MIN_UNPACKED", 1 << 16)
+    compress = gzip.compress if name.endswith(".gz") else bz2.compress
+    (tmp_path / name).write_bytes(compress(b"1 1:1\n" * 20_000))
+    with pytest.raises(DataFileError, match=r"line 10923: .* bytes unpack to more than 65536"):
+        read_table(tmp_path / name)
+
+
+def test_trusted_bomb(tmp_path):
+    path = tmp_path / "rows.gz"
+    path.write_bytes(gzip.compress(b"1 1:1\n" + (b"#" * 4095 + b"\n") * 4100))
+    assert read_libsvm(path, max_bytes=None).data.shape == (1, 1)
+
+
+def test_ratio_grows_with_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(libsvm_lines, "MIN_UNPACKED", 1000)
+    path = tmp_path / "rows.gz"
+    path.write_bytes(gzip.compress(b"".join(b"1 1:%03d\n" % i for i in range(1000))))
+    limit = libsvm_lines.MAX_RATIO * path.stat().st_size
+    assert limit > 8000
+    assert len(read_libsvm(path).target) == 1000
+    assert len(read_libsvm(path, max_bytes=8000).target) == 1000
+    with pytest.raises(DataFileError, match="line 1000: the text is larger than max_bytes=7999"):
+        read_libsvm(path, max_bytes=7999)
+
+
+def test_large_file_is_refused_unread(tmp_path):
+    path = tmp_path / "large"
+    path.write_bytes(b"1 1:1\n" * 10)
+    with pytest.raises(
+        DataFileError, match=r"large, line 1: the text is larger than max_bytes=59; if you trust"
+    ):
+        read_libsvm(path, max_bytes=59)
+    assert len(read_libsvm(path, max_bytes=60).target) == 10
