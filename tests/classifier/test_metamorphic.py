@@ -23,6 +23,7 @@ from classifier.erm_cases import (
     radius,
 )
 from exclusivity import ERMClassifier
+from exclusivity.classifier.voting import hard_decision
 
 KNOBS = [
     {"p": 1},
@@ -511,6 +512,38 @@ def test_a_vote_counts_more_than_any_margin_of_two_classes(size, two):
     clf = machine(**DIVERSE, n_estimators=5, voting="hard").fit(X, y)
     rows = size * np.random.default_rng(0).standard_normal((500, X.shape[1]))
     np.testing.assert_array_equal(clf.predict(rows), votes_by_hand(clf, rows).argmax(axis=1))
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+@pytest.mark.parametrize("broken", [np.inf, -np.inf, np.nan])
+def test_one_broken_member_has_one_vote(multi_class, broken):
+    """A feature near the end of the floats can make a member's margin infinite; the others still decide."""
+    binary = np.array([[[broken, 1.0, 2.0]], [[broken, -1.0, -2.0]]])
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(hard_decision(binary, 2, multi_class) > 0, [True, False])
+        for winner in range(3):
+            scores = np.zeros((1, 3, 4))
+            if multi_class == "ovr":
+                scores[:] = np.where(np.arange(3) == winner, 1.0, -1.0)[:, None]
+            else:
+                for pair, (i, j) in enumerate(combinations(range(3), 2)):
+                    scores[:, pair] = float(i == winner) - float(j == winner)
+            scores[:, :, 0] = broken
+            assert hard_decision(scores, 3, multi_class).argmax(axis=1) == [winner]
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
+@pytest.mark.parametrize("voting", ["soft", "hard"])
+def test_float32_rows_near_the_end_of_float32(voting, two):
+    """Sums are float64 sums: they do not overflow where float32 does."""
+    X, y = two
+    clf = machine(n_estimators=1, C=100.0, voting=voting).fit(X.astype(np.float32), y)
+    rows = (3e38 * np.random.default_rng(0).uniform(-1, 1, (200, X.shape[1]))).astype(np.float32)
+    weights, intercept = clf.components_[0, 0].astype(float), float(clf.component_intercepts_[0, 0])
+    margins = rows.astype(float) @ weights + intercept
+    assert np.abs(margins).max() > np.finfo(np.float32).max
+    clear = np.abs(margins) > 1e36
+    np.testing.assert_array_equal(clf.predict(rows)[clear], margins[clear] > 0)
 
 
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])

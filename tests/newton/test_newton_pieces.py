@@ -544,9 +544,11 @@ def test_interior_path_ends_when_its_numbers_do(monkeypatch):
     assert len(path(X * 1e200)) == 1, "X^T X overflows: only the start is left"
     assert len(path(np.full_like(X, np.nan))) == 1
     assert len(path(X, 1e-320)) <= 3, "products of the multipliers underflow to zero"
-    assert len(path(X * 1e-160)) <= 20
+    assert len(path(X * 1e-160)) < 200
     monkeypatch.setattr(interior_module, "_MAX_ITER", 3)
     assert len(path(X)) == 3
+    monkeypatch.setattr(PrimalSystem, "solve", lambda self, r_w, r_b: (r_w * np.inf, r_b))
+    assert len(path(X)) == 1, "a step that is not finite is not taken"
 
 
 class TooFar:
@@ -626,7 +628,8 @@ def test_a_band_around_the_right_margin_gives_the_optimum(many):
     assert value == pytest.approx(result.objective, rel=1e-8)
     assert dual_bound(problem, alpha) == pytest.approx(result.objective, rel=1e-8)
     # A tolerance that rounding does not allow: the band is solved as far as it goes.
-    last, _, _ = solve_band(problem, shortfall_at(problem, optimum), 0.1, optimum, 0.0, result.objective)
+    with np.errstate(all="ignore"):  # as in solve_newton
+        last, _, _ = solve_band(problem, shortfall_at(problem, optimum), 0.1, optimum, 0.0, result.objective)
     value = problem.objective(last.weights[:, None], np.array([last.intercept]))
     assert value == pytest.approx(result.objective, rel=1e-8)
     # Rows outside the band are what they looked like.

@@ -102,9 +102,26 @@ def test_nasty_data(name, p, beta, fit_intercept):
     best = min(result.objective for result in results.values())
     for regime, result in results.items():
         assert_sound(problem, result, best, NOISY.get(name, 1e-12))
-        # Conjugate gradients may give up on such data, honestly; nothing else may.
-        assert result.converged or regime == "iterative", (regime, result.gap)
+        # Conjugate gradients may give up on such data, honestly; nothing else may. Features of 1e8 with a
+        # penalty are at the limit, |u_j| > l being decided by the 9th digit of u = X^T (y alpha).
+        limit = 1e-6 if (name, beta) == ("huge", 0.5) else 1e-8
+        assert result.gap <= limit or regime == "iterative", (regime, result.gap)
         assert result.n_iter <= 300
+
+
+@pytest.mark.parametrize("p", POWERS)
+@pytest.mark.parametrize("seed", [3, 4, 5])
+def test_hard_margins_of_more_features_than_rows(p, seed):
+    # All rows end on the margin, their weights in the Newton system without bound: one in ten of these once
+    # ended at a gap of 1, some because a full step had landed on the boundary, some by lost digits.
+    X, y = blobs(12, 25, seed=seed)
+    for scale in (1.0, 100.0, 1e4):
+        for cost in (1e3, 1e6, 1e9):
+            problem = build(X * scale, y, p=p, cost=cost)
+            result = solve_newton(problem, tol=1e-8, options=NewtonOptions("interior"))
+            assert result.converged, (scale, cost, result.gap)
+            assert result.n_iter <= 100
+            assert_sound(problem, result, rounding=1e-11)
 
 
 @pytest.mark.parametrize("scale", [1e100, 1e200, 1e-100, 1e-200])

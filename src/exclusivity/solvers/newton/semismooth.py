@@ -31,8 +31,8 @@ _SETTLED = 0.1
 _ARMIJO = 1e-4
 _LENGTHS: Floats = np.ldexp(1.0, -np.arange(24))
 _MAX_ITER = 300
-# A borrowed system is kept while every step with it divides the gap by ten.
-_GOOD_RATE = 0.1
+# A borrowed system is kept while every step with it divides the gradient by three.
+_GOOD_RATE = 1 / 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class _Walk:
         self, source: RowSource, p: float, fit_intercept: bool, start: Guess, dense_limit: int
     ) -> None:
         self.source, self.fit_intercept, self.point = source, fit_intercept, start.point
-        self.borrowed, self.last_gap = start.system, np.inf
+        self.borrowed, self.last_norm = start.system, np.inf
         # The smaller side of the system, if it is small enough for a factorisation.
         self.on_primal_side = source.n_features <= min(dense_limit, source.n_rows)
         self.on_dual_side = not self.on_primal_side and source.n_rows <= dense_limit
@@ -109,13 +109,14 @@ class _Walk:
 
     def advance(self, gap: float) -> bool:
         """Sharpen the corner if it limits the gap, then take one Newton step."""
-        if gap > _GOOD_RATE * self.last_gap:
-            self.borrowed = None
-        self.last_gap = gap
         gradient = self._gradient()
+        norm = _norm(gradient)
+        if norm > _GOOD_RATE * self.last_norm:
+            self.borrowed = None
+        self.last_norm = norm
         objective = self._objective(self.point, self.sums)
         # At this point the gap is |gradient|^2 / 2 plus what the rounding costs.
-        if not self.loss.is_exact and _norm(gradient) ** 2 / 2 <= _SETTLED * gap * objective:
+        if not self.loss.is_exact and norm**2 / 2 <= _SETTLED * gap * objective:
             if self.loss.width <= _LEAST_WIDTH:
                 return False
             self.loss = SmoothedHinge(self.loss.p, self.loss.width * _WIDTH_FACTOR)
@@ -139,7 +140,7 @@ class _Walk:
                 self.point, self.sums = point, sums
                 return True
         if self.borrowed is not None:  # try again with a system of one's own
-            self.last_gap = 0.0
+            self.last_norm = 0.0
             return True
         return False
 
