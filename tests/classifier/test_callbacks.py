@@ -426,7 +426,7 @@ def test_ctrl_c_from_outside(tmp_path):
         sent = monotonic()
         process.send_signal(signal.SIGINT)
         process.wait(timeout=5)
-        assert monotonic() - sent < 1.5  # with the end of the interpreter
+        assert monotonic() - sent < 4  # a second, and the end of the interpreter on a busy machine
         assert "KeyboardInterrupt" in process.stderr.read()
     finally:
         process.kill()

@@ -128,7 +128,7 @@ def test_features_far_from_zero(solver, size):
 # Scales from 1e-300 to 1e300: a right answer or a clear error
 
 
-@pytest.mark.parametrize("exponent", [*range(-300, 301, 30), -154, -8, 8, 100, 139, 140, 141, 154, 160])
+@pytest.mark.parametrize("exponent", [*range(-300, 301, 60), -154, -8, 8, 100, 139, 141, 160])
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("solver", CONVEX_SOLVERS)
 def test_any_scale_gives_a_right_answer_or_a_clear_error(exponent, p, solver):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 
+from exclusivity.problem import DesignMatrix
 from exclusivity.problem.arrays import Floats, Matrix
 
 # Solvers treat members alike, but a matrix product may round its columns differently.
@@ -69,12 +69,19 @@ class Ensemble:
         return type(self)(weights, intercepts, 1)
 
     def scores(self, X: Matrix) -> Floats:
-        """Margins of all members, (n_samples, n_problems, n_members); equal members as a read-only view."""
+        """Margins of all members, (n_samples, n_problems, n_members); equal members as a read-only view.
+
+        In float64 whatever the types of X and the weights: float32 would overflow or cancel too early.
+        """
         n_problems, n_stored, n_features = self.weights.shape
-        product = X @ self.weights.reshape(-1, n_features).T
-        flat = product.toarray() if sparse.issparse(product) else np.asarray(product)
+        flat = DesignMatrix(X).times(self.weights.reshape(-1, n_features).T.astype(float))
         scores = flat.reshape(-1, n_problems, n_stored) + self.intercepts
         return np.broadcast_to(scores, (len(scores), n_problems, self.n_members))
+
+    def rounded(self, scores: Floats) -> Floats:
+        """Scores in the precision of the weights."""
+        with np.errstate(over="ignore"):  # beyond float32 an infinity has the right sign
+            return scores.astype(self.weights.dtype, copy=False)
 
 
 def _is_close(values: Floats, mean: Floats) -> bool:

@@ -266,7 +266,8 @@ class ERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         is_hard = self.voting == "hard"
         ensemble = self._ensemble if is_hard else self._ensemble.mean()
         decide = hard_decision if is_hard else soft_decision
-        return decide(ensemble.scores(self._validate_rows(X)), len(self.classes_), self._fitted_multi_class)
+        scores = ensemble.scores(self._validate_rows(X))
+        return ensemble.rounded(decide(scores, len(self.classes_), self._fitted_multi_class))
 
     def component_decision_function(self, X: Any) -> Floats:
         """The margins of every member in every binary problem.
@@ -282,7 +283,7 @@ class ERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             A read-only view when all members are equal.
         """
         check_is_fitted(self)
-        return self._ensemble.scores(self._validate_rows(X))
+        return self._ensemble.rounded(self._ensemble.scores(self._validate_rows(X)))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of every row.

@@ -20,7 +20,8 @@ def check_parameters(params: Mapping[str, Any]) -> None:
     _number(params, "tol", least=0, strict=True)
     if params["max_iter"] is not None:
         _number(params, "max_iter", least=1, integer=True)
-    _number(params, "verbose", least=0, integer=True)
+    if not isinstance(params["verbose"], (bool, np.bool_)):
+        _number(params, "verbose", least=0, integer=True)
     for name in ("fit_intercept", "warm_start"):
         if not isinstance(params[name], (bool, np.bool_)):
             raise TypeError(f"{name} must be True or False; got {params[name]!r}.")

@@ -68,7 +68,8 @@ def training_set(X: Matrix, y: NDArray[Any], weights: Floats, class_weight: Any)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            f"A classifier needs at least 2 classes in y; these rows have one class only: {classes[0]!r}."
+            "A classifier needs at least 2 classes in y; these rows have one class only: "
+            f"{classes.tolist()[0]!r}."
         )
     _check_scale(X)
     factors = class_weights(class_weight, classes, codes, weights)

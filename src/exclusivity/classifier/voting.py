@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from exclusivity.problem.arrays import Floats
 
+# Beyond this a margin only tells its sign; sums of such margins stay finite.
+_LARGEST_MARGIN = 1e150
+
 
 def squashed(scores: Floats) -> Floats:
     """An increasing map into [-0.49, 0.49]: a margin that breaks ties and never outweighs a vote."""
@@ -64,8 +67,10 @@ def hard_decision(scores: Floats, n_classes: int, multi_class: str) -> Floats:
     """Votes of the members plus the squashed mean margin.
 
     Two classes: votes for the second class minus votes for the first. More: each member votes for its
-    best class; votes are counted per class.
+    best class; votes are counted per class. A member whose margin is infinite or NaN has one vote like
+    any other.
     """
+    scores = np.clip(np.nan_to_num(scores), -_LARGEST_MARGIN, _LARGEST_MARGIN)
     if n_classes == 2:
         votes = np.where(scores[:, 0] > 0, 1.0, -1.0).sum(axis=1)
         return np.asarray(votes + squashed(scores[:, 0].mean(axis=1)))

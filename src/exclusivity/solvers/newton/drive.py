@@ -21,8 +21,7 @@ _INTERIOR_PASSES = 7
 
 def certify_start(run: Run, reduced: ERMProblem, start: Start) -> Point:
     """The mean member of an earlier result; it may be good enough already."""
-    intercept = float(start.intercepts.mean()) if reduced.fit_intercept else 0.0
-    point = Point(start.weights.mean(axis=1, dtype=float), intercept)
+    point = Point(start.weights.mean(axis=1, dtype=float), float(start.intercepts.mean()))
     dual = start.dual
     if dual is None or len(dual) != reduced.design.n_rows:
         scores = reduced.design.times(point.weights)
@@ -77,7 +76,10 @@ def drive_screened(run: Run, reduced: ERMProblem, start: Point) -> None:
     """P = 1, many rows: bands around the margin until the gap is closed or every row is inside."""
     scores = reduced.design.times(start.weights) + start.intercept
     width, share, point = first_width(reduced, scores), 0.0, start
-    objective = reduced.objective_at(point.weights[:, None], scores[:, None])
+    # At zero f is the sum of all costs: a start that is worse is no measure for the accuracy to aim at.
+    objective = min(
+        reduced.objective_at(point.weights[:, None], scores[:, None]), float(member_costs(reduced).sum())
+    )
     run.passes += 1
     while not run.is_over and share < 1:
         shortfall = 1 - reduced.labels * scores
@@ -88,8 +90,6 @@ def drive_screened(run: Run, reduced: ERMProblem, start: Point) -> None:
             candidate = with_exact_zeros(reduced, point, alpha)
         run.passes += 2 + _INTERIOR_PASSES * share * 20
         take_certified(run, reduced, candidate, alpha)
-        # The start may have been far off, and its objective no measure for the accuracy to aim at.
-        objective = min(objective, reduced.objective_at(point.weights[:, None], scores[:, None]))
         width *= WIDEN
 
 
