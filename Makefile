@@ -4,12 +4,17 @@ BIN := .venv/bin
 # Two test processes with one BLAS thread each beat one process with two on the small problems of the tests.
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test coverage lint format bench clean
 
-demo: .venv/.installed
+demo: .venv/.plot
 	$(BIN)/erm demo
+	$(BIN)/erm reproduce --quick --out reproduction
 
 test: .venv/.dev
+	$(TEST_ENV) $(BIN)/python -m pytest -n 2
+
+# The same tests under branch coverage, which takes several times as long.
+coverage: .venv/.dev
 	$(TEST_ENV) $(BIN)/python -m pytest -n 2 --cov --cov-report=term
 
 lint: .venv/.dev
@@ -23,6 +28,8 @@ format: .venv/.dev
 
 bench: .venv/.installed
 	$(BIN)/python benchmarks/alm_iteration.py
+	$(BIN)/python benchmarks/newton.py
+	$(BIN)/python benchmarks/training_times.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -30,6 +37,10 @@ bench: .venv/.installed
 .venv/.installed: .venv/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	touch $@
+
+.venv/.plot: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot,cli]"
+	touch $@ .venv/.installed
 
 .venv/.dev: .venv/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"

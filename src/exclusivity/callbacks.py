@@ -22,7 +22,8 @@ class TimeLimit:
     >>> from sklearn.datasets import load_breast_cancer
     >>> from exclusivity import ERMClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> clf = ERMClassifier(tol=1e-12, max_iter=10**6).set_callbacks(TimeLimit(0.05)).fit(X, y)
+    >>> clf = ERMClassifier(solver="alm", tol=1e-12, max_iter=10**6)
+    >>> clf = clf.set_callbacks(TimeLimit(0.05)).fit(X, y)
     >>> bool(clf.converged_.all())
     False
     """

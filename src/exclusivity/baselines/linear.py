@@ -41,7 +41,9 @@ class LinearBaseline(ClassifierMixin, BaseEstimator):
             Two classes: positive means ``classes_[1]``. More: one column per class.
         """
         check_is_fitted(self)
-        return soft_decision(self._ensemble.mean().scores(self._validate_rows(X)), len(self.classes_), "ovr")
+        ensemble = self._ensemble.mean()
+        scores = ensemble.scores(self._validate_rows(X))
+        return ensemble.rounded(soft_decision(scores, len(self.classes_), "ovr"))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of every row.

@@ -221,7 +221,7 @@ def solve_alm(
     >>> problem = ERMProblem.build(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), n_members=3, cost=2)
     >>> result = solve_alm(problem, tol=1e-9)
     >>> result.converged, round(result.objective, 6)
-    (True, 2.571429)
+    (True, 3.272727)
     """
     check_problem(problem, "alm")
     options = options or AlmOptions()

@@ -97,7 +97,7 @@ def solve_newton(
     >>> problem = ERMProblem.build(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), n_members=3, cost=2)
     >>> result = solve_newton(problem, tol=1e-12)
     >>> result.converged, round(result.objective, 6)
-    (True, 2.571429)
+    (True, 3.272727)
     """
     check_problem(problem, "newton")
     regime = choose_regime(problem, (options or NewtonOptions()).regime)
