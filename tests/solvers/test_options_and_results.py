@@ -452,11 +452,12 @@ def test_an_error_in_a_callback_reaches_the_caller(n_threads):
             raise RuntimeError("from the callback")
 
     problems = one_vs_rest(3, p=1)
+    before = threading.active_count()
     with pytest.raises(RuntimeError, match="from the callback"):
         solve_all(
             problems, "alm", callbacks=[None, failing, None], n_threads=n_threads, tol=1e-12, max_iter=50
         )
-    assert threading.active_count() == 1
+    assert threading.active_count() <= before  # no thread is left behind
 
 
 def test_an_error_in_one_thread_ends_the_others():
