@@ -103,7 +103,7 @@ def convergence_document(flat_after, rule, dataset="ijcnn1", n_iter=120, gap=0.1
     return {"dataset": dataset, "runs": runs}
 
 
-def scaling_document(slopes, p_ratio=1.0, k_ratio=2.0, dataset="ijcnn1"):
+def scaling_document(slopes, p_ratio=1.0, k_ratio=2.0, dataset="ijcnn1", each=None):
     """Times that grow as told with rows, p and members."""
     rows = [1000, 2000, 4000]
     curves = []
@@ -115,7 +115,9 @@ def scaling_document(slopes, p_ratio=1.0, k_ratio=2.0, dataset="ijcnn1"):
                 {
                     "method": f"L{p}-ERM{k}",
                     "seconds": [base * size**slope for size in rows],
+                    "iterations": [20.0, 20.0, 20.0],
                     "slope": slope,
+                    "iteration_slope": 1.0 if each is None else each,
                     "trials": [],
                 }
             )

@@ -43,6 +43,9 @@ def test_orders():
     assert sweep()["training-order"] is Outcome.HOLDS
     assert sweep()["testing-order"] is Outcome.HOLDS
     assert sweep(erm=REVERSED)["testing-order"] is Outcome.FAILS
+    assert sweep()["below-psvm"] is Outcome.HOLDS
+    assert sweep(single=27.0)["below-psvm"] is Outcome.PART
+    assert sweep(single=20.0)["below-psvm"] is Outcome.FAILS
     document = sweep_document()
     for curve in document["curves"]:
         if (curve["system"], curve["members"], curve["p"]) == ("ERM", 5, 1):
@@ -83,11 +86,15 @@ def test_iterations_are_ijcnn1s():
 
 
 @pytest.mark.parametrize(
-    ("slopes", "outcome"),
-    [((1.0, 1.0, 1.1), Outcome.HOLDS), ((1.0, 1.0, 1.3), Outcome.PART), ((1.5, 1.6, 1.7), Outcome.FAILS)],
+    ("slopes", "each", "outcome"),
+    [
+        ((1.0, 1.0, 1.1), 1.0, Outcome.HOLDS),
+        ((1.0, 1.0, 1.4), 1.0, Outcome.PART),
+        ((1.5, 1.6, 1.7), 1.6, Outcome.FAILS),
+    ],
 )
-def test_quasi_linear(slopes, outcome):
-    assert scaling_verdicts(scaling_document(slopes))[0].outcome is outcome
+def test_quasi_linear(slopes, each, outcome):
+    assert scaling_verdicts(scaling_document(slopes, each=each))[0].outcome is outcome
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,7 @@ def test_figure1_has_all_panels(small_study):
     assert scaling["dataset"] != "ijcnn1"
     assert scaling["rows"] == [42, 85, 170]
     assert {curve["method"] for curve in scaling["curves"]} >= {"L1-ERM5", "L2-PSVM"}
+    assert all(min(curve["iterations"]) >= 1 for curve in scaling["curves"])
 
 
 def test_missing_sets_are_named_everywhere(small_study):
@@ -164,7 +165,7 @@ def fake_result(task):
         }
     if task.kind == "convergence":
         return {"objective": [2.0, 1.0, 1.0], "rule": 3, "gap": 0.1}
-    return {"seconds": {"L1-ERM5": 0.1, "L1-PSVM": 0.2}}
+    return {"seconds": {"L1-ERM5": 0.1, "L1-PSVM": 0.2}, "iterations": {"L1-ERM5": 10, "L1-PSVM": 20}}
 
 
 def test_no_data_at_all_plan_nothing():

@@ -63,14 +63,23 @@ def normalised(objective: Sequence[float]) -> list[float]:
 
 
 def scaling(dataset: str, results: Mapping[int, Sequence[Result]]) -> Document:
-    """Panel 4: total CPU seconds of all runs, by method and number of rows, with the log-log slope."""
+    """Panel 4: total CPU seconds by method and rows, with log-log slopes, in all and per iteration."""
     sizes = list(results)
     curves = []
     for method in results[sizes[0]][0]["seconds"]:
         trials = [[float(run["seconds"][method]) for run in results[size]] for size in sizes]
         totals = [sum(runs) for runs in trials]
+        iterations = [sum(run["iterations"][method] for run in results[size]) for size in sizes]
+        each = [total / count for total, count in zip(totals, iterations, strict=True)]
         curves.append(
-            {"method": method, "seconds": totals, "slope": log_slope(sizes, totals), "trials": trials}
+            {
+                "method": method,
+                "seconds": totals,
+                "iterations": [count / len(trials[0]) for count in iterations],
+                "slope": log_slope(sizes, totals),
+                "iteration_slope": log_slope(sizes, each),
+                "trials": trials,
+            }
         )
     return {"dataset": dataset, "rows": sizes, "runs": len(results[sizes[0]]), "curves": curves}
 

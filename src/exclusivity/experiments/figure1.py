@@ -114,12 +114,12 @@ def stopping_iteration(objective: Floats, change: float = 0.05) -> int | None:
 
 
 def run_scaling(sets: Sets, *, dataset: str, fingerprint: str, seed: int, trial: int, rows: int) -> Result:
-    """Panel 4: CPU seconds of training on ``rows`` random rows, for the figure's ERMs and both PSVMs."""
+    """Panel 4: CPU seconds and iterations on ``rows`` random rows, for the figure's ERMs and both PSVMs."""
     data = pick(sets, dataset, fingerprint)
     order = generator(seed, f"scaling {dataset}", trial).permutation(len(data.y))[:rows]
     split = Split(data.X[order], data.y[order], data.X[:0], data.y[:0], 0)
     _warm_up()
-    seconds = {}
+    seconds, iterations = {}, {}
     for p in (1, 2):
         models = {f"L{p}-ERM{k}": _system("ERM", p, k, COST) for k in FIGURE_MEMBERS}
         models[f"L{p}-PSVM"] = _system("PSVM", p, 1, COST)
@@ -127,7 +127,8 @@ def run_scaling(sets: Sets, *, dataset: str, fingerprint: str, seed: int, trial:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 seconds[name] = timed_fit(model, split)[1]
-    return {"seconds": seconds}
+            iterations[name] = int(model.n_iter_[0])
+    return {"seconds": seconds, "iterations": iterations}
 
 
 @cache

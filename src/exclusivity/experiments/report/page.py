@@ -113,8 +113,8 @@ def figure1_section(document: Mapping[str, Any], plots: Mapping[str, str]) -> st
             "<h3>Members or cost?</h3>"
             + paragraph(
                 "K members at lambda beside one SVM at lambda/K. The optimum of the ensemble (thin) lies on "
-                "the one SVM (wide): the gains over an SVM at lambda (grey) come from the smaller cost. "
-                "Algorithm 2 (dotted) is off where it stops early."
+                "the one SVM (wide): what there is to gain over an SVM at lambda (grey) comes from the smaller "
+                "cost. Algorithm 2 (dotted) ends elsewhere, because it stops before its optimum."
             )
             + gallery(
                 figure(

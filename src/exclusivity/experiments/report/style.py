@@ -48,7 +48,8 @@ figcaption { color: var(--soft); font-size: .86rem; }
   @page { size: A4; margin: 14mm; }
   body { font-size: 10.5pt; padding: 0; max-width: none; }
   nav { display: none; }
-  .scroll { overflow: visible; }
+  .scroll, .formula { overflow: visible; } .formula { white-space: pre-wrap; font-size: 8pt; }
+  h2, h3 { break-after: avoid; }
   table { font-size: 6.6pt; } th, td { padding: 1pt 2.5pt; } td small { font-size: 5.8pt; }
   tbody th, thead th:first-child { position: static; }
   .gallery { grid-template-columns: 1fr 1fr; }

@@ -14,7 +14,7 @@ from exclusivity.experiments.verdicts.base import Outcome, Verdict, choose, grad
 
 _WHERE = "Table 1 and its text"
 _NAMES = {
-    "rows": ("erm-rows", "The errors of the four ERM rows", "Table 1"),
+    "rows": ("erm-rows", "The errors of the four ERM rows are what Table 1 says", "Table 1"),
     **{
         name: (f"beats-{name.lower()}", f"ERM beats {name} in most cases", _WHERE)
         for name in ("AdaBoost", "Bagging", "DRM")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exclusivity.experiments.curves import pick_curve
 from exclusivity.experiments.published import FIGURE_MEMBERS, ITERATIONS
@@ -25,19 +26,17 @@ def sweep_verdicts(document: Mapping[str, Any] | None) -> list[Verdict]:
     names = {
         "lambda": ("insensitive", "ERM is insensitive to lambda over a large range", _ERRORS),
         "train": ("training-order", "Fewer members give a smaller training error", _ERRORS),
-        "test": (
-            "testing-order",
-            "More members give a smaller testing error, and all ERMs a smaller one than PSVM",
-            _ERRORS,
-        ),
+        "test": ("testing-order", "More members give a smaller testing error", _ERRORS),
+        "single": ("below-psvm", "ERM has a smaller testing error than PSVM at the same lambda", _ERRORS),
         "gain": ("gains", "The gains come from the diversity of the members", _ERRORS),
     }
     if document is None:
         return [unchecked(*name, "sonar was not there.") for name in names.values()]
     return [
         _insensitive(names["lambda"], document),
-        _order(names["train"], document, "train", [*FIGURE_MEMBERS]),
-        _order(names["test"], document, "test", [*reversed(FIGURE_MEMBERS), 1]),
+        _order(names["train"], document, "train", FIGURE_MEMBERS),
+        _order(names["test"], document, "test", FIGURE_MEMBERS[::-1]),
+        _below_psvm(names["single"], document),
         _gains(names["gain"], document),
     ]
 
@@ -46,11 +45,15 @@ def _mean(document: Mapping[str, Any], p: int, system: str, members: int, part: 
     return np.asarray(pick_curve(dict(document), p, system, members)[part]["mean"])
 
 
+def _plateau(document: Mapping[str, Any]) -> NDArray[np.bool_]:
+    costs = np.asarray(document["costs"])
+    return np.asarray((costs >= _PLATEAU[0]) & (costs <= _PLATEAU[1]))
+
+
 def _insensitive(names: tuple[str, str, str], document: Mapping[str, Any]) -> Verdict:
     if len(document["curves"][0]["test"]["trials"]) < 2:
         return unchecked(*names, "One trial has no standard deviation.")
-    costs = np.asarray(document["costs"])
-    inside = (costs >= _PLATEAU[0]) & (costs <= _PLATEAU[1])
+    inside = _plateau(document)
     changes, whole, spreads = [], [], []
     for p in (1, 2):
         for k in FIGURE_MEMBERS:
@@ -77,18 +80,15 @@ def _insensitive(names: tuple[str, str, str], document: Mapping[str, Any]) -> Ve
 
 
 def _order(
-    names: tuple[str, str, str], document: Mapping[str, Any], part: str, members: list[int]
+    names: tuple[str, str, str], document: Mapping[str, Any], part: str, members: Sequence[int]
 ) -> Verdict:
-    """Whether errors rise along ``members`` (1 stands for PSVM), at how many of the costs."""
+    """Whether errors rise along ``members``, at how many of the costs."""
     shares, told = [], []
     for p in (2, 1):
-        curves = [_mean(document, p, "PSVM" if k == 1 else "ERM", k, part) for k in members]
-        sorted_here = np.all(np.diff(np.array(curves), axis=0) >= -1e-9, axis=0)
-        shares.append(float(np.mean(sorted_here)))
-        averages = ", ".join(
-            f"{'PSVM' if k == 1 else f'ERM{k}'} {curve.mean():.1f}"
-            for k, curve in zip(members, curves, strict=True)
-        )
+        curves = [_mean(document, p, "ERM", k, part) for k in members]
+        in_order = np.all(np.diff(np.array(curves), axis=0) >= -1e-9, axis=0)
+        shares.append(float(np.mean(in_order)))
+        averages = ", ".join(f"ERM{k} {curve.mean():.1f}" for k, curve in zip(members, curves, strict=True))
         told.append(f"p = {p}: in order at {shares[-1]:.0%} of the costs ({averages} %)")
     outcome = graded(min(shares) >= 0.9, max(shares) >= 0.5)
     return Verdict(
@@ -97,7 +97,7 @@ def _order(
         "; ".join(told),
         choose(
             outcome,
-            "The order holds at nearly every lambda, as it must for a cost of lambda/K.",
+            "The order holds at nearly every lambda: more members mean a smaller cost lambda/K.",
             "The order holds for one p or for many costs, not throughout; the differences are small beside "
             "the spread of the trials.",
             "The order is not there at most costs.",
@@ -105,34 +105,59 @@ def _order(
     )
 
 
-def _gains(names: tuple[str, str, str], document: Mapping[str, Any]) -> Verdict:
-    beside, against, exact = [], [], []
+def _below_psvm(names: tuple[str, str, str], document: Mapping[str, Any]) -> Verdict:
+    below, differences, best = [], [], []
     for p in (1, 2):
         single = _mean(document, p, "PSVM", 1, "test")
         for k in FIGURE_MEMBERS:
-            erm, matched = _mean(document, p, "ERM", k, "test"), _mean(document, p, "SVM", k, "test")
-            against.append(float(np.mean(single - erm)))
-            beside.append(float(np.mean(matched - erm)))
-            exact.append(float(np.abs(matched - _mean(document, p, "optimum", k, "test")).max()))
+            erm = _mean(document, p, "ERM", k, "test")
+            below.append(float(np.mean(erm < single)))
+            differences.append(float(np.mean(erm - single)))
+            best.append(float(np.mean(_mean(document, p, "optimum", k, "test") < single)))
+    share = float(np.mean(below))
+    outcome = graded(share >= 0.9, share >= 0.5)
+    return Verdict(
+        *names,
+        outcome,
+        f"below PSVM at {share:.0%} of all points; mean difference {min(differences):+.1f} to "
+        f"{max(differences):+.1f} points (the optimum of the same objective: below at {np.mean(best):.0%})",
+        choose(
+            outcome,
+            "It is, for nearly every lambda, p and number of members.",
+            "It is at most points, not throughout.",
+            "It is not: Algorithm 2 stops before its optimum, and an SVM that is solved to its end does "
+            "better than the paper's did.",
+        ),
+    )
+
+
+def _gains(names: tuple[str, str, str], document: Mapping[str, Any]) -> Verdict:
+    """At the costs around the paper's choice: members that differ and help, or a smaller cost."""
+    inside = _plateau(document)
+    changes: dict[str, list[float]] = {"SVM": [], "optimum": [], "ERM": []}
+    for p in (1, 2):
+        single = _mean(document, p, "PSVM", 1, "test")
+        for k in FIGURE_MEMBERS:
+            for system, found in changes.items():
+                found.append(float(np.mean((_mean(document, p, system, k, "test") - single)[inside])))
+    change = {system: float(np.mean(found)) for system, found in changes.items()}
     typical = float(np.mean([np.mean(curve["test"]["std"]) for curve in document["curves"]]))
     spread = max(float(curve["spread"]) for curve in document["curves"])
-    differ = spread > 1e-3
-    ahead = float(np.mean(beside))
+    differ, ahead = spread > 1e-3, change["SVM"] - change["ERM"]
     outcome = graded(differ and ahead > typical, differ and ahead > 0)
     return Verdict(
         *names,
         outcome,
-        f"ERM against one SVM of cost lambda: {-float(np.mean(against)):+.1f} points of testing error on "
-        f"average; against one SVM of cost lambda/K: {-ahead:+.1f}, and its optimum: {max(exact):.1f} at "
-        f"most (standard deviation over trials {typical:.1f}); members differ by at most {spread:.0e} of "
-        "their length",
+        f"testing error for lambda in [1, 4] against one SVM of cost lambda: one SVM of cost lambda/K "
+        f"{change['SVM']:+.2f} points, ERM's optimum {change['optimum']:+.2f}, Algorithm 2 "
+        f"{change['ERM']:+.2f}; members differ by at most {spread:.0e} of their length",
         choose(
             outcome,
             "ERM is better than the one SVM of matched cost, and its members differ.",
             "Members differ and ERM is a little better than the SVM of matched cost, within the spread of "
             "the trials.",
-            "One SVM of cost lambda/K does what K members at lambda do: what looks like diversity is a "
-            "smaller cost. From the paper's start all members are the same vector.",
+            "One SVM of cost lambda/K has all that K members at lambda have at their optimum: what looks "
+            "like diversity is a smaller cost. From the paper's start all members are the same vector.",
         ),
     )
 
@@ -168,7 +193,7 @@ def convergence_verdict(document: Mapping[str, Any] | None) -> Verdict:
             "The curves look flat by then, as in the picture, but the paper's own stopping rule runs on.",
             "The curves still move visibly.",
         )
-        + f" Where they end is up to {gap:.0%} above what the duality gap can vouch for.",
+        + f" The relative duality gap of the last iterates is up to {gap:.0%}.",
     )
 
 
