@@ -97,45 +97,47 @@ def _verdict(verdict: Verdict) -> str:
 def figure1_section(document: Mapping[str, Any], plots: Mapping[str, str]) -> str:
     """The four panels, and the plot that the paper does not have."""
     parts: list[str] = []
-    if document["sweep"] is None:
+    sweep, convergence = document["sweep"], document["convergence"]
+    if sweep is None:
         parts.append(paragraph("Panels 1 and 2 were not run: sonar was not there."))
-        extra = ""
     else:
-        panels = [
-            figure(
-                plots.get(f"errors-p{p}"),
-                f"Panel {number}: testing (solid) and training errors (dashed), p = {p}.",
-            )
-            for number, p in ((1, 2), (2, 1))
-        ]
-        parts.append(gallery(panels))
-        extra = (
-            "<h3>Members or cost?</h3>"
-            + paragraph(
-                "K members at lambda beside one SVM at lambda/K. The optimum of the ensemble (thin) lies on "
-                "the one SVM (wide): what there is to gain over an SVM at lambda (grey) comes from the smaller "
-                "cost. Algorithm 2 (dotted) ends elsewhere, because it stops before its optimum."
-            )
-            + gallery(
-                figure(
-                    plots.get(f"cost-p{p}"),
-                    f"Testing errors of ERM and of the one SVM of matched cost, p = {p}.",
-                )
-                for p in (2, 1)
-            )
-        )
-    if document["convergence"] is not None:
-        standing = _stand_in(document["convergence"]["dataset"])
         parts.append(
             gallery(
-                [
-                    figure(plots.get("convergence"), f"Panel 3: objective per iteration{standing}."),
-                    figure(plots.get("scaling"), f"Panel 4: total training time against rows{standing}."),
-                ]
+                figure(
+                    plots.get(f"errors-p{p}"),
+                    f"Panel {number}: testing (solid) and training errors (dashed), p = {p}.",
+                )
+                for number, p in ((1, 2), (2, 1))
             )
         )
-        parts.append(_iterations(document["convergence"]))
-    return section("figure1", "Figure 1: errors against lambda, convergence, training time", *parts, extra)
+    if convergence is not None:
+        standing = _stand_in(convergence["dataset"])
+        panels = [
+            figure(plots.get("convergence"), f"Panel 3: objective per iteration{standing}."),
+            figure(plots.get("scaling"), f"Panel 4: total training time against rows{standing}."),
+        ]
+        parts += [gallery(panels), _iterations(convergence)]
+    if sweep is not None:
+        parts.append(_members_or_cost(plots))
+    return section("figure1", "Figure 1: errors against lambda, convergence, training time", *parts)
+
+
+def _members_or_cost(plots: Mapping[str, str]) -> str:
+    return (
+        "<h3>Members or cost?</h3>"
+        + paragraph(
+            "K members at lambda beside one SVM at lambda/K. The optimum of the ensemble (thin) lies on the "
+            "one SVM (wide): what there is to gain over an SVM at lambda (grey) comes from the smaller "
+            "cost. Algorithm 2 (dotted) ends elsewhere, because it stops before its optimum."
+        )
+        + gallery(
+            figure(
+                plots.get(f"cost-p{p}"),
+                f"Testing errors of ERM and of the one SVM of matched cost, p = {p}.",
+            )
+            for p in (2, 1)
+        )
+    )
 
 
 def _stand_in(dataset: str) -> str:

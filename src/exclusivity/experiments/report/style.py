@@ -18,7 +18,7 @@ code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fo
 .scroll { overflow-x: auto; margin: .2rem 0 .8rem; }
 table { border-collapse: collapse; font-size: .82rem; }
 .caption { color: var(--soft); font-size: .9rem; margin: 1rem 0 0; break-after: avoid; }
-th, td { padding: .25rem .4rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top;
+th, td { padding: .25rem .3rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top;
   white-space: nowrap; font-variant-numeric: tabular-nums; }
 tbody th, thead th:first-child { text-align: left; font-weight: 600; position: sticky; left: 0;
   background: var(--ground); }

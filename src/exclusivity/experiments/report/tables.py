@@ -51,7 +51,7 @@ def _error_table(document: Mapping[str, Any], group: str, caption: str) -> str:
             published, rank = average[name]["paper_rank"], f"{average[name]['rank']:.1f}"
             rank = text(rank) if published is None else two_lines(rank, f"{published:.1f}")
             rows.append([_name(name), *(_error_cell(cells[dataset, name]) for dataset in datasets), rank])
-    return table(["method", *datasets, "average rank"], rows, caption)
+    return table(["method", *datasets, "avg. rank"], rows, caption)
 
 
 def _name(name: str) -> str:
