@@ -223,7 +223,7 @@ def test_defaults_are_the_paper_with_one_member():
         ({"cost": np.inf}, "cost must be a positive finite number"),
         ({"cost": np.nan}, "cost must be a positive finite number"),
         ({"p": 0.9}, "p must be a finite number >= 1"),
-        ({"exclusivity": -0.1}, "exclusivity must be a finite number >= 0"),
+        ({"exclusivity": -0.1}, "exclusivity must be a number >= 0"),
         ({"sparsity": np.nan}, "sparsity must be a finite number >= 0"),
     ],
 )

@@ -318,8 +318,45 @@ def test_reweighting_is_refused_without_curvature(gamma):
 # --- parameters ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["exclusivity", "sparsity"])
 @pytest.mark.parametrize("value", [-1e-9, -1.0, np.nan, np.inf, -np.inf])
-def test_parameters_must_be_finite_and_not_negative(name, value):
-    with pytest.raises(ValueError, match=f"{name} must be a finite number >= 0"):
-        ExclusivityRegulariser(**{name: value})
+def test_sparsity_must_be_finite_and_not_negative(value):
+    with pytest.raises(ValueError, match="sparsity must be a finite number >= 0"):
+        ExclusivityRegulariser(sparsity=value)
+    with pytest.raises(ValueError, match="sparsity must be a finite number >= 0"):
+        ExclusivityRegulariser(sparsity=np.array([1.0, value]))
+
+
+@pytest.mark.parametrize("value", [-1e-9, -1.0, np.nan, -np.inf])
+def test_exclusivity_must_not_be_negative(value):
+    with pytest.raises(ValueError, match="exclusivity must be a number >= 0, or infinite"):
+        ExclusivityRegulariser(value)
+
+
+# --- the limit gamma = inf, and one sparsity per feature -------------------------------------------------
+
+
+def test_infinite_exclusivity_is_the_limit_of_large_values():
+    disjoint, shared = np.array([[1.0, 0.0], [0.0, -2.0]]), np.array([[1.0, 1e-9], [0.0, -2.0]])
+    limit = ExclusivityRegulariser(np.inf, 0.5)
+    assert limit.value(disjoint) == ExclusivityRegulariser(1e9, 0.5).value(disjoint) == 2.5 + 1.5
+    assert limit.value(shared) == np.inf
+    points = np.random.default_rng(0).normal(size=(20, 4))
+    np.testing.assert_allclose(limit.prox(points, 3.0), ExclusivityRegulariser(1e9, 0.5).prox(points, 3.0))
+    assert np.all(np.count_nonzero(limit.prox(points, 3.0), axis=1) <= 1)
+    assert limit.kappa(1) == 1
+    assert limit.kappa(2) == np.inf
+
+
+@pytest.mark.parametrize("gamma", [0.0, 1.0, 3.0])
+def test_one_sparsity_per_feature_is_row_by_row(gamma):
+    rng = np.random.default_rng(1)
+    W, betas = rng.normal(size=(6, 3)), np.array([0.0, 0.1, 1.0, 0.0, 2.0, 0.5])
+    whole = ExclusivityRegulariser(gamma, betas)
+    rows = [ExclusivityRegulariser(gamma, beta) for beta in betas]
+    assert whole.has_l1
+    assert whole.value(W) == pytest.approx(sum(rows[j].value(W[j : j + 1]) for j in range(6)))
+    apart = np.vstack([rows[j].prox(W[j : j + 1], 4.0) for j in range(6)])
+    np.testing.assert_allclose(whole.prox(W, 4.0), apart)
+    settings = {"eps": 1e-12, "max_iter": 50, "tol": 0.0}
+    apart = np.vstack([rows[j].reweighted(W[j : j + 1], 4.0, np.ones((1, 3)), **settings) for j in range(6)])
+    np.testing.assert_allclose(whole.reweighted(W, 4.0, np.ones((6, 3)), **settings), apart)

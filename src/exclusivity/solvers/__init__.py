@@ -11,6 +11,7 @@ from exclusivity.solvers.base import (
     Status,
 )
 from exclusivity.solvers.dispatch import SOLVERS, resolve_solver, solve_all
+from exclusivity.solvers.exclusive import ExclusiveOptions, ExclusiveResult, solve_exclusive
 from exclusivity.solvers.newton import NewtonOptions, solve_newton
 from exclusivity.solvers.paper import PaperOptions, solve_paper
 
@@ -18,6 +19,8 @@ __all__ = [
     "SOLVERS",
     "AlmOptions",
     "Callback",
+    "ExclusiveOptions",
+    "ExclusiveResult",
     "History",
     "IterationRecord",
     "IterationState",
@@ -29,6 +32,7 @@ __all__ = [
     "resolve_solver",
     "solve_all",
     "solve_alm",
+    "solve_exclusive",
     "solve_newton",
     "solve_paper",
 ]

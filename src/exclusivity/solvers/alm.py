@@ -144,7 +144,7 @@ class _TwoBlocks:
     @property
     def point(self) -> Floats:
         """The weights that are certified and returned: P, or W where exact zeros are wanted."""
-        return self.W if self.problem.regulariser.sparsity > 0 else self.P
+        return self.W if self.problem.regulariser.has_l1 else self.P
 
     def iterate(self, iteration: int, mu_factor: float) -> IterationRecord:
         """The (P, b) block, the multipliers, a change of mu, and the {W, E} block for the next turn."""

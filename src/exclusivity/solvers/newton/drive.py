@@ -86,7 +86,7 @@ def drive_screened(run: Run, reduced: ERMProblem, start: Point) -> None:
         point, alpha, share = solve_band(reduced, shortfall, width, point, run.tol, objective)
         scores = reduced.design.times(point.weights) + point.intercept
         candidate = point
-        if reduced.regulariser.sparsity > 0:
+        if reduced.regulariser.has_l1:
             candidate = with_exact_zeros(reduced, point, alpha)
         run.passes += 2 + _INTERIOR_PASSES * share * 20
         take_certified(run, reduced, candidate, alpha)
@@ -101,7 +101,7 @@ def drive_interior(run: Run, reduced: ERMProblem, start: Point) -> None:
     for point, alpha, mu in path:
         run.passes += _INTERIOR_PASSES
         candidate = point
-        if l1 > 0:
+        if reduced.regulariser.has_l1:
             candidate = with_exact_zeros(reduced, point, alpha)
             run.passes += 1
         take_certified(run, reduced, candidate, alpha, mu)

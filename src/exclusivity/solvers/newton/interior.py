@@ -3,8 +3,9 @@
     min over w, b, xi:   1/2 |w|^2 + a_w . w + a_b b + sum_i c_i xi_i^p
     subject to           xi_i >= k_i - y_i (x_i . w + o_i b),   xi_i >= 0
 
-Data rows have k = o = 1. The penalty l |w_j| is l max(0, w_j) + l max(0, -w_j): two more rows for every
-feature, x = -+e_j, k = o = 0, p = 1. The linear term (a_w, a_b) carries rows whose loss is linear for sure.
+Data rows have k = o = 1. The penalty l_j |w_j| is l_j max(0, w_j) + l_j max(0, -w_j): two more rows for every
+feature with l_j > 0, x = -+e_j, k = o = 0, p = 1. The linear term (a_w, a_b) carries rows whose loss is
+linear for sure.
 
 With multipliers alpha (first constraint, slack s) and z (second), the optimum satisfies
 
@@ -114,9 +115,11 @@ class Barrier:
 
 
 def interior_path(
-    rows: WorkingRows, *, p: float, l1: float, fit_intercept: bool, start: Point
+    rows: WorkingRows, *, p: float, l1: float | Floats, fit_intercept: bool, start: Point
 ) -> Iterator[tuple[Point, Floats, float]]:
     """Points (w, b), dual vectors alpha of the rows and total complementarity, ever closer to the optimum.
+
+    ``l1`` is one penalty for all features or one for each.
 
     The caller certifies each point and stops when it is good enough; the path ends by itself when rounding
     allows no further step.
@@ -129,20 +132,25 @@ def interior_path(
 
 
 class _InteriorPoint:
-    def __init__(self, rows: WorkingRows, p: float, l1: float, fit_intercept: bool, start: Point) -> None:
+    def __init__(
+        self, rows: WorkingRows, p: float, l1: float | Floats, fit_intercept: bool, start: Point
+    ) -> None:
         self.rows, self.point, self.fit_intercept = rows, start, fit_intercept
         self.data = Barrier(rows.costs, p, 1.0, self._gains(start))
         M = rows.X.shape[1]
+        penalties = np.broadcast_to(np.asarray(l1, dtype=float), M)
+        self.penalised = np.flatnonzero(penalties)
+        has_penalty = len(self.penalised) > 0
         # The penalty's rows: first w_j <= xi, then -w_j <= xi.
-        penalty = Barrier(np.full(2 * M, l1), 1.0, 0.0, np.append(-start.weights, start.weights))
-        self.penalty = penalty if l1 > 0 else None
+        penalty = Barrier(np.tile(penalties[self.penalised], 2), 1.0, 0.0, self._penalty_gains(start.weights))
+        self.penalty = penalty if has_penalty else None
         self.barriers = [self.data] if self.penalty is None else [self.data, self.penalty]
         # Row i aims at c_i mu, so that a row of weight 2 behaves like two rows in every iterate.
         self.total_cost = 2 * sum(float(barrier.costs.sum()) for barrier in self.barriers)
         # With a penalty most weights end at zero and the rows' side loses rank; the features' side does not.
-        self.on_primal_side = rows.X.shape[0] >= M or (l1 > 0 and M <= _PENALISED_PRIMAL_LIMIT)
+        self.on_primal_side = rows.X.shape[0] >= M or (has_penalty and M <= _PENALISED_PRIMAL_LIMIT)
         self.kernel = None
-        if not self.on_primal_side and l1 == 0:
+        if not self.on_primal_side and not has_penalty:
             self.kernel = dense_product(rows.X, np.ones(M))
 
     @property
@@ -153,19 +161,24 @@ class _InteriorPoint:
     def _gains(self, point: Point) -> Floats:
         return np.asarray(self.rows.labels * (self.rows.X @ point.weights + point.intercept))
 
+    def _penalty_gains(self, weights: Floats) -> Floats:
+        chosen = weights[self.penalised]
+        return np.append(-chosen, chosen)
+
     def _fold(self, data: Floats, penalty: Floats | None) -> Floats:
         """X^T (y data), plus the same for the penalty's rows."""
-        folded = self.rows.X.T @ (self.rows.labels * data)
+        folded: Floats = np.asarray(self.rows.X.T @ (self.rows.labels * data), dtype=float)
         if penalty is not None:
             half = len(penalty) // 2
-            folded = folded - penalty[:half] + penalty[half:]
-        return np.asarray(folded)
+            folded[self.penalised] += penalty[half:] - penalty[:half]
+        return folded
 
     def _system(self) -> NewtonSystem:
         M = self.rows.X.shape[1]
         ridge = np.ones(M)
         if self.penalty is not None:
-            ridge += self.penalty.D[:M] + self.penalty.D[M:]
+            half = len(self.penalised)
+            ridge[self.penalised] += self.penalty.D[:half] + self.penalty.D[half:]
         if not self.on_primal_side:
             return DualSystem(self.rows.X, ridge, self.data.D, self.fit_intercept, self.kernel)
         matrix = bordered_gram(self.rows.X, self.data.D)
@@ -184,7 +197,7 @@ class _InteriorPoint:
             dw, db = system.solve(right, total)
             self.data.turn(self.data.D * self._gains(Point(dw, db)))
         if self.penalty is not None:
-            self.penalty.turn(self.penalty.D * np.append(-dw, dw))
+            self.penalty.turn(self.penalty.D * self._penalty_gains(dw))
         return dw, db
 
     def step(self) -> bool:
@@ -194,7 +207,7 @@ class _InteriorPoint:
             return False
         self.data.linearise(self._gains(point))
         if self.penalty is not None:
-            self.penalty.linearise(np.append(-point.weights, point.weights))
+            self.penalty.linearise(self._penalty_gains(point.weights))
         alphas = self._fold(self.data.alpha, self.penalty.alpha if self.penalty else None)
         self._residual_w = point.weights + rows.linear_w - alphas
         self._residual_b = rows.linear_b - float(rows.labels @ self.data.alpha)

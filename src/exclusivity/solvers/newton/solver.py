@@ -65,17 +65,17 @@ class NewtonOptions:
 
 def choose_regime(problem: ERMProblem, wanted: Regime) -> Regime:
     """The regime for a problem, or a ValueError where the wanted one cannot do it."""
-    p, l1 = problem.loss.p, problem.regulariser.sparsity
+    p, has_l1 = problem.loss.p, problem.regulariser.has_l1
     n_rows, n_features = problem.design.n_rows, problem.design.n_features
     if wanted != "auto":
-        if wanted != "interior" and l1 > 0:
+        if wanted != "interior" and has_l1:
             raise ValueError(f"regime={wanted!r} cannot handle sparsity > 0; use 'auto' or 'interior'.")
         if wanted == "semismooth" and p == 1:
             raise ValueError("regime='semismooth' needs p > 1; use 'auto' or 'interior'.")
         return wanted
-    if min(n_rows, n_features) > DENSE_LIMIT and l1 == 0:
+    if min(n_rows, n_features) > DENSE_LIMIT and not has_l1:
         return "iterative"
-    if p == 1 or l1 > 0:
+    if p == 1 or has_l1:
         return "interior"
     return "semismooth" if p >= 2 or n_rows > MANY_ROWS else "interior"
 

@@ -1,0 +1,6 @@
+"""Solver "exclusive": members that compete for features (exclusivity > 1), up to disjoint supports."""
+
+from exclusivity.solvers.exclusive.settings import ExclusiveOptions, ExclusiveResult
+from exclusivity.solvers.exclusive.solver import solve_exclusive
+
+__all__ = ["ExclusiveOptions", "ExclusiveResult", "solve_exclusive"]

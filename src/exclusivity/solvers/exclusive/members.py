@@ -1,0 +1,77 @@
+"""One member, given what the others use: an SVM on some columns, with an l1 penalty for each.
+
+For member k and column j of group g, with A_gk the l1 mass of member k on the columns of g (in all classes)
+and a_g = sum of A_gk' over the other members k', everything in F that depends on member k is
+
+    sum_j [1/2 w_j^2 + (beta + gamma a_g(j)) |w_j|]  +  C sum_i s_i max(0, m_i)^p ,
+
+because gamma/2 (|w| + a)^2 + (1 - gamma)/2 w^2 = 1/2 w^2 + gamma a |w| + const: convex, and exactly what
+``solve_newton`` solves. At gamma = inf the penalty is beta on the member's own columns, its only ones.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exclusivity.problem import DesignMatrix, ERMProblem, ExclusivityRegulariser
+from exclusivity.problem.arrays import Floats
+from exclusivity.solvers.base import SolverResult
+from exclusivity.solvers.newton import solve_newton
+
+# A column outside may pull this much more than its penalty before it is let in: rounding, not a violation.
+_SLACK = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """Weights on all columns, the intercept, and whether the fit is certified."""
+
+    weights: Floats
+    intercept: float
+    certified: bool
+
+
+def fit_on_columns(problem: ERMProblem, columns: NDArray[np.intp], tol: float) -> Member:
+    """The SVM on these columns alone, each penalised by beta."""
+    sparsity = problem.regulariser.sparsity
+    result = _solve(problem, columns, np.broadcast_to(sparsity, problem.design.n_features), tol)
+    return _spread(problem, columns, result)
+
+
+def fit_against(problem: ERMProblem, penalties: Floats, current: Floats, tol: float) -> Member:
+    """The SVM on all columns with one penalty for each, solved on the few that matter.
+
+    Start from the columns in use and those that nobody else uses. Where a column outside pulls harder than
+    its penalty, |x_j . (y alpha)| > l_j, it comes in and the SVM is solved again; without such a column the
+    solution is the one on all columns, and its dual vector proves it.
+    """
+    inside = (penalties <= penalties.min()) | (current != 0)
+    while True:
+        columns = np.flatnonzero(inside)
+        result = _solve(problem, columns, penalties, tol)
+        pull = np.abs(problem.design.transposed_times(problem.labels * result.dual))
+        entering = ~inside & (pull > penalties * (1 + _SLACK))
+        if not entering.any():
+            return _spread(problem, columns, result)
+        inside |= entering
+
+
+def _solve(problem: ERMProblem, columns: NDArray[np.intp], penalties: Floats, tol: float) -> SolverResult:
+    chosen = penalties[columns]
+    single = dataclasses.replace(
+        problem,
+        design=DesignMatrix(problem.design.X[:, columns]),
+        n_members=1,
+        regulariser=ExclusivityRegulariser(0.0, chosen if chosen.any() else 0.0),
+    )
+    return solve_newton(single, tol=tol)
+
+
+def _spread(problem: ERMProblem, columns: NDArray[np.intp], result: SolverResult) -> Member:
+    weights = np.zeros(problem.design.n_features)
+    weights[columns] = result.weights[:, 0]
+    return Member(weights, float(result.intercepts[0]), result.converged)

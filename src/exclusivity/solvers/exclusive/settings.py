@@ -1,0 +1,62 @@
+"""What the solver takes and what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exclusivity.solvers.base import SolverResult, check_positive
+
+Partition = NDArray[np.intp]
+"""The member that owns each feature group; -1 where nobody does."""
+
+
+@dataclass(frozen=True)
+class ExclusiveOptions:
+    """The settings of the exclusive solver.
+
+    Parameters
+    ----------
+    change : float
+        For finite exclusivity: stop when a sweep over all members lowers the objective by no more than this
+        share of it. At ``inf`` one sweep is exact.
+    restarts : int
+        How many partitions the search starts from; the best one found is kept. 0 means no search: the given
+        partition (or a balanced one, dealt out by the strength of the features) is used as it is.
+    partition : sequence of int or None
+        Where the search starts: the member of every feature group, in the order of the group codes, or -1 for
+        a group that is free.
+    """
+
+    change: float = 1e-4
+    restarts: int = 2
+    partition: Sequence[int] | Partition | None = None
+
+    def __post_init__(self) -> None:
+        check_positive("change", self.change)
+        restarts: Any = self.restarts
+        if not isinstance(restarts, Integral) or restarts < 0:
+            raise ValueError(f"solver option restarts must be an integer >= 0; got {self.restarts!r}.")
+
+
+@dataclass(frozen=True, eq=False)
+class ExclusiveResult(SolverResult):
+    """The end of an exclusive run, for one of the problems that were solved together.
+
+    ``objective`` is F of this problem alone; ``history`` shows the objective of all of them together, which
+    is what the run minimises. ``gap`` is NaN: above exclusivity = 1 nothing bounds the distance to the best
+    F. ``converged`` says that every member is within the tolerance of ITS optimum, given the partition (at
+    ``inf``) or the other members (finite exclusivity), and that the stopping rule was met.
+
+    Attributes
+    ----------
+    partition : ndarray of shape (n_groups,)
+        The member that owns each feature group (at finite exclusivity: that weighs it most), -1 if nobody.
+    """
+
+    partition: Partition

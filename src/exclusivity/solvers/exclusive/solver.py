@@ -1,0 +1,208 @@
+"""Solver "exclusive": gamma > 1, members that compete for features.
+
+gamma = inf: a partition of the feature groups over the members is searched, then each member is the exact SVM
+on its own columns, in every class. gamma finite: block coordinate descent over the members from there; given
+the others, a member is an SVM with an l1 penalty per column (see ``members``), so every step is exact and the
+objective never rises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exclusivity.problem import ERMProblem
+from exclusivity.solvers.base import Callback, IterationRecord, Recorder, Status
+from exclusivity.solvers.exclusive.groups import check_groups, check_partition
+from exclusivity.solvers.exclusive.members import Member, fit_against, fit_on_columns
+from exclusivity.solvers.exclusive.search import find_partition
+from exclusivity.solvers.exclusive.settings import ExclusiveOptions, ExclusiveResult, Partition
+from exclusivity.solvers.exclusive.state import JointState
+
+DEFAULT_SWEEPS = 100
+
+
+def solve_exclusive(
+    problems: Sequence[ERMProblem],
+    *,
+    groups: NDArray[np.intp] | None = None,
+    tol: float = 1e-4,
+    max_iter: int | None = None,
+    options: ExclusiveOptions | None = None,
+    random_state: int | np.random.Generator | None = None,
+    start: Partition | None = None,
+    callback: Callback | None = None,
+    n_threads: int = 1,
+) -> list[ExclusiveResult]:
+    """Solve the binary problems of one classifier together: a feature group has one owner in all of them.
+
+    Parameters
+    ----------
+    problems : sequence of ERMProblem
+        They share columns, members, cost, loss and an exclusivity above 1; rows may differ (one-vs-one).
+    groups : ndarray of shape (n_features,), optional
+        One integer group code per column, 0 to G - 1; by default each column is a group of its own.
+    tol : float
+        Relative duality gap of every member's own SVM.
+    max_iter : int, optional
+        Most member fits; the first sweep over all members is always finished. By default 100 sweeps.
+    options : ExclusiveOptions, optional
+    random_state : int, Generator or None
+        Of the search for a partition.
+    start : ndarray of shape (n_groups,), optional
+        A partition to start the search from; ``options.partition`` goes before it.
+    callback : callable, optional
+        Called after every member. Its state's weights are (M, K) for one problem and (P, M, K) for several.
+    n_threads : int
+        Threads over the problems of one member; results do not depend on it.
+
+    Returns
+    -------
+    list of ExclusiveResult
+        One per problem. With fewer groups than members the surplus members are zero, intercepts included.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(50, 6))
+    >>> y = np.sign(X.sum(axis=1))
+    >>> problem = ERMProblem.build(X, y, n_members=3, exclusivity=np.inf)
+    >>> (result,) = solve_exclusive([problem], random_state=0)
+    >>> np.count_nonzero(result.weights, axis=1)
+    array([1, 1, 1, 1, 1, 1])
+    """
+    options = options or ExclusiveOptions()
+    _check_problems(problems)
+    first = problems[0]
+    codes = check_groups(groups, first.design.n_features)
+    given = start if options.partition is None else options.partition
+    if given is not None:
+        given = check_partition(given, int(codes.max()) + 1, first.n_members)
+    owners = find_partition(problems, codes, options.restarts, np.random.default_rng(random_state), given)
+    run = _Descent(problems, codes, owners, tol, callback)
+    limit = DEFAULT_SWEEPS * first.n_members if max_iter is None else max_iter
+    if n_threads == 1 or len(problems) == 1:
+        status = run.descend(options.change, limit, map)
+    else:
+        with ThreadPoolExecutor(n_threads) as pool:
+            status = run.descend(options.change, limit, pool.map)
+    return run.results(status)
+
+
+class _Descent:
+    """Sweeps over the members, each fitted exactly given the others."""
+
+    def __init__(
+        self,
+        problems: Sequence[ERMProblem],
+        codes: NDArray[np.intp],
+        owners: Partition,
+        tol: float,
+        callback: Callback | None,
+    ) -> None:
+        self.problems, self.tol, self.owners = problems, tol, owners
+        self.state, self.recorder = JointState(problems, codes), Recorder(callback)
+        self.column_owners = owners[codes]
+        self.is_disjoint = bool(np.isinf(problems[0].regulariser.exclusivity))
+        self.uncertified: set[int] = set()
+
+    def descend(self, change: float, limit: int, run_all: Callable[..., object]) -> Status:
+        """One sweep on the partition, then (gamma finite) sweeps of competition; why it ended."""
+        members = range(self.problems[0].n_members)
+        fed = [k for k in members if np.any(self.column_owners == k)]
+        if not self._sweep(fed, self._fit_own, np.inf, run_all):
+            return Status.CALLBACK
+        if self.is_disjoint:
+            return Status.MAX_ITER if self.uncertified else Status.RULE
+        while len(self.recorder) < limit:
+            before = self.state.objective
+            if not self._sweep(members, self._fit_competing, limit, run_all):
+                return Status.CALLBACK
+            if before - self.state.objective <= change * self.state.objective:
+                return Status.MAX_ITER if self.uncertified else Status.RULE
+        return Status.MAX_ITER
+
+    def _sweep(
+        self,
+        members: Sequence[int],
+        fit: Callable[[int, ERMProblem, int], Member],
+        limit: float,
+        run_all: Callable[..., object],
+    ) -> bool:
+        """Fit the members in turn; False when the callback asked to stop."""
+        for k in members:
+            if len(self.recorder) >= limit:
+                break
+            numbers = range(len(self.problems))
+            fits: list[Member] = list(run_all(fit, numbers, self.problems, [k] * len(numbers)))  # type: ignore[call-overload]
+            self.uncertified.discard(k)
+            if not all(member.certified for member in fits):
+                self.uncertified.add(k)
+            self.state.replace(k, fits)
+            if self._record():
+                return False
+        return True
+
+    def _fit_own(self, number: int, problem: ERMProblem, k: int) -> Member:
+        return fit_on_columns(problem, np.flatnonzero(self.column_owners == k), self.tol)
+
+    def _fit_competing(self, number: int, problem: ERMProblem, k: int) -> Member:
+        penalties = problem.regulariser.sparsity + self.state.gamma * self.state.others(k)
+        return fit_against(problem, penalties, self.state.weights[number, :, k], self.tol)
+
+    def _record(self) -> bool:
+        single = len(self.problems) == 1
+        record = IterationRecord(
+            len(self.recorder) + 1, self.state.objective, -np.inf, np.nan, np.nan, np.nan
+        )
+        weights = self.state.weights[0] if single else self.state.weights
+        return self.recorder.add(
+            record, weights, self.state.intercepts[0] if single else self.state.intercepts
+        )
+
+    def results(self, status: Status) -> list[ExclusiveResult]:
+        """One result per problem."""
+        history = self.recorder.history()
+        return [
+            ExclusiveResult(
+                weights=self.state.weights[number],
+                intercepts=self.state.intercepts[number],
+                objective=problem.objective(self.state.weights[number], self.state.intercepts[number]),
+                gap=np.nan,
+                dual=np.empty(0),
+                converged=status is Status.RULE,
+                n_iter=len(history),
+                status=status,
+                history=history,
+                partition=self.owners if self.is_disjoint else self.state.owners(),
+            )
+            for number, problem in enumerate(self.problems)
+        ]
+
+
+def _check_problems(problems: Sequence[ERMProblem]) -> None:
+    if not problems:
+        raise ValueError("solve_exclusive needs at least one problem.")
+    first = problems[0]
+    for problem in problems:
+        if not problem.regulariser.exclusivity > 1:
+            raise ValueError(
+                f"solver='exclusive' needs exclusivity > 1 (np.inf for disjoint features); got "
+                f"{problem.regulariser.exclusivity:g}. Up to 1 use solver='newton'."
+            )
+        same = (
+            problem.design.n_features == first.design.n_features
+            and problem.n_members == first.n_members
+            and problem.regulariser.exclusivity == first.regulariser.exclusivity
+        )
+        if not same:
+            raise ValueError(
+                "problems that are solved together must share the number of features, n_members and "
+                f"exclusivity; got {problem.design.n_features}, {problem.n_members}, "
+                f"{problem.regulariser.exclusivity:g} beside {first.design.n_features}, {first.n_members}, "
+                f"{first.regulariser.exclusivity:g}."
+            )
