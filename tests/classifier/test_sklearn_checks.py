@@ -32,6 +32,12 @@ CONFIGURATIONS = [
     {"exclusivity": 0.3, "sparsity": 0.2, "multi_class": "ovo", "solver": GAP_SOLVERS[0]},
     {"n_estimators": 2, "class_weight": "balanced", "n_jobs": 2},
     {"n_estimators": 2, "warm_start": True},
+    *(
+        {"exclusivity": exclusivity, "voting": voting, "n_estimators": 2}
+        for exclusivity in (3.0, float("inf"))
+        for voting in ("soft", "hard")
+    ),
+    {"exclusivity": float("inf"), "multi_class": "ovo", "voting": "hard", "p": 1},
 ]
 
 WEIGHT_CHECKS = {
@@ -58,13 +64,14 @@ def test_the_configurations_are_as_many_and_as_different_as_promised():
     assert len(CONFIGURATIONS) >= 16
     assert values("solver") >= {"auto", *CONVEX_SOLVERS}
     assert values("p") >= {1, 1.5, 2, 3}
-    assert values("exclusivity") >= {0, 0.3, 1}
+    assert values("exclusivity") >= {0, 0.3, 1, 3, float("inf")}
     assert values("n_estimators") >= {1, 10, 30}
     assert values("voting") == {"soft", "hard"}
     assert values("multi_class") == {"ovr", "ovo"}
     assert max(values("sparsity")) > 0
 
 
+@pytest.mark.filterwarnings("ignore:.*members compete for")  # some checks have one feature only
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=str)
 def test_every_check_passes(configuration, caplog):
     caplog.set_level(logging.CRITICAL)

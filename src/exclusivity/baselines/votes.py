@@ -129,7 +129,7 @@ def _component_margins(ensemble: Any, X: Matrix) -> Floats:
     n_classes = len(ensemble.classes_)
     if n_classes == 2:
         return np.asarray(np.abs(scores[:, 0]))
-    scheme = getattr(ensemble, "_fitted_multi_class", "ovr")
+    scheme = getattr(ensemble, "multi_class_", "ovr")
     return lead(class_scores(scores, n_classes, str(scheme)))
 
 

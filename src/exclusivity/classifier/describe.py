@@ -1,4 +1,4 @@
-"""How a fitted classifier introduces itself: it says plainly when its members are all equal."""
+"""How a fitted classifier introduces itself: it says plainly whether its members differ."""
 
 from __future__ import annotations
 
@@ -8,16 +8,28 @@ from typing import Any
 from sklearn import get_config
 from sklearn.utils import estimator_html_repr
 
+from exclusivity.classifier.radius import Bools
 from exclusivity.problem import ExclusivityRegulariser
 
 
 def note(estimator: Any) -> str:
-    """One sentence for a fitted classifier of several equal members, else nothing."""
+    """One sentence on the members of a fitted classifier: all equal, or on which features; else nothing."""
     ensemble = getattr(estimator, "_ensemble", None)
-    if ensemble is None or ensemble.n_members == 1 or not ensemble.members_are_equal:
+    if ensemble is None or ensemble.n_members == 1:
         return ""
+    if not ensemble.members_are_equal:
+        return _difference(estimator.supports_) if estimator._fitted_exclusivity > 1 else ""
     kappa = ExclusivityRegulariser(estimator._fitted_exclusivity).kappa(ensemble.n_members)
     return f"{ensemble.n_members} equal members = one SVM at cost C/{kappa:g}"
+
+
+def _difference(supports: Bools) -> str:
+    n_features = supports.sum(axis=1)
+    n_members = int((n_features > 0).sum())
+    share = "no two of them on the same one" if supports.sum(axis=0).max() <= 1 else "some of them shared"
+    sizes = f"{n_features[n_features > 0].min()} to {n_features.max()} features each, {share}"
+    surplus = f"; {len(supports) - n_members} without features abstain" if n_members < len(supports) else ""
+    return f"{n_members} members on {sizes}{surplus}"
 
 
 def text(estimator: Any, plain: str) -> str:

@@ -61,6 +61,18 @@ class Ensemble:
         """(n_problems, n_members), read-only."""
         return np.broadcast_to(self.intercepts, (len(self.intercepts), self.n_members))
 
+    def voters(self) -> Self:
+        """The members that use features; all of them if none does.
+
+        A member without features says the same about every row: its vote would only hide how few others
+        there are.
+        """
+        uses_features = (self.weights != 0).any(axis=(0, 2))
+        if self.members_are_equal or uses_features.all() or not uses_features.any():
+            return self
+        weights, intercepts = self.weights[:, uses_features], self.intercepts[:, uses_features]
+        return type(self)(weights, intercepts, weights.shape[1])
+
     def mean(self) -> Self:
         """The averaged model as an ensemble of one."""
         if self.members_are_equal:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from exclusivity.classifier import describe
 from exclusivity.classifier._compat import (
@@ -21,25 +20,18 @@ from exclusivity.classifier._compat import (
     open_fit_context,
     with_callbacks,
 )
-from exclusivity.classifier.ensemble import Ensemble
-from exclusivity.classifier.fitting import (
-    advice,
-    build_problems,
-    fitted_state,
-    monitors,
-    old_width_on_failure,
-    warm_starts,
-)
+from exclusivity.classifier.fitting import advice, fitted_state, monitors, old_width_on_failure, problem_names
+from exclusivity.classifier.groups import group_codes
 from exclusivity.classifier.parameters import check_parameters
+from exclusivity.classifier.prediction import EnsemblePredictions
+from exclusivity.classifier.radius import Ints
+from exclusivity.classifier.solving import solve_tasks, warn_of_surplus
 from exclusivity.classifier.training import binary_tasks, sample_weights, training_set
-from exclusivity.classifier.voting import hard_decision, soft_decision
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers import SolverResult, Start, Status, solve_all
-
-_SEED_LIMIT = np.iinfo(np.int32).max
+from exclusivity.solvers import ExclusiveResult, SolverResult, Status
 
 
-class ERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Exclusivity regularised machine: an ensemble of linear SVMs trained jointly.
 
     Minimises, over K = ``n_estimators`` linear members,
@@ -48,8 +40,10 @@ class ERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         + C sum_k sum_i s_i max(0, 1 - y_i (x_i . w_k + b_k))^p
 
     where W_j holds the weights of feature j in all members, gamma = ``exclusivity`` and
-    beta = ``sparsity``. The result carries a proof of its quality: ``dual_gap_`` bounds how far the
-    objective is from the optimum.
+    beta = ``sparsity``. Up to gamma = 1 the result carries a proof of its quality: ``dual_gap_`` bounds how
+    far the objective is from the optimum. Above 1 members compete for features, up to disjoint supports at
+    ``inf``; with ``voting="hard"`` :meth:`certify` then says how many features may break before a prediction
+    can change.
 
     Parameters
     ----------
@@ -58,32 +52,39 @@ class ERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     C : float, default=2.0
         Weight of the loss (the paper's lambda). The ensemble is equivalent to one SVM of cost C / kappa,
         kappa = 1 + exclusivity (n_estimators - 1): for the paper's ``exclusivity=1`` that is
-        C / n_estimators. Changing ``exclusivity`` or ``n_estimators`` therefore means choosing C anew.
+        C / n_estimators. At ``exclusivity=inf`` every member is an SVM of cost C. Changing ``exclusivity`` or
+        ``n_estimators`` therefore means choosing C anew.
     p : float, default=2
         Power of the hinge loss, at least 1. 1 is the hinge, 2 the squared hinge.
     exclusivity : float, default=1.0
-        How much members avoid each other's features, gamma in [0, 1]. 0: independent members,
-        1: the paper.
+        How much members avoid each other's features, gamma in [0, inf]. 0: independent members, 1: the
+        paper, where members are usually all equal. Above 1 they differ: the objective is not convex any
+        more, and the more gamma the fewer features are shared. ``inf``: every feature belongs to one member.
     sparsity : float, default=0.0
         beta >= 0; a positive value sets weights to exactly zero.
     voting : {"soft", "hard"}, default="soft"
         "soft" averages the members' margins (the paper). "hard": each member votes for its best class and
-        the majority wins; ties go to the larger mean margin.
-    feature_groups : None
-        Reserved for members that compete for features; must be None.
-    solver : {"auto", "newton", "alm", "paper"}, default="auto"
+        the majority wins; ties go to the larger mean margin. Members without features abstain.
+    feature_groups : sequence of labels, callable or None, default=None
+        Columns that come from one source (a sensor, a one-hot encoded category): one label per column, or a
+        callable from the array of column names to labels. For ``exclusivity > 1`` only. A group goes to one
+        member as a whole, in all classes, and :meth:`certify` counts groups. None: every column is its own
+        group.
+    solver : {"auto", "newton", "alm", "paper", "exclusive"}, default="auto"
         "newton" solves the one SVM that the ensemble is equivalent to, by second-order steps: its cost does
         not depend on ``n_estimators``. "alm" is the paper's splitting made convergent, with all members
         carried along. Both stop on ``tol``. "paper" runs Algorithms 1 and 2 of the paper to the letter
-        and stops by their own rule. "auto" is "newton".
+        and stops by their own rule. "exclusive" is the one for ``exclusivity > 1``: it divides the feature
+        groups among the members and fits each of them exactly. "auto" is "newton" or "exclusive".
     solver_options : dict, default=None
         Options of the solver. "newton": regime. "alm": mu0, balance. "paper": start, mu0, rho, change,
-        w_step, eps.
+        w_step, eps. "exclusive": the fields of :class:`exclusivity.solvers.ExclusiveOptions`.
     tol : float, default=1e-4
-        Relative duality gap, (F - D) / F, at which a fit counts as converged.
+        Relative duality gap, (F - D) / F, at which a fit counts as converged; "exclusive" asks it of every
+        member's own SVM.
     max_iter : int, default=None
         Most iterations per binary problem; None leaves it to the solver ("newton" 500, "alm" 20000,
-        "paper" 1000).
+        "paper" 1000). For "exclusive" the most fits of members, by default 100 times their number.
     fit_intercept : bool, default=True
         Whether members have an intercept. It is free, never penalised.
     class_weight : dict or "balanced", default=None
@@ -91,9 +92,10 @@ class ERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     multi_class : {"ovr", "ovo"}, default="ovr"
         More than two classes: one problem per class against the rest, or one per pair of classes.
     warm_start : bool, default=False
-        Start from the solution of the previous ``fit``.
+        Start from the solution of the previous ``fit``; for ``exclusivity > 1`` from its partition.
     random_state : int, RandomState or None, default=None
-        Used by ``solver="paper"`` with ``start="random"`` only; every other fit is deterministic.
+        The search for a partition (``exclusivity > 1``), and ``solver="paper"`` with ``start="random"``;
+        every other fit is deterministic.
     n_jobs : int, default=None
         Threads over the binary problems of a multi-class fit. Does not change results.
     verbose : int, default=0
@@ -116,8 +118,19 @@ class ERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Value of the minimised function.
     dual_gap_ : ndarray of shape (n_problems,)
         Relative duality gap: a proven bound on the relative distance of ``objective_`` from the optimum.
+        NaN for ``exclusivity > 1``, where nothing bounds it.
     converged_ : ndarray of shape (n_problems,)
-        Whether ``dual_gap_ <= tol``.
+        Whether ``dual_gap_ <= tol``. For ``exclusivity > 1``: whether the descent came to its end and every
+        member is certified within ``tol`` of its optimum, given the partition (``inf``) or the other members.
+    groups_ : ndarray of shape (n_features_in_,)
+        The number of each column's feature group, in order of appearance; 0, 1, 2, ... without groups.
+    partition_ : ndarray of shape (n_groups,)
+        The member that owns each feature group (that weighs it most, if they share), -1 for a group that
+        nobody uses. For ``exclusivity > 1`` only.
+    supports_ : ndarray of bool, shape (n_estimators, n_features_in_)
+        Which member uses which feature.
+    multi_class_ : str
+        The scheme that was fitted.
     n_iter_ : ndarray of shape (n_problems,)
         Iterations taken.
     history_ : list of History
@@ -136,7 +149,8 @@ class ERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     -----
     For ``exclusivity <= 1`` the objective is convex and symmetric in the members, so the mean member
     at every optimum is one ordinary SVM of cost C / kappa; usually all members are equal. ``repr`` of a
-    fitted classifier says so.
+    fitted classifier says so. Soft voting averages all members, also those without features: these have
+    zero weights and intercepts, so that they scale the decision and do not turn it.
 
     References
     ----------
@@ -156,7 +170,6 @@ class ERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     True
     """
 
-    _ensemble: Ensemble
     _duals: list[Floats]
 
     def __init__(
@@ -225,110 +238,22 @@ class ERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             data = training_set(X, y, sample_weights(sample_weight, X.shape[0]), self.class_weight)
             tasks = binary_tasks(data, self.multi_class)
             shown = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-            context = open_fit_context(self, shown, len(tasks))
-            watchers = monitors(self, tasks, data.classes, context, shown)
-            results = solve_all(
-                build_problems(self, tasks),
-                self.solver,
-                options=self.solver_options,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                starts=self._starts(len(tasks)),
-                seeds=check_random_state(self.random_state).randint(_SEED_LIMIT, size=len(tasks)),
-                callbacks=watchers or None,
-                n_threads=effective_n_jobs(self.n_jobs),
-            )
-        self._store(results, data.classes, X.dtype)
+            groups = group_codes(self.feature_groups, X.shape[1], getattr(self, "feature_names_in_", None))
+            names = problem_names(self, tasks)
+            context = open_fit_context(self, shown, len(names))
+            watchers = monitors(self, names, data.classes, context, shown)
+            results = solve_tasks(self, tasks, groups, watchers)
+        self._store(results, data.classes, groups, X.dtype)
         for watcher in watchers:
             watcher.finish()
         if context is not None:
             context.call_on_fit_task_end(estimator=self, reconstruction_attributes=dict, **shown)
-        for task, result in zip(tasks, results, strict=True):
+        for name, result in zip(names, results, strict=False):
             if result.status in (Status.MAX_ITER, Status.DIVERGED):
-                warnings.warn(advice(task, result, self.tol), ConvergenceWarning, stacklevel=CALLER_OF_FIT)
+                warnings.warn(advice(name, result, self.tol), ConvergenceWarning, stacklevel=CALLER_OF_FIT)
+        if self.exclusivity > 1:
+            warn_of_surplus(groups, self.n_estimators)
         return self
-
-    def decision_function(self, X: Any) -> Floats:
-        """Scores of the classes; their order decides ``predict``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Two classes: positive means ``classes_[1]``. Soft voting gives the averaged margin; hard voting
-            the difference of votes plus a margin term smaller than half a vote, which breaks ties.
-        """
-        check_is_fitted(self)
-        is_hard = self.voting == "hard"
-        ensemble = self._ensemble if is_hard else self._ensemble.mean()
-        decide = hard_decision if is_hard else soft_decision
-        scores = ensemble.scores(self._validate_rows(X))
-        return ensemble.rounded(decide(scores, len(self.classes_), self._fitted_multi_class))
-
-    def component_decision_function(self, X: Any) -> Floats:
-        """The margins of every member in every binary problem.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples, n_problems, n_estimators)
-            A read-only view when all members are equal.
-        """
-        check_is_fitted(self)
-        return self._ensemble.rounded(self._ensemble.scores(self._validate_rows(X)))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of every row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Class labels.
-        """
-        scores = self.decision_function(X)
-        chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[chosen])
-
-    @property
-    def components_(self) -> Floats:
-        """Weights of the members, (n_problems, n_estimators, n_features), read-only."""
-        check_is_fitted(self)
-        return self._ensemble.all_weights
-
-    @property
-    def component_intercepts_(self) -> Floats:
-        """Intercepts of the members, (n_problems, n_estimators), read-only."""
-        check_is_fitted(self)
-        return self._ensemble.all_intercepts
-
-    @property
-    def coef_(self) -> Floats:
-        """Weights of the averaged model, (n_problems, n_features)."""
-        self._require_soft("coef_")
-        return self._ensemble.mean().weights[:, 0]
-
-    @property
-    def intercept_(self) -> Floats:
-        """Intercepts of the averaged model, (n_problems,)."""
-        self._require_soft("intercept_")
-        return self._ensemble.mean().intercepts[:, 0]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Fitted means having members; validation alone already sets other attributes."""
-        return hasattr(self, "_ensemble")
 
     def __sklearn_tags__(self) -> Any:
         """Sparse input is welcome."""
@@ -346,27 +271,17 @@ class ERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         return describe.mimebundle(self)
 
-    def _validate_rows(self, X: Any) -> Any:
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-
-    def _require_soft(self, name: str) -> None:
-        check_is_fitted(self)
-        if self.voting == "hard":
-            raise AttributeError(
-                f"{name} does not exist under voting='hard': a majority of members is not one linear model. "
-                "Use components_ and component_intercepts_, or voting='soft'."
-            )
-
-    def _starts(self, n_problems: int) -> list[Start] | None:
-        if not (self.warm_start and self.__sklearn_is_fitted__()):
-            return None
-        return warm_starts(self._ensemble, self._duals, n_problems, self.n_features_in_, self.n_estimators)
-
-    def _store(self, results: list[SolverResult], classes: NDArray[Any], dtype: Any) -> None:
+    def _store(
+        self, results: Sequence[SolverResult], classes: NDArray[Any], groups: Ints, dtype: Any
+    ) -> None:
         members = [(result.weights, result.intercepts) for result in results]
         self.__dict__.update(fitted_state(self, members, classes, dtype))
         # One number per row and problem: kept only where the next fit will start from it.
         self._duals = [result.dual for result in results] if self.warm_start else []
+        self.groups_ = groups
+        self.__dict__.pop("partition_", None)
+        if isinstance(results[0], ExclusiveResult):
+            self.partition_ = results[0].partition
         self.objective_ = np.array([result.objective for result in results])
         self.dual_gap_ = np.array([result.gap for result in results])
         self.converged_ = np.array([result.converged for result in results])

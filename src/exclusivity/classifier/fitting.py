@@ -48,10 +48,10 @@ def build_problems(estimator: Any, tasks: Sequence[BinaryTask]) -> list[ERMProbl
     ]
 
 
-def warm_starts(
-    ensemble: Ensemble, duals: Sequence[Floats], n_problems: int, n_features: int, n_members: int
-) -> list[Start]:
+def warm_starts(estimator: Any, n_problems: int) -> list[Start]:
     """The solution of the previous fit as starts of this one."""
+    ensemble, duals, n_members = estimator._ensemble, estimator._duals, estimator.n_estimators
+    n_features = estimator.n_features_in_
     before = (len(ensemble.weights), ensemble.weights.shape[2])
     if before != (n_problems, n_features):
         raise ValueError(
@@ -70,29 +70,39 @@ def warm_starts(
     ]
 
 
+def problem_names(estimator: Any, tasks: Sequence[BinaryTask]) -> list[str]:
+    """What is solved, for messages: every task by itself, or all together where they share a partition."""
+    if estimator.exclusivity > 1 and len(tasks) > 1:
+        return [f"{len(tasks)} binary problems together"]
+    return [task.name for task in tasks]
+
+
 def monitors(
     estimator: Any,
-    tasks: Sequence[BinaryTask],
+    names: Sequence[str],
     classes: NDArray[Any],
     context: Any,
     shown: dict[str, Any],
 ) -> list[ProblemMonitor]:
-    """One watcher per task; none at all when nobody listens."""
+    """One watcher per name; none at all when nobody listens."""
     if context is None and not estimator.verbose:
         return []
 
     def fitted_attributes(state: IterationState) -> dict[str, Any] | None:
-        if len(tasks) > 1:  # halfway through a multi-class fit there is no classifier to show
+        if len(names) > 1:  # halfway through a multi-class fit there is no classifier to show
             return None
-        return fitted_state(estimator, [(state.weights, state.intercepts)], classes, shown["X"].dtype)
+        members = [(state.weights, state.intercepts)]
+        if state.weights.ndim == 3:  # problems that are solved together
+            members = list(zip(state.weights, state.intercepts, strict=True))
+        return fitted_state(estimator, members, classes, shown["X"].dtype)
 
     watchers = []
-    for number, task in enumerate(tasks):
+    for number, name in enumerate(names):
         task_context = None
         if context is not None:
-            task_context = context.subcontext(task_name=task.name, task_id=number, max_subtasks=None)
+            task_context = context.subcontext(task_name=name, task_id=number, max_subtasks=None)
         watchers.append(
-            ProblemMonitor(task.name, estimator.verbose, task_context, estimator, shown, fitted_attributes)
+            ProblemMonitor(name, estimator.verbose, task_context, estimator, shown, fitted_attributes)
         )
     return watchers
 
@@ -109,10 +119,16 @@ def fitted_state(
     }
 
 
-def advice(task: BinaryTask, result: SolverResult, tol: float) -> str:
+def advice(name: str, result: SolverResult, tol: float) -> str:
     """What to tell, and what to try, when a fit ended at its iteration limit."""
+    if np.isnan(result.gap):
+        return (
+            f"{name}: not every member came within tol={tol:g} of its optimum in {result.n_iter} fits of "
+            f"members: {result.status.value}. Scale the features (StandardScaler), raise max_iter, or raise "
+            "tol."
+        )
     return (
-        f"{task.name}: duality gap {result.gap:.1e} after {result.n_iter} iterations, above tol={tol:g}: "
+        f"{name}: duality gap {result.gap:.1e} after {result.n_iter} iterations, above tol={tol:g}: "
         f"{result.status.value}. "
         "The objective is at most that fraction above its optimum. Scale the features (StandardScaler), "
         "raise max_iter, or accept the gap by raising tol."

@@ -33,25 +33,30 @@ def check_parameters(params: Mapping[str, Any]) -> None:
 
 def _exclusivity(params: Mapping[str, Any]) -> None:
     _number(params, "exclusivity", least=0, finite=False)
-    if params["exclusivity"] > 1:
+    if params["feature_groups"] is not None and params["exclusivity"] <= 1:
         raise ValueError(
-            f"exclusivity={params['exclusivity']!r} is above 1, where members compete for features; this "
-            "version has no solver for that. Use a value between 0 (independent members) and 1 (the paper)."
-        )
-    if params["feature_groups"] is not None:
-        raise ValueError(
-            "feature_groups only matters when members compete for features (exclusivity > 1), which this "
-            "version cannot do; leave it None."
+            "feature_groups only matters when members compete for features, exclusivity > 1; got "
+            f"exclusivity={params['exclusivity']!r}. Set exclusivity=np.inf, or leave feature_groups None."
         )
 
 
 def _solver(params: Mapping[str, Any]) -> None:
-    _choice(params, "solver", ("auto", *SOLVERS))
+    name, exclusivity = params["solver"], params["exclusivity"]
+    _choice(params, "solver", ("auto", *SOLVERS, "exclusive"))
     options = params["solver_options"]
     if options is not None and not isinstance(options, Mapping):
         raise TypeError(f"solver_options must be a mapping of option names to values; got {options!r}.")
-    name = resolve_solver(params["solver"])
-    if params["warm_start"] and not SOLVERS[name].can_start_warm:
+    if name == "exclusive" and exclusivity <= 1:
+        raise ValueError(
+            f"solver='exclusive' needs exclusivity > 1; got {exclusivity!r}. Set exclusivity=np.inf for "
+            "members on different features, or solver='auto'."
+        )
+    if name in SOLVERS and exclusivity > 1:
+        raise ValueError(
+            f"solver={name!r} needs exclusivity <= 1; got {exclusivity!r}. Above 1 the problem is not "
+            "convex: use solver='exclusive' or 'auto'."
+        )
+    if exclusivity <= 1 and params["warm_start"] and not SOLVERS[resolve_solver(name)].can_start_warm:
         raise ValueError(
             f"warm_start=True cannot be honoured by solver={name!r}, which prescribes its own start; "
             "set warm_start=False or solver='auto'."

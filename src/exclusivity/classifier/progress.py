@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from exclusivity.solvers import IterationState
 
 
 def verbose_line(name: str, state: IterationState) -> str:
     """One readable line, for example ``versicolor against the rest: iteration 20, ...``."""
     record = state.record
+    gap = f"gap {record.gap:.1e}, " if np.isfinite(record.bound) else ""  # none above exclusivity = 1
     return (
         f"[ERM] {name}: iteration {record.iteration}, objective {record.objective:.6g}, "
-        f"gap {record.gap:.1e}, {state.seconds:.1f} s"
+        f"{gap}{state.seconds:.1f} s"
     )
 
 

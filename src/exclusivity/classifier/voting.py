@@ -55,7 +55,13 @@ def soft_decision(scores: Floats, n_classes: int, multi_class: str) -> Floats:
 
 
 def member_votes(scores: Floats, n_classes: int, multi_class: str) -> NDArray[np.intp]:
-    """The class that each member votes for, (n_samples, n_members), for more than two classes."""
+    """The number of the class that each member votes for, (n_samples, n_members).
+
+    A margin that is infinite or NaN votes like any other: NaN like zero, infinities by their sign.
+    """
+    scores = _finite(scores)
+    if n_classes == 2:
+        return (scores[:, 0] > 0).astype(np.intp)
     if multi_class == "ovr":
         return np.asarray(scores.argmax(axis=1))
     wins, margins = pair_tallies(scores, n_classes)
@@ -70,11 +76,15 @@ def hard_decision(scores: Floats, n_classes: int, multi_class: str) -> Floats:
     best class; votes are counted per class. A member whose margin is infinite or NaN has one vote like
     any other.
     """
-    scores = np.clip(np.nan_to_num(scores), -_LARGEST_MARGIN, _LARGEST_MARGIN)
-    if n_classes == 2:
-        votes = np.where(scores[:, 0] > 0, 1.0, -1.0).sum(axis=1)
-        return np.asarray(votes + squashed(scores[:, 0].mean(axis=1)))
+    scores = _finite(scores)
     best = member_votes(scores, n_classes, multi_class)
+    if n_classes == 2:
+        votes = (2 * best - 1).sum(axis=1)
+        return np.asarray(votes + squashed(scores[:, 0].mean(axis=1)))
     votes = np.stack([(best == c).sum(axis=1) for c in range(n_classes)], axis=1)
     margins = scores if multi_class == "ovr" else pair_tallies(scores, n_classes)[1]
     return np.asarray(votes + squashed(margins.mean(axis=2)))
+
+
+def _finite(scores: Floats) -> Floats:
+    return np.asarray(np.clip(np.nan_to_num(scores), -_LARGEST_MARGIN, _LARGEST_MARGIN))

@@ -96,24 +96,10 @@ def member_weights(ensemble: Any) -> Floats:
 
 
 def _component_labels(ensemble: Any, X: Matrix) -> NDArray[Any]:
-    """Every member of an ERM by its own best class."""
+    """Every member by its own best class; scores alone are taken for one-vs-rest scores."""
+    if hasattr(ensemble, "component_predict"):
+        return np.asarray(ensemble.component_predict(X))
     scores = np.asarray(ensemble.component_decision_function(X))
-    n_classes = len(ensemble.classes_)
-    if n_classes == 2:
-        best = (scores[:, 0] > 0).astype(np.intp)
-    else:
-        # Three classes have three pairs: the shape does not tell one-vs-one from one-vs-rest.
-        scheme = getattr(ensemble, "_fitted_multi_class", "ovr")
-        best = (scores if scheme == "ovr" else _one_vs_one(scores, n_classes)).argmax(axis=1)
+    is_binary = len(ensemble.classes_) == 2
+    best = (scores[:, 0] > 0).astype(np.intp) if is_binary else scores.argmax(axis=1)
     return np.asarray(ensemble.classes_[best])
-
-
-def _one_vs_one(scores: Floats, n_classes: int) -> Floats:
-    """Scores of classes from scores of pairs, as ERMClassifier decides: wins, and margins among equals."""
-    signs = np.zeros((n_classes, scores.shape[1]))
-    pairs = np.arange(scores.shape[1])
-    first, second = np.triu_indices(n_classes, k=1)
-    signs[first, pairs], signs[second, pairs] = 1.0, -1.0
-    # Wins minus defeats of two classes differ by at least 2 or not at all, squashed margins by less than 2.
-    wins, margins = signs @ np.where(scores > 0, 1.0, -1.0), signs @ scores
-    return np.asarray(wins + margins / (1 + np.abs(margins)))

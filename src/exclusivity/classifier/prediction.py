@@ -1,0 +1,198 @@
+"""What a fitted ensemble says about rows: scores, votes, labels, and the certificate of hard voting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from exclusivity.classifier.ensemble import Ensemble
+from exclusivity.classifier.radius import Bools, Ints, certified_radius, grouped, member_supports
+from exclusivity.classifier.voting import hard_decision, member_votes, soft_decision
+from exclusivity.problem.arrays import Floats
+
+# Scores in memory at once while votes are counted: 32 MB.
+_BLOCK_SCORES = 1 << 22
+
+
+class EnsemblePredictions:
+    """The methods and views of a fitted classifier that need no more than its members."""
+
+    _ensemble: Ensemble
+    _fitted_multi_class: str
+    classes_: NDArray[Any]
+    groups_: Ints
+    voting: str
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores of the classes; their order decides ``predict``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Two classes: positive means ``classes_[1]``. Soft voting gives the averaged margin; hard voting
+            the difference of votes plus a margin term smaller than half a vote, which breaks ties. Members
+            without features do not vote.
+        """
+        check_is_fitted(self)
+        is_hard = self.voting == "hard"
+        ensemble = self._ensemble.voters() if is_hard else self._ensemble.mean()
+        decide = hard_decision if is_hard else soft_decision
+        scores = ensemble.scores(self._validate_rows(X))
+        return ensemble.rounded(decide(scores, len(self.classes_), self.multi_class_))
+
+    def component_decision_function(self, X: Any) -> Floats:
+        """The margins of every member in every binary problem.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_problems, n_estimators)
+            A read-only view when all members are equal.
+        """
+        check_is_fitted(self)
+        return self._ensemble.rounded(self._ensemble.scores(self._validate_rows(X)))
+
+    def component_predict(self, X: Any) -> NDArray[Any]:
+        """The class that every member votes for, as in hard voting.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples, n_estimators)
+            Class labels. A member without features (an empty row of ``supports_``) gives the same label to
+            every row; hard voting does not count it.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.classes_[self._votes(self._validate_rows(X))])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of every row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Class labels.
+        """
+        scores = self.decision_function(X)
+        chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
+
+    def certify(self, X: Any) -> Ints:
+        """How many features may take any finite value without changing the prediction; hard voting only.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to certify, as ``predict`` takes them.
+
+        Returns
+        -------
+        radius : ndarray of int, shape (n_samples,)
+            The prediction of a row with radius r stays the same whatever happens to r of its features (of its
+            feature groups, if there are any). -1 where the vote is a tie already. Exact for two classes and
+            ``exclusivity=inf``, a proven lower bound otherwise.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from exclusivity import ERMClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+        >>> clf = ERMClassifier(9, exclusivity=np.inf, voting="hard", random_state=0).fit(X[::2], y[::2])
+        >>> radius = clf.certify(X[1::2])
+        >>> radius.max()
+        np.int64(4)
+        """
+        check_is_fitted(self)
+        if self.voting != "hard":
+            raise ValueError(
+                f"certify needs voting='hard', and this classifier has voting={self.voting!r}: one broken "
+                "feature moves a mean of margins as far as it likes. Call set_params(voting='hard'); the "
+                "members stay as they are, no new fit is needed."
+            )
+        votes = self._votes(self._validate_rows(X))
+        return certified_radius(votes, grouped(self.supports_, self.groups_), len(self.classes_))
+
+    @property
+    def components_(self) -> Floats:
+        """Weights of the members, (n_problems, n_estimators, n_features), read-only."""
+        check_is_fitted(self)
+        return self._ensemble.all_weights
+
+    @property
+    def component_intercepts_(self) -> Floats:
+        """Intercepts of the members, (n_problems, n_estimators), read-only."""
+        check_is_fitted(self)
+        return self._ensemble.all_intercepts
+
+    @property
+    def supports_(self) -> Bools:
+        """Which member uses which feature in any of its scores, (n_estimators, n_features)."""
+        check_is_fitted(self)
+        return member_supports(self._ensemble.all_weights)
+
+    @property
+    def multi_class_(self) -> str:
+        """The scheme that was fitted, "ovr" or "ovo"."""
+        check_is_fitted(self)
+        return self._fitted_multi_class
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights of the averaged model, (n_problems, n_features)."""
+        self._require_soft("coef_")
+        return self._ensemble.mean().weights[:, 0]
+
+    @property
+    def intercept_(self) -> Floats:
+        """Intercepts of the averaged model, (n_problems,)."""
+        self._require_soft("intercept_")
+        return self._ensemble.mean().intercepts[:, 0]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Fitted means having members; validation alone already sets other attributes."""
+        return hasattr(self, "_ensemble")
+
+    def _votes(self, X: Any) -> Ints:
+        """Class numbers, (n_samples, n_estimators), from blocks of rows: scores take far more memory."""
+        n_scores = int(np.prod(self._ensemble.all_intercepts.shape))
+        step = max(1, _BLOCK_SCORES // n_scores)
+        votes = np.empty((X.shape[0], self._ensemble.n_members), dtype=np.intp)
+        for start in range(0, X.shape[0], step):
+            rows = slice(start, start + step)
+            scores = self._ensemble.scores(X[rows])
+            votes[rows] = member_votes(scores, len(self.classes_), self.multi_class_)
+        return votes
+
+    def _validate_rows(self, X: Any) -> Any:
+        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+
+    def _require_soft(self, name: str) -> None:
+        check_is_fitted(self)
+        if self.voting == "hard":
+            raise AttributeError(
+                f"{name} does not exist under voting='hard': a majority of members is not one linear model. "
+                "Use components_ and component_intercepts_, or voting='soft'."
+            )

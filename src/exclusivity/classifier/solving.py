@@ -1,0 +1,87 @@
+"""From tasks to solver results: one problem at a time, or together where members compete for features."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils import check_random_state
+
+from exclusivity.classifier._compat import CALLER_OF_FIT
+from exclusivity.classifier.fitting import build_problems, warm_starts
+from exclusivity.classifier.progress import ProblemMonitor
+from exclusivity.classifier.radius import Ints
+from exclusivity.classifier.training import BinaryTask
+from exclusivity.solvers import ExclusiveOptions, SolverResult, solve_all, solve_exclusive
+from exclusivity.solvers.base import parse_options
+
+_SEED_LIMIT = np.iinfo(np.int32).max
+
+
+def solve_tasks(
+    estimator: Any, tasks: Sequence[BinaryTask], groups: Ints, watchers: Sequence[ProblemMonitor]
+) -> Sequence[SolverResult]:
+    """One result per task, by the solver that the estimator's parameters ask for.
+
+    For ``exclusivity > 1`` all tasks are solved together, watched by one monitor: a feature group belongs to
+    one member in every task.
+    """
+    problems = build_problems(estimator, tasks)
+    seeds = check_random_state(estimator.random_state).randint(_SEED_LIMIT, size=len(tasks))
+    settings = {
+        "tol": estimator.tol,
+        "max_iter": estimator.max_iter,
+        "n_threads": effective_n_jobs(estimator.n_jobs),
+    }
+    is_warm = estimator.warm_start and estimator.__sklearn_is_fitted__()
+    if estimator.exclusivity > 1:
+        return solve_exclusive(
+            problems,
+            groups=groups,
+            options=parse_options(ExclusiveOptions, estimator.solver_options),
+            random_state=int(seeds[0]),
+            start=_former_partition(estimator, groups) if is_warm else None,
+            callback=watchers[0] if watchers else None,
+            **settings,
+        )
+    return solve_all(
+        problems,
+        estimator.solver,
+        options=estimator.solver_options,
+        starts=warm_starts(estimator, len(tasks)) if is_warm else None,
+        seeds=seeds,
+        callbacks=watchers or None,
+        **settings,
+    )
+
+
+def warn_of_surplus(groups: Ints, n_members: int) -> None:
+    """Say it when there are more members than feature groups to give them."""
+    n_groups = int(groups.max()) + 1
+    if n_groups < n_members:
+        kind = "features" if n_groups == len(groups) else "feature groups"
+        warnings.warn(
+            f"{n_members} members compete for {n_groups} {kind}: {n_members - n_groups} of them get none and "
+            f"abstain. Set n_estimators to {n_groups} or less.",
+            UserWarning,
+            stacklevel=CALLER_OF_FIT + 1,
+        )
+
+
+def _former_partition(estimator: Any, groups: Ints) -> Ints | None:
+    """The partition of the previous fit; None if that had none."""
+    partition: Ints | None = getattr(estimator, "partition_", None)
+    if partition is None:
+        return None
+    n_members = len(estimator.supports_)
+    if n_members != estimator.n_estimators or not np.array_equal(estimator.groups_, groups):
+        raise ValueError(
+            f"warm_start=True, but the previous fit divided {len(partition)} feature groups among "
+            f"{n_members} members, and this one has {int(groups.max()) + 1} groups and "
+            f"{estimator.n_estimators} members, "
+            "or other columns in the groups; set warm_start=False to start anew."
+        )
+    return partition
