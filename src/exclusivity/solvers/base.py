@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from numbers import Real
@@ -80,7 +80,7 @@ class History:
     array([0.25])
     """
 
-    records: tuple[IterationRecord, ...]
+    records: Sequence[IterationRecord]
 
     def __len__(self) -> int:
         return len(self.records)

@@ -1,0 +1,131 @@
+"""Write the golden files of the model format: small models with the scores that they must give for ever.
+
+    python scripts/golden_models.py          # write those that are missing; never touch one that is there
+
+Each ``name.erm`` comes with ``name.json``: rows, with the labels and scores of the model when it was new.
+A change of the format gets a new version number and new files beside these, which must keep loading.
+"""
+
+# ruff: noqa: T201 -- a command talks to its user
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+
+from exclusivity import ERMClassifier
+from exclusivity.persistence import save_model
+
+GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "persistence" / "golden"
+
+# Members that differ: a random start, ended early.
+DIVERSE: dict[str, Any] = {
+    "solver": "paper",
+    "solver_options": {"start": "random", "change": 1e6},
+    "random_state": 0,
+}
+
+
+def rows(n_features: int = 4, n_rows: int = 30) -> Any:
+    """Rows that every model of a width is trained on."""
+    return np.random.default_rng(n_features).standard_normal((n_rows, n_features)).round(3)
+
+
+def classes(n_classes: int, X: Any) -> Any:
+    """Class numbers that the first columns decide."""
+    edges = np.quantile(X[:, 0] + X[:, 1], np.linspace(0, 1, n_classes + 1)[1:-1])
+    return np.digitize(X[:, 0] + X[:, 1], edges)
+
+
+def binary_soft() -> Any:
+    """The default classifier."""
+    X = rows()
+    return ERMClassifier(3).fit(X, classes(2, X))
+
+
+def binary_hard_float32() -> Any:
+    """Members that differ, votes, single precision, truth values as labels."""
+    X = rows().astype(np.float32)
+    return ERMClassifier(4, voting="hard", **DIVERSE).fit(X, classes(2, X) == 1)
+
+
+def ovr_text() -> Any:
+    """Python strings as labels, weights of classes, names of features, a weak regulariser."""
+    import pandas as pd  # noqa: PLC0415 -- one model needs it
+
+    X = rows()
+    y = np.array(["ebb", "flow", "größer"], dtype=object)[classes(3, X)]
+    model = ERMClassifier(2, exclusivity=0.5, class_weight={"ebb": 2.0, "flow": 1}, sparsity=0.01)
+    return model.fit(pd.DataFrame(X, columns=["a", "b", "c", "day"]), y)
+
+
+def ovo_hard() -> Any:
+    """Pairs of classes and votes; labels as text of a fixed width."""
+    X = rows()
+    y = np.array(["a", "bb", "ccc", "dddd"])[classes(4, X)]
+    return ERMClassifier(3, voting="hard", multi_class="ovo", **DIVERSE).fit(X, y)
+
+
+def standard_pipeline() -> Any:
+    """The usual pipeline; floating point labels."""
+    X = rows()
+    return make_pipeline(StandardScaler(), ERMClassifier(5, p=1)).fit(X, classes(2, X) * 2.0 - 1)
+
+
+def scalers_pipeline() -> Any:
+    """All other scalers, one after the other, and a step that does nothing."""
+    X = rows()
+    steps = (
+        MinMaxScaler((-1, 1), clip=True),
+        "passthrough",
+        MaxAbsScaler(),
+        RobustScaler(with_centering=False),
+    )
+    return make_pipeline(*steps, ERMClassifier(2, multi_class="ovo", max_iter=50)).fit(X, classes(3, X))
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "v1-binary-soft": binary_soft,
+    "v1-binary-hard-float32": binary_hard_float32,
+    "v1-ovr-text": ovr_text,
+    "v1-ovo-hard": ovo_hard,
+    "v1-standard-pipeline": standard_pipeline,
+    "v1-scalers-pipeline": scalers_pipeline,
+}
+
+
+def main() -> None:
+    """Write what is missing."""
+    GOLDEN.mkdir(parents=True, exist_ok=True)
+    for name, make in MODELS.items():
+        path = GOLDEN / f"{name}.erm"
+        if path.exists():
+            continue
+        model = make()
+        X = np.random.default_rng(1).standard_normal((5, model.n_features_in_)).round(3)
+        named = getattr(model, "feature_names_in_", None)
+        shown = X if named is None else _frame(X, named)
+        expected = {
+            "rows": X.tolist(),
+            "labels": model.predict(shown).tolist(),
+            "scores": np.asarray(model.decision_function(shown), dtype=float).tolist(),
+        }
+        save_model(model, path)
+        path.with_suffix(".json").write_text(json.dumps(expected, indent=1) + "\n", encoding="utf-8")
+        print(f"{path.name}: {path.stat().st_size} bytes")
+
+
+def _frame(X: Any, names: Any) -> Any:
+    import pandas as pd  # noqa: PLC0415 -- one model needs it
+
+    return pd.DataFrame(X, columns=names)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""save_model and load_model."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+from exclusivity import __version__
+from exclusivity.persistence.container import ArrayStore, Stream, read_container, write_container
+from exclusivity.persistence.errors import ModelFormatError
+from exclusivity.persistence.files import whole_file
+from exclusivity.persistence.kinds import pack_model, unpack_model
+
+
+def save_model(model: Any, path: str | os.PathLike[str]) -> None:
+    """Save a fitted model to a file that holds data only, no code.
+
+    The file is written as a whole or not at all: an existing one stays intact until the new one is complete.
+
+    Parameters
+    ----------
+    model : ERMClassifier or Pipeline
+        A fitted classifier, or a pipeline of ``StandardScaler``, ``MinMaxScaler``, ``MaxAbsScaler`` or
+        ``RobustScaler`` steps and such a classifier.
+    path : path
+        Where to; usually ``*.erm``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Where the model, a parameter (a function, for example) or a label cannot be stored; then
+        nothing is written.
+    OSError
+        Where the file cannot be written.
+
+    See Also
+    --------
+    load_model : The way back.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from exclusivity import ERMClassifier
+    >>> from exclusivity.persistence import load_model, save_model
+    >>> model = ERMClassifier(3).fit([[0.0], [1.0]], ["low", "high"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(model, Path(folder) / "level.erm")
+    ...     load_model(Path(folder) / "level.erm").predict([[0.2], [0.8]])
+    array(['low', 'high'], dtype='<U4')
+    """
+    store = ArrayStore()
+    packed = pack_model(model, store)
+    with whole_file(Path(path)) as stream:
+        write_container(packed, store, __version__, stream.write)
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Load a model that ``save_model`` wrote. Safe with files of strangers: nothing in a file is executed.
+
+    The model is as good as the saved one: it predicts bit by bit the same, can be cloned and fitted again.
+    Loading takes at most twice the memory of the file, and 16 MiB.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    model : ERMClassifier or Pipeline
+        What was saved.
+
+    Raises
+    ------
+    ModelFormatError
+        Where the file is not a model file, is damaged, or comes from a newer version.
+    OSError
+        Where the file cannot be read.
+    """
+    path = Path(path)
+    if stat.S_ISDIR(path.stat().st_mode):
+        raise IsADirectoryError(f"{path} is a folder; give the name of a model file.")
+    if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait, perhaps for ever
+        raise ModelFormatError("this is no ordinary file; expected a model file.", str(path))
+    with path.open("rb", buffering=0) as stream:
+        try:
+            return read_model(stream, os.fstat(stream.fileno()).st_size)
+        except ModelFormatError as error:
+            raise ModelFormatError(error.cause, str(path)) from error.__cause__
+
+
+def read_model(stream: Stream, size: int) -> Any:
+    """The model in an open binary file of ``size`` bytes."""
+    packed, table = read_container(stream, size)
+    return unpack_model(packed, table)

@@ -1,0 +1,185 @@
+"""to_onnx: a fitted model as an ONNX graph, in double precision like the model itself."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from exclusivity import __version__
+from exclusivity.classifier.ensemble import Ensemble
+from exclusivity.classifier.state import FittedState
+from exclusivity.persistence.container import ArrayStore
+from exclusivity.persistence.kinds import PASSTHROUGH, pack_model
+from exclusivity.persistence.onnx_graph import GraphWriter
+from exclusivity.persistence.onnx_scalers import Rows, write_scaler
+
+_INPUT_TYPES = ("float32", "float64")
+_LARGEST_MARGIN = 1e150
+
+
+def to_onnx(model: Any, *, input_type: str | None = None) -> Any:
+    """Turn a fitted model into an ONNX graph.
+
+    The graph has the input ``X`` of shape (rows, features) and the outputs ``label`` and ``scores``, which
+    are ``predict`` and ``decision_function`` of the model. Scores are summed in float64, as in the model:
+    labels agree wherever the scores of the best two classes differ by more than the rounding of such sums.
+
+    Parameters
+    ----------
+    model : ERMClassifier or Pipeline
+        What ``save_model`` takes; soft or hard voting, two or more classes, one-vs-rest or one-vs-one.
+    input_type : {"float32", "float64"}, optional
+        The type of X; by default that of the weights, which is the type of the training data.
+
+    Returns
+    -------
+    graph : onnx.ModelProto
+        Write it with ``onnx.save(graph, "model.onnx")``.
+
+    Notes
+    -----
+    A graph does not check its input: where the model would refuse NaN or infinity, it computes something.
+
+    Examples
+    --------
+    >>> from exclusivity import ERMClassifier
+    >>> from exclusivity.persistence import to_onnx
+    >>> graph = to_onnx(ERMClassifier(3).fit([[0.0], [1.0]], ["low", "high"]))
+    >>> [output.name for output in graph.graph.output]
+    ['label', 'scores']
+    """
+    if input_type is not None and input_type not in _INPUT_TYPES:
+        raise ValueError(f"input_type must be one of {_INPUT_TYPES}, or None; got {input_type!r}.")
+    pack_model(model, ArrayStore())  # what cannot be saved cannot be exported, for the same reasons
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    classifier = steps[-1]
+    state = FittedState.of(classifier)
+    score_type = state.ensemble.weights.dtype
+    dtype = np.dtype(input_type or score_type)
+    graph = GraphWriter()
+    rows = Rows(graph, "X", dtype)
+    for step in steps[:-1]:
+        if step is not None and not (isinstance(step, str) and step == PASSTHROUGH):
+            write_scaler(rows, step)
+    votes = _Votes(graph, state)
+    scores = votes.hard(rows.wide) if classifier.voting == "hard" else votes.soft(rows.wide)
+    graph.cast(scores, score_type, output="scores")
+    _write_label(graph, state)
+    shape = ["rows"] if len(state.classes) == 2 else ["rows", len(state.classes)]
+    return graph.model(
+        {"X": (dtype, ["rows", state.n_features])},
+        {"label": (state.classes.dtype, ["rows"]), "scores": (score_type, shape)},
+        __version__,
+    )
+
+
+def _write_label(graph: GraphWriter, state: FittedState) -> None:
+    if len(state.classes) == 2:
+        zero = graph.constant(np.zeros((), dtype=state.ensemble.weights.dtype))
+        chosen = graph.cast(graph.op("Greater", "scores", zero), np.int64)
+    else:
+        chosen = graph.op("ArgMax", "scores", axis=1, keepdims=0)
+    classes = state.classes.astype(object) if state.classes.dtype.kind == "U" else state.classes
+    graph.op("Gather", graph.constant(classes), chosen, output="label")
+
+
+class _Votes:
+    """From rows to scores of classes; the equations are those of ``exclusivity.classifier.voting``."""
+
+    def __init__(self, graph: GraphWriter, state: FittedState) -> None:
+        self.graph, self.state = graph, state
+        self.n_classes = len(state.classes)
+        first, second = np.zeros((2, len(state.ensemble.weights), self.n_classes))
+        if self.is_ovo:
+            for pair, (i, j) in enumerate(combinations(range(self.n_classes), 2)):
+                first[pair, i] = second[pair, j] = 1.0
+        self._first, self._second = first, second
+
+    @property
+    def is_ovo(self) -> bool:
+        return self.n_classes > 2 and self.state.multi_class == "ovo"
+
+    def soft(self, rows: str) -> str:
+        graph = self.graph
+        margins = graph.over_axis("ReduceMean", self._margins(rows, self.state.ensemble.mean()), 1)
+        if self.n_classes == 2:
+            return graph.over_axis("ReduceSum", margins, 1)
+        if not self.is_ovo:
+            return margins
+        wins, sums = self._tallies(margins)
+        return graph.op("Add", wins, self._squashed(sums))
+
+    def hard(self, rows: str) -> str:
+        graph, ensemble = self.graph, self.state.ensemble
+        margins = self._clipped(self._margins(rows, ensemble))
+        copies = ensemble.n_members // ensemble.weights.shape[1]
+        if self.n_classes == 2:
+            one = graph.constant(np.float64(copies))
+            votes = graph.op("Where", self._positive(margins), one, graph.op("Neg", one))
+            counted, means = (
+                self._member_free(value, how) for value, how in ((votes, "Sum"), (margins, "Mean"))
+            )
+            return graph.op("Add", counted, self._squashed(means))
+        best, margins = self._best(margins)
+        is_best = graph.op(
+            "Equal",
+            graph.op("Unsqueeze", best, graph.constant(np.array([2], dtype=np.int64))),
+            graph.constant(np.arange(self.n_classes, dtype=np.int64)),
+        )
+        votes = graph.over_axis("ReduceSum", graph.cast(is_best, np.float64), 1)
+        votes = graph.op("Mul", votes, graph.constant(np.float64(copies)))
+        return graph.op("Add", votes, self._squashed(graph.over_axis("ReduceMean", margins, 1)))
+
+    def _margins(self, rows: str, ensemble: Ensemble) -> str:
+        """(rows, members, problems), float64."""
+        graph = self.graph
+        by_member = ensemble.weights.astype(float).transpose(2, 1, 0)
+        n_features, n_members, n_problems = by_member.shape
+        flat = graph.op("MatMul", rows, graph.constant(by_member.reshape(n_features, -1)))
+        flat = graph.op("Add", flat, graph.constant(ensemble.intercepts.astype(float).T.reshape(-1)))
+        return graph.op(
+            "Reshape", flat, graph.constant(np.array([-1, n_members, n_problems], dtype=np.int64))
+        )
+
+    def _clipped(self, margins: str) -> str:
+        graph = self.graph
+        zero = graph.constant(np.float64(0.0))
+        margins = graph.op("Where", graph.op("IsNaN", margins), zero, margins)
+        low, high = (graph.constant(np.float64(bound)) for bound in (-_LARGEST_MARGIN, _LARGEST_MARGIN))
+        return graph.op("Clip", margins, low, high)
+
+    def _positive(self, values: str) -> str:
+        return self.graph.op("Greater", values, self.graph.constant(np.float64(0.0)))
+
+    def _member_free(self, values: str, how: str) -> str:
+        """Two classes: (rows, members, 1) to (rows,)."""
+        return self.graph.over_axis("ReduceSum", self.graph.over_axis(f"Reduce{how}", values, 1), 1)
+
+    def _tallies(self, margins: str) -> tuple[str, str]:
+        """One-vs-one: pairs won and sums of margins, by class."""
+        graph = self.graph
+        sign = graph.constant(self._first - self._second)
+        first_wins = graph.cast(self._positive(margins), np.float64)
+        wins = graph.op("Add", graph.op("MatMul", first_wins, sign), graph.constant(self._second.sum(axis=0)))
+        return wins, graph.op("MatMul", margins, sign)
+
+    def _best(self, margins: str) -> tuple[str, str]:
+        """The class that each member votes for, and its margins by class."""
+        graph = self.graph
+        if not self.is_ovo:
+            return graph.op("ArgMax", margins, axis=2, keepdims=0), margins
+        wins, sums = self._tallies(margins)
+        # Whole numbers of wins outweigh margins squashed into (-1/2, 1/2), but squashing may round two
+        # margins to one: the margins themselves decide among the classes with most wins.
+        most = graph.op("ReduceMax", wins, graph.constant(np.array([2], dtype=np.int64)), keepdims=1)
+        lowest = graph.constant(np.float64(-np.inf))
+        ranked = graph.op("Where", graph.op("Equal", wins, most), sums, lowest)
+        return graph.op("ArgMax", ranked, axis=2, keepdims=0), sums
+
+    def _squashed(self, values: str) -> str:
+        graph = self.graph
+        below = graph.op("Add", graph.op("Abs", values), graph.constant(np.float64(1.0)))
+        return graph.op("Mul", graph.op("Div", values, below), graph.constant(np.float64(0.49)))

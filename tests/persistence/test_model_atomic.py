@@ -1,0 +1,138 @@
+"""A file is whole or not there: whatever ends a save, the old one stays."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from exclusivity import ERMClassifier
+from exclusivity.persistence import load_model, model_file, save_model
+from persistence.model_cases import X2, Y2
+
+SAVER = """
+import sys
+import numpy as np
+from exclusivity import ERMClassifier
+from exclusivity.classifier.ensemble import Ensemble
+from exclusivity.classifier.state import FittedState
+from exclusivity.persistence import save_model
+import dataclasses
+
+small = ERMClassifier(2).fit([[0.0], [1.0]], [0, 1])
+models = []
+for value in (1.0, 2.0):
+    ensemble = Ensemble(np.full((1, 1, 200_000), value), np.full((1, 1), value), 2)
+    state = dataclasses.replace(FittedState.of(small), ensemble=ensemble, n_features=200_000, groups=None)
+    models.append(state.restore(ERMClassifier(2)))
+save_model(models[0], sys.argv[1])
+print("ready", flush=True)
+while True:
+    for model in models:
+        save_model(model, sys.argv[1])
+"""
+
+
+@pytest.fixture(scope="module")
+def model():
+    return ERMClassifier(2).fit(X2, Y2)
+
+
+def test_kill_during_save(tmp_path):
+    """Killed outright at a moment that nobody chose, again and again: always one model or the other."""
+    path = tmp_path / "model.erm"
+    left_behind = 0
+    for attempt in range(9):
+        command = [sys.executable, "-c", SAVER, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 -- our own
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(0.03 + 0.017 * attempt)
+            process.send_signal(signal.SIGKILL)
+        found = load_model(path)
+        assert found.component_intercepts_[0, 0] in (1.0, 2.0)
+        assert np.all(found.components_ == found.component_intercepts_[0, 0])
+        left_behind += len(list(tmp_path.glob(".model.erm.*.tmp")))
+        if attempt >= 1 and left_behind:
+            break
+    assert {name.name for name in tmp_path.iterdir() if not name.name.endswith(".tmp")} == {"model.erm"}
+    assert left_behind, "no save was under way when the process was killed: this test showed nothing"
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_failure_during_save(tmp_path, model, monkeypatch, error):
+    path = tmp_path / "model.erm"
+    save_model(model, path)
+    before = path.read_bytes()
+
+    def failing(packed, store, version, write):
+        write(b"half of it")
+        raise error
+
+    monkeypatch.setattr(model_file, "write_container", failing)
+    with pytest.raises(type(error)):
+        save_model(model, path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_reader_sees_old_or_new(tmp_path, model):
+    """A file that was opened before the save stays what it was."""
+    path = tmp_path / "model.erm"
+    save_model(model, path)
+    with path.open("rb") as stream:
+        save_model(ERMClassifier(9).fit(X2, Y2), path)
+        assert model_file.read_model(stream, os.fstat(stream.fileno()).st_size).n_estimators == 2
+    assert load_model(path).n_estimators == 9
+
+
+def test_permissions(tmp_path, model):
+    path = tmp_path / "model.erm"
+    old = os.umask(0o027)
+    try:
+        save_model(model, path)
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    path.chmod(0o604)
+    save_model(model, path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o604
+
+
+def test_link_stays_a_link(tmp_path, model):
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "model.erm"
+    link.symlink_to(tmp_path / "real" / "target.erm")
+    save_model(model, link)
+    assert link.is_symlink()
+    assert load_model(tmp_path / "real" / "target.erm").n_estimators == 2
+    assert len(list((tmp_path / "real").iterdir())) == 1
+
+
+def test_places_that_cannot_be(tmp_path, model):
+    with pytest.raises(IsADirectoryError, match="is a folder; give the name of a file"):
+        save_model(model, tmp_path)
+    with pytest.raises(FileNotFoundError):
+        save_model(model, tmp_path / "absent" / "model.erm")
+    with pytest.raises(ValueError, match="no ordinary file"):
+        save_model(model, os.devnull)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="no ordinary file"):
+        save_model(model, tmp_path / "pipe")
+
+
+def test_write_protected_file_is_kept(tmp_path, model, monkeypatch):
+    path = tmp_path / "model.erm"
+    save_model(model, path)
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
+    with pytest.raises(PermissionError, match="write-protected; give another name"):
+        save_model(model, path)
+
+
+def test_long_names(tmp_path, model):
+    path = tmp_path / ("x" * 250 + ".erm")
+    save_model(model, path)
+    assert load_model(path).n_estimators == 2

@@ -1,0 +1,330 @@
+"""Files that are not what they should be: each gets an error that says what is wrong and what to do."""
+
+import os
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from exclusivity import ERMClassifier
+from exclusivity.persistence import ModelFormatError, load_model, save_model
+from exclusivity.persistence.container import MAX_HEADER, PREFIX
+from persistence.model_cases import MODELS, X2, Y2, joined, split
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """The bytes of a pipeline with names, texts and everything."""
+    folder = tmp_path_factory.mktemp("sound")
+    frame = pd.DataFrame(X2, columns=list("abcd"))
+    save_model(ERMClassifier(3).fit(frame, np.array(["no", "yes"])[Y2]), folder / "named.erm")
+    save_model(MODELS["long pipeline"](), folder / "pipeline.erm")
+    save_model(MODELS["pipeline"](), folder / "standard.erm")
+    return {path.stem: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture
+def refused(tmp_path):
+    """Check that a file is refused with the words expected, and with its name."""
+
+    def check(data, words):
+        path = tmp_path / "some.erm"
+        path.write_bytes(data)
+        with pytest.raises(ModelFormatError, match=words) as caught:
+            load_model(path)
+        assert str(caught.value).startswith(f"{path}: ")
+        assert len(caught.value.cause) < 700
+        assert isinstance(caught.value, ValueError)
+
+    return check
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "the file is empty; expected a model written by save_model"),
+        (b"\x80\x04\x95 pickle", r"no model file: it starts with b'\\x80\\x04\\x95"),
+        (b"PK\x03\x04" + bytes(100), "this is no model file"),
+        (b"\x89ER", "the file ends after 3 bytes"),
+        (b"\x89ERM\n\x1a\n" + bytes(60), "this is no model file"),
+    ],
+)
+def test_other_files(refused, data, words):
+    refused(data, words)
+
+
+def test_every_truncation_and_every_appended_byte(refused, sound):
+    data = sound["named"]
+    for end in [*range(1, 60), len(data) // 2, len(data) - 1]:
+        refused(data[:end], "ends after|cut short")
+    refused(data + b"\0", "something was appended")
+
+
+def test_every_flipped_byte_is_noticed(sound, tmp_path):
+    data = bytearray(sound["named"])
+    path = tmp_path / "some.erm"
+    for place in range(0, len(data), 7):
+        data[place] ^= 0x10
+        path.write_bytes(data)
+        with pytest.raises(ModelFormatError):
+            load_model(path)
+        data[place] ^= 0x10
+    path.write_bytes(data)
+    assert load_model(path).n_estimators == 3
+
+
+def test_versions(refused, sound):
+    data = bytearray(sound["named"])
+    data[8] = 2
+    refused(bytes(data), r"version 2 of the format; .* reads version 1\. .*upgrade exclusivity")
+
+
+def test_lengths_are_checked_before_memory_is_taken(refused, sound):
+    magic, version, header_length, size = PREFIX.unpack_from(sound["named"])
+    rest = sound["named"][PREFIX.size :]
+    refused(PREFIX.pack(magic, version, MAX_HEADER + 1, size) + rest, "the header claims")
+    refused(PREFIX.pack(magic, version, size, size) + rest, "the header claims")
+    refused(PREFIX.pack(magic, version, header_length, 2**63) + rest, "it was cut short")
+    header, arrays = split(sound["named"])
+    for shape in ([2**62, 2**62, 2], [10**30], [10**9], [len(arrays)]):
+        header["arrays"][0]["shape"] = shape
+        refused(joined(header, arrays), "whole numbers from 0 to|need a file of")
+
+
+def test_checksum(refused, sound):
+    data = bytearray(sound["named"])
+    data[-1] ^= 1
+    refused(bytes(data), "the checksum does not match the content. The file is damaged")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (b'"C":2.0', b'"C":NaN', "the header holds NaN"),
+        (b'"C":2.0', b'"C":-Infinity', "the header holds -Infinity"),
+        (b'"C":2.0', b'"C":1e999', "'1e999', which is not a finite number"),
+        (b'"C":2.0', b'"C":2.0,"C":3.0', "has the key 'C' twice"),
+        (b'"C":2.0', b'"C":2.0,"D":3.0', "has the unknown key 'D'. It may come from a newer version"),
+        (b'"C":2.0', b'"C":' + b"9" * 5000, "a number of 5000 digits"),
+        (b'"C":2.0', b'"C":' + b"[" * 50_000 + b"]" * 50_000, "nested too deeply"),
+        (b'"C":2.0', b'"C":' + b"[" * 20 + b"]" * 20, "ERMClassifier.C is nested too deeply"),
+        (b'"C":2.0', b'"C":"\xc3\xa9"', "no valid JSON"),
+        (b'"C":2.0', b'"C":-1', "a parameter is not allowed: C must be a number above 0"),
+        (b'"C":2.0', b'"C":{"float":"nan"}', "expected 'inf' or '-inf'"),
+        (b'"C":2.0', b'"C":{"eval":"1"}', "ERMClassifier.C has no 'dict'"),
+        (b'"C":2.0', b'"C":{"dict":[[[],1]]}', "or it is no key"),
+        (b'"C":2.0', b'"C":{"dict":[[1,1],[1,2]]}', "the key 1 twice"),
+        (b'"C":2.0', b'"C":{"dict":[[1]]}', "expected a key and a value"),
+        (b'"C":2.0', b'"C":{"array":3}', "C must be a number|refers to array"),
+        (b'"kind":"ERMClassifier"', b'"kind":"os.system"', "'os.system' as a model, which is unknown"),
+        (
+            b'"kind":"ERMClassifier"',
+            b'"kind":"StandardScaler"',
+            "'StandardScaler' as a model, which is unknown",
+        ),
+        (b'"kind":"ERMClassifier"', b'"kind":["a"]', r"'kind' of the model is \['a'\]; expected a text"),
+        (b'"kind":"ERMClassifier"', b'"kind":"Pipeline"', "has no 'steps'"),
+        (b'"n_members":3', b'"n_members":2000000000', "whole number from 1 to 1000000"),
+        (b'"n_members":3', b'"n_members":true', "whole number from 1 to 1000000"),
+        (b'"n_features":4', b'"n_features":5', "the weights are float64 of shape"),
+        (b'"multi_class":"ovr","n_features"', b'"multi_class":"all","n_features"', "expected 'ovr' or 'ovo'"),
+        (b'"exclusivity":1.0,"feature_names"', b'"exclusivity":-1.0,"feature_names"', "a number >= 0"),
+        (b'"classes":{"array":0}', b'"classes":{"array":99}', "refers to array 99, which is not there"),
+        (b'"classes":{"array":0}', b'"classes":{"array":1}', "the classes have shape"),
+        (b'"classes":{"array":0}', b'"classes":0', "the classes is 0; expected an object"),
+        (b'"classes":{"array":0},', b"", "has no 'classes'"),
+        (b'"type":"U"', b'"type":"O"', "unknown type 'O'"),
+        (b'"type":"U"', b'"type":"text"', "whole number from 20"),
+        (b'"passes"]', b'"passes","x"]', "unknown column 'x'|history has"),
+        (b'"mu",', b"", "the history has the columns"),
+        (b'"written_by":"0.1.0"', b'"written_by":1', "expected a text"),
+    ],
+)
+def test_headers(refused, sound, old, new, words):
+    data = sound["named"]
+    text = data[PREFIX.size : PREFIX.size + PREFIX.unpack_from(data)[2]]
+    assert text.count(old) == 1
+    refused(joined(text.replace(old, new), split(data)[1]), words)
+
+
+def test_header_of_another_type(refused, sound):
+    refused(joined([1], b""), r"the header is \[1\]; expected an object")
+    header, arrays = split(sound["named"])
+    refused(joined({**header, "arrays": 5}, arrays), "expected a list")
+    refused(
+        joined({**header, "arrays": [*header["arrays"], {"type": "f8", "shape": [0]}]}, arrays),
+        "belong to nothing",
+    )
+
+
+def position(header, number):
+    """Where the bytes of an array begin."""
+    sizes = {"bool": 1, "f8": 8, "i8": 8, "U": 4, "text": 4}
+    return sum(
+        int(np.prod(spec["shape"])) * sizes[spec["type"]] * spec.get("width", 1)
+        for spec in header["arrays"][:number]
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("weights", np.float64("nan").tobytes(), "a weight is not a finite number"),
+        ("intercepts", np.float64("inf").tobytes(), "a weight is not a finite number"),
+        ("converged", b"\x02", "a truth value is neither 0 nor 1"),
+        ("classes", "zzz".encode("utf-32-le"), "the classes are not in increasing order"),
+        ("classes", b"\xff\xff\xff\xff", "what is no character"),
+        ("classes", b"\x00\xd8\x00\x00", "what is no character"),
+        ("feature_names", b"\x00\x00\x11\x00", "what is no character"),
+    ],
+)
+def test_arrays(refused, sound, field, value, words):
+    header, arrays = split(sound["named"])
+    at = position(header, header["model"]["fitted"][field]["array"])
+    refused(joined(header, arrays[:at] + value + arrays[at + len(value) :]), words)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("lengths", np.int64(-1).tobytes(), "not one per problem"),
+        ("lengths", np.int64(10**9).tobytes(), "the history has"),
+        ("records", np.float64(0.5).tobytes(), "not whole numbers"),
+        ("records", np.float64("nan").tobytes(), "not whole numbers"),
+    ],
+)
+def test_histories(refused, sound, field, value, words):
+    header, arrays = split(sound["named"])
+    at = position(header, header["model"]["fitted"]["history"][field]["array"])
+    refused(joined(header, arrays[:at] + value + arrays[at + len(value) :]), words)
+
+
+def change_names(steps):
+    steps[0][0] = steps[1][0]
+
+
+def change_name(steps):
+    steps[0][0] = "a__b"
+
+
+def change_order(steps):
+    steps.reverse()
+
+
+def change_kind(steps):
+    steps[0][1]["kind"] = "FunctionTransformer"
+
+
+def change_step(steps):
+    steps[0] = "passthrough"
+
+
+def add_to_passthrough(steps):
+    steps[1][1]["run"] = "me"
+
+
+def change_width(steps):
+    steps[0][1]["n_features"] = 3
+
+
+def change_flag(steps):
+    steps[0][1]["params"]["clip"] = 1
+
+
+def change_range(steps):
+    steps[0][1]["params"]["feature_range"] = {"tuple": [0, {"float": "inf"}]}
+
+
+def drop_column(steps):
+    steps[0][1]["columns"]["scale_"] = None
+
+
+def count_rows(steps):
+    steps[2][1]["rows"] = 3
+
+
+def change_output(steps):
+    steps[0][1]["output"] = "sql"
+
+
+def drop_steps(steps):
+    steps.clear()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (change_names, "not allowed as names of steps"),
+        (change_name, "not allowed as names of steps"),
+        (change_order, "as a step before the classifier, which is unknown|has no"),
+        (change_kind, "'FunctionTransformer' as a step before the classifier, which is unknown"),
+        (change_step, "pairs of a name and a step"),
+        (add_to_passthrough, "unknown key 'run'"),
+        (change_width, "not one finite number per feature"),
+        (change_flag, "its parameter clip is 1"),
+        (change_range, "its parameter feature_range is"),
+        (drop_column, "scale_ is None; expected an object"),
+        (count_rows, "'rows' of step 'c' is 3; expected nothing"),
+        (change_output, "default or pandas or polars"),
+        (drop_steps, "pairs of a name and a step"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_pipelines(refused, sound, change, words):
+    header, arrays = split(sound["pipeline"])
+    change(header["model"]["steps"])
+    refused(joined(header, arrays), words)
+
+
+def test_scale_of_zero(refused, sound):
+    header, arrays = split(sound["standard"])
+    columns = header["model"]["steps"][0][1]["columns"]
+    at = position(header, columns["scale_"]["array"])
+    refused(joined(header, arrays[:at] + bytes(8) + arrays[at + 8 :]), "scale_ is not positive")
+    columns["mean_"], columns["var_"] = columns["var_"], {"array": -1}
+    refused(joined(header, arrays), "refers to array -1")
+
+
+def test_older_files_lack_newer_parameters(tmp_path, sound):
+    header, arrays = split(sound["named"])
+    del header["model"]["params"]["verbose"]
+    (tmp_path / "old.erm").write_bytes(joined(header, arrays))
+    assert load_model(tmp_path / "old.erm").get_params() == ERMClassifier(3).get_params()
+
+
+def test_not_a_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        load_model(tmp_path / "absent.erm")
+    with pytest.raises(IsADirectoryError, match="is a folder; give the name of a model file"):
+        load_model(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ModelFormatError, match="no ordinary file"):
+        load_model(tmp_path / "pipe")
+
+
+def test_file_that_shrinks_while_it_is_read(tmp_path, sound, monkeypatch):
+    path = tmp_path / "some.erm"
+    path.write_bytes(sound["named"])
+    real = os.fstat
+
+    def shrinking(descriptor):
+        status = real(descriptor)
+        os.truncate(path, 300)
+        return status
+
+    monkeypatch.setattr(os, "fstat", shrinking)
+    with pytest.raises(ModelFormatError, match="ended while it was being read"):
+        load_model(path)
+
+
+def test_threads_load_side_by_side(tmp_path, sound):
+    path = tmp_path / "some.erm"
+    path.write_bytes(sound["named"])
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(load_model(path))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8

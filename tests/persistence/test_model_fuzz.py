@@ -1,0 +1,124 @@
+"""Damage of every kind: a model or a ModelFormatError. The long run is scripts/fuzz_models.py."""
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exclusivity import ERMClassifier
+from exclusivity.persistence import ModelFormatError, load_model, read_model, save_model
+from exclusivity.persistence.container import MAGIC, PREFIX
+from exclusivity.persistence.strict_json import dump_json, parse_json
+from persistence.model_cases import X2, Y2, joined, split
+
+GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.erm"))
+SCRIPTS = Path(__file__).parent.parent.parent / "scripts"
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def load(data):
+    """The model, or None where it was refused."""
+    try:
+        return read_model(io.BytesIO(data), len(data))
+    except ModelFormatError:
+        return None
+
+
+@given(st.binary(max_size=300), st.booleans())
+@settings(max_examples=300, deadline=None)
+def test_any_bytes(data, with_magic):
+    assert load((MAGIC if with_magic else b"") + data) is None
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_any_value_anywhere(data):
+    """Some value of the header is replaced by another; lengths and checksum fit."""
+    header, arrays = split(data.draw(st.sampled_from(GOLDEN)).read_bytes())
+    node = header
+    while True:
+        key = data.draw(st.sampled_from(sorted(node) if isinstance(node, dict) else range(len(node))))
+        if not isinstance(node[key], (dict, list)) or not node[key] or data.draw(st.integers(0, 5)) == 0:
+            break
+        node = node[key]
+    node[key] = data.draw(json_values)
+    model = load(joined(header, arrays))
+    if model is not None:
+        X = np.zeros((2, model.n_features_in_))
+        assert len(model.predict(X)) == 2
+
+
+@given(json_values)
+@settings(max_examples=200, deadline=None)
+def test_json_comes_back(value):
+    assert parse_json(dump_json(value)) == value
+
+
+@given(
+    st.lists(
+        st.text(st.characters(exclude_categories=["Cs"]), max_size=40), min_size=2, max_size=5, unique=True
+    )
+)
+@settings(max_examples=100, deadline=None)
+def test_any_text_as_label(labels):
+    """What can be saved comes back; what cannot says so."""
+    rows = np.eye(len(labels))
+    model = ERMClassifier(2).fit(rows, np.array(labels, dtype=object))
+    try:
+        data = saved(model)
+    except ValueError:
+        assert any(label.endswith("\0") for label in labels)
+    else:
+        assert load(data).predict(rows).tolist() == model.predict(rows).tolist()
+
+
+def saved(model):
+    from exclusivity.persistence.container import ArrayStore, write_container
+    from exclusivity.persistence.kinds import pack_model
+
+    store, stream = ArrayStore(), io.BytesIO()
+    write_container(pack_model(model, store), store, "0", stream.write)
+    return stream.getvalue()
+
+
+def test_mutation_fuzzer(tmp_path):
+    command = [sys.executable, str(SCRIPTS / "fuzz_models.py"), "--count", "1000", "--out", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1000 files" in done.stdout
+    assert "0 broke a rule" in done.stdout
+
+
+def test_fuzzer_notices(tmp_path, monkeypatch):
+    """The fuzzer is worth something: it finds a loader that forgets a check."""
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    import fuzz_models  # a script
+    from exclusivity.persistence import erm_kind
+
+    monkeypatch.setattr(erm_kind, "_check_classes", lambda classes: None)
+    monkeypatch.setattr(fuzz_models, "read_model", read_model)
+    assert fuzz_models.run(400, 0, tmp_path) > 0
+    assert list(tmp_path.glob("fuzz-0-*.erm"))
+
+
+def test_prefix_is_what_the_page_says(tmp_path):
+    save_model(ERMClassifier(2).fit(X2, Y2), tmp_path / "some.erm")
+    data = (tmp_path / "some.erm").read_bytes()
+    assert PREFIX.size == 24
+    assert data[:8] == b"\x89ERM\r\n\x1a\n"
+    assert int.from_bytes(data[8:12], "little") == 1
+    assert int.from_bytes(data[16:24], "little") == len(data)
+    assert load_model(tmp_path / "some.erm").n_estimators == 2

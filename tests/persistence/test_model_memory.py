@@ -1,0 +1,136 @@
+"""A million features, and never more memory than twice the file."""
+
+import dataclasses
+import tracemalloc
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from exclusivity import ERMClassifier
+from exclusivity.classifier.ensemble import Ensemble
+from exclusivity.classifier.state import FittedState
+from exclusivity.persistence import ModelFormatError, load_model, save_model
+from exclusivity.persistence.container import MAX_HEADER
+from exclusivity.solvers import History, IterationRecord
+from persistence.model_cases import X2, Y2, assert_same_model, joined, same, split
+
+MILLION = 10**6
+N_NAMES = 200_000
+MARGIN = 16 << 20
+"""What a header of the largest size may take beside the arrays."""
+
+
+def wide_model(dtype, n_members=2, n_stored=1, n_features=MILLION, **changes):
+    """A classifier of a million features, without the fit."""
+    rng = np.random.default_rng(0)
+    small = ERMClassifier(n_members).fit(X2, Y2)
+    shape = (1, n_stored, n_features)
+    weights = rng.standard_normal(shape).astype(dtype)
+    ensemble = Ensemble(weights, np.ones((1, n_stored), dtype=dtype), n_members)
+    state = dataclasses.replace(
+        FittedState.of(small),
+        ensemble=ensemble,
+        n_features=n_features,
+        groups=np.arange(n_features),
+        **changes,
+    )
+    return state.restore(ERMClassifier(n_members))
+
+
+def peak_of(call):
+    tracemalloc.start()
+    try:
+        result = call()
+        return result, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def long_history():
+    records = tuple(IterationRecord(i, 2.0, 1.0, 0.1, 0.2, 1.0) for i in range(20_000))
+    return [History(records)]
+
+
+NAMES = {
+    "tiny": lambda: np.array([chr(0x4E00 + i % 20_000) for i in range(N_NAMES)], dtype=object),
+    "usual": lambda: np.array([f"feature_{i}" for i in range(N_NAMES)], dtype=object),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_million_features(tmp_path, dtype):
+    model = wide_model(dtype, history=long_history())
+    path = tmp_path / "wide.erm"
+    _, saving = peak_of(lambda: save_model(model, path))
+    twin, loading = peak_of(lambda: load_model(path))
+    size = path.stat().st_size
+    assert loading <= 2 * size + MARGIN
+    assert saving <= MARGIN
+    X = np.random.default_rng(1).standard_normal((2, MILLION)).astype(dtype)
+    assert_same_model(model, twin, X)
+
+
+def test_members_that_differ(tmp_path):
+    model = wide_model(np.float64, 4, 4)
+    path = tmp_path / "wide.erm"
+    _, saving = peak_of(lambda: save_model(model, path))
+    twin, loading = peak_of(lambda: load_model(path))
+    assert saving <= 8 << 20
+    assert loading <= 1.3 * path.stat().st_size
+    same(model.components_, twin.components_)
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_many_names(tmp_path, kind):
+    model = wide_model(np.float32, n_features=N_NAMES, feature_names=NAMES[kind]())
+    path = tmp_path / "wide.erm"
+    save_model(model, path)
+    twin, loading = peak_of(lambda: load_model(path))
+    assert loading <= 2 * path.stat().st_size
+    same(model.feature_names_in_, twin.feature_names_in_)
+
+
+def test_pipeline(tmp_path):
+    model = make_pipeline(StandardScaler(), ERMClassifier(2)).fit(X2, Y2)
+    scaler, n_features = model[0], MILLION
+    for name in ("mean_", "var_", "scale_"):
+        setattr(scaler, name, np.linspace(1, 2, n_features))
+    scaler.n_features_in_ = n_features
+    model.steps[1] = ("erm", wide_model(np.float64))
+    path = tmp_path / "wide.erm"
+    save_model(model, path)
+    twin, loading = peak_of(lambda: load_model(path))
+    assert loading <= 1.5 * path.stat().st_size
+    same(model.predict(np.ones((1, n_features))), twin.predict(np.ones((1, n_features))))
+
+
+@pytest.mark.parametrize("filler", [b"[],", b"{},", b"1.5,", b'"",', b'"a",', b"[[]],"])
+def test_the_worst_header(tmp_path, filler):
+    """JSON takes many times its size when parsed: that is why headers are short."""
+    save_model(ERMClassifier(2).fit(X2, Y2), tmp_path / "some.erm")
+    header, arrays = split((tmp_path / "some.erm").read_bytes())
+    text = b'{"arrays":[' + filler * ((MAX_HEADER - 100) // len(filler)) + b"0]}"
+    (tmp_path / "some.erm").write_bytes(joined(text, arrays))
+
+    def refused():
+        with pytest.raises(ModelFormatError):
+            load_model(tmp_path / "some.erm")
+
+    _, peak = peak_of(refused)
+    assert header
+    assert peak <= MARGIN
+
+
+def test_promised_arrays_take_no_memory(tmp_path):
+    save_model(ERMClassifier(2).fit(X2, Y2), tmp_path / "some.erm")
+    header, arrays = split((tmp_path / "some.erm").read_bytes())
+    header["arrays"] = [{"type": "f8", "shape": [len(arrays), len(arrays), len(arrays)]}]
+    (tmp_path / "some.erm").write_bytes(joined(header, arrays))
+
+    def refused():
+        with pytest.raises(ModelFormatError, match="its arrays need a file of"):
+            load_model(tmp_path / "some.erm")
+
+    assert peak_of(refused)[1] < 1 << 20

@@ -1,0 +1,251 @@
+"""What was saved comes back, bit by bit, and is as usable as before."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
+
+from classifier.erm_cases import DIVERSE
+from exclusivity import ERMClassifier
+from exclusivity.persistence import load_model, save_model
+from exclusivity.persistence.values import LONGEST_LIST
+from persistence.model_cases import (
+    LABELS,
+    MODELS,
+    SCALERS,
+    X2,
+    X3,
+    Y2,
+    Y3,
+    assert_same_model,
+    last,
+    rows_for,
+    same,
+)
+
+
+def reloaded(model, tmp_path):
+    path = tmp_path / "model.erm"
+    save_model(model, path)
+    return load_model(path)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_everything_comes_back(tmp_path, name):
+    model = MODELS[name]()
+    twin = reloaded(model, tmp_path)
+    X = rows_for(model)
+    assert_same_model(model, twin, X)
+    assert_same_model(model, twin, X.astype(np.float32))
+    if model is last(model):
+        same(model.component_decision_function(X), twin.component_decision_function(X))
+        same(model.predict(sparse.csr_matrix(X)), twin.predict(sparse.csr_matrix(X)))
+    save_model(twin, tmp_path / "twin.erm")
+    assert (tmp_path / "twin.erm").read_bytes() == (tmp_path / "model.erm").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["binary", "ovo, hard", "float32", "pipeline"])
+def test_it_is_as_usable_as_before(tmp_path, name):
+    model = MODELS[name]()
+    twin = reloaded(model, tmp_path)
+    X, y = (X2, Y2) if len(last(model).classes_) == 2 else (X3, Y3)
+    assert_same_model(clone(model).fit(X, y), clone(twin).fit(X, y), X)
+    assert_same_model(model, pickle.loads(pickle.dumps(twin)), X)  # noqa: S301 -- our own
+    assert_same_model(model.fit(X[::2], y[::2]), twin.fit(X[::2], y[::2]), X)
+
+
+@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_labels(tmp_path, kind, n_classes):
+    X, y = (X2, Y2) if n_classes == 2 else (X3, Y3)
+    model = ERMClassifier(2).fit(X, LABELS[kind][y])
+    assert_same_model(model, reloaded(model, tmp_path), X)
+    assert model.classes_.dtype == LABELS[kind].dtype
+
+
+@pytest.mark.parametrize("name", SCALERS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_scalers(tmp_path, name, dtype):
+    X = (X3 * [1, 10, 1e-3, 0] + [5, 0, 1, 2]).astype(dtype)
+    model = make_pipeline(clone(SCALERS[name]), ERMClassifier(2)).fit(X, Y3)
+    twin = reloaded(model, tmp_path)
+    assert_same_model(model, twin, X)
+    same(model[0].transform(X), twin[0].transform(X))
+    first, second = vars(model[0]), vars(twin[0])
+    assert first.keys() == second.keys()
+    for attribute, value in first.items():
+        assert np.array_equal(value, second[attribute]), attribute
+
+
+def test_scaler_of_data_with_gaps(tmp_path):
+    X = X2.copy()
+    X[3, 1] = np.nan
+    scaler = StandardScaler().fit(X)
+    assert scaler.n_samples_seen_.tolist() == [40, 39, 40, 40]
+    model = make_pipeline(StandardScaler(), ERMClassifier(2)).fit(X2, Y2)
+    model.steps[0] = ("standardscaler", scaler)
+    same(reloaded(model, tmp_path)[0].n_samples_seen_, scaler.n_samples_seen_)
+
+
+def test_data_frames(tmp_path):
+    frame = pd.DataFrame(X2, columns=["a", "größer", "c" * 100, ""])
+    model = make_pipeline(MinMaxScaler().set_output(transform="pandas"), ERMClassifier(2)).fit(frame, Y2)
+    twin = reloaded(model, tmp_path)
+    assert_same_model(model, twin, frame)  # without warnings about names
+    same(model[0].get_feature_names_out(), twin[0].get_feature_names_out())
+    same(model[-1].feature_names_in_, twin[-1].feature_names_in_)
+    with pytest.raises(ValueError, match="feature names should match"):
+        twin.predict(frame.rename(columns={"a": "b"}))
+
+
+PARAMETERS = {
+    "C": [2, 0.1, np.float32(0.1), np.int64(3), 5e-324, 1.7e308],
+    "class_weight": [None, "balanced", {0: 1, 1: 2.5}, {np.int64(1): np.float64(1 / 3)}],
+    "solver_options": [None, {}, {"regime": "auto"}],
+    "n_jobs": [None, 1],
+    "random_state": [None, 0, 2**31],
+    "verbose": [0, False],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, v) for name, values in PARAMETERS.items() for v in values]
+)
+def test_parameters(tmp_path, name, value):
+    model = ERMClassifier(2).fit(X2, Y2).set_params(**{name: value})
+    found = reloaded(model, tmp_path).get_params()
+    assert found == model.get_params()
+    if not isinstance(value, np.generic):
+        assert type(found[name]) is type(value)
+
+
+def test_parameters_set_after_the_fit(tmp_path):
+    """The fitted members stay what they are; the parameters are for the next fit."""
+    model = ERMClassifier(4, multi_class="ovo", **DIVERSE).fit(X3, Y3)
+    model.set_params(n_estimators=7, multi_class="ovr", exclusivity=0.1, voting="hard")
+    twin = reloaded(model, tmp_path)
+    assert_same_model(model, twin, X3)
+    assert twin.components_.shape == (3, 4, 4)
+
+
+def test_warm_start_goes_on(tmp_path):
+    model = ERMClassifier(2, warm_start=True, tol=1e-8).fit(X3, Y3)
+    twin = reloaded(model, tmp_path).fit(X3, Y3)
+    cold = ERMClassifier(2, tol=1e-8).fit(X3, Y3)
+    assert twin.n_iter_.sum() < cold.n_iter_.sum()
+    assert twin.converged_.all()
+
+
+def test_history_looks_like_a_history(tmp_path):
+    model = ERMClassifier(2).fit(X3, Y3)
+    for before, after in zip(model.history_, reloaded(model, tmp_path).history_, strict=True):
+        assert len(before) == len(after) > 1
+        assert after.records[-1] == before.records[-1]
+        assert after.records[1:3] == tuple(before.records[1:3])
+        assert isinstance(after.records[0].iteration, int)
+        same(before.gap, after.gap)
+        with pytest.raises(IndexError):
+            after.records[len(after)]
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "words"),
+    [
+        (ERMClassifier(), NotFittedError, "not fitted"),
+        (LogisticRegression().fit(X2, Y2), TypeError, "LogisticRegression cannot be stored as a classifier"),
+        (StandardScaler().fit(X2), TypeError, "StandardScaler cannot be stored as a classifier"),
+        (
+            make_pipeline(FunctionTransformer(), ERMClassifier(2)).fit(X2, Y2),
+            TypeError,
+            "FunctionTransformer cannot be stored as a step before the classifier; .* StandardScaler",
+        ),
+        (
+            make_pipeline(StandardScaler(), ERMClassifier(2), memory="cache_folder"),
+            ValueError,
+            r"memory set cannot be stored; use set_params\(memory=None\)",
+        ),
+        (type("Mine", (ERMClassifier,), {})(2).fit(X2, Y2), TypeError, "Mine cannot be stored"),
+        (
+            ERMClassifier(2).fit(X2, Y2).set_params(random_state=np.random.RandomState(0)),
+            TypeError,
+            r"random_state=.* cannot be stored: .* set_params\(random_state=\.\.\.\)",
+        ),
+        (
+            ERMClassifier(2).fit(X2, Y2).set_params(class_weight={0: float("nan")}),
+            ValueError,
+            "class_weight is NaN",
+        ),
+        (ERMClassifier(2).fit(X2, Y2).set_params(voting="loud"), ValueError, "voting must be one of"),
+        (ERMClassifier(2).fit(X2, Y2).set_params(random_state=2**70), ValueError, "too large to be stored"),
+        (
+            ERMClassifier(2).fit(X2, np.array(["a", "b\0"], dtype=object)[Y2]),
+            ValueError,
+            "classes_ holds 'b.x00': text with a NUL at its end",
+        ),
+        (
+            ERMClassifier(2).fit(X2, np.array(["a", "b\ud800"], dtype=object)[Y2]),
+            ValueError,
+            "lone surrogates",
+        ),
+        ("a text", TypeError, "str cannot be stored as a classifier"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_cannot_be_saved(tmp_path, model, error, words):
+    with pytest.raises(error, match=words):
+        save_model(model, tmp_path / "model.erm")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_weights_that_are_not_finite(tmp_path):
+    model = ERMClassifier(2).fit(X2, Y2)
+    model._ensemble.weights[0, 0, 0] = np.inf
+    with pytest.raises(ValueError, match="not finite"):
+        save_model(model, tmp_path / "model.erm")
+
+
+def test_scaler_that_is_not_finite(tmp_path):
+    model = make_pipeline(StandardScaler(), ERMClassifier(2)).fit(X2, Y2)
+    model[0].mean_[1] = np.nan
+    with pytest.raises(ValueError, match="mean_ of StandardScaler is not finite"):
+        save_model(model, tmp_path / "model.erm")
+
+
+def test_steps_of_different_widths(tmp_path):
+    model = make_pipeline(StandardScaler(), ERMClassifier(2)).fit(X2, Y2)
+    model[0].fit(X2[:, :2])
+    with pytest.raises(ValueError, match="the steps of the pipeline have"):
+        save_model(model, tmp_path / "model.erm")
+
+
+def test_long_lists_become_arrays(tmp_path):
+    """Through class_weight, the one parameter of any form that a classifier keeps untouched."""
+    short, long = list(range(LONGEST_LIST)), [*range(LONGEST_LIST), 5]
+    model = ERMClassifier(2).fit(X2, Y2)
+    for value, kind in (
+        (short, list),
+        (tuple(short), tuple),
+        (long, np.ndarray),
+        (np.array(long), np.ndarray),
+    ):
+        twin = reloaded(model.set_params(class_weight={"nested": value}), tmp_path)
+        assert type(twin.class_weight["nested"]) is kind
+        assert np.array_equal(twin.class_weight["nested"], value)
+    with pytest.raises(TypeError, match="objects such as 1"):
+        save_model(model.set_params(class_weight=["a", 1] * LONGEST_LIST), tmp_path / "no.erm")
+
+
+def test_header_has_a_limit(tmp_path):
+    model = (
+        ERMClassifier(2).fit(X2, Y2).set_params(class_weight={"x" * 1000: {str(i): 1 for i in range(40_000)}})
+    )
+    with pytest.raises(ValueError, match="give long lists as numpy arrays"):
+        save_model(model, tmp_path / "model.erm")
+    assert list(tmp_path.iterdir()) == []
