@@ -11,6 +11,7 @@ A change of the format gets a new version number and new files beside these, whi
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -90,11 +91,22 @@ def scalers_pipeline() -> Any:
     return make_pipeline(*steps, ERMClassifier(2, multi_class="ovo", max_iter=50)).fit(X, classes(3, X))
 
 
+def exclusive_groups() -> Any:
+    """Members that compete for groups of features, and more of them than there are groups."""
+    X = rows(6)
+    groups = ["left", "left", "right", "top", "top", "right"]
+    model = ERMClassifier(4, exclusivity=np.inf, voting="hard", feature_groups=groups, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return model.fit(X, classes(3, X))
+
+
 MODELS: dict[str, Callable[[], Any]] = {
     "v1-binary-soft": binary_soft,
     "v1-binary-hard-float32": binary_hard_float32,
     "v1-ovr-text": ovr_text,
     "v1-ovo-hard": ovo_hard,
+    "v1-exclusive-groups": exclusive_groups,
     "v1-standard-pipeline": standard_pipeline,
     "v1-scalers-pipeline": scalers_pipeline,
 }

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 
 import numpy as np
+import pytest
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from classifier.erm_cases import DIVERSE, binary_data, class_data
 from exclusivity import ERMClassifier
 from exclusivity.persistence.container import DIGEST_SIZE, MAGIC, PREFIX, VERSION
+from exclusivity.solvers import IterationRecord
 
 X2, Y2 = binary_data(40, 4)
 X3, Y3 = class_data(3, 48, 4)
+
+
+def exclusive(exclusivity=np.inf, **parameters):
+    """Members that compete for features."""
+    return ERMClassifier(exclusivity=exclusivity, random_state=0, **parameters)
+
+
+def surplus(**parameters):
+    """More members than there are features or groups: some abstain."""
+    with pytest.warns(UserWarning, match="compete for"):
+        return exclusive(n_estimators=6, **parameters).fit(X2, Y2)
+
 
 LABELS = {
     "int64": np.array([-5, 7, 2**40]),
@@ -50,6 +65,12 @@ MODELS = {
     "ovo, hard": lambda: ERMClassifier(4, multi_class="ovo", voting="hard", **DIVERSE).fit(X3, Y3),
     "float32": lambda: ERMClassifier(3, exclusivity=0.5).fit(X3.astype(np.float32), Y3),
     "float32, hard": lambda: ERMClassifier(3, voting="hard", **DIVERSE).fit(X3.astype(np.float32), Y3),
+    "exclusive": lambda: exclusive(n_estimators=3).fit(X3, Y3),
+    "exclusive, hard": lambda: exclusive(n_estimators=2, voting="hard", multi_class="ovo").fit(X3, Y3),
+    "exclusive, shared": lambda: exclusive(n_estimators=2, voting="hard", exclusivity=3.0).fit(X3, Y3),
+    "groups": lambda: exclusive(n_estimators=2, voting="hard", feature_groups=list("abca")).fit(X2, Y2),
+    "surplus": lambda: surplus(voting="hard", feature_groups=np.array([1, 1, 0, 1])),
+    "surplus, soft": surplus,
     "pipeline": lambda: make_pipeline(StandardScaler(), ERMClassifier(3)).fit(X3, Y3),
     "long pipeline": lambda: Pipeline(
         [("a", MinMaxScaler()), ("b", "passthrough"), ("c", RobustScaler()), ("d", ERMClassifier(2))]
@@ -88,9 +109,14 @@ def assert_same_model(first, second, X):
         same(getattr(one, name), getattr(other, name))
     same(one.converged_, other.converged_)
     same(one.n_iter_, other.n_iter_)
-    assert [tuple(history.records) for history in one.history_] == [
-        tuple(history.records) for history in other.history_
-    ]
+    same(one.groups_, other.groups_)
+    assert hasattr(one, "partition_") == hasattr(other, "partition_")
+    if hasattr(one, "partition_"):
+        same(one.partition_, other.partition_)
+    assert [len(history) for history in one.history_] == [len(history) for history in other.history_]
+    for before, after in zip(one.history_, other.history_, strict=True):
+        for field in dataclasses.fields(IterationRecord):
+            same(before.column(field.name), after.column(field.name))
 
 
 def split(data):

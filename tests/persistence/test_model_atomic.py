@@ -27,7 +27,8 @@ small = ERMClassifier(2).fit([[0.0], [1.0]], [0, 1])
 models = []
 for value in (1.0, 2.0):
     ensemble = Ensemble(np.full((1, 1, 200_000), value), np.full((1, 1), value), 2)
-    state = dataclasses.replace(FittedState.of(small), ensemble=ensemble, n_features=200_000, groups=None)
+    changes = {"ensemble": ensemble, "n_features": 200_000, "groups": np.arange(200_000)}
+    state = dataclasses.replace(FittedState.of(small), **changes)
     models.append(state.restore(ERMClassifier(2)))
 save_model(models[0], sys.argv[1])
 print("ready", flush=True)

@@ -303,6 +303,34 @@ def test_not_a_file(tmp_path):
         load_model(tmp_path / "pipe")
 
 
+@pytest.mark.parametrize(
+    ("field", "values", "words"),
+    [
+        ("groups", [1, 0, 2, 0], "in the order of appearance"),
+        ("groups", [0, 2, 1, 0], "in the order of appearance"),
+        ("groups", [0, 1, -1, 0], "in the order of appearance"),
+        ("groups", [0, 1, 1, 0], "the member of each of 2 groups"),
+        ("partition", [0, 1, 2], "the member of each of 3 groups"),
+        ("partition", [0, -2, 1], "the member of each of 3 groups"),
+    ],
+)
+def test_groups(refused, tmp_path, field, values, words):
+    save_model(MODELS["groups"](), tmp_path / "model.erm")
+    header, arrays = split((tmp_path / "model.erm").read_bytes())
+    at = position(header, header["model"]["fitted"][field]["array"])
+    value = np.array(values, dtype="<i8").tobytes()
+    refused(joined(header, arrays[:at] + value + arrays[at + len(value) :]), words)
+
+
+def test_groups_are_needed_in_short_files(refused, tmp_path):
+    """Without them a file of float32 weights would be less than half of the model in memory."""
+    save_model(ERMClassifier(2).fit(X2.astype(np.float32), Y2), tmp_path / "model.erm")
+    header, arrays = split((tmp_path / "model.erm").read_bytes())
+    assert header["model"]["fitted"]["groups"] is not None
+    header["model"]["fitted"]["groups"] = None
+    refused(joined(header, arrays), "'groups' of the fitted classifier is None; expected an array")
+
+
 def test_file_that_shrinks_while_it_is_read(tmp_path, sound, monkeypatch):
     path = tmp_path / "some.erm"
     path.write_bytes(sound["named"])

@@ -25,6 +25,7 @@ from persistence.model_cases import (
     Y2,
     Y3,
     assert_same_model,
+    exclusive,
     last,
     rows_for,
     same,
@@ -45,13 +46,16 @@ def test_everything_comes_back(tmp_path, name):
     assert_same_model(model, twin, X)
     assert_same_model(model, twin, X.astype(np.float32))
     if model is last(model):
+        same(model.component_predict(X), twin.component_predict(X))
+        if model.voting == "hard":
+            same(model.certify(X), twin.certify(X))
         same(model.component_decision_function(X), twin.component_decision_function(X))
         same(model.predict(sparse.csr_matrix(X)), twin.predict(sparse.csr_matrix(X)))
     save_model(twin, tmp_path / "twin.erm")
     assert (tmp_path / "twin.erm").read_bytes() == (tmp_path / "model.erm").read_bytes()
 
 
-@pytest.mark.parametrize("name", ["binary", "ovo, hard", "float32", "pipeline"])
+@pytest.mark.parametrize("name", ["binary", "ovo, hard", "float32", "pipeline", "exclusive", "groups"])
 def test_it_is_as_usable_as_before(tmp_path, name):
     model = MODELS[name]()
     twin = reloaded(model, tmp_path)
@@ -133,6 +137,26 @@ def test_parameters_set_after_the_fit(tmp_path):
     twin = reloaded(model, tmp_path)
     assert_same_model(model, twin, X3)
     assert twin.components_.shape == (3, 4, 4)
+
+
+def test_feature_groups(tmp_path):
+    frame = pd.DataFrame(X2, columns=["a1", "a2", "b1", "b2"])
+    groups = [name[0] for name in frame]
+    model = exclusive(n_estimators=2, voting="hard", feature_groups=lambda names: [name[0] for name in names])
+    model.fit(frame, Y2)
+    with pytest.raises(TypeError, match=r"feature_groups=.* cannot be stored.* no code"):
+        save_model(model, tmp_path / "model.erm")
+    for given in (
+        groups,
+        tuple(groups),
+        np.array(groups),
+        pd.Series(groups),
+        pd.Series(groups, dtype="category"),
+    ):
+        twin = reloaded(model.set_params(feature_groups=given), tmp_path)
+        assert list(twin.feature_groups) == groups
+        same(twin.certify(frame), model.certify(frame))
+        same(twin.fit(frame, Y2).groups_, model.groups_)
 
 
 def test_warm_start_goes_on(tmp_path):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.classifier.ensemble import Ensemble
+from exclusivity.classifier.radius import Ints
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers import History
 
@@ -34,10 +35,10 @@ class FittedState:
     history : list of History
     n_features : int
     feature_names : ndarray of shape (n_features,), object, or None
-    groups : ndarray of shape (n_features,), int64, or None
-        Numbers of the feature groups; None where a version knows none.
-    partition : ndarray of shape (n_groups,), int64, or None
-        The member that owns each group.
+    groups : ndarray of shape (n_features,), intp
+        Numbers of the feature groups.
+    partition : ndarray of shape (n_groups,), intp, or None
+        The member that owns each group, where members compete for features.
 
     Examples
     --------
@@ -59,8 +60,8 @@ class FittedState:
     history: list[History]
     n_features: int
     feature_names: NDArray[Any] | None
-    groups: NDArray[np.int64] | None = None
-    partition: NDArray[np.int64] | None = None
+    groups: Ints
+    partition: Ints | None
 
     @classmethod
     def of(cls, estimator: Any) -> Self:
@@ -78,17 +79,13 @@ class FittedState:
             history=estimator.history_,
             n_features=estimator.n_features_in_,
             feature_names=getattr(estimator, "feature_names_in_", None),
-            groups=getattr(estimator, "groups_", None),
+            groups=estimator.groups_,
             partition=getattr(estimator, "partition_", None),
         )
 
     def restore(self, estimator: Any) -> Any:
         """Make an unfitted classifier the fitted one that this state was taken from."""
-        optional = {
-            "feature_names_in_": self.feature_names,
-            "groups_": self.groups,
-            "partition_": self.partition,
-        }
+        optional = {"feature_names_in_": self.feature_names, "partition_": self.partition}
         estimator.__dict__.update(
             classes_=self.classes,
             _ensemble=self.ensemble,
@@ -100,6 +97,7 @@ class FittedState:
             converged_=self.converged,
             n_iter_=self.n_iter,
             history_=self.history,
+            groups_=self.groups,
             n_features_in_=self.n_features,
             **{name: value for name, value in optional.items() if value is not None},
         )

@@ -170,8 +170,6 @@ def _pack_groups(state: FittedState, store: ArrayStore) -> Any:
 
     A loaded model has them in any case, and shall not take more than twice the memory of its file.
     """
-    if state.groups is None:
-        return None
     if _are_plain(state.groups) and state.ensemble.weights.nbytes >= 8 * state.n_features:
         return None
     return store.add(_int64(state.groups), "groups_")
@@ -203,7 +201,8 @@ def _unpack_groups(fields: Fields, table: ArrayTable, ensemble: Ensemble) -> dic
         fits = partition.dtype == np.int64 and partition.shape == (n_groups,)
         if not fits or partition.min() < -1 or partition.max() >= ensemble.n_members:
             raise fields.wrong("partition", partition.shape, f"the member of each of {n_groups} groups")
-    return {"groups": groups, "partition": partition}
+        partition = partition.astype(np.intp, copy=False)
+    return {"groups": groups.astype(np.intp, copy=False), "partition": partition}
 
 
 def _are_groups(groups: NDArray[Any], n_features: int) -> bool:

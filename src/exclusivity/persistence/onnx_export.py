@@ -113,7 +113,7 @@ class _Votes:
         return graph.op("Add", wins, self._squashed(sums))
 
     def hard(self, rows: str) -> str:
-        graph, ensemble = self.graph, self.state.ensemble
+        graph, ensemble = self.graph, self.state.ensemble.voters()
         margins = self._clipped(self._margins(rows, ensemble))
         copies = ensemble.n_members // ensemble.weights.shape[1]
         if self.n_classes == 2:
