@@ -205,6 +205,7 @@ class _ParquetReader:
                 if place != columns.target:
                     next(features)[:] = self._numbers(column, columns.title(place), start)
                 elif self._is_text(column.type):
+                    column.validate(full=True)  # a damaged page may refer to texts that are not there
                     labels.append(_words(column))
                 else:
                     labels.append(self._numbers(column, columns.title(place), start))

@@ -22,6 +22,7 @@ MAX_MEMBERS = 10**6
 """Equal members are stored once, whatever their number; votes are counted one by one."""
 
 _KIND = "ERMClassifier"
+_DEFAULTS = ERMClassifier().get_params(deep=False)
 _MOST = 2**53
 _CHUNK = 1 << 18
 
@@ -79,7 +80,7 @@ def unpack_names(reference: Any, n_features: int, table: ArrayTable) -> NDArray[
 
 def unpack_erm(fields: Fields, table: ArrayTable) -> ERMClassifier:
     """A fitted classifier, complete and consistent."""
-    params = unpack_params(fields.take("params"), _KIND, ERMClassifier().get_params(deep=False), table)
+    params = unpack_params(fields.take("params"), _KIND, _DEFAULTS, table)
     try:
         check_parameters(params)
     except (TypeError, ValueError) as error:
