@@ -31,21 +31,21 @@ def electorates(draw, disjoint=None, max_classes=4):
     return np.array(votes), supports, n_classes
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(electorates())
 def test_no_adversary_beats_the_radius(case):
     votes, supports, n_classes = case
     assert certified_radius(votes[None], supports, n_classes)[0] <= exhaustive_radius(*case)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(electorates(disjoint=True))
 def test_disjoint_supports_are_counted_exactly(case):
     votes, supports, n_classes = case
     assert certified_radius(votes[None], supports, n_classes)[0] == exhaustive_radius(*case)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(electorates(max_classes=2), st.randoms(use_true_random=False))
 def test_members_without_a_vote_here_may_still_be_won_over(case, random):
     votes, supports, n_classes = case
@@ -55,7 +55,7 @@ def test_members_without_a_vote_here_may_still_be_won_over(case, random):
     assert found <= exhaustive_radius(silent, supports, n_classes)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(electorates())
 def test_a_feature_more_never_helps(case):
     votes, supports, n_classes = case

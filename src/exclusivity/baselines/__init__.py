@@ -2,6 +2,14 @@
 
 from exclusivity.baselines.drep import PrunedEnsemble, drep_prune, drep_select
 from exclusivity.baselines.drm import DRMClassifier
+from exclusivity.baselines.partition import FeaturePartitionClassifier
 from exclusivity.baselines.psvm import PSVMClassifier
 
-__all__ = ["DRMClassifier", "PSVMClassifier", "PrunedEnsemble", "drep_prune", "drep_select"]
+__all__ = [
+    "DRMClassifier",
+    "FeaturePartitionClassifier",
+    "PSVMClassifier",
+    "PrunedEnsemble",
+    "drep_prune",
+    "drep_select",
+]

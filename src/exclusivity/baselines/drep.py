@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exclusivity.baselines.votes import Tally, Votes, member_votes
-from exclusivity.classifier.parameters import _number
+from exclusivity.classifier.parameters import check_number
 from exclusivity.diversity.labels import label_codes, truth_vector
 from exclusivity.problem.arrays import Matrix
 
@@ -112,8 +112,8 @@ def drep_select(
     >>> drep_select(predictions, y, margins=[[1, 2, 2], [2, 1, 2], [2, 2, 1], [2, 2, 1]], rho=1).tolist()
     [0, 2]
     """
-    _number({"rho": rho}, "rho", least=0, strict=True)
-    _number({"patience": patience}, "patience", least=0, integer=True)
+    check_number({"rho": rho}, "rho", least=0, strict=True)
+    check_number({"patience": patience}, "patience", least=0, integer=True)
     if rho > 1:
         raise ValueError(f"rho is a share of the members left, at most 1; got {rho!r}.")
     votes = Votes.from_arrays(predictions, margins)

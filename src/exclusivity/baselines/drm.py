@@ -14,7 +14,7 @@ from exclusivity.baselines.drm_problem import DRMProblem
 from exclusivity.baselines.drm_relaxed import DRMResult, solve_relaxed
 from exclusivity.baselines.drm_sphere import solve_sphere
 from exclusivity.baselines.linear import LinearBaseline
-from exclusivity.classifier.parameters import _choice, _number
+from exclusivity.classifier.parameters import check_choice, check_number
 from exclusivity.classifier.training import BinaryTask, binary_tasks
 from exclusivity.problem.arrays import Floats
 
@@ -176,12 +176,12 @@ class DRMClassifier(LinearBaseline):
 
     def _check_parameters(self) -> None:
         params = self.get_params(deep=False)
-        _number(params, "n_estimators", least=1, integer=True)
-        _number(params, "nu", least=0, strict=True)
-        _number(params, "mu", least=0)
-        _choice(params, "variant", ("relaxed", "sphere"))
-        _number(params, "max_sweeps", least=1, integer=True)
-        _number(params, "tol", least=0, strict=True)
+        check_number(params, "n_estimators", least=1, integer=True)
+        check_number(params, "nu", least=0, strict=True)
+        check_number(params, "mu", least=0)
+        check_choice(params, "variant", ("relaxed", "sphere"))
+        check_number(params, "max_sweeps", least=1, integer=True)
+        check_number(params, "tol", least=0, strict=True)
 
     def _solve(self, task: BinaryTask, seed: int) -> DRMResult:
         problem = DRMProblem.build(

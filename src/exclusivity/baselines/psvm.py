@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from exclusivity.baselines.linear import LinearBaseline
 from exclusivity.baselines.svm_alm import make_system, solve_svm_alm
-from exclusivity.classifier.parameters import _number
+from exclusivity.classifier.parameters import check_number
 from exclusivity.classifier.training import BinaryTask, binary_tasks
 from exclusivity.problem import ERMProblem, ExclusivityRegulariser, PowerHinge
 from exclusivity.solvers import SolverResult
@@ -148,13 +148,13 @@ class PSVMClassifier(LinearBaseline):
 
     def _check_parameters(self) -> None:
         params = self.get_params(deep=False)
-        _number(params, "C", least=0, strict=True)
+        check_number(params, "C", least=0, strict=True)
         if self.p not in (1, 2):
             raise ValueError(f"p must be 1 or 2, the powers with closed forms; got {self.p!r}.")
         if self.mu is not None:
-            _number(params, "mu", least=0, strict=True)
-        _number(params, "tol", least=0, strict=True)
-        _number(params, "max_iter", least=1, integer=True)
+            check_number(params, "mu", least=0, strict=True)
+        check_number(params, "tol", least=0, strict=True)
+        check_number(params, "max_iter", least=1, integer=True)
         if not isinstance(self.fit_intercept, (bool, np.bool_)):
             raise TypeError(f"fit_intercept must be True or False; got {self.fit_intercept!r}.")
 

@@ -97,17 +97,18 @@ def member_votes(ensemble: Any, X: Matrix, members: Sequence[int] | None = None)
     if members is not None:
         found = _some(found, members)
     # The same rows and columns reach a stand-in that "predicts" how sure its member is.
-    sure = replace(found, estimators=[_Margin(member) for member in found.estimators], classes=None)
+    sure = replace(found, estimators=[MarginOf(member) for member in found.estimators], classes=None)
     return Votes(np.stack(found.predictions(X), axis=1), np.stack(sure.predictions(X), axis=1))
 
 
-class _Margin:
+class MarginOf:
     """Stands in for a member: its prediction is the margin of the member's label."""
 
     def __init__(self, member: Any) -> None:
         self._member = member
 
     def predict(self, X: Matrix) -> Floats:
+        """By how much the member prefers its label to any other; zero if it does not say."""
         for method in ("decision_function", "predict_proba"):
             if hasattr(self._member, method):
                 return lead(np.asarray(getattr(self._member, method)(X), dtype=float))

@@ -13,26 +13,26 @@ from exclusivity.solvers import SOLVERS, resolve_solver
 
 def check_parameters(params: Mapping[str, Any]) -> None:
     """Raise a ValueError or TypeError for the first parameter that cannot be honoured."""
-    _number(params, "n_estimators", least=1, integer=True)
-    _number(params, "C", least=0, strict=True)
-    _number(params, "p", least=1)
-    _number(params, "sparsity", least=0)
-    _number(params, "tol", least=0, strict=True)
+    check_number(params, "n_estimators", least=1, integer=True)
+    check_number(params, "C", least=0, strict=True)
+    check_number(params, "p", least=1)
+    check_number(params, "sparsity", least=0)
+    check_number(params, "tol", least=0, strict=True)
     if params["max_iter"] is not None:
-        _number(params, "max_iter", least=1, integer=True)
+        check_number(params, "max_iter", least=1, integer=True)
     if not isinstance(params["verbose"], (bool, np.bool_)):
-        _number(params, "verbose", least=0, integer=True)
+        check_number(params, "verbose", least=0, integer=True)
     for name in ("fit_intercept", "warm_start"):
         if not isinstance(params[name], (bool, np.bool_)):
             raise TypeError(f"{name} must be True or False; got {params[name]!r}.")
-    _choice(params, "voting", ("soft", "hard"))
-    _choice(params, "multi_class", ("ovr", "ovo"))
+    check_choice(params, "voting", ("soft", "hard"))
+    check_choice(params, "multi_class", ("ovr", "ovo"))
     _exclusivity(params)
     _solver(params)
 
 
 def _exclusivity(params: Mapping[str, Any]) -> None:
-    _number(params, "exclusivity", least=0, finite=False)
+    check_number(params, "exclusivity", least=0, finite=False)
     if params["feature_groups"] is not None and params["exclusivity"] <= 1:
         raise ValueError(
             "feature_groups only matters when members compete for features, exclusivity > 1; got "
@@ -42,7 +42,7 @@ def _exclusivity(params: Mapping[str, Any]) -> None:
 
 def _solver(params: Mapping[str, Any]) -> None:
     name, exclusivity = params["solver"], params["exclusivity"]
-    _choice(params, "solver", ("auto", *SOLVERS, "exclusive"))
+    check_choice(params, "solver", ("auto", *SOLVERS, "exclusive"))
     options = params["solver_options"]
     if options is not None and not isinstance(options, Mapping):
         raise TypeError(f"solver_options must be a mapping of option names to values; got {options!r}.")
@@ -63,7 +63,7 @@ def _solver(params: Mapping[str, Any]) -> None:
         )
 
 
-def _number(
+def check_number(
     params: Mapping[str, Any],
     name: str,
     *,
@@ -72,6 +72,7 @@ def _number(
     integer: bool = False,
     finite: bool = True,
 ) -> None:
+    """Raise unless ``params[name]`` is a number (an integer) of at least, or above, ``least``."""
     value: Any = params[name]
     kind: Any = Integral if integer else Real
     word = "an integer" if integer else "a number"
@@ -83,6 +84,7 @@ def _number(
         raise ValueError(f"{name} must be {word} {bound}{' and finite' if finite else ''}; got {value!r}.")
 
 
-def _choice(params: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> None:
+def check_choice(params: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> None:
+    """Raise unless ``params[name]`` is one of the allowed words."""
     if params[name] not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {params[name]!r}.")

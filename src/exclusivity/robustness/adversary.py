@@ -1,0 +1,232 @@
+"""An adversary that chooses which features to break, and how: exhaustive when few, greedy beyond."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from math import comb
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from exclusivity.classifier.groups import group_codes
+from exclusivity.classifier.parameters import check_choice, check_number
+from exclusivity.classifier.radius import Bools, Ints, grouped
+from exclusivity.problem.arrays import Floats
+from exclusivity.robustness.corruption import finite_numbers
+from exclusivity.robustness.moves import Moves, blind_moves, linear_moves
+
+# Numbers in one temporary array of attacked rows: 32 MB.
+_BLOCK_NUMBERS = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """What the adversary reached.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The rows as they left them.
+    features : ndarray of bool, shape (n_samples, n_groups)
+        The features (groups) that were changed in each row.
+    changed : ndarray of bool, shape (n_samples,)
+        Whether the prediction is another one now.
+    tied : ndarray of bool, shape (n_samples,)
+        Whether another class has at least as many votes as the former prediction; False for classifiers that
+        count no votes.
+    """
+
+    X: Floats
+    features: Bools
+    changed: Bools
+    tied: Bools
+
+    @property
+    def succeeded(self) -> Bools:
+        """Changed or tied: what a certificate rules out up to its radius."""
+        return self.changed | self.tied
+
+
+def attack(
+    estimator: Any,
+    X: Any,
+    n_features: int,
+    *,
+    method: str = "auto",
+    feature_groups: Any = None,
+    reference: Any = None,
+    size: float = 1000.0,
+    max_sets: int = 500,
+) -> Attack:
+    """Try to change predictions by changing ``n_features`` features of every row.
+
+    Members of an ERMClassifier are linear and their weights are used to choose values; any other classifier
+    is only asked, at values far above and below what the columns have.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        With ``predict``; votes (``component_predict``), ``decision_function`` or ``predict_proba`` guide the
+        search.
+    X : array-like of shape (n_samples, n_features)
+        The rows to attack.
+    n_features : int
+        How many features (groups) may be changed.
+    method : {"auto", "exhaustive", "greedy"}, default="auto"
+        "exhaustive" tries every set of features with every combination of moves; "greedy" takes the best
+        move, then the best next one. "auto" is exhaustive where that means at most ``max_sets`` tries per row
+        and class. For two classes and disjoint supports greedy finds a smallest change.
+    feature_groups : sequence of labels, callable or None, default=None
+        Columns that count as one; by default those of the estimator, if it has any.
+    reference : array-like, default=None
+        The rows that tell how much columns vary; None: X.
+    size : float, default=1000.0
+        How many standard deviations a value is moved where weights are not known.
+    max_sets : int, default=500
+
+    Returns
+    -------
+    result : Attack
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.svm import LinearSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+    >>> float(attack(LinearSVC().fit(X, y), X, 1).changed.mean())  # one feature turns one SVM anywhere
+    1.0
+    """
+    check_is_fitted(estimator)
+    rows = finite_numbers(X, "X")
+    if feature_groups is None and hasattr(estimator, "groups_"):
+        groups: Ints = estimator.groups_
+    else:
+        groups = group_codes(feature_groups, rows.shape[1], None)
+    n_groups = int(groups.max()) + 1
+    given = {"n_features": n_features, "method": method}
+    check_number(given, "n_features", least=0, integer=True)
+    if n_features > n_groups:
+        raise ValueError(
+            f"n_features={n_features}, but there are only {n_groups} features (groups) to change."
+        )
+    check_choice(given, "method", ("auto", "exhaustive", "greedy"))
+    base = rows if reference is None else finite_numbers(reference, "reference")
+    adversary = _Adversary(estimator, groups, base.std(axis=0), size, method, max_sets)
+    blocks = [adversary.run(rows[block], int(n_features)) for block in adversary.blocks(len(rows))]
+    X_new, touched = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    before = estimator.predict(rows)
+    tied = adversary.lead(X_new, np.searchsorted(estimator.classes_, before)) <= 0
+    return Attack(X_new, touched, estimator.predict(X_new) != before, tied & adversary.counts_votes)
+
+
+class _Adversary:
+    def __init__(
+        self, estimator: Any, groups: Ints, deviations: Floats, size: float, method: str, max_sets: int
+    ) -> None:
+        self.estimator, self.deviations, self.size = estimator, deviations, size
+        self.method, self.max_sets = method, max_sets
+        self.counts_votes = (
+            hasattr(estimator, "component_predict") and getattr(estimator, "voting", "hard") == "hard"
+        )
+        self.columns_of = groups == np.arange(int(groups.max()) + 1)[:, None]
+        no_members = np.zeros((0, len(self.columns_of)), dtype=bool)
+        self.supports = grouped(estimator.supports_, groups) if self.counts_votes else no_members
+        self.n_classes = len(estimator.classes_)
+
+    def blocks(self, n_rows: int) -> Sequence[slice]:
+        """Rows to work on at once."""
+        n_moves = max(2 * len(self.columns_of), int(self.supports.sum()))
+        step = max(1, _BLOCK_NUMBERS // (n_moves * self.columns_of.shape[1]))
+        return [slice(start, start + step) for start in range(0, n_rows, step)]
+
+    def run(self, X: Floats, budget: int) -> tuple[Floats, Bools]:
+        """Attacked rows and the groups that were changed, for the most promising target class."""
+        winners = np.searchsorted(self.estimator.classes_, self.estimator.predict(X))
+        best, touched = X.copy(), np.zeros((len(X), len(self.columns_of)), dtype=bool)
+        least = self.lead(X, winners)
+        for shift in range(1, self.n_classes):
+            targets = (winners + shift) % self.n_classes
+            tried, changed = self._towards(X, winners, targets, budget)
+            lead = self.lead(tried, winners)
+            better = lead < least
+            best[better], touched[better], least[better] = tried[better], changed[better], lead[better]
+        return best, touched
+
+    def lead(self, X: Floats, winners: Ints, targets: Ints | None = None) -> Floats:
+        """By how much the winner is ahead of the target, or of the best other class: votes, or scores."""
+        scores = self._scores(X)
+        rows = np.arange(len(X))
+        own = scores[rows, winners]
+        if targets is not None:
+            return np.asarray(own - scores[rows, targets])
+        scores[rows, winners] = -np.inf
+        return np.asarray(own - scores.max(axis=1))
+
+    def _scores(self, X: Floats) -> Floats:
+        """One score per class."""
+        if self.counts_votes:
+            votes = self._votes(X)[:, self.supports.any(axis=1)]
+            return np.stack([(votes == c).sum(axis=1) for c in range(self.n_classes)], axis=1).astype(float)
+        for method in ("decision_function", "predict_proba"):
+            if hasattr(self.estimator, method):
+                scores = np.asarray(getattr(self.estimator, method)(X), dtype=float)
+                return np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores.copy()
+        return np.asarray(
+            np.asarray(self.estimator.predict(X))[:, None] == self.estimator.classes_, dtype=float
+        )
+
+    def _votes(self, X: Floats) -> Ints:
+        labels = self.estimator.component_predict(X)
+        return np.asarray(np.searchsorted(self.estimator.classes_, labels), dtype=np.intp)
+
+    def _towards(self, X: Floats, winners: Ints, targets: Ints, budget: int) -> tuple[Floats, Bools]:
+        moves = self._moves(X, targets)
+        counts = np.bincount(moves.groups, minlength=1)
+        n_sets = comb(len(np.flatnonzero(counts)), budget) * int(counts.max(initial=1)) ** budget
+        is_small = n_sets <= self.max_sets
+        if self.method == "exhaustive" or (self.method == "auto" and is_small):
+            return self._exhaustive(X, winners, targets, moves, budget)
+        return self._greedy(X, winners, targets, budget)
+
+    def _moves(self, X: Floats, targets: Ints) -> Moves:
+        if self.counts_votes and hasattr(self.estimator, "components_"):
+            return linear_moves(self.estimator, X, targets, self._votes(X), self.columns_of, self.supports)
+        return blind_moves(X, self.columns_of, self.deviations, self.size)
+
+    def _exhaustive(
+        self, X: Floats, winners: Ints, targets: Ints, moves: Moves, budget: int
+    ) -> tuple[Floats, Bools]:
+        best, touched = X.copy(), np.zeros((len(X), len(self.columns_of)), dtype=bool)
+        least = self.lead(X, winners, targets)
+        by_group = [np.flatnonzero(moves.groups == g) for g in np.unique(moves.groups)]
+        for chosen in combinations(by_group, min(budget, len(by_group))):
+            for together in product(*chosen):
+                tried = X + moves.steps[:, list(together)].sum(axis=1)
+                lead = self.lead(tried, winners, targets)
+                better = lead < least
+                best[better], least[better] = tried[better], lead[better]
+                touched[better] = np.isin(np.arange(len(self.columns_of)), moves.groups[list(together)])
+        return best, touched
+
+    def _greedy(self, X: Floats, winners: Ints, targets: Ints, budget: int) -> tuple[Floats, Bools]:
+        X, touched = X.copy(), np.zeros((len(X), len(self.columns_of)), dtype=bool)
+        rows = np.arange(len(X))
+        for _ in range(budget):
+            moves = self._moves(X, targets)
+            if not len(moves.groups):
+                break
+            tried = X[:, None] + moves.steps
+            lead = self.lead(
+                tried.reshape(-1, X.shape[1]),
+                *(np.repeat(codes, tried.shape[1]) for codes in (winners, targets)),
+            ).reshape(tried.shape[:2])
+            lead[touched[:, moves.groups]] = np.inf
+            best = lead.argmin(axis=1)
+            helps = lead[rows, best] < self.lead(X, winners, targets)
+            X[helps] = tried[rows, best][helps]
+            touched[rows[helps], moves.groups[best[helps]]] = True
+        return X, touched

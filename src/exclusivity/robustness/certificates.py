@@ -1,0 +1,142 @@
+"""Certificates of whole pipelines, and accuracies that no broken feature can take away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from exclusivity.classifier.parameters import check_number
+from exclusivity.classifier.radius import Bools, Ints, certified_radius, grouped
+from exclusivity.problem.arrays import Floats
+from exclusivity.robustness.electorate import electorate_of
+
+
+def certify(estimator: Any, X: Any) -> Ints:
+    """How many input columns may take any value without changing each prediction.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        An :class:`~exclusivity.ERMClassifier` with ``voting="hard"``, a
+        :class:`~exclusivity.baselines.FeaturePartitionClassifier`, a BaggingClassifier whose members have no
+        ``predict_proba``, a Pipeline that ends in one of these, or a search (GridSearchCV) over them.
+    X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        Rows, as ``estimator.predict`` takes them.
+
+    Returns
+    -------
+    radius : ndarray of int, shape (n_samples,)
+        -1 where the vote is a tie. Counted are columns of X, or feature groups where the classifier has some;
+        columns that an encoder makes of one column of X count as one.
+
+    Raises
+    ------
+    ValueError
+        If a step of the pipeline mixes columns (PCA, Normalizer, ...), if X has values that are not finite by
+        the time they reach the members, or if the classifier does not count votes.
+
+    Notes
+    -----
+    The certificate is about the values of one row at prediction time. It says nothing about training data
+    that were tampered with, nor about whether the prediction is right.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from exclusivity import ERMClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> voters = ERMClassifier(9, exclusivity=np.inf, voting="hard", random_state=0)
+    >>> model = make_pipeline(StandardScaler(), voters).fit(X[::2], y[::2])
+    >>> bool(np.median(certify(model, X[1::2])) >= 3)
+    True
+    """
+    electorate = electorate_of(estimator)
+    supports = grouped(electorate.supports, electorate.groups)
+    return certified_radius(electorate.votes(X), supports, len(electorate.classes))
+
+
+def certified_accuracy(
+    radii: ArrayLike, y_true: ArrayLike, y_pred: ArrayLike, r: int = 0, *, balanced: bool = False
+) -> float:
+    """The share of rows that are right and stay right whatever happens to ``r`` features.
+
+    Parameters
+    ----------
+    radii : array-like of int, shape (n_samples,)
+        What :func:`certify` gave.
+    y_true, y_pred : array-like of shape (n_samples,)
+        The labels, and the predictions that were certified.
+    r : int, default=0
+        How many features may break. At 0 ties do not count as right, however they were broken, so that this
+        is at most the plain accuracy.
+    balanced : bool, default=False
+        The mean over classes of the share within the class: 1 / n_classes is then all that a constant gets.
+
+    Returns
+    -------
+    accuracy : float
+
+    Examples
+    --------
+    >>> certified_accuracy([2, 0, 1, -1], ["a", "a", "b", "b"], ["a", "a", "a", "b"], r=1)
+    0.25
+    """
+    check_number({"r": r}, "r", least=0, integer=True)
+    is_safe = _is_right(radii, y_true, y_pred) & (np.asarray(radii) >= r)
+    return _mean(is_safe, np.asarray(y_true), balanced)
+
+
+def certified_accuracy_curve(
+    radii: ArrayLike,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    max_radius: int | None = None,
+    balanced: bool = False,
+) -> Floats:
+    """Certified accuracy at r = 0, 1, ..., ``max_radius``.
+
+    Parameters
+    ----------
+    radii, y_true, y_pred, balanced
+        As for :func:`certified_accuracy`.
+    max_radius : int, default=None
+        None: up to the first r at which nothing is certified.
+
+    Returns
+    -------
+    curve : ndarray of shape (max_radius + 1,)
+
+    Examples
+    --------
+    >>> certified_accuracy_curve([2, 0, 1, -1], ["a", "a", "b", "b"], ["a", "a", "a", "b"])
+    array([0.5 , 0.25, 0.25, 0.  ])
+    """
+    radii = np.asarray(radii)
+    if max_radius is None:
+        max_radius = int(radii.max(initial=-1)) + 1
+    check_number({"max_radius": max_radius}, "max_radius", least=0, integer=True)
+    right, labels = _is_right(radii, y_true, y_pred), np.asarray(y_true)
+    return np.array([_mean(right & (radii >= r), labels, balanced) for r in range(max_radius + 1)])
+
+
+def _is_right(radii: ArrayLike, y_true: ArrayLike, y_pred: ArrayLike) -> Bools:
+    shapes = [np.shape(values) for values in (radii, y_true, y_pred)]
+    if len(set(shapes)) > 1 or len(shapes[0]) != 1 or shapes[0] == (0,):
+        raise ValueError(
+            "radii, y_true and y_pred must be one-dimensional and of the same length, at least 1; got shapes "
+            f"{shapes[0]}, {shapes[1]} and {shapes[2]}."
+        )
+    if not np.issubdtype(np.asarray(radii).dtype, np.integer):
+        raise TypeError(f"radii must be integers, as certify gives them; got {np.asarray(radii).dtype}.")
+    return np.asarray(np.asarray(y_true) == np.asarray(y_pred))
+
+
+def _mean(is_safe: Bools, labels: Any, balanced: bool) -> float:
+    if not balanced:
+        return float(is_safe.mean())
+    return float(np.mean([is_safe[labels == label].mean() for label in np.unique(labels)]))

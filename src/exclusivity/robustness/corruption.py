@@ -1,0 +1,230 @@
+"""Broken features for any classifier: what happens to its score when k of them lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
+from sklearn.utils import check_random_state
+
+from exclusivity.classifier.groups import group_codes
+from exclusivity.classifier.parameters import check_choice, check_number
+from exclusivity.classifier.radius import Bools, Ints
+from exclusivity.problem.arrays import Floats
+
+KINDS = ("outliers", "swapped", "stuck", "missing")
+
+
+def corrupt(
+    X: Any,
+    k: int,
+    kind: str = "outliers",
+    *,
+    reference: Any = None,
+    feature_groups: Any = None,
+    size: float = 20.0,
+    same_for_all: bool = False,
+    random_state: Any = None,
+) -> Any:
+    """A copy of X in which ``k`` features of every row are broken.
+
+    Parameters
+    ----------
+    X : array-like or DataFrame of shape (n_samples, n_features)
+        Finite numbers.
+    k : int
+        How many features (groups) break.
+    kind : {"outliers", "swapped", "stuck", "missing"}, default="outliers"
+        "outliers": moved up or down by ``size`` standard deviations. "swapped": the value that another row of
+        the reference has there. "stuck": one constant per column, its value in some row of the reference.
+        "missing": filled with the mean, as an imputer does.
+    reference : array-like, default=None
+        The rows that means, deviations and other values are taken from, as a rule the training rows; None: X.
+    feature_groups : sequence of labels, callable or None, default=None
+        Columns that break together, as for :class:`~exclusivity.ERMClassifier`.
+    size : float, default=20.0
+        The size of outliers in standard deviations.
+    same_for_all : bool, default=False
+        Whether the same features break in every row (a sensor fails), or others in each.
+    random_state : int, RandomState or None, default=None
+        Decides what breaks and how.
+
+    Returns
+    -------
+    broken : ndarray or DataFrame
+        Like X.
+
+    Examples
+    --------
+    >>> corrupt(np.zeros((2, 4)), 1, reference=np.eye(4), size=10, random_state=0).round(1).tolist()
+    [[0.0, 0.0, 0.0, 4.3], [-4.3, 0.0, 0.0, 0.0]]
+    """
+    values = finite_numbers(X, "X")
+    base = values if reference is None else finite_numbers(reference, "reference")
+    if base.shape[1] != values.shape[1]:
+        raise ValueError(f"reference has {base.shape[1]} columns and X has {values.shape[1]}.")
+    check_choice({"kind": kind}, "kind", KINDS)
+    rng = check_random_state(random_state)
+    groups = group_codes(feature_groups, values.shape[1], _names(X))
+    is_broken = _draw(rng, len(values), groups, k, same_for_all)
+    broken = np.where(is_broken, _replacement(kind, values, base, size, rng), values)
+    if hasattr(X, "iloc"):
+        return type(X)(broken, columns=X.columns, index=X.index)
+    return broken
+
+
+@dataclass(frozen=True, eq=False)
+class CorruptionCurve:
+    """Scores of a classifier on rows with broken features.
+
+    Attributes
+    ----------
+    ks : tuple of int
+        Numbers of broken features.
+    kinds : tuple of str
+        Kinds of damage.
+    scores : ndarray of shape (n_kinds, n_ks, n_repeats)
+    """
+
+    ks: tuple[int, ...]
+    kinds: tuple[str, ...]
+    scores: Floats
+
+    @property
+    def mean(self) -> Floats:
+        """(n_kinds, n_ks), over the repeats."""
+        return np.asarray(self.scores.mean(axis=2))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record per kind and k: a table for pandas or for reading.
+
+        Examples
+        --------
+        >>> CorruptionCurve((1,), ("stuck",), np.array([[[0.5, 0.7]]])).rows()
+        [{'kind': 'stuck', 'k': 1, 'mean': 0.6, 'std': 0.1}]
+        """
+        return [
+            {
+                "kind": kind,
+                "k": k,
+                "mean": round(float(self.scores[i, j].mean()), 6),
+                "std": round(float(self.scores[i, j].std()), 6),
+            }
+            for i, kind in enumerate(self.kinds)
+            for j, k in enumerate(self.ks)
+        ]
+
+
+def corruption_curve(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    ks: Sequence[int] = (0, 1, 2, 3),
+    kinds: Sequence[str] = KINDS,
+    n_repeats: int = 5,
+    balanced: bool = False,
+    reference: Any = None,
+    feature_groups: Any = None,
+    size: float = 20.0,
+    same_for_all: bool = False,
+    random_state: Any = None,
+) -> CorruptionCurve:
+    """The accuracy of ANY fitted classifier when k features of every row break.
+
+    The same ``random_state`` breaks the same values for every classifier, so that curves can be compared.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        Anything with ``predict``.
+    X, y : rows and labels that it was not trained on
+    ks : sequence of int, default=(0, 1, 2, 3)
+        Numbers of broken features.
+    kinds : sequence of str
+        Kinds of damage, see :func:`corrupt`.
+    n_repeats : int, default=5
+        How often the damage is drawn.
+    balanced : bool, default=False
+        Balanced accuracy instead of accuracy.
+    reference, feature_groups, size, same_for_all
+        As for :func:`corrupt`.
+    random_state : int, RandomState or None, default=None
+        Decides all damage.
+
+    Returns
+    -------
+    curve : CorruptionCurve
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.dummy import DummyClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> corruption_curve(DummyClassifier().fit(X, y), X, y, ks=[0, 5], balanced=True, random_state=0).mean[0]
+    array([0.5, 0.5])
+    """
+    score: Callable[[Any, Any], float] = balanced_accuracy_score if balanced else accuracy_score
+    seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_repeats)
+
+    def one(kind: str, k: int, seed: int) -> float:
+        rows = corrupt(
+            X,
+            k,
+            kind,
+            reference=reference,
+            feature_groups=feature_groups,
+            size=size,
+            same_for_all=same_for_all,
+            random_state=int(seed),
+        )
+        return float(score(y, estimator.predict(rows)))
+
+    scores = np.array([[[one(kind, k, seed) for seed in seeds] for k in ks] for kind in kinds])
+    return CorruptionCurve(tuple(ks), tuple(kinds), scores)
+
+
+def finite_numbers(X: Any, name: str) -> Floats:
+    """A float copy of X, or an error that names what is wrong with it."""
+    if sparse.issparse(X):
+        raise TypeError(f"{name} is sparse; broken features need dense rows, {name}.toarray().")
+    try:
+        values = np.array(X, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers: {error}") from error
+    if values.ndim != 2 or not values.size:
+        raise ValueError(f"{name} must have rows and columns; got shape {values.shape}.")
+    if not np.all(np.isfinite(values)):
+        raise ValueError(f"{name} contains NaN or infinity.")
+    return values
+
+
+def _names(X: Any) -> NDArray[Any] | None:
+    return np.asarray(X.columns, dtype=object) if hasattr(X, "iloc") else None
+
+
+def _draw(rng: Any, n_rows: int, groups: Ints, k: int, same_for_all: bool) -> Bools:
+    n_groups = int(groups.max()) + 1
+    check_number({"k": k}, "k", least=0, integer=True)
+    if k > n_groups:
+        raise ValueError(f"k={k}, but there are only {n_groups} features (groups) to break.")
+    ranks = rng.random_sample((1 if same_for_all else n_rows, n_groups)).argsort(axis=1).argsort(axis=1)
+    return np.broadcast_to((ranks < k)[:, groups], (n_rows, len(groups)))
+
+
+def _replacement(kind: str, values: Floats, base: Floats, size: float, rng: Any) -> Floats:
+    if kind == "missing":
+        return np.broadcast_to(base.mean(axis=0), values.shape)
+    if kind == "stuck":
+        return np.broadcast_to(
+            base[rng.randint(len(base), size=base.shape[1]), np.arange(base.shape[1])], values.shape
+        )
+    if kind == "swapped":
+        return np.asarray(base[rng.randint(len(base), size=values.shape), np.arange(base.shape[1])])
+    signs = rng.choice([-1.0, 1.0], size=values.shape)
+    return np.asarray(values + size * signs * base.std(axis=0))

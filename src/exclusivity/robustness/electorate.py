@@ -1,0 +1,110 @@
+"""What a certificate needs of a fitted ensemble: who votes for what, and which columns reach whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from sklearn.ensemble import BaggingClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from exclusivity.classifier.radius import Bools, Ints
+from exclusivity.diversity import member_predictions
+from exclusivity.robustness.sources import column_sources
+
+
+@dataclass(frozen=True, eq=False)
+class Electorate:
+    """A fitted classifier that decides by the majority of members on some columns each.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+    supports : ndarray of bool, shape (n_members, n_columns)
+        Which member uses which of the model's columns.
+    groups : ndarray of int, shape (n_columns,)
+        What may break as a whole: the number of each column's feature group.
+    labels : callable
+        From rows to the label that each member votes for, (n_samples, n_members).
+    """
+
+    classes: NDArray[Any]
+    supports: Bools
+    groups: Ints
+    labels: Callable[[Any], NDArray[Any]]
+
+    def votes(self, X: Any) -> Ints:
+        """Class numbers, (n_samples, n_members)."""
+        return np.searchsorted(self.classes, self.labels(X)).astype(np.intp)
+
+
+def electorate_of(estimator: Any) -> Electorate:
+    """The voters of a fitted estimator; an error that says what is missing if there is no majority."""
+    if hasattr(estimator, "best_estimator_"):
+        return electorate_of(estimator.best_estimator_)
+    if isinstance(estimator, Pipeline):
+        return _behind_steps(estimator)
+    check_is_fitted(estimator)
+    if isinstance(estimator, BaggingClassifier):
+        return _bagging(estimator)
+    if not hasattr(estimator, "component_predict"):
+        raise TypeError(
+            f"There is no certificate for {type(estimator).__name__}: it needs members that vote on "
+            "features of their own. Give an ERMClassifier with voting='hard', a "
+            "FeaturePartitionClassifier, a BaggingClassifier whose members have no predict_proba, or a "
+            "Pipeline that ends in one of these."
+        )
+    if getattr(estimator, "voting", "hard") != "hard":
+        raise ValueError(
+            f"certify needs voting='hard', and this classifier has voting={estimator.voting!r}: one broken "
+            "feature moves a mean of margins as far as it likes. Call set_params(voting='hard'); no new fit "
+            "is needed."
+        )
+    return Electorate(estimator.classes_, estimator.supports_, estimator.groups_, estimator.component_predict)
+
+
+def _behind_steps(pipeline: Any) -> Electorate:
+    """The voters of the last step, asked about rows of the pipeline; columns of one source break together."""
+    inner, head = electorate_of(pipeline[-1]), pipeline[:-1]
+    if all(step in (None, "passthrough") for _, step in head.steps):
+        return inner
+    sources = column_sources(head)
+    return replace(
+        inner,
+        groups=joined(inner.groups, sources),
+        labels=lambda X: inner.labels(head.transform(X)),
+    )
+
+
+def joined(groups: Ints, sources: Ints) -> Ints:
+    """The finest grouping that keeps together columns of one group and columns of one source.
+
+    Examples
+    --------
+    >>> joined(np.array([0, 1, 2, 2]), np.array([0, 0, 1, 2]))
+    array([0, 0, 1, 1], dtype=int32)
+    """
+    n_groups, n_nodes = int(groups.max()) + 1, int(groups.max() + sources.max()) + 2
+    edges = coo_array((np.ones(len(groups)), (groups, n_groups + sources)), shape=(n_nodes, n_nodes))
+    labels = connected_components(edges, directed=False)[1][groups]
+    return np.asarray(np.unique(labels, return_inverse=True)[1].astype(labels.dtype))
+
+
+def _bagging(estimator: Any) -> Electorate:
+    if any(hasattr(member, "predict_proba") for member in estimator.estimators_):
+        raise ValueError(
+            "This BaggingClassifier averages the probabilities of its members, and one broken feature may "
+            "move a mean past any majority; use a base estimator without predict_proba (LinearSVC), whose "
+            "votes are counted."
+        )
+    supports = np.zeros((len(estimator.estimators_), estimator.n_features_in_), dtype=bool)
+    for member, columns in enumerate(estimator.estimators_features_):
+        supports[member, columns] = True
+    groups = np.arange(estimator.n_features_in_)
+    return Electorate(estimator.classes_, supports, groups, lambda X: member_predictions(estimator, X))

@@ -1,0 +1,207 @@
+"""How many members, which C and which exclusivity, when r features may break."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from exclusivity.classifier import ERMClassifier
+from exclusivity.classifier.parameters import check_number
+from exclusivity.problem.arrays import Floats
+from exclusivity.robustness.certificates import certified_accuracy, certify
+
+_NAMES = ("n_estimators", "C", "exclusivity")
+
+
+@dataclass(frozen=True, eq=False)
+class MemberChoice:
+    """The outcome of :func:`choose_members`.
+
+    Attributes
+    ----------
+    r : int
+        The number of features that may break.
+    best_params : dict
+        The chosen ``n_estimators``, ``C`` and ``exclusivity``.
+    estimator : estimator
+        Fitted with them on all rows.
+    table : list of dict
+        One record per combination: the parameters, and means and standard deviations over the folds of
+        ``certified`` (balanced certified accuracy at r), ``accuracy`` and ``balanced_accuracy``.
+    """
+
+    r: int
+    best_params: dict[str, Any]
+    estimator: Any
+    table: list[dict[str, Any]]
+
+    def trade_off(self) -> list[dict[str, Any]]:
+        """For every number of members the record that certifies most: what a larger K costs and gives."""
+        best: dict[int, dict[str, Any]] = {}
+        for record in self.table:
+            known = best.get(record["n_estimators"])
+            if known is None or record["certified"] > known["certified"]:
+                best[record["n_estimators"]] = record
+        return [best[n] for n in sorted(best)]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Clean against certified accuracy over the number of members; returns the axes."""
+        import matplotlib.pyplot as plt  # noqa: PLC0415 -- an extra
+
+        if ax is None:
+            _, ax = plt.subplots()
+        records = self.trade_off()
+        members = [record["n_estimators"] for record in records]
+        for name, label in (
+            ("balanced_accuracy", "nothing broken"),
+            ("certified", f"certified, {self.r} broken"),
+        ):
+            mean, spread = (np.array([record[key] for record in records]) for key in (name, f"{name}_std"))
+            line = ax.plot(members, mean, marker="o", label=label)[0]
+            ax.fill_between(members, mean - spread, mean + spread, alpha=0.2, color=line.get_color())
+        ax.axvline(self.best_params["n_estimators"], color="grey", linestyle=":")
+        ax.set(xlabel="members", ylabel="balanced accuracy", xticks=members)
+        ax.legend()
+        return ax
+
+
+def choose_members(
+    X: Any,
+    y: Any,
+    r: int,
+    *,
+    estimator: Any = None,
+    n_estimators: Sequence[int] | None = None,
+    C: Sequence[float] = (0.01, 0.1, 1.0, 10.0),
+    exclusivity: Sequence[float] = (np.inf,),
+    cv: Any = 5,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+) -> MemberChoice:
+    """Choose K, C and gamma by cross-validated balanced certified accuracy at ``r`` broken features.
+
+    Parameters
+    ----------
+    X, y : training rows and labels
+    r : int
+        How many features (feature groups) may break at once.
+    estimator : ERMClassifier or Pipeline that ends in one, default=None
+        What is tuned; its other parameters (``feature_groups``, ``p``, ...) stay. Hard voting is set. None:
+        a StandardScaler and an ERMClassifier.
+    n_estimators : sequence of int, default=None
+        Numbers of members to try. With 2 r + 1 members the vote has to be unanimous; None tries 2 r + 1,
+        3 r + 2 and 5 r + 4, up to the number of columns.
+    C, exclusivity : sequence of float
+        Values to try.
+    cv : int or splitter, default=5
+        Folds; of an integer stratified and shuffled by ``random_state``.
+    random_state : int, RandomState or None, default=0
+        The search for partitions, and the folds.
+    n_jobs : int, default=None
+        Processes over folds and combinations.
+
+    Returns
+    -------
+    choice : MemberChoice
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> choice = choose_members(X, y, r=1, n_estimators=[3, 9], C=[0.1], cv=2)
+    >>> choice.best_params["n_estimators"]
+    9
+    """
+    check_number({"r": r}, "r", least=1, integer=True)
+    model = _template(estimator, random_state)
+    prefix = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
+    members = _members_to_try(r, np.shape(X)[1]) if n_estimators is None else list(n_estimators)
+    combinations = list(product(members, C, exclusivity))
+    if not combinations:
+        raise ValueError("n_estimators, C and exclusivity must each have a value to try.")
+    splitter = _folds(cv, y, random_state)
+    splits = list(splitter.split(np.zeros(len(y)), y))
+    settings = [
+        {f"{prefix}{name}": value for name, value in zip(_NAMES, combination, strict=True)}
+        for combination in combinations
+    ]
+    scores = Parallel(n_jobs=n_jobs)(
+        delayed(_score)(clone(model).set_params(**setting), X, y, train, test, r)
+        for setting in settings
+        for train, test in splits
+    )
+    by_setting = np.array(scores).reshape(len(settings), len(splits), 3)
+    table = [_record(*pair) for pair in zip(combinations, by_setting, strict=True)]
+    best = int(np.argmax(by_setting[:, :, 0].mean(axis=1)))
+    final = clone(model).set_params(**settings[best]).fit(X, y)
+    return MemberChoice(r, dict(zip(_NAMES, combinations[best], strict=True)), final, table)
+
+
+def _template(estimator: Any, random_state: Any) -> Any:
+    """The estimator to tune, with hard voting."""
+    if estimator is None:
+        return make_pipeline(
+            StandardScaler(), ERMClassifier(exclusivity=np.inf, voting="hard", random_state=random_state)
+        )
+    model = clone(estimator)
+    last = model[-1] if isinstance(model, Pipeline) else model
+    if not isinstance(last, ERMClassifier):
+        raise TypeError(
+            f"estimator must be an ERMClassifier or a Pipeline that ends in one; got {estimator!r}."
+        )
+    last.set_params(voting="hard")
+    if last.random_state is None:
+        last.set_params(random_state=random_state)
+    return model
+
+
+def _members_to_try(r: int, n_columns: int) -> list[int]:
+    if 2 * r + 1 > n_columns:
+        raise ValueError(
+            f"To survive {r} broken features a vote needs {2 * r + 1} members on different ones, and X has "
+            f"{n_columns} columns; choose a smaller r."
+        )
+    return sorted({min(n, n_columns) for n in (2 * r + 1, 3 * r + 2, 5 * r + 4)})
+
+
+def _folds(cv: Any, y: Any, random_state: Any) -> Any:
+    if isinstance(cv, (int, np.integer)):
+        return StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
+    return check_cv(cv, y, classifier=True)
+
+
+def _score(model: Any, X: Any, y: Any, train: Any, test: Any, r: int) -> tuple[float, float, float]:
+    labels = np.asarray(y)
+    model.fit(_rows(X, train), labels[train])
+    rows = _rows(X, test)
+    predicted, radii = model.predict(rows), certify(model, rows)
+    return (
+        certified_accuracy(radii, labels[test], predicted, r, balanced=True),
+        float(accuracy_score(labels[test], predicted)),
+        float(balanced_accuracy_score(labels[test], predicted)),
+    )
+
+
+def _rows(X: Any, numbers: Any) -> Any:
+    """Some rows of an array, a sparse matrix or a DataFrame."""
+    if hasattr(X, "iloc"):
+        return X.iloc[numbers]
+    return X[numbers] if hasattr(X, "shape") else np.asarray(X)[numbers]
+
+
+def _record(combination: tuple[Any, ...], scores: Floats) -> dict[str, Any]:
+    record = dict(zip(_NAMES, combination, strict=True))
+    for column, name in enumerate(("certified", "accuracy", "balanced_accuracy")):
+        record[name] = float(scores[:, column].mean())
+        record[f"{name}_std"] = float(scores[:, column].std())
+    return record

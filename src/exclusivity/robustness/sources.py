@@ -1,0 +1,178 @@
+"""Which input column each column of a transformed table comes from, or why there is no such thing.
+
+A certificate speaks about the columns that the model sees. It carries over to the columns of the raw table
+only if every transformed column depends on ONE raw column: then a broken input stays within its own columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import SelectorMixin
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.utils.validation import check_is_fitted
+
+from exclusivity.classifier.radius import Ints
+
+_ONE_TO_ONE = (
+    StandardScaler,
+    MinMaxScaler,
+    MaxAbsScaler,
+    RobustScaler,
+    QuantileTransformer,
+    PowerTransformer,
+    Binarizer,
+    OrdinalEncoder,
+)
+
+_REASONS = {
+    "Normalizer": "divides every value by the length of the whole row",
+    "PCA": "makes every new column from all old ones",
+    "IncrementalPCA": "makes every new column from all old ones",
+    "KernelPCA": "makes every new column from all old ones",
+    "TruncatedSVD": "makes every new column from all old ones",
+    "PolynomialFeatures": "multiplies columns with each other",
+    "FunctionTransformer": "may do anything to a row",
+    "KNNImputer": "fills a gap from the other columns of the row",
+    "IterativeImputer": "fills a gap from the other columns of the row",
+}
+
+
+def column_sources(transformer: Any) -> Ints:
+    """The number of the input column behind every output column of a fitted transformer.
+
+    Parameters
+    ----------
+    transformer : fitted transformer
+        Scalers, column-wise encoders and imputers, feature selectors, and a ColumnTransformer or Pipeline of
+        these.
+
+    Returns
+    -------
+    sources : ndarray of int, shape (n_columns_out,)
+
+    Raises
+    ------
+    ValueError
+        If an output column may depend on several input columns.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import OneHotEncoder
+    >>> column_sources(OneHotEncoder().fit([["red", "s"], ["blue", "m"], ["red", "l"]]))
+    array([0, 0, 1, 1, 1])
+    """
+    check_is_fitted(transformer)
+    if isinstance(transformer, FunctionTransformer) and transformer.func is None:
+        return _identity(transformer)  # what a ColumnTransformer makes of "passthrough"
+    for kinds, read in _READERS:
+        if isinstance(transformer, kinds):
+            return read(transformer)
+    name = type(transformer).__name__
+    reason = _REASONS.get(name, "is not known to keep columns apart")
+    raise ValueError(
+        f"{name} {reason}: a broken input column could reach every member, so that a certificate would be "
+        "void. Scalers, column-wise encoders and imputers, and feature selectors keep it valid; certify the "
+        "model behind this step on its own, model.certify(transformed), if only ITS columns can break."
+    )
+
+
+def _identity(transformer: Any) -> Ints:
+    return np.arange(transformer.n_features_in_)
+
+
+def _selected(transformer: Any) -> Ints:
+    return np.asarray(transformer.get_support(indices=True), dtype=np.intp)
+
+
+def _imputed(transformer: Any) -> Ints:
+    # Columns without any value are left out, unless asked to stay; indicators of gaps come last.
+    is_empty = np.array([_is_nan(value) for value in transformer.statistics_])
+    kept = np.flatnonzero(~is_empty | transformer.keep_empty_features)
+    if not transformer.add_indicator:
+        return kept
+    return np.concatenate([kept, transformer.indicator_.features_]).astype(np.intp)
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and bool(np.isnan(value))
+
+
+def _one_hot(transformer: Any) -> Ints:
+    counts = np.array([len(categories) for categories in transformer.categories_])
+    rare = getattr(transformer, "infrequent_categories_", [None] * len(counts))
+    counts -= [0 if names is None else len(names) - 1 for names in rare]
+    if transformer.drop_idx_ is not None:
+        counts -= [int(index is not None) for index in transformer.drop_idx_]
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def _binned(transformer: Any) -> Ints:
+    if transformer.encode == "ordinal":
+        return _identity(transformer)
+    return np.repeat(np.arange(len(transformer.n_bins_)), transformer.n_bins_)
+
+
+def _pipeline(pipeline: Any) -> Ints:
+    sources: Ints | None = None
+    for _, step in pipeline.steps:
+        if step is not None and step != "passthrough":
+            below = column_sources(step)
+            sources = below if sources is None else sources[below]
+    if sources is None:
+        raise ValueError("This Pipeline has no step that tells how many columns there are.")
+    return sources
+
+
+def _columns(transformer: Any) -> Ints:
+    names = list(getattr(transformer, "feature_names_in_", []))
+    blocks = transformer.output_indices_
+    sources = np.empty(max(block.stop for block in blocks.values()), dtype=np.intp)
+    for name, step, columns in transformer.transformers_:
+        block = blocks[name]
+        if block.stop > block.start:
+            chosen = _numbers(columns, names, transformer.n_features_in_)
+            sources[block] = chosen if isinstance(step, str) else chosen[column_sources(step)]
+    return sources
+
+
+def _numbers(columns: Any, names: Sequence[str], n_columns: int) -> Ints:
+    """Column numbers from what a ColumnTransformer takes: numbers, names, slices or a mask."""
+    if isinstance(columns, slice):
+        if isinstance(columns.start, str) or isinstance(columns.stop, str):  # the end of names is included
+            first = 0 if columns.start is None else names.index(columns.start)
+            last = n_columns if columns.stop is None else names.index(columns.stop) + 1
+            return np.arange(first, last)
+        return np.arange(n_columns)[columns]
+    listed = np.atleast_1d(np.asarray(columns))
+    if listed.dtype.kind in "UO":
+        return np.array([names.index(name) for name in listed], dtype=np.intp)
+    return np.asarray(np.arange(n_columns)[listed])
+
+
+_READERS: tuple[tuple[Any, Callable[[Any], Ints]], ...] = (
+    (Pipeline, _pipeline),
+    (ColumnTransformer, _columns),
+    (_ONE_TO_ONE, _identity),
+    (SimpleImputer, _imputed),
+    (OneHotEncoder, _one_hot),
+    (KBinsDiscretizer, _binned),
+    (SelectorMixin, _selected),
+)

@@ -1,0 +1,116 @@
+"""FeaturePartitionClassifier: random disjoint groups of features and a majority vote."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import check_estimator
+
+from exclusivity.baselines import FeaturePartitionClassifier
+
+X, Y = load_breast_cancer(return_X_y=True)
+X = (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+@pytest.mark.filterwarnings("ignore:.*members compete for")  # some checks have one feature only
+@pytest.mark.parametrize("base", [LinearSVC(), GaussianNB()], ids=str)
+def test_every_check_passes(base):
+    results = check_estimator(FeaturePartitionClassifier(base, 2), on_skip=None, on_fail=None)
+    assert not {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
+    assert sum(r["status"] == "passed" for r in results) > 40
+
+
+def test_groups_are_disjoint_balanced_and_complete():
+    clf = FeaturePartitionClassifier(GaussianNB(), 7, random_state=0).fit(X, Y)
+    assert np.all(clf.supports_.sum(axis=0) == 1)
+    assert set(clf.supports_.sum(axis=1)) == {4, 5}
+    assert np.array_equal(clf.supports_.argmax(axis=0), clf.partition_)
+    assert len(clf.estimators_) == 7
+    for member, columns in zip(clf.estimators_, clf.supports_, strict=True):
+        assert member.n_features_in_ == columns.sum()
+
+
+def test_the_majority_decides():
+    wine, labels = load_wine(return_X_y=True)
+    names = np.array(["x", "y", "z"])[labels]
+    clf = FeaturePartitionClassifier(DecisionTreeClassifier(max_depth=2), 5, random_state=0).fit(wine, names)
+    votes = clf.component_predict(wine)
+    for row, label, radius in zip(votes, clf.predict(wine), clf.certify(wine), strict=True):
+        found, counts = np.unique(row, return_counts=True)
+        assert counts[list(found).index(label)] == counts.max()
+        assert (radius == -1) == (np.sum(counts == counts.max()) > 1)
+
+
+def test_the_radius_is_half_the_lead():
+    clf = FeaturePartitionClassifier(LinearSVC(), 9, random_state=0).fit(X[::2], Y[::2])
+    votes = clf.component_predict(X[1::2])
+    lead = np.abs(2 * (votes == 1).sum(axis=1) - 9)
+    assert np.array_equal(clf.certify(X[1::2]), (lead - 1) // 2)
+
+
+def test_random_state_draws_partition_and_members():
+    forest = RandomForestClassifier(2, max_depth=2)
+    first, again, other = (
+        FeaturePartitionClassifier(forest, 3, random_state=seed).fit(X, Y) for seed in (0, 0, 1)
+    )
+    assert np.array_equal(first.partition_, again.partition_)
+    assert np.array_equal(first.component_predict(X), again.component_predict(X))
+    assert not np.array_equal(first.partition_, other.partition_)
+    assert len({member.random_state for member in first.estimators_}) == 3
+    assert forest.random_state is None
+    nested = FeaturePartitionClassifier(make_pipeline(StandardScaler(), forest), 3, random_state=0).fit(X, Y)
+    assert nested.estimators_[0][-1].random_state is not None
+
+
+def test_feature_groups_stay_together():
+    groups = [f"sensor {i % 10}" for i in range(30)]
+    clf = FeaturePartitionClassifier(LinearSVC(), 5, feature_groups=groups, random_state=0).fit(X, Y)
+    for sensor in range(10):
+        assert clf.supports_[:, clf.groups_ == sensor].any(axis=1).sum() == 1
+    assert clf.partition_.shape == (10,)
+    assert clone(clf).feature_groups == groups
+    frame = pd.DataFrame(X, columns=[f"{i % 10}_{i}" for i in range(30)])
+    named = FeaturePartitionClassifier(
+        LinearSVC(), 5, feature_groups=lambda names: [name.split("_")[0] for name in names], random_state=0
+    ).fit(frame, Y)
+    assert np.array_equal(named.partition_, clf.partition_)
+    with pytest.raises(ValueError, match="30 columns, and 3 labels"):
+        FeaturePartitionClassifier(LinearSVC(), feature_groups=[1, 2, 3]).fit(X, Y)
+
+
+def test_more_members_than_features():
+    with pytest.warns(UserWarning, match="5 members compete for 3 features or groups") as caught:
+        clf = FeaturePartitionClassifier(GaussianNB(), 5).fit(X[:, :3], Y)
+    assert caught[0].filename == __file__
+    assert len(clf.estimators_) == 3
+
+
+def test_sparse_rows():
+    rows = np.where(X > 0, X, 0)
+    dense = FeaturePartitionClassifier(LinearSVC(), 5, random_state=0).fit(rows, Y)
+    thin = FeaturePartitionClassifier(LinearSVC(), 5, random_state=0).fit(sparse.csr_matrix(rows), Y)
+    assert np.mean(dense.predict(rows) == thin.predict(sparse.csr_matrix(rows))) > 0.99
+
+
+@pytest.mark.parametrize(("n_estimators", "kind"), [(0, ValueError), (2.5, TypeError), ("3", TypeError)])
+def test_bad_numbers_of_members(n_estimators, kind):
+    with pytest.raises(kind, match="n_estimators must be an integer"):
+        FeaturePartitionClassifier(GaussianNB(), n_estimators).fit(X, Y)
+
+
+def test_values_that_are_not_finite_are_refused():
+    clf = FeaturePartitionClassifier(GaussianNB(), 3, random_state=0).fit(X, Y)
+    rows = X[:4].copy()
+    rows[0, 0] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        clf.certify(rows)

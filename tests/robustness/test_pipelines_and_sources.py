@@ -1,0 +1,279 @@
+"""Certificates through pipelines: which steps keep them, what they count, and which are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
+from sklearn.feature_selection import SelectKBest, VarianceThreshold
+from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.svm import LinearSVC
+
+from exclusivity import ERMClassifier
+from exclusivity.robustness import (
+    attack,
+    certify,
+    feature_groups_from_names,
+    feature_groups_from_transformer,
+)
+from exclusivity.robustness.electorate import joined
+from exclusivity.robustness.sources import column_sources
+from robustness.robust_cases import fitted, split
+
+X, Y, ROWS, _ = split("heart")
+SCALERS = [
+    StandardScaler(),
+    MinMaxScaler(),
+    MaxAbsScaler(),
+    RobustScaler(),
+    QuantileTransformer(n_quantiles=20),
+    PowerTransformer(),
+    SimpleImputer(),
+    SimpleImputer(strategy="median", add_indicator=True),
+    SelectKBest(k=6),
+    VarianceThreshold(),
+    Binarizer(),
+]
+
+
+def voters(n_estimators=5, **parameters):
+    return ERMClassifier(n_estimators, C=0.1, exclusivity=np.inf, voting="hard", random_state=0, **parameters)
+
+
+@pytest.mark.parametrize("step", SCALERS, ids=lambda step: type(step).__name__)
+def test_column_wise_steps_pass(step):
+    model = make_pipeline(step, voters()).fit(X, Y)
+    assert np.array_equal(certify(model, ROWS), model[-1].certify(model[:-1].transform(ROWS)))
+
+
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        (PCA(5), "PCA makes every new column from all old ones"),
+        (TruncatedSVD(5), "TruncatedSVD makes every new column"),
+        (Normalizer(), "Normalizer divides every value by the length of the whole row"),
+        (PolynomialFeatures(2), "PolynomialFeatures multiplies columns"),
+        (FunctionTransformer(np.tanh), "FunctionTransformer may do anything"),
+        (KNNImputer(), "KNNImputer fills a gap from the other columns"),
+        (FeatureUnion([("a", StandardScaler())]), "FeatureUnion is not known to keep columns apart"),
+        (make_pipeline(StandardScaler(), PCA(5)), "PCA makes"),
+        (make_column_transformer((PCA(3), [0, 1, 2, 3]), remainder="passthrough"), "PCA makes"),
+    ],
+    ids=lambda case: type(case).__name__ if not isinstance(case, str) else "",
+)
+def test_mixing_steps_are_refused_with_the_reason(step, reason):
+    model = make_pipeline(StandardScaler(), step, voters(3)).fit(X, Y)
+    with pytest.raises(ValueError, match=f"{reason}.*certificate would be void"):
+        certify(model, ROWS)
+
+
+def test_plain_estimators_and_searches():
+    clf = fitted("heart")
+    assert np.array_equal(certify(clf, ROWS), clf.certify(ROWS))
+    search = GridSearchCV(make_pipeline(StandardScaler(), voters()), {"ermclassifier__C": [0.1]}, cv=2).fit(
+        X, Y
+    )
+    best = search.best_estimator_
+    assert np.array_equal(certify(search, ROWS), best[-1].certify(best[0].transform(ROWS)))
+    bare = make_pipeline(voters()).fit(X, Y)
+    assert np.array_equal(certify(bare, ROWS), bare[0].certify(ROWS))
+    skipped = make_pipeline(StandardScaler(), voters()).fit(X, Y)
+    skipped.steps[0] = ("standardscaler", "passthrough")
+    assert np.array_equal(certify(skipped, ROWS), skipped[1].certify(ROWS))
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "message"),
+    [
+        (LogisticRegression(), TypeError, "no certificate for LogisticRegression"),
+        (RandomForestClassifier(3), TypeError, "no certificate for RandomForest"),
+        (ERMClassifier(3), ValueError, r"set_params\(voting='hard'\)"),
+        (BaggingClassifier(LogisticRegression(), 3), ValueError, "averages the probabilities"),
+    ],
+    ids=lambda case: type(case).__name__,
+)
+def test_what_counts_no_votes_has_no_certificate(model, kind, message):
+    with pytest.raises(kind, match=message):
+        certify(model.fit(X, Y), ROWS)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_values_that_are_not_finite_are_refused(value):
+    rows = ROWS.copy()
+    rows[3, 1] = value
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        certify(make_pipeline(StandardScaler(), voters()).fit(X, Y), rows)
+
+
+def test_gaps_that_an_imputer_fills_are_certified():
+    rows = ROWS.copy()
+    rows[3, 1] = np.nan
+    model = make_pipeline(SimpleImputer(), voters()).fit(X, Y)
+    assert certify(model, rows).shape == (len(rows),)
+
+
+def table(n_rows=200, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "colour": rng.choice(["red", "green", "blue"], n_rows),
+            "size": rng.choice(["s", "m", "l", "xl"], n_rows),
+            "age": rng.normal(size=n_rows),
+            "blood_pressure": rng.normal(size=n_rows),
+            "weight": rng.normal(size=n_rows),
+        }
+    )
+    score = frame["age"] + frame["weight"] + frame["blood_pressure"]
+    score += 2 * (frame["colour"] == "red") - (frame["size"] == "xl")
+    return frame, (score > 0.3).to_numpy().astype(int)
+
+
+def encoder(**kwargs):
+    return ColumnTransformer(
+        [
+            ("cat", OneHotEncoder(sparse_output=False, **kwargs), ["colour", "size"]),
+            ("num", StandardScaler(), make_column_selector(dtype_include="number")),
+        ]
+    )
+
+
+def test_encoded_categories_count_as_one_source():
+    frame, y = table()
+    # Without groups the columns of one category go to several members: the pipeline counts them together.
+    model = make_pipeline(encoder(), voters(7)).fit(frame, y)
+    radius = certify(model, frame)
+    assert np.all(radius <= model[-1].certify(model[0].transform(frame)))
+    groups = feature_groups_from_transformer(model[0])
+    assert groups == ["colour"] * 3 + ["size"] * 4 + ["age", "blood_pressure", "weight"]
+    whole = make_pipeline(encoder(), voters(5, feature_groups=groups)).fit(frame, y)
+    safe = certify(whole, frame)
+    assert np.array_equal(safe, whole[-1].certify(whole[0].transform(frame)))
+    assert safe.max() >= 1
+    for fitted_model, found in ((model, radius), (whole, safe)):
+        before = fitted_model.predict(frame)
+        for column in frame.columns:
+            choices = frame[column].unique() if frame[column].dtype.kind in "OUT" else [-1e6, 0.0, 1e6]
+            for value in choices:
+                after = fitted_model.predict(frame.assign(**{column: value}))
+                assert np.array_equal(after[found >= 1], before[found >= 1])
+
+
+def test_labels_by_callable_inside_a_pipeline():
+    frame, y = table()
+    columns = encoder().set_output(transform="pandas")
+    model = make_pipeline(columns, voters(5, feature_groups=feature_groups_from_names)).fit(frame, y)
+    assert model[-1].groups_.tolist() == [0, 0, 0, 1, 1, 1, 1, 2, 3, 4]
+    assert certify(model, frame).max() >= 1
+
+
+@pytest.mark.parametrize(
+    "transformer",
+    [
+        OneHotEncoder(),
+        OneHotEncoder(drop="first"),
+        OneHotEncoder(drop="if_binary"),
+        OneHotEncoder(min_frequency=45),
+        OneHotEncoder(max_categories=2, drop="first"),
+        OrdinalEncoder(),
+    ],
+    ids=str,
+)
+def test_sources_of_encoders_match_their_names(transformer):
+    frame = table()[0][["colour", "size"]]
+    names = transformer.fit(frame).get_feature_names_out()
+    sources = column_sources(transformer)
+    assert len(sources) == len(names)
+    for name, source in zip(names, sources, strict=True):
+        assert name.startswith(["colour", "size"][source])
+    assert feature_groups_from_transformer(transformer) == [name.split("_")[0] for name in names]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        [2, 4],
+        slice(2, 5, 2),
+        [False, False, True, False, True],
+        ["age", "weight"],
+        np.array([2, 4]),
+        lambda frame: ["age", "weight"],
+    ],
+    ids=str,
+)
+def test_sources_of_a_column_transformer(columns):
+    frame = table()[0]
+    made = ColumnTransformer([("a", StandardScaler(), columns), ("none", "drop", [0])], remainder="drop")
+    assert column_sources(made.fit(frame)).tolist() == [2, 4]
+    kept = ColumnTransformer([("b", "passthrough", ["size"]), ("a", StandardScaler(), ["age"])])
+    assert column_sources(kept.set_params(remainder="passthrough").fit(frame)).tolist() == [1, 2, 0, 3, 4]
+
+
+def test_slices_of_names_include_their_end():
+    made = ColumnTransformer([("a", StandardScaler(), slice("age", "weight"))]).fit(table()[0])
+    assert column_sources(made).tolist() == [2, 3, 4]
+
+
+def test_sources_of_imputers_and_bins():
+    rows = np.array([[1.0, np.nan, 3.0], [2.0, np.nan, np.nan], [4.0, np.nan, 1.0]])
+    assert column_sources(SimpleImputer().fit(rows)).tolist() == [0, 2]
+    assert column_sources(SimpleImputer(keep_empty_features=True).fit(rows)).tolist() == [0, 1, 2]
+    imputed = SimpleImputer(add_indicator=True).fit(rows)
+    assert column_sources(imputed).tolist() == [0, 2, 1, 2]
+    with pytest.warns(UserWarning, match="Skipping features"):
+        assert imputed.transform(rows).shape[1] == 4
+    full = np.arange(12.0).reshape(6, 2)
+    for encode in ("ordinal", "onehot-dense"):
+        bins = KBinsDiscretizer(3, encode=encode, quantile_method="averaged_inverted_cdf").fit(full)
+        assert len(column_sources(bins)) == bins.transform(full).shape[1]
+
+
+def test_grouping_by_group_and_source_together():
+    assert joined(np.array([0, 1, 2]), np.array([0, 1, 2])).tolist() == [0, 1, 2]
+    assert joined(np.array([0, 1, 0, 2]), np.array([0, 1, 1, 2])).tolist() == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("names", "sources", "expected"),
+    [
+        (["e__colour_red", "e__colour_blue", "s__age"], None, ["colour", "colour", "age"]),
+        (["x_1", "x_2", "y"], None, ["x", "x", "y"]),
+        (["num__blood_pressure", "num__age"], None, ["blood_pressure", "age"]),
+        (["a__x_1", "b__x_2"], None, ["x_1", "x_2"]),
+        (["a__x_1", "b__x_2"], ["x"], ["x", "x"]),
+        (["c__size_of_shoe_9", "c__size_s"], ["size", "size_of_shoe"], ["size_of_shoe", "size"]),
+        (["a__b"], ["a__b"], ["a__b"]),
+    ],
+)
+def test_labels_from_names(names, sources, expected):
+    assert feature_groups_from_names(names, sources) == expected
+    with pytest.raises(ValueError, match="'zebra' does not start with"):
+        feature_groups_from_names(["zebra"], ["colour"])
+
+
+def test_attack_on_a_pipeline_asks_its_scores_only():
+    model = make_pipeline(StandardScaler(), voters()).fit(X, Y)
+    radius = certify(model, ROWS)
+    for r in (1, 2):
+        assert not attack(model, ROWS[radius >= r], r).changed.any()
+    assert attack(make_pipeline(StandardScaler(), LinearSVC()).fit(X, Y), ROWS, 1).changed.mean() > 0.9
