@@ -1,8 +1,9 @@
-"""The search for a partition of the feature groups."""
+"""The search for a partition of the feature groups: moves of one group at a time, from several starts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,46 @@ from numpy.typing import NDArray
 from exclusivity.problem import ERMProblem
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.exclusive.groups import deal, feed
-from exclusivity.solvers.exclusive.settings import Partition
+from exclusivity.solvers.exclusive.settings import ExclusiveOptions, Partition
+from exclusivity.solvers.exclusive.surrogate import RidgeSurrogate
+from exclusivity.solvers.exclusive.votes import Ballot
+
+MAX_COLUMNS = 2048
+"""Beyond this many columns there is no Gram matrix: groups are dealt out by strength."""
+
+MAX_SWEEPS = 5
+# A move must gain this share of the objective: less is rounding, and rounding must not decide.
+_LEAST_GAIN = 1e-6
+
+
+def find_partition(
+    problems: Sequence[ERMProblem],
+    groups: NDArray[np.intp],
+    options: ExclusiveOptions,
+    rng: np.random.Generator,
+    start: Partition | None,
+) -> Partition:
+    """The best partition found: the owner of every group.
+
+    The first search starts from ``start`` (its free groups given away, nobody left empty), or from the groups
+    dealt out by strength; the others from random partitions of equal sizes.
+    """
+    K, n_groups = problems[0].n_members, int(groups.max()) + 1
+    if start is not None and options.restarts == 0:
+        return start
+    strength = group_strength(problems, groups)
+    first = deal(strength, K) if start is None else feed(start, K, strength)
+    if options.restarts == 0 or n_groups <= K or len(groups) > MAX_COLUMNS:
+        return first
+    surrogates = [RidgeSurrogate(shared, rng) for shared in sharing_rows(problems)]
+    best, best_value = first, np.inf
+    for restart in range(options.restarts):
+        owners = first if restart == 0 else deal(strength, K, rng.permutation(n_groups))
+        search = _LocalSearch(surrogates, groups, owners, K, options.radius)
+        value = search.run(rng)
+        if value < best_value:
+            best, best_value = search.owners, value
+    return best
 
 
 def group_strength(problems: Sequence[ERMProblem], groups: NDArray[np.intp]) -> Floats:
@@ -26,15 +66,66 @@ def group_strength(problems: Sequence[ERMProblem], groups: NDArray[np.intp]) -> 
     return np.bincount(groups, weights=strength).astype(float)
 
 
-def find_partition(
-    problems: Sequence[ERMProblem],
-    groups: NDArray[np.intp],
-    restarts: int,
-    rng: np.random.Generator,  # noqa: ARG001 -- the search proper follows
-    start: Partition | None,
-) -> Partition:
-    """The best partition found: the owner of every group."""
-    strength = group_strength(problems, groups)
-    if start is not None:
-        return feed(start, problems[0].n_members, strength) if restarts else start
-    return deal(strength, problems[0].n_members)
+def sharing_rows(problems: Sequence[ERMProblem]) -> list[list[ERMProblem]]:
+    """One-vs-rest problems together (a member votes for its best class); all others each alone."""
+    runs = groupby(problems, key=lambda problem: (id(problem.design), id(problem.weights)))
+    shared = [list(run) for _, run in runs]
+    return [part for run in shared for part in ([run] if _is_one_vs_rest(run) else [[one] for one in run])]
+
+
+def _is_one_vs_rest(problems: Sequence[ERMProblem]) -> bool:
+    """Whether every row is positive in exactly one problem."""
+    positive = sum((problem.labels > 0).astype(np.intp) for problem in problems)
+    return len(problems) > 1 and bool(np.all(positive == 1))
+
+
+class _LocalSearch:
+    """Moves of single groups to the member where they help most, until none helps."""
+
+    def __init__(
+        self,
+        surrogates: Sequence[RidgeSurrogate],
+        groups: NDArray[np.intp],
+        owners: Partition,
+        n_members: int,
+        radius: int,
+    ) -> None:
+        self.groups, self.owners = groups, owners.copy()
+        columns = [self._columns(k) for k in range(n_members)]
+        self.ballots = [Ballot(surrogate, columns, radius) for surrogate in surrogates]
+
+    def _columns(self, member: int, without: int = -1) -> NDArray[np.intp]:
+        """The columns of a member, one of its groups left out."""
+        owned = self.owners == member
+        if without >= 0:
+            owned[without] = False
+        return np.flatnonzero(owned[self.groups])
+
+    def run(self, rng: np.random.Generator) -> float:
+        """Sweep over the groups in random order; the value reached."""
+        value = sum(ballot.value for ballot in self.ballots)
+        for _ in range(MAX_SWEEPS):
+            before = value
+            for group in rng.permutation(len(self.owners)):
+                value = self._improve(int(group), value)
+            if value == before:
+                break
+        return value
+
+    def _improve(self, group: int, value: float) -> float:
+        """Move one group to its best member, unless it would leave an empty one; the value after."""
+        source = int(self.owners[group])
+        if np.count_nonzero(self.owners == source) == 1:
+            return value
+        moved, rest = np.flatnonzero(self.groups == group), self._columns(source, group)
+        values = sum(ballot.values_after(moved, rest, source) for ballot in self.ballots)
+        values = np.asarray(values)
+        values[source] = value
+        receiver = int(values.argmin())
+        if value - values[receiver] <= _LEAST_GAIN * abs(value):
+            return value
+        self.owners[group] = receiver
+        for ballot in self.ballots:
+            for member in (source, receiver):
+                ballot.change(member, self._columns(member))
+        return float(values[receiver])

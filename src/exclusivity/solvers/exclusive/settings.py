@@ -28,6 +28,8 @@ class ExclusiveOptions:
     restarts : int
         How many partitions the search starts from; the best one found is kept. 0 means no search: the given
         partition (or a balanced one, dealt out by the strength of the features) is used as it is.
+    radius : int
+        The search counts the rows whose vote survives up to this many broken features.
     partition : sequence of int or None
         Where the search starts: the member of every feature group, in the order of the group codes, or -1 for
         a group that is free.
@@ -35,13 +37,15 @@ class ExclusiveOptions:
 
     change: float = 1e-4
     restarts: int = 2
+    radius: int = 3
     partition: Sequence[int] | Partition | None = None
 
     def __post_init__(self) -> None:
         check_positive("change", self.change)
-        restarts: Any = self.restarts
-        if not isinstance(restarts, Integral) or restarts < 0:
-            raise ValueError(f"solver option restarts must be an integer >= 0; got {self.restarts!r}.")
+        for name in ("restarts", "radius"):
+            value: Any = getattr(self, name)
+            if not isinstance(value, Integral) or value < 0:
+                raise ValueError(f"solver option {name} must be an integer >= 0; got {value!r}.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,7 +82,7 @@ def solve_exclusive(
     given = start if options.partition is None else options.partition
     if given is not None:
         given = check_partition(given, int(codes.max()) + 1, first.n_members)
-    owners = find_partition(problems, codes, options.restarts, np.random.default_rng(random_state), given)
+    owners = find_partition(problems, codes, options, np.random.default_rng(random_state), given)
     run = _Descent(problems, codes, owners, tol, callback)
     limit = DEFAULT_SWEEPS * first.n_members if max_iter is None else max_iter
     if n_threads == 1 or len(problems) == 1:
