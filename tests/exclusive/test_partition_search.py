@@ -1,4 +1,7 @@
-"""The search for a partition: stand-ins against ridge regression, values against loops, moves against refits."""
+"""The search for a partition: stand-ins against ridge regression, values against loops.
+
+Small problems, where everything can be counted.
+"""
 
 from __future__ import annotations
 
@@ -102,6 +105,14 @@ def test_collinear_columns_at_a_huge_cost_stay_finite():
     problem = ERMProblem.build(X, np.sign(X[:, 0]), n_members=2, cost=1e12, exclusivity=np.inf)
     (result,) = solve_exclusive([problem], random_state=0)
     assert np.all(np.isfinite(result.weights))
+
+
+@pytest.mark.parametrize("scale", [1e140, 1e-140])
+def test_scales_at_the_ends_of_floating_point_are_searched(scale):
+    dense = binary_problem(4)
+    problem = ERMProblem.build(dense.design.X * scale, dense.labels, n_members=4, exclusivity=np.inf)
+    partition = find_partition([problem], np.arange(12), ExclusiveOptions(), rng(), None)
+    assert sorted(set(partition)) == [0, 1, 2, 3]
 
 
 def test_many_rows_are_sampled_with_a_share_for_every_class(monkeypatch):

@@ -59,6 +59,20 @@ def deal(strength: Floats, n_members: int, order: Partition | None = None) -> Pa
     return owners
 
 
+def renumbered(owners: Partition) -> Partition:
+    """The same partition with members numbered in the order of their first groups.
+
+    Examples
+    --------
+    >>> renumbered(np.array([2, 0, 2, 1]))
+    array([0, 1, 0, 2])
+    """
+    members, first = np.unique(owners, return_index=True)
+    numbers = np.empty(members.max() + 1, dtype=np.intp)
+    numbers[members[np.argsort(first)]] = np.arange(len(members))
+    return numbers[owners]
+
+
 def feed(owners: Partition, n_members: int, strength: Floats) -> Partition:
     """The same partition with free groups given away, so that nobody starves while groups suffice.
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from exclusivity.problem import ERMProblem
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers.exclusive.groups import deal, feed
+from exclusivity.solvers.exclusive.groups import deal, feed, renumbered
 from exclusivity.solvers.exclusive.settings import ExclusiveOptions, Partition
 from exclusivity.solvers.exclusive.surrogate import RidgeSurrogate
 from exclusivity.solvers.exclusive.votes import Ballot
@@ -19,7 +19,7 @@ MAX_COLUMNS = 2048
 """Beyond this many columns there is no Gram matrix: groups are dealt out by strength."""
 
 MAX_SWEEPS = 5
-# A move must gain this share of the objective: less is rounding, and rounding must not decide.
+# A move, or a restart, must gain this share of the objective: less is rounding, which must not decide.
 _LEAST_GAIN = 1e-6
 
 
@@ -48,9 +48,9 @@ def find_partition(
         owners = first if restart == 0 else deal(strength, K, rng.permutation(n_groups))
         search = _LocalSearch(surrogates, groups, owners, K, options.radius)
         value = search.run(rng)
-        if value < best_value:
+        if value < best_value - _LEAST_GAIN * abs(value):
             best, best_value = search.owners, value
-    return best
+    return renumbered(best)
 
 
 def group_strength(problems: Sequence[ERMProblem], groups: NDArray[np.intp]) -> Floats:
