@@ -31,7 +31,11 @@ def pack_erm(model: ERMClassifier, store: ArrayStore) -> dict[str, Any]:
     """The header's form of a fitted classifier."""
     params = model.get_params(deep=False)
     check_parameters(params)
-    state = FittedState.of(model)
+    return {"params": pack_params(params, _KIND, store), "fitted": pack_state(FittedState.of(model), store)}
+
+
+def pack_state(state: FittedState, store: ArrayStore) -> dict[str, Any]:
+    """The header's form of what a fit leaves behind."""
     ensemble = state.ensemble
     if not (all_finite(ensemble.weights) and all_finite(ensemble.intercepts)):
         raise ValueError(
@@ -40,26 +44,21 @@ def pack_erm(model: ERMClassifier, store: ArrayStore) -> dict[str, Any]:
     if ensemble.n_members > MAX_MEMBERS:
         raise ValueError(f"a model file holds at most {MAX_MEMBERS} members; this has {ensemble.n_members}.")
     return {
-        "params": pack_params(params, _KIND, store),
-        "fitted": {
-            "classes": store.add(state.classes, "classes_"),
-            "weights": store.add(ensemble.weights, "components_"),
-            "intercepts": store.add(ensemble.intercepts, "component_intercepts_"),
-            "n_members": ensemble.n_members,
-            "multi_class": state.multi_class,
-            "exclusivity": pack(state.exclusivity, "exclusivity", store),
-            "objective": store.add(state.objective, "objective_"),
-            "dual_gap": store.add(state.dual_gap, "dual_gap_"),
-            "converged": store.add(state.converged, "converged_"),
-            "n_iter": store.add(_int64(state.n_iter), "n_iter_"),
-            "history": pack_histories(state.history, store),
-            "n_features": state.n_features,
-            "feature_names": pack_names(state.feature_names, store),
-            "groups": _pack_groups(state, store),
-            "partition": None
-            if state.partition is None
-            else store.add(_int64(state.partition), "partition_"),
-        },
+        "classes": store.add(state.classes, "classes_"),
+        "weights": store.add(ensemble.weights, "components_"),
+        "intercepts": store.add(ensemble.intercepts, "component_intercepts_"),
+        "n_members": ensemble.n_members,
+        "multi_class": state.multi_class,
+        "exclusivity": pack(state.exclusivity, "exclusivity", store),
+        "objective": store.add(state.objective, "objective_"),
+        "dual_gap": store.add(state.dual_gap, "dual_gap_"),
+        "converged": store.add(state.converged, "converged_"),
+        "n_iter": store.add(_int64(state.n_iter), "n_iter_"),
+        "history": pack_histories(state.history, store),
+        "n_features": state.n_features,
+        "feature_names": pack_names(state.feature_names, store),
+        "groups": _pack_groups(state, store),
+        "partition": None if state.partition is None else store.add(_int64(state.partition), "partition_"),
     }
 
 
@@ -81,15 +80,21 @@ def unpack_names(reference: Any, n_features: int, table: ArrayTable) -> NDArray[
 def unpack_erm(fields: Fields, table: ArrayTable) -> ERMClassifier:
     """A fitted classifier, complete and consistent."""
     params = unpack_params(fields.take("params"), _KIND, _DEFAULTS, table)
+    refuse_parameters(params)
+    return unpack_state(fields.take("fitted"), table).restore(ERMClassifier(**params))  # type: ignore[no-any-return]
+
+
+def refuse_parameters(params: dict[str, Any]) -> None:
+    """Refuse parameters of a file that the classifier would not accept."""
     try:
         check_parameters(params)
     except (TypeError, ValueError) as error:
         raise ModelFormatError(f"a parameter is not allowed: {str(error)[:300]} {DAMAGED}") from error
-    state = _unpack_state(Fields(fields.take("fitted"), "the fitted classifier"), table)
-    return state.restore(ERMClassifier(**params))  # type: ignore[no-any-return]
 
 
-def _unpack_state(fields: Fields, table: ArrayTable) -> FittedState:
+def unpack_state(value: Any, table: ArrayTable) -> FittedState:
+    """What a fit left behind, complete and consistent."""
+    fields = Fields(value, "the fitted classifier")
     multi_class = fields.text("multi_class", ("ovr", "ovo"))
     classes = table.take(fields.take("classes"), "the classes")
     n_features = fields.integer("n_features", 1, _MOST)
