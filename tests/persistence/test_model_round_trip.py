@@ -16,6 +16,7 @@ from classifier.erm_cases import DIVERSE
 from exclusivity import ERMClassifier
 from exclusivity.persistence import load_model, save_model
 from exclusivity.persistence.values import LONGEST_LIST
+from exclusivity.robustness import certify
 from persistence.model_cases import (
     LABELS,
     MODELS,
@@ -157,6 +158,11 @@ def test_feature_groups(tmp_path):
         assert list(twin.feature_groups) == groups
         same(twin.certify(frame), model.certify(frame))
         same(twin.fit(frame, Y2).groups_, model.groups_)
+
+
+def test_certificates_of_a_pipeline(tmp_path):
+    model = make_pipeline(StandardScaler(), exclusive(n_estimators=3, voting="hard")).fit(X2, Y2)
+    same(certify(reloaded(model, tmp_path), X2), certify(model, X2))
 
 
 def test_warm_start_goes_on(tmp_path):
