@@ -280,6 +280,8 @@ def run(count: int, seed: int, out: Path) -> int:
             (out / f"fuzz-{seed}-{number}.erm").write_bytes(data)
             print(f"{mutate.__name__}, file {number}: {type(error).__name__}: {error}")
         signal.alarm(0)
+        if (number + 1) % 100_000 == 0:
+            print(f"{number + 1} files, {broken} broke a rule", flush=True)
     seconds = time.perf_counter() - started
     print(
         f"{count} files (seed {seed}) in {seconds:.0f} s: {found['refused']} refused, {found['loaded']} "
