@@ -30,6 +30,9 @@ json_values = st.recursive(
 )
 
 
+MODEL = ERMClassifier(2).fit(X2, Y2)
+
+
 def load(data):
     """The model, or None where it was refused."""
     try:
@@ -42,6 +45,36 @@ def load(data):
 @settings(max_examples=300, deadline=None)
 def test_any_bytes(data, with_magic):
     assert load((MAGIC if with_magic else b"") + data) is None
+
+
+parameters = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(
+            st.text(max_size=3) | st.integers(-5, 5) | st.floats(allow_nan=False), inner, max_size=3
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@given(parameters)
+@settings(max_examples=100, deadline=None)
+def test_any_parameter(value):
+    """What can be saved comes back, equal and of the same type; what cannot says so."""
+    try:
+        data = saved(MODEL.set_params(class_weight=value))
+    except (ValueError, TypeError):
+        return
+    found = load(data).class_weight
+    assert found == value
+    assert repr(found) == repr(value)
 
 
 @given(st.data())

@@ -212,6 +212,11 @@ def test_history_looks_like_a_history(tmp_path):
             ValueError,
             "class_weight is NaN",
         ),
+        (
+            ERMClassifier(2).fit(X2, Y2).set_params(class_weight={(0, 1): 1.0}),
+            TypeError,
+            r"class_weight has the key \(0, 1\)",
+        ),
         (ERMClassifier(2).fit(X2, Y2).set_params(voting="loud"), ValueError, "voting must be one of"),
         (ERMClassifier(2).fit(X2, Y2).set_params(random_state=2**70), ValueError, "too large to be stored"),
         (

@@ -27,6 +27,7 @@ LONGEST_LIST = 1000
 """A longer list, for example one feature group per column, is stored and comes back as an array."""
 
 _MAX_DEPTH = 8
+_KEYS = (str, int, float, type(None))
 _INFINITIES = {"inf": math.inf, "-inf": -math.inf}
 _LARGEST_INT = 1 << 64
 
@@ -42,6 +43,11 @@ def pack(value: Any, name: str, store: ArrayStore, depth: int = 0) -> Any:
     if isinstance(value, (int, float)):
         return _pack_number(value, name)
     if isinstance(value, dict):
+        odd = [key for key in value if not isinstance(key, (*_KEYS, np.generic))]
+        if odd:
+            raise TypeError(
+                f"{name} has the key {shown(odd[0])}; a model file stores numbers and text as keys."
+            )
         pairs = [[pack(part, name, store, depth + 1) for part in pair] for pair in value.items()]
         return {"dict": pairs}
     if isinstance(value, (list, tuple)) and len(value) <= LONGEST_LIST:
@@ -110,7 +116,7 @@ def _unpack_dict(pairs: list[Any], name: str, table: ArrayTable, depth: int) -> 
         if not isinstance(pair, list) or len(pair) != 2:
             raise ModelFormatError(f"{name} holds {shown(pair)}; expected a key and a value. {DAMAGED}")
         key, value = (unpack(part, name, table, depth) for part in pair)
-        if not isinstance(key, (str, int, float, type(None))) or key in found:
+        if not isinstance(key, _KEYS) or key in found:
             raise ModelFormatError(f"{name} has the key {shown(key)} twice, or it is no key. {DAMAGED}")
         found[key] = value
     return found
