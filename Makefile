@@ -29,6 +29,7 @@ format: .venv/.dev
 bench: .venv/.installed
 	$(BIN)/python benchmarks/alm_iteration.py
 	$(BIN)/python benchmarks/newton.py
+	$(BIN)/python benchmarks/path.py
 	$(BIN)/python benchmarks/training_times.py
 
 .venv/bin/python:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from exclusivity.classifier import ERMClassifier
+    from exclusivity.classifier import ERMClassifier, ERMClassifierCV, erm_path
 
 __version__ = "0.1.0"
 
-__all__ = ["ERMClassifier", "__version__"]
+__all__ = ["ERMClassifier", "ERMClassifierCV", "__version__", "erm_path"]
 
 
 def __getattr__(name: str) -> Any:
     # scikit-learn takes most of a second to import: `erm --help` should not wait for it.
-    if name == "ERMClassifier":
-        from exclusivity.classifier import ERMClassifier
+    if name in ("ERMClassifier", "ERMClassifierCV", "erm_path"):
+        from exclusivity import classifier
 
-        return ERMClassifier
+        return getattr(classifier, name)
     raise AttributeError(f"module 'exclusivity' has no attribute {name!r}")
 
 

@@ -720,11 +720,15 @@ def test_choose_band_keeps_rows_enough_to_decide():
 
 def test_first_width_shrinks_with_the_root_of_the_rows():
     X, y = blobs(400, 2, seed=3)
-    few, more = build(X[:100], y[:100], p=1), build(X, y, p=1)
-    unit = np.array([1.0, -1.0])
-    assert first_width(few, unit) == pytest.approx(2 * first_width(more, unit))
-    assert first_width(more, 7 * unit) == pytest.approx(7 * first_width(more, unit))
-    assert first_width(more, 0.1 * unit) == first_width(more, unit)
+    few, more = build(X[:100], y[:100], p=1, cost=4.0), build(X, y, p=1, cost=1.0)
+    unit, start = np.array([1.0, -1.0]), Point(np.array([1.0, 0.0]), 0.0)
+    assert first_width(few, start, unit) == pytest.approx(2 * first_width(more, start, unit))
+    assert first_width(more, start, 7 * unit) == pytest.approx(7 * first_width(more, start, unit))
+    # Small scores are measured by the margin, unless costs are too small for alphas to matter.
+    assert first_width(more, start, 0.1 * unit) == first_width(more, start, unit)
+    cheap = build(X, y, p=1, cost=1e-3)
+    assert first_width(cheap, start, 0.1 * unit) == pytest.approx(0.1 * first_width(more, start, unit))
+    assert first_width(more, Point(np.zeros(2), 0.0), 0 * unit) == first_width(more, start, unit)
 
 
 def test_sample_is_deterministic_and_keeps_the_total_weight():

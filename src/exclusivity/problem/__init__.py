@@ -7,6 +7,7 @@ from exclusivity.problem.certificate import (
     relative_gap,
     repair_dual,
 )
+from exclusivity.problem.costs import cost_grid, natural_cost
 from exclusivity.problem.design import DesignMatrix
 from exclusivity.problem.erm import ERMProblem
 from exclusivity.problem.intercept import best_intercept
@@ -20,10 +21,12 @@ __all__ = [
     "ExclusivityRegulariser",
     "PowerHinge",
     "best_intercept",
+    "cost_grid",
     "dual_bound",
     "dual_from_scores",
     "exclusivity",
     "member_costs",
+    "natural_cost",
     "relative_gap",
     "relaxed_exclusivity",
     "repair_dual",

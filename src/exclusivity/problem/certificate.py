@@ -35,11 +35,12 @@ def repair_dual(problem: ERMProblem, alpha: Floats) -> Floats:
     if not problem.fit_intercept:
         return feasible
     positive = problem.labels > 0
-    above, below = feasible[positive].sum(), feasible[~positive].sum()
+    # Products with masks: several times faster than sums of selected elements, and as exact.
+    above, below = float(positive.astype(float) @ feasible), float((~positive).astype(float) @ feasible)
     if above > below:
-        feasible[positive] *= below / above
+        feasible *= np.where(positive, below / above, 1.0)
     elif below > above:
-        feasible[~positive] *= above / below
+        feasible *= np.where(positive, 1.0, above / below)
     return feasible
 
 

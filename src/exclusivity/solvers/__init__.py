@@ -14,6 +14,7 @@ from exclusivity.solvers.dispatch import SOLVERS, resolve_solver, solve_all
 from exclusivity.solvers.exclusive import ExclusiveOptions, ExclusiveResult, solve_exclusive
 from exclusivity.solvers.newton import NewtonOptions, solve_newton
 from exclusivity.solvers.paper import PaperOptions, solve_paper
+from exclusivity.solvers.path import solve_path
 
 __all__ = [
     "SOLVERS",
@@ -35,4 +36,5 @@ __all__ = [
     "solve_exclusive",
     "solve_newton",
     "solve_paper",
+    "solve_path",
 ]

@@ -159,6 +159,14 @@ class Start:
     intercepts: Floats
     dual: Floats | None = None
 
+    @classmethod
+    def after(cls, result: SolverResult, factor: float) -> Start:
+        """From a result for the same rows at another cost, ``factor`` times smaller.
+
+        Dual variables of the new cost: bounds and slopes are proportional to the cost.
+        """
+        return cls(result.weights, result.intercepts, factor * result.dual)
+
     def for_problem(self, problem: ERMProblem) -> Start:
         """The same start as far as ``problem`` allows it: no intercept where there is none to fit."""
         if problem.fit_intercept:

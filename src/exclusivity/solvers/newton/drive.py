@@ -33,9 +33,16 @@ def certify_start(run: Run, reduced: ERMProblem, start: Start) -> Point:
 
 def take_certified(run: Run, reduced: ERMProblem, point: Point, alpha: Floats, mu: float = 0.0) -> None:
     """Evaluate a point and a dual vector from scratch: two passes."""
-    run.passes += 2
-    weights, intercepts = point.weights[:, None], np.array([point.intercept])
-    objective = reduced.objective(weights, intercepts)
+    run.passes += 1
+    take_scored(run, reduced, point, reduced.design.times(point.weights) + point.intercept, alpha, mu)
+
+
+def take_scored(
+    run: Run, reduced: ERMProblem, point: Point, scores: Floats, alpha: Floats, mu: float = 0.0
+) -> None:
+    """The same where the scores of the point are known: one pass."""
+    run.passes += 1
+    objective = reduced.objective_at(point.weights[:, None], scores[:, None])
     run.take(point, objective, dual_bound(reduced, alpha), lambda: repair_dual(reduced, alpha), mu=mu)
 
 
@@ -53,7 +60,7 @@ def drive_semismooth(run: Run, reduced: ERMProblem, start: Guess, dense_limit: i
             iterate.point,
             objective,
             bound,
-            partial(_alpha, reduced, iterate.point, SmoothedHinge(p, iterate.width), factors),
+            partial(dual_of_point, reduced, iterate.point, SmoothedHinge(p, iterate.width), factors),
             residual=iterate.gradient_norm,
             mu=iterate.width,
         )
@@ -65,7 +72,7 @@ def drive_semismooth(run: Run, reduced: ERMProblem, start: Guess, dense_limit: i
             return
 
 
-def _alpha(reduced: ERMProblem, point: Point, loss: SmoothedHinge, factors: Floats) -> Floats:
+def dual_of_point(reduced: ERMProblem, point: Point, loss: SmoothedHinge, factors: Floats) -> Floats:
     """The dual vector of a point, the classes scaled by ``factors``: one pass, at the end of a run."""
     shortfall = 1 - reduced.labels * (reduced.design.times(point.weights) + point.intercept)
     alpha = member_costs(reduced) * loss.parts(shortfall, curvature=False)[1]
@@ -73,24 +80,37 @@ def _alpha(reduced: ERMProblem, point: Point, loss: SmoothedHinge, factors: Floa
 
 
 def drive_screened(run: Run, reduced: ERMProblem, start: Point) -> None:
-    """P = 1, many rows: bands around the margin until the gap is closed or every row is inside."""
+    """P = 1, many rows: bands around the margin of a start learned from a sample."""
     scores = reduced.design.times(start.weights) + start.intercept
-    width, share, point = first_width(reduced, scores), 0.0, start
+    run.passes += 1
+    drive_bands(run, reduced, start, scores, first_width(reduced, start, scores))
+
+
+def drive_bands(
+    run: Run, reduced: ERMProblem, point: Point, scores: Floats, width: float, *, most: int = 100
+) -> Floats:
+    """P = 1: ever wider bands until the gap is closed or every row is inside; returns the last scores.
+
+    A second band of the same width, around the margin that the first one found, usually does it.
+    """
+    share = 0.0
     # At zero f is the sum of all costs: a start that is worse is no measure for the accuracy to aim at.
     objective = min(
         reduced.objective_at(point.weights[:, None], scores[:, None]), float(member_costs(reduced).sum())
     )
-    run.passes += 1
-    while not run.is_over and share < 1:
+    for number in range(most):
         shortfall = 1 - reduced.labels * scores
         point, alpha, share = solve_band(reduced, shortfall, width, point, run.tol, objective)
-        scores = reduced.design.times(point.weights) + point.intercept
-        candidate = point
         if reduced.regulariser.has_l1:
-            candidate = with_exact_zeros(reduced, point, alpha)
-        run.passes += 2 + _INTERIOR_PASSES * share * 20
-        take_certified(run, reduced, candidate, alpha)
-        width *= WIDEN
+            point = with_exact_zeros(reduced, point, alpha)
+        scores = reduced.design.times(point.weights) + point.intercept
+        run.passes += 1 + _INTERIOR_PASSES * share * 20
+        take_scored(run, reduced, point, scores, alpha)
+        if run.is_over or share == 1:
+            break
+        if number > 0:
+            width *= WIDEN
+    return scores
 
 
 def drive_interior(run: Run, reduced: ERMProblem, start: Point) -> None:

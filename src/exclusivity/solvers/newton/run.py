@@ -96,10 +96,14 @@ class Run:
         weights = np.broadcast_to(point.weights[:, None], (len(point.weights), K))
         return weights, np.broadcast_to(np.array([point.intercept]), K)
 
-    def result(self) -> SolverResult:
-        """The end; a run that stalled before its tolerance counts as one that ran out of iterations."""
+    def result(self, *, with_dual: bool = True) -> SolverResult:
+        """The end; a run that stalled before its tolerance counts as one that ran out of iterations.
+
+        Writing the dual vector down may cost a pass; without it the result's ``dual`` is empty.
+        """
         status, history = self._status or Status.MAX_ITER, self._recorder.history()
-        return dataclasses.replace(self._incumbent.result(self.tol, status, history), dual=self._dual())
+        dual = self._dual() if with_dual else np.empty(0)
+        return dataclasses.replace(self._incumbent.result(self.tol, status, history), dual=dual)
 
 
 def bound_from_sums(sums: LossSums, p: float, fit_intercept: bool) -> tuple[float, Floats]:

@@ -27,11 +27,17 @@ WIDEN = 3.0
 _INNER_SHARE = 0.1
 
 
-def first_width(problem: ERMProblem, scores: Floats) -> float:
-    """How wide the band around the margin should be for a start learned from a tenth of the rows."""
+def first_width(problem: ERMProblem, start: Point, scores: Floats) -> float:
+    """How wide the band around the margin should be for a start learned from a tenth of the rows.
+
+    An error in proportion to the scores, or to the margin where scores are small; but no alpha exceeds its
+    cost, so small costs leave w (a sum of alphas) little room for errors.
+    """
     design = problem.design
     spread = float(np.sqrt(10 * (design.n_features + 1) / design.n_rows))
-    return _SPREAD * spread * max(1.0, float(scores.std()))
+    size, length = float(scores.std()), float(np.linalg.norm(start.weights))
+    room = float(member_costs(problem).sum()) * (size / length) ** 2 if length > 0 else 1.0
+    return _SPREAD * spread * max(min(1.0, room), size)
 
 
 def choose_band(problem: ERMProblem, shortfall: Floats, width: float) -> NDArray[np.intp]:

@@ -108,13 +108,14 @@ def solve_newton(
         if start is not None:
             guess = Guess(certify_start(run, reduced, start.for_problem(problem)))
         else:
-            guess = _sampled_guess(run, reduced, regime)
+            guess = sampled_guess(run, reduced, regime)
         if not run.is_over:
-            _drive(run, reduced, regime, guess)
+            continue_run(run, reduced, regime, guess)
         return run.result()
 
 
-def _drive(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) -> None:
+def continue_run(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) -> None:
+    """Go on from a guess until the run is over, or nothing helps any more."""
     point = guess.point
     if regime != "interior":
         drive_semismooth(run, reduced, guess, DENSE_LIMIT if regime == "semismooth" else 0)
@@ -128,13 +129,13 @@ def _drive(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) -> None:
         drive_interior(run, reduced, point)
 
 
-def _sampled_guess(run: Run, reduced: ERMProblem, regime: Regime) -> Guess:
+def sampled_guess(run: Run, reduced: ERMProblem, regime: Regime) -> Guess:
     """The optimum of a tenth of the rows, found the same way, and the Newton system there."""
     sample = sample_rows(reduced) if regime != "iterative" else None
     if sample is None:
         return Guess(Point(np.zeros(reduced.design.n_features), 0.0))
     inner = Run(sample, SAMPLE_TOL, run.max_iter, None)
-    _drive(inner, sample, regime, _sampled_guess(inner, sample, regime))
+    continue_run(inner, sample, regime, sampled_guess(inner, sample, regime))
     run.passes += inner.passes * sample.design.n_rows / reduced.design.n_rows
     if regime != "semismooth":
         return Guess(inner.best)

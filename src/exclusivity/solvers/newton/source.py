@@ -57,6 +57,17 @@ class LossSums:
             self.curvature + other.curvature if has_curvature else None,  # type: ignore[operator]
         )
 
+    def times(self, factor: float) -> LossSums:
+        """The sums with all costs multiplied by ``factor``."""
+        return LossSums(
+            factor * self.loss,
+            factor * self.smoothed,
+            factor * self.pulls,
+            factor * self.masses,
+            factor * self.conjugates,
+            None if self.curvature is None else factor * self.curvature,
+        )
+
     @property
     def pull(self) -> Point:
         """sum_i y_i alpha_i (x_i, 1): minus the gradient of the smoothed loss."""

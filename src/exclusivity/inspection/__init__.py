@@ -1,0 +1,7 @@
+"""Pictures of fitted classifiers; matplotlib (``pip install "exclusivity[plot]"``) is needed to draw them."""
+
+from exclusivity.inspection.components import ComponentsDisplay
+from exclusivity.inspection.convergence import ConvergenceDisplay
+from exclusivity.inspection.path import PathDisplay
+
+__all__ = ["ComponentsDisplay", "ConvergenceDisplay", "PathDisplay"]

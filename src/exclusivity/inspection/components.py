@@ -1,0 +1,140 @@
+"""ComponentsDisplay: which member uses which feature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from exclusivity.inspection import drawing
+
+# Room that a label needs to be read.
+_POINTS_PER_TICK = 11.0
+
+
+class ComponentsDisplay:
+    """The weights of the members as a heat map, members by features.
+
+    Members that are all equal (the optimum for ``exclusivity <= 1``) are drawn once, and the title says so.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_members, n_features)
+        Weights of one binary problem.
+    feature_names : sequence of str
+        Names of the features.
+    title : str, default=""
+        What was learned.
+
+    Attributes
+    ----------
+    ax_, figure_, image_, colorbar_ : Axes, Figure, AxesImage, Colorbar
+        What was drawn, after :meth:`plot`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from exclusivity import ERMClassifier
+    >>> from exclusivity.inspection import ComponentsDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = ERMClassifier(5, exclusivity=np.inf, random_state=0).fit(scale(X), y)
+    >>> display = ComponentsDisplay.from_estimator(clf)  # doctest: +SKIP
+    """
+
+    def __init__(self, weights: ArrayLike, feature_names: Sequence[str], *, title: str = "") -> None:
+        self.weights = np.asarray(weights, dtype=float)
+        self.feature_names, self.title = list(feature_names), title
+        if self.weights.ndim != 2 or self.weights.shape[1] != len(self.feature_names):
+            raise ValueError(
+                f"weights must be members by features, with {len(self.feature_names)} features as named; got "
+                f"shape {self.weights.shape}."
+            )
+
+    @property
+    def members_are_equal(self) -> bool:
+        """Whether all members have the same weights."""
+        return bool(np.all(self.weights == self.weights[0]))
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, problem: int = 0, feature_names: Any = None, ax: Any = None
+    ) -> Self:
+        """Draw the members of a fitted classifier, or of a pipeline that ends with one.
+
+        Parameters
+        ----------
+        estimator : ERMClassifier, ERMClassifierCV or Pipeline
+            Fitted.
+        problem : int, default=0
+            Which binary problem.
+        feature_names : sequence of str, default=None
+            Names of the features; None takes those seen in ``fit``.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : ComponentsDisplay
+        """
+        fitted = drawing.last_step(estimator, "components_")
+        drawing.check_problem(problem, len(fitted.components_))
+        display = cls(
+            fitted.components_[problem],
+            drawing.feature_names(fitted, feature_names),
+            title=drawing.problem_names(fitted.classes_, fitted.multi_class_)[problem],
+        )
+        return display.plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        self : ComponentsDisplay
+        """
+        n_members, n_features = self.weights.shape
+        rows = self.weights[:1] if self.members_are_equal else self.weights
+        if ax is None:
+            ax = drawing.new_axes(size=self._size(len(rows)))
+        limit = float(np.abs(rows).max()) or 1.0
+        # Zero is white: what a member does not use is not there.
+        self.image_ = ax.imshow(
+            rows, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest"
+        )
+        self.colorbar_ = ax.figure.colorbar(self.image_, ax=ax, label="weight", pad=0.02)
+        _ticks(ax.xaxis, n_features, self.feature_names)
+        if max(map(len, self.feature_names)) > 2:
+            ax.tick_params(axis="x", rotation=90)
+        note = ""
+        if self.members_are_equal and n_members > 1:
+            note = f"{n_members} equal members, drawn once"
+            ax.set_yticks([])
+        else:
+            _ticks(ax.yaxis, n_members, [str(k) for k in range(n_members)])
+            ax.set_ylabel("member")
+        ax.set_title(" · ".join(filter(None, (self.title, note))), fontsize="medium", loc="left")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _size(self, n_rows: int) -> tuple[float, float]:
+        width = float(np.clip(0.25 * len(self.feature_names) + 2, 5, 12))
+        return width, float(np.clip(0.25 * n_rows + 2, 2.4, 9))
+
+
+def _ticks(axis: Any, count: int, labels: Sequence[str]) -> None:
+    """All labels while they can be read, else every second, fifth, tenth, ..."""
+    box = axis.axes.get_window_extent()
+    points = 72 * (box.width if axis.axis_name == "x" else box.height) / axis.axes.figure.dpi
+    most = max(2, int(points / _POINTS_PER_TICK))
+    step = next(step for step in (1, 2, 5, 10, 20, 50, 100, 1000, 10**9) if count / step <= most)
+    places = range(0, count, step)
+    axis.set_ticks(places, labels=[labels[i] for i in places], fontsize="small")

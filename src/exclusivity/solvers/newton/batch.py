@@ -1,0 +1,209 @@
+"""Many costs at once: sums over rows of several points in one pass, Newton steps with borrowed systems.
+
+All sums over rows are linear in the cost, so one pass at unit cost serves every cost; and products with k
+columns are far cheaper than k products with one column. Each point has a Newton system of its own, made from
+the curvature of a sample: steps cost nothing but the next evaluation. Points that such steps do not bring
+home are left to the caller.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from exclusivity.problem import ERMProblem
+from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.solvers.newton.drive import dual_of_point
+from exclusivity.solvers.newton.linear import NewtonSystem, PrimalSystem
+from exclusivity.solvers.newton.run import Run, bound_from_sums
+from exclusivity.solvers.newton.sample import SAMPLE_TOL
+from exclusivity.solvers.newton.semismooth import primal_system
+from exclusivity.solvers.newton.smoothing import SmoothedHinge
+from exclusivity.solvers.newton.source import BlockSource, LossSums, Point
+
+# A borrowed system is kept while every step with it divides the gradient by three (as in ``semismooth``).
+_GOOD_RATE = 1 / 3
+_MAX_STEPS = 12
+# A Hessian serves until the weights have moved by this share of their length.
+_REACH = 0.1
+_MAX_ROUGH_STEPS = 20
+
+
+@dataclass(eq=False)
+class PathColumn:
+    """One cost of a path: its problem, its run, where it is, and the system it steps with."""
+
+    reduced: ERMProblem
+    run: Run
+    point: Point
+    system: NewtonSystem
+    objective: float = np.inf
+    gradient_norm: float = np.inf
+
+    def gradient(self, point: Point, sums: LossSums) -> Point:
+        """Of the objective at ``point``, whose sums (at this column's cost) are given."""
+        pull = sums.pull
+        has_intercept = self.reduced.fit_intercept
+        return Point(point.weights - pull.weights, -pull.intercept if has_intercept else 0.0)
+
+    def step_from(self, point: Point, unit_sums: LossSums) -> None:
+        """Move to where a Newton step leads from ``point``, whose sums at unit cost are given."""
+        gradient = self.gradient(point, unit_sums.times(self.reduced.cost))
+        dw, db = self.system.solve(-gradient.weights, -gradient.intercept)
+        self.point = point.moved(Point(dw, db), 1.0)
+
+
+class BatchSource:
+    """The rows of a problem with p >= 2, seen at unit cost and by many points at once.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        Gives rows, labels, weights and p; its cost does not matter.
+    """
+
+    def __init__(self, problem: ERMProblem) -> None:
+        self._design, self._p = problem.design, problem.loss.p
+        self._labels, self._weights = problem.labels, problem.weights
+        self._all_ones = bool(np.all(problem.weights == 1))
+
+    def sums(self, points: Sequence[Point]) -> list[LossSums]:
+        """The sums of every point, without curvature: one pass."""
+        weights = np.stack([point.weights for point in points])
+        intercepts = np.array([[point.intercept] for point in points])
+        (k, M), p = weights.shape, self._p
+        # Of alpha (first k) and of y alpha (last k): pulls, masses, and losses.
+        pulls, masses, losses = np.zeros((2 * k, M)), np.zeros(2 * k), np.zeros(2 * k)
+        for rows, block in self._design.blocks(2 * k):
+            y = self._labels[rows]
+            both = np.empty((2 * k, len(y)))  # a point's numbers lie together, which BLAS likes
+            shortfall = self._shortfall(block, y, weights, intercepts)
+            both[:k] = shortfall if p == 2 else shortfall ** (p - 1)
+            if not self._all_ones:
+                both[:k] *= self._weights[rows]
+            np.multiply(y, both[:k], out=both[k:])
+            pulls += both @ block
+            masses += both @ np.ones(len(y))
+            losses[:k] += np.einsum("ij,ij->i", both[:k], shortfall)
+            losses[k:] += np.einsum("ij,ij->i", both[k:], shortfall)
+        return [
+            LossSums(
+                loss=float(losses[j]),
+                smoothed=float(losses[j]),
+                pulls=p * pulls[[j, j + k]],
+                masses=p * masses[[j, j + k]],
+                # The conjugate at the loss's own slope is p - 1 times the loss.
+                conjugates=(p - 1) * losses[[j, j + k]],
+                curvature=None,
+            )
+            for j in range(k)
+        ]
+
+    def _shortfall(self, block: Matrix, y: Floats, weights: Floats, intercepts: Floats) -> Floats:
+        """max(0, 1 - y f), one row per point."""
+        scores = (block @ weights.T).T if self._design.is_sparse else weights @ block.T
+        scores += intercepts
+        scores *= y
+        np.subtract(1.0, scores, out=scores)
+        return np.asarray(np.maximum(scores, 0.0, out=scores))
+
+
+class HessianChain:
+    """Newton on one cost after the other, roughly: points and Newton systems to start from.
+
+    Sums are linear in the cost, so the gradient at the next cost is known without a look at the rows; and a
+    Hessian serves until the weights have moved by a tenth of their length.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        With p >= 2; usually a sample of the rows. Its cost does not matter.
+    """
+
+    def __init__(self, problem: ERMProblem) -> None:
+        self._source = BlockSource(dataclasses.replace(problem, cost=1.0))
+        self._loss = SmoothedHinge(problem.loss.p)
+        self._hessian_of_cost: list[int] = []
+        self._n_hessians = 0
+        self._renew(Point(np.zeros(self._source.n_features), 0.0))
+
+    def _renew(self, point: Point) -> None:
+        self._point = self._anchor = point
+        self._sums = self._curvature = self._source.evaluate(point, self._loss, curvature=True)
+        self._n_hessians += 1
+
+    def next(self, reduced: ERMProblem) -> tuple[Point, NewtonSystem]:
+        """A start for the next cost, which should be the next larger one."""
+        rough = Run(reduced, SAMPLE_TOL, _MAX_ROUGH_STEPS, None)
+        column = PathColumn(reduced, rough, self._point, scaled_system(self._curvature, reduced))
+        for _ in range(_MAX_ROUGH_STEPS):
+            certify(column, self._sums)
+            if rough.is_over:
+                break
+            column.step_from(self._point, self._sums)
+            self._move(column.point)
+            column.system = scaled_system(self._curvature, reduced)
+        if rough.gap > SAMPLE_TOL:  # full steps went astray
+            self._renew(rough.best)
+        self._hessian_of_cost.append(self._n_hessians)
+        return self._point, column.system
+
+    def _move(self, point: Point) -> None:
+        moved = np.linalg.norm(point.weights - self._anchor.weights)
+        if moved > _REACH * np.linalg.norm(point.weights):
+            self._renew(point)
+        else:
+            self._point, self._sums = point, self._source.evaluate(point, self._loss, curvature=False)
+
+    def groups(self) -> list[list[int]]:
+        """The numbers of the costs that share a Hessian."""
+        numbers = sorted(set(self._hessian_of_cost))
+        return [[j for j, mine in enumerate(self._hessian_of_cost) if mine == number] for number in numbers]
+
+
+def scaled_system(unit_sums: LossSums, reduced: ERMProblem) -> PrimalSystem:
+    """The Newton system at the cost of ``reduced`` from sums at unit cost, curvature included."""
+    return primal_system(unit_sums.times(reduced.cost), reduced.fit_intercept)
+
+
+def drive_batch(columns: Sequence[PathColumn], rows: BatchSource) -> list[tuple[Point, LossSums]]:
+    """Newton steps of all columns together until each is certified or its borrowed system fails it.
+
+    Returns every column's last point with its sums at unit cost.
+    """
+    last: dict[int, tuple[Point, LossSums]] = {}
+    moving = list(range(len(columns)))
+    for _ in range(_MAX_STEPS):
+        if not moving:
+            break
+        points = [columns[j].point for j in moving]
+        sums = rows.sums(points)
+        last.update(zip(moving, zip(points, sums, strict=True), strict=True))
+        run_on = []
+        for j in moving:
+            columns[j].run.passes += 1
+            if certify(columns[j], last[j][1]):
+                columns[j].step_from(*last[j])
+                run_on.append(j)
+        moving = run_on
+    return [last[j] for j in range(len(columns))]
+
+
+def certify(column: PathColumn, unit_sums: LossSums) -> bool:
+    """Certify the column's point; whether another step with its system is worth its while."""
+    reduced, run, point = column.reduced, column.run, column.point
+    sums = unit_sums.times(reduced.cost)
+    p = reduced.loss.p
+    bound, factors = bound_from_sums(sums, p, reduced.fit_intercept)
+    objective = float(point.weights @ point.weights) / 2 + sums.loss
+    gradient = column.gradient(point, sums)
+    norm = float(np.hypot(np.linalg.norm(gradient.weights), gradient.intercept))
+    dual = partial(dual_of_point, reduced, point, SmoothedHinge(p), factors)
+    run.take(point, objective, bound, dual, residual=norm)
+    helped = objective < column.objective and norm <= _GOOD_RATE * column.gradient_norm
+    column.objective, column.gradient_norm = objective, norm
+    return helped and not run.is_over

@@ -1,0 +1,143 @@
+"""Many costs of the same problem: what one cost teaches about the next.
+
+============================  ==========================================================================
+regime                        what is shared
+============================  ==========================================================================
+"semismooth" with p >= 2      a chain over a sample of the rows gives every cost its start and its Newton
+                              system; the steps over all rows are taken for all costs together (``batch``)
+"interior", p = 1, many rows  the start is extrapolated, and its error at the last cost tells how narrow
+                              the band around the margin may be (``chain``)
+others                        each cost starts at the last optimum and its dual vector, scaled to the cost
+============================  ==========================================================================
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import linalg
+
+from exclusivity.problem import ERMProblem
+from exclusivity.solvers.base import SolverResult, Start, check_problem
+from exclusivity.solvers.newton.batch import (
+    BatchSource,
+    HessianChain,
+    PathColumn,
+    certify,
+    drive_batch,
+    scaled_system,
+)
+from exclusivity.solvers.newton.chain import BandChain
+from exclusivity.solvers.newton.run import Run
+from exclusivity.solvers.newton.sample import MANY_ROWS, sample_rows
+from exclusivity.solvers.newton.semismooth import Guess
+from exclusivity.solvers.newton.smoothing import SmoothedHinge
+from exclusivity.solvers.newton.solver import (
+    DEFAULT_MAX_ITER,
+    DENSE_LIMIT,
+    NewtonOptions,
+    choose_regime,
+    continue_run,
+    sampled_guess,
+    solve_newton,
+)
+from exclusivity.solvers.newton.source import BlockSource
+
+# So many costs that share a Hessian are worth one of all rows.
+_LARGE_GROUP = 6
+
+
+def solve_newton_path(
+    problem: ERMProblem,
+    costs: Sequence[float],
+    *,
+    tol: float = 1e-4,
+    max_iter: int | None = None,
+    options: NewtonOptions | None = None,
+) -> list[SolverResult]:
+    """Solve ``problem`` for every cost, ascending, each to a relative duality gap of ``tol``.
+
+    The results have no dual vectors (``dual`` is empty): their gaps are proven all the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> problem = ERMProblem.build(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]))
+    >>> [round(result.objective, 3) for result in solve_newton_path(problem, [0.5, 1.0], tol=1e-9)]
+    [0.333, 0.4]
+    """
+    check_problem(problem, "newton")
+    regime = choose_regime(problem, (options or NewtonOptions()).regime)
+    problems = [dataclasses.replace(problem, cost=float(cost)) for cost in costs]
+    n_rows, n_features, p = problem.design.n_rows, problem.design.n_features, problem.loss.p
+    runs = [Run(one, tol, max_iter or DEFAULT_MAX_ITER, None) for one in problems]
+    # As in ``solve_newton``: points beyond the range of numbers lose every comparison.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        if regime == "semismooth" and p >= 2 and n_features <= min(DENSE_LIMIT, n_rows):
+            try:
+                _solve_together(runs)
+            except linalg.LinAlgError:  # numbers too large for the matrices of all rows: one at a time
+                return _solve_one_by_one(problems, tol, max_iter, options)
+        elif regime == "interior" and p == 1 and n_rows > MANY_ROWS:
+            _solve_bands(runs)
+        else:
+            return _solve_one_by_one(problems, tol, max_iter, options)
+    return [run.result(with_dual=False) for run in runs]
+
+
+def _solve_one_by_one(
+    problems: Sequence[ERMProblem], tol: float, max_iter: int | None, options: NewtonOptions | None
+) -> list[SolverResult]:
+    results: list[SolverResult] = []
+    for before, problem in zip([None, *problems], problems, strict=False):
+        start = None if before is None else Start.after(results[-1], problem.cost / before.cost)
+        results.append(solve_newton(problem, tol=tol, max_iter=max_iter, options=options, start=start))
+    return [dataclasses.replace(result, dual=np.empty(0)) for result in results]
+
+
+def _solve_bands(runs: Sequence[Run]) -> None:
+    """Many rows, p = 1."""
+    chain = BandChain()
+    for run in runs:
+        reduced = run.problem.reduced()
+        if not chain.solve(run, reduced):
+            continue_run(run, reduced, "interior", sampled_guess(run, reduced, "interior"))
+            chain.remember(run.best, reduced.design.times(run.best.weights) + run.best.intercept)
+
+
+def _solve_together(runs: Sequence[Run]) -> None:
+    """The features' side, p >= 2."""
+    reduced = [run.problem.reduced() for run in runs]
+    sample = sample_rows(reduced[0])
+    rough = HessianChain(reduced[0] if sample is None else sample)
+    columns = [PathColumn(one, run, *rough.next(one)) for one, run in zip(reduced, runs, strict=True)]
+    rows = BatchSource(reduced[0])
+    if sample is not None:
+        unit = BlockSource(dataclasses.replace(reduced[0], cost=1.0))
+        for group in rough.groups():
+            if len(group) >= _LARGE_GROUP:
+                _spread([columns[j] for j in group], unit, rows)
+    drive_batch([column for column in columns if not column.run.is_over], rows)
+    for column in columns:
+        if not column.run.is_over:
+            continue_run(column.run, column.reduced, "semismooth", Guess(column.run.best))
+
+
+def _spread(group: Sequence[PathColumn], unit: BlockSource, rows: BatchSource) -> None:
+    """Solve the largest cost of a group with the curvature of all rows, and start the others from there.
+
+    Points of the group are close together: one Newton step of each, from the sums of the one, is most of
+    the way.
+    """
+    leader = group[-1]
+    curvature = unit.evaluate(leader.point, SmoothedHinge(leader.reduced.loss.p), curvature=True)
+    for column in group:
+        column.system = scaled_system(curvature, column.reduced)
+    leader.step_from(leader.point, curvature)
+    [(point, sums)] = drive_batch([leader], rows)
+    for column in group[:-1]:
+        column.point = point
+        if certify(column, sums):  # else the leader's point will do for this cost too
+            column.step_from(point, sums)
