@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from exclusivity import ERMClassifier
+from exclusivity import ERMClassifier, ERMClassifierCV
 from exclusivity.persistence import save_model
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "persistence" / "golden"
@@ -101,12 +101,19 @@ def exclusive_groups() -> Any:
         return model.fit(X, classes(3, X))
 
 
+def search() -> Any:
+    """C chosen by cross-validation, in a pipeline."""
+    X = rows()
+    return make_pipeline(StandardScaler(), ERMClassifierCV(2, Cs=[0.1, 1, 10], cv=3)).fit(X, classes(2, X))
+
+
 MODELS: dict[str, Callable[[], Any]] = {
     "v1-binary-soft": binary_soft,
     "v1-binary-hard-float32": binary_hard_float32,
     "v1-ovr-text": ovr_text,
     "v1-ovo-hard": ovo_hard,
     "v1-exclusive-groups": exclusive_groups,
+    "v1-search": search,
     "v1-standard-pipeline": standard_pipeline,
     "v1-scalers-pipeline": scalers_pipeline,
 }

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from classifier.erm_cases import DIVERSE, binary_data, class_data
-from exclusivity import ERMClassifier
+from exclusivity import ERMClassifier, ERMClassifierCV
 from exclusivity.persistence.container import DIGEST_SIZE, MAGIC, PREFIX, VERSION
 from exclusivity.solvers import IterationRecord
 
@@ -71,6 +71,11 @@ MODELS = {
     "groups": lambda: exclusive(n_estimators=2, voting="hard", feature_groups=list("abca")).fit(X2, Y2),
     "surplus": lambda: surplus(voting="hard", feature_groups=np.array([1, 1, 0, 1])),
     "surplus, soft": surplus,
+    "search": lambda: ERMClassifierCV(3, Cs=[0.1, 1, 10], cv=3).fit(X3, Y3),
+    "search, hard": lambda: make_pipeline(
+        StandardScaler(),
+        ERMClassifierCV(2, Cs=3, scoring="balanced_accuracy", voting="hard", multi_class="ovo"),
+    ).fit(X3, Y3),
     "pipeline": lambda: make_pipeline(StandardScaler(), ERMClassifier(3)).fit(X3, Y3),
     "long pipeline": lambda: Pipeline(
         [("a", MinMaxScaler()), ("b", "passthrough"), ("c", RobustScaler()), ("d", ERMClassifier(2))]

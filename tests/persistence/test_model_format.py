@@ -331,6 +331,24 @@ def test_groups_are_needed_in_short_files(refused, tmp_path):
     refused(joined(header, arrays), "'groups' of the fitted classifier is None; expected an array")
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("Cs", np.float64(0).tobytes(), "a value of C is not a positive number"),
+        ("scores", np.full(9, np.nan).tobytes(), "a parameter is not allowed: Every score is NaN"),
+    ],
+)
+def test_searches(refused, tmp_path, field, value, words):
+    save_model(MODELS["search"](), tmp_path / "model.erm")
+    header, arrays = split((tmp_path / "model.erm").read_bytes())
+    at = position(header, header["model"]["search"][field]["array"])
+    refused(joined(header, arrays[:at] + value + arrays[at + len(value) :]), words)
+    header["model"]["params"]["scoring"] = "os.system"
+    refused(joined(header, arrays), "a parameter is not allowed: The 'scoring' parameter")
+    header["model"]["search"] = {**header["model"]["search"], "scores": header["model"]["search"]["Cs"]}
+    refused(joined(header, arrays), "which is not there")
+
+
 def test_file_that_shrinks_while_it_is_read(tmp_path, sound, monkeypatch):
     path = tmp_path / "some.erm"
     path.write_bytes(sound["named"])

@@ -9,11 +9,12 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
 from classifier.erm_cases import DIVERSE
-from exclusivity import ERMClassifier
+from exclusivity import ERMClassifier, ERMClassifierCV
 from exclusivity.persistence import load_model, save_model
 from exclusivity.persistence.values import LONGEST_LIST
 from exclusivity.robustness import certify
@@ -163,6 +164,28 @@ def test_feature_groups(tmp_path):
 def test_certificates_of_a_pipeline(tmp_path):
     model = make_pipeline(StandardScaler(), exclusive(n_estimators=3, voting="hard")).fit(X2, Y2)
     same(certify(reloaded(model, tmp_path), X2), certify(model, X2))
+
+
+def test_search_for_the_cost(tmp_path):
+    model = ERMClassifierCV(3, Cs=np.array([0.1, 1.0, 10.0]), cv=3, exclusivity=0.5).fit(X3, Y3)
+    twin = reloaded(model, tmp_path)
+    assert (model.C_, model.best_index_, model.best_score_) == (twin.C_, twin.best_index_, twin.best_score_)
+    assert model.n_splits_ == twin.n_splits_ == 3
+    same(model.Cs_, twin.Cs_)
+    same(model.scores_, twin.scores_)
+    assert model.cv_results_.keys() == twin.cv_results_.keys()
+    for name, values in model.cv_results_.items():
+        assert np.array_equal(values, twin.cv_results_[name]), name
+    assert model.score(X3, Y3) == twin.score(X3, Y3)
+    assert twin.scorer_(twin, X3, Y3) == model.scorer_(model, X3, Y3)
+    assert vars(model).keys() == vars(twin).keys()
+    same(clone(twin).fit(X3, Y3).scores_, model.scores_)
+    with pytest.raises(TypeError, match=r"ERMClassifierCV.cv=.* set_params\(cv=\.\.\.\)"):
+        save_model(model.set_params(cv=StratifiedKFold(3)), tmp_path / "no.erm")
+    with pytest.raises(TypeError, match=r"scoring=.* cannot be stored"):
+        save_model(model.set_params(cv=3, scoring=lambda *_: 1.0), tmp_path / "no.erm")
+    with pytest.raises(NotFittedError, match="refit=False"):
+        save_model(ERMClassifierCV(2, Cs=[1.0], refit=False).fit(X3, Y3), tmp_path / "no.erm")
 
 
 def test_warm_start_goes_on(tmp_path):

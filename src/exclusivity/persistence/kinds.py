@@ -12,8 +12,9 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from exclusivity.classifier import ERMClassifier
+from exclusivity.classifier import ERMClassifier, ERMClassifierCV
 from exclusivity.persistence.container import ArrayStore, ArrayTable
+from exclusivity.persistence.cv_kind import pack_cv, unpack_cv
 from exclusivity.persistence.erm_kind import pack_erm, unpack_erm
 from exclusivity.persistence.errors import DAMAGED, NEWER, ModelFormatError, shown
 from exclusivity.persistence.fields import Fields
@@ -46,7 +47,10 @@ class Kind:
 
 
 def _kinds() -> dict[str, Kind]:
-    table = {"ERMClassifier": Kind(ERMClassifier, pack_erm, unpack_erm, is_classifier=True)}
+    table = {
+        "ERMClassifier": Kind(ERMClassifier, pack_erm, unpack_erm, is_classifier=True),
+        "ERMClassifierCV": Kind(ERMClassifierCV, pack_cv, unpack_cv, is_classifier=True),
+    }
     for name, scaler in SCALERS.items():
         made: Any = scaler.make
         table[name] = Kind(

@@ -21,7 +21,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : ERMClassifier or Pipeline
+    model : ERMClassifier, ERMClassifierCV or Pipeline
         A fitted classifier, or a pipeline of ``StandardScaler``, ``MinMaxScaler``, ``MaxAbsScaler`` or
         ``RobustScaler`` steps and such a classifier.
     path : path
@@ -69,7 +69,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    model : ERMClassifier or Pipeline
+    model : ERMClassifier, ERMClassifierCV or Pipeline
         What was saved.
 
     Raises

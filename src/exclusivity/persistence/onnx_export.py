@@ -29,7 +29,7 @@ def to_onnx(model: Any, *, input_type: str | None = None) -> Any:
 
     Parameters
     ----------
-    model : ERMClassifier or Pipeline
+    model : ERMClassifier, ERMClassifierCV or Pipeline
         What ``save_model`` takes; soft or hard voting, two or more classes, one-vs-rest or one-vs-one.
     input_type : {"float32", "float64"}, optional
         The type of X; by default that of the weights, which is the type of the training data.
