@@ -291,3 +291,16 @@ def test_certificates_need_little_time_and_memory():
     radius = clf.certify(X)
     assert perf_counter() - started < 5
     assert radius.shape == (100_000,)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "multi_class"), [(X2, Y2, "ovr"), (X4, Y4, "ovr"), (X4, Y4, "ovo")], ids=["2", "ovr", "ovo"]
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_weight_of_two_is_two_rows_for_the_search_too(X, y, multi_class, seed):
+    copies = np.random.default_rng(seed).integers(0, 4, len(y))
+    clf = exclusive(multi_class=multi_class, tol=1e-8, random_state=seed)
+    weighted = clone(clf).fit(X, y, sample_weight=copies)
+    repeated = clone(clf).fit(np.repeat(X, copies, axis=0), np.repeat(y, copies))
+    assert np.array_equal(weighted.partition_, repeated.partition_)
+    np.testing.assert_allclose(weighted.components_, repeated.components_, atol=1e-3)

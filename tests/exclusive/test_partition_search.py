@@ -61,7 +61,7 @@ def value_by_loops(problems, partition, radius):
     for i, own in enumerate(truth):
         counts = np.zeros(max(P, 2))
         for member in scores:
-            scaled = (member[i] + centre) / (0.5 * np.sqrt(np.mean(member**2)))
+            scaled = (member[i] + centre) / (0.5 * np.sqrt(np.average((member**2).mean(axis=1), weights=s)))
             if P == 1:
                 vote = np.clip(scaled[0], -1, 1)
                 counts += [(1 - vote) / 2, (1 + vote) / 2]

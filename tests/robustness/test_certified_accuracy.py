@@ -68,8 +68,16 @@ def test_bad_arguments_are_a_clear_error(arguments, kind, message):
 
 def test_the_choice_is_the_best_of_its_table():
     X, y, rows, labels = split("breast cancer")
-    choice = choose_members(X, y, 2, C=[0.01, 1.0], exclusivity=[1e4, np.inf], n_estimators=[3, 9], cv=3)
-    assert len(choice.table) == 8
+    choice = choose_members(X, y, 2, C=[0.01, 1.0], n_estimators=[3, 9], cv=3)
+    assert (
+        len(
+            choose_members(
+                X[::3], y[::3], 1, C=[0.1], exclusivity=[1e4, np.inf], n_estimators=[3], cv=2
+            ).table
+        )
+        == 2
+    )
+    assert len(choice.table) == 4
     best = max(choice.table, key=lambda record: record["certified"])
     assert choice.best_params == {name: best[name] for name in ("n_estimators", "C", "exclusivity")}
     assert choice.best_params["n_estimators"] == 9  # three members cannot survive two broken features

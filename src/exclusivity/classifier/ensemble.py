@@ -86,7 +86,8 @@ class Ensemble:
         In float64 whatever the types of X and the weights: float32 would overflow or cancel too early.
         """
         n_problems, n_stored, n_features = self.weights.shape
-        flat = DesignMatrix(X).times(self.weights.reshape(-1, n_features).T.astype(float))
+        with np.errstate(over="ignore", invalid="ignore"):  # a broken feature may have any finite value
+            flat = DesignMatrix(X).times(self.weights.reshape(-1, n_features).T.astype(float))
         scores = flat.reshape(-1, n_problems, n_stored) + self.intercepts
         return np.broadcast_to(scores, (len(scores), n_problems, self.n_members))
 

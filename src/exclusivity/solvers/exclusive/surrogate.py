@@ -65,6 +65,8 @@ class RidgeSurrogate:
         chosen = _sample(truth, rng)
         self.truth = truth[chosen]
         self.rows = _dense(design.X[chosen]) - mean
+        # A row of weight 2 is two rows, here and in whatever is averaged over rows.
+        self.shares = weights[chosen] / weights[chosen].sum()
         # Every class counts the same, whatever its share: a constant vote must not look like a good one.
         totals = np.bincount(self.truth, weights=weights[chosen])
         self.row_weights = weights[chosen] / (totals[self.truth] * np.count_nonzero(totals))

@@ -74,7 +74,7 @@ class Ballot:
 
         Two classes: (members, rows), from -1, wrong, to 1, right. More: (members, rows, classes).
         """
-        squares = np.einsum("knp,knp->k", centred, centred) / (centred.shape[1] * centred.shape[2])
+        squares = (centred**2).mean(axis=2) @ self.surrogate.shares
         scale = (_SHARPNESS * np.sqrt(squares) + _TINY)[:, None]
         if centred.shape[2] == 1:
             votes = (centred[:, :, 0] + self.surrogate.label_means) * self.signs
