@@ -1,6 +1,7 @@
 """Solver "exclusive": members that compete for features (exclusivity > 1), up to disjoint supports."""
 
+from exclusivity.solvers.exclusive.search import find_partition
 from exclusivity.solvers.exclusive.settings import ExclusiveOptions, ExclusiveResult
 from exclusivity.solvers.exclusive.solver import solve_exclusive
 
-__all__ = ["ExclusiveOptions", "ExclusiveResult", "solve_exclusive"]
+__all__ = ["ExclusiveOptions", "ExclusiveResult", "find_partition", "solve_exclusive"]

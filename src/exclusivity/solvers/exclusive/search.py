@@ -18,7 +18,10 @@ from exclusivity.solvers.exclusive.votes import Ballot
 MAX_COLUMNS = 2048
 """Beyond this many columns there is no Gram matrix: groups are dealt out by strength."""
 
-MAX_SWEEPS = 5
+# Sweeps over the groups: until no move helps, but three are nearly as good, and enough where there are many.
+_MAX_SWEEPS = 10
+_MIN_SWEEPS = 2
+_MAX_TRIALS = 600
 # A move, or a restart, must gain this share of the objective: less is rounding, which must not decide.
 _LEAST_GAIN = 1e-6
 
@@ -104,7 +107,7 @@ class _LocalSearch:
     def run(self, rng: np.random.Generator) -> float:
         """Sweep over the groups in random order; the value reached."""
         value = sum(ballot.value for ballot in self.ballots)
-        for _ in range(MAX_SWEEPS):
+        for _ in range(max(_MIN_SWEEPS, min(_MAX_SWEEPS, _MAX_TRIALS // len(self.owners)))):
             before = value
             for group in rng.permutation(len(self.owners)):
                 value = self._improve(int(group), value)
