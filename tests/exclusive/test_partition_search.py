@@ -58,6 +58,7 @@ def value_by_loops(problems, partition, radius):
     total = 0.0
     scores = [ridge_scores(problems, np.flatnonzero(partition == k)) for k in range(K)]
     centre = s @ labels / s.sum()
+    shares = s / (np.bincount(truth, weights=s)[truth] * len(np.unique(truth)))
     for i, own in enumerate(truth):
         counts = np.zeros(max(P, 2))
         for member in scores:
@@ -68,8 +69,7 @@ def value_by_loops(problems, partition, radius):
             else:
                 counts += np.exp(2 * scaled) / np.exp(2 * scaled).sum()
         lead = counts[own] - np.delete(counts, own).max()
-        share = s[i] / (s[truth == own].sum() * len(np.unique(truth)))
-        total -= share * np.clip(lead, -1, top) / 2
+        total -= shares[i] * np.clip(lead, -1, top) / 2
     return total
 
 
@@ -225,14 +225,18 @@ def test_the_seed_decides_between_random_starts():
     assert any(not np.array_equal(runs[0], other) for other in runs[2:])
 
 
-def test_a_row_of_weight_two_counts_like_two_rows():
-    problem = binary_problem(3)
+@pytest.mark.parametrize("n_rows", [20, 80])
+def test_a_row_of_weight_two_counts_like_two_rows(n_rows):
+    problem = binary_problem(5, n_rows=n_rows, n_features=30)
     X, y = problem.design.X, problem.labels
-    twice = np.where(np.arange(80) % 3 == 0, 2, 1)
-    weighted = ERMProblem.build(X, y, n_members=3, exclusivity=np.inf, weights=twice)
+    times = 1 + 4 * (np.arange(n_rows) % 3 == 0)
+    weighted = ERMProblem.build(X, y, n_members=5, exclusivity=np.inf, weights=times)
     repeated = ERMProblem.build(
-        np.repeat(X, twice, axis=0), np.repeat(y, twice), n_members=3, exclusivity=np.inf
+        np.repeat(X, times, axis=0), np.repeat(y, times), n_members=5, exclusivity=np.inf
     )
+    columns = columns_of(np.arange(30) % 5, 5)
+    values = [Ballot(RidgeSurrogate([p], rng()), columns, 2).value for p in (weighted, repeated)]
+    assert values[0] == pytest.approx(values[1], rel=1e-12)
     partitions = [solve_exclusive([p], random_state=0)[0].partition for p in (weighted, repeated)]
     assert np.array_equal(*partitions)
 

@@ -19,7 +19,7 @@ MAX_COLUMNS = 2048
 """Beyond this many columns there is no Gram matrix: groups are dealt out by strength."""
 
 # Sweeps over the groups: until no move helps, but three are nearly as good, and enough where there are many.
-_MAX_SWEEPS = 10
+_MAX_SWEEPS = 5
 _MIN_SWEEPS = 2
 _MAX_TRIALS = 600
 # A move, or a restart, must gain this share of the objective: less is rounding, which must not decide.
@@ -124,8 +124,9 @@ class _LocalSearch:
         values = sum(ballot.values_after(moved, rest, source) for ballot in self.ballots)
         values = np.asarray(values)
         values[source] = value
-        receiver = int(values.argmin())
-        if value - values[receiver] <= _LEAST_GAIN * abs(value):
+        least = _LEAST_GAIN * abs(value)
+        receiver = int(np.argmax(values <= values.min() + least))  # the first of equals
+        if value - values[receiver] <= least:
             return value
         self.owners[group] = receiver
         for ballot in self.ballots:
