@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
-from exclusivity.solvers import NewtonOptions, Start, Status, solve_newton
+from exclusivity.solvers import NewtonOptions, Start, solve_newton
 from exclusivity.solvers.newton.drive import drive_interior
 from exclusivity.solvers.newton.run import Run
 from exclusivity.solvers.newton.source import Point
@@ -151,7 +151,7 @@ def test_conjugate_gradients_on_wide_sparse_rows_p_2(wide):
     result = solve_newton(problem, tol=1e-4)  # "auto": both sides are beyond 4096
     assert result.converged
     assert result.n_iter <= 20
-    assert result.history.passes[-1] <= 40
+    assert result.history.passes[-1] <= 100  # conjugate gradients included
     known = outside_value(problem, X, y, loss="squared_hinge")
     assert_honest(result, known)
     assert result.objective <= known * (1 + 1e-4)
@@ -162,12 +162,10 @@ def test_conjugate_gradients_on_wide_sparse_rows_p_2(wide):
 
 
 def test_conjugate_gradients_on_wide_sparse_rows_p_1(wide):
-    # The rounded hinge is what conjugate gradients can do for p = 1: slowly, but without a false word.
     X, y = wide
     problem = build(X, y, p=1, cost=0.05)
-    result = solve_newton(problem, tol=1e-3, max_iter=60)
+    result = solve_newton(problem, tol=1e-5)
     known = outside_value(problem, X, y, loss="hinge")
     assert_honest(result, known)
-    assert result.converged or result.status is Status.MAX_ITER
-    assert result.gap <= 0.02
-    assert result.objective <= known * 1.01
+    assert result.converged
+    assert result.objective <= known * (1 + 1e-5)

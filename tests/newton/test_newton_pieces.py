@@ -13,12 +13,11 @@ from scipy import linalg, sparse
 
 from exclusivity.problem import DesignMatrix, dual_bound, member_costs, repair_dual
 from exclusivity.problem import design as design_module
-from exclusivity.solvers import NewtonOptions, Start, Status, solve_newton
+from exclusivity.solvers import NewtonOptions, Start, solve_newton
 from exclusivity.solvers.newton import interior as interior_module
 from exclusivity.solvers.newton import semismooth as semismooth_module
 from exclusivity.solvers.newton.drive import drive_interior, drive_screened, with_exact_zeros
 from exclusivity.solvers.newton.interior import Barrier, WorkingRows, interior_path
-from exclusivity.solvers.newton.iterative import IterativeSystem
 from exclusivity.solvers.newton.linear import DualSystem, PrimalSystem, robust_cholesky
 from exclusivity.solvers.newton.run import Run, bound_from_sums
 from exclusivity.solvers.newton.sample import MANY_ROWS, sample_rows
@@ -342,59 +341,6 @@ def test_systems_without_an_active_row_have_only_the_ridge(has_intercept):
         dw, db = system.solve(r_w, 0.0)
         np.testing.assert_allclose(dw, r_w / ridge, rtol=1e-15)
         assert db == 0
-    iterative = IterativeSystem(X[:0], D[:0], has_intercept)
-    dw, db = iterative.solve(r_w, 0.0)
-    np.testing.assert_allclose(dw, r_w, rtol=1e-15)
-    assert db == 0
-
-
-def test_iterative_system_moves_an_intercept_that_no_row_holds():
-    # p = 1 with every row beyond the rounded corner: slopes but no curvature. (This once divided by zero.)
-    dw, db = IterativeSystem(np.zeros((0, 2)), np.zeros(0), True).solve(np.array([1.0, 2.0]), 3.0)
-    np.testing.assert_allclose(dw, [1, 2])
-    assert db == 3
-
-
-@pytest.mark.parametrize("has_intercept", [True, False])
-@pytest.mark.parametrize("kind", ["dense", "csr", "float32"])
-def test_iterative_system_is_as_exact_as_it_says(kind, has_intercept):
-    for shape, scales in (((40, 6), 0), ((6, 20), 0), ((40, 6), 3)):
-        X, D, _, r_w, r_b = system_case(*shape, scales=scales)
-        active = np.flatnonzero(D)
-        X = X.astype(np.float32) if kind == "float32" else X
-        matrix = bordered(X.astype(float), D, np.ones(shape[1]))
-        if not has_intercept:
-            matrix[-1, :-1] = matrix[:-1, -1] = 0
-        rows = sparse.csr_matrix(X[active]) if kind == "csr" else X[active]
-        dw, db = IterativeSystem(rows, D[active], has_intercept).solve(r_w, r_b)
-        right = np.append(r_w, r_b if has_intercept else 0.0)
-        residual = right - matrix @ np.append(dw, db)
-        preconditioner = np.diagonal(matrix)
-        # The stopping rule: 1e-3 in the preconditioner's norm, plus rounding.
-        assert residual @ (residual / preconditioner) <= 1.01e-6 * (right @ (right / preconditioner))
-        assert has_intercept or db == 0
-
-
-def test_iterative_system_stops_at_its_limit_with_a_way_down(monkeypatch):
-    # The preconditioner takes out the sizes of columns, but not that powers of x are nearly the same column.
-    X, rng = np.vander(np.linspace(0.1, 1, 200), 60), np.random.default_rng(0)
-    applied = []
-    original = IterativeSystem._apply
-    monkeypatch.setattr(
-        IterativeSystem, "_apply", lambda self, vector: applied.append(1) or original(self, vector)
-    )
-    r_w, r_b = rng.normal(size=60), 1.0
-    dw, db = IterativeSystem(X, np.full(200, 1e12), True).solve(r_w, r_b)
-    assert len(applied) == 500
-    assert r_w @ dw + r_b * db > 0
-
-
-def test_iterative_system_gives_up_where_numbers_overflow():
-    with np.errstate(over="ignore", invalid="ignore"):
-        system = IterativeSystem(np.array([[1e200, 1.0]]), np.array([1.0]), True)
-        dw, db = system.solve(np.array([np.inf, 1.0]), 1.0)
-    assert not np.any(dw)
-    assert db == 0
 
 
 def test_rows_side_keeps_its_digits_when_row_weights_explode():
@@ -562,7 +508,7 @@ def test_a_borrowed_system_that_is_useless_is_given_back():
     X, y = blobs(50, 4, seed=1)
     problem = build(X, y, p=2)
     source, start = BlockSource(problem), Point(np.zeros(4), 0.0)
-    path = semismooth_path(source, p=2, fit_intercept=True, start=Guess(start, TooFar()), dense_limit=4096)
+    path = semismooth_path(source, p=2, fit_intercept=True, start=Guess(start, TooFar()))
     first = next(path)
     second = path.send(1.0)
     assert second.point is first.point, "no step that long helps, not even its 2^-23rd part"
@@ -577,12 +523,14 @@ def test_semismooth_path_ends_at_its_limit(monkeypatch):
     monkeypatch.setattr(semismooth_module, "_MAX_ITER", 2)
     X, y = blobs(50, 4, seed=1)
     problem = build(X, y, p=3, cost=100.0)
-    result = solve_newton(problem, tol=1e-12, options=NewtonOptions("iterative"))
-    assert result.n_iter == 2
-    assert result.status is Status.MAX_ITER
+    start = Guess(Point(np.zeros(4), 0.0))
+    path = semismooth_path(BlockSource(problem.reduced()), p=3, fit_intercept=True, start=start)
+    next(path)
+    path.send(1.0)
+    with pytest.raises(StopIteration):
+        path.send(1.0)
     rest = solve_newton(problem, tol=1e-10, options=NewtonOptions("semismooth"))
     assert rest.converged, "the interior point takes over"
-    assert_honest(result, rest.objective)
 
 
 def test_exact_zeros_follow_the_dual_vector():

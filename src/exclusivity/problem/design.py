@@ -49,6 +49,8 @@ class DesignMatrix:
 
     def times(self, weights: Floats) -> Floats:
         """X @ weights for an M x K matrix, or for a vector."""
+        if self.is_sparse:  # blocks would be copies, and the product needs no temporaries
+            return np.asarray(self.X @ weights, dtype=float)
         product = np.empty((self.n_rows, *weights.shape[1:]))
         for rows, block in self.blocks(_n_columns(weights)):
             product[rows] = block @ weights
@@ -56,6 +58,8 @@ class DesignMatrix:
 
     def transposed_times(self, values: Floats) -> Floats:
         """X.T @ values for an N x K matrix, or for a vector."""
+        if self.is_sparse:
+            return np.asarray(self.X.T @ values, dtype=float)
         product = np.zeros((self.n_features, *values.shape[1:]))
         for rows, block in self.blocks(_n_columns(values)):
             product += block.T @ values[rows]

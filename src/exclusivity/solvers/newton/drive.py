@@ -15,11 +15,12 @@ from exclusivity.solvers.newton.screening import WIDEN, first_width, solve_band
 from exclusivity.solvers.newton.semismooth import Guess, semismooth_path
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.source import BlockSource, Point
+from exclusivity.solvers.newton.truncated import truncated_path
 
 _INTERIOR_PASSES = 7
 
 
-def certify_start(run: Run, reduced: ERMProblem, start: Start) -> Point:
+def certify_start(run: Run, reduced: ERMProblem, start: Start) -> Guess:
     """The mean member of an earlier result; it may be good enough already."""
     point = Point(start.weights.mean(axis=1, dtype=float), float(start.intercepts.mean()))
     dual = start.dual
@@ -28,7 +29,7 @@ def certify_start(run: Run, reduced: ERMProblem, start: Start) -> Point:
         run.passes += 1
         dual = dual_from_scores(reduced, scores)
     take_certified(run, reduced, point, dual)
-    return point
+    return Guess(point, dual=repair_dual(reduced, dual))
 
 
 def take_certified(run: Run, reduced: ERMProblem, point: Point, alpha: Floats, mu: float = 0.0) -> None:
@@ -46,11 +47,11 @@ def take_scored(
     run.take(point, objective, dual_bound(reduced, alpha), lambda: repair_dual(reduced, alpha), mu=mu)
 
 
-def drive_semismooth(run: Run, reduced: ERMProblem, start: Guess, dense_limit: int) -> None:
+def drive_semismooth(run: Run, reduced: ERMProblem, start: Guess) -> None:
     """Newton on the primal until the run is over or no step helps."""
     source, p, fit_intercept = BlockSource(reduced), reduced.loss.p, reduced.fit_intercept
     before = run.passes
-    path = semismooth_path(source, p=p, fit_intercept=fit_intercept, start=start, dense_limit=dense_limit)
+    path = semismooth_path(source, p=p, fit_intercept=fit_intercept, start=start)
     iterate = next(path)
     while True:
         run.passes, run.last_width = before + source.passes, iterate.width
@@ -111,6 +112,23 @@ def drive_bands(
         if number > 0:
             width *= WIDEN
     return scores
+
+
+def drive_truncated(run: Run, reduced: ERMProblem, start: Point, alpha: Floats | None) -> None:
+    """Newton steps by products alone until the run is over or no step helps."""
+    before = run.passes
+    for iterate in truncated_path(reduced, start, alpha):
+        run.passes = before + iterate.passes
+        run.take(
+            iterate.point,
+            iterate.objective,
+            iterate.bound,
+            partial(repair_dual, reduced, iterate.alpha),
+            residual=iterate.gradient_norm,
+            mu=iterate.width,
+        )
+        if run.is_over:
+            return
 
 
 def drive_interior(run: Run, reduced: ERMProblem, start: Point) -> None:

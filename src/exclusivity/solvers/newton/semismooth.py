@@ -19,7 +19,6 @@ import numpy as np
 from scipy import linalg
 
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers.newton.iterative import IterativeSystem
 from exclusivity.solvers.newton.linear import DualSystem, NewtonSystem, PrimalSystem
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.source import LossSums, Point, RowSource
@@ -47,22 +46,27 @@ class NewtonIterate:
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """Where to start, and a Newton system that is nearly right there (from a sample of the rows, say)."""
+    """Where to start, and what else is known there.
+
+    That is a Newton system that is nearly right (from a sample of the rows, say) with the width of the
+    rounding, or a dual vector.
+    """
 
     point: Point
     system: NewtonSystem | None = None
     width: float = 1.0
+    dual: Floats | None = None
 
 
 def semismooth_path(
-    source: RowSource, *, p: float, fit_intercept: bool, start: Guess, dense_limit: int
+    source: RowSource, *, p: float, fit_intercept: bool, start: Guess
 ) -> Generator[NewtonIterate, float, None]:
     """Iterates with a falling objective; the caller certifies each and stops.
 
     The caller sends the relative gap of the iterate back (``generator.send``), by which the width of the
     rounding is chosen. Ends by itself when no step lowers the objective any more.
     """
-    walk = _Walk(source, p, fit_intercept, start, dense_limit)
+    walk = _Walk(source, p, fit_intercept, start)
     for _ in range(_MAX_ITER):
         gap = yield walk.iterate()
         if not walk.advance(gap):
@@ -70,14 +74,10 @@ def semismooth_path(
 
 
 class _Walk:
-    def __init__(
-        self, source: RowSource, p: float, fit_intercept: bool, start: Guess, dense_limit: int
-    ) -> None:
+    def __init__(self, source: RowSource, p: float, fit_intercept: bool, start: Guess) -> None:
         self.source, self.fit_intercept, self.point = source, fit_intercept, start.point
         self.borrowed, self.last_norm = start.system, np.inf
-        # The smaller side of the system, if it is small enough for a factorisation.
-        self.on_primal_side = source.n_features <= min(dense_limit, source.n_rows)
-        self.on_dual_side = not self.on_primal_side and source.n_rows <= dense_limit
+        self.on_primal_side = source.n_features <= source.n_rows  # the smaller side of the system
         self.loss = SmoothedHinge(p, start.width if p < 2 else 0.0)
         self.sums = self._evaluate(start.point)
 
@@ -103,9 +103,7 @@ class _Walk:
                 self.sums = self._evaluate(self.point)
             return primal_system(self.sums, self.fit_intercept)
         rows, weights = self.source.curvature_rows(self.point, self.loss)
-        if self.on_dual_side:
-            return DualSystem(rows, np.ones(self.source.n_features), weights, self.fit_intercept)
-        return IterativeSystem(rows, weights, self.fit_intercept)
+        return DualSystem(rows, np.ones(self.source.n_features), weights, self.fit_intercept)
 
     def advance(self, gap: float) -> bool:
         """Sharpen the corner if it limits the gap, then take one Newton step."""

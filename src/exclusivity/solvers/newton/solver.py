@@ -10,7 +10,7 @@ regime        when                                     how
               1 < p < 2 with many rows                 warm-started on samples of the rows
 "interior"    p = 1; an l1 penalty;                    primal-dual interior point; for p = 1 with many rows
               1 < p < 2 with few rows                  only on those near the margin
-"iterative"   rows and features both beyond 4096       Newton with conjugate gradients
+"iterative"   rows and features both beyond 4096       truncated Newton, by products with X alone
 ============  =======================================  ====================================================
 
 All but the last factorise one matrix per step, on the smaller of the two sides: features or rows.
@@ -30,6 +30,7 @@ from exclusivity.solvers.newton.drive import (
     drive_interior,
     drive_screened,
     drive_semismooth,
+    drive_truncated,
 )
 from exclusivity.solvers.newton.run import Run
 from exclusivity.solvers.newton.sample import MANY_ROWS, SAMPLE_TOL, sample_rows
@@ -106,7 +107,7 @@ def solve_newton(
     # Numbers beyond 1e150 overflow when squared: such points lose every comparison, which is all it takes.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if start is not None:
-            guess = Guess(certify_start(run, reduced, start.for_problem(problem)))
+            guess = certify_start(run, reduced, start.for_problem(problem))
         else:
             guess = sampled_guess(run, reduced, regime)
         if not run.is_over:
@@ -117,9 +118,12 @@ def solve_newton(
 def continue_run(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) -> None:
     """Go on from a guess until the run is over, or nothing helps any more."""
     point = guess.point
-    if regime != "interior":
-        drive_semismooth(run, reduced, guess, DENSE_LIMIT if regime == "semismooth" else 0)
-        if run.is_over or regime == "iterative":
+    if regime == "iterative":
+        drive_truncated(run, reduced, point, guess.dual)
+        return
+    if regime == "semismooth":
+        drive_semismooth(run, reduced, guess)
+        if run.is_over:
             return
         point = run.best  # the steps stalled; the interior point has other troubles, and seldom any
     elif reduced.loss.p == 1 and reduced.design.n_rows > MANY_ROWS:

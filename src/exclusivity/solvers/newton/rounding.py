@@ -1,0 +1,113 @@
+"""Losses with a slope that does not jump, for Newton steps that only use products with X.
+
+A rounded loss answers for its slope a_i = c_i phi'(m_i), which is a dual variable of the true loss whatever
+the rounding, and for its curvature. ``sharpen`` brings it closer to the true loss at the current point.
+
+p > 1 is rounded by a width (``smoothing``), which matters for p < 2 only. For p = 1 a shrinking width
+would make the Newton systems ever worse. The augmented Lagrangian does better: around the dual vector alpha
+known so far, the hinge c max(0, m) = max {a m : 0 <= a <= c} becomes
+
+    max {a m - (a - alpha)^2 / (2 c sigma) : 0 <= a <= c},   slope  clip(alpha + c sigma m, 0, c),
+
+whose minimiser tends to the optimum for any fixed sigma as alpha follows the slope (the proximal point
+method on the dual), and the faster the larger sigma.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from exclusivity.problem.arrays import Floats
+from exclusivity.solvers.newton.smoothing import SmoothedHinge
+
+_FIRST_SHARPNESS = 0.5
+# Faster growth saves few outer rounds and costs many Newton steps and conjugate gradients (tried: 1.5 to 5).
+_GROWTH = 1.5
+_SHARPEST = 1e12
+_WIDTH_FACTOR = 0.1
+_LEAST_WIDTH = 1e-13
+
+
+class RoundedLoss(Protocol):
+    """What a truncated Newton method asks about the loss of all rows."""
+
+    @property
+    def width(self) -> float:
+        """How far the rounding reaches."""
+
+    def slope(self, shortfall: Floats) -> Floats:
+        """c_i phi'(m_i), a feasible dual vector but for the balance of the classes."""
+
+    def curvature(self, shortfall: Floats) -> Floats:
+        """c_i phi''(m_i)."""
+
+    def sharpen(self, shortfall: Floats) -> bool:
+        """Come closer to the true loss, knowing the minimiser of the rounded one; False if that is it."""
+
+
+class ShiftedHinge:
+    """p = 1 around a dual vector; without one (a cold start) around zero."""
+
+    def __init__(self, costs: Floats, alpha: Floats | None) -> None:
+        self._costs = costs
+        self._alpha = np.zeros_like(costs) if alpha is None else alpha
+        self._sharpness = _FIRST_SHARPNESS if alpha is None else 1 / _FIRST_SHARPNESS
+
+    @property
+    def width(self) -> float:
+        """See ``RoundedLoss``: alpha / c runs from 0 to 1 while m runs over 1 / sigma."""
+        return 1 / self._sharpness
+
+    def slope(self, shortfall: Floats) -> Floats:
+        """See ``RoundedLoss``."""
+        slope = (self._sharpness * self._costs) * shortfall
+        slope += self._alpha
+        return np.clip(slope, 0.0, self._costs, out=slope)
+
+    def curvature(self, shortfall: Floats) -> Floats:
+        """See ``RoundedLoss``: sigma c between the two corners."""
+        slope = self.slope(shortfall)
+        return np.where((slope > 0) & (slope < self._costs), self._sharpness * self._costs, 0.0)
+
+    def sharpen(self, shortfall: Floats) -> bool:
+        """See ``RoundedLoss``: alpha follows the slope, sigma grows."""
+        self._alpha = self.slope(shortfall)
+        self._sharpness = min(self._sharpness * _GROWTH, _SHARPEST)
+        return True
+
+
+class RoundedPower:
+    """p > 1; exact for p >= 2."""
+
+    def __init__(self, costs: Floats, p: float) -> None:
+        self._costs = costs
+        self._loss = SmoothedHinge(p, 1.0 if p < 2 else 0.0)
+
+    @property
+    def width(self) -> float:
+        """See ``RoundedLoss``."""
+        return self._loss.width
+
+    def slope(self, shortfall: Floats) -> Floats:
+        """See ``RoundedLoss``."""
+        return np.asarray(self._costs * self._loss.parts(shortfall, curvature=False)[1])
+
+    def curvature(self, shortfall: Floats) -> Floats:
+        """See ``RoundedLoss``."""
+        bend = self._loss.parts(shortfall)[2]
+        assert bend is not None  # noqa: S101 -- asked for
+        return np.asarray(self._costs * bend)
+
+    def sharpen(self, shortfall: Floats) -> bool:
+        """See ``RoundedLoss``."""
+        if self._loss.is_exact or self._loss.width <= _LEAST_WIDTH:
+            return False
+        self._loss = SmoothedHinge(self._loss.p, self._loss.width * _WIDTH_FACTOR)
+        return True
+
+
+def rounded_loss(p: float, costs: Floats, alpha: Floats | None) -> RoundedLoss:
+    """The rounding that fits p; ``alpha`` is a dual vector known from elsewhere."""
+    return ShiftedHinge(costs, alpha) if p == 1 else RoundedPower(costs, p)

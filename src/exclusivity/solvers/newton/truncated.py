@@ -1,0 +1,258 @@
+"""Truncated Newton: rows and features both too many for a factorisation, so only products with X are used.
+
+    f(w, b) = 1/2 |w|^2 + sum_i theta_i(m_i),   m = 1 - y (X w + b)
+
+with a rounded loss theta (``rounding``). With a_i = theta_i'(m_i) and h_i = theta_i''(m_i) > 0 on few rows
+only, the Newton step solves
+
+    (I + X^T H_c X) dw = X^T (y a) - w ,     H_c = H - H 1 1^T H / (1^T H 1) ,
+
+by conjugate gradients with a diagonal preconditioner and to one digit only: the next step mends the rest.
+The intercept needs no ridge and no gradient of its own: it is put at its optimum, sum y a = 0, before every
+step, which also makes a feasible for the dual. Products with X and X^T of all rows are needed once per step;
+all else runs over the rows with curvature, or over vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from exclusivity.problem import ERMProblem, member_costs
+from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.solvers.newton.rounding import RoundedLoss, rounded_loss
+from exclusivity.solvers.newton.source import Point
+
+_MAX_STEPS = 2000
+_CG_TOL = 0.1
+_CG_MAX_ITER = 100
+_MAX_LENGTHS = 12
+_MAX_INTERCEPTS = 100
+# Sharpen the loss once the gradient is to blame for no more than this share of the gap.
+_SETTLED = 0.2
+# For how many steps the shape of a preconditioner is kept.
+_KEPT = 4
+
+
+@dataclass(frozen=True, eq=False)
+class TruncatedIterate:
+    """A point, the slopes there and what they prove, and how far the loss was rounded."""
+
+    point: Point
+    alpha: Floats
+    objective: float
+    bound: float
+    gradient_norm: float
+    width: float
+    passes: float
+
+
+def truncated_path(problem: ERMProblem, start: Point, alpha: Floats | None) -> Iterator[TruncatedIterate]:
+    """Iterates of a reduced problem; the caller stops. Ends by itself when no step helps any more."""
+    walk = _Walk(problem, start, rounded_loss(problem.loss.p, member_costs(problem), alpha))
+    for _ in range(_MAX_STEPS):
+        yield walk.iterate()
+        if not walk.advance():
+            return
+
+
+class _Walk:
+    def __init__(self, problem: ERMProblem, start: Point, loss: RoundedLoss) -> None:
+        self.problem, self.loss = problem, loss
+        self.y, self.costs = problem.labels, member_costs(problem)
+        self.weights, self.intercept = start.weights, start.intercept
+        self.shortfall = 1 - self.y * (problem.design.times(start.weights) + start.intercept)
+        self.passes = 0.5
+        self._mean_squares, self._n_directions = np.empty(0), 0
+        self._largest_norm = largest_row_norm(problem.design.X)
+        self._evaluate()
+
+    def _evaluate(self) -> None:
+        """The intercept at its best, slopes, pulls and the bound they prove."""
+        if self.problem.fit_intercept:
+            shift = balancing_shift(self.loss, self.shortfall, self.y)
+            self.intercept += shift
+            self.shortfall = self.shortfall - shift * self.y
+        self.alpha = self.loss.slope(self.shortfall)
+        self.pull = self.problem.design.transposed_times(self.y * self.alpha)
+        self.passes += 0.5
+        self.gradient = self.weights - self.pull
+        squares = float(self.weights @ self.weights)
+        self.objective = squares / 2 + float(self.costs @ self.problem.loss.value(self.shortfall))
+        self.bound = self._bound()
+
+    def _bound(self) -> float:
+        """D of the repaired slopes from below, without another product.
+
+        Repairing scales the heavier class by 1 - delta, which lengthens u = X^T (y alpha) by at most delta
+        times that class's mass times the largest row; conjugates only fall.
+        """
+        total, tilt, delta = float(self.alpha.sum()), 0.0, 0.0
+        if self.problem.fit_intercept:
+            tilt = abs(float(self.y @ self.alpha))
+            heavier = (total + tilt) / 2
+            delta = tilt / heavier if heavier > 0 else 0.0
+        length = float(np.linalg.norm(self.pull)) + delta * (total + tilt) / 2 * self._largest_norm
+        conjugate = float(self.problem.loss.conjugate(self.alpha, self.costs).sum())
+        return total - tilt - length**2 / 2 - conjugate
+
+    def iterate(self) -> TruncatedIterate:
+        return TruncatedIterate(
+            point=Point(self.weights, self.intercept),
+            alpha=self.alpha,
+            objective=self.objective,
+            bound=self.bound,
+            gradient_norm=float(np.linalg.norm(self.gradient)),
+            width=self.loss.width,
+            passes=self.passes,
+        )
+
+    def advance(self) -> bool:
+        """Sharpen the loss where the gradient is settled, else one Newton step; False when nothing helps."""
+        error = float(self.gradient @ self.gradient) / 2
+        is_settled = error <= _SETTLED * max(self.objective - self.bound, 0.0)
+        if is_settled or not self._step():
+            if not self.loss.sharpen(self.shortfall):
+                return not is_settled or self._step()
+            self._evaluate()
+        return True
+
+    def _step(self) -> bool:
+        dw, db = self._direction()
+        change = -self.y * (self.problem.design.times(dw) + db)
+        self.passes += 0.5
+        length = self._length(dw, change)
+        if length == 0:
+            return False
+        self.weights = self.weights + length * dw
+        self.intercept += length * db
+        self.shortfall = self.shortfall + length * change
+        self._evaluate()
+        return True
+
+    def _direction(self) -> tuple[Floats, float]:
+        """The Newton step to one digit."""
+        bend = self.loss.curvature(self.shortfall)
+        active = np.flatnonzero(bend)
+        rows, h = self.problem.design.X[active], bend[active]
+        total = float(h.sum())
+        centre = self.problem.fit_intercept and total > 0
+        mean = rows.T @ h / total if centre else np.zeros_like(self.weights)
+
+        def curved(vector: Floats) -> Floats:
+            image = rows @ vector
+            image -= mean @ vector
+            image *= h
+            return np.asarray(vector + rows.T @ image - (image.sum() * mean if centre else 0.0))
+
+        dw, n_products = conjugate_gradients(curved, -self.gradient, self._preconditioner(rows, h))
+        self.passes += n_products * len(active) / len(self.y)
+        return dw, -float(mean @ dw)
+
+    def _preconditioner(self, rows: Matrix, h: Floats) -> Floats | None:
+        """1 + diag(X^T H X), its shape kept for a few steps: it only steers the conjugate gradients.
+
+        None with more features than rows: most features are then in few rows, and the diagonal says nothing
+        (20,000 x 10^6: 125 passes without it, 210 with it; 200,000 x 50,000: 172 and 92).
+        """
+        if rows.shape[1] > len(self.y) or len(h) == 0:
+            return None
+        total = float(h.sum())
+        if self._n_directions % _KEPT == 0:
+            wide = rows.astype(float, copy=False)
+            squares = wide.multiply(wide) if sparse.issparse(wide) else wide**2
+            self._mean_squares = np.asarray(squares.T @ (h / total))
+        self._n_directions += 1
+        return np.asarray(1 + total * self._mean_squares)
+
+    def _length(self, dw: Floats, change: Floats) -> float:
+        """Where the slope along the step is about zero, at most 1; 0 if the step does not lead down."""
+        along, squares = float(self.weights @ dw), float(dw @ dw)
+
+        def slope(t: float) -> float:
+            return along + t * squares + float(self.loss.slope(self.shortfall + t * change) @ change)
+
+        low, high, at_low, at_high = 0.0, 1.0, slope(0.0), slope(1.0)
+        if not (at_low < 0 and np.isfinite(at_high)):
+            return 0.0
+        # Conjugate gradients make it zero up to rounding where no row crosses a corner: either sign will do.
+        goal = _CG_TOL * at_low
+        if at_high <= -goal:
+            return 1.0
+        for _ in range(_MAX_LENGTHS):
+            middle = low + (high - low) * float(np.clip(at_low / (at_low - at_high), 0.1, 0.9))
+            here = slope(middle)
+            low, high, at_low, at_high = (
+                (low, middle, at_low, here) if here > 0 else (middle, high, here, at_high)
+            )
+            if goal <= here <= 0:
+                break
+        return low if low > 0 else high
+
+
+def conjugate_gradients(
+    apply: Callable[[Floats], Floats], right: Floats, diagonal: Floats | None
+) -> tuple[Floats, int]:
+    """A solution of apply(x) = right to a relative residual of 0.1, and how many products it took."""
+    residual, solution = right.copy(), np.zeros_like(right)
+    scaled = residual if diagonal is None else residual / diagonal
+    direction, rho = scaled.copy(), float(residual @ scaled)
+    goal = _CG_TOL**2 * rho
+    for count in range(_CG_MAX_ITER):
+        if not rho > goal:
+            return solution, count
+        image = apply(direction)
+        bend = float(direction @ image)
+        if not 0 < bend < np.inf:  # rounding has eaten the curvature: what has been found so far must do
+            return solution, count + 1
+        length = rho / bend
+        solution += length * direction
+        residual -= length * image
+        scaled = residual if diagonal is None else residual / diagonal
+        rho, old = float(residual @ scaled), rho
+        direction *= rho / old
+        direction += scaled
+    return solution, _CG_MAX_ITER
+
+
+def balancing_shift(loss: RoundedLoss, shortfall: Floats, y: Floats) -> float:
+    """The change t of the intercept with sum_i y_i slope_i(m_i - y_i t) = 0, by safeguarded Newton steps.
+
+    The sum falls as t grows, from the mass of the positive rows alone to that of the negative ones alone.
+    """
+    low, high, t = -np.inf, np.inf, 0.0
+    reach = 1.0
+    best, least = 0.0, np.inf
+    for _ in range(_MAX_INTERCEPTS):
+        moved = shortfall - t * y
+        slopes = loss.slope(moved)
+        tilt, mass = float(y @ slopes), float(slopes.sum())
+        if abs(tilt) < least:
+            best, least = t, abs(tilt)
+        if abs(tilt) <= 1e-15 * mass or not np.isfinite(tilt):
+            break
+        low, high = (t, high) if tilt > 0 else (low, t)
+        bend = float(loss.curvature(moved).sum())
+        newton = t + tilt / bend if bend > 0 else np.inf
+        if low < newton < high and np.isfinite(newton) and abs(newton - t) <= reach:
+            t = newton
+        elif np.isfinite(low) and np.isfinite(high):
+            t = (low + high) / 2
+            if t in (low, high):
+                break
+        else:
+            t += np.copysign(reach, tilt)
+            reach *= 4
+    return best
+
+
+def largest_row_norm(X: Matrix) -> float:
+    """max_i |x_i|."""
+    if sparse.issparse(X):
+        squares = np.asarray(X.multiply(X).sum(axis=1, dtype=float)).ravel()
+    else:
+        squares = np.einsum("ij,ij->i", X, X, dtype=float)
+    return float(np.sqrt(squares.max()))

@@ -1,0 +1,161 @@
+"""Newton steps by products alone: the rounded losses, the intercept, conjugate gradients, the whole path."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from exclusivity.problem import ERMProblem, dual_bound, member_costs
+from exclusivity.solvers import Start, solve_newton
+from exclusivity.solvers.newton import NewtonOptions
+from exclusivity.solvers.newton.rounding import RoundedPower, ShiftedHinge, rounded_loss
+from exclusivity.solvers.newton.source import Point
+from exclusivity.solvers.newton.truncated import (
+    balancing_shift,
+    conjugate_gradients,
+    largest_row_norm,
+    truncated_path,
+)
+
+ITERATIVE = NewtonOptions("iterative")
+
+
+def rows(n=60, m=8, seed=0, noise=0.5):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, m))
+    y = np.where(X[:, 0] + noise * rng.normal(size=n) + 0.2 > 0, 1.0, -1.0)
+    y[:2] = 1, -1
+    return X, y
+
+
+@given(
+    st.lists(st.floats(-3, 3), min_size=1, max_size=8),
+    st.sampled_from([1, 1.3, 1.7, 2, 3]),
+    st.floats(0.1, 10),
+)
+def test_slopes_are_dual_feasible_and_curvatures_are_their_derivatives(shortfalls, p, cost):
+    m = np.array(shortfalls)
+    loss = rounded_loss(p, np.full(len(m), cost), None)
+    slope, bend = loss.slope(m), loss.curvature(m)
+    assert np.all(slope >= 0)
+    assert np.all(bend >= 0)
+    if p == 1:
+        assert np.all(slope <= cost)
+    step = 1e-6
+    numeric = (loss.slope(m + step) - loss.slope(m - step)) / (2 * step)
+    smooth = np.abs(np.subtract.outer(m, [0.0, 1.0, 2.0])).min(axis=1) > 1e-5  # away from every corner
+    np.testing.assert_allclose(bend[smooth], numeric[smooth], rtol=1e-4, atol=1e-4 * cost)
+
+
+def test_the_shifted_hinge_maximises_its_definition():
+    costs = np.array([1.0, 2.0, 0.5])
+    loss = ShiftedHinge(costs, np.array([0.3, 1.0, 0.0]))
+    m = np.array([0.1, -0.4, 5.0])
+    grid = np.linspace(0, 1, 200_001)[:, None] * costs
+    sharpness = 2.0  # with a dual vector to start from
+    value = grid * m - (grid - [0.3, 1.0, 0.0]) ** 2 / (2 * costs * sharpness)
+    best = np.take_along_axis(grid, value.argmax(axis=0)[None], axis=0)[0]
+    np.testing.assert_allclose(loss.slope(m), best, atol=2e-5)
+
+
+def test_sharpening_follows_the_slope_and_ends_for_an_exact_loss():
+    m, costs = np.array([0.2, -0.1]), np.ones(2)
+    hinge = ShiftedHinge(costs, None)
+    first = hinge.slope(m)
+    assert hinge.sharpen(m)
+    assert hinge.slope(np.zeros(2)) == pytest.approx(first)  # the new centre
+    assert not RoundedPower(costs, 2).sharpen(m)
+    rounded = RoundedPower(costs, 1.5)
+    steps = 0
+    while rounded.sharpen(m):
+        steps += 1
+    assert 13 <= steps <= 14  # from width 1 to 1e-13, by tenths
+    np.testing.assert_allclose(rounded.slope(m), [1.5 * np.sqrt(0.2), 0], rtol=1e-12)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([1, 1.5, 2, 3]), st.floats(-40, 40))
+def test_the_shift_balances_the_classes(seed, p, offset):
+    rng = np.random.default_rng(seed)
+    y = np.append([1.0, -1.0], rng.choice([-1.0, 1.0], size=10))
+    m, costs = rng.normal(size=12) * 3 + offset * y, rng.uniform(0.1, 5, size=12)
+    loss = rounded_loss(p, costs, None)
+    shift = balancing_shift(loss, m, y)
+    slopes = loss.slope(m - shift * y)
+    assert abs(y @ slopes) <= 1e-12 * slopes.sum() + 1e-12 * costs.min()
+
+
+@pytest.mark.parametrize("with_diagonal", [True, False])
+def test_conjugate_gradients_reach_their_tolerance(with_diagonal):
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(30, 12))
+    matrix = np.eye(12) + A.T @ A
+    right = rng.normal(size=12)
+    diagonal = np.diagonal(matrix).copy() if with_diagonal else None
+    solution, n_products = conjugate_gradients(lambda v: matrix @ v, right, diagonal)
+    scale = np.ones(12) if diagonal is None else diagonal
+    residual = right - matrix @ solution
+    assert residual @ (residual / scale) <= 0.0101 * (right @ (right / scale))
+    assert 0 < n_products < 12
+    assert right @ solution > 0  # a way down
+
+
+def test_conjugate_gradients_stop_where_numbers_end():
+    with np.errstate(all="ignore"):
+        solution, count = conjugate_gradients(lambda v: np.full(2, np.inf), np.ones(2), None)
+    assert count == 1
+    assert not solution.any()
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr", "float32"])
+def test_largest_row_norm(kind):
+    X = np.array([[3.0, 4.0], [1.0, 0.0]])
+    given_rows = {"dense": X, "csr": sparse.csr_matrix(X), "float32": X.astype(np.float32)}[kind]
+    assert largest_row_norm(given_rows) == 5
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("p", [1, 1.5, 2, 3])
+@pytest.mark.parametrize("shape", [(60, 8), (12, 40)])
+def test_every_bound_on_the_way_is_below_the_optimum(p, shape, fit_intercept):
+    X, y = rows(*shape)
+    problem = ERMProblem.build(X, y, cost=0.7, p=p, fit_intercept=fit_intercept)
+    optimum = solve_newton(problem, tol=1e-10).objective
+    previous_passes = 0.0
+    path = truncated_path(problem, Point(np.zeros(shape[1]), 0.0), None)
+    for _, iterate in zip(range(40), path, strict=False):
+        weights, intercepts = iterate.point.weights[:, None], np.array([iterate.point.intercept])
+        assert iterate.objective == pytest.approx(problem.objective(weights, intercepts), rel=1e-9)
+        assert iterate.bound <= optimum * (1 + 1e-9)
+        # What is claimed without a product is no more than what the repaired vector proves.
+        assert iterate.bound <= dual_bound(problem, iterate.alpha) + 1e-9 * optimum
+        assert iterate.passes > previous_passes
+        previous_passes = iterate.passes
+
+
+@pytest.mark.parametrize("p", [1, 1.2, 2, 2.5])
+def test_it_reaches_the_optimum_of_sparse_rows_with_weights(p):
+    rng = np.random.default_rng(3)
+    X = sparse.random(300, 80, density=0.1, random_state=3, format="csr")
+    y = np.where(X @ rng.normal(size=80) + 0.1 * rng.normal(size=300) > 0, 1.0, -1.0)
+    problem = ERMProblem.build(X, y, cost=3.0, p=p, weights=rng.uniform(0.5, 2, size=300))
+    found = solve_newton(problem, tol=1e-7, options=ITERATIVE)
+    exact = solve_newton(problem, tol=1e-10)
+    assert found.converged
+    assert found.objective == pytest.approx(exact.objective, rel=1e-7)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_a_warm_start_is_quicker(p):
+    X, y = rows(400, 30)
+    cold = solve_newton(ERMProblem.build(X, y, cost=1.0, p=p), tol=1e-6, options=ITERATIVE)
+    problem = ERMProblem.build(X, y, cost=1.05, p=p)
+    start = Start.after(cold, 1.05)
+    warm = solve_newton(problem, tol=1e-6, options=ITERATIVE, start=start)
+    again = solve_newton(problem, tol=1e-6, options=ITERATIVE)
+    assert warm.converged
+    assert warm.history.passes[-1] < again.history.passes[-1]
+    assert np.all(warm.dual <= member_costs(problem)) or p == 2
