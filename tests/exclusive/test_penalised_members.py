@@ -1,0 +1,69 @@
+"""One member with a penalty per column, against the optimality conditions written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from exclusive.exclusive_cases import binary_problem
+from exclusivity.problem import ERMProblem
+from exclusivity.solvers.exclusive.members import fit_against, fit_on_columns
+
+
+def penalties_of_rivals(seed, n_features=12):
+    """Some columns are free, some cost a little, some too much."""
+    rng = np.random.default_rng(seed)
+    return rng.choice([0.0, 1.0, 5.0, 500.0], n_features)
+
+
+def violation(problem, penalties, member):
+    """How far the squared hinge's optimum is missed: 0 must lie in the subdifferential, column by column."""
+    X = problem.design.X.toarray() if problem.design.is_sparse else problem.design.X
+    shortfall = np.maximum(0.0, 1 - problem.labels * (X @ member.weights + member.intercept))
+    pulls = 2 * problem.cost * problem.weights * problem.labels * shortfall
+    slope = member.weights - X.T @ pulls
+    used = member.weights != 0
+    missed = np.where(
+        used,
+        np.abs(slope + penalties * np.sign(member.weights)),
+        np.maximum(np.abs(slope) - penalties, 0.0),
+    )
+    return max(missed.max(), abs(pulls.sum()))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("current", ["zero", "all"])
+def test_the_optimality_conditions_hold_on_all_columns(seed, current):
+    problem, penalties = binary_problem(1, 0.0, seed=seed), penalties_of_rivals(seed)
+    before = np.zeros(12) if current == "zero" else np.ones(12)
+    member = fit_against(problem, penalties, before, tol=1e-12)
+    assert violation(problem, penalties, member) < 1e-3
+    assert not np.any(member.weights[penalties == 500.0])
+    assert np.all(member.weights[penalties == 0.0])
+
+
+def test_the_answer_does_not_depend_on_where_the_working_set_starts():
+    problem, penalties = binary_problem(1, 0.0), penalties_of_rivals(1)
+    few = fit_against(problem, penalties, np.zeros(12), tol=1e-10)
+    many = fit_against(problem, penalties, np.ones(12), tol=1e-10)
+    np.testing.assert_allclose(few.weights, many.weights, atol=1e-4)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_sparse_rows_are_the_same_problem(p):
+    dense, penalties = binary_problem(1, 0.0, p=p), penalties_of_rivals(2)
+    rows = sparse.csr_array(dense.design.X)
+    csr = ERMProblem.build(rows, dense.labels, exclusivity=0.0, p=p)
+    one, other = (fit_against(problem, penalties, np.zeros(12), tol=1e-10) for problem in (dense, csr))
+    np.testing.assert_allclose(one.weights, other.weights, atol=1e-4)
+
+
+def test_a_huge_penalty_elsewhere_is_the_fit_on_the_free_columns():
+    problem = binary_problem(1, 0.0)
+    penalties = np.where(np.arange(12) < 5, 0.0, 1e6)
+    member = fit_against(problem, penalties, np.zeros(12), tol=1e-10)
+    alone = fit_on_columns(problem, np.arange(5), tol=1e-10)
+    np.testing.assert_allclose(member.weights, alone.weights, atol=1e-5)
+    assert member.certified
+    assert alone.certified
