@@ -219,7 +219,7 @@ def test_sources_of_encoders_match_their_names(transformer):
         np.array([2, 4]),
         lambda frame: ["age", "weight"],
     ],
-    ids=str,
+    ids=["numbers", "slice", "mask", "names", "array", "callable"],
 )
 def test_sources_of_a_column_transformer(columns):
     frame = table()[0]
