@@ -1,4 +1,4 @@
-"""Imports point in one direction: cli -> experiments -> classifier -> solvers -> problem.
+"""Imports point in one direction: cli -> benchmark -> experiments -> classifier -> solvers -> problem.
 
 The files are read, not imported, so imports inside functions and under TYPE_CHECKING count as well.
 """
@@ -17,7 +17,7 @@ ROOT = Path(exclusivity.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 MAX_LINES = 400
 
-LAYERS = ("problem", "solvers", "classifier", "experiments", "cli")
+LAYERS = ("problem", "solvers", "classifier", "experiments", "benchmark", "cli")
 """From the bottom to the top. What is not listed sits beside the classifier."""
 
 BESIDE = LAYERS.index("classifier")

@@ -11,12 +11,12 @@ import sys
 from collections.abc import Sequence
 
 from exclusivity import __version__
-from exclusivity.cli import demo, reproduce
+from exclusivity.cli import bench, demo, reproduce
 from exclusivity.cli.errors import CommandError
 
 FAILED, INTERRUPTED = 1, 130
 
-COMMANDS = {"demo": demo, "reproduce": reproduce}
+COMMANDS = {"bench": bench, "demo": demo, "reproduce": reproduce}
 
 
 def build_parser() -> argparse.ArgumentParser:

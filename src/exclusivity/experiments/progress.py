@@ -30,10 +30,12 @@ class PlainProgress(Progress):
         Where to.
     interval : float
         Least seconds between two lines; the first and the last are always written.
+    command : str
+        What the lines begin with.
     """
 
-    def __init__(self, stream: TextIO, interval: float = 5.0) -> None:
-        self._stream, self._interval = stream, interval
+    def __init__(self, stream: TextIO, interval: float = 5.0, command: str = "erm reproduce") -> None:
+        self._stream, self._interval, self._command = stream, interval, command
 
     def start(self, total: int, *, done: int) -> None:
         """Say how much there is to do."""
@@ -51,7 +53,7 @@ class PlainProgress(Progress):
             self._write(f"{self._done}/{self._total} after {now - self._started:.0f} s: {label}")
 
     def _write(self, text: str) -> None:
-        print(f"erm reproduce: {text}", file=self._stream, flush=True)
+        print(f"{self._command}: {text}", file=self._stream, flush=True)
 
 
 class RichProgress(Progress):
@@ -70,7 +72,7 @@ class RichProgress(Progress):
 
     def start(self, total: int, *, done: int) -> None:
         """Draw the bar."""
-        self._task = self._bar.add_task("reproducing", total=total, completed=done)
+        self._task = self._bar.add_task("starting", total=total, completed=done)
         self._bar.start()
 
     def advance(self, label: str) -> None:
@@ -82,9 +84,9 @@ class RichProgress(Progress):
         self._bar.stop()
 
 
-def terminal_progress(stream: TextIO | None = None) -> Progress:
+def terminal_progress(stream: TextIO | None = None, *, command: str = "erm reproduce") -> Progress:
     """The best that the terminal on standard error can show."""
     stream = sys.stderr if stream is None else stream
     if stream.isatty() and find_spec("rich") is not None:
         return RichProgress()
-    return PlainProgress(stream)
+    return PlainProgress(stream, command=command)

@@ -1,0 +1,95 @@
+"""Bars judged on made-up documents."""
+
+import pytest
+
+from exclusivity.benchmark.bars import BARS, FOOTNOTE, judge
+
+
+def point(seconds, excess, gap=None):
+    return {"seconds": seconds, "excess": excess, "gap": gap, "extra_bytes": 0, "passes": 1.0}
+
+
+def case(workload, kind, p, curves, cost=0.2, ended=()):
+    runs = [{"peer": name} for name in (*curves, *ended)]
+    return {"workload": workload, "kind": kind, "p": p, "cost": cost, "curves": curves, "runs": runs}
+
+
+def document(*cases):
+    names = {name for each in cases for name in each["curves"]} | {"newton", "psvm"}
+    peers = {name: {"ours": name in ("newton", "alm", "psvm")} for name in names}
+    return {"peers": peers, "cases": list(cases)}
+
+
+def verdict(start, *cases):
+    (found,) = [each for each in judge(document(*cases)) if each["statement"].startswith(start)]
+    return found
+
+
+def test_nothing_measured_nothing_claimed():
+    verdicts = judge(document())
+    assert len(verdicts) == len(BARS) + len(FOOTNOTE) == 11
+    assert {each["outcome"] for each in verdicts} == {"not measured"}
+    assert {each["ratio"] for each in verdicts} == {None}
+
+
+@pytest.mark.parametrize(("seconds", "outcome"), [(0.9, "holds"), (1.1, "fails")])
+def test_dense_needs_the_certificate_and_the_fastest_peer(seconds, outcome):
+    curves = {
+        "newton": [point(0.01, 1e-9, gap=1e-5), point(seconds, 1e-9, gap=1e-6)],
+        "alm": [point(0.001, 1e-9, gap=1e-9)],
+        "tron-1": [point(4.0, 1e-4)],
+        "sgd": [point(1.0, 1e-3)],
+    }
+    found = verdict("dense, p = 2", case("dense-500k", "dense", 2, curves))
+    assert found["outcome"] == outcome
+    assert found["ratio"] == pytest.approx(seconds / 4)
+    assert verdict("dense, p = 1", case("dense-500k", "dense", 2, curves))["outcome"] == "not measured"
+
+
+def test_small_workloads_prove_nothing():
+    curves = {"newton": [point(0.1, 0.0, gap=0.0)], "dcd-1": [point(9.0, 0.0)]}
+    for kind in ("dense", "sparse", "classes"):
+        assert {each["outcome"] for each in judge(document(case(f"small-{kind}", kind, 2, curves)))} == {
+            "not measured"
+        }
+
+
+def test_the_worst_of_all_comparisons_counts():
+    good = {"newton": [point(1.0, 1e-7)], "tron-1": [point(2.0, 1e-7)]}
+    bad = {"newton": [point(3.0, 1e-7)], "tron-1": [point(2.0, 1e-7)]}
+    found = verdict("150 rows, p = 2", case("paper-a", "paper", 2, good), case("paper-b", "paper", 2, bad))
+    assert (found["outcome"], found["ratio"], found["holding"], found["comparisons"]) == ("fails", 1.5, 3, 6)
+    assert "paper-b" in found["worst"]
+    found = verdict("150 rows, p = 2", case("paper-a", "paper", 2, good))
+    assert (found["outcome"], found["ratio"], found["middle"]) == ("holds", 0.5, 0.5)
+
+
+def test_other_peers_are_no_linear_svc():
+    curves = {"newton": [point(1.0, 0.0)], "snapml-1": [point(0.1, 0.0)], "dcd-10": [point(2.0, 0.0)]}
+    assert verdict("ten classes", case("classes-10", "classes", 1, curves))["ratio"] == 0.5
+    assert verdict("sparse", case("sparse-wide", "sparse", 1, curves))["ratio"] == pytest.approx(10)
+
+
+def test_levels_that_only_one_side_reached():
+    alone = case("sparse-wide", "sparse", 2, {"newton": [point(1.0, 1e-7)], "dcd-1": [point(0.1, 1e-3)]})
+    found = verdict("sparse", alone)
+    assert (found["outcome"], found["ratio"], found["unrivalled"]) == ("holds", 0.0, 1)
+    killed = case("sparse-wide", "sparse", 2, {"newton": [point(1.0, 1e-7)]}, ended=("dcd-1",))
+    assert verdict("sparse", killed)["unrivalled"] == 1
+    behind = case("sparse-wide", "sparse", 2, {"newton": [point(1.0, 1e-3)], "dcd-1": [point(0.1, 1e-7)]})
+    found = verdict("sparse", behind)
+    assert (found["outcome"], found["ratio"]) == ("fails", None)
+    assert found["worst"].endswith("not reached")
+    nobody = case("sparse-wide", "sparse", 2, {"newton": [point(1.0, 1)], "dcd-1": [point(0.1, 1)]})
+    assert verdict("sparse", nobody)["outcome"] == "not measured"
+
+
+def test_the_footnote_may_hold_in_part():
+    fast = case("paper-a", "paper", 2, {"psvm": [point(1.0, 0.0)], "tron-1": [point(2.0, 0.0)]})
+    slow = case("paper-b", "paper", 2, {"psvm": [point(3.0, 0.0)], "liblinear-free": [point(2.0, 0.0)]})
+    claim = "the paper's footnote: PSVM is faster than TRON"
+    assert verdict(claim, fast)["outcome"] == "holds"
+    assert verdict(claim, slow)["outcome"] == "fails"
+    both = verdict(claim, fast, slow)
+    assert (both["outcome"], both["ratio"], both["middle"]) == ("holds in part", 1.5, 1.0)
+    assert verdict("the paper's footnote: PSVM is faster than Pegasos", fast)["outcome"] == "not measured"

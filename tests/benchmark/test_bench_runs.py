@@ -1,0 +1,163 @@
+"""Plans, processes and whole runs, with peers that hang, break, or are not there."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark.bench_fakes import tiny
+from exclusivity.benchmark import Plan, Workload, child, plan, run_benchmark, runner
+from exclusivity.benchmark.child import Request
+from exclusivity.benchmark.processes import collect, run_child
+from exclusivity.benchmark.workloads import save_rows
+from exclusivity.datasets import DatasetNotFoundError
+
+FAKES = "benchmark.bench_fakes"
+TESTS = Path(__file__).parent.parent
+TINY = Workload("tiny", "two rows", "dense", tiny)
+
+
+@pytest.fixture
+def rows(tmp_path):
+    save_rows(tmp_path / "rows", *tiny())
+    return tmp_path / "rows"
+
+
+def request(rows, peer, steps, certify=False):
+    out = str(rows.parent / f"out-{peer.partition(':')[2]}")
+    return Request(str(rows), out, f"{FAKES}:{peer}", steps, cost=1.0, p=1, threads=1, certify=certify)
+
+
+@pytest.fixture
+def children_can_import_fakes(monkeypatch):
+    path = os.pathsep.join([str(TESTS), str(TESTS.parent / "src"), os.environ.get("PYTHONPATH", "")])
+    monkeypatch.setenv("PYTHONPATH", path)
+
+
+def test_a_hanging_fit_is_ended_and_its_coarse_steps_are_kept(rows, children_can_import_fakes):
+    started = time.monotonic()
+    outcomes = run_child(request(rows, "HANGS", (1.0, 2.0, 3.0)), limit=0.3)
+    assert time.monotonic() - started < 60
+    assert [outcome.status for outcome in outcomes] == ["done", "limit", "not reached"]
+    assert outcomes[0].numbers["seconds"] < 0.3
+    assert outcomes[0].solution.weights.tolist() == [[0.0]]
+    assert outcomes[1].solution is None
+
+
+def test_a_broken_peer_says_why(rows, children_can_import_fakes):
+    outcomes = run_child(request(rows, "BREAKS", (1.0, 2.0)), limit=60)
+    assert [outcome.status for outcome in outcomes] == ["failed", "not reached"]
+    assert outcomes[0].message == "RuntimeError: no such luck"
+
+
+@pytest.fixture
+def in_process(monkeypatch):
+    """Children without processes; the requests that were made."""
+    made = []
+
+    def run_here(request, limit):
+        made.append(request)
+        out = Path(request.out)
+        out.mkdir(parents=True)
+        child.run(request)
+        return collect(request, out, in_time=True, failure="")
+
+    monkeypatch.setattr(child, "pin", lambda threads: None)
+    monkeypatch.setattr(runner, "run_child", run_here)
+    monkeypatch.setattr(plan, "find_workloads", lambda wanted, quick: (TINY,))
+    return made
+
+
+def test_a_run_from_plan_to_curves(in_process):
+    told, kept = [], []
+    peers = (f"{FAKES}:EXACT", "newton", f"{FAKES}:ABSENT")
+    document = run_benchmark(
+        Plan(quick=True, peers=peers, powers=(1,), costs=(1.0,)),
+        tell=told.append,
+        keep=lambda found: kept.append(len(found["cases"])),
+    )
+    assert told == [
+        f"without {FAKES}:ABSENT: surely_not_installed is not installed (pip install 'exclusivity[bench]')"
+    ]
+    assert document["skipped"][0]["what"] == f"{FAKES}:ABSENT"
+    assert kept == [1]
+    (case,) = document["cases"]
+    assert case["reference"]["objective"] == pytest.approx(0.5)
+    assert case["reference"]["error"] == pytest.approx(0.0, abs=1e-12)
+    exact = case["curves"][f"{FAKES}:EXACT"]
+    # w = 1 - step: excess of the objective (1 - step)^2 / 2 + 2 step over 1/2, and the bound 1/2 is exact.
+    objectives = [(1 - step) ** 2 / 2 + 2 * step for step in (0.5, 0.1, 0.0)]
+    assert [point["excess"] for point in exact] == pytest.approx([2 * each - 1 for each in objectives])
+    assert [point["gap"] for point in exact] == pytest.approx([1 - 0.5 / each for each in objectives])
+    assert [
+        point["gap"] <= tol
+        for point, tol in zip(case["curves"]["newton"], (1e-2, 1e-4, 1e-6, 1e-8), strict=True)
+    ]
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+
+
+def test_repeats_are_interleaved_and_rotated(in_process):
+    peers = (f"{FAKES}:EXACT", f"{FAKES}:FAR")
+    settings = Plan(peers=peers, powers=(1,), costs=(1.0,), repeats=2)
+    in_process_order = run_benchmark(settings)["cases"][0]["runs"]
+    names = {peers[0]: "E", peers[1]: "F"}
+    assert "".join(names[run["peer"]] for run in in_process_order) == "EFEFEF" + "FEFEFE"
+    assert [len(each.steps) for each in in_process] == [1] * 12
+    assert [each.certify for each in in_process] == [True] * 6 + [False] * 6
+    bounds = [run["bound"] for run in in_process_order if run["peer"] == peers[0]]
+    assert bounds == pytest.approx([0.5] * 6), "a bound of the first repeat holds for the second"
+
+
+def test_missing_data_are_skipped_with_a_message(monkeypatch, in_process):
+    def missing():
+        raise DatasetNotFoundError("put it there")
+
+    monkeypatch.setattr(
+        plan, "find_workloads", lambda wanted, quick: (Workload("gone", "", "paper", missing),)
+    )
+    told = []
+    document = run_benchmark(Plan(quick=True, peers=("newton",)), tell=told.append)
+    assert document["cases"] == []
+    assert told == ["without gone: put it there"]
+
+
+def test_short_fits_are_repeated_and_long_ones_are_not():
+    calls = []
+
+    def short():
+        calls.append(1)
+        return "solution"
+
+    solution, numbers = child.measure(short)
+    assert (solution, numbers["fits"], len(calls)) == ("solution", 50, 50)
+    solution, numbers = child.measure(lambda: time.sleep(0.25))
+    assert numbers["fits"] == 1
+    assert numbers["seconds"] >= 0.25 > numbers["cpu_seconds"]
+
+
+def test_peak_memory_is_that_of_the_fit():
+    _, numbers = child.measure(lambda: float(np.ones(40_000_000 // 8).sum()))
+    assert 30e6 < numbers["extra_bytes"] < 80e6
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"powers": (3,)}, "p must be 1 or 2"),
+        ({"costs": (0.0,)}, "costs must be positive"),
+        ({"limit": float("inf")}, "limit must be positive and finite"),
+        ({"repeats": 0}, "repeats must be positive"),
+        ({"threads": 0}, "threads must lie between 1"),
+        ({"clock": "sun"}, "clock must be"),
+        ({"workloads": ("nowhere",)}, "there is no workload 'nowhere'"),
+        ({"peers": ("nobody",)}, "there is no peer 'nobody'"),
+        ({"peers": ("no_module_of_ours:PEER",)}, "could not be imported"),
+        ({"peers": (f"{FAKES}:NOT_A_PEER",)}, "not a Peer"),
+    ],
+)
+def test_wrong_plans_are_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        Plan(quick=True, **wrong)
