@@ -5,6 +5,8 @@ from __future__ import annotations
 from time import monotonic
 from typing import Any
 
+__all__ = ["TimeLimit"]
+
 
 class TimeLimit:
     """End a fit after a number of seconds, with what it has reached by then.

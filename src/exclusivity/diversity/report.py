@@ -75,7 +75,22 @@ class DiversityReport:
     def from_predictions(
         cls, predictions: ArrayLike, y_true: ArrayLike, weights: ArrayLike | None = None, *, g: float = 1.0
     ) -> Self:
-        """From predicted labels (n_samples, n_members), and weights (n_members, n_features) if there are any.
+        """From predicted labels, and weights if there are any.
+
+        Parameters
+        ----------
+        predictions : array-like of shape (n_samples, n_members)
+            Predicted labels.
+        y_true : array-like of shape (n_samples,)
+            True labels.
+        weights : array-like of shape (n_members, n_features), default=None
+            Weight vectors of linear members.
+        g : float, default=1.0
+            Weight of the variance in the mutual angular measure.
+
+        Returns
+        -------
+        report : DiversityReport
 
         Examples
         --------

@@ -27,7 +27,21 @@ ALL_DATASETS = (*TABLE1_DATASETS, LARGE)
 
 @dataclass(frozen=True, eq=False)
 class ExperimentSet:
-    """One data set in memory."""
+    """One data set in memory.
+
+    Attributes
+    ----------
+    name : str
+        As in the registry of data sets.
+    X : ndarray of shape (n_rows, n_features)
+        Rows, dense and scaled.
+    y : ndarray of shape (n_rows,)
+        Labels -1 and +1.
+    source : str
+        Where the rows come from.
+    fingerprint : str
+        Of the rows and labels; a checkpoint of other data is not used.
+    """
 
     name: str
     X: Floats
@@ -47,7 +61,15 @@ class ExperimentSet:
 
 @dataclass(frozen=True)
 class Collection:
-    """The sets at hand, and for every other one why it is not."""
+    """The sets at hand, and for every other one why it is not.
+
+    Attributes
+    ----------
+    sets : dict of ExperimentSet
+        By name.
+    missing : dict of str
+        Name of a set -> why it is missing.
+    """
 
     sets: Mapping[str, ExperimentSet]
     missing: Mapping[str, str]
@@ -75,6 +97,16 @@ def collect(names: Iterable[str] = ALL_DATASETS, **how: Any) -> Collection:
         Names of the registry.
     **how
         For ``load_dataset``.
+
+    Returns
+    -------
+    collection : Collection
+
+    Examples
+    --------
+    >>> from exclusivity.experiments import collect
+    >>> collect(["sonar", "heart"]).table1()
+    ['sonar', 'heart']
     """
     datasets.data_folder()
     sets, missing = {}, {}

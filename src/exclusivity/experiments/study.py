@@ -69,7 +69,13 @@ class Settings:
         return lambda_grid(6 if self.quick else 16)
 
     def sizes(self, n_rows: int) -> list[int]:
-        """Rows of panel 4: halved again and again from all of them."""
+        """Rows of panel 4: halved again and again from all of them.
+
+        Parameters
+        ----------
+        n_rows : int
+            Rows of the data set.
+        """
         return sorted(n_rows // 2**power for power in range(3 if self.quick else 5))
 
 
@@ -106,12 +112,28 @@ def reproduce(
     Parameters
     ----------
     settings : Settings
+        What to run.
     collection : Collection
         The data; see :func:`exclusivity.experiments.sets.collect`.
     out : Path
         The folder of the checkpoint; made if it does not exist.
     progress : Progress, default=None
         None: silent.
+
+    Returns
+    -------
+    study : Study
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from exclusivity.experiments import Settings, collect, reproduce
+    >>> settings = Settings(parts=("table2",), trials=1, quick=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = reproduce(settings, collect(["liver"]), Path(folder))
+    >>> [verdict.key for verdict in study.verdicts]
+    ['erm-faster', 'drm-2000']
     """
     plan = Plan(settings, collection)
     checkpoint = Checkpoint(out / CHECKPOINT)

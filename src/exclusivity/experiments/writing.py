@@ -17,7 +17,29 @@ Row = Mapping[str, Any]
 
 
 def write_study(study: Study, out: Path) -> list[Path]:
-    """Write a JSON and CSV file for every part, the verdicts and ``report.html``; gives their paths."""
+    """Write a JSON and CSV file for every part, the verdicts and ``report.html``.
+
+    Parameters
+    ----------
+    study : Study
+        What :func:`reproduce` returned.
+    out : Path
+        The folder; made if it does not exist.
+
+    Returns
+    -------
+    written : list of Path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from exclusivity.experiments import Settings, collect, reproduce, write_study
+    >>> settings = Settings(parts=("table2",), trials=1, quick=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = reproduce(settings, collect(["liver"]), Path(folder))
+    ...     [path.name for path in write_study(study, Path(folder))]
+    ['table2.json', 'table2.csv', 'table2_ratios.csv', 'verdicts.json', 'report.html']
+    """
     out.mkdir(parents=True, exist_ok=True)
     written = []
     for part, document in study.documents.items():

@@ -130,7 +130,21 @@ class CertifiedAccuracyDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
-        """The same from radii that are known already; see :meth:`from_estimator`."""
+        """The same from radii that are known already.
+
+        Parameters
+        ----------
+        radii : array-like of shape (n_samples,)
+            What ``certify`` said.
+        y_true, y_pred : array-like of shape (n_samples,)
+            True and predicted labels.
+        balanced, max_radius, name, plot, ax, **kwargs
+            As for :meth:`from_estimator`.
+
+        Returns
+        -------
+        display : CertifiedAccuracyDisplay
+        """
         curve = certified_accuracy_curve(radii, y_true, y_pred, max_radius=max_radius, balanced=balanced)
         # A radius of zero for every row: what certified accuracy would be if ties counted.
         plain = certified_accuracy_curve(

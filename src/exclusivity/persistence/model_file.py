@@ -78,6 +78,24 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         Where the file is not a model file, is damaged, or comes from a newer version.
     OSError
         Where the file cannot be read.
+
+    See Also
+    --------
+    save_model : Writes the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from exclusivity.persistence import ModelFormatError, load_model
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "not_a_model.erm"
+    ...     _ = file.write_bytes(b"something else")
+    ...     try:
+    ...         load_model(file)
+    ...     except ModelFormatError as error:
+    ...         print(error.cause[:21])
+    this is no model file
     """
     path = Path(path)
     if stat.S_ISDIR(path.stat().st_mode):
@@ -92,6 +110,33 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
 
 def read_model(stream: Stream, size: int) -> Any:
-    """The model in an open binary file of ``size`` bytes."""
+    """Load a model from an open binary file, as :func:`load_model` does from a path.
+
+    Parameters
+    ----------
+    stream : binary file
+        Open for reading, at the first byte of the model.
+    size : int
+        Number of bytes that the model takes: all that is there, to the last byte.
+
+    Returns
+    -------
+    model : ERMClassifier, ERMClassifierCV or Pipeline
+
+    Raises
+    ------
+    ModelFormatError
+        As :func:`load_model` does.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> from exclusivity.persistence import ModelFormatError, read_model
+    >>> try:
+    ...     read_model(BytesIO(b""), size=0)
+    ... except ModelFormatError as error:
+    ...     print(error.cause)
+    the file is empty; expected a model written by save_model.
+    """
     packed, table = read_container(stream, size)
     return unpack_model(packed, table)

@@ -55,7 +55,17 @@ class MemberChoice:
         return [best[n] for n in sorted(best)]
 
     def plot(self, ax: Any = None) -> Any:
-        """Clean against certified accuracy over the number of members; returns the axes."""
+        """Draw clean against certified accuracy over the number of members.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+        """
         import matplotlib.pyplot as plt  # noqa: PLC0415 -- an extra
 
         if ax is None:
