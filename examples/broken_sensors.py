@@ -1,6 +1,9 @@
-"""Ten instruments, three of which fail: one SVM against members on different instruments.
+"""
+Ten instruments, three of which fail
+====================================
 
-    python examples/broken_sensors.py [picture.png]
+One SVM against a vote of members on different instruments.
+``python examples/broken_sensors.py picture.png`` writes the picture to a file instead of showing it.
 
 The breast cancer data have thirty columns: ten quantities (radius, texture, ...), each as mean, error and
 worst value. Think of ten instruments with three readings each. When one breaks, its readings lie together.
@@ -28,7 +31,7 @@ def instrument(name: str) -> str:
     return name.removeprefix("mean ").removeprefix("worst ").removesuffix(" error")
 
 
-def main(picture: str = "broken_sensors.png") -> None:
+def main(picture: str | None = None) -> None:
     """Train both, break instruments, print what happens, and draw it."""
     data = load_breast_cancer()
     instruments = [instrument(name) for name in data.feature_names]
@@ -72,11 +75,8 @@ def main(picture: str = "broken_sensors.png") -> None:
     draw(curves, certified, radius, picture)
 
 
-def draw(curves: dict, certified: np.ndarray, radius: np.ndarray, picture: str) -> None:
+def draw(curves: dict, certified: np.ndarray, radius: np.ndarray, picture: str | None) -> None:
     """Accuracy against broken instruments, and the radius of every prediction."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
     import matplotlib.pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
@@ -87,9 +87,11 @@ def draw(curves: dict, certified: np.ndarray, radius: np.ndarray, picture: str) 
     left.legend(loc="lower left")
     right.hist(radius, bins=np.arange(-1.5, radius.max() + 1.5), rwidth=0.9)
     right.set(xlabel="certified radius of the prediction", ylabel="test rows")
-    figure.savefig(picture, dpi=120)
-    plt.close(figure)
-    print(f"\npicture: {picture}")
+    if picture is None:
+        plt.show()
+    else:
+        figure.savefig(picture, dpi=120)
+        print(f"\npicture: {picture}")
 
 
 if __name__ == "__main__":
