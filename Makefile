@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two test processes with one BLAS thread each beat one process with two on the small problems of the tests.
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: demo test coverage lint format bench clean
+.PHONY: demo test coverage lint format bench docs clean
 
 demo: .venv/.plot
 	$(BIN)/erm demo
@@ -34,6 +34,12 @@ bench: .venv/.bench
 	$(BIN)/python benchmarks/path.py
 	$(BIN)/python benchmarks/training_times.py
 
+# The site, from the pages of docs/, the docstrings and the examples, which are run. A warning is an error.
+docs: .venv/.docs
+	rm -rf docs/api docs/gallery docs/_build
+	$(TEST_ENV) $(BIN)/python -m sphinx -W --keep-going --quiet -b html -d docs/_build/doctrees docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
@@ -54,5 +60,10 @@ bench: .venv/.bench
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@ .venv/.installed
 
+.venv/.docs: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	touch $@ .venv/.installed
+
 clean:
+	rm -rf docs/_build docs/api docs/gallery docs/sg_execution_times.rst
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist

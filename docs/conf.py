@@ -1,0 +1,68 @@
+"""Settings of the documentation site; ``make docs`` builds it into ``docs/_build/html``."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+project = "exclusivity"
+author = "The exclusivity developers"
+project_copyright = author
+version = release = installed_version("exclusivity")
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "plain_docstrings",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+    "sphinx_gallery.gen_gallery",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.md5", "gallery/sg_execution_times.rst", "sg_*"]
+highlight_language = "none"  # blocks without a language are formulas and output; doctests are found anyway
+myst_heading_anchors = 3
+
+autosummary_filename_map = {"exclusivity.robustness.Attack": "exclusivity.robustness.Attack-class"}
+"""Two names that differ in case only would share one file on macOS and Windows."""
+
+autodoc_typehints = "none"  # the Parameters sections say it in words
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False  # the class template lists them, with what they take
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",  # every example is run
+    "within_subsection_order": "gallery_order.FromSimpleToLong",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "min_reported_time": 1,
+    "image_scrapers": ("matplotlib",),
+    "reset_modules": ("matplotlib",),
+}
+
+html_theme = "furo"
+html_title = f"exclusivity {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+
+
+def skip_inherited(_app: Any, what: str, _name: str, member: Any, skip: bool, _options: Any) -> bool:
+    """Leave out what scikit-learn and dataclasses add: the reference is about this package."""
+    function = getattr(member, "fget", None) or getattr(member, "__func__", None) or member
+    home = getattr(function, "__module__", None)
+    return skip or (what == "class" and home is not None and not home.startswith("exclusivity"))
+
+
+def setup(app: Any) -> None:
+    """Connect the rule above."""
+    app.connect("autodoc-skip-member", skip_inherited)
