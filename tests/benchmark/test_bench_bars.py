@@ -27,7 +27,7 @@ def verdict(start, *cases):
 
 def test_nothing_measured_nothing_claimed():
     verdicts = judge(document())
-    assert len(verdicts) == len(BARS) + len(FOOTNOTE) == 11
+    assert len(verdicts) == len(BARS) + 1 + len(FOOTNOTE) == 12
     assert {each["outcome"] for each in verdicts} == {"not measured"}
     assert {each["ratio"] for each in verdicts} == {None}
 

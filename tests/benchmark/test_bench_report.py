@@ -45,7 +45,7 @@ def test_the_command_writes_and_tells(no_processes, tmp_path, capsys):
     assert text.strip().endswith("bench.md")
     document = json.loads((out / "bench.json").read_text())
     assert [case["cost"] for case in document["cases"]] == [1.0, 0.5]
-    assert len(document["bars"]) == 11
+    assert len(document["bars"]) == 12
     page = (out / "bench.md").read_text()
     for expected in (
         "| claim | bar |",
