@@ -14,7 +14,8 @@ def snippets(page):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)], ids=lambda page: page.name)
-def test_snippets_run(page, capsys):
+def test_snippets_run(page, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # what they write does not stay
     namespace = {}
     for snippet in snippets(page):
         exec(compile(snippet, str(page), "exec"), namespace)  # noqa: S102 -- our own pages

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exclusivity.datasets import csv_rows, read_csv
+from exclusivity.datasets import DataFileError, csv_rows, read_csv
 
 EXAMPLE = b"age,mass,state\n61,80.5,ill\n18,-6e1,well\n"
 DATA = [[61, 80.5], [18, -60]]
@@ -228,3 +228,40 @@ class TestRoundTrip:
         table = parse(b"a,b,c,y\n" + b"\n".join(lines), target="y")
         np.testing.assert_array_equal(table.data, values)
         np.testing.assert_array_equal(table.target, np.arange(30_000) % 7)
+
+
+class TestIgnoredColumns:
+    TEXT = b'id,age,"note, long",mass,state\nr1,61,"a, b",80.5,ill\nr2,18,,60,well\n'
+
+    @pytest.mark.parametrize("ignore", [["id", "note, long"], [0, 2], [2, "id"], (-3, -5)])
+    def test_they_may_hold_anything(self, ignore):
+        table = read_csv(io.BytesIO(self.TEXT), target="state", ignore=ignore)
+        assert table.feature_names == ("age", "mass")
+        assert table.data.tolist() == [[61.0, 80.5], [18.0, 60.0]]
+        assert table.target.tolist() == ["ill", "well"]
+
+    def test_plain_lines_take_the_fast_way_to_the_same_end(self):
+        generator = np.random.default_rng(0)
+        values = generator.normal(size=(50, 6))
+        lines = [b"a,b,c,d,e,f"] + [",".join(map(repr, row)).encode() for row in values.tolist()]
+        for ignore in ([0], [5], [1, 2], [4, 0, 2]):
+            table = read_csv(io.BytesIO(b"\n".join(lines)), ignore=ignore)
+            np.testing.assert_array_equal(table.data, np.delete(values, ignore, axis=1))
+            assert len(table.feature_names) == 6 - len(ignore)
+
+    def test_refusals(self):
+        def read(**how):
+            read_csv(io.BytesIO(self.TEXT), **how)
+
+        with pytest.raises(DataFileError, match="no column 'x' to ignore"):
+            read(ignore=["x"])
+        with pytest.raises(DataFileError, match="target is among the columns to ignore"):
+            read(target="id", ignore=[0])
+        with pytest.raises(DataFileError, match="none of the 5 columns is left"):
+            read(ignore=[0, 1, 2, 3, 4])
+        with pytest.raises(TypeError, match="sequence of columns"):
+            read(ignore="id")
+        with pytest.raises(TypeError, match="got 1\\.5"):
+            read(ignore=[1.5])
+        with pytest.raises(ValueError, match="pass the column's number"):
+            read(ignore=["id"], header=False)

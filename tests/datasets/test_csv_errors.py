@@ -167,7 +167,7 @@ class TestHeader:
 
     def test_target_alone(self):
         assert (
-            "only column of 'state'; expected features as well"
+            "the target is the only column; expected features as well"
             in refusal(b"state\n1\n", target="state").cause
         )
 

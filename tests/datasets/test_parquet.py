@@ -278,3 +278,17 @@ def test_without_pyarrow(tmp_path, monkeypatch):
 
 def test_limits_are_those_of_csv():
     assert parquet.MAX_COLUMNS == csv_file.MAX_COLUMNS
+
+
+def test_ignored_columns_may_be_of_any_type(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    columns = {"when": pa.array([None, "x"]), "a": [1.5, 2.5], "b": [[1], [2]], "y": ["u", "v"], "c": [3, 4]}
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table(columns), path)
+    table = read_parquet(path, target="y", ignore=["when", 2])
+    assert table.feature_names == ("a", "c")
+    assert table.data.tolist() == [[1.5, 3.0], [2.5, 4.0]]
+    assert table.target.tolist() == ["u", "v"]
+    with pytest.raises(DataFileError, match="target is among"):
+        read_parquet(path, target="y", ignore=["y"])

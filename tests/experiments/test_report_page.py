@@ -6,10 +6,11 @@ from html.parser import HTMLParser
 import pytest
 
 from exclusivity.experiments import plots
-from exclusivity.experiments.plots import draw_all, inline_svg
+from exclusivity.experiments.plots import draw_all
 from exclusivity.experiments.report import render_page
 from exclusivity.experiments.report.tables import table1_section
 from exclusivity.experiments.tables import table1
+from exclusivity.inspection.svg import inline_svg
 from experiments.experiment_cases import published_trials, trial_result
 
 VOID = {"meta", "link", "br"}

@@ -132,7 +132,8 @@ def _pair_task(data: TrainingSet, i: int, j: int, names: list[str]) -> BinaryTas
 
 
 def _check_scale(X: Matrix) -> None:
-    largest = float(abs(X).max()) if X.size else 0.0
+    # Not abs(X).max(): that would be a second X in memory.
+    largest = max(float(X.max()), -float(X.min())) if X.size else 0.0
     if largest > _LARGEST_FEATURE:
         raise ValueError(
             f"X has values as large as {largest:.1e}, whose squares leave the range of floating point; "

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from exclusivity.cli import output
 from exclusivity.cli.errors import CommandError
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ def run(args: argparse.Namespace) -> None:
         _train(f"SVM at cost C = {cost:g}", data, args.p, 1, cost, "auto"),
         _train(f"SVM at cost C/{members} = {cost / members:.4g}", data, args.p, 1, cost / members, "auto"),
     ]
-    _print_table(["model", "test error", "objective", "duality gap", "iterations", "time"], rows)
+    header = ["model", "test error", "objective", "duality gap", "iterations", "time"]
+    output.print_table(header, [row.cells() for row in rows])
     print()
     print(explanation(rows, data, members))
 
@@ -86,17 +88,6 @@ def _train(label: str, data: tuple[Any, ...], p: float, members: int, cost: floa
     model.fit(X_train, y_train)
     seconds = perf_counter() - started
     return Row(label, model, 1 - model.score(X_test, y_test), seconds)
-
-
-def _print_table(header: list[str], rows: list[Row]) -> None:
-    lines = [header, *(row.cells() for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    for number, line in enumerate(lines):
-        first, *rest = line
-        padded = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
-        print(first.ljust(widths[0]), *padded, sep="  ")
-        if number == 0:
-            print("-" * (sum(widths) + 2 * (len(widths) - 1)))
 
 
 def explanation(rows: list[Row], data: tuple[Any, ...], members: int) -> str:

@@ -1,7 +1,93 @@
-"""Errors that a person at a terminal can act on."""
+"""Errors that a person at a terminal can act on, and the exit codes of ``erm``."""
 
 from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+DONE = 0
+FAILED = 1
+USAGE = 2
+BAD_FILE = 3
+NOT_CONVERGED = 4
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
+EXIT_STATUS = """exit status:
+  0    done
+  1    the command failed; the reason is on standard error
+  2    the command line is wrong
+  3    a file cannot be read or written, or its content is wrong
+  4    done, but a fit did not reach its tolerance (the model was written)
+  130  interrupted with Ctrl-C
+  141  whoever read the output went away (as with '| head')"""
 
 
 class CommandError(Exception):
     """Ends a command with a message instead of a traceback."""
+
+    exit_code = FAILED
+
+
+class FileError(CommandError):
+    """A file that cannot be used; the message says what to do about it."""
+
+    exit_code = BAD_FILE
+
+
+@contextmanager
+def file_errors(path: str) -> Iterator[None]:
+    """Turn what goes wrong with a file into advice."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise FileError(_not_found(path)) from None
+    except PermissionError as error:
+        raise FileError(_no_permission(path, error)) from None
+    except IsADirectoryError:
+        raise FileError(f"{path} is a folder; give the name of a file.") from None
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror or error}") from error
+
+
+def check_output(path: str | None) -> None:
+    """Refuse a file that cannot be written now, before hours of work go into it."""
+    if path is None or path == "-":
+        return
+    target = Path(path)
+    if target.is_dir():
+        raise FileError(f"{path} is a folder; give the name of a file to write, such as {target / 'new'}.")
+    folder = target.parent
+    if target.exists() and not target.is_file():  # a device or a pipe: written to, not replaced
+        folder = target
+    elif not folder.is_dir():
+        raise FileError(f"cannot write {path}: there is no folder {folder}; create it (mkdir -p {folder}).")
+    if not os.access(folder, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
+        raise FileError(
+            f"no permission to write {path}; choose another place, or change the permissions of "
+            f"{target if target.exists() and os.access(folder, os.W_OK) else folder}."
+        )
+
+
+def _not_found(path: str) -> str:
+    folder = Path(path).parent
+    if not folder.is_dir():
+        return f"there is no folder {folder}, and so no file {path}; check the path."
+    names = [entry.name for entry in folder.iterdir()]
+    near = difflib.get_close_matches(Path(path).name, names, n=1, cutoff=0.5)
+    where = f"the folder {folder.resolve()}"
+    hint = f"did you mean {folder / near[0]}?" if near else f"check the path; it was looked for in {where}."
+    return f"there is no file {path}; {hint}"
+
+
+def _no_permission(path: str, error: PermissionError) -> str:
+    named = str(error.filename or path)
+    return (
+        f"no permission for {named}; change its permissions (chmod u+rw {named}), or use a copy that you "
+        "may read."
+    )

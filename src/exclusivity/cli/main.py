@@ -1,22 +1,65 @@
 """Entry point of ``erm``: parses the command line, runs a command, turns errors into exit codes.
 
-0: done. 1: the command failed, the reason is on standard error. 2: the command line was wrong.
-130: interrupted with Ctrl-C.
+The codes are those of ``exclusivity.cli.errors.EXIT_STATUS``.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 
 from exclusivity import __version__
-from exclusivity.cli import bench, demo, reproduce
-from exclusivity.cli.errors import CommandError
+from exclusivity.cli import (
+    bench,
+    certify,
+    completion,
+    demo,
+    evaluate,
+    export,
+    fit,
+    inspect,
+    path,
+    predict,
+    reproduce,
+)
+from exclusivity.cli.errors import DONE, EXIT_STATUS, FAILED, INTERRUPTED, PIPE_CLOSED, CommandError
 
-FAILED, INTERRUPTED = 1, 130
+COMMANDS = {
+    "fit": fit,
+    "predict": predict,
+    "evaluate": evaluate,
+    "certify": certify,
+    "inspect": inspect,
+    "path": path,
+    "export": export,
+    "bench": bench,
+    "demo": demo,
+    "reproduce": reproduce,
+    "completion": completion,
+}
+"""Each module has SUMMARY, DESCRIPTION, configure(parser) and run(args), and may have an EPILOG."""
 
-COMMANDS = {"bench": bench, "demo": demo, "reproduce": reproduce}
+_EPILOG = f"""'erm COMMAND --help' explains a command.
+
+examples:
+  erm fit heart.csv --target disease -o heart.erm     train, scale and store
+  erm evaluate heart.erm test.csv                     how good is it?
+  erm predict heart.erm new.csv -o predictions.csv    use it
+  erm inspect heart.erm --html report.html            what is in it?
+
+{EXIT_STATUS}"""
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Examples keep their lines; descriptions are wrapped all the same."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if "\n" in text:
+            return super()._fill_text(text, width, indent)
+        return argparse.HelpFormatter._fill_text(self, text, width, indent)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -24,14 +67,24 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="erm",
         description="Ensembles of linear SVMs whose members are kept apart by the exclusivity regulariser.",
-        epilog="'erm COMMAND --help' explains a command.",
+        epilog=_EPILOG,
+        formatter_class=_Help,
     )
     parser.add_argument("--version", action="version", version=f"erm {__version__}")
-    parser.add_argument("--debug", action="store_true", help="show the traceback when a command fails")
+    debug_help = "show the traceback when a command fails"
+    parser.add_argument("--debug", action="store_true", help=debug_help)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module in COMMANDS.items():
-        command = commands.add_parser(name, help=module.SUMMARY, description=module.DESCRIPTION)
+        command = commands.add_parser(
+            name,
+            help=module.SUMMARY,
+            description=module.DESCRIPTION,
+            epilog=getattr(module, "EPILOG", None),
+            formatter_class=_Help,
+        )
         module.configure(command)
+        # Not to overwrite what stands in front of the command.
+        command.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=debug_help)
     return parser
 
 
@@ -39,13 +92,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run ``erm`` with ``argv`` (default: the process's own) and return its exit code."""
     args = build_parser().parse_args(argv)
     try:
-        COMMANDS[args.command].run(args)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = _show_warning(args.command)
+            code = COMMANDS[args.command].run(args)
+            sys.stdout.flush()
     except KeyboardInterrupt:
         print("erm: interrupted", file=sys.stderr)
         return INTERRUPTED
-    except (CommandError, ValueError, OSError) as error:
+    except BrokenPipeError:
+        # Python would complain again when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except (CommandError, ValueError, TypeError, ImportError, OSError, MemoryError) as error:
         if args.debug:
             raise
-        print(f"erm {args.command}: error: {error}", file=sys.stderr)
-        return FAILED
-    return 0
+        reason = str(error) or f"not enough memory ({type(error).__name__})"
+        print(f"erm {args.command}: error: {reason}", file=sys.stderr)
+        return error.exit_code if isinstance(error, CommandError) else FAILED
+    return DONE if code is None else code
+
+
+def _show_warning(command: str) -> Callable[..., None]:
+    def show(message: Warning | str, *_: object) -> None:
+        print(f"erm {command}: warning: {message}", file=sys.stderr)
+
+    return show

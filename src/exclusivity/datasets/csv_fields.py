@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _NUMBER_TEXT = re.compile(rb"[-+.0-9eE]++")
@@ -40,6 +41,8 @@ class Columns:
         How many there are.
     target : int or None
         Which of them is the target, counted from 0.
+    ignored : frozenset of int
+        Which of them are neither target nor features.
 
     Examples
     --------
@@ -53,17 +56,28 @@ class Columns:
     names: tuple[str, ...] | None
     count: int
     target: int | None
+    ignored: frozenset[int] = frozenset()
 
     def title(self, column: int) -> str:
         """What errors call a column: its number from 1, and its name."""
         return f"{column + 1}" if self.names is None else f"{column + 1} ({excerpt(self.names[column])})"
 
     @property
+    def set_apart(self) -> frozenset[int]:
+        """The columns that are no features."""
+        return self.ignored if self.target is None else self.ignored | {self.target}
+
+    @property
+    def n_features(self) -> int:
+        """How many columns are features."""
+        return self.count - len(self.set_apart)
+
+    @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """The names without the target's."""
-        if self.names is None or self.target is None:
-            return self.names
-        return self.names[: self.target] + self.names[self.target + 1 :]
+        """The names of the features."""
+        if self.names is None:
+            return None
+        return tuple(name for place, name in enumerate(self.names) if place not in self.set_apart)
 
 
 def excerpt(text: str) -> str:
@@ -108,12 +122,49 @@ def decoded(text: bytes) -> str:
 
 def check_target(target: object) -> None:
     """Whether a caller's target can name a column at all."""
-    if target is not None and (isinstance(target, bool) or not isinstance(target, (str, int))):
+    if target is not None and not _names_a_column(target):
         raise TypeError(f"target must be a column's name or number, or None; got {target!r}.")
 
 
-def place_of(target: str | int, names: tuple[str, ...] | None, count: int) -> int:
-    """Where the target is among the columns, counted from 0.
+def check_ignore(ignore: object) -> None:
+    """Whether a caller's list of columns to leave out is one."""
+    if isinstance(ignore, (str, bytes)) or not isinstance(ignore, Sequence):
+        raise TypeError(f"ignore must be a sequence of columns' names or numbers; got {ignore!r}.")
+    for column in ignore:
+        if not _names_a_column(column):
+            raise TypeError(f"ignore must hold columns' names or numbers; got {column!r}.")
+
+
+def _names_a_column(column: object) -> bool:
+    return isinstance(column, (str, int)) and not isinstance(column, bool)
+
+
+def columns_of(
+    names: tuple[str, ...] | None, count: int, target: str | int | None, ignore: Sequence[str | int]
+) -> Columns:
+    """The columns of a file, with those found that are no features.
+
+    Examples
+    --------
+    >>> columns_of(("id", "age", "ill"), 3, "ill", ["id"]).feature_names
+    ('age',)
+    """
+    place = None if target is None else place_of(target, names, count)
+    ignored = frozenset(place_of(column, names, count, "to ignore") for column in ignore)
+    if place in ignored:
+        raise FieldError("the target is among the columns to ignore; expected another column.")
+    columns = Columns(names, count, place, ignored)
+    if columns.n_features < 1 and not ignored:
+        raise FieldError("the target is the only column; expected features as well.")
+    if columns.n_features < 1:
+        raise FieldError(f"none of the {count} columns is left for features; expected at least one.")
+    return columns
+
+
+def place_of(
+    target: str | int, names: tuple[str, ...] | None, count: int, role: str = "for the target"
+) -> int:
+    """Where the target (or a column in another role) is among the columns, counted from 0.
 
     Examples
     --------
@@ -122,12 +173,10 @@ def place_of(target: str | int, names: tuple[str, ...] | None, count: int) -> in
     """
     if isinstance(target, int):
         if not -count <= target < count:
-            raise FieldError(f"there is no column {target} for the target among {count} columns.")
+            raise FieldError(f"there is no column {target} {role} among {count} columns.")
         return target % count
     if names is None or target not in names:
-        raise FieldError(
-            f"there is no column {excerpt(target)} for the target; there are {listed(names or ())}."
-        )
+        raise FieldError(f"there is no column {excerpt(target)} {role}; there are {listed(names or ())}.")
     return names.index(target)
 
 

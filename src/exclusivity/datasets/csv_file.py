@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from exclusivity.datasets.csv_fields import (
     Columns,
     FieldError,
     Splitter,
+    check_ignore,
     check_target,
+    columns_of,
     decoded,
     excerpt,
     is_number,
     listed,
-    place_of,
 )
 from exclusivity.datasets.csv_rows import CsvRows
 from exclusivity.datasets.errors import DataFileError
@@ -43,6 +44,7 @@ def read_csv(
     source: str | os.PathLike[str] | Readable,
     *,
     target: str | int | None = None,
+    ignore: Sequence[str | int] = (),
     delimiter: str | None = None,
     header: bool = True,
     max_bytes: int | None = DEFAULT_MAX_BYTES,
@@ -61,6 +63,8 @@ def read_csv(
     target : str or int, optional
         The column that holds the target: its name, or its number from 0 (from the end where negative). It may
         hold text instead of numbers, in all rows alike. By default all columns are features.
+    ignore : sequence of str or int, default ()
+        Columns to leave out, named like the target. They may hold anything.
     delimiter : {",", "\t", ";", "|"}, optional
         By default a tab where the file's name ends in ``.tsv``, else a comma.
     header : bool, default True
@@ -97,7 +101,7 @@ def read_csv(
     Traceback (most recent call last):
     exclusivity.datasets.errors.DataFileError: <stream>, line 3, column 2 ('mass'): found 'n/a'; ...
     """
-    reader = _Reader(target, delimiter, header)
+    reader = _Reader(target, ignore, delimiter, header)
     if max_bytes is not None:
         max_bytes = whole_from_one("max_bytes", max_bytes)
     if not isinstance(source, (str, os.PathLike)):
@@ -127,15 +131,20 @@ def _text_error(file: str, line: int, cause: str) -> DataFileError:
 class _Reader:
     """The settings of a call, checked, and what they mean for a file."""
 
-    def __init__(self, target: str | int | None, delimiter: str | None, header: bool) -> None:
+    def __init__(
+        self, target: str | int | None, ignore: Sequence[str | int], delimiter: str | None, header: bool
+    ) -> None:
         check_target(target)
+        check_ignore(ignore)
         if delimiter is not None and delimiter not in DELIMITERS:
             raise ValueError(f"delimiter must be one of {DELIMITERS}, or None; got {delimiter!r}.")
-        if isinstance(target, str) and not header:
-            raise ValueError(
-                f"target is the name {target!r}, but header=False means that columns have no names; "
-                "pass the column's number."
-            )
+        for name, column in (("target", target), *(("ignore", column) for column in ignore)):
+            if isinstance(column, str) and not header:
+                raise ValueError(
+                    f"{name} is the name {column!r}, but header=False means that columns have no names; "
+                    "pass the column's number."
+                )
+        self._ignore = ignore
         self._target, self._delimiter, self._header = target, delimiter, header
 
     def read(self, stream: Readable, name: str, limit: SizeLimit | None) -> TableData:
@@ -163,15 +172,12 @@ class _Reader:
 
     def _columns(self, line: bytes, splitter: Splitter) -> Columns:
         """What the first line says."""
-        text = decoded(line)
+        decoded(line)
         if line.count(splitter.delimiter) >= MAX_COLUMNS:
             raise FieldError(f"the line has more than {MAX_COLUMNS} fields; expected a table.")
         fields = splitter.fields(line, MAX_COLUMNS)
         names = _names(fields) if self._header else None
-        target = None if self._target is None else place_of(self._target, names, len(fields))
-        if len(fields) == (target is not None):
-            raise FieldError(f"the target is the only column of {excerpt(text)}; expected features as well.")
-        return Columns(names, len(fields), target)
+        return columns_of(names, len(fields), self._target, self._ignore)
 
 
 def _first_lines(blocks: Iterator[tuple[int, list[bytes]]]) -> tuple[int, list[bytes]]:

@@ -103,8 +103,7 @@ class CsvRows:
 
     def data(self) -> NDArray[np.float64]:
         """The features, in the memory in which they were collected."""
-        n_features = self._columns.count - (self.target is not None)
-        return np.asarray(self._values).reshape(-1, n_features)
+        return np.asarray(self._values).reshape(-1, self._columns.n_features)
 
     def _add_plain(self, lines: Sequence[bytes]) -> bool:
         """The fast way; False, with nothing added, where the exact way has to look."""
@@ -115,8 +114,8 @@ class CsvRows:
         fields = delimiter.join(lines).split(delimiter)
         place = self._columns.target
         entries = [] if place is None else [field.strip(b" \t") for field in fields[place::count]]
-        if place is not None:
-            del fields[place::count]
+        for removed, other in enumerate(sorted(self._columns.set_apart, reverse=True)):
+            del fields[other :: count - removed]
         if _PLAIN.fullmatch(b" ".join(fields)) is None:
             return False
         try:
@@ -137,7 +136,7 @@ class CsvRows:
             for place, field in enumerate(self._fields(line.removesuffix(b"\r"))):
                 if self.target is not None and place == self._columns.target:
                     self.target.extend([field])
-                else:
+                elif place not in self._columns.ignored:
                     self._values.append(number(field))
         except FieldError as fault:
             place = place if fault.field is None else fault.field

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +13,14 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.datasets.csv_fields import Columns, FieldError, check_target, excerpt, place_of
+from exclusivity.datasets.csv_fields import (
+    Columns,
+    FieldError,
+    check_ignore,
+    check_target,
+    columns_of,
+    excerpt,
+)
 from exclusivity.datasets.csv_file import MAX_COLUMNS
 from exclusivity.datasets.errors import DataFileError
 from exclusivity.datasets.libsvm import whole_from_one
@@ -29,6 +37,7 @@ def read_parquet(
     path: str | os.PathLike[str],
     *,
     target: str | int | None = None,
+    ignore: Sequence[str | int] = (),
     max_bytes: int | None = DEFAULT_MAX_BYTES,
 ) -> TableData:
     """Read a table of numbers from a Parquet file; needs pyarrow (``pip install 'exclusivity[io]'``).
@@ -42,6 +51,8 @@ def read_parquet(
     target : str or int, optional
         The column that holds the target: its name, or its number from 0 (from the end where negative). It may
         hold text. By default all columns are features.
+    ignore : sequence of str or int, default ()
+        Columns to leave out, named like the target. They may be of any type, and are not read.
     max_bytes : int or None, default 4 GiB
         The largest size of the table in memory, and of the data that the file says it holds; None for no
         limit.
@@ -68,10 +79,11 @@ def read_parquet(
     ('age', 'sex')
     """
     check_target(target)
+    check_ignore(ignore)
     if max_bytes is not None:
         max_bytes = whole_from_one("max_bytes", max_bytes)
     arrow, parquet = _pyarrow()
-    return _ParquetReader(Path(path), target, max_bytes, arrow, parquet).read()
+    return _ParquetReader(Path(path), target, ignore, max_bytes, arrow, parquet).read()
 
 
 def _pyarrow() -> tuple[ModuleType, ModuleType]:
@@ -90,11 +102,12 @@ class _ParquetReader:
         self,
         path: Path,
         target: str | int | None,
+        ignore: Sequence[str | int],
         max_bytes: int | None,
         arrow: ModuleType,
         parquet: ModuleType,
     ) -> None:
-        self._path, self._target, self._max_bytes = path, target, max_bytes
+        self._path, self._target, self._ignore, self._max_bytes = path, target, ignore, max_bytes
         self._arrow, self._parquet = arrow, parquet
 
     def read(self) -> TableData:
@@ -162,12 +175,12 @@ class _ParquetReader:
         name, times = Counter(names).most_common(1)[0]
         if times > 1:
             self._refuse(f"{times} columns are called {excerpt(name)}; expected different names.")
-        target = None if self._target is None else place_of(self._target, names, len(names))
-        columns = Columns(names, len(names), target)
-        if len(names) == (target is not None):
-            self._refuse("the target is the only column; expected features as well.")
+        columns = columns_of(names, len(names), self._target, self._ignore)
+        target = columns.target
         index = _pandas_index(schema)
         for place, kind in enumerate(schema.types):
+            if place in columns.ignored:
+                continue
             if place != target and names[place] in index:
                 cause = "the column is the index of a pandas DataFrame; write the file with index=False."
                 self._refuse(cause, column=columns.title(place))
@@ -192,15 +205,16 @@ class _ParquetReader:
         return [] if target is None or not self._is_text(schema.types[target]) else [schema.names[target]]
 
     def _table(self, file: Any, columns: Columns, n_rows: int) -> TableData:
-        n_features = columns.count - (columns.target is not None)
-        data = np.empty((n_rows, n_features))
+        data = np.empty((n_rows, columns.n_features))
         labels: list[NDArray[Any]] = []
         size = max(1, min(_BATCH_ROWS, _BATCH_VALUES // columns.count))
+        read = [place for place in range(columns.count) if place not in columns.ignored]
+        names = [file.schema_arrow.names[place] for place in read] if columns.ignored else None
         start = 0
-        for batch in file.iter_batches(batch_size=size, use_threads=False):
+        for batch in file.iter_batches(batch_size=size, columns=names, use_threads=False):
             rows = data[start : start + batch.num_rows]
             features = iter(rows.T)
-            for place, column in enumerate(batch.columns):
+            for place, column in zip(read, batch.columns, strict=True):
                 self._check_missing(column, columns.title(place), start)
                 if place != columns.target:
                     next(features)[:] = self._numbers(column, columns.title(place), start)

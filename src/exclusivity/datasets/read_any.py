@@ -63,7 +63,7 @@ def read_table(
     array(['ill', 'well'], dtype=object)
     """
     path = Path(path)
-    chosen = _format_of(path) if format is None else format
+    chosen = format_of(path) if format is None else format
     if chosen not in FORMATS:
         raise ValueError(f"format must be one of {FORMATS}, or None; got {format!r}.")
     if chosen == "parquet":
@@ -79,7 +79,14 @@ def read_table(
     return TableData(found.data, found.target, None)
 
 
-def _format_of(path: Path) -> str:
+def format_of(path: Path) -> str:
+    """The format that the name of a file gives away.
+
+    Examples
+    --------
+    >>> format_of(Path("heart.csv.gz")), format_of(Path("heart_scale"))
+    ('csv', 'libsvm')
+    """
     chosen = _ENDINGS.get(plain_suffix(path))
     if chosen is None or (chosen == "parquet" and is_packed(path)):
         known = ", ".join(ending for ending in _ENDINGS if ending)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from exclusivity.experiments.curves import pick_curve
 from exclusivity.experiments.published import AVERAGE_RANKS, ERM_METHODS, FIGURE_MEMBERS, PAPER_METHODS
+from exclusivity.inspection.svg import inline_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,19 +77,6 @@ def _svg(name: str, draw: Callable[[Axes], None]) -> str:
         text = StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
     return inline_svg(text.getvalue(), name)
-
-
-def inline_svg(text: str, name: str) -> str:
-    """An SVG file as an element of a page: no prolog, metadata or name spaces, and ids of its own."""
-    body = text[text.index("<svg") :]
-    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
-    body = re.sub(r'\s+xmlns(:\w+)?="[^"]*"', "", body)
-    body = re.sub(r'\bid="', f'id="{name}-', body)
-    body = re.sub(r'\b(?:xlink:)?href="#', f'href="#{name}-', body)
-    body = body.replace("url(#", f"url(#{name}-")
-    opening, rest = body.split(">", 1)
-    # Without a size of its own it takes that of its box.
-    return re.sub(r'\s+(width|height)="[^"]*"', "", opening) + ">" + rest
 
 
 def _errors(sweep: Mapping[str, Any], p: int, axes: Axes) -> None:

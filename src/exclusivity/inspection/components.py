@@ -84,7 +84,7 @@ class ComponentsDisplay:
         drawing.check_problem(problem, len(fitted.components_))
         display = cls(
             fitted.components_[problem],
-            drawing.feature_names(fitted, feature_names),
+            drawing.input_names(estimator, feature_names),
             title=drawing.problem_names(fitted.classes_, fitted.multi_class_)[problem],
         )
         return display.plot(ax=ax)

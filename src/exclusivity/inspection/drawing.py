@@ -57,6 +57,20 @@ def feature_names(estimator: Any, given: Any) -> list[str]:
     return names
 
 
+def input_names(model: Any, given: Any) -> list[str]:
+    """The names of what a classifier, or the last step of a pipeline, weighs.
+
+    Those given, else the ones that the steps before make of the names seen in ``fit``, else numbers.
+    """
+    fitted = last_step(model, "components_")
+    if given is None and fitted is not model and hasattr(model, "feature_names_in_") and len(model.steps) > 1:
+        try:
+            given = model[:-1].get_feature_names_out()
+        except (AttributeError, ValueError):  # a step that does not tell
+            given = None
+    return feature_names(fitted, given)
+
+
 def problem_names(classes: NDArray[Any], multi_class: str) -> list[str]:
     """What each binary problem separates."""
     labels = [str(label) for label in classes]

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from exclusivity.experiments.plots import can_plot, draw_all
-from exclusivity.experiments.report.markup import figure, gallery, paragraph, section, table, text
 from exclusivity.experiments.report.style import STYLE
 from exclusivity.experiments.report.tables import table1_section, table2_section
 from exclusivity.experiments.report.theorem import references_section, theorem_section
 from exclusivity.experiments.sets import LARGE
 from exclusivity.experiments.study import Study
 from exclusivity.experiments.verdicts import Outcome, Verdict
+from exclusivity.inspection.markup import figure, gallery, paragraph, section, table, text
 
 _CLASSES = {
     Outcome.HOLDS: "holds",

@@ -7,7 +7,7 @@ from typing import Any
 
 from exclusivity.experiments.methods import METHODS
 from exclusivity.experiments.published import ERM_METHODS
-from exclusivity.experiments.report.markup import figure, gallery, paragraph, section, table, text, two_lines
+from exclusivity.inspection.markup import figure, gallery, paragraph, section, table, text, two_lines
 
 _GROUPS = {
     "paper": "Table 1, the paper's ten methods",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exclusivity.experiments.report.markup import paragraph, section
+from exclusivity.inspection.markup import paragraph, section
 
 _STATEMENT = """\
 F(W, b) = 1/2 sum_j (|W_j1| + ... + |W_jK|)^2 + C sum_k sum_i max(0, 1 - y_i (x_i . w_k + b_k))^p

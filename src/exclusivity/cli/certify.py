@@ -1,0 +1,112 @@
+"""``erm certify``: how many features may break before a prediction can change."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from exclusivity.cli import matching, models, options, output
+from exclusivity.cli.errors import CommandError, check_output
+from exclusivity.cli.evaluate import scores_for
+from exclusivity.cli.progress import Progress
+
+SUMMARY = "count the features that may break without changing a prediction"
+DESCRIPTION = (
+    "For every row: the number of features (of feature groups, if the model has some) that may take ANY "
+    "value without changing the prediction. This is a proof, not an estimate. It needs a model whose "
+    "members vote and use different features: 'erm fit --voting hard --exclusivity inf'. With classes in "
+    "DATA it also gives the certified accuracy: the share of rows that are right and stay right."
+)
+EPILOG = """examples:
+  erm certify sensors.erm test.csv
+  erm certify sensors.erm test.csv --radius 2 --json
+  erm certify sensors.erm test.csv -o radii.csv
+
+A radius of -1 means that the vote is a tie: no certificate at all."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    options.add_model(parser)
+    options.add_data(
+        parser, "the column of the classes, if any (default: the one that the model does not know)"
+    )
+    parser.add_argument(
+        "--radius",
+        type=options.FROM_ZERO,
+        metavar="R",
+        help="only for R broken features (default: 0, 1, 2, ...)",
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="CSV file for label and radius of every row")
+    options.add_json(parser)
+    options.add_quiet(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Load, read, certify, tell."""
+    check_output(args.output)
+    loaded = models.load(args.model)
+    if loaded.classifier.voting != "hard":
+        raise CommandError(
+            f"{args.model} averages margins (soft voting), and one broken feature moves an average as far "
+            "as it likes. Fit a model with --voting hard, and --exclusivity inf for members on different "
+            "features."
+        )
+    from exclusivity.robustness import certify
+
+    X, y = matching.rows_for(
+        loaded, args.data, args, Progress("certify", quiet=args.quiet), wants_labels=None
+    )
+    if y is not None:
+        scores_for(loaded, X[:1000], y[:1000], args.data)  # refuses labels that are not the model's
+    radii, predicted = certify(loaded.model, X), loaded.model.predict(X)
+    if args.output is not None:
+        output.write_rows(args.output, ["label", "radius"], [predicted, radii])
+    found = document(radii, predicted, y, args.radius)
+    if args.json:
+        output.print_json(found)
+    elif args.output != "-":
+        _print(found)
+
+
+def document(radii: Any, predicted: Any, y: Any, radius: int | None) -> dict[str, Any]:
+    """Shares of certified rows by radius, and certified accuracies where there are labels."""
+    from exclusivity.robustness import certified_accuracy
+
+    steps = range(int(radii.max(initial=-1)) + 2) if radius is None else [radius]
+    rows = []
+    for r in steps:
+        row = {"radius": r, "rows": int((radii >= r).sum()), "share": float((radii >= r).mean())}
+        if y is not None:
+            row["certified_accuracy"] = certified_accuracy(radii, y, predicted, r)
+        rows.append(row)
+    return {
+        "rows": len(radii),
+        "ties": int((radii < 0).sum()),
+        "median": float(_median(radii)),
+        "by_radius": rows,
+    }
+
+
+def _median(radii: Any) -> Any:
+    import numpy as np
+
+    return np.median(radii)
+
+
+def _print(found: dict[str, Any]) -> None:
+    output.print_facts(
+        [("rows", found["rows"]), ("ties", found["ties"]), ("median radius", f"{found['median']:g}")]
+    )
+    print()
+    header = ["broken features", "rows certified", "share"]
+    if "certified_accuracy" in found["by_radius"][0]:
+        header.append("certified accuracy")
+    keys = ("share", "certified_accuracy")
+    output.print_table(
+        header,
+        [
+            [str(row["radius"]), str(row["rows"]), *(output.percent(row[key]) for key in keys if key in row)]
+            for row in found["by_radius"]
+        ],
+    )

@@ -1,0 +1,281 @@
+"""Data files of the command line: LIBSVM, CSV, TSV and Parquet, from a path or from standard input."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+import tempfile
+from codecs import BOM_UTF8
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exclusivity.cli.errors import CommandError, FileError, file_errors
+from exclusivity.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from exclusivity.datasets import TableData
+
+FORMATS = ("libsvm", "csv", "tsv", "parquet")
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
+_COPY = 1 << 20
+_LISTED = 8
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What to take from a file.
+
+    Attributes
+    ----------
+    target : str or int or None
+        The column of the labels.
+    ignore : tuple of str or int
+        Columns to leave out.
+    n_features : int or None
+        The width to which a LIBSVM file is read; None: its largest index.
+    """
+
+    target: str | int | None = None
+    ignore: tuple[str | int, ...] = ()
+    n_features: int | None = None
+
+
+class Source:
+    """One data file, by name or on standard input.
+
+    Parameters
+    ----------
+    path : str
+        ``-`` is standard input.
+    kind : str or None
+        One of ``FORMATS``; None: the name says it.
+    delimiter : str or None
+        One of ``DELIMITERS``; None: what the kind says.
+    header : bool
+        Whether a CSV file has a line with names.
+    """
+
+    def __init__(self, path: str, kind: str | None, delimiter: str | None, header: bool) -> None:
+        self.is_stdin = path == "-"
+        self.title = "standard input" if self.is_stdin else path
+        self._path = path
+        self.kind = self._kind(kind)
+        if self.kind in ("libsvm", "parquet") and (delimiter is not None or not header):
+            option = "--delimiter" if delimiter is not None else "--no-header"
+            raise CommandError(f"{option} is for CSV files, but {self.title} is read as {self.kind}.")
+        self.header = header
+        self.delimiter = DELIMITERS[
+            "tab" if self.kind == "tsv" else "comma" if delimiter is None else delimiter
+        ]
+        self._head = b""
+        if self.is_stdin and self.kind == "parquet":
+            self._copy = self._copied()
+            self._path = self._copy.name
+
+    @classmethod
+    def of(cls, path: str, args: argparse.Namespace) -> Source:
+        """The file, read as the options say."""
+        return cls(path, args.format, args.delimiter, not args.no_header)
+
+    def _kind(self, kind: str | None) -> str:
+        if kind is not None:
+            return kind
+        if self.is_stdin:
+            raise CommandError(
+                "standard input has no name to tell its format from; add --format, one of "
+                f"{', '.join(FORMATS)}."
+            )
+        from exclusivity.datasets.read_any import format_of
+
+        try:
+            return format_of(Path(self._path))
+        except ValueError:
+            with file_errors(self._path):  # a wrong name is the better news
+                Path(self._path).stat()
+            raise FileError(
+                f"the name {self._path} does not tell its format; add --format, one of {', '.join(FORMATS)}."
+            ) from None
+
+    def columns(self) -> list[str] | int | None:
+        """The names of the columns, their number where they have no names, None for LIBSVM.
+
+        A file that is wrong already here gives an empty list: reading it will say what is wrong.
+        """
+        if self.kind == "libsvm":
+            return None
+        with file_errors(self._path):
+            if not self.is_stdin and Path(self._path).is_file() and not Path(self._path).stat().st_size:
+                raise FileError(f"{self.title} is empty; check how it was written, or give another file.")
+            if self.kind == "parquet":
+                return self._parquet_names()
+            from exclusivity.datasets.csv_fields import FieldError, Splitter
+
+            line = self._first_line()
+            if not line.strip():
+                return []
+            try:
+                fields = Splitter(self.delimiter.encode()).fields(line, 1 << 20)
+            except FieldError:
+                return []
+        return [field.decode("utf-8", "replace") for field in fields] if self.header else len(fields)
+
+    def read(self, reading: Reading, progress: Progress) -> TableData:
+        """The table, or an error that says what to do."""
+        from exclusivity.datasets import DataFileError
+
+        progress.tell(f"reading {self.title}")
+        try:
+            with file_errors(self._path):
+                table = self._read(reading, progress)
+        except DataFileError as error:
+            raise FileError(self._in_our_words(str(error))) from error
+        except EOFError as error:
+            raise FileError(f"{self.title}: the compressed file ends too early; get a fresh copy.") from error
+        progress.clear()
+        return table
+
+    def _in_our_words(self, message: str) -> str:
+        message = message.replace("(pass header=False where a file has none)", "(or pass --no-header)")
+        if ", column " in message and "expected a finite decimal number" in message:
+            message += " (A column that is no feature: --ignore, or --target for the classes.)"
+        if self.kind == "libsvm" and ", line 1:" in message:  # all of it is something else, as a rule
+            message += " The file is read as LIBSVM, 'label index:value ...'; other formats: --format."
+        return message
+
+    def _read(self, reading: Reading, progress: Progress) -> TableData:
+        from exclusivity.datasets import TableData, read_csv, read_libsvm, read_parquet
+
+        if self.kind == "parquet":
+            return read_parquet(self._path, target=reading.target, ignore=reading.ignore, max_bytes=None)
+        with self._opened(progress) as (source, limits):
+            if self.kind == "libsvm":
+                found = read_libsvm(source, n_features=reading.n_features, **limits)
+                return TableData(found.data, found.target, None)
+            return read_csv(
+                source,
+                target=reading.target,
+                ignore=reading.ignore,
+                delimiter=self.delimiter,
+                header=self.header,
+                **limits,
+            )
+
+    @contextmanager
+    def _opened(self, progress: Progress) -> Iterator[tuple[Any, dict[str, Any]]]:
+        """What to hand to a reader. Compressed files go by name: the reader guards against traps."""
+        if not self.is_stdin and self._is_packed():
+            yield self._path, {}
+            return
+        unlimited = {"max_bytes": None}
+        if self.is_stdin:
+            head, self._head = self._head, b""
+            yield _Counted(sys.stdin.buffer, "standard input", None, progress, head), unlimited
+            return
+        with open(self._path, "rb") as stream:
+            yield _Counted(stream, self._path, Path(self._path).stat().st_size, progress), unlimited
+
+    def _is_packed(self) -> bool:
+        from exclusivity.datasets.libsvm_lines import is_packed
+
+        return is_packed(Path(self._path))
+
+    def _first_line(self) -> bytes:
+        """The first line that is not blank, without its end."""
+        from exclusivity.datasets.libsvm_lines import MAX_LINE_BYTES, open_text
+
+        opened: Any = nullcontext(sys.stdin.buffer) if self.is_stdin else open_text(Path(self._path))
+        with opened as stream:
+            while line := stream.readline(MAX_LINE_BYTES):
+                if self.is_stdin:
+                    self._head += line
+                if line.removeprefix(BOM_UTF8).strip():
+                    break
+        return bytes(line).removeprefix(BOM_UTF8).rstrip(b"\r\n")
+
+    def _copied(self) -> Any:
+        """Standard input as a file: a Parquet file begins at its end."""
+        copy = tempfile.NamedTemporaryFile(suffix=".parquet")  # noqa: SIM115 -- goes when the source goes
+        while block := sys.stdin.buffer.read(_COPY):
+            copy.write(block)
+        copy.flush()
+        return copy
+
+    def _parquet_names(self) -> list[str]:
+        with open(self._path, "rb"):  # for the system's own words on what cannot be opened
+            pass
+        try:
+            from pyarrow import ArrowException, parquet
+        except ImportError:
+            return []
+        try:
+            return [str(name) for name in parquet.read_schema(self._path).names]
+        except (ArrowException, OSError, ValueError):
+            return []
+
+
+class _Counted:
+    """An open file that tells how much of it has been read."""
+
+    def __init__(
+        self, stream: Any, name: str, size: int | None, progress: Progress, head: bytes = b""
+    ) -> None:
+        self.name = name
+        self._stream, self._size, self._progress, self._head = stream, size, progress, head
+        self._count = 0
+
+    def read(self, size: int, /) -> bytes:
+        if self._head:
+            block, self._head = self._head[:size], self._head[size:]
+        else:
+            block = self._stream.read(size)
+        self._count += len(block)
+        done = f"{self._count / 1e6:.0f} MB"
+        share = f"{self._count / self._size:.0%} of {self._size / 1e6:.0f} MB" if self._size else done
+        self._progress.tell(f"reading {self.name}: {share}")
+        return bytes(block)
+
+
+def column(text: str, columns: list[str] | int, title: str) -> str | int:
+    """A column as the user writes it: its name, or its number from 0 where no column has that name."""
+    names = columns if isinstance(columns, list) else []
+    count = len(columns) if isinstance(columns, list) else columns
+    if text in names:
+        return text
+    try:
+        place = int(text)
+    except ValueError:
+        near = difflib.get_close_matches(text, names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {listed(names)}." if names else ""
+        hint = hint or f"there are no names; give a number from 0 to {count - 1}."
+        raise FileError(f"{title} has no column {text!r}; {hint}") from None
+    if not -count <= place < count:
+        raise FileError(f"{title} has no column {place}; its {count} columns are 0 to {count - 1}.")
+    return place
+
+
+def listed(names: list[str]) -> str:
+    """Names in a row; of many the first and the last, where targets tend to be.
+
+    Examples
+    --------
+    >>> listed(["age", "mass"]), listed([f"f{j}" for j in range(12)])
+    ("'age', 'mass'", "'f0', 'f1', 'f2', 'f3', ... (4 more) ..., 'f8', 'f9', 'f10', 'f11'")
+    """
+    shown = [repr(name) for name in names]
+    if len(shown) > _LISTED:
+        half = _LISTED // 2
+        shown = [*shown[:half], f"... ({len(shown) - _LISTED} more) ...", *shown[-half:]]
+    return ", ".join(shown)
+
+
+def labels(target: Any) -> Any:
+    """Labels of a table: whole numbers as such, text and other numbers as they are."""
+    import numpy as np
+
+    if target.dtype.kind == "f" and np.all(target == np.rint(target)) and np.all(np.abs(target) < 2**53):
+        return target.astype(np.int64)
+    return target

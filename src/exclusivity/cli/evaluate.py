@@ -1,0 +1,105 @@
+"""``erm evaluate``: how good the predictions of a model are."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from exclusivity.cli import matching, models, options, output
+from exclusivity.cli.errors import FileError
+from exclusivity.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from exclusivity.inspection import Scores
+
+SUMMARY = "compare predictions with the classes of a data file"
+DESCRIPTION = (
+    "Predicts every row of DATA and compares with the classes it holds: accuracy, balanced accuracy (the "
+    "mean recall of the classes), a table by class and the confusion matrix."
+)
+EPILOG = """examples:
+  erm evaluate heart.erm test.csv --target disease
+  erm evaluate heart.erm heart_scale.t --json
+
+Without --target the one column that the model does not know holds the classes."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    options.add_model(parser)
+    options.add_data(parser, "the column of the classes (default: the one that the model does not know)")
+    options.add_json(parser)
+    options.add_quiet(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Load, read, predict, compare."""
+    loaded = models.load(args.model)
+    X, y = matching.rows_for(
+        loaded, args.data, args, Progress("evaluate", quiet=args.quiet), wants_labels=True
+    )
+    scores = scores_for(loaded, X, y, args.data)
+    if args.json:
+        output.print_json(document(scores))
+    else:
+        _print(scores)
+
+
+def scores_for(loaded: models.Loaded, X: Any, y: Any, title: str) -> Scores:
+    """Scores; an error where the labels have nothing to do with the model's."""
+    import numpy as np
+
+    from exclusivity.inspection import scores_of
+
+    classes = loaded.classifier.classes_
+    of_one_kind = (y.dtype.kind in "biuf") == (classes.dtype.kind in "biuf")
+    if not of_one_kind or not np.isin(y, classes).any():
+        found = ", ".join(str(label) for label in np.unique(y)[:5])
+        known = ", ".join(str(label) for label in classes[:5])
+        raise FileError(
+            f"the labels of {title} ({found}) are none of the classes of {loaded.title} ({known}); choose "
+            "the column of the classes with --target, or use data with these classes."
+        )
+    return scores_of(y, loaded.model.predict(X))
+
+
+def document(scores: Scores) -> dict[str, Any]:
+    """The scores for JSON."""
+    by_class = zip(
+        scores.classes.tolist(), scores.support, scores.precision, scores.recall, scores.f1, strict=True
+    )
+    return {
+        "rows": scores.n_rows,
+        "accuracy": scores.accuracy,
+        "balanced_accuracy": scores.balanced_accuracy,
+        "classes": [
+            {"class": label, "rows": rows, "precision": precision, "recall": recall, "f1": f1}
+            for label, rows, precision, recall, f1 in by_class
+        ],
+        "confusion_matrix": scores.confusion,
+    }
+
+
+def _print(scores: Scores) -> None:
+    output.print_facts(
+        [
+            ("rows", scores.n_rows),
+            ("accuracy", output.percent(scores.accuracy)),
+            ("balanced accuracy", output.percent(scores.balanced_accuracy)),
+        ]
+    )
+    names = [str(label) for label in scores.classes]
+    columns = zip(names, scores.support, scores.precision, scores.recall, scores.f1, strict=True)
+    print()
+    output.print_table(
+        ["class", "rows", "precision", "recall", "F1"],
+        [
+            [name, str(rows), *(output.percent(float(share)) for share in shares)]
+            for name, rows, *shares in columns
+        ],
+    )
+    print("\nconfusion matrix (rows: true class, columns: prediction)")
+    output.print_table(
+        ["", *names],
+        [[name, *map(str, counts)] for name, counts in zip(names, scores.confusion.tolist(), strict=True)],
+    )

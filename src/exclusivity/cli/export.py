@@ -1,0 +1,43 @@
+"""``erm export``: a model for other runtimes."""
+
+from __future__ import annotations
+
+import argparse
+
+from exclusivity.cli import models, options, output
+from exclusivity.cli.errors import CommandError, check_output
+
+SUMMARY = "write a model as an ONNX graph"
+DESCRIPTION = (
+    "Writes the model, its scaling included, as an ONNX graph with the input X (rows by features) and the "
+    "outputs label and scores. Runtimes for ONNX exist for most languages. Needs the package onnx: pip "
+    "install 'exclusivity[onnx]'."
+)
+EPILOG = """examples:
+  erm export heart.erm -o heart.onnx
+  erm export heart.erm -o heart.onnx --input float32"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    options.add_model(parser)
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="where to write the graph (model.onnx)"
+    )
+    parser.add_argument(
+        "--input", choices=["float32", "float64"], help="type of X (default: the type of the training data)"
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    """Load, convert, write."""
+    check_output(args.output)
+    loaded = models.load(args.model)
+    from exclusivity.persistence import to_onnx
+
+    try:
+        graph = to_onnx(loaded.model, input_type=args.input)
+    except ImportError as error:
+        raise CommandError("export needs the package onnx: pip install 'exclusivity[onnx]'.") from error
+    output.write_whole(args.output, [graph.SerializeToString()])
+    print(f"{args.output}: {loaded.n_features} features in, label and scores out")

@@ -1,0 +1,124 @@
+"""``erm fit``: data in, a model file out."""
+
+from __future__ import annotations
+
+import argparse
+from time import perf_counter
+from typing import Any
+
+from exclusivity.cli import matching, models, options, output, training
+from exclusivity.cli.errors import DONE, NOT_CONVERGED, check_output
+from exclusivity.cli.progress import Progress
+
+SUMMARY = "train a model and write it to a file"
+DESCRIPTION = (
+    "Trains an ensemble of linear SVMs on a data file and writes the model, its scaling included, to one "
+    "file. The file holds data and no code: it is safe to load it from anybody ('erm predict', or "
+    "exclusivity.persistence.load_model)."
+)
+EPILOG = """examples:
+  erm fit heart.csv --target disease -o heart.erm
+  erm fit heart_scale -o heart.erm --cost 1 --members 30 --p 1
+  erm fit sensors.parquet --target state --members 15 --exclusivity inf --voting hard -o sensors.erm
+  zcat big.csv.gz | erm fit - --format csv --target -1 --test test.csv -o big.erm
+
+The cost: the ensemble equals one SVM of cost C / (1 + G (K - 1)), so that a new --members or
+--exclusivity asks for a new --cost. 'erm path' finds one."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    options.add_data(parser, "the column of the classes: its name, or its number from 0 (-1 is the last)")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="where to write the model (model.erm)"
+    )
+    parser.add_argument("--test", metavar="FILE", help="rows to test the model on, in the same format")
+    parser.add_argument(
+        "--cost", type=options.POSITIVE, default=2.0, metavar="C", help="cost of errors (default: 2)"
+    )
+    options.add_training(parser)
+    options.add_json(parser)
+    options.add_quiet(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, train, write, tell."""
+    check_output(args.output)
+    progress = Progress("fit", quiet=args.quiet)
+    data = training.read_training_data(args, progress)
+    started = perf_counter()
+    from exclusivity import ERMClassifier
+
+    classifier = ERMClassifier(C=args.cost, **training.parameters(args, data))
+    pipeline = training.build(classifier, args.scale, data.is_sparse)
+    training.fit(pipeline, data, progress)
+    seconds = perf_counter() - started
+    models.save(pipeline, data.names, args.output)
+    document = report(args, data, pipeline, seconds)
+    if args.test is not None:
+        document["test"] = _test(args, progress)
+    if args.json:
+        output.print_json(document)
+    else:
+        output.print_facts(_lines(document))
+    return DONE if document["converged"] else NOT_CONVERGED
+
+
+def report(
+    args: argparse.Namespace, data: training.TrainingData, pipeline: Any, seconds: float
+) -> dict[str, Any]:
+    """What was done."""
+    from exclusivity.classifier.describe import note
+
+    fitted = pipeline[-1]
+    return {
+        "model": args.output,
+        "rows": data.X.shape[0],
+        "features": data.X.shape[1],
+        "classes": fitted.classes_,
+        "members": note(fitted) or f"{fitted.components_.shape[1]} members",
+        "scaling": type(pipeline[0]).__name__ if len(pipeline) > 1 else "none",
+        "seconds": round(seconds, 3),
+        "iterations": fitted.n_iter_,
+        "objective": fitted.objective_,
+        "dual_gap": fitted.dual_gap_,
+        "converged": bool(fitted.converged_.all()),
+        "tol": args.tol,
+    }
+
+
+def _test(args: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    from exclusivity.inspection import scores_of
+
+    loaded = models.load(args.output)
+    X, y = matching.rows_for(loaded, args.test, args, progress, wants_labels=True)
+    scores = scores_of(y, loaded.model.predict(X))
+    return {
+        "file": args.test,
+        "rows": scores.n_rows,
+        "accuracy": scores.accuracy,
+        "balanced_accuracy": scores.balanced_accuracy,
+    }
+
+
+def _lines(document: dict[str, Any]) -> list[tuple[str, object]]:
+    gap = float(max(document["dual_gap"], key=abs))
+    quality = "no bound above exclusivity 1" if gap != gap else f"within {gap:.1e} of the optimum"  # noqa: PLR0124
+    lines: list[tuple[str, object]] = [
+        (
+            "data",
+            f"{document['rows']} rows, {document['features']} features, {len(document['classes'])} classes",
+        ),
+        ("scaling", document["scaling"]),
+        ("members", document["members"]),
+        (
+            "converged",
+            f"{'yes' if document['converged'] else 'NO'}, {quality} (asked for: {document['tol']:g})",
+        ),
+        ("iterations", f"{int(max(document['iterations']))} in {document['seconds']:.2f} s"),
+    ]
+    if "test" in document:
+        test = document["test"]
+        accuracies = f"{test['accuracy']:.1%} accuracy, {test['balanced_accuracy']:.1%} balanced"
+        lines.append(("test", f"{accuracies}, on {test['rows']} rows"))
+    return [*lines, ("model", document["model"])]

@@ -1,0 +1,176 @@
+"""``erm inspect``: what is in a model file."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from exclusivity.cli import matching, models, options, output
+from exclusivity.cli.data import DELIMITERS, FORMATS
+from exclusivity.cli.errors import CommandError, check_output
+from exclusivity.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from exclusivity.inspection import ModelSummary
+
+SUMMARY = "show what is in a model file"
+DESCRIPTION = (
+    "Shows the parameters of a model, how its fit ended and what it could prove, whether the members "
+    "differ, and which features each of them uses. --html writes all that as one page with plots, --data "
+    "adds how it does on a data file."
+)
+EPILOG = """examples:
+  erm inspect heart.erm
+  erm inspect heart.erm --features 10 --history
+  erm inspect heart.erm --html report.html --data test.csv"""
+
+_MOST_LINES = 60
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    options.add_model(parser)
+    parser.add_argument("--html", metavar="FILE", help="write a report with plots (needs matplotlib)")
+    parser.add_argument(
+        "--features",
+        type=options.COUNT,
+        default=5,
+        metavar="N",
+        help="features to name per member (default: 5)",
+    )
+    parser.add_argument("--history", action="store_true", help="every iteration of the fit")
+    options.add_json(parser)
+    group = parser.add_argument_group("reading data for --html")
+    group.add_argument("--data", metavar="DATA", help="rows with classes to judge the model on")
+    group.add_argument(
+        "--target", metavar="COL", help="their column (default: the one that the model does not know)"
+    )
+    group.add_argument(
+        "--ignore", metavar="COL", action="append", default=[], help="a column that is no feature"
+    )
+    group.add_argument("--format", choices=FORMATS, help="format (default: what the name says)")
+    group.add_argument("--delimiter", choices=list(DELIMITERS), help="between the fields of a CSV file")
+    group.add_argument("--no-header", action="store_true", help="the first line of a CSV file holds data")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Load, sum up, print or write."""
+    if args.data is not None and args.html is None:
+        raise CommandError("--data is for the report; add --html FILE, or use 'erm evaluate'.")
+    check_output(args.html)
+    loaded = models.load(args.model)
+    from exclusivity.inspection import summarise
+
+    summary = summarise(loaded.model, feature_names=loaded.names, n_strongest=args.features)
+    if args.html is not None:
+        _write_report(args, loaded)
+    if args.json:
+        output.print_json(document(summary, loaded))
+    else:
+        _print(summary, args)
+
+
+def _write_report(args: argparse.Namespace, loaded: models.Loaded) -> None:
+    from exclusivity.inspection import model_report
+
+    X = y = None
+    if args.data is not None:
+        X, y = matching.rows_for(loaded, args.data, args, Progress("inspect"), wants_labels=True)
+    page = model_report(loaded.model, X, y, feature_names=loaded.names, title=f"Report on {args.model}")
+    output.write_whole(args.html, [page.encode()])
+
+
+def document(summary: ModelSummary, loaded: models.Loaded) -> dict[str, Any]:
+    """Everything, for JSON."""
+    return {
+        "kind": summary.kind,
+        "steps": summary.steps,
+        "parameters": summary.parameters,
+        "classes": summary.classes,
+        "features": summary.n_features,
+        "feature_names": loaded.names,
+        "members": summary.n_members,
+        "members_are_equal": summary.members_are_equal,
+        "note": summary.note,
+        "problems": [
+            {
+                "name": problem.name,
+                "objective": problem.objective,
+                "dual_gap": problem.gap,
+                "iterations": problem.n_iter,
+                "converged": problem.converged,
+                "history": {"objective": problem.history.objective, "gap": problem.history.gap},
+            }
+            for problem in summary.problems
+        ],
+        "by_member": [
+            {
+                "member": member.number,
+                "features": member.n_features,
+                "largest_weights": dict(member.strongest),
+            }
+            for member in summary.members
+        ],
+    }
+
+
+def _print(summary: ModelSummary, args: argparse.Namespace) -> None:
+    classes = ", ".join(str(label) for label in summary.classes[:10])
+    parameters = {name: value for name, value in summary.parameters.items() if value is not None}
+    output.print_facts(
+        [
+            ("model", summary.kind),
+            ("before it", "; ".join(summary.steps) or "nothing"),
+            ("classes", f"{len(summary.classes)}: {classes}"),
+            ("features", summary.n_features),
+            ("members", summary.note or summary.n_members),
+            ("parameters", ", ".join(f"{name}={_short(value)}" for name, value in parameters.items())),
+        ]
+    )
+    print()
+    output.print_table(
+        ["problem", "iterations", "objective", "duality gap", "converged"],
+        [
+            [p.name, str(p.n_iter), f"{p.objective:.6g}", _gap(p.gap), "yes" if p.converged else "NO"]
+            for p in summary.problems[:_MOST_LINES]
+        ],
+    )
+    print()
+    _print_members(summary)
+    if args.history:
+        _print_history(summary)
+
+
+def _print_members(summary: ModelSummary) -> None:
+    for member in summary.members[:_MOST_LINES]:
+        who = (
+            "all members"
+            if summary.members_are_equal and summary.n_members > 1
+            else f"member {member.number}"
+        )
+        strongest = ", ".join(f"{name} ({weight:+.3g})" for name, weight in member.strongest)
+        print(f"{who} ({member.n_features} features): {strongest or 'abstains'}")
+    if len(summary.members) > _MOST_LINES:
+        print(f"... and {len(summary.members) - _MOST_LINES} members more (--json has all)")
+
+
+def _print_history(summary: ModelSummary) -> None:
+    for problem in summary.problems:
+        print(f"\n{problem.name}")
+        pairs = zip(problem.history.objective.tolist(), problem.history.gap.tolist(), strict=True)
+        output.print_table(
+            ["iteration", "objective", "duality gap"],
+            [
+                [str(number), f"{objective:.8g}", _gap(gap)]
+                for number, (objective, gap) in enumerate(pairs, 1)
+            ],
+        )
+
+
+def _gap(gap: float) -> str:
+    return "no bound" if gap != gap else f"{gap:.1e}"  # noqa: PLR0124 -- NaN
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,185 @@
+"""Which columns of a data file are features and which one is the target, as the model and the user say."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from exclusivity.cli.data import Reading, Source, column, labels, listed
+from exclusivity.cli.errors import FileError
+from exclusivity.cli.models import Loaded, steps_of
+from exclusivity.cli.progress import Progress
+
+
+def rows_for(
+    loaded: Loaded, path: str, args: argparse.Namespace, progress: Progress, *, wants_labels: bool | None
+) -> tuple[Any, Any]:
+    """Rows that the model takes, and their labels.
+
+    Parameters
+    ----------
+    loaded : Loaded
+    path : str
+        The data.
+    args : Namespace
+        With the options of ``add_data``.
+    progress : Progress
+    wants_labels : bool or None
+        Whether labels are needed (True), not needed (False), or welcome (None).
+
+    Returns
+    -------
+    X, y : rows, labels or None
+    """
+    source = Source.of(path, args)
+    columns = source.columns()
+    reading = _reading(loaded, source, columns, args, wants_labels)
+    table = source.read(reading, progress)
+    X = _ordered(table, loaded)
+    if X.shape[1] != loaded.n_features:
+        raise FileError(
+            f"{source.title} has {X.shape[1]} features, but {loaded.title} was fitted to "
+            f"{loaded.n_features}; use data with the same features in the same order."
+        )
+    if source.kind == "libsvm":
+        _warn_if_narrow(X, source, loaded)
+    wanted = table.target is not None and wants_labels is not False
+    return _dense_if_needed(X, loaded), labels(table.target) if wanted else None
+
+
+def _reading(
+    loaded: Loaded,
+    source: Source,
+    columns: list[str] | int | None,
+    args: argparse.Namespace,
+    wants_labels: bool | None,
+) -> Reading:
+    if columns is None:
+        _refuse_columns(source, args)
+        return Reading(n_features=loaded.n_features)
+    target = None if args.target is None else column(args.target, columns, source.title)
+    ignore = [column(text, columns, source.title) for text in args.ignore]
+    if not columns:
+        return Reading(target, tuple(ignore))
+    if isinstance(columns, list) and loaded.names is not None:
+        return _by_name(loaded, source, columns, target, ignore, wants_labels)
+    return _by_count(loaded, source, columns, target, ignore, wants_labels)
+
+
+def _by_name(
+    loaded: Loaded,
+    source: Source,
+    columns: list[str],
+    target: str | int | None,
+    ignore: list[str | int],
+    wants_labels: bool | None,
+) -> Reading:
+    assert loaded.names is not None  # noqa: S101 -- the caller looked
+    known = set(loaded.names)
+    missing = [name for name in loaded.names if name not in columns]
+    if missing:
+        raise FileError(
+            f"{source.title} lacks {listed(missing)}, which {loaded.title} was fitted to; it has "
+            f"{listed(columns)}. Use data with the same columns."
+        )
+    picked = [*ignore, *([] if target is None else [target])]
+    chosen = {columns[name] if isinstance(name, int) else name for name in picked}
+    used = sorted(chosen & known)
+    if used:
+        raise FileError(
+            f"{listed(used)} is a feature of {loaded.title}: it can be neither target nor ignored."
+        )
+    others = [name for name in columns if name not in known and name not in chosen]
+    if target is None and wants_labels is not False and len(others) == 1:
+        return Reading(others[0], tuple(ignore))
+    if target is None and wants_labels and not others:
+        raise FileError(
+            f"{source.title} has no column besides the features of {loaded.title}, and so no classes; use "
+            "data with classes ('erm predict' needs none)."
+        )
+    if target is None and wants_labels:
+        raise FileError(_which_target(source, others))
+    if others:
+        print(f"erm: ignoring {listed(others)} of {source.title}: no features of the model", file=sys.stderr)
+    return Reading(target, (*ignore, *others))
+
+
+def _by_count(
+    loaded: Loaded,
+    source: Source,
+    columns: list[str] | int,
+    target: str | int | None,
+    ignore: list[str | int],
+    wants_labels: bool | None,
+) -> Reading:
+    count = columns if isinstance(columns, int) else len(columns)
+    left = count - len(ignore) - (target is not None)
+    if wants_labels and target is None:
+        raise FileError(_which_target(source, columns if isinstance(columns, list) else []))
+    if left != loaded.n_features:
+        raise FileError(
+            f"{source.title} has {left} columns besides those chosen with --target and --ignore, but "
+            f"{loaded.title} was fitted to {loaded.n_features} features, without names; say with --target "
+            "and --ignore which columns are no features."
+        )
+    return Reading(target, tuple(ignore))
+
+
+def _refuse_columns(source: Source, args: argparse.Namespace) -> None:
+    """A LIBSVM file has no columns to choose from."""
+    for option, value in (("--target", args.target), ("--ignore", args.ignore)):
+        if value:
+            raise FileError(
+                f"{option} chooses a column, but {source.title} is read as LIBSVM, with labels in front of "
+                "the rows; leave it out, or say what the file is with --format."
+            )
+
+
+def _which_target(source: Source, names: list[str]) -> str:
+    candidates = f" It may be {listed(names)}." if names else ""
+    return (
+        f"say with --target which column of {source.title} holds the classes: its name, or its number from "
+        f"0 (-1 is the last).{candidates}"
+    )
+
+
+def target_of(source: Source, columns: list[str] | int | None, args: argparse.Namespace) -> Reading:
+    """What to read for a fit: there has to be a target."""
+    if columns is None:
+        _refuse_columns(source, args)
+        return Reading()
+    if args.target is None and columns:
+        raise FileError(_which_target(source, columns if isinstance(columns, list) else []))
+    target = None if args.target is None else column(args.target, columns, source.title)
+    return Reading(target, tuple(column(text, columns, source.title) for text in args.ignore))
+
+
+def _warn_if_narrow(X: Any, source: Source, loaded: Loaded) -> None:
+    """In LIBSVM files features that are not there are zero, but a wrong file looks like that too."""
+    largest = int(X.indices.max(initial=-1)) + 1
+    if largest < loaded.n_features:
+        print(
+            f"erm: warning: the largest index in {source.title} is {largest}, and {loaded.title} has "
+            f"{loaded.n_features} features; those that are not there are read as 0",
+            file=sys.stderr,
+        )
+
+
+def _ordered(table: Any, loaded: Loaded) -> Any:
+    """The columns in the order of the model."""
+    if table.feature_names is None or loaded.names is None or list(table.feature_names) == loaded.names:
+        return table.data
+    places = {name: place for place, name in enumerate(table.feature_names)}
+    return table.data[:, [places[name] for name in loaded.names]]
+
+
+def _dense_if_needed(X: Any, loaded: Loaded) -> Any:
+    """Sparse rows as a plain array for a model whose scaler shifts features."""
+    shifts = any(
+        type(step).__name__ == "MinMaxScaler"
+        or getattr(step, "with_mean", False)
+        or getattr(step, "with_centering", False)
+        for step in steps_of(loaded.model)
+    )
+    return X.toarray() if shifts and hasattr(X, "toarray") else X

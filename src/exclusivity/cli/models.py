@@ -1,0 +1,72 @@
+"""Model files of the command line, with the names of their features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from exclusivity.cli.errors import FileError, check_output, file_errors
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model from a file.
+
+    Attributes
+    ----------
+    model : fitted classifier or Pipeline
+        Without names, so that it takes plain arrays.
+    names : list of str or None
+        The names of its features.
+    title : str
+        The file.
+    """
+
+    model: Any
+    names: list[str] | None
+    title: str
+
+    @property
+    def n_features(self) -> int:
+        """The width of its rows."""
+        return int(self.model.n_features_in_)
+
+    @property
+    def classifier(self) -> Any:
+        """The last step."""
+        return self.model[-1] if hasattr(self.model, "steps") else self.model
+
+
+def steps_of(model: Any) -> list[Any]:
+    """The steps of a pipeline that can have names, or the model itself."""
+    return [step for _, step in model.steps if hasattr(step, "fit")] if hasattr(model, "steps") else [model]
+
+
+def load(path: str) -> Loaded:
+    """Read a model file."""
+    from exclusivity.persistence import ModelFormatError, load_model
+
+    try:
+        with file_errors(path):
+            model = load_model(path)
+    except ModelFormatError as error:
+        raise FileError(f"{error} (MODEL is the file that 'erm fit -o' wrote.)") from error
+    names = None
+    for step in steps_of(model):
+        found = step.__dict__.pop("feature_names_in_", None)
+        names = names if found is None else [str(name) for name in found]
+    return Loaded(model, names, path)
+
+
+def save(model: Any, names: tuple[str, ...] | None, path: str) -> None:
+    """Write a model file that knows the names of the features."""
+    import numpy as np
+
+    from exclusivity.persistence import save_model
+
+    check_output(path)
+    if names is not None:
+        # Only the first step sees the names: what it hands on is a plain array.
+        steps_of(model)[0].feature_names_in_ = np.array(names, dtype=object)
+    with file_errors(path):
+        save_model(model, path)

@@ -1,0 +1,114 @@
+"""What commands print: tables for people, JSON for scripts, CSV files of predictions."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from exclusivity.cli.errors import check_output, file_errors
+
+_BLOCK = 10_000
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table with its first column to the left, the others to the right."""
+    lines = [list(header), *(list(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    for number, (first, *rest) in enumerate(lines):
+        padded = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
+        print(first.ljust(widths[0]), *padded, sep="  ")
+        if number == 0:
+            print("-" * (sum(widths) + 2 * (len(widths) - 1)))
+
+
+def print_facts(facts: Iterable[tuple[str, object]]) -> None:
+    """Names and values, the values below each other."""
+    pairs = [(name, str(value)) for name, value in facts]
+    width = max(len(name) for name, _ in pairs)
+    for name, value in pairs:
+        print(f"{name.ljust(width)}  {value}")
+
+
+def print_json(document: Any) -> None:
+    """One JSON document; what is not finite becomes null, or text for infinity."""
+    print(json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def write_json(path: str | None, document: Any) -> None:
+    """One JSON document to a file or to standard output."""
+    if path is None or path == "-":
+        print_json(document)
+    else:
+        write_whole(path, [json.dumps(plain(document), ensure_ascii=False, allow_nan=False).encode()])
+
+
+def plain(value: Any) -> Any:
+    """The value in types that JSON has.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> plain({"gap": np.float64("nan"), "radius": np.array([1, 2]), "exclusivity": float("inf")})
+    {'gap': None, 'radius': [1, 2], 'exclusivity': 'inf'}
+    """
+    if hasattr(value, "tolist"):  # arrays and numbers of numpy
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def percent(share: float) -> str:
+    """A share as text; a dash where there is none."""
+    return "-" if math.isnan(share) else f"{share:.1%}"
+
+
+def write_rows(path: str | None, header: Sequence[str], columns: Sequence[Any]) -> None:
+    """CSV to a file, written as a whole or not at all, or to standard output (None and ``-``).
+
+    Parameters
+    ----------
+    path : str or None
+    header : sequence of str
+    columns : sequence of ndarrays
+        One per name.
+    """
+    blocks = _csv_blocks(header, columns)
+    if path is None or path == "-":
+        for block in blocks:
+            sys.stdout.write(block)
+        return
+    write_whole(path, (block.encode() for block in blocks))
+
+
+def write_whole(path: str, blocks: Iterable[bytes]) -> None:
+    """A file, written as a whole or not at all."""
+    from exclusivity.persistence.files import whole_file
+
+    check_output(path)
+    # A device or a pipe cannot be replaced by a file.
+    is_special = Path(path).exists() and not Path(path).is_file()
+    with file_errors(path), open(path, "wb") if is_special else whole_file(Path(path)) as stream:
+        for block in blocks:
+            stream.write(block)
+
+
+def _csv_blocks(header: Sequence[str], columns: Sequence[Any]) -> Iterable[str]:
+    n_rows = len(columns[0])
+    for start in range(0, max(n_rows, 1), _BLOCK):
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        if start == 0:
+            writer.writerow(header)
+        writer.writerows(zip(*(column[start : start + _BLOCK].tolist() for column in columns), strict=True))
+        yield text.getvalue()

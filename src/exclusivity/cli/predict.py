@@ -1,0 +1,56 @@
+"""``erm predict``: the class of every row."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from exclusivity.cli import matching, models, options, output
+from exclusivity.cli.errors import check_output
+from exclusivity.cli.progress import Progress
+
+SUMMARY = "predict the class of every row"
+DESCRIPTION = (
+    "Writes one line per row of DATA, in its order: the predicted class, with --scores also the scores "
+    "that decide it. Columns are matched by name where model and data have names; a target column or "
+    "others that the model does not know are left out, a missing one is an error."
+)
+EPILOG = """examples:
+  erm predict heart.erm new.csv
+  erm predict heart.erm new.csv --scores -o predictions.csv
+  cat new.csv | erm predict heart.erm - --format csv --json
+
+Two classes: a positive score means the second class. More classes: the largest score wins. Under hard voting
+scores count votes, plus a part smaller than half a vote that breaks ties."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    options.add_model(parser)
+    options.add_data(parser, "a column that holds classes already, to be left out")
+    parser.add_argument("-o", "--output", metavar="FILE", help="CSV file to write (default: standard output)")
+    parser.add_argument("--scores", action="store_true", help="write the scores of the classes too")
+    options.add_json(parser)
+    options.add_quiet(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Load, read, predict, write."""
+    check_output(args.output)
+    progress = Progress("predict", quiet=args.quiet)
+    loaded = models.load(args.model)
+    X, _ = matching.rows_for(loaded, args.data, args, progress, wants_labels=False)
+    scores = loaded.model.decision_function(X)
+    classes = loaded.classifier.classes_
+    # What predict does; scores are computed once.
+    labels = classes[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+    names, columns = ["label"], [labels]
+    if args.scores:
+        names += ["score"] if scores.ndim == 1 else [f"score_{label}" for label in classes]
+        columns += [scores] if scores.ndim == 1 else list(scores.T)
+    if args.json:
+        document: dict[str, Any] = {"classes": classes, "labels": labels}
+        document |= {"scores": scores} if args.scores else {}
+        output.write_json(args.output, document)
+    else:
+        output.write_rows(args.output, names, columns)

@@ -1,0 +1,77 @@
+"""Progress on standard error: one line that changes at a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from io import TextIOBase
+from time import monotonic
+from typing import TextIO
+
+_TERMINAL_INTERVAL = 0.1
+_LOG_INTERVAL = 5.0
+
+
+class Progress:
+    """Tells how far a command is.
+
+    Parameters
+    ----------
+    command : str
+        What lines begin with.
+    stream : text file, default=None
+        Where to; None is standard error.
+    quiet : bool, default=False
+        Say nothing.
+    """
+
+    def __init__(self, command: str, stream: TextIO | None = None, *, quiet: bool = False) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._command, self._quiet = command, quiet
+        self._is_terminal = self._stream.isatty() and os.environ.get("TERM") != "dumb"
+        # A log of a quick command stays empty: its first line comes after some seconds.
+        self._last = 0.0 if self._is_terminal else monotonic()
+
+    def tell(self, text: str) -> None:
+        """Show the text, unless the last one is too fresh."""
+        now = monotonic()
+        if self._quiet or now - self._last < (_TERMINAL_INTERVAL if self._is_terminal else _LOG_INTERVAL):
+            return
+        self._last = now
+        line = f"erm {self._command}: {text}"
+        if self._is_terminal:
+            width = shutil.get_terminal_size().columns - 1
+            self._stream.write(f"\r\x1b[K{line[:width]}")
+        else:
+            self._stream.write(f"{line}\n")
+        self._stream.flush()
+
+    def clear(self) -> None:
+        """Take the line away, before something else is written."""
+        if self._is_terminal and not self._quiet:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+    @contextmanager
+    def of_fit(self, text: str) -> Iterator[None]:
+        """While a verbose fit runs: its lines are progress, and not output."""
+        self.tell(text)
+        with redirect_stdout(_FitLines(self)):
+            yield
+        self.clear()
+
+
+class _FitLines(TextIOBase):
+    """A text file that shows the last of the lines written to it."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def write(self, text: str) -> int:
+        line = text.strip()
+        if line:
+            self._progress.tell(line.removeprefix("[ERM] "))
+        return len(text)

@@ -1,0 +1,162 @@
+"""From options to a fitted model: what ``erm fit`` and ``erm path`` share."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from exclusivity.cli.data import Source, labels
+from exclusivity.cli.errors import CommandError, FileError, file_errors
+from exclusivity.cli.matching import target_of
+from exclusivity.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
+# A column with nearly as many classes as rows is an identifier or a measurement.
+_FEW_CLASSES = 20
+_BLOCK_ROWS = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Rows with labels.
+
+    Attributes
+    ----------
+    X : ndarray or sparse matrix
+    y : ndarray
+    names : tuple of str or None
+    """
+
+    X: Any
+    y: Any
+    names: tuple[str, ...] | None
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether X is a sparse matrix."""
+        return hasattr(self.X, "toarray")
+
+
+def read_training_data(args: argparse.Namespace, progress: Progress) -> TrainingData:
+    """The data of a fit."""
+    source = Source.of(args.data, args)
+    reading = target_of(source, source.columns(), args)
+    table = source.read(reading, progress)
+    y = labels(table.target)
+    _check_classes(y, source.title)
+    return TrainingData(table.data, y, table.feature_names)
+
+
+def _check_classes(y: Any, title: str) -> None:
+    import numpy as np
+
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise FileError(
+            f"all rows of {title} have the label {classes[0]}; a classifier needs two classes or more."
+        )
+    is_measured = y.dtype.kind == "f"
+    if is_measured or (len(classes) > _FEW_CLASSES and len(classes) > len(y) / 2):
+        raise FileError(
+            f"the target of {title} has {len(classes)} different values in {len(y)} rows, such as "
+            f"{classes[0]} and {classes[1]}; expected classes. Choose another column with --target."
+        )
+
+
+def build(classifier: Any, scale: str | None, is_sparse: bool) -> Pipeline:
+    """A pipeline of the scaler that was asked for and the classifier."""
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+    scale = ("none" if is_sparse else "standard") if scale is None else scale
+    steps: list[tuple[str, Any]] = []
+    if scale == "standard":
+        steps.append(("scaler", StandardScaler(with_mean=not is_sparse)))
+    elif scale == "minmax":
+        scaler = MaxAbsScaler() if is_sparse else MinMaxScaler((-1, 1))
+        steps.append(("scaler", scaler))
+    return Pipeline([*steps, ("classifier", classifier)])
+
+
+def parameters(args: argparse.Namespace, data: TrainingData) -> dict[str, Any]:
+    """The options as parameters of a classifier, without those of its cost."""
+    groups = None if args.groups is None else read_groups(args.groups, data.names, data.X.shape[1])
+    return {
+        "n_estimators": args.members,
+        "p": args.p,
+        "exclusivity": args.exclusivity,
+        "sparsity": args.sparsity,
+        "voting": args.voting,
+        "feature_groups": groups,
+        "solver": args.solver,
+        "tol": args.tol,
+        "max_iter": args.max_iter,
+        "fit_intercept": not args.no_intercept,
+        "class_weight": args.class_weight,
+        "multi_class": args.multi_class,
+        "random_state": args.seed,
+        "n_jobs": args.jobs,
+        "verbose": 2,
+    }
+
+
+def fit(pipeline: Pipeline, data: TrainingData, progress: Progress) -> None:
+    """Fit with progress; afterwards the model is one to keep: silent, and careful with its user's arrays."""
+    n_rows, n_features = data.X.shape
+    progress.tell(f"scaling {n_rows} rows")
+    X = data.X
+    for _, scaler in pipeline.steps[:-1]:
+        X = _scaled(scaler, X)
+    with progress.of_fit(f"training on {n_rows} rows of {n_features} features"):
+        pipeline[-1].fit(X, data.y)
+    pipeline[-1].set_params(verbose=0)
+
+
+def _scaled(scaler: Any, X: Any) -> Any:
+    """Learn to scale and scale in place, block by block: at once it would take twice the memory."""
+    blocks = [slice(start, start + _BLOCK_ROWS) for start in range(0, X.shape[0], _BLOCK_ROWS)]
+    scaler.set_params(copy=False)
+    if hasattr(X, "toarray"):
+        X = scaler.fit_transform(X)
+    else:
+        for block in blocks:
+            scaler.partial_fit(X[block])
+        for block in blocks:
+            X[block] = scaler.transform(X[block])
+    scaler.set_params(copy=True)  # its next rows belong to somebody else
+    return X
+
+
+def read_groups(path: str, names: tuple[str, ...] | None, n_features: int) -> list[str]:
+    """The group of every feature, from lines ``feature,group`` or from one group per line."""
+    try:
+        with file_errors(path), open(path, newline="", encoding="utf-8") as stream:
+            rows = [[field.strip() for field in row] for row in csv.reader(stream) if row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise FileError(f"{path}: {error}; expected lines 'feature,group'.") from error
+    widths = {len(row) for row in rows}
+    if not rows or widths not in ({1}, {2}):
+        raise FileError(f"{path}: expected lines 'feature,group', or one group per line.")
+    if widths == {1}:
+        if len(rows) != n_features:
+            raise FileError(f"{path} has {len(rows)} lines; expected one group per feature, {n_features}.")
+        return [row[0] for row in rows]
+    if names is None:
+        raise CommandError(f"{path} names features, but the data have no names; write one group per line.")
+    if rows[0] == ["feature", "group"]:
+        rows = rows[1:]
+    found = dict(rows)
+    missing = [name for name in names if name not in found]
+    unknown = [name for name in found if name not in names]
+    if missing or unknown:
+        what = (
+            f"does not give a group for {missing[0]!r}"
+            if missing
+            else f"names {unknown[0]!r}, which is no feature"
+        )
+        raise FileError(f"{path} {what}; expected one line for every feature of the data.")
+    return [found[name] for name in names]

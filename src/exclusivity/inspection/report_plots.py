@@ -1,0 +1,105 @@
+"""The plots of model_report: our displays on axes that belong to no window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from exclusivity.inspection import drawing
+from exclusivity.inspection.certified import CertifiedAccuracyDisplay
+from exclusivity.inspection.components import ComponentsDisplay
+from exclusivity.inspection.convergence import ConvergenceDisplay
+from exclusivity.inspection.path import PathDisplay
+from exclusivity.inspection.svg import drawn
+from exclusivity.problem.arrays import Floats
+
+# Drawn at most: more cells than that, and a heat map is megabytes of a picture in which nothing can be seen.
+_MOST_FEATURES = 200
+_MOST_MEMBERS = 60
+_MOST_PROBLEMS = 4
+_SIZE = (5.2, 3.4)
+
+
+class ReportPlots:
+    """The plots of one model.
+
+    Parameters
+    ----------
+    model : fitted classifier or Pipeline
+    feature_names : list of str
+    """
+
+    def __init__(self, model: Any, feature_names: list[str]) -> None:
+        self._model, self._names = model, feature_names
+        self._fitted = drawing.last_step(model, "components_")
+
+    def convergence(self) -> str | None:
+        """Objective and gap."""
+        return drawn(
+            "convergence",
+            (5.2, 4.8),
+            lambda axes: _ignored(ConvergenceDisplay.from_estimator(self._model, axes=axes)),
+            n_rows=2,
+        )
+
+    def path(self) -> str | None:
+        """Scores along C."""
+        return drawn("path", _SIZE, lambda ax: _ignored(PathDisplay.from_estimator(self._model, ax=ax)))
+
+    def certified(self, X: Any, y: Any) -> tuple[str | None, Floats]:
+        """The certified accuracy curve, drawn and as numbers."""
+        display = CertifiedAccuracyDisplay.from_estimator(self._model, X, y, plot=False)
+        display.name = None
+        return drawn("certified", _SIZE, lambda ax: _ignored(display.plot(ax=ax))), display.certified
+
+    def components(self) -> list[tuple[str | None, str]]:
+        """Heat maps of the members with captions, one per binary problem."""
+        weights = self._fitted.components_
+        titles = drawing.problem_names(self._fitted.classes_, self._fitted.multi_class_)
+        # Equal members cost nothing here, and the display says how many there are.
+        n_members = weights.shape[1] if weights.strides[1] == 0 else min(weights.shape[1], _MOST_MEMBERS)
+        columns = self._columns(weights)
+        left_out = []
+        if len(columns) < weights.shape[2]:
+            left_out.append(f"the {len(columns)} of {weights.shape[2]} features with the largest weights")
+        if n_members < weights.shape[1]:
+            left_out.append(f"the first {n_members} of {weights.shape[1]} members")
+        plots: list[tuple[str | None, str]] = []
+        for problem, title in enumerate(titles[:_MOST_PROBLEMS]):
+            shown = ComponentsDisplay(
+                weights[problem][:, columns]
+                if weights.strides[1] == 0
+                else weights[problem, :n_members, columns].T,
+                [self._names[j] for j in columns],
+                title=title,
+            )
+            caption = f"Weights of the members, {title}: {', '.join(left_out) or 'all features'}."
+            plots.append((self._heat_map(f"components{problem}", shown), caption))
+        if len(titles) > _MOST_PROBLEMS:
+            plots[-1] = (
+                plots[-1][0],
+                f"{plots[-1][1]} {len(titles) - _MOST_PROBLEMS} problems are not drawn.",
+            )
+        return plots
+
+    def _columns(self, weights: Floats) -> Any:
+        if weights.shape[2] <= _MOST_FEATURES:
+            return np.arange(weights.shape[2])
+        unequal = weights[:, :1] if weights.strides[1] == 0 else weights
+        size = np.abs(unequal).max(axis=(0, 1))
+        return np.sort(np.argsort(-size, kind="stable")[:_MOST_FEATURES])
+
+    def _heat_map(self, name: str, display: ComponentsDisplay) -> str | None:
+        n_rows = 1 if display.members_are_equal else len(display.weights)
+        width = float(np.clip(0.25 * len(display.feature_names) + 2, 5, 12))
+        height = (
+            float(np.clip(0.22 * n_rows, 0.6, 7))
+            + 0.4
+            + 0.075 * min(20, max(map(len, display.feature_names)))
+        )
+        return drawn(name, (width, height), lambda ax: _ignored(display.plot(ax=ax)))
+
+
+def _ignored(_: object) -> None:
+    """A display draws when it is made; here nobody asks for the object."""

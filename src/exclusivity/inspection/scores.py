@@ -1,0 +1,111 @@
+"""How good predictions are: one table that the command line and the report share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exclusivity.problem.arrays import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Predictions beside labels.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Every class that was predicted or should have been.
+    confusion : ndarray of int, shape (n_classes, n_classes)
+        Rows of the true class by predicted class.
+
+    Examples
+    --------
+    >>> scores = scores_of(["ill", "ill", "well", "well"], ["ill", "well", "well", "well"])
+    >>> scores.accuracy, scores.confusion.tolist(), scores.recall.tolist()
+    (0.75, [[1, 1], [0, 2]], [0.5, 1.0])
+    """
+
+    classes: NDArray[Any]
+    confusion: NDArray[np.int64]
+
+    @property
+    def support(self) -> NDArray[np.int64]:
+        """Rows of each class."""
+        return np.asarray(self.confusion.sum(axis=1))
+
+    @property
+    def n_rows(self) -> int:
+        """Rows in all."""
+        return int(self.confusion.sum())
+
+    @property
+    def accuracy(self) -> float:
+        """The share of rows that are right."""
+        return float(np.trace(self.confusion) / self.n_rows)
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """The mean recall of the classes that have rows."""
+        return float(np.nanmean(self.recall))
+
+    @property
+    def recall(self) -> Floats:
+        """The share of each class's rows that are found; NaN for a class without rows."""
+        return _ratio(np.diag(self.confusion), self.support)
+
+    @property
+    def precision(self) -> Floats:
+        """The share of each class's predictions that are right; NaN for a class never predicted."""
+        return _ratio(np.diag(self.confusion), self.confusion.sum(axis=0))
+
+    @property
+    def f1(self) -> Floats:
+        """The harmonic mean of precision and recall."""
+        return _ratio(2 * np.diag(self.confusion), self.support + self.confusion.sum(axis=0))
+
+
+def scores_of(y_true: ArrayLike, y_pred: ArrayLike) -> Scores:
+    """Compare predictions with labels.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+        Labels of one type: all numbers, or all text.
+
+    Returns
+    -------
+    scores : Scores
+        Accuracy, balanced accuracy, and the numbers of every class.
+
+    Examples
+    --------
+    >>> from exclusivity.inspection import scores_of
+    >>> scores_of([1, 1, 2, 2], [1, 2, 2, 2]).balanced_accuracy
+    0.75
+    """
+    true, predicted = np.asarray(y_true), np.asarray(y_pred)
+    if true.shape != predicted.shape or true.ndim != 1 or not len(true):
+        raise ValueError(
+            "y_true and y_pred must be one-dimensional and of the same length, at least 1; got shapes "
+            f"{true.shape} and {predicted.shape}."
+        )
+    are_numbers = [values.dtype.kind in "biuf" for values in (true, predicted)]
+    if are_numbers[0] != are_numbers[1]:
+        kinds = ["numbers" if numeric else "text" for numeric in are_numbers]
+        raise ValueError(
+            f"the labels are {kinds[0]} (such as {true[0]!r}), the model predicts {kinds[1]} (such as "
+            f"{predicted[0]!r}); give labels of the kind that it was fitted to."
+        )
+    classes, codes = np.unique(np.concatenate([true, predicted]), return_inverse=True)
+    pairs = codes[: len(true)] * len(classes) + codes[len(true) :]
+    confusion = np.bincount(pairs, minlength=len(classes) ** 2).reshape(len(classes), -1)
+    return Scores(classes, confusion)
+
+
+def _ratio(above: NDArray[Any], below: NDArray[Any]) -> Floats:
+    share: Floats = np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0, dtype=float)
+    return share

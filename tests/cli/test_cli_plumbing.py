@@ -1,0 +1,263 @@
+"""Formats, standard input, progress, completion, help: what all commands share."""
+
+import bz2
+import gzip
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+from time import perf_counter
+
+import numpy as np
+import pytest
+
+from exclusivity.cli import completion, output
+from exclusivity.cli.errors import EXIT_STATUS
+from exclusivity.cli.main import COMMANDS, build_parser, main
+from exclusivity.cli.progress import Progress
+from exclusivity.datasets import read_csv
+
+
+class TestFormats:
+    @pytest.fixture
+    def expected(self, erm):
+        return erm("predict", "soft.erm", "test.csv", "--target", "state")[1]
+
+    def test_compressed(self, erm, expected, tmp_path):
+        text = (tmp_path / "test.csv").read_bytes()
+        (tmp_path / "t.csv.gz").write_bytes(gzip.compress(text))
+        (tmp_path / "t.csv.bz2").write_bytes(bz2.compress(text))
+        for name in ("t.csv.gz", "t.csv.bz2"):
+            assert erm("predict", "soft.erm", name, "--target", "state")[1] == expected
+        (tmp_path / "short.csv.gz").write_bytes(gzip.compress(text)[:-20])
+        code, _, err = erm("predict", "soft.erm", "short.csv.gz", "--target", "state")
+        assert code == 3
+        assert "short.csv.gz" in err
+
+    @pytest.mark.parametrize(
+        ("name", "options", "delimiter"),
+        [
+            ("t.tsv", [], "\t"),
+            ("t.csv", ["--delimiter", "semicolon"], ";"),
+            ("t.txt", ["--format", "csv"], ","),
+        ],
+    )
+    def test_delimiters_and_formats(self, erm, expected, tmp_path, name, options, delimiter):
+        text = (tmp_path / "test.csv").read_text().replace(",", delimiter)
+        other = tmp_path / "other"
+        other.mkdir()
+        (other / name).write_text(text)
+        assert erm("predict", "soft.erm", other / name, "--target", "state", *options)[1] == expected
+
+    @pytest.fixture
+    def parquet(self, tmp_path):
+        pa = pytest.importorskip("pyarrow")
+        from pyarrow import parquet
+
+        table = read_csv(tmp_path / "test.csv", target="state")
+        columns = {name: table.data[:, j] for j, name in enumerate(table.feature_names)}
+        columns |= {"state": table.target.tolist(), "note": ["x"] * len(table.target)}
+        parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+        return tmp_path / "t.parquet"
+
+    def test_parquet(self, erm, expected, parquet):
+        code, out, err = erm("predict", "soft.erm", "t.parquet")
+        assert (code, out) == (0, expected)
+        assert "ignoring 'state', 'note'" in err
+        told = json.loads(erm("evaluate", "soft.erm", "t.parquet", "--target", "state", "--json")[1])
+        assert (
+            told["accuracy"] == json.loads(erm("evaluate", "soft.erm", "test.csv", "--json")[1])["accuracy"]
+        )
+
+    def test_parquet_on_standard_input(self, erm, expected, parquet, monkeypatch):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(parquet.read_bytes())))
+        assert erm("predict", "soft.erm", "-", "--format", "parquet")[1] == expected
+
+    def test_a_broken_parquet_file(self, erm, tmp_path):
+        (tmp_path / "broken.parquet").write_bytes(b"PAR1 nothing PAR1")
+        code, _, err = erm("predict", "soft.erm", "broken.parquet")
+        assert code == 3
+        assert "broken.parquet" in err
+
+    @pytest.mark.parametrize("kind", ["csv", "libsvm"])
+    def test_standard_input(self, erm, expected, tmp_path, monkeypatch, kind):
+        name = "test.csv" if kind == "csv" else "rows.svm"
+        text = (tmp_path / name).read_bytes()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        assert erm("predict", "soft.erm", "-", "--format", kind)[1] == expected
+
+    def test_fit_from_standard_input(self, erm, tmp_path, monkeypatch):
+        text = b"\xef\xbb\xbf\r\n" + (tmp_path / "train.csv").read_bytes()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        assert erm("fit", "-", "--format", "csv", "--target", "state", "-o", "m.erm")[0] == 0
+        assert erm("predict", "m.erm", "new.csv")[1] == erm("predict", "soft.erm", "new.csv")[1]
+
+    def test_a_name_that_looks_like_a_number(self, erm, tmp_path):
+        (tmp_path / "n.csv").write_text("1,0,x\n5,1,2\n6,0,3\n7,1,4\n")
+        assert erm("fit", "n.csv", "--target", "0", "-o", "m.erm")[0] == 0
+        assert json.loads(erm("inspect", "m.erm", "--json")[1])["feature_names"] == ["1", "x"]
+
+
+class TestProgress:
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    def test_a_terminal_sees_one_line(self, monkeypatch):
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setattr("exclusivity.cli.progress._TERMINAL_INTERVAL", 0.0)
+        stream = self.Terminal()
+        progress = Progress("fit", stream)
+        progress.tell("reading " + "x" * 500)
+        progress.clear()
+        text = stream.getvalue()
+        assert text.startswith("\r\x1b[Kerm fit: reading xxx")
+        assert text.endswith("\r\x1b[K")
+        assert "\n" not in text
+        assert len(text) < 300
+
+    def test_a_log_sees_lines_after_a_while(self, monkeypatch):
+        clock = iter([0.0, 1.0, 6.0, 7.0, 12.0])
+        monkeypatch.setattr("exclusivity.cli.progress.monotonic", lambda: next(clock))
+        stream = io.StringIO()
+        progress = Progress("fit", stream)
+        for text in ("one", "two", "three", "four"):
+            progress.tell(text)
+        assert stream.getvalue() == "erm fit: two\nerm fit: four\n"
+
+    def test_reading_and_training_are_told(self, erm, monkeypatch):
+        monkeypatch.setattr("exclusivity.cli.progress._LOG_INTERVAL", 0.0)
+        code, out, err = erm("fit", "train.csv", "--target", "state", "-o", "m.erm")
+        assert code == 0
+        assert re.search(r"reading train.csv: \d+% of", err)
+        assert "training on 120 rows of 6 features" in err
+        assert "well against ill: iteration 1" in err
+        assert "iteration 1," not in out
+        assert erm("fit", "train.csv", "--target", "state", "-o", "m.erm", "--quiet")[2] == ""
+
+
+class TestHelp:
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_every_command_explains_itself(self, command, capsys):
+        with pytest.raises(SystemExit) as stop:
+            main([command, "--help"])
+        out = capsys.readouterr().out
+        assert stop.value.code == 0
+        assert f"usage: erm {command}" in out
+        assert COMMANDS[command].DESCRIPTION[:20] in out
+
+    @pytest.mark.parametrize("command", [name for name in COMMANDS if hasattr(COMMANDS[name], "EPILOG")])
+    def test_examples_parse(self, command):
+        lines = [line.strip() for line in COMMANDS[command].EPILOG.splitlines()]
+        examples = [line[line.index("erm ") :] for line in lines if re.match(r"(\S+ \S+ \| )?erm ", line)]
+        assert examples
+        for example in examples:
+            words = example.split(" > ")[0].split()
+            assert build_parser().parse_args(words[1:]).command == command
+
+    def test_exit_codes_are_documented(self, capsys):
+        with pytest.raises(SystemExit):
+            main(["--help"])
+        assert EXIT_STATUS in capsys.readouterr().out
+
+    def test_help_is_quick(self):
+        command = [sys.executable, "-c", "from exclusivity.cli.main import main; main(['--help'])"]
+        seconds = []
+        for _ in range(3):
+            started = perf_counter()
+            subprocess.run(command, check=False, capture_output=True)  # noqa: S603
+            seconds.append(perf_counter() - started)
+        # 0.1 s on an idle machine; the bound leaves room for a busy one and none for scikit-learn.
+        assert min(seconds) < 0.6
+
+
+class TestProcess:
+    def test_a_reader_that_goes_away(self, world):
+        code = "import sys; from exclusivity.cli.main import main; sys.exit(main())"
+        erm = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-c", code, "predict", "soft.erm", "new.csv", "--quiet"],
+            cwd=world,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        erm.stdout.close()
+        err = erm.stderr.read()
+        assert erm.wait() == 141
+        assert err == b""
+        erm.stderr.close()
+
+    def test_debug_may_stand_behind_the_command(self, erm):
+        with pytest.raises(Exception, match=r"no file nothing\.erm"):
+            erm("inspect", "nothing.erm", "--debug")
+
+
+class TestCompletion:
+    def test_every_option_of_every_command(self):
+        commands = completion.commands_of(build_parser())
+        assert [command.name for command in commands] == list(COMMANDS)
+        scripts = [write(commands) for write in (completion.bash, completion.zsh, completion.fish)]
+        for command in commands:
+            assert all(command.name in script for script in scripts)
+            for option in command.options:
+                long = next(name for name in option.names if name.startswith("--"))
+                assert long in scripts[0]
+                assert long in scripts[1]
+                assert f"-l {long[2:]} " in scripts[2]
+
+    @pytest.mark.parametrize(
+        ("line", "expected"),
+        [
+            (["erm", "pre"], ["predict"]),
+            (["erm", "fit", "--vo"], ["--voting"]),
+            (["erm", "fit", "--voting", "h"], ["hard"]),
+            (["erm", "--debug", "completion", ""], ["bash", "zsh", "fish"]),
+        ],
+    )
+    def test_bash_completes(self, line, expected, tmp_path):
+        bash = shutil.which("bash")
+        if bash is None:
+            pytest.skip("needs bash")
+        script = completion.bash(completion.commands_of(build_parser()))
+        words = " ".join(f'"{word}"' for word in line)
+        tail = (
+            f"\nCOMP_WORDS=({words}); COMP_CWORD={len(line) - 1}; _erm; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        )
+        found = subprocess.run([bash, "-c", script + tail], capture_output=True, text=True, check=True)  # noqa: S603
+        assert [word for word in found.stdout.split() if not word.startswith("-") or line[-1]] == expected
+
+    @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+    def test_the_command_prints_a_script_that_parses(self, shell, capsys, tmp_path):
+        assert main(["completion", shell]) == 0
+        script = capsys.readouterr().out
+        path = shutil.which(shell)
+        if path is None:
+            pytest.skip(f"needs {shell}")
+        (tmp_path / "script").write_text(script)
+        subprocess.run([path, "-n", tmp_path / "script"], check=True)  # noqa: S603
+
+
+class TestOutput:
+    def test_json_has_only_what_json_has(self):
+        value = {
+            1: np.float32(0.5),
+            "n": [np.nan, np.inf, -np.inf],
+            "t": (np.int64(3), None, True),
+            "o": object,
+        }
+        assert output.plain(value) == {
+            "1": 0.5,
+            "n": [None, "inf", "-inf"],
+            "t": [3, None, True],
+            "o": "<class 'object'>",
+        }
+
+    def test_rows_in_blocks(self, monkeypatch, capsys):
+        monkeypatch.setattr(output, "_BLOCK", 3)
+        output.write_rows(None, ["label", "x"], [np.array(list("abcdefg")), np.arange(7)])
+        assert capsys.readouterr().out == "label,x\n" + "".join(f"{c},{i}\n" for i, c in enumerate("abcdefg"))
+
+    def test_labels_with_commas_are_quoted(self, tmp_path):
+        output.write_rows(str(tmp_path / "x.csv"), ["label"], [np.array(["a,b", 'c"d'], dtype=object)])
+        assert (tmp_path / "x.csv").read_text() == 'label\n"a,b"\n"c""d"\n'

@@ -1,0 +1,252 @@
+"""What a new user does wrong: the message says what to do, the exit code what kind of mistake it was."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+COMMANDS_WITH_DATA = {
+    "fit": ["fit", "DATA", "--target", "state", "-o", "m.erm"],
+    "path": ["path", "DATA", "--target", "state"],
+    "predict": ["predict", "soft.erm", "DATA"],
+    "evaluate": ["evaluate", "soft.erm", "DATA"],
+    "certify": ["certify", "hard.erm", "DATA"],
+    "inspect": ["inspect", "soft.erm", "--html", "r.html", "--data", "DATA"],
+}
+COMMANDS_WITH_MODEL = {
+    "predict": ["predict", "MODEL", "new.csv"],
+    "evaluate": ["evaluate", "MODEL", "test.csv"],
+    "certify": ["certify", "MODEL", "test.csv"],
+    "inspect": ["inspect", "MODEL"],
+    "export": ["export", "MODEL", "-o", "m.onnx"],
+}
+COMMANDS_THAT_WRITE = {
+    "fit": ["fit", "train.csv", "--target", "state", "-o", "OUT"],
+    "path": ["path", "train.csv", "--target", "state", "-o", "OUT"],
+    "predict": ["predict", "soft.erm", "new.csv", "-o", "OUT"],
+    "certify": ["certify", "hard.erm", "new.csv", "-o", "OUT"],
+    "inspect": ["inspect", "soft.erm", "--html", "OUT"],
+    "export": ["export", "soft.erm", "-o", "OUT"],
+}
+
+
+def cases(table):
+    return pytest.mark.parametrize("command", table.values(), ids=table)
+
+
+def put(command, **names):
+    return [names.get(word, word) for word in command]
+
+
+def check(result, *words, code=3):
+    found, out, err = result
+    assert found == code
+    assert out == ""
+    assert "error: " in err
+    assert "Traceback" not in err
+    for word in words:
+        assert word in err
+
+
+@cases(COMMANDS_WITH_DATA)
+def test_wrong_path(erm, command):
+    name = "trian.csv" if command[0] in ("fit", "path") else "tets.csv"
+    right = {"trian.csv": "train.csv", "tets.csv": "test.csv"}[name]
+    check(erm(*put(command, DATA=name)), f"there is no file {name}", f"did you mean {right}?")
+    check(erm(*put(command, DATA="nowhere/x.csv")), "there is no folder nowhere")
+
+
+@cases(COMMANDS_WITH_MODEL)
+def test_wrong_model(erm, command):
+    check(erm(*put(command, MODEL="sfot.erm")), "there is no file sfot.erm", "did you mean soft.erm?")
+    check(erm(*put(command, MODEL="train.csv")), "train.csv", "no model file", "erm fit")
+    check(erm(*put(command, MODEL="empty.csv")), "empty.csv", "the file is empty")
+
+
+@cases({name: COMMANDS_WITH_DATA[name] for name in ("predict", "evaluate", "certify", "inspect")})
+def test_width_mismatch(erm, command):
+    check(
+        erm(*put(command, DATA="narrow.csv")), "narrow.csv lacks 'f', 'g'", "Use data with the same columns"
+    )
+
+
+def test_width_mismatch_without_names(erm):
+    check(erm("predict", "svm.erm", "narrow.csv"), "has 4 columns", "fitted to 6 features", "--target")
+    check(erm("evaluate", "svm.erm", "test.csv"), "--target", "'state'")
+    check(erm("predict", "soft.erm", "test.csv", "--no-header"), "has 7 columns", "--ignore")
+
+
+def test_a_wide_libsvm_file(erm):
+    with open("wide.svm", "w") as stream:
+        stream.write("+1 1:1 9:2\n")
+    check(erm("predict", "svm.erm", "wide.svm"), "wide.svm, line 1", "9", "6")
+
+
+def test_a_narrow_libsvm_file_is_warned_of(erm):
+    with open("narrow.svm", "w") as stream:
+        stream.write("+1 1:1 2:2\n")
+    code, _, err = erm("predict", "svm.erm", "narrow.svm")
+    assert code == 0
+    assert "the largest index in narrow.svm is 2" in err
+
+
+@cases(COMMANDS_WITH_DATA)
+def test_empty_file(erm, command):
+    check(erm(*put(command, DATA="empty.csv")), "empty.csv is empty", "give another file")
+
+
+@cases({name: command for name, command in COMMANDS_WITH_DATA.items() if name != "inspect"})
+def test_wrong_column(erm, command):
+    if command[0] in ("fit", "path"):
+        command = [*command[:3], "stat", *command[4:]]
+    else:
+        command = [*command, "--target", "stat"]
+    check(erm(*put(command, DATA="test.csv")), "no column 'stat'", "did you mean 'state'?")
+    command = [*put(command, DATA="test.csv", stat="12")]
+    check(erm(*command), "no column 12", "0 to 6")
+    command = [*put(command, **{"12": "zebra"})]
+    check(erm(*command), "no column 'zebra'; there are 'a b', 'c'")
+
+
+@cases(COMMANDS_THAT_WRITE)
+def test_places_that_cannot_be_written(erm, command, tmp_path):
+    (tmp_path / "folder").mkdir()
+    check(erm(*put(command, OUT="folder")), "folder is a folder")
+    check(erm(*put(command, OUT="none/x")), "there is no folder none", "mkdir -p none")
+
+
+PERMISSIONS = """
+import os, sys
+from exclusivity.cli.main import main
+
+sys.stdout = open(os.devnull, "w")
+for argv in (["evaluate", "hard.erm", "test.csv"], ["inspect", "hard.erm", "--html", "r.html"]):
+    assert main(argv) == 0  # imports what is imported late
+if os.getuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+for argv in (
+    ["fit", "secret.csv", "--target", "state", "-o", "open/m.erm"],
+    ["fit", "train.csv", "--target", "state", "-o", "locked/m.erm"],
+    ["predict", "secret.erm", "new.csv"],
+    ["predict", "soft.erm", "secret.csv"],
+    ["predict", "soft.erm", "new.csv", "-o", "locked/out.csv"],
+    ["evaluate", "soft.erm", "secret.csv"],
+    ["certify", "hard.erm", "secret.csv"],
+    ["inspect", "secret.erm"],
+    ["inspect", "soft.erm", "--html", "locked/r.html"],
+    ["export", "soft.erm", "-o", "locked/m.onnx"],
+    ["path", "secret.csv", "--target", "state"],
+):
+    code = main(argv)
+    print(code, argv, file=sys.stderr, flush=True)
+    assert code == 3, argv
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "setuid"), reason="needs POSIX permissions")
+def test_no_permission(world, tmp_path):
+    import shutil
+
+    for name in ("train.csv", "test.csv", "new.csv", "soft.erm", "hard.erm"):
+        shutil.copy(world / name, tmp_path / name)
+    for name, mode in (("locked", 0o555), ("open", 0o777)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(mode)
+    for name, source in (("secret.csv", "train.csv"), ("secret.erm", "soft.erm")):
+        shutil.copy(world / source, tmp_path / name)
+        (tmp_path / name).chmod(0o000)
+    tmp_path.chmod(0o755)
+    run = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", PERMISSIONS], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stderr.count("no permission") == 11
+    assert run.stderr.count("chmod u+rw") == 7
+    assert run.stderr.count("choose another place") == 4
+    assert "Traceback" not in run.stderr
+
+
+class TestOtherMistakes:
+    def test_no_target(self, erm):
+        check(erm("fit", "train.csv", "-o", "m.erm"), "--target", "'state'")
+
+    def test_a_target_that_is_a_measurement(self, erm):
+        check(erm("fit", "new.csv", "--target", "c", "-o", "m.erm"), "80 different values", "--target")
+
+    def test_a_text_column_among_the_features(self, erm):
+        check(erm("fit", "shuffled.csv", "--target", "state", "-o", "m.erm"), "'r0'", "--ignore")
+        assert erm("fit", "shuffled.csv", "--target", "state", "--ignore", "row", "-o", "m.erm")[0] == 0
+
+    def test_one_class(self, erm):
+        with open("one.csv", "w") as stream:
+            stream.write("a,b\n1,x\n2,x\n")
+        check(erm("fit", "one.csv", "--target", "b", "-o", "m.erm"), "label x", "two classes")
+
+    def test_data_without_classes(self, erm):
+        check(erm("evaluate", "soft.erm", "new.csv"), "no classes", "erm predict")
+
+    def test_classes_of_another_kind(self, erm):
+        with open("other.csv", "w") as stream:
+            stream.write("a b,c,d,e,f,g,state\n1,2,3,4,5,6,7\n")
+        check(erm("evaluate", "soft.erm", "other.csv"), "(7)", "(ill, well)")
+        check(erm("certify", "hard.erm", "other.csv"), "(7)", "(ill, well)")
+
+    def test_several_candidates_for_the_target(self, erm):
+        check(erm("evaluate", "soft.erm", "shuffled.csv"), "--target", "'row', 'state'")
+
+    def test_a_feature_as_target(self, erm):
+        check(erm("evaluate", "soft.erm", "test.csv", "--target", "c"), "'c' is a feature")
+
+    def test_target_of_a_libsvm_file(self, erm):
+        check(erm("fit", "rows.svm", "--target", "y", "-o", "m.erm"), "--target", "LIBSVM", "--format")
+        check(erm("predict", "svm.erm", "rows.svm", "--ignore", "y"), "--ignore", "LIBSVM")
+
+    def test_a_csv_file_that_is_called_text(self, erm, tmp_path):
+        (tmp_path / "data.txt").write_text("a,b\n1,2\n")
+        check(erm("predict", "svm.erm", "data.txt"), "data.txt, line 1", "--format")
+
+    def test_numbers_in_the_first_line(self, erm, tmp_path):
+        (tmp_path / "data.csv").write_text("1,2,0\n3,4,1\n5,6,0\n")
+        check(erm("fit", "data.csv", "--target", -1, "-o", "m.erm"), "--no-header")
+        assert erm("fit", "data.csv", "--target", -1, "--no-header", "-o", "m.erm")[0] == 0
+
+    def test_an_unknown_ending(self, erm, tmp_path):
+        (tmp_path / "data.xyz").write_text("a,b\n1,2\n")
+        check(erm("fit", "data.xyz", "--target", "b", "-o", "m.erm"), "--format")
+
+    def test_csv_options_for_other_formats(self, erm):
+        check(erm("fit", "rows.svm", "-o", "m.erm", "--no-header"), "--no-header is for CSV", code=1)
+        check(erm("fit", "rows.svm", "-o", "m.erm", "--delimiter", "tab"), "--delimiter is for CSV", code=1)
+
+    def test_standard_input_without_format(self, erm):
+        check(erm("fit", "-", "--target", "b", "-o", "m.erm"), "--format", code=1)
+
+    def test_parameters_that_contradict_each_other(self, erm):
+        result = erm(
+            "fit", "train.csv", "--target", "state", "-o", "m.erm", "--exclusivity", 2, "--solver", "newton"
+        )
+        check(result, "newton", "exclusive", code=1)
+
+    @pytest.mark.parametrize(
+        ("option", "value", "words"),
+        [
+            ("--cost", "-1", "above 0"),
+            ("--cost", "much", "above 0"),
+            ("--members", "0", "at least 1"),
+            ("--members", "2.5", "whole number"),
+            ("--p", "0.5", "at least 1"),
+            ("--exclusivity", "-1", "from 0 to inf"),
+            ("--exclusivity", "nan", "from 0 to inf"),
+            ("--tol", "0", "above 0"),
+            ("--voting", "fair", "choose from"),
+        ],
+    )
+    def test_values_that_are_not_allowed(self, erm, capsys, option, value, words):
+        with pytest.raises(SystemExit) as stop:
+            erm("fit", "train.csv", "--target", "state", "-o", "m.erm", option, value)
+        assert stop.value.code == 2
+        err = capsys.readouterr().err
+        assert f"argument {option}" in err
+        assert words in err
