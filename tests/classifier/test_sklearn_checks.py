@@ -32,11 +32,10 @@ CONFIGURATIONS = [
     {"exclusivity": 0.3, "sparsity": 0.2, "multi_class": "ovo", "solver": GAP_SOLVERS[0]},
     {"n_estimators": 2, "class_weight": "balanced", "n_jobs": 2},
     {"n_estimators": 2, "warm_start": True},
-    *(
-        {"exclusivity": exclusivity, "voting": voting, "n_estimators": 2}
-        for exclusivity in (3.0, float("inf"))
-        for voting in ("soft", "hard")
-    ),
+    {"exclusivity": 3.0, "voting": "soft", "n_estimators": 2, "solver_options": {"change": 0.01}},
+    {"exclusivity": 3.0, "voting": "hard", "n_estimators": 2, "solver_options": {"change": 0.01}},
+    {"exclusivity": float("inf"), "voting": "soft", "n_estimators": 2},
+    {"exclusivity": float("inf"), "voting": "hard", "n_estimators": 2},
     {"exclusivity": float("inf"), "multi_class": "ovo", "voting": "hard", "p": 1},
 ]
 

@@ -101,7 +101,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
     >>> clf.C_
     1.0
     >>> clf.cv_results_["mean_test_score"].round(2)
-    array([0.95, 0.97, 0.97])
+    array([0.94, 0.98, 0.97])
     """
 
     def __init__(
