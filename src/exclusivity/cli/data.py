@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import difflib
 import sys
-import tempfile
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -198,6 +197,8 @@ class Source:
 
     def _copied(self) -> Any:
         """Standard input as a file: a Parquet file begins at its end."""
+        import tempfile
+
         copy = tempfile.NamedTemporaryFile(suffix=".parquet")  # noqa: SIM115 -- goes when the source goes
         while block := sys.stdin.buffer.read(_COPY):
             copy.write(block)
