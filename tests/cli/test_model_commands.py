@@ -325,6 +325,8 @@ class TestPath:
         expected = ERMClassifierCV(Cs=[0.01, 0.1, 1], cv=3, random_state=0).fit(scaled, train.target)
         assert code == 0
         assert told["best_C"] == expected.C_ == load_model("m.erm")[-1].C_
+        assert f"chose C = {expected.C_:.6g}" in erm("inspect", "m.erm")[1]
+        assert json.loads(erm("inspect", "m.erm", "--json")[1])["chosen_C"] == expected.C_
         assert [row["mean_score"] for row in told["path"]] == pytest.approx(
             expected.cv_results_["mean_test_score"].tolist()
         )

@@ -106,6 +106,7 @@ def test_the_choice_of_c_is_drawn():
     page = Page(model_report(model))
     assert "The choice of C" in page.text
     assert "StandardScaler()" in page.text
+    assert f"ERMClassifierCV that chose C = {model[-1].C_:.4g} after" in page.text
 
 
 def test_names_of_a_data_frame_reach_the_page():

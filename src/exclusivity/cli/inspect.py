@@ -86,6 +86,7 @@ def document(summary: ModelSummary, loaded: models.Loaded) -> dict[str, Any]:
         "kind": summary.kind,
         "steps": summary.steps,
         "parameters": summary.parameters,
+        "chosen_C": summary.chosen_C,
         "classes": summary.classes,
         "features": summary.n_features,
         "feature_names": loaded.names,
@@ -117,9 +118,10 @@ def document(summary: ModelSummary, loaded: models.Loaded) -> dict[str, Any]:
 def _print(summary: ModelSummary, args: argparse.Namespace) -> None:
     classes = ", ".join(str(label) for label in summary.classes[:10])
     parameters = {name: value for name, value in summary.parameters.items() if value is not None}
+    chosen = "" if summary.chosen_C is None else f" that chose C = {summary.chosen_C:.6g}"
     output.print_facts(
         [
-            ("model", summary.kind),
+            ("model", summary.kind + chosen),
             ("before it", "; ".join(summary.steps) or "nothing"),
             ("classes", f"{len(summary.classes)}: {classes}"),
             ("features", summary.n_features),

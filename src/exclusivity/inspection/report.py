@@ -119,9 +119,10 @@ def _head(title: str, summary: ModelSummary, scores: Scores | None) -> str:
             *facts,
         ]
     items = "".join(f"<li><b>{text(number)}</b>{text(word)}</li>" for number, word in facts)
+    chosen = "" if summary.chosen_C is None else f" that chose C = {summary.chosen_C:.4g}"
     before = f" after {', '.join(summary.steps)}" if summary.steps else ""
     return (
-        f"<h1>{text(title)}</h1>{paragraph(summary.kind + before)}"
+        f"<h1>{text(title)}</h1>{paragraph(summary.kind + chosen + before)}"
         f'<ul class="counts">{items}</ul>{_verdict_on_training(summary)}'
     )
 

@@ -70,6 +70,8 @@ class ModelSummary:
         What happens to rows before they reach it.
     parameters : dict
         The parameters of the classifier.
+    chosen_C : float or None
+        The C that an ``ERMClassifierCV`` chose.
     classes : tuple
         Its classes.
     n_features, n_members : int
@@ -85,6 +87,7 @@ class ModelSummary:
     kind: str
     steps: tuple[str, ...]
     parameters: dict[str, Any]
+    chosen_C: float | None
     classes: tuple[Any, ...]
     n_features: int
     n_members: int
@@ -131,6 +134,7 @@ def summarise(model: Any, *, feature_names: Any = None, n_strongest: int = 5) ->
         kind=type(fitted).__name__,
         steps=tuple(repr(step) for step in steps if step is not None and step != "passthrough"),
         parameters=fitted.get_params(deep=False),
+        chosen_C=getattr(fitted, "C_", None),
         classes=tuple(fitted.classes_.tolist()),
         n_features=weights.shape[2],
         n_members=weights.shape[1],
