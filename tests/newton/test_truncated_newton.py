@@ -11,7 +11,9 @@ from scipy import sparse
 from exclusivity.problem import ERMProblem, dual_bound, member_costs
 from exclusivity.solvers import Start, solve_newton
 from exclusivity.solvers.newton import NewtonOptions
+from exclusivity.solvers.newton import truncated as truncated_module
 from exclusivity.solvers.newton.rounding import RoundedPower, ShiftedHinge, rounded_loss
+from exclusivity.solvers.newton.solver import choose_regime
 from exclusivity.solvers.newton.source import Point
 from exclusivity.solvers.newton.truncated import (
     balancing_shift,
@@ -159,3 +161,24 @@ def test_a_warm_start_is_quicker(p):
     assert warm.converged
     assert warm.history.passes[-1] < again.history.passes[-1]
     assert np.all(warm.dual <= member_costs(problem)) or p == 2
+
+
+def test_sparse_rows_take_the_products_early():
+    X = sparse.random(500, 450, density=0.05, random_state=0, format="csr")
+    y = np.where(np.arange(500) % 2 == 0, 1.0, -1.0)
+    assert choose_regime(ERMProblem.build(X, y), "auto") == "iterative"
+    assert choose_regime(ERMProblem.build(X.toarray(), y), "auto") == "semismooth"
+    full = sparse.csr_matrix(np.ones((500, 450)))
+    assert choose_regime(ERMProblem.build(full, y), "auto") == "semismooth"
+    assert choose_regime(ERMProblem.build(X, y, sparsity=1.0), "auto") == "interior"
+    assert ERMProblem.build(sparse.csr_matrix((0, 3)), np.empty(0)).design.density == 0
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_the_interior_point_takes_over_where_products_stall(p, monkeypatch):
+    monkeypatch.setattr(truncated_module, "_MAX_STEPS", 2)
+    X, y = rows(80, 12)
+    problem = ERMProblem.build(X, y, cost=2.0, p=p)
+    result = solve_newton(problem, tol=1e-9, options=ITERATIVE)
+    assert result.converged
+    assert result.n_iter > 2

@@ -39,6 +39,13 @@ class DesignMatrix:
         self.X = X
         self.n_rows, self.n_features = X.shape
 
+    @property
+    def density(self) -> float:
+        """The share of numbers that are stored; 1 for a dense matrix."""
+        if not self.is_sparse:
+            return 1.0
+        return float(self.X.nnz / max(self.n_rows * self.n_features, 1))
+
     def blocks(self, n_columns: int) -> Iterator[tuple[slice, Matrix]]:
         """Consecutive row slices with their rows, sized for work on ``n_columns`` columns beside X's own."""
         width = n_columns if self.is_sparse else n_columns + self.n_features

@@ -26,7 +26,7 @@ from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.newton.rounding import RoundedLoss, rounded_loss
 from exclusivity.solvers.newton.source import Point
 
-_MAX_STEPS = 2000
+_MAX_STEPS = 250
 _CG_TOL = 0.1
 _CG_MAX_ITER = 100
 _MAX_LENGTHS = 12
