@@ -41,6 +41,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"\.py$",  # every example is run
     "within_subsection_order": "gallery_order.FromSimpleToLong",
     "abort_on_example_error": True,
+    "capture_repr": (),  # what an example shows, it prints or draws
     "download_all_examples": False,
     "show_memory": False,
     "min_reported_time": 1,
@@ -52,6 +53,7 @@ html_theme = "furo"
 html_title = f"exclusivity {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_theme_options = {"light_css_variables": {"code-font-size": "0.78em"}}  # room for 90 characters
 html_show_sourcelink = False
 html_copy_source = False
 

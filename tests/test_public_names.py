@@ -139,6 +139,11 @@ def test_names_for_users_are_described(path):
     assert not complaints(resolve(path))
 
 
+@pytest.mark.parametrize("path", [path for path in OTHER_NAMES if ".problem." in path])
+def test_functions_of_the_problem_describe_what_they_take(path):
+    assert inspect.isclass(resolve(path)) or not complaints_about_parameters(resolve(path))
+
+
 @pytest.mark.parametrize("path", OTHER_NAMES)
 def test_other_names_have_a_summary(path):
     assert not complaints(resolve(path), for_users=False)

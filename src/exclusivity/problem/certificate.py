@@ -20,7 +20,13 @@ from exclusivity.problem.intercept import best_intercept
 
 
 def member_costs(problem: ERMProblem) -> Floats:
-    """c_i = s_i C / kappa, the cost of row i in the reduced SVM."""
+    """c_i = s_i C / kappa, the cost of row i in the reduced SVM.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    """
     return problem.weights * (problem.cost / problem.kappa)
 
 
@@ -29,6 +35,13 @@ def repair_dual(problem: ERMProblem, alpha: Floats) -> Floats:
 
     Scaling the class with the larger sum by (smaller sum) / (larger sum) keeps the box and makes
     sum y alpha = 0 up to rounding; where one class has no mass, nothing but zero is left.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    alpha : ndarray of shape (n_rows,)
+        Any dual vector, feasible or not.
     """
     upper = member_costs(problem) if problem.loss.p == 1 else np.inf
     feasible = np.clip(alpha, 0.0, upper)
@@ -46,6 +59,13 @@ def repair_dual(problem: ERMProblem, alpha: Floats) -> Floats:
 
 def dual_bound(problem: ERMProblem, alpha: Floats) -> float:
     """K kappa D(alpha) for a repaired alpha: no (W, b) has an objective below this.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    alpha : ndarray of shape (n_rows,)
+        Any dual vector, feasible or not.
 
     Examples
     --------
@@ -69,6 +89,13 @@ def dual_from_scores(problem: ERMProblem, mean_scores: Floats) -> Floats:
     alpha_i = c_i p max(0, m_i)^(p-1) is the derivative of the loss; with the intercept at its best
     for these scores, sum y alpha = 0 holds by optimality. For p = 1 the derivative is not unique
     where it matters (m_i = 0), and multipliers have to come from the solver.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    mean_scores : ndarray of shape (n_rows,)
+        x_i . w of the mean member.
     """
     intercept = best_intercept(problem, mean_scores) if problem.fit_intercept else 0.0
     shortfall = 1 - problem.labels * (mean_scores + intercept)
@@ -76,7 +103,20 @@ def dual_from_scores(problem: ERMProblem, mean_scores: Floats) -> Floats:
 
 
 def relative_gap(objective: float, bound: float) -> float:
-    """(F - D) / F; infinite while the bound says nothing, zero when F itself is zero."""
+    """(F - D) / F; infinite while the bound says nothing, zero when F itself is zero.
+
+    Parameters
+    ----------
+    objective : float
+        F at any point.
+    bound : float
+        D, a lower bound on the optimum; see :func:`dual_bound`.
+
+    Examples
+    --------
+    >>> relative_gap(2.0, 1.0)
+    0.5
+    """
     if objective == 0:
         return 0.0
     gap = (objective - bound) / objective

@@ -22,6 +22,11 @@ def natural_cost(problem: ERMProblem) -> float:
     deviation of |w| times that of X along d. At the natural cost it is 1. Below, the model does little but
     compare class means; 10,000 times above, little is left of the regularisation.
 
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+
     Examples
     --------
     >>> import numpy as np
@@ -49,6 +54,18 @@ def cost_grid(problems: list[ERMProblem], n_costs: int) -> Floats:
     """``n_costs`` values of C from a third to 10,000 times the natural cost, evenly on a log scale.
 
     Of several problems the smallest natural cost counts.
+
+    Parameters
+    ----------
+    problems : list of ERMProblem
+        The binary problems of one data set.
+    n_costs : int
+        How many values.
+
+    Returns
+    -------
+    costs : ndarray of shape (n_costs,)
+        In increasing order.
     """
     least = min(natural_cost(problem) for problem in problems)
     return np.asarray(least * np.logspace(-_DECADES_BELOW, _DECADES_ABOVE, n_costs))

@@ -14,6 +14,13 @@ def best_intercept(problem: ERMProblem, scores: Floats) -> float:
 
     Row i stops to count at b = y_i - scores_i, so the minimiser lies between the smallest and the
     largest of these breakpoints.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    scores : ndarray of shape (n_rows,)
+        x_i . w of one member, without an intercept.
     """
     breakpoints = problem.labels - scores
     low, high = float(breakpoints.min()), float(breakpoints.max())

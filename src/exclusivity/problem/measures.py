@@ -13,6 +13,11 @@ def exclusivity(u: ArrayLike, v: ArrayLike) -> int:
 
     Zero means that the two share nothing. Note the identity |u|_0 = exclusivity(u, 1).
 
+    Parameters
+    ----------
+    u, v : array-like of shape (n,)
+        Two vectors.
+
     Examples
     --------
     >>> exclusivity([1, 0, 2], [3, 4, 0])
@@ -27,6 +32,11 @@ def relaxed_exclusivity(u: ArrayLike, v: ArrayLike) -> float:
     """|u . v|_1 = sum_i |u_i| |v_i| (Definition 2).
 
     Note the identities |u|_1 = relaxed_exclusivity(u, 1) and |u|_2^2 = relaxed_exclusivity(u, u).
+
+    Parameters
+    ----------
+    u, v : array-like of shape (n,)
+        Two vectors.
 
     Examples
     --------
