@@ -16,8 +16,9 @@ from exclusivity.problem import design as design_module
 from exclusivity.solvers import NewtonOptions, Start, solve_newton
 from exclusivity.solvers.newton import interior as interior_module
 from exclusivity.solvers.newton import semismooth as semismooth_module
+from exclusivity.solvers.newton.barrier import Barrier, WorkingRows
 from exclusivity.solvers.newton.drive import drive_interior, drive_screened, with_exact_zeros
-from exclusivity.solvers.newton.interior import Barrier, WorkingRows, interior_path
+from exclusivity.solvers.newton.interior import interior_path
 from exclusivity.solvers.newton.linear import DualSystem, PrimalSystem, robust_cholesky
 from exclusivity.solvers.newton.run import Run, bound_from_sums
 from exclusivity.solvers.newton.sample import MANY_ROWS, sample_rows

@@ -9,12 +9,13 @@ import numpy as np
 from exclusivity.problem import ERMProblem, dual_bound, dual_from_scores, member_costs, repair_dual
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.base import Start
-from exclusivity.solvers.newton.interior import WorkingRows, interior_path
+from exclusivity.solvers.newton.barrier import WorkingRows
+from exclusivity.solvers.newton.interior import interior_path
 from exclusivity.solvers.newton.run import Run, bound_from_sums
 from exclusivity.solvers.newton.screening import WIDEN, first_width, solve_band
 from exclusivity.solvers.newton.semismooth import Guess, semismooth_path
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
-from exclusivity.solvers.newton.source import BlockSource, Point
+from exclusivity.solvers.newton.source import BlockSource, Point, RowSource
 from exclusivity.solvers.newton.truncated import truncated_path
 
 _INTERIOR_PASSES = 7
@@ -47,10 +48,13 @@ def take_scored(
     run.take(point, objective, dual_bound(reduced, alpha), lambda: repair_dual(reduced, alpha), mu=mu)
 
 
-def drive_semismooth(run: Run, reduced: ERMProblem, start: Guess) -> None:
-    """Newton on the primal until the run is over or no step helps."""
-    source, p, fit_intercept = BlockSource(reduced), reduced.loss.p, reduced.fit_intercept
-    before = run.passes
+def drive_semismooth(run: Run, reduced: ERMProblem, start: Guess, source: RowSource | None = None) -> None:
+    """Newton on the primal until the run is over or no step helps.
+
+    ``source`` has the rows where they are elsewhere; ``reduced`` then has none.
+    """
+    p, fit_intercept, before = reduced.loss.p, reduced.fit_intercept, run.passes
+    source = BlockSource(reduced) if source is None else source
     path = semismooth_path(source, p=p, fit_intercept=fit_intercept, start=start)
     iterate = next(path)
     while True:

@@ -23,95 +23,17 @@ D = 1 / (s / alpha + 1 / q), leaves the system of ``linear`` in (dw, db), and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
 
-from exclusivity.problem.arrays import Floats, Matrix
-from exclusivity.solvers.newton.linear import DualSystem, NewtonSystem, PrimalSystem, dense_product
-from exclusivity.solvers.newton.source import Point, bordered_gram
+from exclusivity.problem.arrays import Floats
+from exclusivity.solvers.newton.barrier import Barrier, BarrierRows, MemoryBarrier, WorkingRows
+from exclusivity.solvers.newton.linear import NewtonSystem
+from exclusivity.solvers.newton.source import Point
 
 _MAX_ITER = 200
 _BACK_OFF = 0.995
-_FIRST_SLACK = 0.5
-_PENALISED_PRIMAL_LIMIT = 4096
-
-
-@dataclass(frozen=True, eq=False)
-class WorkingRows:
-    """Rows with a loss of their own, and the linear loss of all others."""
-
-    X: Matrix
-    labels: Floats
-    costs: Floats
-    linear_w: Floats
-    linear_b: float
-
-
-class Barrier:
-    """The multipliers and slacks of a set of rows. ``gain`` is y (x . w + o b) throughout."""
-
-    def __init__(self, costs: Floats, p: float, target: float, gain: Floats) -> None:
-        self.costs, self.p, self.target = costs, p, target
-        shortfall = target - gain
-        self.xi = np.maximum(shortfall, 0.0) + _FIRST_SLACK
-        self.s = self.xi - shortfall
-        self.alpha = self.z = self._slope() / 2
-        self.d_alpha = self.d_s = self.d_xi = self.d_z = np.zeros_like(self.xi)
-
-    def _slope(self) -> Floats:
-        return np.asarray(self.costs * self.p * self.xi ** (self.p - 1))
-
-    @property
-    def complementarity(self) -> float:
-        """Alpha . s + z . xi, zero at the optimum."""
-        return float(self.alpha @ self.s + self.z @ self.xi)
-
-    def linearise(self, gain: Floats) -> None:
-        """Residuals and the row weights D at the current point."""
-        bend = self.costs * (self.p * (self.p - 1)) * self.xi ** (self.p - 2) if self.p > 1 else 0.0
-        self._q = bend + self.z / self.xi
-        self._residual_xi = self._slope() - self.alpha - self.z
-        self._residual_s = self.xi + gain - self.target - self.s
-        self.D = 1 / (self.s / self.alpha + 1 / self._q)
-
-    def aim(self, sigma_mu: float, correct: bool) -> Floats:
-        """The v that leads to alpha s = z xi = c sigma_mu; ``correct`` adds the predictor's second order."""
-        goal = sigma_mu * self.costs
-        self._tau_s, self._tau_xi = goal - self.alpha * self.s, goal - self.z * self.xi
-        if correct:
-            self._tau_s = self._tau_s - self.d_alpha * self.d_s
-            self._tau_xi = self._tau_xi - self.d_z * self.d_xi
-        inner = (self._tau_xi / self.xi - self._residual_xi) / self._q
-        self._v = self._tau_s / self.alpha - inner - self._residual_s
-        return np.asarray(self._v)
-
-    def turn(self, pull: Floats) -> None:
-        """The directions of all row variables for D times a change of the gains."""
-        self.d_alpha = self.D * self._v - pull
-        self.d_s = (self._tau_s - self.s * self.d_alpha) / self.alpha
-        self.d_xi = (self.d_alpha + self._tau_xi / self.xi - self._residual_xi) / self._q
-        self.d_z = (self._tau_xi - self.z * self.d_xi) / self.xi
-
-    def longest_step(self) -> float:
-        """How far all four stay non-negative."""
-        pairs = ((self.alpha, self.d_alpha), (self.s, self.d_s), (self.xi, self.d_xi), (self.z, self.d_z))
-        return min(_ratio(value, change) for value, change in pairs)
-
-    def complementarity_after(self, length: float) -> float:
-        """What :attr:`complementarity` would be after a step of ``length``."""
-        return float(
-            (self.alpha + length * self.d_alpha) @ (self.s + length * self.d_s)
-            + (self.z + length * self.d_z) @ (self.xi + length * self.d_xi)
-        )
-
-    def move(self, length: float) -> None:
-        """Take the step."""
-        self.alpha = self.alpha + length * self.d_alpha
-        self.s = self.s + length * self.d_s
-        self.xi = self.xi + length * self.d_xi
-        self.z = self.z + length * self.d_z
 
 
 def interior_path(
@@ -124,93 +46,78 @@ def interior_path(
     The caller certifies each point and stops when it is good enough; the path ends by itself when rounding
     allows no further step.
     """
-    state = _InteriorPoint(rows, p, l1, fit_intercept, start)
+    data = MemoryBarrier(rows, p, start, bool(np.any(l1)))
+    for point, complementarity in interior_points(data, l1=l1, fit_intercept=fit_intercept, start=start):
+        yield point, data.barrier.alpha, complementarity
+
+
+def interior_points(
+    data: BarrierRows, *, l1: float | Floats, fit_intercept: bool, start: Point
+) -> Iterator[tuple[Point, float]]:
+    """The same path for rows that live anywhere: points and total complementarity."""
+    state = _InteriorPoint(data, l1, fit_intercept, start)
     for _ in range(_MAX_ITER):
-        yield state.point, state.data.alpha, state.mu * state.total_cost
+        yield state.point, state.mu * state.total_cost
         if not state.step():
             return
 
 
 class _InteriorPoint:
-    def __init__(
-        self, rows: WorkingRows, p: float, l1: float | Floats, fit_intercept: bool, start: Point
-    ) -> None:
-        self.rows, self.point, self.fit_intercept = rows, start, fit_intercept
-        self.data = Barrier(rows.costs, p, 1.0, self._gains(start))
-        M = rows.X.shape[1]
-        penalties = np.broadcast_to(np.asarray(l1, dtype=float), M)
+    def __init__(self, data: BarrierRows, l1: float | Floats, fit_intercept: bool, start: Point) -> None:
+        self.data, self.point, self.fit_intercept = data, start, fit_intercept
+        penalties = np.broadcast_to(np.asarray(l1, dtype=float), data.n_features)
         self.penalised = np.flatnonzero(penalties)
-        has_penalty = len(self.penalised) > 0
         # The penalty's rows: first w_j <= xi, then -w_j <= xi.
         penalty = Barrier(np.tile(penalties[self.penalised], 2), 1.0, 0.0, self._penalty_gains(start.weights))
-        self.penalty = penalty if has_penalty else None
-        self.barriers = [self.data] if self.penalty is None else [self.data, self.penalty]
+        self.penalty = penalty if len(self.penalised) > 0 else None
+        self.barriers: list[Barrier | BarrierRows] = [data] if self.penalty is None else [data, self.penalty]
         # Row i aims at c_i mu, so that a row of weight 2 behaves like two rows in every iterate.
-        self.total_cost = 2 * sum(float(barrier.costs.sum()) for barrier in self.barriers)
-        # With a penalty most weights end at zero and the rows' side loses rank; the features' side does not.
-        self.on_primal_side = rows.X.shape[0] >= M or (has_penalty and M <= _PENALISED_PRIMAL_LIMIT)
-        self.kernel = None
-        if not self.on_primal_side and not has_penalty:
-            self.kernel = dense_product(rows.X, np.ones(M))
+        penalty_cost = 0.0 if self.penalty is None else float(self.penalty.costs.sum())
+        self.total_cost = 2 * (data.total_cost + penalty_cost)
 
     @property
     def mu(self) -> float:
         """The mean product of a multiplier and its slack, per unit of cost."""
         return sum(barrier.complementarity for barrier in self.barriers) / self.total_cost
 
-    def _gains(self, point: Point) -> Floats:
-        return np.asarray(self.rows.labels * (self.rows.X @ point.weights + point.intercept))
-
     def _penalty_gains(self, weights: Floats) -> Floats:
         chosen = weights[self.penalised]
         return np.append(-chosen, chosen)
 
-    def _fold(self, data: Floats, penalty: Floats | None) -> Floats:
+    def _with_penalty(self, folded: Floats, penalty: Floats | None) -> Floats:
         """X^T (y data), plus the same for the penalty's rows."""
-        folded: Floats = np.asarray(self.rows.X.T @ (self.rows.labels * data), dtype=float)
         if penalty is not None:
             half = len(penalty) // 2
             folded[self.penalised] += penalty[half:] - penalty[:half]
         return folded
 
     def _system(self) -> NewtonSystem:
-        M = self.rows.X.shape[1]
-        ridge = np.ones(M)
+        ridge = np.ones(self.data.n_features)
         if self.penalty is not None:
             half = len(self.penalised)
             ridge[self.penalised] += self.penalty.D[:half] + self.penalty.D[half:]
-        if not self.on_primal_side:
-            return DualSystem(self.rows.X, ridge, self.data.D, self.fit_intercept, self.kernel)
-        matrix = bordered_gram(self.rows.X, self.data.D)
-        matrix[np.arange(M), np.arange(M)] += ridge
-        return PrimalSystem(matrix, self.fit_intercept)
+        return self.data.system(ridge, self.fit_intercept)
 
     def _turn(self, system: NewtonSystem, sigma_mu: float, correct: bool) -> tuple[Floats, float]:
         """Directions of all variables for one right-hand side."""
-        aims = [barrier.D * barrier.aim(sigma_mu, correct) for barrier in self.barriers]
-        right = self._fold(aims[0], aims[1] if self.penalty else None) - self._residual_w
-        total = float(self.rows.labels @ aims[0]) - self._residual_b
-        if isinstance(system, DualSystem):
-            dw, db, pulls = system.solve_with_pulls(right, total)
-            self.data.turn(self.rows.labels * pulls)
-        else:
-            dw, db = system.solve(right, total)
-            self.data.turn(self.data.D * self._gains(Point(dw, db)))
+        folded, total = self.data.aim(sigma_mu, correct)
+        penalty = None if self.penalty is None else self.penalty.D * self.penalty.aim(sigma_mu, correct)
+        right = self._with_penalty(folded, penalty) - self._residual_w
+        dw, db = self.data.turn(system, right, total - self._residual_b)
         if self.penalty is not None:
             self.penalty.turn(self.penalty.D * self._penalty_gains(dw))
         return dw, db
 
     def step(self) -> bool:
         """One predictor-corrector step; False when none is possible any more."""
-        rows, point, mu = self.rows, self.point, self.mu
+        point, mu = self.point, self.mu
         if not 0 < mu < np.inf:
             return False
-        self.data.linearise(self._gains(point))
+        pull, balance = self.data.linearise()
         if self.penalty is not None:
             self.penalty.linearise(self._penalty_gains(point.weights))
-        alphas = self._fold(self.data.alpha, self.penalty.alpha if self.penalty else None)
-        self._residual_w = point.weights + rows.linear_w - alphas
-        self._residual_b = rows.linear_b - float(rows.labels @ self.data.alpha)
+        pull = self._with_penalty(pull, self.penalty.alpha if self.penalty else None)
+        self._residual_w, self._residual_b = point.weights - pull, -balance
         try:
             system = self._system()
         except linalg.LinAlgError:  # numbers too large for the matrix: the points so far are all there is
@@ -227,10 +134,3 @@ class _InteriorPoint:
         for barrier in self.barriers:
             barrier.move(length)
         return True
-
-
-def _ratio(value: Floats, change: Floats) -> float:
-    """The largest step that keeps value + step change >= 0."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        quotients = np.where(change < 0, -value / change, np.inf)
-    return float(quotients.min()) if len(quotients) else np.inf

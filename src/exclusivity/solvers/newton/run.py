@@ -106,7 +106,9 @@ class Run:
         return dataclasses.replace(self._incumbent.result(self.tol, status, history), dual=dual)
 
 
-def bound_from_sums(sums: LossSums, p: float, fit_intercept: bool) -> tuple[float, Floats]:
+def bound_from_sums(
+    sums: LossSums, p: float, fit_intercept: bool, l1: float | Floats = 0.0
+) -> tuple[float, Floats]:
     """D(alpha) of the repaired alpha behind ``sums``, and the factors of the two classes.
 
     Scaling a class's alpha by t scales its mass and pull by t and its conjugates by t^(p/(p-1)).
@@ -118,5 +120,7 @@ def bound_from_sums(sums: LossSums, p: float, fit_intercept: bool) -> tuple[floa
         if masses[heavier] > 0:
             factors[heavier] = max(masses[lighter], 0.0) / masses[heavier]
     u = (factors * [1.0, -1.0]) @ pulls
+    if np.any(l1):
+        u = np.maximum(np.abs(u) - l1, 0.0)
     conjugate = float(factors ** (p / (p - 1)) @ conjugates) if p > 1 else 0.0
     return float(factors @ masses - u @ u / 2 - conjugate), factors

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from exclusivity.problem import ERMProblem, member_costs
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers.newton.interior import WorkingRows, interior_path
+from exclusivity.solvers.newton.barrier import WorkingRows
+from exclusivity.solvers.newton.interior import interior_path
 from exclusivity.solvers.newton.source import Point
 
 # Standard errors of a margin learned from a tenth of the rows, in units of sqrt(M / n).

@@ -1,0 +1,225 @@
+"""The rows' side of the interior-point method: multipliers and slacks, and the sums that steps need of them.
+
+``interior`` says what is solved. Here are the variables that belong to single rows (``Barrier``), the few
+questions that a step asks about all rows (``BarrierRows``), and the answers for rows in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.solvers.newton.linear import DualSystem, NewtonSystem, PrimalSystem, dense_product
+from exclusivity.solvers.newton.source import Point, bordered_gram
+
+_FIRST_SLACK = 0.5
+_PENALISED_PRIMAL_LIMIT = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class WorkingRows:
+    """Rows with a loss of their own, and the linear loss of all others."""
+
+    X: Matrix
+    labels: Floats
+    costs: Floats
+    linear_w: Floats
+    linear_b: float
+
+
+class Barrier:
+    """The multipliers and slacks of a set of rows. ``gain`` is y (x . w + o b) throughout."""
+
+    def __init__(self, costs: Floats, p: float, target: float, gain: Floats) -> None:
+        self.costs, self.p, self.target = costs, p, target
+        shortfall = target - gain
+        self.xi = np.maximum(shortfall, 0.0) + _FIRST_SLACK
+        self.s = self.xi - shortfall
+        self.alpha = self.z = self._slope() / 2
+        self.d_alpha = self.d_s = self.d_xi = self.d_z = np.zeros_like(self.xi)
+
+    def _slope(self) -> Floats:
+        return np.asarray(self.costs * self.p * self.xi ** (self.p - 1))
+
+    @property
+    def complementarity(self) -> float:
+        """Alpha . s + z . xi, zero at the optimum."""
+        return float(self.alpha @ self.s + self.z @ self.xi)
+
+    def linearise(self, gain: Floats) -> None:
+        """Residuals and the row weights D at the current point."""
+        bend = self.costs * (self.p * (self.p - 1)) * self.xi ** (self.p - 2) if self.p > 1 else 0.0
+        self._q = bend + self.z / self.xi
+        self._residual_xi = self._slope() - self.alpha - self.z
+        self._residual_s = self.xi + gain - self.target - self.s
+        self.D = 1 / (self.s / self.alpha + 1 / self._q)
+
+    def aim(self, sigma_mu: float, correct: bool) -> Floats:
+        """The v that leads to alpha s = z xi = c sigma_mu; ``correct`` adds the predictor's second order."""
+        goal = sigma_mu * self.costs
+        self._tau_s, self._tau_xi = goal - self.alpha * self.s, goal - self.z * self.xi
+        if correct:
+            self._tau_s = self._tau_s - self.d_alpha * self.d_s
+            self._tau_xi = self._tau_xi - self.d_z * self.d_xi
+        inner = (self._tau_xi / self.xi - self._residual_xi) / self._q
+        self._v = self._tau_s / self.alpha - inner - self._residual_s
+        return np.asarray(self._v)
+
+    def aim_slope(self) -> Floats:
+        """How v changes with sigma_mu: the aims of one iteration are a straight line."""
+        return np.asarray(self.costs / self.alpha - self.costs / (self.xi * self._q))
+
+    def turn(self, pull: Floats) -> None:
+        """The directions of all row variables for D times a change of the gains."""
+        self.d_alpha = self.D * self._v - pull
+        self.d_s = (self._tau_s - self.s * self.d_alpha) / self.alpha
+        self.d_xi = (self.d_alpha + self._tau_xi / self.xi - self._residual_xi) / self._q
+        self.d_z = (self._tau_xi - self.z * self.d_xi) / self.xi
+
+    def longest_step(self) -> float:
+        """How far all four stay non-negative."""
+        pairs = ((self.alpha, self.d_alpha), (self.s, self.d_s), (self.xi, self.d_xi), (self.z, self.d_z))
+        return min(_ratio(value, change) for value, change in pairs)
+
+    def complementarity_after(self, length: float) -> float:
+        """What :attr:`complementarity` would be after a step of ``length``."""
+        return float(
+            (self.alpha + length * self.d_alpha) @ (self.s + length * self.d_s)
+            + (self.z + length * self.d_z) @ (self.xi + length * self.d_xi)
+        )
+
+    def move(self, length: float) -> None:
+        """Take the step."""
+        self.alpha = self.alpha + length * self.d_alpha
+        self.s = self.s + length * self.d_s
+        self.xi = self.xi + length * self.d_xi
+        self.z = self.z + length * self.d_z
+
+
+class BarrierRows(Protocol):
+    """What one step asks about the data rows, in this order.
+
+    ``linearise``, ``system``, then ``aim`` and ``turn`` for the predictor, ``longest_step`` and
+    ``complementarity_after``, ``aim`` and ``turn`` for the corrector, ``longest_step``, ``move``.
+    """
+
+    n_features: int
+    total_cost: float
+
+    @property
+    def complementarity(self) -> float:
+        """Alpha . s + z . xi at the current point."""
+
+    def linearise(self) -> tuple[Floats, float]:
+        """X^T (y alpha) and y . alpha, minus what is linear for sure; residuals and D are noted."""
+
+    def system(self, ridge: Floats, fit_intercept: bool) -> NewtonSystem:
+        """The factorised system with the row weights D."""
+
+    def aim(self, sigma_mu: float, correct: bool) -> tuple[Floats, float]:
+        """X^T (y D v) and y . D v for the v of ``Barrier.aim``."""
+
+    def turn(self, system: NewtonSystem, right: Floats, total: float) -> tuple[Floats, float]:
+        """(dw, db), with the directions of all row variables noted."""
+
+    def longest_step(self) -> float:
+        """How far all row variables stay non-negative."""
+
+    def complementarity_after(self, length: float) -> float:
+        """What the complementarity would be after a step of ``length``."""
+
+    def move(self, length: float) -> None:
+        """Take the step, the point's own included."""
+
+
+class MemoryBarrier:
+    """Rows in memory, on the smaller side of the system.
+
+    Parameters
+    ----------
+    rows : WorkingRows
+    p : float
+    start : Point
+    has_penalty : bool
+        With a penalty most weights end at zero and the rows' side loses rank; the features' side does not.
+    """
+
+    def __init__(self, rows: WorkingRows, p: float, start: Point, has_penalty: bool) -> None:
+        self.rows, self.point = rows, start
+        self.n_features = M = int(rows.X.shape[1])
+        self.barrier = Barrier(rows.costs, p, 1.0, self._gains(start))
+        self.total_cost = float(rows.costs.sum())
+        self._step = start
+        self._on_primal_side = rows.X.shape[0] >= M or (has_penalty and M <= _PENALISED_PRIMAL_LIMIT)
+        self._kernel = None
+        if not self._on_primal_side and not has_penalty:
+            self._kernel = dense_product(rows.X, np.ones(M))
+
+    def _gains(self, point: Point) -> Floats:
+        return np.asarray(self.rows.labels * (self.rows.X @ point.weights + point.intercept))
+
+    def _fold(self, values: Floats) -> Floats:
+        return np.asarray(self.rows.X.T @ (self.rows.labels * values), dtype=float)
+
+    @property
+    def complementarity(self) -> float:
+        """See ``BarrierRows``."""
+        return self.barrier.complementarity
+
+    def linearise(self) -> tuple[Floats, float]:
+        """See ``BarrierRows``."""
+        self.barrier.linearise(self._gains(self.point))
+        alpha, rows = self.barrier.alpha, self.rows
+        return self._fold(alpha) - rows.linear_w, float(rows.labels @ alpha) - rows.linear_b
+
+    def system(self, ridge: Floats, fit_intercept: bool) -> NewtonSystem:
+        """See ``BarrierRows``."""
+        if not self._on_primal_side:
+            return DualSystem(self.rows.X, ridge, self.barrier.D, fit_intercept, self._kernel)
+        return ridged_system(bordered_gram(self.rows.X, self.barrier.D), ridge, fit_intercept)
+
+    def aim(self, sigma_mu: float, correct: bool) -> tuple[Floats, float]:
+        """See ``BarrierRows``."""
+        aimed = self.barrier.D * self.barrier.aim(sigma_mu, correct)
+        return self._fold(aimed), float(self.rows.labels @ aimed)
+
+    def turn(self, system: NewtonSystem, right: Floats, total: float) -> tuple[Floats, float]:
+        """See ``BarrierRows``."""
+        if isinstance(system, DualSystem):
+            dw, db, pulls = system.solve_with_pulls(right, total)
+            self.barrier.turn(self.rows.labels * pulls)
+        else:
+            dw, db = system.solve(right, total)
+            self.barrier.turn(self.barrier.D * self._gains(Point(dw, db)))
+        self._step = Point(dw, db)
+        return dw, db
+
+    def longest_step(self) -> float:
+        """See ``BarrierRows``."""
+        return self.barrier.longest_step()
+
+    def complementarity_after(self, length: float) -> float:
+        """See ``BarrierRows``."""
+        return self.barrier.complementarity_after(length)
+
+    def move(self, length: float) -> None:
+        """See ``BarrierRows``."""
+        self.barrier.move(length)
+        self.point = self.point.moved(self._step, length)
+
+
+def ridged_system(gram: Floats, ridge: Floats, fit_intercept: bool) -> PrimalSystem:
+    """The system of a bordered Gram matrix, to which the ridge is added in place."""
+    diagonal = np.arange(len(ridge))
+    gram[diagonal, diagonal] += ridge
+    return PrimalSystem(gram, fit_intercept)
+
+
+def _ratio(value: Floats, change: Floats) -> float:
+    """The largest step that keeps value + step change >= 0."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        quotients = np.where(change < 0, -value / change, np.inf)
+    return float(quotients.min()) if len(quotients) else np.inf
