@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two test processes with one BLAS thread each beat one process with two on the small problems of the tests.
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: demo test coverage lint format bench docs clean
+.PHONY: demo test test-dask coverage lint format bench docs clean
 
 demo: .venv/.plot
 	$(BIN)/erm demo
@@ -12,6 +12,10 @@ demo: .venv/.plot
 
 test: .venv/.dev
 	$(TEST_ENV) $(BIN)/python -m pytest -n 2
+
+# Twenty workers killed at random moments, beside the short tests of the same folder.
+test-dask: .venv/.dev
+	$(TEST_ENV) EXCLUSIVITY_LONG=1 $(BIN)/python -m pytest tests/dask
 
 # The same tests under branch coverage, which takes several times as long.
 coverage: .venv/.dev

@@ -24,6 +24,7 @@ from exclusivity.classifier.fitting import advice, fitted_state, monitors, old_w
 from exclusivity.classifier.groups import group_codes
 from exclusivity.classifier.parameters import check_parameters
 from exclusivity.classifier.prediction import EnsemblePredictions
+from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.radius import Ints
 from exclusivity.classifier.solving import solve_tasks, warn_of_surplus
 from exclusivity.classifier.training import binary_tasks, sample_weights, training_set
@@ -233,27 +234,51 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         """
         check_parameters(self.get_params(deep=False))
         with old_width_on_failure(self):
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-            check_classification_targets(y)
-            data = training_set(X, y, sample_weights(sample_weight, X.shape[0]), self.class_weight)
-            tasks = binary_tasks(data, self.multi_class)
-            shown = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-            groups = group_codes(self.feature_groups, X.shape[1], getattr(self, "feature_names_in_", None))
+            data, tasks, shown = self._training_tasks(X, y, sample_weight)
+            names_in = getattr(self, "feature_names_in_", None)
+            groups = group_codes(self.feature_groups, self.n_features_in_, names_in)
             names = problem_names(self, tasks)
             context = open_fit_context(self, shown, len(names))
-            watchers = monitors(self, names, data.classes, context, shown)
-            results = solve_tasks(self, tasks, groups, watchers)
-        self._store(results, data.classes, groups, X.dtype)
+            watchers = monitors(self, names, data.classes, context, shown, data.dtype)
+            results = self._solve(data, tasks, groups, watchers)
+        self._store(results, data.classes, groups, data.dtype)
+        self._conclude(results, names, watchers, context, shown)
+        return self
+
+    def _training_tasks(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Any, Sequence[Any], dict[str, Any]]:
+        """Validated data (with ``classes`` and ``dtype``), named binary tasks, and what callbacks may see."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        check_classification_targets(y)
+        data = training_set(X, y, sample_weights(sample_weight, X.shape[0]), self.class_weight)
+        shown = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
+        return data, binary_tasks(data, self.multi_class), shown
+
+    def _solve(
+        self, data: Any, tasks: Sequence[Any], groups: Ints, watchers: Sequence[ProblemMonitor]
+    ) -> Sequence[SolverResult]:
+        return solve_tasks(self, tasks, groups, watchers)
+
+    def _conclude(
+        self,
+        results: Sequence[SolverResult],
+        names: Sequence[str],
+        watchers: Sequence[ProblemMonitor],
+        context: Any,
+        shown: dict[str, Any],
+    ) -> None:
+        """Tell watchers and callbacks that the fit is over, and the user what fell short."""
         for watcher in watchers:
             watcher.finish()
         if context is not None:
             context.call_on_fit_task_end(estimator=self, reconstruction_attributes=dict, **shown)
         for name, result in zip(names, results, strict=False):
             if result.status in (Status.MAX_ITER, Status.DIVERGED):
-                warnings.warn(advice(name, result, self.tol), ConvergenceWarning, stacklevel=CALLER_OF_FIT)
+                message = advice(name, result, self.tol)
+                warnings.warn(message, ConvergenceWarning, stacklevel=CALLER_OF_FIT + 1)
         if self.exclusivity > 1:
-            warn_of_surplus(groups, self.n_estimators)
-        return self
+            warn_of_surplus(self.groups_, self.n_estimators)
 
     def __sklearn_tags__(self) -> Any:
         """Sparse input is welcome."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from exclusivity.classifier.ensemble import Ensemble
 from exclusivity.classifier.progress import ProblemMonitor
-from exclusivity.classifier.training import BinaryTask
+from exclusivity.classifier.training import BinaryTask, Contrast
 from exclusivity.problem import ERMProblem, ExclusivityRegulariser, PowerHinge
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers import IterationState, SolverResult, Start
@@ -70,7 +70,7 @@ def warm_starts(estimator: Any, n_problems: int) -> list[Start]:
     ]
 
 
-def problem_names(estimator: Any, tasks: Sequence[BinaryTask]) -> list[str]:
+def problem_names(estimator: Any, tasks: Sequence[BinaryTask | Contrast]) -> list[str]:
     """What is solved, for messages: every task by itself, or all together where they share a partition."""
     if estimator.exclusivity > 1 and len(tasks) > 1:
         return [f"{len(tasks)} binary problems together"]
@@ -83,6 +83,7 @@ def monitors(
     classes: NDArray[Any],
     context: Any,
     shown: dict[str, Any],
+    dtype: Any,
 ) -> list[ProblemMonitor]:
     """One watcher per name; none at all when nobody listens."""
     if context is None and not estimator.verbose:
@@ -94,7 +95,7 @@ def monitors(
         members = [(state.weights, state.intercepts)]
         if state.weights.ndim == 3:  # problems that are solved together
             members = list(zip(state.weights, state.intercepts, strict=True))
-        return fitted_state(estimator, members, classes, shown["X"].dtype)
+        return fitted_state(estimator, members, classes, dtype)
 
     watchers = []
     for number, name in enumerate(names):

@@ -126,12 +126,7 @@ class EnsemblePredictions:
         np.int64(4)
         """
         check_is_fitted(self)
-        if self.voting != "hard":
-            raise ValueError(
-                f"certify needs voting='hard', and this classifier has voting={self.voting!r}: one broken "
-                "feature moves a mean of margins as far as it likes. Call set_params(voting='hard'); the "
-                "members stay as they are, no new fit is needed."
-            )
+        self._require_hard()
         votes = self._votes(self._validate_rows(X))
         return certified_radius(votes, grouped(self.supports_, self.groups_), len(self.classes_))
 
@@ -188,6 +183,14 @@ class EnsemblePredictions:
 
     def _validate_rows(self, X: Any) -> Any:
         return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+
+    def _require_hard(self) -> None:
+        if self.voting != "hard":
+            raise ValueError(
+                f"certify needs voting='hard', and this classifier has voting={self.voting!r}: one broken "
+                "feature moves a mean of margins as far as it likes. Call set_params(voting='hard'); the "
+                "members stay as they are, no new fit is needed."
+            )
 
     def _require_soft(self, name: str) -> None:
         check_is_fitted(self)

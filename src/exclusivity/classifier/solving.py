@@ -67,7 +67,7 @@ def warn_of_surplus(groups: Ints, n_members: int) -> None:
             f"{n_members} members compete for {n_groups} {kind}: {n_members - n_groups} of them get none and "
             f"abstain. Set n_estimators to {n_groups} or less.",
             UserWarning,
-            stacklevel=CALLER_OF_FIT + 1,
+            stacklevel=CALLER_OF_FIT + 2,
         )
 
 

@@ -16,6 +16,9 @@ from exclusivity.problem.arrays import Floats, Matrix
 # Sums of squares of the features must stay finite, with room for rows, weights and costs.
 _LARGEST_FEATURE = 1e140
 
+NO_WEIGHT = "sample_weight is zero for every row: nothing to learn from."
+"""The message where no row counts."""
+
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
@@ -25,6 +28,11 @@ class TrainingSet:
     codes: NDArray[np.intp]
     classes: NDArray[Any]
     weights: Floats
+
+    @property
+    def dtype(self) -> Any:
+        """The type that the fitted weights get."""
+        return self.X.dtype
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +45,25 @@ class BinaryTask:
     weights: Floats
 
 
+@dataclass(frozen=True)
+class Contrast:
+    """Which class numbers a binary problem sets against each other; ``negative`` None: all the rest."""
+
+    name: str
+    positive: int
+    negative: int | None
+
+
 def sample_weights(given: Any, n_rows: int) -> Floats:
     """The sample weights as float64: one per row, finite, not negative, not all zero."""
+    weights = checked_weights(given, n_rows)
+    if not np.any(weights):
+        raise ValueError(NO_WEIGHT)
+    return weights
+
+
+def checked_weights(given: Any, n_rows: int) -> Floats:
+    """The weights of some of the rows, which may all be zero: one per row, finite, not negative."""
     if given is None:
         return np.ones(n_rows)
     try:
@@ -55,8 +80,6 @@ def sample_weights(given: Any, n_rows: int) -> Floats:
         raise ValueError("sample_weight contains NaN or infinity.")
     if np.any(weights < 0):
         raise ValueError("sample_weight must not be negative.")
-    if not np.any(weights):
-        raise ValueError("sample_weight is zero for every row: nothing to learn from.")
     return weights
 
 
@@ -66,23 +89,31 @@ def training_set(X: Matrix, y: NDArray[Any], weights: Floats, class_weight: Any)
         keep = np.flatnonzero(weights)
         X, y, weights = X[keep], y[keep], weights[keep]
     classes, codes = np.unique(y, return_inverse=True)
+    require_two_classes(classes)
+    check_scale(X)
+    totals = np.bincount(codes, weights=weights).astype(float)
+    factors = class_weights(class_weight, classes, totals)
+    return TrainingSet(X, codes, classes, weights * factors[codes])
+
+
+def require_two_classes(classes: NDArray[Any]) -> None:
+    """Raise where there is nothing to tell apart."""
     if len(classes) < 2:
         raise ValueError(
             "A classifier needs at least 2 classes in y; these rows have one class only: "
             f"{classes.tolist()[0]!r}."
         )
-    _check_scale(X)
-    factors = class_weights(class_weight, classes, codes, weights)
-    return TrainingSet(X, codes, classes, weights * factors[codes])
 
 
-def class_weights(given: Any, classes: NDArray[Any], codes: NDArray[np.intp], weights: Floats) -> Floats:
-    """One factor per class; "balanced" gives every class the same total weight, sample weights counted."""
+def class_weights(given: Any, classes: NDArray[Any], totals: Floats) -> Floats:
+    """One factor per class; "balanced" gives every class the same total weight.
+
+    ``totals`` holds the sums of the classes' sample weights.
+    """
     if given is None:
         return np.ones(len(classes))
     if isinstance(given, str) and given == "balanced":
-        totals = np.bincount(codes, weights=weights)
-        return np.asarray(weights.sum() / (len(classes) * totals))
+        return np.asarray(totals.sum() / (len(classes) * totals))
     if not isinstance(given, Mapping):
         raise ValueError(
             f"class_weight must be None, 'balanced' or a mapping of class to weight; got {given!r}."
@@ -105,33 +136,50 @@ def binary_tasks(data: TrainingSet, multi_class: str) -> list[BinaryTask]:
     One-vs-rest tasks share one design matrix and one weight array, hence one factorisation. In
     one-vs-one the first class of a pair is positive, as in ``SVC``.
     """
-    names = [str(label) for label in data.classes]
-    if len(names) > 2 and multi_class == "ovo":
-        return [_pair_task(data, i, j, names) for i, j in combinations(range(len(names)), 2)]
     design = DesignMatrix(data.X)
-    positives = range(len(names)) if len(names) > 2 else [1]
     return [
         BinaryTask(
-            name=f"{names[c]} against the rest" if len(names) > 2 else f"{names[1]} against {names[0]}",
+            name=contrast.name,
             design=design,
-            labels=np.where(data.codes == c, 1.0, -1.0),
+            labels=np.where(data.codes == contrast.positive, 1.0, -1.0),
             weights=data.weights,
         )
-        for c in positives
+        if contrast.negative is None
+        else _pair_task(data, contrast)
+        for contrast in contrasts(data.classes, multi_class)
     ]
 
 
-def _pair_task(data: TrainingSet, i: int, j: int, names: list[str]) -> BinaryTask:
+def contrasts(classes: NDArray[Any], multi_class: str) -> list[Contrast]:
+    """The binary problems of a multi-class fit, in the order of the fitted attributes.
+
+    Examples
+    --------
+    >>> [contrast.name for contrast in contrasts(np.array(["cat", "dog"]), "ovr")]
+    ['dog against cat']
+    """
+    names = [str(label) for label in classes]
+    if len(names) == 2:
+        return [Contrast(f"{names[1]} against {names[0]}", 1, None)]
+    if multi_class == "ovo":
+        pairs = combinations(range(len(names)), 2)
+        return [Contrast(f"{names[i]} against {names[j]}", i, j) for i, j in pairs]
+    return [Contrast(f"{name} against the rest", c, None) for c, name in enumerate(names)]
+
+
+def _pair_task(data: TrainingSet, contrast: Contrast) -> BinaryTask:
+    i, j = contrast.positive, contrast.negative
     rows = np.flatnonzero((data.codes == i) | (data.codes == j))
     return BinaryTask(
-        name=f"{names[i]} against {names[j]}",
+        name=contrast.name,
         design=DesignMatrix(data.X[rows]),
         labels=np.where(data.codes[rows] == i, 1.0, -1.0),
         weights=data.weights[rows],
     )
 
 
-def _check_scale(X: Matrix) -> None:
+def check_scale(X: Matrix) -> None:
+    """Raise where squares of the features would leave the range of floating point."""
     # Not abs(X).max(): that would be a second X in memory.
     largest = max(float(X.max()), -float(X.min())) if X.size else 0.0
     if largest > _LARGEST_FEATURE:

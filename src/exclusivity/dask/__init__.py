@@ -1,0 +1,12 @@
+"""The same classifier on Dask collections: rows stay with the workers, sums travel."""
+
+try:
+    from exclusivity.dask.estimator import ERMClassifier
+except ModuleNotFoundError as error:  # pragma: no cover -- the tests have Dask
+    if error.name not in ("dask", "distributed"):
+        raise
+    raise ModuleNotFoundError(
+        "exclusivity.dask needs Dask; install it with: pip install 'exclusivity[dask]'.", name=error.name
+    ) from error
+
+__all__ = ["ERMClassifier"]

@@ -1,0 +1,145 @@
+"""A block of rows on a worker: checked, described, encoded. Nothing here knows about Dask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from exclusivity.classifier.training import check_scale, checked_weights
+from exclusivity.problem.arrays import Floats, Matrix
+
+_NAME = "ERMClassifier"
+MAX_CLASSES = 10_000
+"""More labels than this are no classes: they would also have to travel."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledBlock:
+    """Rows of positive weight with their labels; ``n_seen`` counts those of weight 0 too."""
+
+    X: Matrix
+    y: NDArray[Any]
+    weights: Floats
+    n_seen: int
+
+
+@dataclass(frozen=True, eq=False)
+class RowBlock:
+    """Rows of positive weight, class numbers, weights with class weights multiplied in."""
+
+    X: Matrix
+    codes: NDArray[np.int32]
+    weights: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class BlockFacts:
+    """What the client has to know of a block, or of several; they add up."""
+
+    n_rows: int
+    n_seen: int
+    n_bytes: int
+    n_features: int
+    dtype: Any
+    labels: NDArray[Any]
+    totals: Floats
+
+    def __add__(self, other: BlockFacts) -> BlockFacts:
+        """The facts of both."""
+        if self.n_features != other.n_features:
+            raise ValueError(
+                f"the blocks of X differ in their number of columns: {self.n_features} and "
+                f"{other.n_features}."
+            )
+        if len(self.labels) == 0 or len(other.labels) == 0:  # an empty block's types mean nothing
+            full = other if len(self.labels) == 0 else self
+            labels, totals, dtype = full.labels, full.totals, full.dtype
+        else:
+            labels, totals = _merged(self, other)
+            dtype = np.promote_types(self.dtype, other.dtype)
+        return BlockFacts(
+            self.n_rows + other.n_rows,
+            self.n_seen + other.n_seen,
+            self.n_bytes + other.n_bytes,
+            self.n_features,
+            dtype,
+            labels,
+            totals,
+        )
+
+
+def checked_block(X: Any, y: Any, weights: Any) -> LabelledBlock:
+    """The rows as the solver wants them, or the errors of the classifier in memory."""
+    X = check_array(
+        X,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        ensure_min_samples=0,
+        estimator=_NAME,
+        input_name="X",
+    )
+    n_rows = X.shape[0]
+    y = column_or_1d(y, warn=True)
+    if len(y) != n_rows:
+        raise ValueError(f"a block of X has {n_rows} rows and its block of y {len(y)}; chunk them alike.")
+    weights = checked_weights(weights, n_rows)
+    if n_rows == 0:
+        return LabelledBlock(X, y, weights, 0)
+    if y.dtype.kind in "fc" or (y.dtype.kind == "O" and any(label != label for label in y)):  # noqa: PLR0124
+        check_array(y, ensure_2d=False, dtype=None, estimator=_NAME, input_name="y")
+    check_classification_targets(y)
+    check_scale(X)
+    if not np.all(weights):
+        keep = np.flatnonzero(weights)
+        X, y, weights = X[keep], y[keep], weights[keep]
+    return LabelledBlock(X, y, weights, n_rows)
+
+
+def block_facts(block: LabelledBlock) -> BlockFacts:
+    """The facts of one block."""
+    labels, codes = np.unique(block.y, return_inverse=True)
+    if len(labels) > MAX_CLASSES:
+        raise ValueError(f"a block of y has {len(labels)} different labels; at most {MAX_CLASSES} classes.")
+    totals = np.bincount(codes, weights=block.weights, minlength=len(labels)).astype(float)
+    (n_rows, n_features), X = block.X.shape, block.X
+    n_bytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
+    return BlockFacts(n_rows, block.n_seen, n_bytes, n_features, X.dtype, labels, totals)
+
+
+def encoded_block(block: LabelledBlock, classes: NDArray[Any], factors: Floats) -> RowBlock:
+    """Labels as class numbers, class weights multiplied in."""
+    codes = np.searchsorted(classes, block.y).astype(np.int32)
+    return RowBlock(aligned(block.X), codes, block.weights * factors[codes])
+
+
+def aligned(X: Matrix) -> Matrix:
+    """The same numbers where products take their usual way.
+
+    An array that came from another worker may begin anywhere in memory, and NumPy then multiplies it by other
+    routines, which round differently: results would depend on which worker did what.
+    """
+    return X if sparse.issparse(X) or X.flags.carray else np.require(X, requirements=["C", "A", "W"])
+
+
+def _merged(one: BlockFacts, other: BlockFacts) -> tuple[NDArray[Any], Floats]:
+    kinds = [_kind(one.labels), _kind(other.labels)]
+    if kinds[0] != kinds[1]:
+        raise ValueError(
+            f"labels differ between partitions: some hold {kinds[0]} such as {one.labels[0]!r}, others "
+            f"{kinds[1]} such as {other.labels[0]!r}; convert y to one type."
+        )
+    both = np.concatenate([one.labels, other.labels])
+    labels, codes = np.unique(both, return_inverse=True)
+    return labels, np.bincount(codes, weights=np.append(one.totals, other.totals)).astype(float)
+
+
+def _kind(labels: NDArray[Any]) -> str:
+    if labels.dtype.kind in "US" or all(isinstance(label, (str, bytes)) for label in labels):
+        return "text"
+    return "numbers" if labels.dtype.kind in "biuf" else "objects"

@@ -1,0 +1,69 @@
+"""The iterates of a fit in a file, so that a fit that broke off goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from exclusivity.problem.arrays import Floats
+from exclusivity.solvers.base import Callback, IterationState
+from exclusivity.solvers.newton.source import Point
+
+
+class Checkpoint:
+    """The last point of every binary problem, written after each certified iterate.
+
+    Parameters
+    ----------
+    path : path-like
+        A .npz file; it is written as a whole or not at all, and removed when the fit is over.
+    fit : dict
+        What the fit is about. A file that belongs to another fit is refused.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], fit: dict[str, Any]) -> None:
+        self._path, self._fit = Path(path), json.dumps(fit, sort_keys=True, default=repr)
+        self._points: dict[str, Floats] = {}
+        self._lock = Lock()
+        if self._path.exists():
+            with np.load(self._path, allow_pickle=False) as stored:
+                if str(stored["fit"]) != self._fit:
+                    raise ValueError(
+                        f"the checkpoint {os.fspath(path)!r} belongs to another fit: {stored['fit']}. Remove "
+                        "the file, or name another one."
+                    )
+                self._points = {name: stored[name] for name in stored.files if name != "fit"}
+
+    def start(self, number: int) -> Point | None:
+        """Where problem ``number`` was, if the file says so."""
+        stored = self._points.get(str(number))
+        return None if stored is None else Point(stored[:-1].copy(), float(stored[-1]))
+
+    def watched(self, callbacks: Sequence[Callback | None]) -> list[Callback | None]:
+        """The same callbacks, with every iterate noted before they are called."""
+        return [self._watch(number, callback) for number, callback in enumerate(callbacks)]
+
+    def _watch(self, number: int, callback: Callback | None) -> Callback:
+        def note(state: IterationState) -> bool:
+            self._write(number, np.append(state.weights[:, 0], state.intercepts[0]))
+            return callback is not None and bool(callback(state))
+
+        return note
+
+    def _write(self, number: int, point: Floats) -> None:
+        with self._lock:
+            self._points[str(number)] = point
+            partial = self._path.with_name(self._path.name + ".part")
+            with partial.open("wb") as file:
+                np.savez(file, fit=np.array(self._fit), **self._points)  # type: ignore[arg-type]
+            partial.replace(self._path)
+
+    def remove(self) -> None:
+        """The fit is over."""
+        self._path.unlink(missing_ok=True)

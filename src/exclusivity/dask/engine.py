@@ -1,0 +1,113 @@
+"""Where graphs run: on the cluster of the current client, or on Dask's local scheduler without one.
+
+A cluster that has lost all its workers lets a computation wait for ever. Here it waits for a while and then
+says what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import monotonic
+from typing import Any
+
+from distributed import Client, Future, futures_of
+from distributed.client import FutureCancelledError
+from distributed.comm import CommClosedError
+from distributed.scheduler import KilledWorker, NoValidWorkerError
+
+import dask
+
+PATIENCE = 30.0
+"""Seconds without any worker, or without a word from the scheduler, after which a fit gives up."""
+
+_LOOK_EVERY = 2.0
+
+
+class Engine:
+    """Runs delayed values.
+
+    Parameters
+    ----------
+    client : distributed.Client or None
+        None: Dask's default scheduler in this process.
+    """
+
+    def __init__(self, client: Client | None) -> None:
+        self._client = client
+
+    @classmethod
+    def current(cls) -> Engine:
+        """On the client that is in use now, if there is one."""
+        try:
+            return cls(Client.current())
+        except ValueError:
+            return cls(None)
+
+    @property
+    def memory(self) -> float:
+        """Bytes that all workers may use together; infinite where nobody says."""
+        if self._client is None:
+            return float("inf")
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        limits = [float(worker["memory_limit"] or 0) for worker in workers]
+        return sum(limits) if limits and all(limits) else float("inf")
+
+    def persist(self, values: Sequence[Any]) -> list[Any]:
+        """The same values, computed and kept on the workers, who can make them again from their lineage."""
+        if not values:
+            return []
+        if self._client is None:
+            return list(dask.persist(*values))
+        return list(self._client.persist(list(values)))
+
+    def compute(self, value: Any) -> Any:
+        """The result of one delayed value; an error in bounded time where nobody can compute it."""
+        if self._client is None:
+            return dask.compute(value)[0]
+        known = futures_of(value)
+        is_persisted = len(known) == 1 and known[0].key == value.key
+        future = known[0] if is_persisted else self._client.compute(value)
+        try:
+            return self._result(future)
+        except KilledWorker as error:
+            raise RuntimeError(
+                "the workers of the Dask cluster died again and again in the same task, most likely for "
+                "want of memory: use smaller chunks, fewer threads per worker, or a larger memory limit. "
+                f"{error}"
+            ) from error
+        except (CommClosedError, FutureCancelledError) as error:
+            raise RuntimeError(
+                f"the Dask scheduler is gone or has dropped the computation ({error}); start the cluster "
+                "again and repeat the fit (a checkpoint file lets it go on where it was)."
+            ) from error
+
+    def _result(self, future: Future) -> Any:
+        last_sign = monotonic()
+        while True:
+            try:
+                return future.result(timeout=_LOOK_EVERY)
+            except NoValidWorkerError:
+                self._give_up("has no workers any more")
+            except TimeoutError:
+                if future.done():
+                    raise  # the task's own
+            if self._has_workers():
+                last_sign = monotonic()
+            elif monotonic() - last_sign > PATIENCE:
+                self._give_up(f"has had no workers for {PATIENCE:.0f} seconds")
+
+    def _has_workers(self) -> bool:
+        assert self._client is not None  # noqa: S101 -- there are futures
+        if self._client.status != "running":
+            return False
+        try:
+            return bool(self._client.scheduler_info(n_workers=-1)["workers"])
+        except (OSError, RuntimeError, ValueError):
+            return False
+
+    @staticmethod
+    def _give_up(what: str) -> None:
+        raise RuntimeError(
+            f"the Dask cluster {what}: they were killed, ran out of memory or lost their connection. Start "
+            "workers and repeat the fit (a checkpoint file lets it go on where it was)."
+        )

@@ -1,0 +1,191 @@
+"""ERMClassifier on Dask collections."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from exclusivity.classifier.fitting import build_problems, warm_starts
+from exclusivity.classifier.progress import ProblemMonitor
+from exclusivity.classifier.radius import Ints
+from exclusivity.classifier.training import BinaryTask, Contrast, contrasts
+from exclusivity.dask.checkpoint import Checkpoint
+from exclusivity.dask.collections import column_names
+from exclusivity.dask.engine import Engine
+from exclusivity.dask.prediction import DaskPredictions
+from exclusivity.dask.requests import Target
+from exclusivity.dask.solving import Settings, solve_targets
+from exclusivity.dask.training import DistributedSet, distributed_set
+from exclusivity.problem import DesignMatrix
+from exclusivity.solvers import SolverResult
+from exclusivity.solvers.base import parse_options
+from exclusivity.solvers.newton import NewtonOptions
+from exclusivity.solvers.newton.source import Point
+
+
+class ERMClassifier(DaskPredictions):
+    """:class:`exclusivity.ERMClassifier` for Dask arrays and DataFrames: the same certified optimum.
+
+    Rows stay with the workers; what travels are sums over blocks of rows, a few numbers per feature and one
+    matrix per Newton step. Parameters and attributes are those of the classifier in memory. It differs in
+    these:
+
+    Parameters
+    ----------
+    solver : {"auto", "newton", "exclusive"}, default="auto"
+        "paper" and "alm" keep vectors of all rows and all members; they need rows in memory.
+    exclusivity : float, default=1.0
+        Up to 1, or ``inf``; values between need rows in memory.
+    n_jobs : None
+        The cluster decides how many rows are worked on at a time; all classes share each pass.
+    persist : bool or "auto", default="auto"
+        Whether the workers keep the rows in memory. "auto": if they fill no more than 40 % of it. Else every
+        pass reads them anew, from wherever the collection has them.
+    checkpoint : path-like or None, default=None
+        A file for the iterates. A fit that broke off goes on from there when it is repeated; the file is
+        removed when a fit is over.
+    n_estimators, C, p, sparsity, voting, feature_groups, solver_options, tol, max_iter, fit_intercept, \
+class_weight, multi_class, warm_start, random_state, verbose
+        As in memory.
+
+    See Also
+    --------
+    exclusivity.ERMClassifier : The classifier for rows in memory, with all attributes described.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from exclusivity.dask import ERMClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, y = da.from_array(X / X.max(axis=0), chunks=(100, -1)), da.from_array(y, chunks=100)
+    >>> clf = ERMClassifier(30).fit(X, y)
+    >>> bool(clf.dual_gap_[0] <= 1e-4)
+    True
+    >>> clf.predict(X)[:5].compute()
+    array([0, 0, 0, 0, 0])
+    >>> type(clf.to_local()).__module__
+    'exclusivity.classifier.erm'
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 10,
+        *,
+        C: float = 2.0,
+        p: float = 2,
+        exclusivity: float = 1.0,
+        sparsity: float = 0.0,
+        voting: str = "soft",
+        feature_groups: Any = None,
+        solver: str = "auto",
+        solver_options: dict[str, Any] | None = None,
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        multi_class: str = "ovr",
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        persist: bool | str = "auto",
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> None:
+        super().__init__(
+            n_estimators,
+            C=C,
+            p=p,
+            exclusivity=exclusivity,
+            sparsity=sparsity,
+            voting=voting,
+            feature_groups=feature_groups,
+            solver=solver,
+            solver_options=solver_options,
+            tol=tol,
+            max_iter=max_iter,
+            fit_intercept=fit_intercept,
+            class_weight=class_weight,
+            multi_class=multi_class,
+            warm_start=warm_start,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.persist = persist
+        self.checkpoint = checkpoint
+
+    def _training_tasks(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[DistributedSet, Sequence[Contrast], dict[str, Any]]:
+        self._check_supported()
+        names = column_names(X)
+        engine = Engine.current()
+        data = distributed_set(engine, X, y, sample_weight, self.class_weight, self.persist)
+        self.n_features_in_ = data.rows.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = names
+        shown = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
+        return data, contrasts(data.classes, self.multi_class), shown
+
+    def _solve(
+        self,
+        data: DistributedSet,
+        tasks: Sequence[Contrast],
+        groups: Ints,
+        watchers: Sequence[ProblemMonitor],
+    ) -> Sequence[SolverResult]:
+        options = parse_options(NewtonOptions, self.solver_options)
+        targets = self._targets(data.rows.n_features, tasks)
+        settings = Settings(self.tol, self.max_iter, options.regime)
+        starts: list[Point | None] = [None] * len(tasks)
+        if self.warm_start and self.__sklearn_is_fitted__():
+            before = [start.for_problem(targets[0].problem) for start in warm_starts(self, len(tasks))]
+            starts = [Point(start.weights.mean(axis=1), float(start.intercepts.mean())) for start in before]
+        callbacks: list[Any] = list(watchers) or [None] * len(tasks)
+        if self.checkpoint is None:
+            return solve_targets(data.rows, targets, settings, starts, callbacks)
+        checkpoint = Checkpoint(self.checkpoint, self._fingerprint(data))
+        starts = [checkpoint.start(number) or start for number, start in enumerate(starts)]
+        results = solve_targets(data.rows, targets, settings, starts, checkpoint.watched(callbacks))
+        checkpoint.remove()
+        return results
+
+    def _targets(self, n_features: int, tasks: Sequence[Contrast]) -> list[Target]:
+        """The problems of all tasks without their rows."""
+        nothing = DesignMatrix(np.empty((0, n_features)))
+        empty = [BinaryTask(task.name, nothing, np.empty(0), np.empty(0)) for task in tasks]
+        problems = build_problems(self, empty)
+        return [Target(problem, task) for problem, task in zip(problems, tasks, strict=True)]
+
+    def _fingerprint(self, data: DistributedSet) -> dict[str, Any]:
+        names = ("n_estimators", "C", "p", "exclusivity", "sparsity", "fit_intercept", "multi_class")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "shape": [data.rows.n_rows, data.rows.n_features],
+            "classes": data.classes.tolist(),
+        }
+
+    def _check_supported(self) -> None:
+        if self.solver in ("paper", "alm"):
+            raise ValueError(
+                f"solver={self.solver!r} keeps vectors of all rows for all members and needs rows in memory; "
+                "on Dask collections use solver='auto', or exclusivity.ERMClassifier on a sample."
+            )
+        if self.exclusivity > 1:
+            raise ValueError(
+                f"exclusivity={self.exclusivity!r}: between 1 and infinity members are fitted against each "
+                "other row by row, which needs rows in memory; on Dask collections use exclusivity=np.inf "
+                "for members on different features, or at most 1."
+            )
+        if self.n_jobs is not None:
+            raise ValueError(
+                f"n_jobs={self.n_jobs!r} has no meaning here: the workers of the cluster share the blocks of "
+                "rows; leave n_jobs=None."
+            )
+        if not (isinstance(self.persist, (bool, np.bool_)) or self.persist == "auto"):
+            raise ValueError(f"persist must be True, False or 'auto'; got {self.persist!r}.")

@@ -1,0 +1,193 @@
+"""Lazy predictions: the model in memory, mapped over the blocks of a collection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.array import Array
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted
+
+from dask import delayed
+from exclusivity.classifier import ERMClassifier as LocalERMClassifier
+from exclusivity.classifier.state import FittedState
+from exclusivity.dask.collections import column_blocks, is_frame, row_blocks
+from exclusivity.dask.engine import Engine
+from exclusivity.dask.rounds import tree_sum
+
+
+def mapped(model: LocalERMClassifier, method: str, X: Any, tail: tuple[int, ...], dtype: Any) -> Array:
+    """``model.method`` of every block of rows, as one lazy array of shape (n_samples, *tail).
+
+    Empty blocks, which the model in memory would refuse, give empty answers.
+    """
+    n_features = X.shape[1] if isinstance(X, Array) else len(X.columns) if is_frame(X) else None
+    blocks = row_blocks(X)
+    if n_features != model.n_features_in_:
+        raise ValueError(
+            f"X has {n_features} features, but ERMClassifier is expecting {model.n_features_in_} features "
+            "as input."
+        )
+    sizes = X.chunks[0] if isinstance(X, Array) else (np.nan,) * len(blocks)
+    sent = delayed(model, traverse=False)
+    answer: Callable[..., Any] = delayed(_answer)
+    parts = [
+        da.from_delayed(answer(sent, method, block, tail, dtype), shape=(size, *tail), dtype=dtype)
+        for block, size in zip(blocks, sizes, strict=True)
+    ]
+    return da.concatenate(parts, allow_unknown_chunksizes=True)
+
+
+def accuracy(model: LocalERMClassifier, X: Any, y: Any, sample_weight: Any) -> float:
+    """The weighted share of right predictions: two sums over the blocks."""
+    xs, ys = row_blocks(X), column_blocks(y, X, "y")
+    ws = [None] * len(xs) if sample_weight is None else column_blocks(sample_weight, X, "sample_weight")
+    sent = delayed(model, traverse=False)
+    parts = [delayed(_hits)(sent, *block) for block in zip(xs, ys, ws, strict=True)]
+    (sums,) = Engine.current().compute(tree_sum(parts))
+    return float(sums[0] / sums[1])
+
+
+def _answer(
+    model: LocalERMClassifier, method: str, rows: Any, tail: tuple[int, ...], dtype: Any
+) -> np.ndarray[Any, Any]:
+    if len(rows) == 0 if not hasattr(rows, "shape") else rows.shape[0] == 0:
+        return np.empty((0, *tail), dtype=dtype)
+    return np.ascontiguousarray(getattr(model, method)(rows))
+
+
+def _hits(model: LocalERMClassifier, X: Any, y: Any, weights: Any) -> list[np.ndarray[Any, Any]]:
+    n_rows = X.shape[0]
+    if n_rows == 0:
+        return [np.zeros(2)]
+    weights = np.ones(n_rows) if weights is None else np.asarray(weights, dtype=float)
+    right = accuracy_score(y, model.predict(X), sample_weight=weights, normalize=False)
+    return [np.array([right, weights.sum()])]
+
+
+class DaskPredictions(LocalERMClassifier):
+    """The predictions of a classifier on Dask collections, all of them lazy."""
+
+    def to_local(self) -> LocalERMClassifier:
+        """The plain classifier with the same parameters and the same fitted members.
+
+        Returns
+        -------
+        model : exclusivity.ERMClassifier
+            For rows in memory: saving, plots and everything else work with it.
+        """
+        names = LocalERMClassifier().get_params(deep=False)
+        params = {name: value for name, value in self.get_params(deep=False).items() if name in names}
+        model: LocalERMClassifier = FittedState.of(self).restore(LocalERMClassifier(**params))
+        return model
+
+    def _mapped(self, method: str, X: Any, tail: tuple[int, ...], dtype: Any) -> Array:
+        check_is_fitted(self)
+        return mapped(self.to_local(), method, X, tail, dtype)
+
+    def predict(self, X: Any) -> Any:
+        """The class of every row, as a lazy array of shape (n_samples,).
+
+        Parameters
+        ----------
+        X : Dask array or DataFrame of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        labels : Dask array of shape (n_samples,)
+            Class labels.
+        """
+        check_is_fitted(self)
+        return self._mapped("predict", X, (), self.classes_.dtype)
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores of the classes, lazily; see the classifier in memory.
+
+        Parameters
+        ----------
+        X : Dask array or DataFrame of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : Dask array of shape (n_samples,) or (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        n_classes = len(self.classes_)
+        return self._mapped(
+            "decision_function", X, () if n_classes == 2 else (n_classes,), self._ensemble.weights.dtype
+        )
+
+    def component_decision_function(self, X: Any) -> Any:
+        """The margins of every member in every binary problem, lazily.
+
+        Parameters
+        ----------
+        X : Dask array or DataFrame of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : Dask array of shape (n_samples, n_problems, n_estimators)
+        """
+        check_is_fitted(self)
+        return self._mapped(
+            "component_decision_function",
+            X,
+            self._ensemble.all_intercepts.shape,
+            self._ensemble.weights.dtype,
+        )
+
+    def component_predict(self, X: Any) -> Any:
+        """The class that every member votes for, lazily.
+
+        Parameters
+        ----------
+        X : Dask array or DataFrame of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        labels : Dask array of shape (n_samples, n_estimators)
+        """
+        check_is_fitted(self)
+        return self._mapped("component_predict", X, (self._ensemble.n_members,), self.classes_.dtype)
+
+    def certify(self, X: Any) -> Any:
+        """How many features may take any finite value without changing the prediction, lazily.
+
+        Parameters
+        ----------
+        X : Dask array or DataFrame of shape (n_samples, n_features)
+            Rows to certify.
+
+        Returns
+        -------
+        radius : Dask array of int, shape (n_samples,)
+        """
+        check_is_fitted(self)
+        self._require_hard()
+        return self._mapped("certify", X, (), np.intp)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The accuracy on rows with known labels; computed at once.
+
+        Parameters
+        ----------
+        X : Dask array or DataFrame of shape (n_samples, n_features)
+            Rows.
+        y : Dask array or Series of shape (n_samples,)
+            Their labels.
+        sample_weight : Dask array or Series of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        accuracy : float
+        """
+        check_is_fitted(self)
+        return accuracy(self.to_local(), X, y, sample_weight)

@@ -1,0 +1,75 @@
+"""From Dask collections to encoded blocks of rows with the workers, in one or two passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dask import delayed
+from exclusivity.classifier.training import NO_WEIGHT, class_weights, require_two_classes
+from exclusivity.dask.blocks import BlockFacts, block_facts, checked_block, encoded_block
+from exclusivity.dask.collections import column_blocks, row_blocks
+from exclusivity.dask.engine import Engine
+from exclusivity.dask.rounds import Rows, tree_sum
+
+# Blocks that fill more than this share of the workers' memory are read anew in every pass.
+_MEMORY_SHARE = 0.4
+
+
+@dataclass(frozen=True, eq=False)
+class DistributedSet:
+    """What a fit needs: the rows, and what is known about all of them."""
+
+    rows: Rows
+    classes: NDArray[Any]
+    dtype: Any
+    totals: Any
+
+
+def distributed_set(
+    engine: Engine, X: Any, y: Any, sample_weight: Any, class_weight: Any, persist: bool | str
+) -> DistributedSet:
+    """Check, describe and encode all blocks.
+
+    With ``persist`` the workers keep them; without, every pass makes them anew from the collections.
+    """
+    xs, ys = row_blocks(X), column_blocks(y, X, "y")
+    ws = [None] * len(xs) if sample_weight is None else column_blocks(sample_weight, X, "sample_weight")
+    blocks = [delayed(checked_block)(*parts) for parts in zip(xs, ys, ws, strict=True)]
+    keep = persist if isinstance(persist, bool) else _fits(_known_bytes(X), engine)
+    if keep:
+        blocks = engine.persist(blocks)
+    facts: BlockFacts = engine.compute(tree_sum([delayed(_listed_facts)(block) for block in blocks]))[0]
+    classes, factors = _classes(facts, class_weight)
+    blocks = [delayed(encoded_block)(block, classes, factors) for block in blocks]
+    if keep or (keep is None and _fits(facts.n_bytes, engine)):
+        blocks = engine.persist(blocks)
+    rows = Rows(engine, blocks, facts.n_rows, facts.n_features)
+    return DistributedSet(rows, classes, facts.dtype, facts.totals * factors)
+
+
+def _classes(facts: BlockFacts, class_weight: Any) -> tuple[NDArray[Any], Any]:
+    if facts.n_rows == 0:
+        if facts.n_seen > 0:
+            raise ValueError(NO_WEIGHT)
+        raise ValueError("X has no rows: Found array with 0 sample(s) while a minimum of 1 is required.")
+    require_two_classes(facts.labels)
+    return facts.labels, class_weights(class_weight, facts.labels, facts.totals)
+
+
+def _known_bytes(X: Any) -> float:
+    """The size of the rows where the collection knows it; NaN where only the blocks do."""
+    is_dense = isinstance(getattr(X, "_meta", None), np.ndarray)
+    return float(getattr(X, "nbytes", np.nan)) if is_dense else np.nan
+
+
+def _fits(n_bytes: float, engine: Engine) -> bool | None:
+    """Whether so many bytes may stay with the workers; None if nobody knows how many they are."""
+    return None if np.isnan(n_bytes) else bool(n_bytes <= _MEMORY_SHARE * engine.memory)
+
+
+def _listed_facts(block: Any) -> list[BlockFacts]:
+    return [block_facts(block)]

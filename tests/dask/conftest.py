@@ -1,0 +1,48 @@
+"""One cluster of two worker processes for the whole folder, and rows to fit."""
+
+import logging
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=":0",
+        silence_logs=logging.CRITICAL,
+        memory_limit="1GB",
+    ) as started:
+        yield started
+
+
+@pytest.fixture
+def client(cluster):
+    from distributed import Client
+
+    with Client(cluster) as connected:
+        connected.wait_for_workers(2)
+        yield connected
+
+
+@pytest.fixture
+def local():
+    """Dask's scheduler in this process and this thread, for tests that need no cluster."""
+    import dask
+
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+@pytest.fixture(scope="session")
+def rows():
+    """X, y and integer weights, some of them zero: 600 rows, 6 columns of different sizes."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(600, 6)) * [1, 2, 0.5, 1, 3, 1] + [0, 0, 1, 0, 0, 0]
+    y = np.where(X @ [1.0, -1.0, 2.0, 0.0, 0.3, 0.0] + rng.normal(size=600) > 0, "yes", "no")
+    return X, y, rng.integers(0, 4, size=600).astype(float)
