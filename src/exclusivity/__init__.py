@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from exclusivity.classifier import ERMClassifier, ERMClassifierCV, erm_path
+    from exclusivity.versions import show_versions
 
 __version__ = "0.1.0"
 
-__all__ = ["ERMClassifier", "ERMClassifierCV", "__version__", "erm_path"]
+__all__ = ["ERMClassifier", "ERMClassifierCV", "__version__", "erm_path", "show_versions"]
 
 
 def __getattr__(name: str) -> Any:
@@ -18,6 +19,10 @@ def __getattr__(name: str) -> Any:
         from exclusivity import classifier
 
         return getattr(classifier, name)
+    if name == "show_versions":
+        from exclusivity.versions import show_versions
+
+        return show_versions
     raise AttributeError(f"module 'exclusivity' has no attribute {name!r}")
 
 

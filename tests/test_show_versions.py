@@ -1,0 +1,17 @@
+import sklearn
+
+import exclusivity
+
+
+def test_versions_are_told(capsys):
+    exclusivity.show_versions()
+    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert lines["exclusivity"] == exclusivity.__version__
+    assert lines["scikit-learn"] == sklearn.__version__
+    assert {"python", "numpy", "dask"} <= lines.keys()
+
+
+def test_what_is_missing_is_said(capsys, monkeypatch):
+    monkeypatch.setattr("exclusivity.versions._PACKAGES", ("no-such-package",))
+    exclusivity.show_versions()
+    assert "not installed" in capsys.readouterr().out
