@@ -30,7 +30,7 @@ def solve_tasks(
     one member in every task.
     """
     problems = build_problems(estimator, tasks)
-    seeds = check_random_state(estimator.random_state).randint(_SEED_LIMIT, size=len(tasks))
+    seeds = problem_seeds(estimator, len(tasks))
     settings = {
         "tol": estimator.tol,
         "max_iter": estimator.max_iter,
@@ -43,7 +43,7 @@ def solve_tasks(
             groups=groups,
             options=parse_options(ExclusiveOptions, estimator.solver_options),
             random_state=int(seeds[0]),
-            start=_former_partition(estimator, groups) if is_warm else None,
+            start=former_partition(estimator, groups) if is_warm else None,
             callback=watchers[0] if watchers else None,
             **settings,
         )
@@ -56,6 +56,12 @@ def solve_tasks(
         callbacks=watchers or None,
         **settings,
     )
+
+
+def problem_seeds(estimator: Any, n_problems: int) -> Any:
+    """One seed per binary problem; of problems that are solved together the first one's counts."""
+    rng = check_random_state(estimator.random_state)
+    return rng.randint(_SEED_LIMIT, size=n_problems)
 
 
 def warn_of_surplus(groups: Ints, n_members: int) -> None:
@@ -71,7 +77,7 @@ def warn_of_surplus(groups: Ints, n_members: int) -> None:
         )
 
 
-def _former_partition(estimator: Any, groups: Ints) -> Ints | None:
+def former_partition(estimator: Any, groups: Ints) -> Ints | None:
     """The partition of the previous fit; None if that had none."""
     partition: Ints | None = getattr(estimator, "partition_", None)
     if partition is None:

@@ -11,16 +11,18 @@ import numpy as np
 from exclusivity.classifier.fitting import build_problems, warm_starts
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.radius import Ints
+from exclusivity.classifier.solving import former_partition, problem_seeds
 from exclusivity.classifier.training import BinaryTask, Contrast, contrasts
 from exclusivity.dask.checkpoint import Checkpoint
 from exclusivity.dask.collections import column_names
 from exclusivity.dask.engine import Engine
+from exclusivity.dask.partition import distributed_partition, solve_partition
 from exclusivity.dask.prediction import DaskPredictions
 from exclusivity.dask.requests import Target
 from exclusivity.dask.solving import Settings, solve_targets
 from exclusivity.dask.training import DistributedSet, distributed_set
 from exclusivity.problem import DesignMatrix
-from exclusivity.solvers import SolverResult
+from exclusivity.solvers import ExclusiveOptions, SolverResult
 from exclusivity.solvers.base import parse_options
 from exclusivity.solvers.newton import NewtonOptions
 from exclusivity.solvers.newton.source import Point
@@ -139,8 +141,10 @@ class_weight, multi_class, warm_start, random_state, verbose
         groups: Ints,
         watchers: Sequence[ProblemMonitor],
     ) -> Sequence[SolverResult]:
-        options = parse_options(NewtonOptions, self.solver_options)
         targets = self._targets(data.rows.n_features, tasks)
+        if self.exclusivity > 1:
+            return self._solve_exclusive(data, targets, groups, watchers)
+        options = parse_options(NewtonOptions, self.solver_options)
         settings = Settings(self.tol, self.max_iter, options.regime)
         starts: list[Point | None] = [None] * len(tasks)
         if self.warm_start and self.__sklearn_is_fitted__():
@@ -154,6 +158,17 @@ class_weight, multi_class, warm_start, random_state, verbose
         results = solve_targets(data.rows, targets, settings, starts, checkpoint.watched(callbacks))
         checkpoint.remove()
         return results
+
+    def _solve_exclusive(
+        self, data: DistributedSet, targets: list[Target], groups: Ints, watchers: Sequence[ProblemMonitor]
+    ) -> Sequence[SolverResult]:
+        options = parse_options(ExclusiveOptions, self.solver_options)
+        is_warm = self.warm_start and self.__sklearn_is_fitted__()
+        rng = np.random.default_rng(int(problem_seeds(self, len(targets))[0]))
+        start = former_partition(self, groups) if is_warm else None
+        owners = distributed_partition(data.rows, targets, groups, options, rng, start)
+        callback = watchers[0] if watchers else None
+        return solve_partition(data.rows, targets, owners, groups, Settings(self.tol, None), callback)
 
     def _targets(self, n_features: int, tasks: Sequence[Contrast]) -> list[Target]:
         """The problems of all tasks without their rows."""
@@ -176,11 +191,15 @@ class_weight, multi_class, warm_start, random_state, verbose
                 f"solver={self.solver!r} keeps vectors of all rows for all members and needs rows in memory; "
                 "on Dask collections use solver='auto', or exclusivity.ERMClassifier on a sample."
             )
-        if self.exclusivity > 1:
+        if 1 < self.exclusivity < np.inf:
             raise ValueError(
                 f"exclusivity={self.exclusivity!r}: between 1 and infinity members are fitted against each "
                 "other row by row, which needs rows in memory; on Dask collections use exclusivity=np.inf "
                 "for members on different features, or at most 1."
+            )
+        if self.exclusivity > 1 and self.checkpoint is not None:
+            raise ValueError(
+                "checkpoint needs exclusivity <= 1: members on features of their own are fitted in one go."
             )
         if self.n_jobs is not None:
             raise ValueError(

@@ -16,6 +16,7 @@ from threading import Condition
 from typing import Any, Protocol
 
 from dask import delayed
+from exclusivity.dask import sizes  # noqa: F401 -- workers import it with this module
 from exclusivity.dask.blocks import RowBlock
 from exclusivity.dask.engine import Engine
 

@@ -29,7 +29,7 @@ from exclusivity.solvers.newton.source import BlockSource, LossSums, Point
 SAMPLE_BYTES = 1 << 24
 """A sample of the rows, to start from, may bring so many bytes to the client."""
 
-_SAMPLE_FRACTION = 50
+_SAMPLE_FRACTION = 25
 _SEED = 20160328
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -38,14 +38,35 @@ def find_partition(
     The first search starts from ``start`` (its free groups given away, nobody left empty), or from the groups
     dealt out by strength; the others from random partitions of equal sizes.
     """
-    K, n_groups = problems[0].n_members, int(groups.max()) + 1
     if start is not None and options.restarts == 0:
         return start
     strength = group_strength(problems, groups)
+    return search_partition(
+        strength,
+        lambda: [RidgeSurrogate(shared, rng) for shared in sharing_rows(problems)],
+        groups,
+        problems[0].n_members,
+        options,
+        rng,
+        start,
+    )
+
+
+def search_partition(
+    strength: Floats,
+    make_surrogates: Callable[[], Sequence[RidgeSurrogate]],
+    groups: NDArray[np.intp],
+    n_members: int,
+    options: ExclusiveOptions,
+    rng: np.random.Generator,
+    start: Partition | None,
+) -> Partition:
+    """The same, knowing how strong the groups are; ``make_surrogates`` is asked only where it is needed."""
+    K, n_groups = n_members, int(groups.max()) + 1
     first = deal(strength, K) if start is None else feed(start, K, strength)
     if options.restarts == 0 or n_groups <= K or len(groups) > MAX_COLUMNS:
         return first
-    surrogates = [RidgeSurrogate(shared, rng) for shared in sharing_rows(problems)]
+    surrogates = make_surrogates()
     best, best_value = first, np.inf
     for restart in range(options.restarts):
         owners = first if restart == 0 else deal(strength, K, rng.permutation(n_groups))

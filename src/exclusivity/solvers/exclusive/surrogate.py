@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exclusivity.problem import ERMProblem
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Matrix
 
 MAX_ROWS = 1000
 """Scores are compared on this many rows at most; the Gram matrix is that of all rows."""
@@ -41,6 +42,16 @@ class StandIn:
     scores: Floats
 
 
+@dataclass(frozen=True, eq=False)
+class RidgeSums:
+    """All that ridge regressions need of the rows: the weighted mean row, G, the mean labels, and c."""
+
+    mean: Floats
+    gram: Floats
+    label_means: Floats
+    moments: Floats
+
+
 class RidgeSurrogate:
     """Ridge regressions on subsets of columns, for problems that share rows and weights.
 
@@ -57,19 +68,38 @@ class RidgeSurrogate:
         design, weights = first.design, first.weights
         labels = np.stack([problem.labels for problem in problems], axis=1)
         mean = design.mean(weights)
-        self.gram = design.gram(weights, mean)
-        self.label_means = weights @ labels / weights.sum()
-        self.moments = design.transposed_times(weights[:, None] * (labels - self.label_means))
-        self.ridge = max(1 / (2 * first.cost), _RELATIVE_RIDGE * float(np.diagonal(self.gram).mean()))
+        label_means = weights @ labels / weights.sum()
+        sums = RidgeSums(
+            mean,
+            design.gram(weights, mean),
+            label_means,
+            design.transposed_times(weights[:, None] * (labels - label_means)),
+        )
         truth = labels.argmax(axis=1) if len(problems) > 1 else (labels[:, 0] > 0).astype(np.intp)
-        chosen = _sample(truth, rng)
-        self.truth = truth[chosen]
-        self.rows = _dense(design.X[chosen]) - mean
+        chosen = sample_classes(truth, rng)
+        self._fill(sums, first.cost, design.X[chosen], truth[chosen], weights[chosen])
+
+    @classmethod
+    def from_sums(
+        cls, sums: RidgeSums, cost: float, X: Matrix, truth: NDArray[np.intp], weights: Floats
+    ) -> Self:
+        """From sums over all rows, and the few rows on which scores are compared."""
+        surrogate = cls.__new__(cls)
+        surrogate._fill(sums, cost, X, truth, weights)
+        return surrogate
+
+    def _fill(
+        self, sums: RidgeSums, cost: float, X: Matrix, truth: NDArray[np.intp], weights: Floats
+    ) -> None:
+        self.gram, self.label_means, self.moments = sums.gram, sums.label_means, sums.moments
+        self.ridge = max(1 / (2 * cost), _RELATIVE_RIDGE * float(np.diagonal(self.gram).mean()))
+        self.truth = truth
+        self.rows = _dense(X) - sums.mean
         # A row of weight 2 is two rows, here and in whatever is averaged over rows.
-        self.shares = weights[chosen] / weights[chosen].sum()
+        self.shares = weights / weights.sum()
         # Every class counts the same, whatever its share: a constant vote must not look like a good one.
-        totals = np.bincount(self.truth, weights=weights[chosen])
-        self.row_weights = weights[chosen] / (totals[self.truth] * np.count_nonzero(totals))
+        totals = np.bincount(truth, weights=weights)
+        self.row_weights = weights / (totals[truth] * np.count_nonzero(totals))
 
     def fit(self, columns: Columns) -> StandIn:
         """The member on these columns."""
@@ -96,7 +126,7 @@ class RidgeSurrogate:
         return scores
 
 
-def _sample(truth: NDArray[np.intp], rng: np.random.Generator) -> Columns:
+def sample_classes(truth: NDArray[np.intp], rng: np.random.Generator) -> Columns:
     """At most ``MAX_ROWS`` rows: all of the small classes, as many of each large one as fit."""
     if len(truth) <= MAX_ROWS:
         return np.arange(len(truth))
