@@ -224,8 +224,7 @@ def balancing_shift(loss: RoundedLoss, shortfall: Floats, y: Floats) -> float:
     The sum falls as t grows, from the mass of the positive rows alone to that of the negative ones alone.
     """
     low, high, t = -np.inf, np.inf, 0.0
-    reach = 1.0
-    best, least = 0.0, np.inf
+    best, least, reach = 0.0, np.inf, 1.0
     for _ in range(_MAX_INTERCEPTS):
         moved = shortfall - t * y
         slopes = loss.slope(moved)
@@ -235,17 +234,16 @@ def balancing_shift(loss: RoundedLoss, shortfall: Floats, y: Floats) -> float:
         if abs(tilt) <= 1e-15 * mass or not np.isfinite(tilt):
             break
         low, high = (t, high) if tilt > 0 else (low, t)
+        is_bracketed = np.isfinite(low) and np.isfinite(high)
         bend = float(loss.curvature(moved).sum())
-        newton = t + tilt / bend if bend > 0 else np.inf
-        if low < newton < high and np.isfinite(newton) and abs(newton - t) <= reach:
-            t = newton
-        elif np.isfinite(low) and np.isfinite(high):
-            t = (low + high) / 2
-            if t in (low, high):
-                break
-        else:
-            t += np.copysign(reach, tilt)
-            reach *= 4
+        step = tilt / bend if bend > 0 else np.inf
+        if not (abs(step) <= reach and low < t + step < high):
+            step = (low + high) / 2 - t if is_bracketed else float(np.copysign(reach, tilt))
+        if t + step in (low, high):
+            break
+        t += step
+        # Inside a bracket steps have to halve, or Newton's method may go to and fro; outside they may grow.
+        reach = abs(step) / 2 if is_bracketed else 4 * reach
     return best
 
 
