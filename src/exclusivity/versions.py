@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 from exclusivity import __version__
@@ -23,6 +24,17 @@ _PACKAGES = (
 )
 
 
+def installed_versions(packages: Sequence[str]) -> dict[str, str]:
+    """Versions of those of ``packages`` that are installed."""
+    found = {}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
 def show_versions() -> None:
     """Print the versions of Python, of this package and of everything it may use.
 
@@ -33,11 +45,8 @@ def show_versions() -> None:
     python        ...
     numpy         ...
     """
-    found = {"exclusivity": __version__, "python": f"{platform.python_version()} on {platform.platform()}"}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
+    missing = dict.fromkeys(_PACKAGES, "not installed")
+    python = f"{platform.python_version()} on {platform.platform()}"
+    found = {"exclusivity": __version__, "python": python, **missing, **installed_versions(_PACKAGES)}
     for name, text in found.items():
         print(f"{name:<14}{text}")  # noqa: T201 -- that is what it is for

@@ -18,7 +18,7 @@ from exclusivity.classifier.training import (
     sample_weights,
     training_set,
 )
-from exclusivity.classifier.voting import soft_decision
+from exclusivity.classifier.voting import soft_decision, winning_codes
 from exclusivity.problem.arrays import Floats
 
 
@@ -58,9 +58,8 @@ class LinearBaseline(ClassifierMixin, BaseEstimator):
         labels : ndarray of shape (n_samples,)
             Class labels.
         """
-        scores = self.decision_function(X)
-        chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[chosen])
+        codes = winning_codes(self.decision_function(X))  # before classes_, which may not be there yet
+        return np.asarray(self.classes_[codes])
 
     @property
     def coef_(self) -> Floats:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from exclusivity.benchmark.processes import StepOutcome, run_child
 from exclusivity.benchmark.workloads import Workload, save_rows
 from exclusivity.experiments.progress import Progress
 from exclusivity.experiments.provenance import machine, today, versions
+from exclusivity.versions import installed_versions
 
 FORMAT = 1
 # A point that took longer than this is not repeated: its noise is small beside it.
@@ -96,21 +96,11 @@ def _front(plan: Plan) -> dict[str, Any]:
         "date": today(),
         "settings": plan.document(),
         "machine": machine(),
-        "versions": versions() | _peer_versions(),
+        "versions": versions() | installed_versions(_PEER_PACKAGES),
         "peers": described,
         "skipped": [],
         "cases": [],
     }
-
-
-def _peer_versions() -> dict[str, str]:
-    found = {}
-    for package in _PEER_PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def _present(plan: Plan, skip: Callable[[str, str], None]) -> dict[str, Peer]:

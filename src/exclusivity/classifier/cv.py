@@ -184,8 +184,8 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
             splits = list(check_cv(self.cv, y, classifier=True).split(X, y, groups))
             work = (delayed(fold.scores)(number, *split) for number, split in enumerate(splits))
             outcomes = Parallel(n_jobs=self.n_jobs, prefer="threads")(work)
-            results = _summary(Cs, outcomes)
-            best = _best_index(results["mean_test_score"], Cs)
+            results = summary(Cs, outcomes)
+            best = best_index(results["mean_test_score"], Cs)
             template.set_params(n_jobs=self.n_jobs)
             fitted = everything.refit(float(Cs[best])) if self.refit else None
         self._keep(Cs, results, best, len(splits), scorer, fitted)
@@ -330,7 +330,8 @@ def takes_sample_weight(scorer: Any) -> bool:
     return "sample_weight" in inspect.signature(metric).parameters
 
 
-def _summary(Cs: Floats, outcomes: Sequence[tuple[Floats, Floats, Floats]]) -> dict[str, Any]:
+def summary(Cs: Floats, outcomes: Sequence[tuple[Floats, Floats, Floats]]) -> dict[str, Any]:
+    """``cv_results_`` from the scores, iterations and gaps of every fold."""
     scores = np.stack([outcome[0] for outcome in outcomes])
     means = scores.mean(axis=0)
     comparable = np.where(np.isnan(means), -np.inf, means)
@@ -347,7 +348,8 @@ def _summary(Cs: Floats, outcomes: Sequence[tuple[Floats, Floats, Floats]]) -> d
     }
 
 
-def _best_index(means: Floats, Cs: Floats) -> int:
+def best_index(means: Floats, Cs: Floats) -> int:
+    """Where the best mean score is; of equal ones the smallest C."""
     if np.all(np.isnan(means)):
         raise ValueError("Every score is NaN: choose another scoring, or other folds.")
     candidates = np.flatnonzero(means == np.nanmax(means))

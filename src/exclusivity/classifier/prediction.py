@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exclusivity.classifier.ensemble import Ensemble
 from exclusivity.classifier.radius import Bools, Ints, certified_radius, grouped, member_supports
-from exclusivity.classifier.voting import hard_decision, member_votes, soft_decision
+from exclusivity.classifier.voting import hard_decision, member_votes, soft_decision, winning_codes
 from exclusivity.problem.arrays import Floats
 
 # Scores in memory at once while votes are counted: 32 MB.
@@ -94,9 +94,8 @@ class EnsemblePredictions:
         labels : ndarray of shape (n_samples,)
             Class labels.
         """
-        scores = self.decision_function(X)
-        chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[chosen])
+        codes = winning_codes(self.decision_function(X))  # before classes_, which may not be there yet
+        return np.asarray(self.classes_[codes])
 
     def certify(self, X: Any) -> Ints:
         """How many features may take any finite value without changing the prediction; hard voting only.

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.metrics import check_scoring
 
-from exclusivity.classifier.cv import _best_index, _summary
+from exclusivity.classifier.cv import best_index, summary
 from exclusivity.problem.arrays import Floats
 
 
@@ -39,9 +39,9 @@ class SearchState:
         """Give the search to a classifier; ValueError or TypeError where its parameters are not allowed."""
         estimator._template()
         with np.errstate(all="ignore"):  # scores may be infinite
-            results = _summary(self.Cs, [(row, self.mean_n_iter, self.max_dual_gap) for row in self.scores])
+            results = summary(self.Cs, [(row, self.mean_n_iter, self.max_dual_gap) for row in self.scores])
         results |= {"mean_n_iter": self.mean_n_iter, "max_dual_gap": self.max_dual_gap}
-        best = _best_index(results["mean_test_score"], self.Cs)
+        best = best_index(results["mean_test_score"], self.Cs)
         estimator.__dict__.update(
             Cs_=self.Cs,
             C_=float(self.Cs[best]),

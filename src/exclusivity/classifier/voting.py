@@ -88,3 +88,8 @@ def hard_decision(scores: Floats, n_classes: int, multi_class: str) -> Floats:
 
 def _finite(scores: Floats) -> Floats:
     return np.asarray(np.clip(np.nan_to_num(scores), -_LARGEST_MARGIN, _LARGEST_MARGIN))
+
+
+def winning_codes(scores: Floats) -> NDArray[np.intp]:
+    """The number of the class that the scores of ``decision_function`` choose, for every row."""
+    return np.asarray(scores > 0 if scores.ndim == 1 else scores.argmax(axis=1), dtype=np.intp)

@@ -36,6 +36,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Load, read, predict, write."""
+    from exclusivity.classifier.voting import winning_codes
+
     check_output(args.output)
     progress = Progress("predict", quiet=args.quiet)
     loaded = models.load(args.model)
@@ -43,7 +45,7 @@ def run(args: argparse.Namespace) -> None:
     scores = loaded.model.decision_function(X)
     classes = loaded.classifier.classes_
     # What predict does; scores are computed once.
-    labels = classes[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+    labels = classes[winning_codes(scores)]
     names, columns = ["label"], [labels]
     if args.scores:
         names += ["score"] if scores.ndim == 1 else [f"score_{label}" for label in classes]

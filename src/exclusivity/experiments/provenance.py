@@ -5,23 +5,21 @@ from __future__ import annotations
 import os
 import platform
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from exclusivity import __version__
+from exclusivity.versions import installed_versions
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "joblib", "matplotlib")
 
 
 def versions() -> dict[str, str]:
     """Versions of everything that computes; a package that is not installed is left out."""
-    found = {"exclusivity": __version__, "python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+    return {
+        "exclusivity": __version__,
+        "python": platform.python_version(),
+        **installed_versions(_PACKAGES),
+    }
 
 
 def computing_versions() -> dict[str, str]:

@@ -87,15 +87,12 @@ class _Walk:
     def _bound(self) -> float:
         """D of the repaired slopes from below, without another product.
 
-        Repairing scales the heavier class by 1 - delta, which lengthens u = X^T (y alpha) by at most delta
-        times that class's mass times the largest row; conjugates only fall.
+        Repairing takes the mass ``tilt`` from the heavier class, which lengthens u = X^T (y alpha) by at most
+        that mass times the largest row; conjugates only fall.
         """
-        total, tilt, delta = float(self.alpha.sum()), 0.0, 0.0
-        if self.problem.fit_intercept:
-            tilt = abs(float(self.y @ self.alpha))
-            heavier = (total + tilt) / 2
-            delta = tilt / heavier if heavier > 0 else 0.0
-        length = float(np.linalg.norm(self.pull)) + delta * (total + tilt) / 2 * self._largest_norm
+        total = float(self.alpha.sum())
+        tilt = abs(float(self.y @ self.alpha)) if self.problem.fit_intercept else 0.0
+        length = float(np.linalg.norm(self.pull)) + tilt * self._largest_norm
         conjugate = float(self.problem.loss.conjugate(self.alpha, self.costs).sum())
         return total - tilt - length**2 / 2 - conjugate
 
@@ -116,7 +113,7 @@ class _Walk:
         is_settled = error <= _SETTLED * max(self.objective - self.bound, 0.0)
         if is_settled or not self._step():
             if not self.loss.sharpen(self.shortfall):
-                return not is_settled or self._step()
+                return is_settled and self._step()
             self._evaluate()
         return True
 
