@@ -20,7 +20,7 @@ def test_versions_leave_out_what_is_not_installed(monkeypatch):
             raise PackageNotFoundError
         return "1.0"
 
-    monkeypatch.setattr(provenance, "version", version)
+    monkeypatch.setattr("exclusivity.versions.version", version)
     assert "matplotlib" not in versions()
     assert versions()["numpy"] == "1.0"
 
