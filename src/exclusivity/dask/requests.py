@@ -198,17 +198,11 @@ class Turn:
                 at_zero = trial.D * trial.aim(0.0, correct=True)
                 change = trial.D * trial.aim_slope()
                 aims = np.array([_folded(problem, at_zero), _folded(problem, change)])
-            bend = barrier.d_alpha @ barrier.d_s + barrier.d_z @ barrier.d_xi
-            slope = (
-                barrier.alpha @ barrier.d_s
-                + barrier.d_alpha @ barrier.s
-                + barrier.z @ barrier.d_xi
-                + barrier.d_z @ barrier.xi
-            )
+            slope, bend = barrier.complementarity_growth()
             sums = BarrierSums(
                 complementarity=barrier.complementarity,
-                slope=float(slope),
-                bend=float(bend),
+                slope=slope,
+                bend=bend,
                 longest=barrier.longest_step(),
                 aims=aims,
             )

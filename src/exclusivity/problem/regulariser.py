@@ -13,6 +13,7 @@ gamma: what two members share costs infinitely much, what one member has alone c
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class ExclusivityRegulariser:
         if not np.all(np.isfinite(self.sparsity) & (np.asarray(self.sparsity) >= 0)):
             raise ValueError(f"sparsity must be a finite number >= 0; got {self.sparsity!r}.")
 
-    @property
+    @cached_property
     def has_l1(self) -> bool:
         """Whether any feature has an l1 penalty of its own, beta > 0."""
         return bool(np.any(self.sparsity))

@@ -215,7 +215,7 @@ class Recorder:
     """Collects the records of a run and talks to the callback."""
 
     def __init__(self, callback: Callback | None) -> None:
-        self._callback = callback
+        self._callback, self.is_watched = callback, callback is not None
         self._records: list[IterationRecord] = []
         self._started = perf_counter()
 

@@ -12,7 +12,13 @@ from typing import Protocol
 import numpy as np
 
 from exclusivity.problem.arrays import Floats, Matrix
-from exclusivity.solvers.newton.linear import DualSystem, NewtonSystem, PrimalSystem, dense_product
+from exclusivity.solvers.newton.linear import (
+    DualSystem,
+    NewtonSystem,
+    PrimalSystem,
+    add_to_diagonal,
+    dense_product,
+)
 from exclusivity.solvers.newton.source import Point, bordered_gram
 
 _FIRST_SLACK = 0.5
@@ -31,41 +37,68 @@ class WorkingRows:
 
 
 class Barrier:
-    """The multipliers and slacks of a set of rows. ``gain`` is y (x . w + o b) throughout."""
+    """The multipliers and slacks of a set of rows. ``gain`` is y (x . w + o b) throughout.
+
+    All four numbers of every row are in one array: with few rows numpy's time is that of its calls.
+    """
 
     def __init__(self, costs: Floats, p: float, target: float, gain: Floats) -> None:
         self.costs, self.p, self.target = costs, p, target
         shortfall = target - gain
-        self.xi = np.maximum(shortfall, 0.0) + _FIRST_SLACK
-        self.s = self.xi - shortfall
-        self.alpha = self.z = self._slope() / 2
-        self.d_alpha = self.d_s = self.d_xi = self.d_z = np.zeros_like(self.xi)
+        self._values = np.empty((4, len(costs)))
+        self._steps = np.zeros_like(self._values)
+        self.xi[:] = np.maximum(shortfall, 0.0) + _FIRST_SLACK
+        self.s[:] = self.xi - shortfall
+        self.alpha[:] = self.z[:] = self._slope() / 2
+
+    @property
+    def alpha(self) -> Floats:
+        """The multipliers of xi >= k - gain; the dual vector."""
+        return np.asarray(self._values[0])
+
+    @property
+    def z(self) -> Floats:
+        """The multipliers of xi >= 0."""
+        return np.asarray(self._values[1])
+
+    @property
+    def s(self) -> Floats:
+        """The slack of xi >= k - gain."""
+        return np.asarray(self._values[2])
+
+    @property
+    def xi(self) -> Floats:
+        """How far the margin is missed, at least."""
+        return np.asarray(self._values[3])
 
     def _slope(self) -> Floats:
+        if self.p == 1:
+            return self.costs
         return np.asarray(self.costs * self.p * self.xi ** (self.p - 1))
 
     @property
     def complementarity(self) -> float:
         """Alpha . s + z . xi, zero at the optimum."""
-        return float(self.alpha @ self.s + self.z @ self.xi)
+        return _complementarity(self._values)
 
     def linearise(self, gain: Floats) -> None:
         """Residuals and the row weights D at the current point."""
-        bend = self.costs * (self.p * (self.p - 1)) * self.xi ** (self.p - 2) if self.p > 1 else 0.0
-        self._q = bend + self.z / self.xi
-        self._residual_xi = self._slope() - self.alpha - self.z
-        self._residual_s = self.xi + gain - self.target - self.s
-        self.D = 1 / (self.s / self.alpha + 1 / self._q)
+        alpha, z, s, xi = self._values
+        self._q = z / xi
+        if self.p > 1:
+            self._q += self.costs * (self.p * (self.p - 1)) * xi ** (self.p - 2)
+        self._residual_xi = self._slope() - alpha - z
+        self._residual_s = xi + gain - self.target - s
+        self.D = 1 / (s / alpha + 1 / self._q)
 
     def aim(self, sigma_mu: float, correct: bool) -> Floats:
         """The v that leads to alpha s = z xi = c sigma_mu; ``correct`` adds the predictor's second order."""
-        goal = sigma_mu * self.costs
-        self._tau_s, self._tau_xi = goal - self.alpha * self.s, goal - self.z * self.xi
+        # Of (alpha, s) and of (z, xi).
+        self._tau = sigma_mu * self.costs - self._values[:2] * self._values[2:]
         if correct:
-            self._tau_s = self._tau_s - self.d_alpha * self.d_s
-            self._tau_xi = self._tau_xi - self.d_z * self.d_xi
-        inner = (self._tau_xi / self.xi - self._residual_xi) / self._q
-        self._v = self._tau_s / self.alpha - inner - self._residual_s
+            self._tau -= self._steps[:2] * self._steps[2:]
+        inner = (self._tau[1] / self.xi - self._residual_xi) / self._q
+        self._v = self._tau[0] / self.alpha - inner - self._residual_s
         return np.asarray(self._v)
 
     def aim_slope(self) -> Floats:
@@ -74,29 +107,39 @@ class Barrier:
 
     def turn(self, pull: Floats) -> None:
         """The directions of all row variables for D times a change of the gains."""
-        self.d_alpha = self.D * self._v - pull
-        self.d_s = (self._tau_s - self.s * self.d_alpha) / self.alpha
-        self.d_xi = (self.d_alpha + self._tau_xi / self.xi - self._residual_xi) / self._q
-        self.d_z = (self._tau_xi - self.z * self.d_xi) / self.xi
+        alpha, z, s, xi = self._values
+        d_alpha, d_z, d_s, d_xi = self._steps = np.empty_like(self._values)
+        np.subtract(self.D * self._v, pull, out=d_alpha)
+        np.divide(self._tau[0] - s * d_alpha, alpha, out=d_s)
+        np.divide(d_alpha + self._tau[1] / xi - self._residual_xi, self._q, out=d_xi)
+        np.divide(self._tau[1] - z * d_xi, xi, out=d_z)
 
     def longest_step(self) -> float:
         """How far all four stay non-negative."""
-        pairs = ((self.alpha, self.d_alpha), (self.s, self.d_s), (self.xi, self.d_xi), (self.z, self.d_z))
-        return min(_ratio(value, change) for value, change in pairs)
+        if self._values.size == 0:
+            return np.inf
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            fastest = float((self._steps / self._values).min())  # the share that a full step takes away
+        return np.inf if fastest >= 0 else -1 / fastest
 
     def complementarity_after(self, length: float) -> float:
         """What :attr:`complementarity` would be after a step of ``length``."""
-        return float(
-            (self.alpha + length * self.d_alpha) @ (self.s + length * self.d_s)
-            + (self.z + length * self.d_z) @ (self.xi + length * self.d_xi)
-        )
+        return _complementarity(self._values + length * self._steps)
+
+    def complementarity_growth(self) -> tuple[float, float]:
+        """Its first and second order in the length of the step."""
+        (alpha, z, s, xi), (d_alpha, d_z, d_s, d_xi) = self._values, self._steps
+        slope = alpha @ d_s + d_alpha @ s + z @ d_xi + d_z @ xi
+        return float(slope), _complementarity(self._steps)
 
     def move(self, length: float) -> None:
-        """Take the step."""
-        self.alpha = self.alpha + length * self.d_alpha
-        self.s = self.s + length * self.d_s
-        self.xi = self.xi + length * self.d_xi
-        self.z = self.z + length * self.d_z
+        """Take the step; arrays handed out before stay as they are."""
+        self._values = self._values + length * self._steps
+
+
+def _complementarity(values: Floats) -> float:
+    alpha, z, s, xi = values
+    return float(alpha @ s + z @ xi)
 
 
 class BarrierRows(Protocol):
@@ -213,13 +256,5 @@ class MemoryBarrier:
 
 def ridged_system(gram: Floats, ridge: Floats, fit_intercept: bool) -> PrimalSystem:
     """The system of a bordered Gram matrix, to which the ridge is added in place."""
-    diagonal = np.arange(len(ridge))
-    gram[diagonal, diagonal] += ridge
+    add_to_diagonal(gram, ridge)
     return PrimalSystem(gram, fit_intercept)
-
-
-def _ratio(value: Floats, change: Floats) -> float:
-    """The largest step that keeps value + step change >= 0."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        quotients = np.where(change < 0, -value / change, np.inf)
-    return float(quotients.min()) if len(quotients) else np.inf

@@ -16,6 +16,7 @@ from typing import Protocol
 
 import numpy as np
 from scipy import linalg, sparse
+from scipy.linalg import lapack
 
 from exclusivity.problem.arrays import Floats, Matrix
 
@@ -31,21 +32,28 @@ class NewtonSystem(Protocol):
         """(dw, db)."""
 
 
-def robust_cholesky(matrix: Floats) -> tuple[Floats, bool]:
-    """A Cholesky factor of a positive semi-definite matrix, with a growing ridge while it fails."""
+def robust_cholesky(matrix: Floats) -> Floats:
+    """The lower Cholesky factor of a positive semi-definite matrix, with a growing ridge while it fails.
+
+    Above the diagonal is what was there before.
+    """
     jitter = 0.0
     base = _JITTER * max(float(np.trace(matrix)), np.finfo(float).tiny)
     for attempt in range(_MAX_JITTERS):
-        try:
-            shifted = matrix + jitter * np.eye(len(matrix)) if jitter else matrix
-            factor, lower = linalg.cho_factor(shifted, lower=True, check_finite=False)
-        except linalg.LinAlgError:
-            jitter = base * 100.0**attempt
-        else:
-            if np.all(np.isfinite(np.diagonal(factor))):  # not every LAPACK minds what is not a number
-                return factor, lower
+        shifted = matrix + jitter * np.eye(len(matrix)) if jitter else matrix
+        # LAPACK itself: with few rows a step takes as long as scipy's wrapping of it.
+        factor, info = lapack.dpotrf(shifted, lower=1, clean=0)
+        if info == 0:
+            if np.isfinite(np.diagonal(factor)).all():  # not every LAPACK minds what is not a number
+                return np.asarray(factor)
             break
+        jitter = base * 100.0**attempt
     raise linalg.LinAlgError("the Newton matrix is not finite or far from positive definite")
+
+
+def cholesky_solve(factor: Floats, right: Floats) -> Floats:
+    """The solution of L L^T x = right."""
+    return np.asarray(lapack.dpotrs(factor, right, lower=1)[0])
 
 
 class PrimalSystem:
@@ -65,7 +73,7 @@ class PrimalSystem:
     def solve(self, r_w: Floats, r_b: float) -> tuple[Floats, float]:
         """(dw, db)."""
         right = np.append(r_w, r_b) if self._has_intercept else r_w
-        solution = self._scale * linalg.cho_solve(self._factor, self._scale * right, check_finite=False)
+        solution = self._scale * cholesky_solve(self._factor, self._scale * right)
         return (solution[:-1], float(solution[-1])) if self._has_intercept else (solution, 0.0)
 
 
@@ -89,9 +97,7 @@ class DualSystem:
         self._ones = self._apply(np.ones(len(active)))
 
     def _apply(self, right: Floats) -> Floats:
-        return np.asarray(
-            self._scale * linalg.cho_solve(self._factor, self._scale * right, check_finite=False)
-        )
+        return np.asarray(self._scale * cholesky_solve(self._factor, self._scale * right))
 
     def solve(self, r_w: Floats, r_b: float) -> tuple[Floats, float]:
         """(dw, db)."""
@@ -127,3 +133,8 @@ def dense_product(X: Matrix, ridge: Floats) -> Floats:
         return np.asarray((X.multiply(1 / ridge) @ X.T).toarray(), dtype=float)
     wide = X.astype(float, copy=False)
     return np.asarray((wide / ridge) @ wide.T)
+
+
+def add_to_diagonal(matrix: Floats, values: Floats) -> None:
+    """Add to the first entries of the diagonal of a contiguous matrix, in place."""
+    matrix.reshape(-1)[:: len(matrix) + 1][: len(values)] += values

@@ -47,7 +47,7 @@ class Run:
     @property
     def best(self) -> Point:
         """The best point so far."""
-        return Point(self._incumbent.weights[:, 0], float(self._incumbent.intercepts[0]))
+        return Point(self._incumbent.weights, float(self._incumbent.intercepts[0]))
 
     @property
     def is_over(self) -> bool:
@@ -68,11 +68,10 @@ class Run:
 
         ``dual`` gives the vector behind the bound; it is only asked at the end, for the best one.
         """
-        weights, intercepts = self._members(point)
         if bound > self._best_bound:
             self._best_bound, self._dual = bound, dual
         self._incumbent.raise_bound(self.scale * self._best_bound, np.empty(0))
-        self._incumbent.offer(self.scale * objective, weights, intercepts)
+        self._incumbent.offer(self.scale * objective, point.weights, np.array([point.intercept]))
         record = IterationRecord(
             iteration=len(self._recorder) + 1,
             objective=self.scale * objective,
@@ -82,7 +81,9 @@ class Run:
             mu=mu,
             passes=self.passes,
         )
-        asked_to_stop = self._recorder.add(record, weights, intercepts)
+        # With few rows, views of K members take longer than the step itself: only for those who look.
+        members = self._members(point) if self._recorder.is_watched else (np.empty(0), np.empty(0))
+        asked_to_stop = self._recorder.add(record, *members)
         if self.gap <= self.tol:
             self._status = Status.CERTIFIED
         elif asked_to_stop:
@@ -103,7 +104,9 @@ class Run:
         """
         status, history = self._status or Status.MAX_ITER, self._recorder.history()
         dual = self._dual() if with_dual else np.empty(0)
-        return dataclasses.replace(self._incumbent.result(self.tol, status, history), dual=dual)
+        weights, intercepts = self._members(self.best)
+        found = self._incumbent.result(self.tol, status, history)
+        return dataclasses.replace(found, weights=weights, intercepts=intercepts, dual=dual)
 
 
 def bound_from_sums(
@@ -116,10 +119,10 @@ def bound_from_sums(
     pulls, masses, conjugates = sums.by_class()
     factors = np.ones(2)
     if fit_intercept:
-        lighter, heavier = np.argsort(masses)
+        heavier = int(masses[1] > masses[0])
         if masses[heavier] > 0:
-            factors[heavier] = max(masses[lighter], 0.0) / masses[heavier]
-    u = (factors * [1.0, -1.0]) @ pulls
+            factors[heavier] = max(masses[1 - heavier], 0.0) / masses[heavier]
+    u = factors[0] * pulls[0] - factors[1] * pulls[1]
     if np.any(l1):
         u = np.maximum(np.abs(u) - l1, 0.0)
     conjugate = float(factors ** (p / (p - 1)) @ conjugates) if p > 1 else 0.0

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import linalg
 
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers.newton.linear import DualSystem, NewtonSystem, PrimalSystem
+from exclusivity.solvers.newton.linear import DualSystem, NewtonSystem, PrimalSystem, add_to_diagonal
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.source import LossSums, Point, RowSource
 
@@ -161,8 +161,7 @@ def primal_system(sums: LossSums, fit_intercept: bool) -> PrimalSystem:
     """The Newton system at a point whose sums include the curvature."""
     assert sums.curvature is not None  # noqa: S101 -- the caller asked for it
     matrix = sums.curvature.copy()
-    diagonal = np.arange(len(matrix) - 1)
-    matrix[diagonal, diagonal] += 1.0
+    add_to_diagonal(matrix, np.ones(len(matrix) - 1))
     return PrimalSystem(matrix, fit_intercept)
 
 

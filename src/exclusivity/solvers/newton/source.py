@@ -17,6 +17,10 @@ from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
 
 
+# From sums of v and of y v to sums over the rows with y = 1 and with y = -1.
+_HALVES: Floats = np.array([[0.5, 0.5], [0.5, -0.5]])
+
+
 @dataclass(frozen=True, eq=False)
 class Point:
     """Weights and intercept of one linear model, or a step between two."""
@@ -75,8 +79,7 @@ class LossSums:
 
     def by_class(self) -> tuple[Floats, Floats, Floats]:
         """``pulls``, ``masses`` and ``conjugates`` of the positive and of the negative class."""
-        halves = np.array([[0.5, 0.5], [0.5, -0.5]])
-        return halves @ self.pulls, halves @ self.masses, halves @ self.conjugates
+        return _HALVES @ self.pulls, _HALVES @ self.masses, _HALVES @ self.conjugates
 
 
 class RowSource(Protocol):
