@@ -11,7 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import linalg, sparse
 
-from exclusivity.problem import DesignMatrix, dual_bound, member_costs, repair_dual
+from exclusivity.problem import (
+    DesignMatrix,
+    ExclusivityRegulariser,
+    dual_bound,
+    member_costs,
+    repair_dual,
+)
 from exclusivity.problem import design as design_module
 from exclusivity.solvers import NewtonOptions, Start, solve_newton
 from exclusivity.solvers.newton import interior as interior_module
@@ -364,9 +370,7 @@ def test_robust_cholesky_takes_semi_definite_matrices_and_refuses_others():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(8, 3))
     for matrix in (np.ones((6, 6)), A @ A.T, np.zeros((3, 3)), np.eye(4)):
-        factor, lower = robust_cholesky(matrix)
-        assert lower
-        L = np.tril(factor)
+        L = np.tril(robust_cholesky(matrix))
         np.testing.assert_allclose(L @ L.T, matrix, atol=1e-12 * max(np.trace(matrix), 1e-290))
     for matrix in (-np.eye(3), np.diag([1.0, -0.5]), np.full((2, 2), np.nan)):
         with pytest.raises(linalg.LinAlgError, match="not finite or far from positive definite"):
@@ -386,37 +390,37 @@ def test_barrier_directions_solve_the_linearised_equations(p, target):
         assert np.all(value > 0)
     np.testing.assert_allclose(barrier.s, barrier.xi - (target - gain))
     # Somewhere off that start, so that no residual is zero.
-    barrier.xi, barrier.s = rng.uniform(0.2, 2, size=9), rng.uniform(0.2, 2, size=9)
-    barrier.alpha, barrier.z = rng.uniform(0.2, 2, size=9), rng.uniform(0.2, 2, size=9)
+    barrier.values[:] = rng.uniform(0.2, 2, size=(4, 9))
     second = np.zeros((2, 9))
     for sigma_mu, correct in ((0.0, False), (0.07, True)):
         d_gain = rng.normal(size=9)
         if correct:
-            second = np.array([barrier.d_alpha * barrier.d_s, barrier.d_z * barrier.d_xi])
+            second = barrier.steps[:2] * barrier.steps[2:]
         barrier.linearise(gain)
         barrier.aim(sigma_mu, correct)
         barrier.turn(barrier.D * d_gain)
         b, goal = barrier, sigma_mu * costs
+        d_alpha, d_z, d_s, d_xi = b.steps
         bend = costs * p * (p - 1) * b.xi ** (p - 2)
         near = {"rtol": 1e-10, "atol": 1e-10}
         # s = xi + gain - target
-        np.testing.assert_allclose(b.s + b.d_s, b.xi + b.d_xi + gain + d_gain - target, **near)
+        np.testing.assert_allclose(b.s + d_s, b.xi + d_xi + gain + d_gain - target, **near)
         # c p xi^(p-1) = alpha + z
-        slope = costs * p * b.xi ** (p - 1) + bend * b.d_xi
-        np.testing.assert_allclose(slope, b.alpha + b.d_alpha + b.z + b.d_z, **near)
+        slope = costs * p * b.xi ** (p - 1) + bend * d_xi
+        np.testing.assert_allclose(slope, b.alpha + d_alpha + b.z + d_z, **near)
         # alpha s = z xi = c sigma mu, up to the predictor's second order
-        np.testing.assert_allclose(
-            b.alpha * b.s + b.alpha * b.d_s + b.s * b.d_alpha, goal - second[0], **near
-        )
-        np.testing.assert_allclose(b.z * b.xi + b.z * b.d_xi + b.xi * b.d_z, goal - second[1], **near)
+        np.testing.assert_allclose(b.alpha * b.s + b.alpha * d_s + b.s * d_alpha, goal - second[0], **near)
+        np.testing.assert_allclose(b.z * b.xi + b.z * d_xi + b.xi * d_z, goal - second[1], **near)
 
     assert b.complementarity == pytest.approx(b.alpha @ b.s + b.z @ b.xi)
     length = b.longest_step()
     assert 0 < length < np.inf
-    values = [(b.alpha, b.d_alpha), (b.s, b.d_s), (b.xi, b.d_xi), (b.z, b.d_z)]
+    values = [(b.alpha, d_alpha), (b.s, d_s), (b.xi, d_xi), (b.z, d_z)]
     assert all(np.all(v + length * d >= -1e-12) for v, d in values)
     assert min((v + 1.01 * length * d).min() for v, d in values) < 0, "a longer step would be possible"
     after = b.complementarity_after(0.5 * length)
+    slope, bend = b.complementarity_growth()
+    assert after == pytest.approx(b.complementarity + 0.5 * length * slope + (0.5 * length) ** 2 * bend)
     b.move(0.5 * length)
     assert b.complementarity == pytest.approx(after)
 
@@ -554,11 +558,19 @@ def many():
     X, y = blobs(25_000, 3, seed=6)
     problem = build(X, y, p=1, cost=0.1).reduced()
     assert problem.design.n_rows > MANY_ROWS
+    return certified_by_interior(problem)
+
+
+def certified_by_interior(problem):
     run = Run(problem, 1e-9, 100, None)
     drive_interior(run, problem, Point(np.zeros(3), 0.0))
     result = run.result()
     assert result.converged
     return problem, result
+
+
+def penalised(problem, sparsity):
+    return dataclasses.replace(problem, regulariser=ExclusivityRegulariser(1.0, sparsity))
 
 
 def shortfall_at(problem, point):
@@ -568,21 +580,20 @@ def shortfall_at(problem, point):
 def test_a_band_around_the_right_margin_gives_the_optimum(many):
     problem, result = many
     optimum = Point(result.weights[:, 0], float(result.intercepts[0]))
-    point, alpha, share = solve_band(
-        problem, shortfall_at(problem, optimum), 0.1, optimum, 1e-8, result.objective
-    )
-    assert share < 0.2
+    m = shortfall_at(problem, optimum)
+    inside = choose_band(problem, m, 0.1)
+    point, alpha = solve_band(problem, m, inside, optimum, 1e-8, result.objective)
+    assert len(inside) < 0.2 * len(m)
     assert len(alpha) == problem.design.n_rows
     value = problem.objective(point.weights[:, None], np.array([point.intercept]))
     assert value == pytest.approx(result.objective, rel=1e-8)
     assert dual_bound(problem, alpha) == pytest.approx(result.objective, rel=1e-8)
     # A tolerance that rounding does not allow: the band is solved as far as it goes.
     with np.errstate(all="ignore"):  # as in solve_newton
-        last, _, _ = solve_band(problem, shortfall_at(problem, optimum), 0.1, optimum, 0.0, result.objective)
+        last, _ = solve_band(problem, m, inside, optimum, 0.0, result.objective)
     value = problem.objective(last.weights[:, None], np.array([last.intercept]))
     assert value == pytest.approx(result.objective, rel=1e-8)
     # Rows outside the band are what they looked like.
-    m = shortfall_at(problem, optimum)
     np.testing.assert_array_equal(alpha[m < -0.1], 0)
     np.testing.assert_array_equal(alpha[m > 0.1], member_costs(problem)[m > 0.1])
 
@@ -600,33 +611,35 @@ WRONG = [
 def test_a_band_around_a_wrong_margin_is_honest(many, guess, width):
     problem, result = many
     objective = problem.objective(guess.weights[:, None], np.array([guess.intercept]))
-    point, alpha, share = solve_band(
-        problem, shortfall_at(problem, guess), width, guess, 1e-4, min(objective, 2 * result.objective)
-    )
+    m = shortfall_at(problem, guess)
+    inside = choose_band(problem, m, width)
+    point, alpha = solve_band(problem, m, inside, guess, 1e-4, min(objective, 2 * result.objective))
     bound = dual_bound(problem, alpha)
     value = problem.objective(point.weights[:, None], np.array([point.intercept]))
     assert bound <= result.objective * (1 + 1e-12)
     assert np.isfinite(value), "the rows inside must be able to hold the intercept"
-    if share < 1:
+    if len(inside) < len(m):
         assert value - bound > 0.01 * value, "else the guess was not wrong at all"
 
 
+# With a penalty bands get wider up to all rows; without one truncated Newton takes over from a wide band.
+@pytest.mark.parametrize(("sparsity", "most"), [(0.0, 40), (5.0, 6)])
 @pytest.mark.parametrize("guess", WRONG)
-def test_bands_are_widened_until_they_are_right(many, guess):
-    problem, result = many
+def test_a_wrong_margin_costs_time_but_nothing_else(many, guess, sparsity, most):
+    problem, result = many if sparsity == 0 else certified_by_interior(penalised(many[0], sparsity))
     run = Run(problem, 1e-6, 50, None)
     drive_screened(run, problem, guess)
     found = run.result()
     assert found.converged
     assert found.objective == pytest.approx(result.objective, rel=1e-6)
     assert_honest(found, result.objective)
-    assert found.n_iter <= 6
+    assert found.n_iter <= most
     assert np.all(np.diff(found.history.passes) > 0)
 
 
 def test_what_bands_leave_open_is_closed_from_the_best_point(many):
     # No tolerance can be 0: once every row is inside, the plain interior point goes on from where they got.
-    problem, result = many
+    problem, result = certified_by_interior(penalised(many[0], 5.0))
     start = Start(WRONG[2].weights[:, None], np.array([WRONG[2].intercept]))
     whole = solve_newton(problem, tol=0.0, start=start, max_iter=8)
     objective = whole.history.objective

@@ -69,9 +69,9 @@ def solve_all(
     spec = SOLVERS[resolve_solver(solver)]
     settings: Any = parse_options(spec.options, options)
     systems = _shared_systems(problems, spec)
-    cancelled = Event()
+    watchers = [None] * len(problems) if callbacks is None else list(callbacks)
 
-    def run(index: int) -> SolverResult:
+    def run(index: int, callback: Callback | None) -> SolverResult:
         problem = problems[index]
         extra: dict[str, Any] = {}
         if systems:
@@ -80,19 +80,23 @@ def solve_all(
             extra["random_state"] = seeds[index]
         if spec.can_start_warm and starts is not None:
             extra["start"] = starts[index]
-        return spec.solve(
-            problem,
-            tol=tol,
-            max_iter=max_iter,
-            options=settings,
-            callback=_cancellable(None if callbacks is None else callbacks[index], cancelled),
-            **extra,
-        )
+        return spec.solve(problem, tol=tol, max_iter=max_iter, options=settings, callback=callback, **extra)
 
     if n_threads == 1 or len(problems) == 1:
-        return [run(index) for index in range(len(problems))]
+        return [run(index, watcher) for index, watcher in enumerate(watchers)]
+    return _run_in_threads(run, watchers, n_threads)
+
+
+def _run_in_threads(
+    run: Callable[[int, Callback | None], SolverResult], watchers: Sequence[Callback | None], n_threads: int
+) -> list[SolverResult]:
+    """``run`` for every watcher; an error or Ctrl-C ends them all."""
+    cancelled = Event()
     with ThreadPoolExecutor(n_threads) as pool:
-        futures = [pool.submit(run, index) for index in range(len(problems))]
+        futures = [
+            pool.submit(run, index, _cancellable(watcher, cancelled))
+            for index, watcher in enumerate(watchers)
+        ]
         try:
             for future in wait(futures, return_when=FIRST_EXCEPTION).done:
                 future.result()  # an error shows at once, not when its turn comes

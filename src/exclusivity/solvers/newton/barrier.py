@@ -39,14 +39,15 @@ class WorkingRows:
 class Barrier:
     """The multipliers and slacks of a set of rows. ``gain`` is y (x . w + o b) throughout.
 
-    All four numbers of every row are in one array: with few rows numpy's time is that of its calls.
+    ``values`` has the four numbers of every row, alpha, z, s and xi, in one array (with few rows numpy's time
+    is that of its calls), and ``steps`` their directions.
     """
 
     def __init__(self, costs: Floats, p: float, target: float, gain: Floats) -> None:
         self.costs, self.p, self.target = costs, p, target
         shortfall = target - gain
-        self._values = np.empty((4, len(costs)))
-        self._steps = np.zeros_like(self._values)
+        self.values = np.empty((4, len(costs)))
+        self.steps = np.zeros_like(self.values)
         self.xi[:] = np.maximum(shortfall, 0.0) + _FIRST_SLACK
         self.s[:] = self.xi - shortfall
         self.alpha[:] = self.z[:] = self._slope() / 2
@@ -54,22 +55,22 @@ class Barrier:
     @property
     def alpha(self) -> Floats:
         """The multipliers of xi >= k - gain; the dual vector."""
-        return np.asarray(self._values[0])
+        return np.asarray(self.values[0])
 
     @property
     def z(self) -> Floats:
         """The multipliers of xi >= 0."""
-        return np.asarray(self._values[1])
+        return np.asarray(self.values[1])
 
     @property
     def s(self) -> Floats:
         """The slack of xi >= k - gain."""
-        return np.asarray(self._values[2])
+        return np.asarray(self.values[2])
 
     @property
     def xi(self) -> Floats:
         """How far the margin is missed, at least."""
-        return np.asarray(self._values[3])
+        return np.asarray(self.values[3])
 
     def _slope(self) -> Floats:
         if self.p == 1:
@@ -79,11 +80,11 @@ class Barrier:
     @property
     def complementarity(self) -> float:
         """Alpha . s + z . xi, zero at the optimum."""
-        return _complementarity(self._values)
+        return _complementarity(self.values)
 
     def linearise(self, gain: Floats) -> None:
         """Residuals and the row weights D at the current point."""
-        alpha, z, s, xi = self._values
+        alpha, z, s, xi = self.values
         self._q = z / xi
         if self.p > 1:
             self._q += self.costs * (self.p * (self.p - 1)) * xi ** (self.p - 2)
@@ -94,9 +95,9 @@ class Barrier:
     def aim(self, sigma_mu: float, correct: bool) -> Floats:
         """The v that leads to alpha s = z xi = c sigma_mu; ``correct`` adds the predictor's second order."""
         # Of (alpha, s) and of (z, xi).
-        self._tau = sigma_mu * self.costs - self._values[:2] * self._values[2:]
+        self._tau = sigma_mu * self.costs - self.values[:2] * self.values[2:]
         if correct:
-            self._tau -= self._steps[:2] * self._steps[2:]
+            self._tau -= self.steps[:2] * self.steps[2:]
         inner = (self._tau[1] / self.xi - self._residual_xi) / self._q
         self._v = self._tau[0] / self.alpha - inner - self._residual_s
         return np.asarray(self._v)
@@ -107,8 +108,8 @@ class Barrier:
 
     def turn(self, pull: Floats) -> None:
         """The directions of all row variables for D times a change of the gains."""
-        alpha, z, s, xi = self._values
-        d_alpha, d_z, d_s, d_xi = self._steps = np.empty_like(self._values)
+        alpha, z, s, xi = self.values
+        d_alpha, d_z, d_s, d_xi = self.steps = np.empty_like(self.values)
         np.subtract(self.D * self._v, pull, out=d_alpha)
         np.divide(self._tau[0] - s * d_alpha, alpha, out=d_s)
         np.divide(d_alpha + self._tau[1] / xi - self._residual_xi, self._q, out=d_xi)
@@ -116,25 +117,25 @@ class Barrier:
 
     def longest_step(self) -> float:
         """How far all four stay non-negative."""
-        if self._values.size == 0:
+        if self.values.size == 0:
             return np.inf
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            fastest = float((self._steps / self._values).min())  # the share that a full step takes away
+            fastest = float((self.steps / self.values).min())  # the share that a full step takes away
         return np.inf if fastest >= 0 else -1 / fastest
 
     def complementarity_after(self, length: float) -> float:
         """What :attr:`complementarity` would be after a step of ``length``."""
-        return _complementarity(self._values + length * self._steps)
+        return _complementarity(self.values + length * self.steps)
 
     def complementarity_growth(self) -> tuple[float, float]:
         """Its first and second order in the length of the step."""
-        (alpha, z, s, xi), (d_alpha, d_z, d_s, d_xi) = self._values, self._steps
+        (alpha, z, s, xi), (d_alpha, d_z, d_s, d_xi) = self.values, self.steps
         slope = alpha @ d_s + d_alpha @ s + z @ d_xi + d_z @ xi
-        return float(slope), _complementarity(self._steps)
+        return float(slope), _complementarity(self.steps)
 
     def move(self, length: float) -> None:
         """Take the step; arrays handed out before stay as they are."""
-        self._values = self._values + length * self._steps
+        self.values = self.values + length * self.steps
 
 
 def _complementarity(values: Floats) -> float:

@@ -12,13 +12,17 @@ from exclusivity.solvers.base import Start
 from exclusivity.solvers.newton.barrier import WorkingRows
 from exclusivity.solvers.newton.interior import interior_path
 from exclusivity.solvers.newton.run import Run, bound_from_sums
-from exclusivity.solvers.newton.screening import WIDEN, first_width, solve_band
+from exclusivity.solvers.newton.screening import WIDEN, choose_band, first_width, solve_band
 from exclusivity.solvers.newton.semismooth import Guess, semismooth_path
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.source import BlockSource, Point, RowSource
 from exclusivity.solvers.newton.truncated import truncated_path
 
 _INTERIOR_PASSES = 7
+# A band is some ten times as wide as the error of most of its margins.
+_ERROR_SHARE = 0.1
+# Of the rows in a band: two of them cost as much as truncated Newton (500,000 x 50, 5 % in the band).
+_SMALL_SHARE = 0.05
 
 
 def certify_start(run: Run, reduced: ERMProblem, start: Start) -> Guess:
@@ -96,17 +100,24 @@ def drive_bands(
 ) -> Floats:
     """P = 1: ever wider bands until the gap is closed or every row is inside; returns the last scores.
 
-    A second band of the same width, around the margin that the first one found, usually does it.
+    A second band of the same width, around the margin that the first one found, usually does it. A band
+    of many rows (a start that is not sure, classes of very different sizes) costs more than Newton steps that
+    only use products, which cannot handle an l1 penalty though.
     """
-    share = 0.0
+    has_l1 = reduced.regulariser.has_l1
     # At zero f is the sum of all costs: a start that is worse is no measure for the accuracy to aim at.
     objective = min(
         reduced.objective_at(point.weights[:, None], scores[:, None]), float(member_costs(reduced).sum())
     )
     for number in range(most):
         shortfall = 1 - reduced.labels * scores
-        point, alpha, share = solve_band(reduced, shortfall, width, point, run.tol, objective)
-        if reduced.regulariser.has_l1:
+        inside = choose_band(reduced, shortfall, width)
+        if len(inside) > _SMALL_SHARE * len(shortfall) and not has_l1:
+            drive_truncated(run, reduced, point, width=_ERROR_SHARE * width)
+            return reduced.design.times(run.best.weights) + run.best.intercept
+        point, alpha = solve_band(reduced, shortfall, inside, point, run.tol, objective)
+        share = len(inside) / len(shortfall)
+        if has_l1:
             point = with_exact_zeros(reduced, point, alpha)
         scores = reduced.design.times(point.weights) + point.intercept
         run.passes += 1 + _INTERIOR_PASSES * share * 20
@@ -118,10 +129,12 @@ def drive_bands(
     return scores
 
 
-def drive_truncated(run: Run, reduced: ERMProblem, start: Point, alpha: Floats | None) -> None:
+def drive_truncated(
+    run: Run, reduced: ERMProblem, start: Point, alpha: Floats | None = None, width: float | None = None
+) -> None:
     """Newton steps by products alone until the run is over or no step helps."""
     before = run.passes
-    for iterate in truncated_path(reduced, start, alpha):
+    for iterate in truncated_path(reduced, start, alpha, width):
         run.passes = before + iterate.passes
         run.take(
             iterate.point,

@@ -22,7 +22,9 @@ import numpy as np
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
 
-_FIRST_SHARPNESS = 0.5
+_COLD_WIDTH = 2.0
+# A good start is worth a sharp corner, but one sharper than this makes Newton steps fail (tried: to 0.001).
+_LEAST_FIRST_WIDTH = 0.01
 # Faster growth saves few outer rounds and costs many Newton steps and conjugate gradients (tried: 1.5 to 5).
 _GROWTH = 1.5
 _SHARPEST = 1e12
@@ -48,12 +50,18 @@ class RoundedLoss(Protocol):
 
 
 class ShiftedHinge:
-    """p = 1 around a dual vector; without one (a cold start) around zero."""
+    """p = 1 around a dual vector; without one around zero.
 
-    def __init__(self, costs: Floats, alpha: Floats | None) -> None:
+    ``width`` is how far off the margins of the start may be; by default as far as those of a cold start, or a
+    quarter of that with a dual vector.
+    """
+
+    def __init__(self, costs: Floats, alpha: Floats | None, width: float | None = None) -> None:
         self._costs = costs
         self._alpha = np.zeros_like(costs) if alpha is None else alpha
-        self._sharpness = _FIRST_SHARPNESS if alpha is None else 1 / _FIRST_SHARPNESS
+        if width is None:
+            width = _COLD_WIDTH if alpha is None else _COLD_WIDTH / 4
+        self._sharpness = 1 / float(np.clip(width, _LEAST_FIRST_WIDTH, _COLD_WIDTH))
 
     @property
     def width(self) -> float:
@@ -108,6 +116,8 @@ class RoundedPower:
         return True
 
 
-def rounded_loss(p: float, costs: Floats, alpha: Floats | None) -> RoundedLoss:
-    """The rounding that fits p; ``alpha`` is a dual vector known from elsewhere."""
-    return ShiftedHinge(costs, alpha) if p == 1 else RoundedPower(costs, p)
+def rounded_loss(
+    p: float, costs: Floats, alpha: Floats | None = None, width: float | None = None
+) -> RoundedLoss:
+    """The rounding that fits p; what is known of a start (``ShiftedHinge``) matters for p = 1 only."""
+    return ShiftedHinge(costs, alpha, width) if p == 1 else RoundedPower(costs, p)

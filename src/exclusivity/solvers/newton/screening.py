@@ -71,11 +71,15 @@ def _can_balance(problem: ERMProblem, shortfall: Floats, inside: NDArray[np.intp
 
 
 def solve_band(
-    problem: ERMProblem, shortfall: Floats, width: float, start: Point, tol: float, objective: float
-) -> tuple[Point, Floats, float]:
-    """The optimum with the rows outside the band fixed: the point, alpha of ALL rows, the band's share."""
+    problem: ERMProblem,
+    shortfall: Floats,
+    inside: NDArray[np.intp],
+    start: Point,
+    tol: float,
+    objective: float,
+) -> tuple[Point, Floats]:
+    """The optimum with the rows outside the band fixed: the point, and alpha of ALL rows."""
     costs = member_costs(problem)
-    inside = choose_band(problem, shortfall, width)
     alpha = np.where(shortfall > 0, costs, 0.0)
     alpha[inside] = 0.0
     signed = problem.labels * alpha
@@ -98,4 +102,4 @@ def solve_band(
         if complementarity <= _INNER_SHARE * tol * objective:
             break
     alpha[inside] = inner_alpha
-    return point, alpha, len(inside) / len(shortfall)
+    return point, alpha

@@ -16,7 +16,6 @@ from exclusivity.problem import ERMProblem, member_costs
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
 
-
 # From sums of v and of y v to sums over the rows with y = 1 and with y = -1.
 _HALVES: Floats = np.array([[0.5, 0.5], [0.5, -0.5]])
 

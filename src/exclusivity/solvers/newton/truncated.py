@@ -50,9 +50,14 @@ class TruncatedIterate:
     passes: float
 
 
-def truncated_path(problem: ERMProblem, start: Point, alpha: Floats | None) -> Iterator[TruncatedIterate]:
-    """Iterates of a reduced problem; the caller stops. Ends by itself when no step helps any more."""
-    walk = _Walk(problem, start, rounded_loss(problem.loss.p, member_costs(problem), alpha))
+def truncated_path(
+    problem: ERMProblem, start: Point, alpha: Floats | None = None, width: float | None = None
+) -> Iterator[TruncatedIterate]:
+    """Iterates of a reduced problem; the caller stops. Ends by itself when no step helps any more.
+
+    A dual vector ``alpha`` that goes with the start is of use for p = 1, and so is the error of its margins.
+    """
+    walk = _Walk(problem, start, rounded_loss(problem.loss.p, member_costs(problem), alpha, width))
     for _ in range(_MAX_STEPS):
         yield walk.iterate()
         if not walk.advance():
