@@ -1,11 +1,10 @@
-"""Formats, standard input, progress, completion, help: what all commands share."""
+"""Formats, standard input, progress, help: what all commands share."""
 
 import bz2
 import gzip
 import io
 import json
 import re
-import shutil
 import subprocess
 import sys
 from time import perf_counter
@@ -13,7 +12,7 @@ from time import perf_counter
 import numpy as np
 import pytest
 
-from exclusivity.cli import completion, output
+from exclusivity.cli import output
 from exclusivity.cli.errors import EXIT_STATUS
 from exclusivity.cli.main import COMMANDS, build_parser, main
 from exclusivity.cli.progress import Progress
@@ -191,51 +190,6 @@ class TestProcess:
     def test_debug_may_stand_behind_the_command(self, erm):
         with pytest.raises(Exception, match=r"no file nothing\.erm"):
             erm("inspect", "nothing.erm", "--debug")
-
-
-class TestCompletion:
-    def test_every_option_of_every_command(self):
-        commands = completion.commands_of(build_parser())
-        assert [command.name for command in commands] == list(COMMANDS)
-        scripts = [write(commands) for write in (completion.bash, completion.zsh, completion.fish)]
-        for command in commands:
-            assert all(command.name in script for script in scripts)
-            for option in command.options:
-                long = next(name for name in option.names if name.startswith("--"))
-                assert long in scripts[0]
-                assert long in scripts[1]
-                assert f"-l {long[2:]} " in scripts[2]
-
-    @pytest.mark.parametrize(
-        ("line", "expected"),
-        [
-            (["erm", "pre"], ["predict"]),
-            (["erm", "fit", "--vo"], ["--voting"]),
-            (["erm", "fit", "--voting", "h"], ["hard"]),
-            (["erm", "--debug", "completion", ""], ["bash", "zsh", "fish"]),
-        ],
-    )
-    def test_bash_completes(self, line, expected, tmp_path):
-        bash = shutil.which("bash")
-        if bash is None:
-            pytest.skip("needs bash")
-        script = completion.bash(completion.commands_of(build_parser()))
-        words = " ".join(f'"{word}"' for word in line)
-        tail = (
-            f"\nCOMP_WORDS=({words}); COMP_CWORD={len(line) - 1}; _erm; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-        )
-        found = subprocess.run([bash, "-c", script + tail], capture_output=True, text=True, check=True)  # noqa: S603
-        assert [word for word in found.stdout.split() if not word.startswith("-") or line[-1]] == expected
-
-    @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-    def test_the_command_prints_a_script_that_parses(self, shell, capsys, tmp_path):
-        assert main(["completion", shell]) == 0
-        script = capsys.readouterr().out
-        path = shutil.which(shell)
-        if path is None:
-            pytest.skip(f"needs {shell}")
-        (tmp_path / "script").write_text(script)
-        subprocess.run([path, "-n", tmp_path / "script"], check=True)  # noqa: S603
 
 
 class TestOutput:

@@ -24,16 +24,17 @@ def run(args: argparse.Namespace) -> None:
     from exclusivity.cli.main import build_parser
 
     writers = {"bash": bash, "zsh": zsh, "fish": fish}
-    print(writers[args.shell](commands_of(build_parser())))
+    print(writers[args.shell](tree_of(build_parser())))
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option: its spellings, its choices, whether it takes a value, and its help."""
+    """One option: its spellings, its choices, whether it takes a value or a file's name, and its help."""
 
     names: tuple[str, ...]
     choices: tuple[str, ...]
     takes_value: bool
+    takes_file: bool
     help: str
 
 
@@ -47,31 +48,49 @@ class Command:
     words: tuple[str, ...]
 
 
-def commands_of(parser: argparse.ArgumentParser) -> list[Command]:
+@dataclass(frozen=True)
+class Tree:
+    """The command line: the options that stand before the command, and the commands."""
+
+    options: tuple[Option, ...]
+    commands: tuple[Command, ...]
+
+
+def tree_of(parser: argparse.ArgumentParser) -> Tree:
     """The tree of arguments as plain data."""
     subparsers = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     summaries = {action.dest: action.help or "" for action in subparsers._choices_actions}
-    return [_command(name, summaries[name], subparser) for name, subparser in subparsers.choices.items()]
+    commands = (_command(name, summaries[name], subparser) for name, subparser in subparsers.choices.items())
+    return Tree(_options(parser), tuple(commands))
 
 
 def _command(name: str, summary: str, parser: argparse.ArgumentParser) -> Command:
-    options: list[Option] = []
-    words: list[str] = []
-    for action in parser._actions:
-        choices = tuple(str(choice) for choice in action.choices or ())
-        if action.option_strings:
-            help_text = " ".join((action.help or "").split())
-            options.append(Option(tuple(action.option_strings), choices, action.nargs != 0, help_text))
-        else:
-            words += choices
-    return Command(name, summary, tuple(options), tuple(words))
+    words = [_choices(action) for action in parser._actions if not action.option_strings]
+    return Command(name, summary, _options(parser), sum(words, start=()))
 
 
-def bash(commands: list[Command]) -> str:
+def _options(parser: argparse.ArgumentParser) -> tuple[Option, ...]:
+    return tuple(_option(action) for action in parser._actions if action.option_strings)
+
+
+def _option(action: argparse.Action) -> Option:
+    choices = _choices(action)
+    takes_value = action.nargs != 0
+    # What is converted is a number; what stays a string without choices may be a file's name.
+    takes_file = takes_value and not choices and action.type is None
+    help_text = " ".join((action.help or "").split())
+    return Option(tuple(action.option_strings), choices, takes_value, takes_file, help_text)
+
+
+def _choices(action: argparse.Action) -> tuple[str, ...]:
+    return tuple(str(choice) for choice in action.choices or ())
+
+
+def bash(tree: Tree) -> str:
     """A script for bash: options after a dash, choices after their option, files elsewhere."""
     cases, values = [], []
-    for command in commands:
-        words = [name for option in command.options for name in option.names] + list(command.words)
+    for command in tree.commands:
+        words = [*_spellings(command.options), *command.words]
         cases.append(f'    {command.name}) words="{" ".join(words)}" ;;')
         values += [
             f'    "{command.name} {name}") {_reply(option.choices)}; return ;;'
@@ -79,7 +98,8 @@ def bash(commands: list[Command]) -> str:
             if option.choices
             for name in option.names
         ]
-    with_words = [command.name for command in commands if command.words]
+    with_words = [command.name for command in tree.commands if command.words]
+    first = [*(command.name for command in tree.commands), *_spellings(tree.options)]
     return "\n".join(
         [
             "# bash completion for erm",
@@ -90,7 +110,7 @@ def bash(commands: list[Command]) -> str:
             '    [[ "${COMP_WORDS[i]}" != -* ]] && { command="${COMP_WORDS[i]}"; break; }',
             "  done",
             '  if [[ -z "$command" ]]; then',
-            f"    {_reply([*(command.name for command in commands), '--help', '--version'])}",
+            f"    {_reply(first)}",
             "    return",
             "  fi",
             '  case "$command $prev" in',
@@ -112,47 +132,71 @@ def _reply(words: Iterable[str]) -> str:
     return f'COMPREPLY=($(compgen -W "{" ".join(words)}" -- "$cur"))'
 
 
-def zsh(commands: list[Command]) -> str:
-    """A script for zsh."""
+def _spellings(options: Iterable[Option]) -> list[str]:
+    return [name for option in options for name in option.names]
+
+
+def zsh(tree: Tree) -> str:
+    """A script for zsh, to be found in ``fpath`` or sourced after ``compinit``."""
+    first = " ".join(_quoted(_zsh_option(name, option)) for option in tree.options for name in option.names)
     lines = ["#compdef erm", "_erm() {", "  local -a commands", "  commands=("]
-    lines += [f"    {_quoted(f'{command.name}:{command.help}')}" for command in commands]
-    lines += ["  )", "  if (( CURRENT == 2 )); then", "    _describe command commands", "    return", "  fi"]
-    lines += ["  local command=$words[2]", "  shift words", "  (( CURRENT-- ))", '  case "$command" in']
-    for command in commands:
+    lines += [f"    {_quoted(f'{command.name}:{command.help}')}" for command in tree.commands]
+    # "*::" hands over to the state with words and CURRENT counted from the command.
+    lines += ["  )", "  local curcontext=$curcontext context state state_descr line", "  typeset -A opt_args"]
+    lines += [f"  _arguments -C {first} '1:command:->command' '*::argument:->argument' && return"]
+    lines += ["  if [[ $state == command ]]; then", "    _describe command commands", "    return", "  fi"]
+    lines += ['  case "$line[1]" in']
+    for command in tree.commands:
         specs = [_zsh_option(name, option) for option in command.options for name in option.names]
         rest = f"*:argument:({' '.join(command.words)})" if command.words else "*:file:_files"
         lines.append(f"    {command.name}) _arguments {' '.join(map(_quoted, [*specs, rest]))} ;;")
-    return "\n".join([*lines, "  esac", "}", '_erm "$@"'])
+    # Found in fpath, this file is the body of _erm and runs when a completion is asked for.
+    ending = 'if [[ "$funcstack[1]" == _erm ]]; then _erm "$@"; else compdef _erm erm; fi'
+    return "\n".join([*lines, "  esac", "}", ending])
 
 
 def _zsh_option(name: str, option: Option) -> str:
-    described = option.help.translate(str.maketrans("[]:", "(),"))
+    described = option.help.translate(str.maketrans({char: f"\\{char}" for char in "[]:\\"}))
     spec = f"*{name}[{described}]"
     if not option.takes_value:
         return spec
-    return f"{spec}:value:({' '.join(option.choices)})" if option.choices else f"{spec}:value:_files"
+    values = f"({' '.join(option.choices)})" if option.choices else "_files" * option.takes_file or " "
+    return f"{spec}:value:{values}"
 
 
-def fish(commands: list[Command]) -> str:
+_FISH_COMMAND = """# Whether the first word that is no option is the one given, or whether there is none yet.
+function __erm_command
+    for word in (commandline -opc)[2..]
+        if not string match -q -- '-*' $word
+            test "$word" = "$argv[1]"
+            return
+        end
+    end
+    test -z "$argv[1]"
+end"""
+
+
+def fish(tree: Tree) -> str:
     """A script for fish."""
-    lines = ["# fish completion for erm"]
-    for command in commands:
+    lines = ["# fish completion for erm", _FISH_COMMAND]
+    lines += [f"complete -c erm -n __erm_command {_fish_option(option)}" for option in tree.options]
+    for command in tree.commands:
         help_text = _fish_quoted(command.help)
-        lines.append(f"complete -c erm -n __fish_use_subcommand -f -a {command.name} -d {help_text}")
-        seen = f"-n '__fish_seen_subcommand_from {command.name}'"
+        lines.append(f"complete -c erm -n __erm_command -f -a {command.name} -d {help_text}")
+        seen = f"-n '__erm_command {command.name}'"
         if command.words:
             lines.append(f"complete -c erm {seen} -f -a {_fish_quoted(' '.join(command.words))}")
-        for option in command.options:
-            names = " ".join(
-                f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names
-            )
-            value = (
-                f" -x -a {_fish_quoted(' '.join(option.choices))}"
-                if option.choices
-                else " -r" * option.takes_value
-            )
-            lines.append(f"complete -c erm {seen} {names}{value} -d {_fish_quoted(option.help)}")
+        lines += [f"complete -c erm {seen} {_fish_option(option)}" for option in command.options]
     return "\n".join(lines)
+
+
+def _fish_option(option: Option) -> str:
+    names = [f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names]
+    if option.choices:
+        names.append(f"-x -a {_fish_quoted(' '.join(option.choices))}")
+    elif option.takes_value:
+        names.append("-r -F" if option.takes_file else "-x")
+    return " ".join([*names, "-d", _fish_quoted(option.help)])
 
 
 def _quoted(text: str) -> str:
