@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # Two test processes with one BLAS thread each beat one process with two on the small problems of the tests.
-TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+# Compiled tests are kept for the next run and for the processes that tests start, whatever the shell says.
+TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
 .PHONY: demo test test-dask coverage lint format bench docs clean
 

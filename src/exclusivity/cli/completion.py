@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -156,7 +157,7 @@ def zsh(tree: Tree) -> str:
 
 
 def _zsh_option(name: str, option: Option) -> str:
-    described = option.help.translate(str.maketrans({char: f"\\{char}" for char in "[]:\\"}))
+    described = re.sub(r"[][:\\]", r"\\\g<0>", option.help)
     spec = f"*{name}[{described}]"
     if not option.takes_value:
         return spec
