@@ -171,8 +171,15 @@ def test_many_classes_renamed_in_another_order(multi_class, voting, three):
 
 
 @by_solver
-@pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array, sparse.csc_array])
-@pytest.mark.parametrize("indices", [np.int32, np.int64])
+@pytest.mark.parametrize(
+    ("make", "indices"),
+    [
+        (sparse.csr_matrix, np.int32),
+        (sparse.csc_matrix, np.int64),
+        (sparse.csr_array, np.int64),
+        (sparse.csc_array, np.int32),
+    ],
+)
 def test_sparse_is_dense(solver, make, indices, three):
     X, y = three
     X = np.where(np.abs(X) < 0.8, 0.0, X)
@@ -348,7 +355,7 @@ def test_one_against_one_is_a_row_of_pairs_with_the_first_class_positive(solver,
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
 @pytest.mark.parametrize("settings", [*({"solver": name} for name in CONVEX_SOLVERS), DIVERSE], ids=str)
 def test_results_do_not_depend_on_n_jobs_or_on_the_run(multi_class, settings):
-    X, y = class_data(n_classes=4)
+    X, y = class_data(n_rows=40, n_classes=4)
     clf = machine(**{"multi_class": multi_class, "random_state": 3, "tol": 1e-4} | settings)
     first = clone(clf).fit(X, y)
     for n_jobs in (None, 1, 2, 3, 16, -1):

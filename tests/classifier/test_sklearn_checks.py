@@ -19,7 +19,6 @@ from exclusivity import ERMClassifier
 
 CONFIGURATIONS = [
     {},
-    *({"solver": name} for name in CONVEX_SOLVERS),
     *({"solver": name, "p": 1, "n_estimators": 30, "tol": 1e-2} for name in GAP_SOLVERS),
     {"solver": "paper", "p": 1, "n_estimators": 1},
     {"solver": "paper", "p": 1.5, "exclusivity": 0.3, "n_estimators": 2},
@@ -32,11 +31,10 @@ CONFIGURATIONS = [
     {"exclusivity": 0.3, "sparsity": 0.2, "multi_class": "ovo", "solver": GAP_SOLVERS[0]},
     {"n_estimators": 2, "class_weight": "balanced", "n_jobs": 2},
     {"n_estimators": 2, "warm_start": True},
-    {"exclusivity": 3.0, "voting": "soft", "n_estimators": 2, "solver_options": {"change": 0.01}},
     {"exclusivity": 3.0, "voting": "hard", "n_estimators": 2, "solver_options": {"change": 0.01}},
     {"exclusivity": float("inf"), "voting": "soft", "n_estimators": 2},
     {"exclusivity": float("inf"), "voting": "hard", "n_estimators": 2},
-    {"exclusivity": float("inf"), "multi_class": "ovo", "voting": "hard", "p": 1},
+    {"exclusivity": float("inf"), "multi_class": "ovo", "voting": "hard", "p": 1, "n_estimators": 2},
 ]
 
 WEIGHT_CHECKS = {

@@ -88,9 +88,15 @@ NASTY = nasty_cases()
 NOISY = {"mixed scales": 1e-11, "mixed scales N<M": 1e-11, "far from the origin": 1e-10, "huge": 1e-11}
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False], ids=["b", "no b"])
-@pytest.mark.parametrize("beta", [0.0, 0.5])
-@pytest.mark.parametrize("p", POWERS)
+# Every pair of two of p, beta and intercept, in half as many problems as all triples.
+HALF = [
+    pytest.param(p, beta, fit_intercept, id=f"{p}-{beta}-{'b' if fit_intercept else 'no b'}")
+    for number, p in enumerate(POWERS)
+    for beta, fit_intercept in (((0.0, True), (0.5, False)), ((0.0, False), (0.5, True)))[number % 2]
+]
+
+
+@pytest.mark.parametrize(("p", "beta", "fit_intercept"), HALF)
 @pytest.mark.parametrize("name", NASTY)
 def test_nasty_data(name, p, beta, fit_intercept):
     X, y, extra = NASTY[name]

@@ -68,7 +68,7 @@ def test_bad_arguments_are_a_clear_error(arguments, kind, message):
 
 def test_the_choice_is_the_best_of_its_table():
     X, y, rows, labels = split("breast cancer")
-    choice = choose_members(X, y, 2, C=[0.01, 1.0], n_estimators=[3, 9], cv=3)
+    choice = choose_members(X, y, 2, C=[0.01, 1.0], n_estimators=[3, 9], cv=2)
     assert (
         len(
             choose_members(

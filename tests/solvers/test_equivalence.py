@@ -6,6 +6,8 @@ min F = K kappa min f with kappa = 1 + gamma (K - 1), and the mean member is the
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from sklearn.svm import SVC
@@ -83,10 +85,17 @@ def check_equivalence(X, y, p, gamma, beta, weights, fit_intercept=True):
         np.testing.assert_array_equal(result.intercepts, np.zeros(K))
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
-@pytest.mark.parametrize("beta", [0, 0.5])
-@pytest.mark.parametrize("gamma", [0, 0.3, 1])
-@pytest.mark.parametrize("p", [1, 1.5, 2, 3])
+# Every pair of two of p, gamma, beta and weights, in half as many problems as all of them together.
+@pytest.mark.parametrize(
+    ("p", "gamma", "beta", "weighted"),
+    [
+        pytest.param(
+            p, gamma, beta, weighted, id=f"{p}-{gamma}-{beta}-{'weighted' if weighted else 'unweighted'}"
+        )
+        for number, (p, gamma) in enumerate(product([1, 1.5, 2, 3], [0, 0.3, 1]))
+        for beta, weighted in (((0, False), (0.5, True)), ((0, True), (0.5, False)))[number % 2]
+    ],
+)
 def test_full_problem_reduced_svm_and_alm_agree(p, gamma, beta, weighted):
     X, y, weights = data()
     check_equivalence(X, y, p, gamma, beta, weights if weighted else None)

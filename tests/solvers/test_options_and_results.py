@@ -412,7 +412,7 @@ def test_threads_do_not_change_a_single_bit(solver, p):
     problems = one_vs_rest(5, p=p)
     options = {"start": "random"} if solver == "paper" else {}
     runs = [
-        solve_all(problems, solver, options=options, n_threads=n, max_iter=150, seeds=range(5), tol=1e-6)
+        solve_all(problems, solver, options=options, n_threads=n, max_iter=60, seeds=range(5), tol=1e-6)
         for n in (1, 2, 4)
     ]
     for results in runs[1:]:

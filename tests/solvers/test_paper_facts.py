@@ -21,7 +21,7 @@ from exclusivity.problem import (
     dual_bound,
     dual_from_scores,
 )
-from exclusivity.solvers import AlmOptions, PaperOptions, solve_alm, solve_paper
+from exclusivity.solvers import AlmOptions, PaperOptions, solve_alm, solve_newton, solve_paper
 
 LAM = 2.0
 
@@ -231,7 +231,7 @@ def test_fact_1_on_german(p, cosine, paper_set):
 
 def check_constant_and_growing_mu(X, y, p, max_iter):
     problem = erm(X, y, 3, p)
-    reference = solve_alm(problem, tol=2e-10)
+    reference = solve_newton(problem, tol=2e-10)
     assert reference.converged
     optimum = reference.objective
 
