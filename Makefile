@@ -11,8 +11,9 @@ demo: .venv/.plot
 	$(BIN)/erm demo
 	$(BIN)/erm reproduce --quick --out reproduction
 
+# worksteal: neighbouring tests stay in one process, so that what they share is made once.
 test: .venv/.dev
-	$(TEST_ENV) $(BIN)/python -m pytest -n 2
+	$(TEST_ENV) $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # Twenty workers killed at random moments, beside the short tests of the same folder.
 test-dask: .venv/.dev
@@ -20,7 +21,7 @@ test-dask: .venv/.dev
 
 # The same tests under branch coverage, which takes several times as long.
 coverage: .venv/.dev
-	$(TEST_ENV) $(BIN)/python -m pytest -n 2 --cov --cov-report=term
+	$(TEST_ENV) $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term
 
 lint: .venv/.dev
 	$(BIN)/ruff check .
