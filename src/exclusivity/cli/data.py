@@ -1,4 +1,4 @@
-"""Data files of the command line: LIBSVM, CSV, TSV and Parquet, from a path or from standard input."""
+"""Data files of the command line: LIBSVM, CSV, TSV, Parquet and .npy, from a path or from standard input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from exclusivity.cli.progress import Progress
 if TYPE_CHECKING:
     from exclusivity.datasets import TableData
 
-FORMATS = ("libsvm", "csv", "tsv", "parquet")
+FORMATS = ("libsvm", "csv", "tsv", "parquet", "npy")
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 _COPY = 1 << 20
 _LISTED = 8
@@ -61,9 +61,9 @@ class Source:
     def __init__(self, path: str, kind: str | None, delimiter: str | None, header: bool) -> None:
         self.is_stdin = path == "-"
         self.title = "standard input" if self.is_stdin else path
-        self._path = path
+        self.path = path
         self.kind = self._kind(kind)
-        if self.kind in ("libsvm", "parquet") and (delimiter is not None or not header):
+        if self.kind in ("libsvm", "parquet", "npy") and (delimiter is not None or not header):
             option = "--delimiter" if delimiter is not None else "--no-header"
             raise CommandError(f"{option} is for CSV files, but {self.title} is read as {self.kind}.")
         self.header = header
@@ -71,9 +71,9 @@ class Source:
             "tab" if self.kind == "tsv" else "comma" if delimiter is None else delimiter
         ]
         self._head = b""
-        if self.is_stdin and self.kind == "parquet":
+        if self.is_stdin and self.kind in ("parquet", "npy"):
             self._copy = self._copied()
-            self._path = self._copy.name
+            self.path = self._copy.name
 
     @classmethod
     def of(cls, path: str, args: argparse.Namespace) -> Source:
@@ -91,12 +91,12 @@ class Source:
         from exclusivity.datasets.read_any import format_of
 
         try:
-            return format_of(Path(self._path))
+            return format_of(Path(self.path))
         except ValueError:
-            with file_errors(self._path):  # a wrong name is the better news
-                Path(self._path).stat()
+            with file_errors(self.path):  # a wrong name is the better news
+                Path(self.path).stat()
             raise FileError(
-                f"the name {self._path} does not tell its format; add --format, one of {', '.join(FORMATS)}."
+                f"the name {self.path} does not tell its format; add --format, one of {', '.join(FORMATS)}."
             ) from None
 
     def columns(self) -> list[str] | int | None:
@@ -106,11 +106,13 @@ class Source:
         """
         if self.kind == "libsvm":
             return None
-        with file_errors(self._path):
-            if not self.is_stdin and Path(self._path).is_file() and not Path(self._path).stat().st_size:
+        with file_errors(self.path):
+            if not self.is_stdin and Path(self.path).is_file() and not Path(self.path).stat().st_size:
                 raise FileError(f"{self.title} is empty; check how it was written, or give another file.")
             if self.kind == "parquet":
                 return self._parquet_names()
+            if self.kind == "npy":
+                return self._npy_columns()
             from exclusivity.datasets.csv_fields import FieldError, Splitter
 
             line = self._first_line()
@@ -128,16 +130,17 @@ class Source:
 
         progress.tell(f"reading {self.title}")
         try:
-            with file_errors(self._path):
+            with file_errors(self.path):
                 table = self._read(reading, progress)
         except DataFileError as error:
-            raise FileError(self._in_our_words(str(error))) from error
+            raise FileError(self.in_our_words(str(error))) from error
         except EOFError as error:
             raise FileError(f"{self.title}: the compressed file ends too early; get a fresh copy.") from error
         progress.clear()
         return table
 
-    def _in_our_words(self, message: str) -> str:
+    def in_our_words(self, message: str) -> str:
+        """What a reader says, for somebody who has options and no arguments."""
         message = message.replace("(pass header=False where a file has none)", "(or pass --no-header)")
         if ", column " in message and "expected a finite decimal number" in message:
             message += " (A column that is no feature: --ignore, or --target for the classes.)"
@@ -146,10 +149,13 @@ class Source:
         return message
 
     def _read(self, reading: Reading, progress: Progress) -> TableData:
-        from exclusivity.datasets import TableData, read_csv, read_libsvm, read_parquet
+        from exclusivity.datasets import TableData, read_csv, read_libsvm, read_npy, read_parquet
 
         if self.kind == "parquet":
-            return read_parquet(self._path, target=reading.target, ignore=reading.ignore, max_bytes=None)
+            return read_parquet(self.path, target=reading.target, ignore=reading.ignore, max_bytes=None)
+        if self.kind == "npy":
+            columns: Any = {"target": reading.target, "ignore": reading.ignore}  # numbers: there are no names
+            return read_npy(self.path, **columns, max_bytes=None)
         with self._opened(progress) as (source, limits):
             if self.kind == "libsvm":
                 found = read_libsvm(source, n_features=reading.n_features, **limits)
@@ -167,26 +173,26 @@ class Source:
     def _opened(self, progress: Progress) -> Iterator[tuple[Any, dict[str, Any]]]:
         """What to hand to a reader. Compressed files go by name: the reader guards against traps."""
         if not self.is_stdin and self._is_packed():
-            yield self._path, {}
+            yield self.path, {}
             return
         unlimited = {"max_bytes": None}
         if self.is_stdin:
             head, self._head = self._head, b""
             yield _Counted(sys.stdin.buffer, "standard input", None, progress, head), unlimited
             return
-        with open(self._path, "rb") as stream:
-            yield _Counted(stream, self._path, Path(self._path).stat().st_size, progress), unlimited
+        with open(self.path, "rb") as stream:
+            yield _Counted(stream, self.path, Path(self.path).stat().st_size, progress), unlimited
 
     def _is_packed(self) -> bool:
         from exclusivity.datasets.libsvm_lines import is_packed
 
-        return is_packed(Path(self._path))
+        return is_packed(Path(self.path))
 
     def _first_line(self) -> bytes:
         """The first line that is not blank, without its end."""
         from exclusivity.datasets.libsvm_lines import MAX_LINE_BYTES, open_text
 
-        opened: Any = nullcontext(sys.stdin.buffer) if self.is_stdin else open_text(Path(self._path))
+        opened: Any = nullcontext(sys.stdin.buffer) if self.is_stdin else open_text(Path(self.path))
         with opened as stream:
             while line := stream.readline(MAX_LINE_BYTES):
                 if self.is_stdin:
@@ -196,24 +202,33 @@ class Source:
         return bytes(line).removeprefix(BOM_UTF8).rstrip(b"\r\n")
 
     def _copied(self) -> Any:
-        """Standard input as a file: a Parquet file begins at its end."""
+        """Standard input as a file: a Parquet file begins at its end, and an array is mapped."""
         import tempfile
 
-        copy = tempfile.NamedTemporaryFile(suffix=".parquet")  # noqa: SIM115 -- goes when the source goes
+        copy = tempfile.NamedTemporaryFile()  # noqa: SIM115 -- goes when the source goes
         while block := sys.stdin.buffer.read(_COPY):
             copy.write(block)
         copy.flush()
         return copy
 
+    def _npy_columns(self) -> list[str] | int:
+        from exclusivity.datasets import DataFileError
+        from exclusivity.datasets.npy import open_npy
+
+        try:
+            return int(open_npy(self.path).shape[1])
+        except DataFileError:
+            return []
+
     def _parquet_names(self) -> list[str]:
-        with open(self._path, "rb"):  # for the system's own words on what cannot be opened
+        with open(self.path, "rb"):  # for the system's own words on what cannot be opened
             pass
         try:
             from pyarrow import ArrowException, parquet
         except ImportError:
             return []
         try:
-            return [str(name) for name in parquet.read_schema(self._path).names]
+            return [str(name) for name in parquet.read_schema(self.path).names]
         except (ArrowException, OSError, ValueError):
             return []
 

@@ -32,6 +32,12 @@ class CommandError(Exception):
     exit_code = FAILED
 
 
+class UsageError(CommandError):
+    """Options that do not go together."""
+
+    exit_code = USAGE
+
+
 class FileError(CommandError):
     """A file that cannot be used; the message says what to do about it."""
 

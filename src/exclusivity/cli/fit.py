@@ -6,7 +6,7 @@ import argparse
 from time import perf_counter
 from typing import Any
 
-from exclusivity.cli import matching, models, options, output, training
+from exclusivity.cli import distributed, matching, models, options, output, training
 from exclusivity.cli.errors import DONE, NOT_CONVERGED, check_output
 from exclusivity.cli.progress import Progress
 
@@ -21,6 +21,7 @@ EPILOG = """examples:
   erm fit heart_scale -o heart.erm --cost 1 --members 30 --p 1
   erm fit sensors.parquet --target state --members 15 --exclusivity inf --voting hard -o sensors.erm
   zcat big.csv.gz | erm fit - --format csv --target -1 --test test.csv -o big.erm
+  erm fit 'part-*.parquet' --target state -o big.erm --dask --workers 2 --memory 1GB
 
 The cost: the ensemble equals one SVM of cost C / (1 + G (K - 1)), so that a new --members or
 --exclusivity asks for a new --cost. 'erm path' finds one."""
@@ -28,33 +29,36 @@ The cost: the ensemble equals one SVM of cost C / (1 + G (K - 1)), so that a new
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    options.add_data(parser, "the column of the classes: its name, or its number from 0 (-1 is the last)")
+    options.add_data(
+        parser, "the column of the classes: its name, or its number from 0 (-1 is the last)", several=True
+    )
     parser.add_argument(
         "-o", "--output", required=True, metavar="FILE", help="where to write the model (model.erm)"
+    )
+    parser.add_argument(
+        "--features",
+        type=options.COUNT,
+        metavar="M",
+        help="number of features of LIBSVM files (default: the largest index in them)",
     )
     parser.add_argument("--test", metavar="FILE", help="rows to test the model on, in the same format")
     parser.add_argument(
         "--cost", type=options.POSITIVE, default=2.0, metavar="C", help="cost of errors (default: 2)"
     )
     options.add_training(parser)
+    distributed.add_options(parser)
     options.add_json(parser)
     options.add_quiet(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, train, write, tell."""
+    distributed.check_options(args)
     check_output(args.output)
     progress = Progress("fit", quiet=args.quiet)
-    data = training.read_training_data(args, progress)
-    started = perf_counter()
-    from exclusivity import ERMClassifier
-
-    classifier = ERMClassifier(C=args.cost, **training.parameters(args, data))
-    pipeline = training.build(classifier, args.scale, data.is_sparse)
-    training.fit(pipeline, data, progress)
-    seconds = perf_counter() - started
-    models.save(pipeline, data.names, args.output)
-    document = report(args, data, pipeline, seconds)
+    trained = distributed.train(args, progress) if args.dask else _train(args, progress)
+    models.save(trained.pipeline, trained.names, args.output)
+    document = report(args, trained)
     if args.test is not None:
         document["test"] = _test(args, progress)
     if args.json:
@@ -64,21 +68,32 @@ def run(args: argparse.Namespace) -> int:
     return DONE if document["converged"] else NOT_CONVERGED
 
 
-def report(
-    args: argparse.Namespace, data: training.TrainingData, pipeline: Any, seconds: float
-) -> dict[str, Any]:
+def _train(args: argparse.Namespace, progress: Progress) -> training.Trained:
+    from exclusivity import ERMClassifier
+
+    (args.data,) = args.data
+    data = training.read_training_data(args, progress)
+    started = perf_counter()
+    classifier = ERMClassifier(C=args.cost, **training.parameters(args, data.names, data.X.shape[1]))
+    pipeline = training.build(classifier, args.scale, data.is_sparse)
+    training.fit(pipeline, data, progress)
+    return training.Trained(pipeline, data.names, data.X.shape, perf_counter() - started)
+
+
+def report(args: argparse.Namespace, trained: training.Trained) -> dict[str, Any]:
     """What was done."""
     from exclusivity.classifier.describe import note
 
-    fitted = pipeline[-1]
+    pipeline, fitted = trained.pipeline, trained.pipeline[-1]
     return {
         "model": args.output,
-        "rows": data.X.shape[0],
-        "features": data.X.shape[1],
+        "rows": trained.shape[0],
+        **({} if trained.blocks is None else {"blocks": trained.blocks, "blocks_stayed": trained.stayed}),
+        "features": trained.shape[1],
         "classes": fitted.classes_,
         "members": note(fitted) or f"{fitted.components_.shape[1]} members",
         "scaling": type(pipeline[0]).__name__ if len(pipeline) > 1 else "none",
-        "seconds": round(seconds, 3),
+        "seconds": round(trained.seconds, 3),
         "iterations": fitted.n_iter_,
         "objective": fitted.objective_,
         "dual_gap": fitted.dual_gap_,
@@ -104,11 +119,13 @@ def _test(args: argparse.Namespace, progress: Progress) -> dict[str, Any]:
 def _lines(document: dict[str, Any]) -> list[tuple[str, object]]:
     gap = float(max(document["dual_gap"], key=abs))
     quality = "no bound above exclusivity 1" if gap != gap else f"within {gap:.1e} of the optimum"  # noqa: PLR0124
+    stayed = "kept in the workers' memory" if document.get("blocks_stayed") else "read anew in every pass"
     lines: list[tuple[str, object]] = [
         (
             "data",
             f"{document['rows']} rows, {document['features']} features, {len(document['classes'])} classes",
         ),
+        *([("blocks", f"{document['blocks']}, {stayed}")] if "blocks" in document else []),
         ("scaling", document["scaling"]),
         ("members", document["members"]),
         (

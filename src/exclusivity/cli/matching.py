@@ -146,9 +146,15 @@ def _which_target(source: Source, names: list[str]) -> str:
 
 def target_of(source: Source, columns: list[str] | int | None, args: argparse.Namespace) -> Reading:
     """What to read for a fit: there has to be a target."""
+    width = getattr(args, "features", None)
     if columns is None:
         _refuse_columns(source, args)
-        return Reading()
+        return Reading(n_features=width)
+    if width is not None:
+        raise FileError(
+            f"--features is for LIBSVM files; {source.title} is read as {source.kind}, with a column for "
+            "every feature."
+        )
     if args.target is None and columns:
         raise FileError(_which_target(source, columns if isinstance(columns, list) else []))
     target = None if args.target is None else column(args.target, columns, source.title)

@@ -50,11 +50,13 @@ def positives(text: str) -> list[float]:
     return [POSITIVE(part) for part in text.split(",")]
 
 
-def add_data(parser: argparse.ArgumentParser, target_help: str) -> None:
-    """DATA and how to read it."""
-    parser.add_argument(
-        "data", metavar="DATA", help="data file (.csv, .tsv, .parquet, LIBSVM), - for standard input"
-    )
+def add_data(parser: argparse.ArgumentParser, target_help: str, *, several: bool = False) -> None:
+    """DATA, or ``several`` of them, and how to read it."""
+    data_help = "data file (.csv, .tsv, .parquet, .npy, LIBSVM), - for standard input"
+    if several:
+        parser.add_argument("data", metavar="DATA", nargs="+", help=f"{data_help}; several with --dask")
+    else:
+        parser.add_argument("data", metavar="DATA", help=data_help)
     group = parser.add_argument_group("reading data")
     group.add_argument("--target", metavar="COL", help=target_help)
     group.add_argument(

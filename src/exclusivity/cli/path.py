@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         Cs=10 if args.costs is None else args.costs,
         cv=args.folds,
         scoring=args.scoring,
-        **training.parameters(args, data),
+        **training.parameters(args, data.names, data.X.shape[1]),
     )
     pipeline = training.build(classifier, args.scale, data.is_sparse)
     training.fit(pipeline, data, progress)

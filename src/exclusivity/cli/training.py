@@ -41,30 +41,59 @@ class TrainingData:
         return hasattr(self.X, "toarray")
 
 
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A fit and what it was made of.
+
+    Attributes
+    ----------
+    pipeline : Pipeline
+    names : tuple of str or None
+    shape : (n_rows, n_features)
+    seconds : float
+    blocks : int or None
+        Into how many blocks the rows were cut; None where all of them were in memory.
+    stayed : bool
+        Whether workers kept those blocks, or read them anew in every pass.
+    """
+
+    pipeline: Any
+    names: tuple[str, ...] | None
+    shape: tuple[int, int]
+    seconds: float
+    blocks: int | None = None
+    stayed: bool = True
+
+
 def read_training_data(args: argparse.Namespace, progress: Progress) -> TrainingData:
     """The data of a fit."""
     source = Source.of(args.data, args)
     reading = target_of(source, source.columns(), args)
+    import numpy as np
+
     table = source.read(reading, progress)
     y = labels(table.target)
-    _check_classes(y, source.title)
+    if y.dtype.kind == "f":
+        raise FileError(_no_classes(np.unique(y), len(y), source.title))
+    check_classes(np.unique(y), len(y), source.title)
     return TrainingData(table.data, y, table.feature_names)
 
 
-def _check_classes(y: Any, title: str) -> None:
-    import numpy as np
-
-    classes = np.unique(y)
+def check_classes(classes: Any, n_rows: int, title: str) -> None:
+    """Refuse one class, and so many that they are none."""
     if len(classes) < 2:
         raise FileError(
             f"all rows of {title} have the label {classes[0]}; a classifier needs two classes or more."
         )
-    is_measured = y.dtype.kind == "f"
-    if is_measured or (len(classes) > _FEW_CLASSES and len(classes) > len(y) / 2):
-        raise FileError(
-            f"the target of {title} has {len(classes)} different values in {len(y)} rows, such as "
-            f"{classes[0]} and {classes[1]}; expected classes. Choose another column with --target."
-        )
+    if len(classes) > _FEW_CLASSES and len(classes) > n_rows / 2:
+        raise FileError(_no_classes(classes, n_rows, title))
+
+
+def _no_classes(values: Any, n_rows: int, title: str) -> str:
+    return (
+        f"the target of {title} has {len(values)} different values in {n_rows} rows, such as "
+        f"{values[0]} and {values[-1]}; expected classes. Choose another column with --target."
+    )
 
 
 def build(classifier: Any, scale: str | None, is_sparse: bool) -> Pipeline:
@@ -82,9 +111,9 @@ def build(classifier: Any, scale: str | None, is_sparse: bool) -> Pipeline:
     return Pipeline([*steps, ("classifier", classifier)])
 
 
-def parameters(args: argparse.Namespace, data: TrainingData) -> dict[str, Any]:
+def parameters(args: argparse.Namespace, names: tuple[str, ...] | None, n_features: int) -> dict[str, Any]:
     """The options as parameters of a classifier, without those of its cost."""
-    groups = None if args.groups is None else read_groups(args.groups, data.names, data.X.shape[1])
+    groups = None if args.groups is None else read_groups(args.groups, names, n_features)
     return {
         "n_estimators": args.members,
         "p": args.p,

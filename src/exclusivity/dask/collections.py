@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from dask.array import Array
+from dask.array.optimization import optimize
+from dask.base import tokenize
+from dask.core import flatten
+from dask.delayed import Delayed
+from dask.highlevelgraph import HighLevelGraph
 from numpy.typing import NDArray
 
 from dask import is_dask_collection
@@ -18,22 +24,54 @@ def row_blocks(X: Any) -> list[Any]:
     ----------
     X : dask Array of shape (n_samples, n_features), or dask DataFrame
     """
+    return list(np.ravel(_table(X).to_delayed()))
+
+
+def joint_blocks(X: Any, y: Any, sample_weight: Any) -> tuple[list[Any], list[Any], list[Any]]:
+    """The blocks of rows, labels and weights (None each where there are none), cut alike.
+
+    What they have in common is made once: columns of one array, or rows and labels from one file, would
+    otherwise be read twice in every pass, because optimising a graph merges steps that nobody shares.
+    """
+    table = _table(X)
+    columns = [(y, "y")] if sample_weight is None else [(y, "y"), (sample_weight, "sample_weight")]
+    parts = [table, *(_column(values, X, name) for values, name in columns)]
+    if all(isinstance(part, Array) for part in parts):
+        blocks = _jointly_optimised(parts)
+    else:
+        blocks = [list(np.ravel(part.to_delayed())) for part in parts]
+    for (_, name), found in zip(columns, blocks[1:], strict=True):
+        if len(found) != len(blocks[0]):
+            raise ValueError(
+                f"X has {len(blocks[0])} blocks of rows and {name} has {len(found)}, of unknown sizes; "
+                "repartition them alike, or call compute_chunk_sizes() on the arrays."
+            )
+    return blocks[0], blocks[1], blocks[2] if len(blocks) > 2 else [None] * len(blocks[0])
+
+
+def _jointly_optimised(arrays: list[Array]) -> list[list[Any]]:
+    keys = [list(flatten(array.__dask_keys__())) for array in arrays]
+    merged = HighLevelGraph.merge(*(array.__dask_graph__() for array in arrays))
+    name = f"joint-{tokenize(keys)}"
+    graph = HighLevelGraph.from_collections(name, optimize(merged, list(chain(*keys))), dependencies=())
+    return [[Delayed(key, graph, layer=name) for key in part] for part in keys]
+
+
+def _table(X: Any) -> Any:
     if isinstance(X, Array):
         if X.ndim != 2:
             raise ValueError(f"X must be two-dimensional; got {X.ndim} dimensions.")
-        if X.numblocks[1] > 1:
-            X = X.rechunk({1: -1})
-        return list(X.to_delayed()[:, 0])
+        return X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
     if is_frame(X):
-        return list(X.to_delayed())
+        return X
     raise TypeError(
         f"X must be a Dask array or DataFrame; got {type(X).__name__}. For rows in memory use "
         "exclusivity.ERMClassifier, or make a Dask array of them with dask.array.from_array."
     )
 
 
-def column_blocks(values: Any, X: Any, name: str) -> list[Any]:
-    """The blocks of one value per row (labels, weights), cut like ``X``."""
+def _column(values: Any, X: Any, name: str) -> Any:
+    """One value per row (labels, weights), cut like ``X`` where that is known."""
     if not is_dask_collection(values):
         raise TypeError(
             f"{name} must be a Dask array or Series, chunked like X; got {type(values).__name__}. Make one "
@@ -46,14 +84,7 @@ def column_blocks(values: Any, X: Any, name: str) -> list[Any]:
             raise ValueError(f"{name} must have one value per row; got {values.ndim} dimensions.")
         if _is_known(values) and isinstance(X, Array) and _is_known(X):
             values = _cut_alike(values, X, name)
-    blocks = list(np.ravel(values.to_delayed()))
-    n_blocks = X.numblocks[0] if isinstance(X, Array) else X.npartitions
-    if len(blocks) != n_blocks:
-        raise ValueError(
-            f"X has {n_blocks} blocks of rows and {name} has {len(blocks)}, of unknown sizes; repartition "
-            "them alike, or call compute_chunk_sizes() on the arrays."
-        )
-    return blocks
+    return values
 
 
 def is_frame(X: Any) -> bool:

@@ -52,6 +52,15 @@ class Engine:
         limits = [float(worker["memory_limit"] or 0) for worker in workers]
         return sum(limits) if limits and all(limits) else float("inf")
 
+    @property
+    def memory_per_thread(self) -> float:
+        """Bytes that a task may use, on the smallest worker; infinite where nobody says."""
+        if self._client is None:
+            return float("inf")
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        limits = [float(worker["memory_limit"] or "inf") / worker["nthreads"] for worker in workers]
+        return min(limits, default=float("inf"))
+
     def persist(self, values: Sequence[Any]) -> list[Any]:
         """The same values, computed and kept on the workers, who can make them again from their lineage."""
         if not values:

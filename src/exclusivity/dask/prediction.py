@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from dask import delayed
 from exclusivity.classifier import ERMClassifier as LocalERMClassifier
 from exclusivity.classifier.state import FittedState
-from exclusivity.dask.collections import column_blocks, is_frame, row_blocks
+from exclusivity.dask.collections import is_frame, joint_blocks, row_blocks
 from exclusivity.dask.engine import Engine
 from exclusivity.dask.rounds import tree_sum
 
@@ -43,10 +43,9 @@ def mapped(model: LocalERMClassifier, method: str, X: Any, tail: tuple[int, ...]
 
 def accuracy(model: LocalERMClassifier, X: Any, y: Any, sample_weight: Any) -> float:
     """The weighted share of right predictions: two sums over the blocks."""
-    xs, ys = row_blocks(X), column_blocks(y, X, "y")
-    ws = [None] * len(xs) if sample_weight is None else column_blocks(sample_weight, X, "sample_weight")
+    blocks = zip(*joint_blocks(X, y, sample_weight), strict=True)
     sent = delayed(model, traverse=False)
-    parts = [delayed(_hits)(sent, *block) for block in zip(xs, ys, ws, strict=True)]
+    parts = [delayed(_hits)(sent, *block) for block in blocks]
     (sums,) = Engine.current().compute(tree_sum(parts))
     return float(sums[0] / sums[1])
 

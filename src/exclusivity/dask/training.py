@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dask import delayed
 from exclusivity.classifier.training import NO_WEIGHT, class_weights, require_two_classes
 from exclusivity.dask.blocks import BlockFacts, block_facts, checked_block, encoded_block
-from exclusivity.dask.collections import column_blocks, row_blocks
+from exclusivity.dask.collections import joint_blocks
 from exclusivity.dask.engine import Engine
 from exclusivity.dask.rounds import Rows, tree_sum
 
@@ -36,16 +36,16 @@ def distributed_set(
 
     With ``persist`` the workers keep them; without, every pass makes them anew from the collections.
     """
-    xs, ys = row_blocks(X), column_blocks(y, X, "y")
-    ws = [None] * len(xs) if sample_weight is None else column_blocks(sample_weight, X, "sample_weight")
-    blocks = [delayed(checked_block)(*parts) for parts in zip(xs, ys, ws, strict=True)]
-    keep = persist if isinstance(persist, bool) else _fits(_known_bytes(X), engine)
+    blocks = [
+        delayed(checked_block)(*parts) for parts in zip(*joint_blocks(X, y, sample_weight), strict=True)
+    ]
+    keep = persist if isinstance(persist, bool) else fits(_known_bytes(X), engine)
     if keep:
         blocks = engine.persist(blocks)
     facts: BlockFacts = engine.compute(tree_sum([delayed(_listed_facts)(block) for block in blocks]))[0]
     classes, factors = _classes(facts, class_weight)
     blocks = [delayed(encoded_block)(block, classes, factors) for block in blocks]
-    if keep or (keep is None and _fits(facts.n_bytes, engine)):
+    if keep or (keep is None and fits(facts.n_bytes, engine)):
         blocks = engine.persist(blocks)
     rows = Rows(engine, blocks, facts.n_rows, facts.n_features)
     return DistributedSet(rows, classes, facts.dtype, facts.totals * factors)
@@ -66,8 +66,8 @@ def _known_bytes(X: Any) -> float:
     return float(getattr(X, "nbytes", np.nan)) if is_dense else np.nan
 
 
-def _fits(n_bytes: float, engine: Engine) -> bool | None:
-    """Whether so many bytes may stay with the workers; None if nobody knows how many they are."""
+def fits(n_bytes: float, engine: Engine) -> bool | None:
+    """Whether so many bytes of rows may stay with the workers; None if nobody knows how many they are."""
     return None if np.isnan(n_bytes) else bool(n_bytes <= _MEMORY_SHARE * engine.memory)
 
 

@@ -1,10 +1,11 @@
-"""Data sets and data files: the nine sets of the paper, and strict LIBSVM, CSV and Parquet readers."""
+"""Data sets and data files: the nine sets of the paper, and strict LIBSVM, CSV, Parquet and .npy readers."""
 
 from exclusivity.datasets.csv_file import read_csv
 from exclusivity.datasets.errors import DataFileError, DatasetNotFoundError, DownloadError, LibsvmError
 from exclusivity.datasets.folder import cache_folder, data_folder, find_data_file
 from exclusivity.datasets.libsvm import LibsvmData, read_libsvm
 from exclusivity.datasets.loader import available_datasets, fetch_dataset, load_dataset
+from exclusivity.datasets.npy import read_npy
 from exclusivity.datasets.parquet import read_parquet
 from exclusivity.datasets.read_any import read_table
 from exclusivity.datasets.registry import REGISTRY, DatasetInfo
@@ -27,6 +28,7 @@ __all__ = [
     "load_dataset",
     "read_csv",
     "read_libsvm",
+    "read_npy",
     "read_parquet",
     "read_table",
 ]

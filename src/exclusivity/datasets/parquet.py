@@ -38,6 +38,7 @@ def read_parquet(
     *,
     target: str | int | None = None,
     ignore: Sequence[str | int] = (),
+    row_groups: Sequence[int] | None = None,
     max_bytes: int | None = DEFAULT_MAX_BYTES,
 ) -> TableData:
     """Read a table of numbers from a Parquet file; needs pyarrow (``pip install 'exclusivity[io]'``).
@@ -53,6 +54,8 @@ def read_parquet(
         hold text. By default all columns are features.
     ignore : sequence of str or int, default ()
         Columns to leave out, named like the target. They may be of any type, and are not read.
+    row_groups : sequence of int, optional
+        Only these row groups of the file, from 0; by default all.
     max_bytes : int or None, default 4 GiB
         The largest size of the table in memory, and of the data that the file says it holds; None for no
         limit.
@@ -83,7 +86,18 @@ def read_parquet(
     if max_bytes is not None:
         max_bytes = whole_from_one("max_bytes", max_bytes)
     arrow, parquet = _pyarrow()
-    return _ParquetReader(Path(path), target, ignore, max_bytes, arrow, parquet).read()
+    return _ParquetReader(Path(path), target, ignore, row_groups, max_bytes, arrow, parquet).read()
+
+
+def row_group_rows(path: str | os.PathLike[str]) -> list[int] | None:
+    """How many rows every row group of a Parquet file has, as the file says; None where it is damaged."""
+    arrow, parquet = _pyarrow()
+    try:
+        with parquet.ParquetFile(path, pre_buffer=False) as file:
+            metadata = file.metadata
+            return [int(metadata.row_group(i).num_rows) for i in range(metadata.num_row_groups)]
+    except (arrow.ArrowException, OSError, ValueError, OverflowError):
+        return []
 
 
 def _pyarrow() -> tuple[ModuleType, ModuleType]:
@@ -103,11 +117,13 @@ class _ParquetReader:
         path: Path,
         target: str | int | None,
         ignore: Sequence[str | int],
+        row_groups: Sequence[int] | None,
         max_bytes: int | None,
         arrow: ModuleType,
         parquet: ModuleType,
     ) -> None:
         self._path, self._target, self._ignore, self._max_bytes = path, target, ignore, max_bytes
+        self._row_groups = row_groups
         self._arrow, self._parquet = arrow, parquet
 
     def read(self) -> TableData:
@@ -144,9 +160,8 @@ class _ParquetReader:
     def _read(self) -> TableData:
         with self._open([]) as file:
             schema = file.schema_arrow
-            self._check_sizes(file.metadata, len(schema.names))
+            n_rows = self._checked_size(file.metadata, len(schema.names))
             columns = self._columns(schema)
-            n_rows = int(file.metadata.num_rows)
             texts = self._texts(schema, columns.target)
         with self._open(texts) as file:
             return self._table(file, columns, n_rows)
@@ -155,20 +170,28 @@ class _ParquetReader:
         # A text that a file repeats stays one text in memory: as a plain column it may fill all of it.
         return self._parquet.ParquetFile(self._path, read_dictionary=dictionaries, pre_buffer=False)
 
-    def _check_sizes(self, metadata: Any, n_columns: int) -> None:
-        n_rows = int(metadata.num_rows)
+    def _checked_size(self, metadata: Any, n_columns: int) -> int:
+        """How many rows there are to read."""
+        chosen = range(metadata.num_row_groups) if self._row_groups is None else self._row_groups
+        if any(not 0 <= group < metadata.num_row_groups for group in chosen):
+            found = f"the file has {metadata.num_row_groups} row groups"
+            self._refuse(f"{found}; expected one for each of {list(chosen)}, counted from 0.")
+        groups = [metadata.row_group(group) for group in chosen]
+        n_rows = sum(int(group.num_rows) for group in groups)
+        if self._row_groups is None:
+            n_rows = int(metadata.num_rows)
         if not n_columns or n_rows < 1:
             self._refuse(f"the table has {n_rows} rows and {n_columns} columns; expected something in it.")
         if n_columns > MAX_COLUMNS:
             self._refuse(f"the table has {n_columns} columns; expected at most {MAX_COLUMNS}.")
-        groups = (metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
-        size = max(8 * n_rows * n_columns, sum(groups))
+        size = max(8 * n_rows * n_columns, sum(group.total_byte_size for group in groups))
         if self._max_bytes is not None and size > self._max_bytes:
             self._refuse(
                 f"the table of {n_rows} rows and {n_columns} columns takes {size} bytes, more than "
                 f"max_bytes={self._max_bytes}; if you trust the file, pass a larger max_bytes, or None for "
                 "no limit."
             )
+        return n_rows
 
     def _columns(self, schema: Any) -> Columns:
         names = tuple(schema.names)
@@ -211,7 +234,9 @@ class _ParquetReader:
         read = [place for place in range(columns.count) if place not in columns.ignored]
         names = [file.schema_arrow.names[place] for place in read] if columns.ignored else None
         start = 0
-        for batch in file.iter_batches(batch_size=size, columns=names, use_threads=False):
+        for batch in file.iter_batches(
+            batch_size=size, row_groups=self._row_groups, columns=names, use_threads=False
+        ):
             rows = data[start : start + batch.num_rows]
             features = iter(rows.T)
             for place, column in zip(read, batch.columns, strict=True):

@@ -8,10 +8,11 @@ from pathlib import Path
 from exclusivity.datasets.csv_file import plain_suffix, read_csv
 from exclusivity.datasets.libsvm import read_libsvm
 from exclusivity.datasets.libsvm_lines import is_packed
+from exclusivity.datasets.npy import read_npy
 from exclusivity.datasets.parquet import read_parquet
 from exclusivity.datasets.table import TableData
 
-FORMATS = ("libsvm", "csv", "tsv", "parquet")
+FORMATS = ("libsvm", "csv", "tsv", "parquet", "npy")
 
 # The LIBSVM site's names end in what the sets are for, or in what was done to them (german.numer_scale).
 _LIBSVM = ("", ".svm", ".libsvm", ".svmlight", ".txt", ".t", ".tr", ".val", ".train", ".test")
@@ -22,6 +23,7 @@ _ENDINGS = {
     ".tsv": "tsv",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".npy": "npy",
 }
 
 
@@ -30,15 +32,16 @@ def read_table(
     format: str | None = None,  # noqa: A002 -- what users call it, as in other readers
     target: str | int | None = None,
 ) -> TableData:
-    r"""Read a table from a LIBSVM, CSV or Parquet file.
+    r"""Read a table from a LIBSVM, CSV, Parquet or .npy file.
 
     Parameters
     ----------
     path : path
         Text files may be compressed, their names then end in ``.gz`` or ``.bz2``.
-    format : {"libsvm", "csv", "tsv", "parquet"}, optional
-        By default what the name says: ``.csv``, ``.tsv``, ``.parquet`` (``.pq``), and LIBSVM for ``.svm``,
-        ``.libsvm``, ``.svmlight``, ``.txt``, names without a dot, and the endings that the LIBSVM site uses.
+    format : {"libsvm", "csv", "tsv", "parquet", "npy"}, optional
+        By default what the name says: ``.csv``, ``.tsv``, ``.parquet`` (``.pq``), ``.npy``, and LIBSVM for
+        ``.svm``, ``.libsvm``, ``.svmlight``, ``.txt``, names without a dot, and the endings that the LIBSVM
+        site uses.
     target : str or int, optional
         The column that holds the target: its name, or its number. A LIBSVM file has its target in front of
         every row, so that there is nothing to choose.
@@ -50,7 +53,7 @@ def read_table(
 
     See Also
     --------
-    read_libsvm, read_csv, read_parquet : The readers behind this one, with all their settings.
+    read_libsvm, read_csv, read_parquet, read_npy : The readers behind this one, with all their settings.
 
     Examples
     --------
@@ -68,6 +71,10 @@ def read_table(
         raise ValueError(f"format must be one of {FORMATS}, or None; got {format!r}.")
     if chosen == "parquet":
         return read_parquet(path, target=target)
+    if chosen == "npy":
+        if isinstance(target, str):
+            raise ValueError(f"target={target!r}, but a .npy file has no names; give a column's number.")
+        return read_npy(path, target=target)
     if chosen != "libsvm":
         return read_csv(path, target=target, delimiter="\t" if chosen == "tsv" else ",")
     if target is not None:
@@ -88,7 +95,7 @@ def format_of(path: Path) -> str:
     ('csv', 'libsvm')
     """
     chosen = _ENDINGS.get(plain_suffix(path))
-    if chosen is None or (chosen == "parquet" and is_packed(path)):
+    if chosen is None or (chosen in ("parquet", "npy") and is_packed(path)):
         known = ", ".join(ending for ending in _ENDINGS if ending)
         raise ValueError(
             f"the name {path.name!r} does not say what the file is: it ends in none of {known} (for text "

@@ -1,0 +1,323 @@
+"""``erm fit --dask``: the files stay on disk, worker processes read them block by block."""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import logging
+import math
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from exclusivity.cli import options, training
+from exclusivity.cli.data import Reading, Source
+from exclusivity.cli.errors import CommandError, FileError, UsageError, file_errors
+from exclusivity.cli.matching import target_of
+from exclusivity.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from exclusivity.dask.engine import Engine
+    from exclusivity.dask.files import FileLayout, FilePart
+    from exclusivity.dask.survey import Survey
+
+# Below this a worker spends its memory on the libraries that it imports.
+_LEAST_MEMORY = 300_000_000
+_UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+_LARGEST_BLOCK = 1 << 27
+# A block is read, checked, scaled and multiplied beside the libraries and blocks on their way.
+_BLOCKS_PER_WORKER = 16
+_SECONDS_TO_CONNECT = 10
+
+
+def memory(text: str) -> int:
+    """A type for argparse: an amount of memory.
+
+    Examples
+    --------
+    >>> memory("1GB"), memory("1.5 GiB")
+    (1000000000, 1610612736)
+    """
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)", text.strip().lower())
+    unit = None if match is None else _UNITS.get(match[2])
+    if match is None or unit is None:
+        raise argparse.ArgumentTypeError(f"must be an amount of memory such as 1GB or 800MB; got {text!r}")
+    n_bytes = round(float(match[1]) * unit)
+    if n_bytes < _LEAST_MEMORY:
+        least = f"{_LEAST_MEMORY / 1e6:.0f}MB"
+        raise argparse.ArgumentTypeError(
+            f"must be at least {least}, most of which a worker's libraries take; got {text!r}"
+        )
+    return n_bytes
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    group = parser.add_argument_group(
+        "more rows than memory",
+        "DATA may be many files, or a pattern in quotes. Workers read them block by block, and again in "
+        "every pass over the rows where they do not fit into memory. The model is the same.",
+    )
+    group.add_argument(
+        "--dask", action="store_true", help="train on Dask workers (pip install 'exclusivity[dask]')"
+    )
+    group.add_argument(
+        "--workers",
+        type=options.COUNT,
+        metavar="N",
+        help="worker processes on this machine (default: one for each core)",
+    )
+    group.add_argument(
+        "--memory",
+        type=memory,
+        metavar="SIZE",
+        help="memory of each of them, such as 1GB (default: this machine's, shared out)",
+    )
+    group.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="workers of a running Dask cluster instead, such as tcp://host:8786; they must see the files "
+        "under the same paths",
+    )
+
+
+def check_options(args: argparse.Namespace) -> None:
+    """Refuse what does not go together."""
+    if not args.dask:
+        for option in ("workers", "memory", "scheduler"):
+            if getattr(args, option) is not None:
+                raise UsageError(f"--{option} is for workers; add --dask.")
+        _check_one_file(args.data)
+        return
+    if args.scheduler is not None:
+        for option in ("workers", "memory"):
+            if getattr(args, option) is not None:
+                raise UsageError(
+                    f"--{option} starts workers on this machine, and --scheduler uses those of a running "
+                    "cluster; leave one of them out."
+                )
+    _check_model(args)
+
+
+def _check_model(args: argparse.Namespace) -> None:
+    """What needs all rows in one place."""
+    if args.jobs is not None:
+        raise UsageError("--jobs is for rows in memory; with --dask say --workers.")
+    if args.solver in ("paper", "alm"):
+        raise UsageError(
+            f"--solver {args.solver} needs all rows in memory; with --dask use newton, exclusive or auto."
+        )
+    if 1 < args.exclusivity < math.inf:
+        raise UsageError(
+            f"--exclusivity {args.exclusivity:g}: between 1 and inf members need all rows in memory; with "
+            "--dask use inf, or at most 1."
+        )
+    if "-" in args.data:
+        raise UsageError("standard input can be read only once; with --dask give files.")
+
+
+def _check_one_file(data: list[str]) -> None:
+    found = data if len(data) > 1 else [] if Path(data[0]).exists() else glob.glob(data[0], recursive=True)
+    if found:
+        raise UsageError(f"{len(found)} files: one file at a time, or all of them with --dask.")
+
+
+def train(args: argparse.Namespace, progress: Progress) -> training.Trained:
+    """Fit on workers, from the files to a pipeline in this process."""
+    sources = _sources(args)
+    columns = sources[0].columns()
+    reading = target_of(sources[0], columns, args)
+    if columns == []:  # a damaged file, or no pyarrow: reading it says so
+        sources[0].read(reading, progress)
+    layout = _layout(sources[0], columns, reading)
+    with _cluster(args, progress) as engine, _worker_errors(sources[0]):
+        started = perf_counter()
+        parts = _parts(sources, layout, engine)
+        survey = _survey(engine, parts, layout, _scale(args, layout), progress)
+        return _fit(args, engine, _Rows(parts, layout, survey), progress, started)
+
+
+def _sources(args: argparse.Namespace) -> list[Source]:
+    paths = []
+    for name in args.data:
+        found = [name] if Path(name).exists() else sorted(glob.glob(name, recursive=True))
+        if not found and glob.has_magic(name):
+            raise FileError(f"no file matches {name}; it was looked for in {Path.cwd()}.")
+        paths += found or [name]
+    for path in paths:
+        with file_errors(path), open(path, "rb"):
+            pass
+    sources = [Source.of(path, args) for path in paths]
+    other = next((source for source in sources if source.kind != sources[0].kind), None)
+    if other is not None:
+        raise FileError(
+            f"{sources[0].title} is read as {sources[0].kind} and {other.title} as {other.kind}; use files "
+            "of one format, or say which it is with --format."
+        )
+    if args.scheduler is not None:
+        for source in sources:
+            source.path = os.path.abspath(source.path)
+    return sources
+
+
+def _layout(source: Source, columns: list[str] | int | None, reading: Reading) -> FileLayout:
+    from exclusivity.dask.files import FileLayout
+
+    target, ignore, names, n_features = reading.target, reading.ignore, None, reading.n_features
+    if isinstance(columns, list) and columns:
+        # By name, so that other files may have their columns in another order.
+        chosen = [reading.target, *reading.ignore]
+        target, *ignored = [columns[name] if isinstance(name, int) else str(name) for name in chosen]
+        ignore = tuple(ignored)
+        names = tuple(name for name in columns if name != target and name not in ignored)
+        n_features = len(names)
+    elif isinstance(columns, int):
+        places = {int(place) % columns for place in (reading.target, *reading.ignore) if place is not None}
+        n_features = columns - len(places)
+    return FileLayout(source.kind, source.delimiter, source.header, target, ignore, names, n_features)
+
+
+def _scale(args: argparse.Namespace, layout: FileLayout) -> str:
+    if args.scale is not None:
+        return str(args.scale)
+    return "none" if layout.is_sparse else "standard"
+
+
+@contextmanager
+def _cluster(args: argparse.Namespace, progress: Progress) -> Iterator[Engine]:
+    """Workers, until the end of the block, whatever ends it."""
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise CommandError("--dask needs Dask; install it with: pip install 'exclusivity[dask]'.") from None
+    from exclusivity.dask.engine import Engine
+
+    if args.scheduler is not None:
+        progress.tell(f"connecting to {args.scheduler}")
+        with _connected(Client, args.scheduler) as client:
+            yield Engine(client)
+        return
+    progress.tell("starting workers")
+    with (
+        LocalCluster(
+            n_workers=args.workers or len(os.sched_getaffinity(0)),
+            threads_per_worker=1,
+            memory_limit=args.memory or "auto",
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield Engine(client)
+
+
+def _connected(client: Any, address: str) -> Any:
+    try:
+        found = client(address, timeout=_SECONDS_TO_CONNECT)
+    except (OSError, ValueError) as error:
+        raise CommandError(
+            f"no Dask scheduler answers at {address} ({error}); start one with 'dask scheduler', and workers "
+            f"with 'dask worker {address}'."
+        ) from error
+    if not found.scheduler_info(n_workers=-1)["workers"]:
+        found.close()
+        raise CommandError(
+            f"the Dask scheduler at {address} has no workers; start some: dask worker {address}"
+        )
+    return found
+
+
+@contextmanager
+def _worker_errors(source: Source) -> Iterator[None]:
+    """What workers say, in the words of the command line."""
+    from exclusivity.datasets import DataFileError
+
+    try:
+        yield
+    except DataFileError as error:
+        raise FileError(source.in_our_words(str(error))) from error
+    except RuntimeError as error:
+        raise CommandError(str(error)) from error
+
+
+def _parts(sources: list[Source], layout: FileLayout, engine: Engine) -> list[FilePart]:
+    from exclusivity.dask.files import file_parts
+
+    block_bytes = int(min(_LARGEST_BLOCK, engine.memory_per_thread / _BLOCKS_PER_WORKER))
+    parts: list[FilePart] = []
+    for source in sources:
+        with file_errors(source.path):
+            parts += file_parts(source.path, layout, block_bytes)
+    if not parts:
+        raise FileError(f"{sources[0].title} has no rows; check how it was written.")
+    largest = max(parts, key=lambda part: part.memory)
+    if largest.memory > engine.memory_per_thread / 3:
+        raise FileError(
+            f"{largest.path}: one row group takes {largest.memory / 1e6:.0f} MB, and a worker has "
+            f"{engine.memory_per_thread / 1e6:.0f} MB for three copies of it; give workers more --memory, or "
+            "write the file with smaller row groups."
+        )
+    return parts
+
+
+def _survey(
+    engine: Engine, parts: list[FilePart], layout: FileLayout, scale: str, progress: Progress
+) -> Survey:
+    from exclusivity.dask.survey import survey_files
+
+    total, done = sum(part.n_bytes for part in parts) / 1e6, 0
+
+    def tell(n_bytes: int) -> None:
+        nonlocal done
+        done += n_bytes
+        progress.tell(f"reading {len(parts)} blocks: {done / 1e6:.0f} of {total:.0f} MB")
+
+    progress.tell(f"reading {len(parts)} blocks: {total:.0f} MB")
+    found = survey_files(engine, parts, layout, scale, tell)
+    files = "the files" if len(parts) > 1 else parts[0].path
+    training.check_classes(found.labels, found.n_rows, files)
+    return found
+
+
+@dataclass(frozen=True)
+class _Rows:
+    parts: list[FilePart]
+    layout: FileLayout
+    survey: Survey
+
+
+def _fit(
+    args: argparse.Namespace, engine: Engine, rows: _Rows, progress: Progress, started: float
+) -> training.Trained:
+    from sklearn.pipeline import Pipeline
+
+    from exclusivity.dask import ERMClassifier
+    from exclusivity.dask.files import file_arrays, with_width
+    from exclusivity.dask.training import fits
+
+    survey = rows.survey
+    n_rows, n_features = survey.n_rows, survey.n_features
+    scaler = None if survey.sums is None else survey.sums.scaler(is_sparse=rows.layout.is_sparse)
+    X, y = file_arrays(rows.parts, survey.sizes, with_width(rows.layout, n_features), scaler)
+    stay = bool(fits(survey.n_bytes, engine))
+    classifier = ERMClassifier(
+        C=args.cost, persist=stay, **training.parameters(args, rows.layout.names, n_features)
+    )
+    with progress.of_fit(f"training on {n_rows} rows of {n_features} features"):
+        classifier.fit(X, y)
+    model = classifier.to_local().set_params(verbose=0)
+    steps = [("classifier", model)] if scaler is None else [("scaler", scaler), ("classifier", model)]
+    return training.Trained(
+        Pipeline(steps),
+        rows.layout.names,
+        (n_rows, n_features),
+        perf_counter() - started,
+        len(rows.parts),
+        stay,
+    )

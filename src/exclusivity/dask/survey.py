@@ -1,0 +1,124 @@
+"""One look at all files: how many rows and features, which classes, and what a scaler has to know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from distributed import futures_of
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dask import delayed
+from exclusivity.dask.blocks import MAX_CLASSES
+from exclusivity.dask.engine import Engine
+from exclusivity.dask.files import FileLayout, FilePart, read_part
+from exclusivity.dask.rounds import tree_sum
+from exclusivity.dask.scaling import ColumnSums, column_sums
+from exclusivity.datasets import DataFileError
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What is known of some parts; it adds up.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Rows of every part, in their order.
+    n_bytes : int
+        Memory that all rows take.
+    n_features : int
+        The largest width.
+    labels : ndarray
+        The classes.
+    file : str
+        Where the first of them were found.
+    sums : ColumnSums or None
+        For a scaler; None where none is wanted, or there are no rows.
+    """
+
+    sizes: tuple[int, ...]
+    n_bytes: int
+    n_features: int
+    labels: NDArray[Any]
+    file: str
+    sums: ColumnSums | None
+
+    @property
+    def n_rows(self) -> int:
+        """All rows."""
+        return sum(self.sizes)
+
+    def __add__(self, other: Survey) -> Survey:
+        """The survey of both."""
+        width = max(self.n_features, other.n_features)
+        sums = _total([part.sums.widened(width) for part in (self, other) if part.sums is not None])
+        known = [part for part in (self, other) if len(part.labels)]
+        return Survey(
+            self.sizes + other.sizes,
+            self.n_bytes + other.n_bytes,
+            width,
+            _all_labels(self, other) if len(known) == 2 else (known or [self])[0].labels,
+            (known or [self])[0].file,
+            sums,
+        )
+
+
+def survey_files(
+    engine: Engine,
+    parts: Sequence[FilePart],
+    layout: FileLayout,
+    scale: str,
+    tell: Callable[[int], None],
+) -> Survey:
+    """Read all files once.
+
+    Parameters
+    ----------
+    engine : Engine
+    parts : sequence of FilePart
+    layout : FileLayout
+    scale : {"standard", "minmax", "none"}
+    tell : callable
+        Called with the number of bytes of a part when it has been read, from any thread.
+    """
+    looks = engine.persist([delayed(survey_part)(part, layout, scale) for part in parts])
+    for look, part in zip(looks, parts, strict=True):
+        for future in futures_of(look):  # none without a cluster
+            future.add_done_callback(lambda _, n_bytes=part.n_bytes: tell(n_bytes))
+    found: Survey = engine.compute(tree_sum(looks))[0]
+    return found
+
+
+def survey_part(part: FilePart, layout: FileLayout, scale: str) -> list[Survey]:
+    """What one part has to say."""
+    X, y = read_part(part, layout)
+    labels = np.unique(y)
+    if len(labels) > MAX_CLASSES:
+        cause = f"the target has {len(labels)} different values; expected at most {MAX_CLASSES} classes."
+        raise DataFileError(part.path, None, None, cause)
+    n_bytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
+    return [Survey((X.shape[0],), n_bytes, X.shape[1], labels, part.path, column_sums(X, scale))]
+
+
+def _total(sums: list[ColumnSums]) -> ColumnSums | None:
+    return reduce(add, sums) if sums else None
+
+
+def _all_labels(one: Survey, other: Survey) -> NDArray[Any]:
+    is_text = [part.labels.dtype.kind not in "iu" for part in (one, other)]
+    if is_text[0] != is_text[1]:
+        text, numbers = (one, other) if is_text[0] else (other, one)
+        raise DataFileError(
+            text.file,
+            None,
+            None,
+            f"the labels are text, such as {text.labels[0]!r}, but those of {numbers.file} are numbers, such "
+            f"as {numbers.labels[0]}; expected the same kind in all files.",
+        )
+    return np.unique(np.concatenate([one.labels, other.labels]))
