@@ -8,9 +8,11 @@ import logging
 import math
 import os
 import re
+import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -139,7 +141,8 @@ def train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     with _cluster(args, progress) as engine, _worker_errors(sources[0]):
         started = perf_counter()
         parts = _parts(sources, layout, engine)
-        survey = _survey(engine, parts, layout, _scale(args, layout), progress)
+        title = sources[0].title if len(sources) == 1 else f"the {len(sources)} files"
+        survey = _survey(engine, parts, layout, _scale(args, layout), progress, title)
         return _fit(args, engine, _Rows(parts, layout, survey), progress, started)
 
 
@@ -193,6 +196,7 @@ def _scale(args: argparse.Namespace, layout: FileLayout) -> str:
 def _cluster(args: argparse.Namespace, progress: Progress) -> Iterator[Engine]:
     """Workers, until the end of the block, whatever ends it."""
     try:
+        from dask.system import CPU_COUNT
         from distributed import Client, LocalCluster
     except ImportError:
         raise CommandError("--dask needs Dask; install it with: pip install 'exclusivity[dask]'.") from None
@@ -204,17 +208,32 @@ def _cluster(args: argparse.Namespace, progress: Progress) -> Iterator[Engine]:
             yield Engine(client)
         return
     progress.tell("starting workers")
-    with (
-        LocalCluster(
-            n_workers=args.workers or len(os.sched_getaffinity(0)),
-            threads_per_worker=1,
-            memory_limit=args.memory or "auto",
-            dashboard_address=None,
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
+    with ExitStack() as running:
+        with _shielded():
+            cluster = LocalCluster(
+                n_workers=args.workers or CPU_COUNT,
+                threads_per_worker=1,
+                memory_limit=args.memory or "auto",
+                dashboard_address=":0",
+                silence_logs=logging.CRITICAL,
+            )
+            client = Client(running.enter_context(cluster))
+            running.enter_context(client)
         yield Engine(client)
+
+
+@contextmanager
+def _shielded() -> Iterator[None]:
+    """Threads and processes that start here never see Ctrl-C, which is for the command: it ends them."""
+    if not hasattr(signal, "pthread_sigmask"):  # pragma: no cover -- Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # it would lift the mask when it starts later
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _connected(client: Any, address: str) -> Any:
@@ -267,7 +286,7 @@ def _parts(sources: list[Source], layout: FileLayout, engine: Engine) -> list[Fi
 
 
 def _survey(
-    engine: Engine, parts: list[FilePart], layout: FileLayout, scale: str, progress: Progress
+    engine: Engine, parts: list[FilePart], layout: FileLayout, scale: str, progress: Progress, title: str
 ) -> Survey:
     from exclusivity.dask.survey import survey_files
 
@@ -280,8 +299,7 @@ def _survey(
 
     progress.tell(f"reading {len(parts)} blocks: {total:.0f} MB")
     found = survey_files(engine, parts, layout, scale, tell)
-    files = "the files" if len(parts) > 1 else parts[0].path
-    training.check_classes(found.labels, found.n_rows, files)
+    training.check_classes(found.labels, found.n_rows, title)
     return found
 
 

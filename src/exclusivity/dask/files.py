@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -142,9 +141,6 @@ def read_part(part: FilePart, layout: FileLayout) -> tuple[Matrix, NDArray[Any]]
             f"a worker cannot read the file ({error.strerror or error}); expected one that every worker sees "
             "under this path.",
         ) from error
-    except (EOFError, zlib.error) as error:
-        cause = "the compressed file is damaged or ends too early; get a fresh copy."
-        raise DataFileError(part.path, None, None, cause) from error
     if table is None:
         width = layout.n_features or 0
         empty = sparse.csr_matrix((0, width)) if layout.is_sparse else np.empty((0, width))

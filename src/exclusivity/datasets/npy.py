@@ -97,16 +97,15 @@ def open_npy(path: str | os.PathLike[str]) -> np.memmap[Any, Any]:
         pass
     try:
         array: np.memmap[Any, Any] = np.lib.format.open_memmap(os.fspath(path), mode="r")
-    except (ValueError, OSError, OverflowError, EOFError, MemoryError) as error:
+    except Exception as error:  # NumPy parses the header as Python, and anything may come of that
         reason = " ".join(str(error).split())[:200]
         _refuse(path, f"the file is damaged, or not a .npy file ({reason}).", error)
     if array.dtype.kind not in "biuf":
         kind = str(array.dtype)[:100]
         _refuse(path, f"the array is of type {kind}; expected integers, floating point numbers or booleans.")
-    if array.ndim != 2 or array.shape[1] > MAX_COLUMNS:
-        _refuse(
-            path, f"the array has the shape {array.shape}; expected rows and up to {MAX_COLUMNS} columns."
-        )
+    if array.ndim != 2 or not array.size or array.shape[1] > MAX_COLUMNS:
+        found = f"the array has the shape {str(array.shape)[:100]}"
+        _refuse(path, f"{found}; expected one row or more, and up to {MAX_COLUMNS} columns.")
     n_bytes, size = array.offset + array.nbytes, Path(path).stat().st_size
     if n_bytes != size:
         _refuse(path, f"the file has {size} bytes; expected {n_bytes}, as it says itself.")

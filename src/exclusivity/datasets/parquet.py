@@ -97,7 +97,7 @@ def row_group_rows(path: str | os.PathLike[str]) -> list[int] | None:
             metadata = file.metadata
             return [int(metadata.row_group(i).num_rows) for i in range(metadata.num_row_groups)]
     except (arrow.ArrowException, OSError, ValueError, OverflowError):
-        return []
+        return None
 
 
 def _pyarrow() -> tuple[ModuleType, ModuleType]:

@@ -43,7 +43,7 @@ class TextSpan:
     start, stop : int
         Bytes from the start of the file.
     header : bool, default False
-        Whether every span begins with the first line of the file that is not blank.
+        Whether every span has the first line of the file that is not blank in front.
 
     Examples
     --------
@@ -62,14 +62,14 @@ class TextSpan:
     def __init__(self, path: str | os.PathLike[str], start: int, stop: int, *, header: bool = False) -> None:
         self.name = str(path)
         self._stream = Path(path).open("rb")  # noqa: SIM115 -- closed by __exit__
-        self._start = self._line_from(start)
+        self._head = self._first_line() if header else b""
+        self._has_head = header
+        first = self._stream.tell()
+        self._start = max(first, self._line_from(start))
         self._stop = self._line_from(stop)
-        self._head = self._first_line() if header and self._start else b""
-        self._n_head = bool(self._head)
         self._stream.seek(self._start)
 
     def _first_line(self) -> bytes:
-        self._stream.seek(0)
         while (line := self._stream.readline(MAX_LINE_BYTES)) and not line.removeprefix(BOM_UTF8).strip():
             pass
         return line
@@ -85,7 +85,7 @@ class TextSpan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no line begins in it."""
+        """Whether no line begins in it, besides the header."""
         return self._start >= self._stop
 
     def read(self, size: int, /) -> bytes:
@@ -98,7 +98,7 @@ class TextSpan:
     def lines_before(self) -> int:
         """What to add to the number of a line read here to get its number in the file; counted when asked."""
         self._stream.seek(0)
-        count = -int(self._n_head)
+        count = -int(self._has_head)
         while self._stream.tell() < self._start:
             count += self._stream.read(min(_STEP, self._start - self._stream.tell())).count(b"\n")
         return count

@@ -1,0 +1,287 @@
+"""``erm fit --dask``: the model of ``erm fit`` on all rows at once, from files that stay on disk."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from exclusivity.cli import distributed
+from exclusivity.cli.main import main
+from exclusivity.persistence import load_model
+
+NAMES = ["a", "b", "c", "d"]
+
+
+def make_rows(n_rows, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(n_rows, 4)) * [1, 20, 0.3, 1] + [0, 100, 0, 5], 6)
+    side = X @ [1.0, 0.05, -3.0, 0.0] - 5 + rng.normal(size=n_rows)
+    return X, np.where(side > 0.7, "high", np.where(side > -0.7, "mid", "low"))
+
+
+def csv_text(X, y, names=NAMES):
+    rows = "".join(",".join(map(str, row)) + f",{label}\n" for row, label in zip(X.tolist(), y, strict=True))
+    return ",".join([*names, "state"]) + "\n" + rows
+
+
+def svm_text(X, y):
+    codes = {"low": 1, "mid": 2, "high": 3}
+    return "".join(
+        f"{codes[label]} " + " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(row) if v) + "\n"
+        for row, label in zip(X.tolist(), y, strict=True)
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """All rows in one file, and the same rows in parts of uneven sizes, in every format."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    where = tmp_path_factory.mktemp("parts")
+    X, y = make_rows(300)
+    y_binary = (y == "high").astype(float)
+    wide = np.where(
+        np.arange(4) == 3, np.where(np.arange(300)[:, None] < 130, X, 0), X
+    )  # the last part: 3 wide
+    (where / "all.csv").write_text(csv_text(X, y))
+    (where / "all.svm").write_text(svm_text(wide, y))
+    np.save(where / "all.npy", np.column_stack([y_binary, X]))
+    for number, (a, b) in enumerate([(0, 1), (1, 130), (130, 300)]):
+        order = [3, 1, 0, 2] if number == 2 else [0, 1, 2, 3]
+        names = [NAMES[place] for place in order]
+        (where / f"part-{number}.csv").write_text(csv_text(X[a:b, order], y[a:b], names))
+        (where / f"part-{number}.svm").write_text(svm_text(wide[a:b], y[a:b]))
+        np.save(where / f"part-{number}.npy", np.column_stack([y_binary, X])[a:b])
+        columns = {name: X[a:b, NAMES.index(name)] for name in names}
+        pq.write_table(
+            pa.table({**columns, "state": y[a:b]}), where / f"part-{number}.parquet", row_group_size=50
+        )
+    return where
+
+
+@pytest.fixture
+def run(cluster, folder, monkeypatch, capsys):
+    """``erm`` in that folder; ``--dask`` becomes the cluster of all tests."""
+    monkeypatch.chdir(folder)
+
+    def command(*argv):
+        words = [str(word) for word in argv]
+        if "--dask" in words and "--scheduler" not in words:
+            words += ["--scheduler", cluster.scheduler_address]
+        capsys.readouterr()
+        code = main(words)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return command
+
+
+CASES = {
+    "parquet": (["part-*.parquet"], ["all.csv"], ["--target", "state"]),
+    "csv, minmax, weights": (
+        ["part-*.csv"],
+        ["all.csv"],
+        ["--target", "-1", "--scale", "minmax", "--class-weight", "balanced", "--p", "1.5"],
+    ),
+    "several files, ignore": (
+        ["part-2.csv", "part-0.csv", "part-1.csv"],
+        ["all.csv"],
+        ["--target", "state", "--ignore", "c", "--multi-class", "ovo", "--no-intercept"],
+    ),
+    "libsvm": (["part-*.svm"], ["all.svm"], ["--scale", "minmax"]),
+    "libsvm, standard": (["part-*.svm"], ["all.svm"], ["--scale", "standard", "--features", "6"]),
+    "npy": (["part-*.npy"], ["all.npy"], ["--target", "0", "--scale", "none"]),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_the_objective_of_all_rows_in_memory(run, tmp_path, case):
+    files, whole, options = case
+    settings = [*options, "--tol", "1e-10", "--members", "4", "--cost", "0.7", "--json"]
+    code, out, err = run("fit", *whole, "-o", tmp_path / "one.erm", *settings)
+    assert code == 0, err
+    one = json.loads(out)
+    code, out, err = run("fit", *files, "-o", tmp_path / "many.erm", *settings, "--dask")
+    assert code == 0, err
+    many = json.loads(out)
+    np.testing.assert_allclose(many["objective"], one["objective"], rtol=1e-9)
+    for fact in ("rows", "features", "classes", "members", "scaling", "converged"):
+        assert many[fact] == one[fact], fact
+    assert many["blocks"] >= 3
+    models = [load_model(tmp_path / name) for name in ("one.erm", "many.erm")]
+    assert [type(step).__name__ for _, step in models[0].steps] == [
+        type(step).__name__ for _, step in models[1].steps
+    ]
+    assert models[0][-1].get_params() == models[1][-1].get_params()
+    assert models[0].n_features_in_ == models[1].n_features_in_
+
+
+def test_every_command_takes_the_model(run, tmp_path):
+    model = tmp_path / "m.erm"
+    votes = ["--exclusivity", "inf", "--voting", "hard", "--members", "2"]
+    code, out, err = run(
+        "fit", "part-*.parquet", "-o", model, "--target", "state", "--test", "all.csv", *votes, "--dask"
+    )
+    assert code == 0, err
+    assert "300 rows, 4 features, 3 classes" in out
+    assert "blocks      3, kept in the workers' memory" in out
+    assert "accuracy" in out
+    code, out, _ = run("predict", model, "part-2.csv")
+    assert code == 0
+    assert len(out.splitlines()) == 171
+    assert run("evaluate", model, "all.csv")[0] == 0
+    assert run("certify", model, "all.csv")[0] == 0
+    code, out, _ = run("inspect", model)
+    assert code == 0
+    assert "'a'" in out or " a" in out
+
+
+def test_npy_works_in_memory_too(run, tmp_path):
+    model = tmp_path / "m.erm"
+    assert run("fit", "all.npy", "--target", "0", "-o", model)[0] == 0
+    code, out, _ = run("evaluate", model, "part-1.npy", "--target", "0", "--json")
+    assert code == 0
+    assert json.loads(out)["accuracy"] > 0.7
+
+
+def test_rows_that_do_not_stay(run, tmp_path, monkeypatch):
+    from exclusivity.dask import training
+
+    monkeypatch.setattr(training, "fits", lambda n_bytes, engine: False)
+    monkeypatch.setattr(distributed, "_BLOCKS_PER_WORKER", 400_000)  # blocks of 2500 bytes
+    code, out, err = run("fit", "all.csv", "-o", tmp_path / "m.erm", "--target", "state", "--dask")
+    assert code == 0, err
+    assert "read anew in every pass" in out
+    _, blocks = next(line.split() for line in out.splitlines() if line.startswith("blocks"))[:2]
+    assert int(blocks.rstrip(",")) > 5
+
+
+WRONG = {
+    "workers alone": (["all.csv", "--workers", "2"], 2, "--workers is for workers; add --dask"),
+    "memory alone": (["all.csv", "--memory", "1GB"], 2, "--memory is for workers; add --dask"),
+    "scheduler alone": (["all.csv", "--scheduler", "tcp://h:1"], 2, "add --dask"),
+    "both": (
+        ["all.csv", "--dask", "--workers", "2", "--scheduler", "tcp://h:1"],
+        2,
+        "--workers starts workers on this machine",
+    ),
+    "jobs": (["all.csv", "--dask", "--jobs", "2"], 2, "with --dask say --workers"),
+    "solver": (["all.csv", "--dask", "--solver", "alm"], 2, "--solver alm needs all rows in memory"),
+    "exclusivity": (["all.csv", "--dask", "--exclusivity", "3"], 2, "--exclusivity 3: between 1 and inf"),
+    "stdin": (["-", "--dask", "--format", "csv"], 2, "standard input can be read only once"),
+    "several without": (
+        ["all.csv", "part-0.csv"],
+        2,
+        "2 files: one file at a time, or all of them with --dask",
+    ),
+    "pattern without": (["part-*.csv"], 2, "3 files: one file at a time"),
+    "no match": (["prat-*.csv", "--dask"], 3, "no file matches prat-*.csv"),
+    "missing": (["part-9.csv", "--dask"], 3, "there is no file part-9.csv; did you mean part-"),
+    "two formats": (["all.csv", "all.npy", "--dask"], 3, "all.csv is read as csv and all.npy as npy"),
+    "no target": (["part-*.parquet", "--dask", "--target", "none"], 3, "has no column 'none'"),
+    "features": (["part-*.csv", "--dask", "--features", "9"], 3, "--features is for LIBSVM files"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG.values(), ids=WRONG)
+def test_mistakes_on_the_command_line(folder, tmp_path, monkeypatch, capsys, case):
+    argv, code, message = case
+    monkeypatch.chdir(folder)
+    target = [] if "--target" in argv else ["--target", "state"]
+    assert main(["fit", *argv, *target, "-o", str(tmp_path / "m.erm")]) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert message in captured.err
+    assert not (tmp_path / "m.erm").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [("1XB", "such as 1GB"), ("lots", "such as 1GB"), ("50MB", "at least 300MB")]
+)
+def test_amounts_of_memory(capsys, text, message):
+    with pytest.raises(SystemExit, match="2"):
+        main(["fit", "all.csv", "-o", "m.erm", "--dask", "--memory", text])
+    assert message in capsys.readouterr().err
+
+
+def test_a_part_that_is_wrong_is_named(run, folder, tmp_path):
+    parts = [folder / "part-0.csv", folder / "part-1.csv"]
+    for text, message in (
+        ("a,b,c,d,state\n1,2,3,4,high\n1,2,x,4,low\n", "bad.csv, line 3, column 3 ('c'): found 'x'"),
+        ("a,b,c,d,state\n1,2,3,4,7\n", "are numbers, such as 7; expected the same kind"),
+        ("a,b,c,state\n1,2,3,low\n", "bad.csv: the file lacks the column 'd'"),
+        ("", "bad.csv"),
+    ):
+        (tmp_path / "bad.csv").write_text(text)
+        code, _, err = run(
+            "fit", *parts, tmp_path / "bad.csv", "--target", "state", "-o", tmp_path / "m.erm", "--dask"
+        )
+        assert code == 3
+        assert message in err
+        assert "Traceback" not in err
+
+
+def test_one_class(run, folder, tmp_path):
+    code, _, err = run("fit", "part-0.csv", "--target", "state", "-o", tmp_path / "m.erm", "--dask")
+    assert code == 3
+    assert "all rows of part-0.csv have the label" in err
+
+
+def test_no_scheduler_there(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(distributed, "_SECONDS_TO_CONNECT", 1)
+    argv = ["fit", "all.csv", "--target", "state", "-o", tmp_path / "m.erm", "--dask"]
+    code, _, err = run(*argv, "--scheduler", "tcp://127.0.0.1:9")
+    assert code == 1
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in err
+
+
+def test_without_dask(run, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    code, _, err = run("fit", "all.csv", "--target", "state", "-o", tmp_path / "m.erm", "--dask")
+    assert code == 1
+    assert "pip install 'exclusivity[dask]'" in err
+
+
+def children_of(pid):
+    import psutil  # Dask's workers need it, too
+
+    return [child.pid for child in psutil.Process(pid).children()]
+
+
+def is_alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_ctrl_c_leaves_nobody_behind(folder, tmp_path):
+    """A terminal sends the signal to the whole group: the command and its workers."""
+    code = "import sys; from exclusivity.cli.main import main; sys.exit(main())"
+    argv = ["fit", str(folder / "part-*.csv"), "--target", "state", "-o", "m.erm", "--dask"]
+    process = subprocess.Popen(  # noqa: S603 -- our own program
+        [sys.executable, "-c", code, *argv, "--workers", "1", "--tol", "1e-10"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 60
+    while len(workers := children_of(process.pid)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert workers
+    time.sleep(0.3)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.strip().endswith("erm: interrupted")
+    assert "Traceback" not in err
+    while any(map(is_alive, workers)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(is_alive, workers))
+    assert list(tmp_path.iterdir()) == []

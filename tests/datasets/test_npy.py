@@ -1,0 +1,147 @@
+"""read_npy: what numpy.save writes, in parts or as a whole, and nothing else."""
+
+import re
+
+import numpy as np
+import pytest
+
+from exclusivity.datasets import DataFileError, read_npy, read_parquet, read_table
+from exclusivity.datasets.parquet import row_group_rows
+
+ROWS = np.arange(12.0).reshape(4, 3)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "rows.npy"
+
+
+@pytest.mark.parametrize("kind", ["f8", "f4", ">f8", "i4", "u1", "?"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_numbers_of_every_kind(path, kind, order):
+    rows = np.asarray(ROWS.astype(kind), order=order)
+    np.save(path, rows)
+    table = read_npy(path, target=1)
+    assert table.data.dtype == np.float64
+    assert table.data.flags.c_contiguous
+    assert np.array_equal(table.data, rows[:, [0, 2]].astype(float))
+    assert np.array_equal(table.target, rows[:, 1].astype(float))
+    assert table.feature_names is None
+
+
+def test_columns_and_rows(path):
+    np.save(path, ROWS)
+    assert read_npy(path).target is None
+    some = read_npy(path, target=-1, ignore=[0], rows=(1, 3))
+    assert some.data.tolist() == [[4], [7]]
+    assert some.target.tolist() == [5, 8]
+    with pytest.raises(ValueError, match=r"rows must be a part of 0 to 4; got \(2, 9\)"):
+        read_npy(path, rows=(2, 9))
+    with pytest.raises(DataFileError, match="there is no column 3 for the target among 3 columns"):
+        read_npy(path, target=3)
+    with pytest.raises(DataFileError, match=r"takes? 96 bytes, more than max_bytes=95"):
+        read_npy(path, max_bytes=95)
+    assert read_npy(path, rows=(0, 1), max_bytes=95).data.shape == (1, 3)
+
+
+def test_a_table_by_its_name(path):
+    np.save(path, ROWS)
+    assert read_table(path, target=0).target.tolist() == [0, 3, 6, 9]
+    with pytest.raises(ValueError, match="has no names"):
+        read_table(path, target="state")
+
+
+def test_many_rows_go_in_batches(path, monkeypatch):
+    from exclusivity.datasets import npy
+
+    monkeypatch.setattr(npy, "_BATCH_VALUES", 7)
+    np.save(path, ROWS)
+    assert np.array_equal(read_npy(path, target=0).data, ROWS[:, 1:])
+    for column, place in ((2, "3"), (0, "1")):
+        holed = ROWS.copy()
+        holed[3, column] = np.nan
+        np.save(path, holed)
+        with pytest.raises(DataFileError, match=f"column {place}: the value in row 4 is nan"):
+            read_npy(path, target=0)
+
+
+def npy_bytes(array):
+    from io import BytesIO
+
+    stream = BytesIO()
+    np.lib.format.write_array(stream, array, allow_pickle=True)
+    return stream.getvalue()
+
+
+HOSTILE = {
+    "empty": b"",
+    "text": b"a,b\n1,2\n",
+    "objects": npy_bytes(np.array([[{}]], dtype=object)),
+    "words": npy_bytes(np.array([["a"]])),
+    "complex": npy_bytes(np.array([[1j]])),
+    "records": npy_bytes(np.zeros(3, dtype=[("a", "f8")])),
+    "one dimension": npy_bytes(np.zeros(3)),
+    "three dimensions": npy_bytes(np.zeros((2, 2, 2))),
+    "no rows": npy_bytes(np.zeros((0, 3))),
+    "no columns": npy_bytes(np.zeros((3, 0))),
+    "too wide": npy_bytes(np.zeros((1, 2**20 + 1), dtype=bool)),
+    "cut": npy_bytes(ROWS)[:-1],
+    "long": npy_bytes(ROWS) + b"x",
+    "boast": npy_bytes(ROWS).replace(b"(4, 3)", b"(4444444444444444, 3)".ljust(6)),
+    "large boast": re.sub(rb"\(4, 3\), \} {20}", b"(9" + b"0" * 18 + b", 3), }", npy_bytes(ROWS)),
+    "negative": npy_bytes(ROWS).replace(b"(4, 3)", b"(-4,3)"),
+    "a zip file": b"PK\x03\x04" + bytes(100),
+    "version": npy_bytes(ROWS).replace(b"\x93NUMPY\x01", b"\x93NUMPY\x07"),
+}
+
+
+@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_files(path, content):
+    path.write_bytes(content)
+    with pytest.raises(DataFileError, match=re.escape(str(path))):
+        read_npy(path)
+
+
+def test_no_file(path):
+    with pytest.raises(FileNotFoundError):
+        read_npy(path)
+
+
+def test_every_cut_of_a_file_is_refused(path):
+    whole = npy_bytes(ROWS)
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(DataFileError):
+            read_npy(path)
+
+
+def test_random_damage_is_an_error_or_numbers(path):
+    rng = np.random.default_rng(0)
+    whole = npy_bytes(ROWS)
+    for _ in range(400):
+        damaged = bytearray(whole)
+        for place in rng.integers(0, len(whole), size=3):
+            damaged[place] = rng.integers(256)
+        path.write_bytes(damaged)
+        try:
+            table = read_npy(path)
+        except DataFileError:
+            continue
+        assert np.isfinite(table.data).all()
+
+
+def test_some_row_groups_of_a_parquet_file(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    file = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"a": [1, 2, 3, 4, 5], "y": list("uvwxy")}), file, row_group_size=2)
+    assert row_group_rows(file) == [2, 2, 1]
+    some = read_parquet(file, target="y", row_groups=[0, 2])
+    assert some.data.ravel().tolist() == [1, 2, 5]
+    assert some.target.tolist() == ["u", "v", "y"]
+    assert read_parquet(file, target="y", row_groups=[2], max_bytes=200).data.shape == (1, 1)
+    with pytest.raises(DataFileError, match="has 3 row groups"):
+        read_parquet(file, row_groups=[3])
+    with pytest.raises(DataFileError, match="0 rows"):
+        read_parquet(file, row_groups=[])
+    file.write_bytes(b"PAR1 nothing PAR1")
+    assert row_group_rows(file) is None
