@@ -262,7 +262,11 @@ def is_alive(pid):
 
 def test_ctrl_c_leaves_nobody_behind(folder, tmp_path):
     """A terminal sends the signal to the whole group: the command and its workers."""
-    code = "import sys; from exclusivity.cli.main import main; sys.exit(main())"
+    code = (
+        "import signal, sys; from exclusivity.cli.main import main; "
+        "signal.signal(signal.SIGINT, signal.default_int_handler); "  # jobs in the background ignore it
+        "sys.exit(main())"
+    )
     argv = ["fit", str(folder / "part-*.csv"), "--target", "state", "-o", "m.erm", "--dask"]
     process = subprocess.Popen(  # noqa: S603 -- our own program
         [sys.executable, "-c", code, *argv, "--workers", "1", "--tol", "1e-10"],

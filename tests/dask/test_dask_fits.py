@@ -60,6 +60,52 @@ def test_every_chunking(local, rows, chunks, is_sparse):
     assert_same_optimum(ERMClassifier(3, tol=TOL).fit(dX, dy, dw), reference)
 
 
+SMALL_CHUNKS = [60, 30, 13, (1, 59), (59, 1), (1, 1, 58), (7, 50, 3), (0, 60), (25, 0, 35), (10,) * 6]
+
+
+@pytest.mark.parametrize("number", range(10))
+@pytest.mark.parametrize("p", [1, 1.5])
+def test_every_chunking_of_the_hinge_and_between(local, rows, p, number):
+    """Few rows, weights (some of them zero), every second chunking sparse."""
+    X, y, weights = (part[:60] for part in rows)
+    reference = exclusivity.ERMClassifier(3, p=p, tol=TOL).fit(X, y, weights)
+    dX, dy, dw = as_dask(X, y, weights, SMALL_CHUNKS[number])
+    if number % 2 == (p == 1):
+        dX = dX.map_blocks(sparse.csr_matrix)
+    assert_same_optimum(ERMClassifier(3, p=p, tol=TOL).fit(dX, dy, dw), reference)
+
+
+@pytest.mark.parametrize(("p", "is_sparse"), [(1, True), (1.5, False)])
+def test_ten_classes_in_uneven_blocks(local, rows, p, is_sparse):
+    X, _, _ = (part[:100] for part in rows)
+    y, weights = np.arange(100) // 10, np.arange(100) % 3  # a class is in one or two blocks only
+    reference = exclusivity.ERMClassifier(2, p=p, tol=1e-9).fit(X, y, weights)
+    dX, dy, dw = as_dask(X, y, weights, (1, 0, 44, 55))
+    if is_sparse:
+        dX = dX.map_blocks(sparse.csr_matrix)
+    assert_same_optimum(ERMClassifier(2, p=p, tol=1e-9).fit(dX, dy, dw), reference, tol=1e-8)
+
+
+def test_rows_and_labels_from_one_block_are_read_once(local, rows):
+    """Columns of one array, and parts of one value: a pass makes them once, not once for each."""
+    from dask import delayed
+
+    X, y, weights = rows
+    reads = []
+
+    def read(part):
+        reads.append(part)
+        half = slice(300 * part, 300 * part + 300)
+        return np.column_stack([X[half], y[half] == "yes", weights[half]])
+
+    table = da.concatenate([da.from_delayed(delayed(read)(part), (300, 8), float) for part in range(2)])
+    model = ERMClassifier(3, persist=True).fit(table[:, :6], table[:, 6].astype(int), table[:, 7])
+    assert sorted(reads) == [0, 1]
+    reads.clear()
+    model.score(table[:, :6], table[:, 6].astype(int))
+    assert sorted(reads) == [0, 1]
+
+
 @pytest.mark.parametrize("params", [{"p": 2}, {"p": 1}, {"p": 1, "multi_class": "ovo"}], ids=str)
 def test_ten_classes_share_their_passes(local, rows, params):
     X, _, _ = rows

@@ -263,6 +263,11 @@ def _worker_errors(source: Source) -> Iterator[None]:
         raise FileError(source.in_our_words(str(error))) from error
     except RuntimeError as error:
         raise CommandError(str(error)) from error
+    except TimeoutError as error:
+        raise CommandError(
+            f"the Dask cluster did not answer in time ({error}); is it overloaded? Repeat the command, or "
+            "use fewer --workers."
+        ) from error
 
 
 def _parts(sources: list[Source], layout: FileLayout, engine: Engine) -> list[FilePart]:

@@ -107,7 +107,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (CommandError, ValueError, TypeError, ImportError, OSError, MemoryError) as error:
         if args.debug:
             raise
-        reason = str(error) or f"not enough memory ({type(error).__name__})"
+        silent = "not enough memory" if isinstance(error, MemoryError) else "it failed without a reason"
+        reason = str(error) or f"{silent} ({type(error).__name__})"
         print(f"erm {args.command}: error: {reason}", file=sys.stderr)
         return error.exit_code if isinstance(error, CommandError) else FAILED
     return DONE if code is None else code

@@ -98,8 +98,8 @@ class Engine:
             except NoValidWorkerError:
                 self._give_up("has no workers any more")
             except TimeoutError:
-                if future.done():
-                    raise  # the task's own
+                if future.done():  # just now, or its result is slow to come; or the timeout is the task's own
+                    return future.result(timeout=PATIENCE)
             if self._has_workers():
                 last_sign = monotonic()
             elif monotonic() - last_sign > PATIENCE:
