@@ -15,7 +15,7 @@ demo: .venv/.plot
 test: .venv/.dev
 	$(TEST_ENV) $(BIN)/python -m pytest -n 2 --dist worksteal
 
-# Twenty workers killed at random moments, beside the short tests of the same folder.
+# Workers and schedulers killed in the middle of fits, Ctrl-C, beside the short tests of the same folder.
 test-dask: .venv/.dev
 	$(TEST_ENV) EXCLUSIVITY_LONG=1 $(BIN)/python -m pytest tests/dask
 

@@ -46,7 +46,8 @@ def kill_all(cluster):
         os.kill(worker.pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("p", [2, pytest.param(1, marks=LONG)])
+@LONG
+@pytest.mark.parametrize("p", [1, 2])
 def test_all_workers_killed_and_brought_back(client, cluster, rows, p):
     """Nannies start new workers, and the fit goes on from the lineage of the blocks: the same bits."""
     parts = collections(rows)

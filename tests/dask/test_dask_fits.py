@@ -60,12 +60,12 @@ def test_every_chunking(local, rows, chunks, is_sparse):
     assert_same_optimum(ERMClassifier(3, tol=TOL).fit(dX, dy, dw), reference)
 
 
-SMALL_CHUNKS = [60, 30, 13, (1, 59), (59, 1), (1, 1, 58), (7, 50, 3), (0, 60), (25, 0, 35), (10,) * 6]
+SMALL_CHUNKS = [13, (1, 59), (1, 1, 58), (7, 50, 3), (25, 0, 35)]
 
 
-@pytest.mark.parametrize("number", range(10))
+@pytest.mark.parametrize("number", range(5))
 @pytest.mark.parametrize("p", [1, 1.5])
-def test_every_chunking_of_the_hinge_and_between(local, rows, p, number):
+def test_chunkings_of_the_hinge_and_between(local, rows, p, number):
     """Few rows, weights (some of them zero), every second chunking sparse."""
     X, y, weights = (part[:60] for part in rows)
     reference = exclusivity.ERMClassifier(3, p=p, tol=TOL).fit(X, y, weights)
