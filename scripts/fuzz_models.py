@@ -185,7 +185,7 @@ def _change(tree: Any, rng: random.Random) -> None:
     if kind == 0:
         del parent[key]
     elif kind == 1 and isinstance(parent, dict):
-        parent[rng.choice(["kind", "array", "extra", "", "steps"])] = rng.choice(VALUES)
+        parent[rng.choice(["kind", "array", "extra", "", "steps"])] = copy.deepcopy(rng.choice(VALUES))
     elif kind == 2:
         other: Any = rng.choice(parents)
         parent[key] = copy.deepcopy(other)

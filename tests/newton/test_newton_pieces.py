@@ -28,7 +28,7 @@ from exclusivity.solvers.newton.interior import interior_path
 from exclusivity.solvers.newton.linear import DualSystem, PrimalSystem, robust_cholesky
 from exclusivity.solvers.newton.run import Run, bound_from_sums
 from exclusivity.solvers.newton.sample import MANY_ROWS, sample_rows
-from exclusivity.solvers.newton.screening import choose_band, first_width, solve_band
+from exclusivity.solvers.newton.screening import FixedRows, choose_band, first_width, solve_band
 from exclusivity.solvers.newton.semismooth import Guess, semismooth_path
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.solver import choose_regime
@@ -582,7 +582,9 @@ def test_a_band_around_the_right_margin_gives_the_optimum(many):
     optimum = Point(result.weights[:, 0], float(result.intercepts[0]))
     m = shortfall_at(problem, optimum)
     inside = choose_band(problem, m, 0.1)
-    point, alpha = solve_band(problem, m, inside, optimum, 1e-8, result.objective)
+    goal, fixed = 1e-9 * result.objective, FixedRows(problem)
+    point, alpha, pull = solve_band(problem, m, inside, optimum, goal, fixed)
+    np.testing.assert_allclose(pull, problem.design.X.T @ (problem.labels * alpha), rtol=1e-9, atol=1e-9)
     assert len(inside) < 0.2 * len(m)
     assert len(alpha) == problem.design.n_rows
     value = problem.objective(point.weights[:, None], np.array([point.intercept]))
@@ -590,12 +592,26 @@ def test_a_band_around_the_right_margin_gives_the_optimum(many):
     assert dual_bound(problem, alpha) == pytest.approx(result.objective, rel=1e-8)
     # A tolerance that rounding does not allow: the band is solved as far as it goes.
     with np.errstate(all="ignore"):  # as in solve_newton
-        last, _ = solve_band(problem, m, inside, optimum, 0.0, result.objective)
+        last, *_ = solve_band(problem, m, inside, optimum, 0.0, fixed)
     value = problem.objective(last.weights[:, None], np.array([last.intercept]))
     assert value == pytest.approx(result.objective, rel=1e-8)
     # Rows outside the band are what they looked like.
     np.testing.assert_array_equal(alpha[m < -0.1], 0)
     np.testing.assert_array_equal(alpha[m > 0.1], member_costs(problem)[m > 0.1])
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_fixed_rows_are_summed_whichever_way_they_come_and_go(kind):
+    rng = np.random.default_rng(4)
+    X, y, weights = rng.normal(size=(500, 4)), rng.choice([-1.0, 1.0], 500), rng.uniform(0.5, 2, 500)
+    problem = build(sparse.csr_array(X) if kind == "sparse" else X, y, p=1, weights=weights)
+    fixed = FixedRows(problem)
+    chosen = np.zeros(500, dtype=bool)
+    for share in (0.5, 0.02, 0.0, 0.1, 0.9, 0.01):  # few changes and many
+        chosen = chosen ^ (rng.uniform(size=500) < share)
+        pull, total = fixed.choose(chosen)
+        np.testing.assert_allclose(pull, X[chosen].T @ (y * weights)[chosen], atol=1e-12)
+        assert total == pytest.approx((y * weights)[chosen].sum(), abs=1e-12)
 
 
 WRONG = [
@@ -613,7 +629,8 @@ def test_a_band_around_a_wrong_margin_is_honest(many, guess, width):
     objective = problem.objective(guess.weights[:, None], np.array([guess.intercept]))
     m = shortfall_at(problem, guess)
     inside = choose_band(problem, m, width)
-    point, alpha = solve_band(problem, m, inside, guess, 1e-4, min(objective, 2 * result.objective))
+    goal = 1e-5 * min(objective, 2 * result.objective)
+    point, alpha, _ = solve_band(problem, m, inside, guess, goal, FixedRows(problem))
     bound = dual_bound(problem, alpha)
     value = problem.objective(point.weights[:, None], np.array([point.intercept]))
     assert bound <= result.objective * (1 + 1e-12)

@@ -18,7 +18,6 @@ from exclusivity.solvers.newton.source import Point
 from exclusivity.solvers.newton.truncated import (
     balancing_shift,
     conjugate_gradients,
-    largest_row_norm,
     truncated_path,
 )
 
@@ -111,13 +110,6 @@ def test_conjugate_gradients_stop_where_numbers_end():
         solution, count = conjugate_gradients(lambda v: np.full(2, np.inf), np.ones(2), None)
     assert count == 1
     assert not solution.any()
-
-
-@pytest.mark.parametrize("kind", ["dense", "csr", "float32"])
-def test_largest_row_norm(kind):
-    X = np.array([[3.0, 4.0], [1.0, 0.0]])
-    given_rows = {"dense": X, "csr": sparse.csr_matrix(X), "float32": X.astype(np.float32)}[kind]
-    assert largest_row_norm(given_rows) == 5
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

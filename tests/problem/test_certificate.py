@@ -16,6 +16,7 @@ from exclusivity.problem import (
     ERMProblem,
     best_intercept,
     dual_bound,
+    dual_bound_with_pull,
     dual_from_scores,
     member_costs,
     relative_gap,
@@ -159,6 +160,22 @@ def test_no_bound_exceeds_the_optimum(p, gamma, beta, weighted, fit_intercept):
     expected = [dual_by_loops(problem, repair_dual(problem, alpha), p) for alpha in candidates]
     np.testing.assert_allclose(bounds, expected, rtol=1e-11, atol=1e-11)
     assert bounds.max() > 0  # not merely vacuous
+    quick = [dual_bound_with_pull(problem, alpha, pull_of(problem, alpha)) for alpha in candidates]
+    assert np.all(quick <= bounds + 1e-12 * np.abs(bounds) + 1e-12)
+
+
+@pytest.mark.parametrize(NAMES, GRID)
+def test_a_feasible_vector_needs_no_repair_to_be_bounded(p, gamma, beta, weighted, fit_intercept):
+    problem = problem_for(p, gamma, beta, weighted, fit_intercept)
+    rng = np.random.default_rng(2)
+    for _ in range(5):
+        alpha = repair_dual(problem, member_costs(problem) * rng.uniform(0, 1, N))
+        quick = dual_bound_with_pull(problem, alpha, pull_of(problem, alpha))
+        assert quick == pytest.approx(dual_bound(problem, alpha), rel=1e-12, abs=1e-12)
+
+
+def pull_of(problem, alpha):
+    return problem.design.X.T @ (problem.labels * alpha)
 
 
 @pytest.mark.parametrize("sense", ["sum y alpha", "box"])

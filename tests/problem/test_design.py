@@ -99,6 +99,11 @@ def test_products(pair, columns):
     np.testing.assert_allclose(backward, dense.T @ left, **TIGHT)
 
 
+def test_largest_row_norm(pair):
+    design, dense = pair
+    assert design.largest_row_norm == pytest.approx(np.linalg.norm(dense, axis=1).max(), rel=1e-12)
+
+
 def test_mean(pair):
     design, dense = pair
     weights = random_weights(len(dense))

@@ -2,6 +2,7 @@
 
 from exclusivity.problem.certificate import (
     dual_bound,
+    dual_bound_with_pull,
     dual_from_scores,
     member_costs,
     relative_gap,
@@ -23,6 +24,7 @@ __all__ = [
     "best_intercept",
     "cost_grid",
     "dual_bound",
+    "dual_bound_with_pull",
     "dual_from_scores",
     "exclusivity",
     "member_costs",

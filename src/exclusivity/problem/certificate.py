@@ -83,6 +83,36 @@ def dual_bound(problem: ERMProblem, alpha: Floats) -> float:
     return float(problem.n_members * problem.kappa * value)
 
 
+def dual_bound_with_pull(problem: ERMProblem, alpha: Floats, pull: Floats) -> float:
+    """What :func:`dual_bound` gives, or a little less, where u = X^T (y alpha) is known: no product with X.
+
+    Repairing takes some mass t from rows of alpha. That lengthens u, and with it soft(u, l), by at most t
+    times the largest row; conjugates only fall.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    alpha : ndarray of shape (n_rows,)
+        Any dual vector, nearly feasible.
+    pull : ndarray of shape (n_features,)
+        X^T (y alpha).
+    """
+    costs = member_costs(problem)
+    feasible = np.maximum(alpha, 0.0)
+    if problem.loss.p == 1:
+        np.minimum(feasible, costs, out=feasible)
+    moved = float(np.abs(feasible - alpha).sum())
+    total = float(feasible.sum())
+    if problem.fit_intercept:
+        tilt = abs(float(problem.labels @ feasible))
+        moved, total = moved + tilt, total - tilt
+    shrunk = np.maximum(np.abs(pull) - problem.regulariser.sparsity / problem.kappa, 0.0)
+    length = float(np.linalg.norm(shrunk)) + moved * problem.design.largest_row_norm
+    conjugate = float(problem.loss.conjugate(feasible, costs).sum())
+    return problem.n_members * problem.kappa * (total - length**2 / 2 - conjugate)
+
+
 def dual_from_scores(problem: ERMProblem, mean_scores: Floats) -> Floats:
     """The dual vector that belongs to the mean member's scores x_i . w (any intercept), p > 1.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -45,6 +46,18 @@ class DesignMatrix:
         if not self.is_sparse:
             return 1.0
         return float(self.X.nnz / max(self.n_rows * self.n_features, 1))
+
+    @cached_property
+    def largest_row_norm(self) -> float:
+        """max_i |x_i|, found once."""
+        largest = 0.0
+        for _, block in self.blocks(self.n_features if self.is_sparse else 1):
+            if self.is_sparse:
+                squares = np.asarray(block.power(2, dtype=float).sum(axis=1))
+            else:
+                squares = np.einsum("ij,ij->i", block, block, dtype=float)
+            largest = max(largest, float(squares.max()))
+        return float(np.sqrt(largest))
 
     def blocks(self, n_columns: int) -> Iterator[tuple[slice, Matrix]]:
         """Consecutive row slices with their rows, sized for work on ``n_columns`` columns beside X's own."""

@@ -3,7 +3,7 @@
 The optimum moves little from cost to cost, and smoothly on the whole: its scores are extrapolated from the
 last three costs without a look at the rows. How wrong that was at the last cost says how wide the band around
 the margin has to be at this one (see ``screening``); usually a per cent of the rows, where a cold start needs
-ten times as many. And the last dual vector, scaled to the new cost, may prove enough by itself.
+ten times as many. Where nothing can be guessed, truncated Newton goes on from the last solution.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 
 from exclusivity.problem import ERMProblem
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers.newton.drive import drive_bands
+from exclusivity.solvers.newton.drive import drive_bands, drive_truncated
 from exclusivity.solvers.newton.run import Run
-from exclusivity.solvers.newton.screening import first_width
+from exclusivity.solvers.newton.screening import FixedRows, first_width
 from exclusivity.solvers.newton.source import Point
 
 # Times the root mean square of the last error; scores are sums of many terms, so 2.5 leave few rows out.
@@ -25,6 +25,8 @@ _ERRORS = 2.5
 _FIRST_ERROR = 0.3
 _LARGEST_SHARE = 2.0
 _MOST_BANDS = 2
+# For the step from the last solution, where it cannot be guessed (tried: 0.02 to 0.5).
+_STEP_WIDTH = 0.03
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,8 @@ class _Scored:
 class BandChain:
     """Solves cost after cost, remembering the last three solutions."""
 
-    def __init__(self) -> None:
+    def __init__(self, problem: ERMProblem) -> None:
+        self._fixed = FixedRows(problem)
         self._solved: list[_Scored] = []
         self._guessed: _Scored | None = None
         self._error = np.inf
@@ -62,19 +65,30 @@ class BandChain:
 
     def solve(self, run: Run, reduced: ERMProblem) -> bool:
         """Solve the next cost if what is known allows it; else solve it otherwise and :meth:`remember` it."""
-        if len(self._solved) < 2:
+        if not self._solved:
             return False
+        scores = self._solve_bands(run, reduced)
+        if scores is None and not reduced.regulariser.has_l1:
+            drive_truncated(run, reduced, self._solved[-1].point, width=_STEP_WIDTH)
+            scores = reduced.design.times(run.best.weights) + run.best.intercept
+        if scores is not None and run.is_over:
+            self.remember(run.best, scores)
+        return run.is_over
+
+    def _solve_bands(self, run: Run, reduced: ERMProblem) -> Floats | None:
+        """Bands around a guess, and the last scores; None where a sample of the rows would know more."""
+        if len(self._solved) < 2:
+            return None
         guess = self._guessed = self._guess()
         expected = self._error
         if not np.isfinite(expected):  # never tried before: a good guess spares most of the way
             expected = _FIRST_ERROR * self._solved[-1].distance(self._solved[-2])
         width = _ERRORS * expected
-        if width > first_width(reduced, guess.point, guess.scores):  # a sample of the rows knows more
-            return False
-        scores = drive_bands(run, reduced, guess.point, guess.scores, width, most=_MOST_BANDS)
-        if run.is_over:
-            self.remember(run.best, scores)
-        return run.is_over
+        if width > first_width(reduced, guess.point, guess.scores):
+            return None
+        return drive_bands(
+            run, reduced, guess.point, guess.scores, width, most=_MOST_BANDS, fixed=self._fixed
+        )
 
     def _guess(self) -> _Scored:
         """The last solution and a part of the last step: as much as that was of the step before."""

@@ -6,13 +6,20 @@ from functools import partial
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem, dual_bound, dual_from_scores, member_costs, repair_dual
+from exclusivity.problem import (
+    ERMProblem,
+    dual_bound,
+    dual_bound_with_pull,
+    dual_from_scores,
+    member_costs,
+    repair_dual,
+)
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.base import Start
 from exclusivity.solvers.newton.barrier import WorkingRows
 from exclusivity.solvers.newton.interior import interior_path
 from exclusivity.solvers.newton.run import Run, bound_from_sums
-from exclusivity.solvers.newton.screening import WIDEN, choose_band, first_width, solve_band
+from exclusivity.solvers.newton.screening import WIDEN, FixedRows, choose_band, first_width, solve_band
 from exclusivity.solvers.newton.semismooth import Guess, semismooth_path
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.source import BlockSource, Point, RowSource
@@ -21,6 +28,8 @@ from exclusivity.solvers.newton.truncated import truncated_path
 _INTERIOR_PASSES = 7
 # A band is some ten times as wide as the error of most of its margins.
 _ERROR_SHARE = 0.1
+# The complementarity to reach in a band, relative to the objective and the tolerance.
+_INNER_SHARE = 0.1
 # Of the rows in a band: two of them cost as much as truncated Newton (500,000 x 50, 5 % in the band).
 _SMALL_SHARE = 0.05
 
@@ -39,17 +48,10 @@ def certify_start(run: Run, reduced: ERMProblem, start: Start) -> Guess:
 
 def take_certified(run: Run, reduced: ERMProblem, point: Point, alpha: Floats, mu: float = 0.0) -> None:
     """Evaluate a point and a dual vector from scratch: two passes."""
-    run.passes += 1
-    take_scored(run, reduced, point, reduced.design.times(point.weights) + point.intercept, alpha, mu)
-
-
-def take_scored(
-    run: Run, reduced: ERMProblem, point: Point, scores: Floats, alpha: Floats, mu: float = 0.0
-) -> None:
-    """The same where the scores of the point are known: one pass."""
-    run.passes += 1
+    run.passes += 2
+    scores = reduced.design.times(point.weights) + point.intercept
     objective = reduced.objective_at(point.weights[:, None], scores[:, None])
-    run.take(point, objective, dual_bound(reduced, alpha), lambda: repair_dual(reduced, alpha), mu=mu)
+    run.take(point, objective, dual_bound(reduced, alpha), partial(repair_dual, reduced, alpha), mu=mu)
 
 
 def drive_semismooth(run: Run, reduced: ERMProblem, start: Guess, source: RowSource | None = None) -> None:
@@ -96,7 +98,14 @@ def drive_screened(run: Run, reduced: ERMProblem, start: Point) -> None:
 
 
 def drive_bands(
-    run: Run, reduced: ERMProblem, point: Point, scores: Floats, width: float, *, most: int = 100
+    run: Run,
+    reduced: ERMProblem,
+    point: Point,
+    scores: Floats,
+    width: float,
+    *,
+    most: int = 100,
+    fixed: FixedRows | None = None,
 ) -> Floats:
     """P = 1: ever wider bands until the gap is closed or every row is inside; returns the last scores.
 
@@ -104,9 +113,9 @@ def drive_bands(
     of many rows (a start that is not sure, classes of very different sizes) costs more than Newton steps that
     only use products, which cannot handle an l1 penalty though.
     """
-    has_l1 = reduced.regulariser.has_l1
+    has_l1, fixed = reduced.regulariser.has_l1, fixed or FixedRows(reduced)
     # At zero f is the sum of all costs: a start that is worse is no measure for the accuracy to aim at.
-    objective = min(
+    goal = (_INNER_SHARE * run.tol) * min(
         reduced.objective_at(point.weights[:, None], scores[:, None]), float(member_costs(reduced).sum())
     )
     for number in range(most):
@@ -115,13 +124,15 @@ def drive_bands(
         if len(inside) > _SMALL_SHARE * len(shortfall) and not has_l1:
             drive_truncated(run, reduced, point, width=_ERROR_SHARE * width)
             return reduced.design.times(run.best.weights) + run.best.intercept
-        point, alpha = solve_band(reduced, shortfall, inside, point, run.tol, objective)
+        point, alpha, pull = solve_band(reduced, shortfall, inside, point, goal, fixed)
         share = len(inside) / len(shortfall)
         if has_l1:
             point = with_exact_zeros(reduced, point, alpha)
         scores = reduced.design.times(point.weights) + point.intercept
-        run.passes += 1 + _INTERIOR_PASSES * share * 20
-        take_scored(run, reduced, point, scores, alpha)
+        run.passes += 2 + _INTERIOR_PASSES * share * 20
+        found = reduced.objective_at(point.weights[:, None], scores[:, None])
+        bound = dual_bound_with_pull(reduced, alpha, pull)
+        run.take(point, found, bound, partial(repair_dual, reduced, alpha))
         if run.is_over or share == 1:
             break
         if number > 0:

@@ -99,7 +99,7 @@ def _solve_one_by_one(
 
 def _solve_bands(runs: Sequence[Run]) -> None:
     """Many rows, p = 1."""
-    chain = BandChain()
+    chain = BandChain(runs[0].problem)
     for run in runs:
         reduced = run.problem.reduced()
         if not chain.solve(run, reduced):

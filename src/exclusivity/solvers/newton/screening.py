@@ -24,8 +24,8 @@ _LEAST_ROWS = 5
 WIDEN = 3.0
 """How much wider a band is made that was too narrow."""
 
-# The inner problem's complementarity, relative to the objective and the tolerance.
-_INNER_SHARE = 0.1
+# From this share of the rows on, reading all of them in order is faster than picking those.
+_MANY_CHANGES = 0.2
 
 
 def first_width(problem: ERMProblem, start: Point, scores: Floats) -> float:
@@ -46,7 +46,9 @@ def choose_band(problem: ERMProblem, shortfall: Floats, width: float) -> NDArray
     distance = np.abs(shortfall)
     # However good the guess, the optimum leans on at least as many rows as there are unknowns.
     least = min(_LEAST_ROWS * (problem.design.n_features + 1), len(shortfall) - 1)
-    reach = max(width, float(np.partition(distance, least)[least]))
+    reach = width
+    if np.count_nonzero(distance <= width) <= least:
+        reach = float(np.partition(distance, least)[least])
     while np.isfinite(reach):
         inside = np.flatnonzero(distance <= reach)
         if len(inside) > _LARGEST_SHARE * len(shortfall):
@@ -70,25 +72,59 @@ def _can_balance(problem: ERMProblem, shortfall: Floats, inside: NDArray[np.intp
     return bool(np.minimum(signed[inside], 0.0).sum() < needed < np.maximum(signed[inside], 0.0).sum())
 
 
+class FixedRows:
+    """What rows at their full cost pull: X^T (y s) and y . s over these, s being the sample weights.
+
+    From one cost of a path to the next few rows come and go: only they are read. Sums that are carried on
+    differ from new ones by rounding alone.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        Gives rows, labels and weights; its cost does not matter.
+    """
+
+    def __init__(self, problem: ERMProblem) -> None:
+        self._design, self._signed = problem.design, problem.labels * problem.weights
+        self._chosen = np.zeros(problem.design.n_rows, dtype=bool)
+        self._pull, self._total = np.zeros(problem.design.n_features), 0.0
+
+    def choose(self, chosen: NDArray[np.bool_]) -> tuple[Floats, float]:
+        """The two sums over the rows that are ``chosen``."""
+        changed = np.flatnonzero(chosen != self._chosen)
+        if len(changed) > _MANY_CHANGES * len(chosen):
+            self._pull = self._design.transposed_times(np.where(chosen, self._signed, 0.0))
+        else:
+            change = np.where(chosen[changed], self._signed[changed], -self._signed[changed])
+            self._pull = self._pull + self._design.X[changed].T @ change
+        self._total = float(self._signed @ chosen)
+        self._chosen = chosen
+        return self._pull, self._total
+
+
 def solve_band(
     problem: ERMProblem,
     shortfall: Floats,
     inside: NDArray[np.intp],
     start: Point,
-    tol: float,
-    objective: float,
-) -> tuple[Point, Floats]:
-    """The optimum with the rows outside the band fixed: the point, and alpha of ALL rows."""
+    goal: float,
+    fixed: FixedRows,
+) -> tuple[Point, Floats, Floats]:
+    """The optimum with the rows outside the band fixed: the point; alpha and X^T (y alpha) of ALL rows.
+
+    ``goal`` is the complementarity to reach.
+    """
     costs = member_costs(problem)
-    alpha = np.where(shortfall > 0, costs, 0.0)
-    alpha[inside] = 0.0
-    signed = problem.labels * alpha
+    at_cost = shortfall > 0
+    at_cost[inside] = False
+    pull, total = fixed.choose(at_cost)
+    cost = problem.cost / problem.kappa
     rows = WorkingRows(
         X=problem.design.X[inside],
         labels=problem.labels[inside],
         costs=costs[inside],
-        linear_w=-problem.design.transposed_times(signed),
-        linear_b=-float(signed.sum()),
+        linear_w=-cost * pull,
+        linear_b=-cost * total,
     )
     path = interior_path(
         rows,
@@ -99,7 +135,9 @@ def solve_band(
     )
     point, inner_alpha = start, costs[inside] / 2
     for point, inner_alpha, complementarity in path:  # noqa: B007 -- the last ones are the answer
-        if complementarity <= _INNER_SHARE * tol * objective:
+        if complementarity <= goal:
             break
+    alpha = np.where(at_cost, costs, 0.0)
     alpha[inside] = inner_alpha
-    return point, alpha
+    pull = rows.X.T @ (rows.labels * inner_alpha) - rows.linear_w
+    return point, alpha, np.asarray(pull, dtype=float)

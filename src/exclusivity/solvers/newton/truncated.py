@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from exclusivity.problem import ERMProblem, member_costs
+from exclusivity.problem import ERMProblem, dual_bound_with_pull, member_costs
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.newton.rounding import RoundedLoss, rounded_loss
 from exclusivity.solvers.newton.source import Point
@@ -72,7 +72,6 @@ class _Walk:
         self.shortfall = 1 - self.y * (problem.design.times(start.weights) + start.intercept)
         self.passes = 0.5
         self._mean_squares, self._n_directions = np.empty(0), 0
-        self._largest_norm = largest_row_norm(problem.design.X)
         self._evaluate()
 
     def _evaluate(self) -> None:
@@ -87,19 +86,7 @@ class _Walk:
         self.gradient = self.weights - self.pull
         squares = float(self.weights @ self.weights)
         self.objective = squares / 2 + float(self.costs @ self.problem.loss.value(self.shortfall))
-        self.bound = self._bound()
-
-    def _bound(self) -> float:
-        """D of the repaired slopes from below, without another product.
-
-        Repairing takes the mass ``tilt`` from the heavier class, which lengthens u = X^T (y alpha) by at most
-        that mass times the largest row; conjugates only fall.
-        """
-        total = float(self.alpha.sum())
-        tilt = abs(float(self.y @ self.alpha)) if self.problem.fit_intercept else 0.0
-        length = float(np.linalg.norm(self.pull)) + tilt * self._largest_norm
-        conjugate = float(self.problem.loss.conjugate(self.alpha, self.costs).sum())
-        return total - tilt - length**2 / 2 - conjugate
+        self.bound = dual_bound_with_pull(self.problem, self.alpha, self.pull)
 
     def iterate(self) -> TruncatedIterate:
         return TruncatedIterate(
@@ -247,12 +234,3 @@ def balancing_shift(loss: RoundedLoss, shortfall: Floats, y: Floats) -> float:
         # Inside a bracket steps have to halve, or Newton's method may go to and fro; outside they may grow.
         reach = abs(step) / 2 if is_bracketed else 4 * reach
     return best
-
-
-def largest_row_norm(X: Matrix) -> float:
-    """max_i |x_i|."""
-    if sparse.issparse(X):
-        squares = np.asarray(X.multiply(X).sum(axis=1, dtype=float)).ravel()
-    else:
-        squares = np.einsum("ij,ij->i", X, X, dtype=float)
-    return float(np.sqrt(squares.max()))
