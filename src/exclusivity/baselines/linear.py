@@ -7,25 +7,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exclusivity.classifier.ensemble import Ensemble
-from exclusivity.classifier.training import (
-    TrainingSet,
-    sample_weights,
-    training_set,
-)
-from exclusivity.classifier.voting import soft_decision, winning_codes
+from exclusivity.classifier.prediction import LinearPredictions
+from exclusivity.classifier.training import TrainingSet, sample_weights, training_set
+from exclusivity.classifier.voting import soft_decision
 from exclusivity.problem.arrays import Floats
 
 
-class LinearBaseline(ClassifierMixin, BaseEstimator):
+class LinearBaseline(LinearPredictions, ClassifierMixin, BaseEstimator):
     """A classifier whose decision is linear: one binary problem per class, or one for two classes."""
-
-    _ensemble: Ensemble
 
     def decision_function(self, X: Any) -> Floats:
         """Scores of the classes; their order decides ``predict``.
@@ -45,22 +39,6 @@ class LinearBaseline(ClassifierMixin, BaseEstimator):
         scores = ensemble.scores(self._validate_rows(X))
         return ensemble.rounded(soft_decision(scores, len(self.classes_), "ovr"))
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of every row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Class labels.
-        """
-        codes = winning_codes(self.decision_function(X))  # before classes_, which may not be there yet
-        return np.asarray(self.classes_[codes])
-
     @property
     def coef_(self) -> Floats:
         """Weights of the (averaged) model, (n_problems, n_features)."""
@@ -72,10 +50,6 @@ class LinearBaseline(ClassifierMixin, BaseEstimator):
         """Intercepts of the (averaged) model, (n_problems,)."""
         check_is_fitted(self)
         return self._ensemble.mean().intercepts[:, 0]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Fitted means having weights; validation alone already sets other attributes."""
-        return hasattr(self, "_ensemble")
 
     def __sklearn_tags__(self) -> Any:
         """Sparse input is welcome."""
@@ -95,6 +69,3 @@ class LinearBaseline(ClassifierMixin, BaseEstimator):
         """Keep the classes and one (weights (n_features, n_members), intercepts) pair per task."""
         self.classes_ = data.classes
         self._ensemble = Ensemble.from_members(members, data.X.dtype)
-
-    def _validate_rows(self, X: Any) -> Any:
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,44 @@ from exclusivity.problem.arrays import Floats
 _BLOCK_SCORES = 1 << 22
 
 
-class EnsemblePredictions:
-    """The methods and views of a fitted classifier that need no more than its members."""
+class LinearPredictions:
+    """What every classifier with linear members does with its scores."""
 
     _ensemble: Ensemble
-    _fitted_multi_class: str
     classes_: NDArray[Any]
+
+    @abstractmethod
+    def decision_function(self, X: Any) -> Floats:
+        """Scores of the classes."""
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of every row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Class labels.
+        """
+        codes = winning_codes(self.decision_function(X))  # before classes_, which may not be there yet
+        return np.asarray(self.classes_[codes])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Fitted means having members; validation alone already sets other attributes."""
+        return hasattr(self, "_ensemble")
+
+    def _validate_rows(self, X: Any) -> Any:
+        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+
+
+class EnsemblePredictions(LinearPredictions):
+    """The methods and views of a fitted classifier that need no more than its members."""
+
+    _fitted_multi_class: str
     groups_: Ints
     voting: str
 
@@ -80,22 +113,6 @@ class EnsemblePredictions:
         """
         check_is_fitted(self)
         return np.asarray(self.classes_[self._votes(self._validate_rows(X))])
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of every row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Class labels.
-        """
-        codes = winning_codes(self.decision_function(X))  # before classes_, which may not be there yet
-        return np.asarray(self.classes_[codes])
 
     def certify(self, X: Any) -> Ints:
         """How many features may take any finite value without changing the prediction; hard voting only.
@@ -165,10 +182,6 @@ class EnsemblePredictions:
         self._require_soft("intercept_")
         return self._ensemble.mean().intercepts[:, 0]
 
-    def __sklearn_is_fitted__(self) -> bool:
-        """Fitted means having members; validation alone already sets other attributes."""
-        return hasattr(self, "_ensemble")
-
     def _votes(self, X: Any) -> Ints:
         """Class numbers, (n_samples, n_estimators), from blocks of rows: scores take far more memory."""
         n_scores = int(np.prod(self._ensemble.all_intercepts.shape))
@@ -179,9 +192,6 @@ class EnsemblePredictions:
             scores = self._ensemble.scores(X[rows])
             votes[rows] = member_votes(scores, len(self.classes_), self.multi_class_)
         return votes
-
-    def _validate_rows(self, X: Any) -> Any:
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
 
     def _require_hard(self) -> None:
         if self.voting != "hard":
