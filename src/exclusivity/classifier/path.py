@@ -67,6 +67,19 @@ class ERMPath:
     n_iter: NDArray[np.intp]
     classifiers: tuple[ERMClassifier, ...]
 
+    @classmethod
+    def of(cls, Cs: Floats, classifiers: list[ERMClassifier]) -> ERMPath:
+        """The path that these classifiers, fitted one per C, lie on."""
+        return cls(
+            Cs=Cs,
+            coefs=np.stack([classifier.coef_ for classifier in classifiers]),
+            intercepts=np.stack([classifier.intercept_ for classifier in classifiers]),
+            objectives=np.stack([classifier.objective_ for classifier in classifiers]),
+            gaps=np.stack([classifier.dual_gap_ for classifier in classifiers]),
+            n_iter=np.stack([classifier.n_iter_ for classifier in classifiers]),
+            classifiers=tuple(classifiers),
+        )
+
     @property
     def classes(self) -> NDArray[Any]:
         """The class labels."""
@@ -166,15 +179,7 @@ def erm_path(
     classifiers = rows.solve(values)
     if exclusivity > 1:
         warn_of_surplus(rows.groups, n_estimators)
-    return ERMPath(
-        Cs=values,
-        coefs=np.stack([classifier.coef_ for classifier in classifiers]),
-        intercepts=np.stack([classifier.intercept_ for classifier in classifiers]),
-        objectives=np.stack([classifier.objective_ for classifier in classifiers]),
-        gaps=np.stack([classifier.dual_gap_ for classifier in classifiers]),
-        n_iter=np.stack([classifier.n_iter_ for classifier in classifiers]),
-        classifiers=tuple(classifiers),
-    )
+    return ERMPath.of(values, classifiers)
 
 
 @dataclass(frozen=True, eq=False)
