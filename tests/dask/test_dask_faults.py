@@ -9,7 +9,7 @@ import dask.array as da
 import numpy as np
 import pytest
 
-from exclusivity.dask import ERMClassifier, engine
+from exclusivity.dask import ERMClassifier, engine, sampling
 
 
 def collections(rows, chunks=200):
@@ -49,8 +49,13 @@ class KillOnce:
         monkeypatch.setattr(Rows, "ask", asked)
 
 
-@pytest.mark.parametrize(("p", "at_round"), [(2, 1), (1, 4)])
-def test_a_killed_worker_changes_nothing(client, cluster, rows, monkeypatch, p, at_round):
+@pytest.mark.parametrize(
+    ("p", "at_round", "many_rows"),
+    [(2, 2, 20_000), (1, 5, 20_000), (1, 3, 300)],
+    ids=["newton", "interior point", "band"],
+)
+def test_a_killed_worker_changes_nothing(client, cluster, rows, monkeypatch, p, at_round, many_rows):
+    monkeypatch.setattr(sampling, "MANY_ROWS", many_rows)
     parts = collections(rows)
     calm = ERMClassifier(3, p=p, tol=0.1).fit(*parts)
     with monkeypatch.context() as patched:

@@ -103,9 +103,10 @@ def checked_block(X: Any, y: Any, weights: Any) -> LabelledBlock:
 
 def block_facts(block: LabelledBlock) -> BlockFacts:
     """The facts of one block."""
-    labels, codes = np.unique(block.y, return_inverse=True)
+    labels = np.unique(block.y)
     if len(labels) > MAX_CLASSES:
         raise ValueError(f"a block of y has {len(labels)} different labels; at most {MAX_CLASSES} classes.")
+    codes = np.searchsorted(labels, block.y)
     totals = np.bincount(codes, weights=block.weights, minlength=len(labels)).astype(float)
     (n_rows, n_features), X = block.X.shape, block.X
     n_bytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes

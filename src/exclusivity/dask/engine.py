@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import Any
 
+import numpy as np
 from distributed import Client, Future, futures_of
 from distributed.client import FutureCancelledError
 from distributed.comm import CommClosedError
@@ -60,6 +61,21 @@ class Engine:
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         limits = [float(worker["memory_limit"] or "inf") / worker["nthreads"] for worker in workers]
         return min(limits, default=float("inf"))
+
+    def together(self, values: Sequence[Any]) -> list[list[int]]:
+        """The places of persisted values that lie with the same worker, in one list for each thread there.
+
+        Values of which nobody knows where they are have lists of their own.
+        """
+        known = futures_of(list(values)) if self._client is not None else []
+        if self._client is None or not known:
+            return [[place] for place in range(len(values))]
+        owners, threads = self._client.who_has(known), self._client.nthreads()
+        of_worker: dict[str, list[int]] = {}
+        for place, value in enumerate(values):
+            of_worker.setdefault(min(owners.get(value.key) or [value.key]), []).append(place)
+        shares = [np.array_split(places, threads.get(name, 1)) for name, places in of_worker.items()]
+        return sorted(share.tolist() for parts in shares for share in parts if len(share) > 0)
 
     def persist(self, values: Sequence[Any]) -> list[Any]:
         """The same values, computed and kept on the workers, who can make them again from their lineage."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,12 +92,21 @@ class RowList:
 
     def __add__(self, other: RowList) -> RowList:
         """Both, in order."""
-        both: list[Matrix] = [self.X, other.X]
+        return RowList.combined([self, other])
+
+    @staticmethod
+    def combined(lists: Sequence[RowList]) -> RowList:
+        """All of them, in order."""
+        parts: list[Matrix] = [part.X for part in lists]
         return RowList(
-            sparse.vstack(both, format="csr") if sparse.issparse(self.X) else np.concatenate(both),
-            np.append(self.labels, other.labels),
-            np.append(self.weights, other.weights),
+            sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts),
+            np.concatenate([part.labels for part in lists]),
+            np.concatenate([part.weights for part in lists]),
         )
+
+    def take(self, chosen: NDArray[Any]) -> RowList:
+        """The chosen rows."""
+        return RowList(self.X[chosen], self.labels[chosen], self.weights[chosen])
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,9 @@
 """Rounds: questions go to all blocks of rows, their answers come back added up.
 
-One round is one pass over the rows. The workers add the answers of the blocks in groups of eight, and these
-again: only the total travels to the client. The order of the additions is fixed, so that results repeat bit
-for bit, whichever worker does what and whichever worker dies.
+One round is one pass over the rows. Blocks that lie together are asked by one task; what blocks answer is
+added along a tree, eight neighbours at a time, and only the total travels to the client. A task adds those
+parts of the tree that it has as a whole, so that the order of the additions is always that of the tree:
+results repeat bit for bit, whichever worker has which block and whichever worker dies.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ from dataclasses import dataclass
 from functools import reduce
 from threading import Condition
 from typing import Any, Protocol
+from uuid import uuid4
 
-from dask import delayed
+from dask.delayed import Delayed, delayed
+from dask.highlevelgraph import HighLevelGraph
+
 from exclusivity.dask import sizes  # noqa: F401 -- workers import it with this module
 from exclusivity.dask.blocks import RowBlock
 from exclusivity.dask.engine import Engine
@@ -23,17 +27,23 @@ from exclusivity.dask.engine import Engine
 FAN_IN = 8
 """How many partial sums one task adds."""
 
+# Requests up to so many bytes, all copies together, travel with the tasks; larger ones are a task's result.
+_SMALL = 1 << 20
+
+Nodes = dict[tuple[int, int], list[Any]]
+"""Sums at (level, place) of the tree, one for each question; blocks are on level 0."""
+
 
 class Request(Protocol):
     """A question about one block of rows."""
 
-    def answer(self, block: RowBlock, state: Any) -> tuple[Any, Any]:
+    def answer(self, block: Any, state: Any) -> tuple[Any, Any]:
         """What adds up over the blocks, and the block's state for later rounds (None where there is none)."""
 
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """What a round left with the workers for one of its questions: its place in every block's answers."""
+    """What a round left with the workers for one of its questions: its place in every group's answers."""
 
     answers: list[Any]
     place: int
@@ -65,36 +75,61 @@ class Rows:
     blocks : list of Delayed
         Each a ``RowBlock``.
     n_rows, n_features : int
+    groups : list of lists of int, or None
+        Blocks that lie together and are asked by one task; None: every block by its own.
     """
 
-    def __init__(self, engine: Engine, blocks: list[Any], n_rows: int, n_features: int) -> None:
-        self.engine, self.blocks = engine, blocks
-        self.n_rows, self.n_features = n_rows, n_features
-        self.n_rounds = 0
+    def __init__(
+        self,
+        engine: Engine,
+        blocks: list[Any],
+        n_rows: int,
+        n_features: int,
+        groups: list[list[int]] | None = None,
+    ) -> None:
+        self.engine, self.n_rows, self.n_features = engine, n_rows, n_features
+        self.groups = [[number] for number in range(len(blocks))] if groups is None else groups
+        self.n_blocks, self.n_rounds = len(blocks), 0
+        self._keys = [block.key for block in blocks]
+        self._graph = dict(HighLevelGraph.merge(*[block.dask for block in blocks]))
 
     def ask(self, questions: Sequence[Question]) -> list[Answer]:
         """All questions in one pass."""
         self.n_rounds += 1
-        # Sent once to the scheduler and once to each worker, not once for each block.
-        sent = delayed(pickle.loads)(pickle.dumps([question.request for question in questions]))
-        keepers = any(question.keeps_state for question in questions)
-        places = [None if q.states is None else q.states.place for q in questions]
-        parts, states = [], []
-        for number, block in enumerate(self.blocks):
-            if keepers:
-                before = [None if q.states is None else q.states.answers[number] for q in questions]
-                answers = delayed(_answer_all)(sent, block, before, places)
-                states.append(answers)
-                answers = delayed(_sums)(answers)
+        name = uuid4().hex
+        graph: dict[str, Any] = {}
+        sent: Any = pickle.dumps([question.request for question in questions])
+        if len(sent) * len(self.groups) > _SMALL:
+            graph[f"request-{name}"] = (bytes, sent)
+            sent = f"request-{name}"
+        keeps = any(question.keeps_state for question in questions)
+        places = [None if question.states is None else question.states.place for question in questions]
+        sums, kept = [], []
+        for at, numbers in enumerate(self.groups):
+            blocks = [self._keys[number] for number in numbers]
+            before = [None if q.states is None else q.states.answers[at].key for q in questions]
+            answers, part = f"answers-{name}-{at}", f"part-{name}-{at}"
+            if keeps:
+                graph[answers] = (_answers, sent, blocks, before, places)
+                graph[part] = (_part, answers, numbers, self.n_blocks)
             else:
-                answers = delayed(_answer_sums)(sent, block)
-            parts.append(answers)
-        total = tree_sum(parts)
-        if keepers:
-            total, *states = self.engine.persist([total, *states])
-        totals = self.engine.compute(total)
+                graph[part] = (_answer_sums, sent, blocks, before, places, numbers, self.n_blocks)
+            kept.append(answers)
+            sums.append(part)
+        total = _tree(sums, self.n_blocks, name, graph)
+        return self._run(questions, total, kept if keeps else [], graph)
+
+    def _run(
+        self, questions: Sequence[Question], total: str, kept: list[str], graph: dict[str, Any]
+    ) -> list[Answer]:
+        known = [answers.dask for q in questions if q.states is not None for answers in q.states.answers]
+        whole = {**self._graph, **HighLevelGraph.merge(*known), **graph}
+        values = [Delayed(key, whole) for key in (total, *kept)]
+        if kept:
+            values = self.engine.persist(values)
+        (totals,) = self.engine.compute(values[0]).values()
         return [
-            Answer(value, States(states, place) if question.keeps_state else None)
+            Answer(value, States(values[1:], place) if question.keeps_state else None)
             for place, (question, value) in enumerate(zip(questions, totals, strict=True))
         ]
 
@@ -115,7 +150,7 @@ class Meeting:
     """
 
     def __init__(self, rows: Rows, n_parties: int) -> None:
-        self.rows, self._n_parties = rows, n_parties
+        self.rows, self.n_parties, self._n_present = rows, n_parties, n_parties
         self._questions: dict[int, Question] = {}
         self._answers: dict[int, Answer] = {}
         self._error: BaseException | None = None
@@ -128,7 +163,7 @@ class Meeting:
             while party not in self._answers:
                 if self._error is not None:
                     raise self._error
-                if len(self._questions) == self._n_parties:
+                if len(self._questions) == self._n_present:
                     self._hold()
                 else:
                     self._changed.wait()
@@ -137,7 +172,7 @@ class Meeting:
     def leave(self) -> None:
         """One party less."""
         with self._changed:
-            self._n_parties -= 1
+            self._n_present -= 1
             self._changed.notify_all()
 
     def stop(self, error: BaseException) -> None:
@@ -167,24 +202,69 @@ def tree_sum(parts: list[Any]) -> Any:
             return parts[0]
 
 
-def _answer_all(
-    requests: list[Request], block: RowBlock, before: list[Any], places: list[int | None]
-) -> list[tuple[Any, Any]]:
-    """All sums and states; ``before`` holds what earlier rounds answered, each state at its place there."""
-    states = [
-        None if place is None else answers[place][1] for answers, place in zip(before, places, strict=True)
+def _tree(parts: list[str], n_blocks: int, name: str, graph: dict[str, Any]) -> str:
+    """Puts tasks into the graph that add up parts; the name of the last one."""
+    level = 0
+    while len(parts) > 1:
+        level += 1
+        neighbours = [parts[at : at + FAN_IN] for at in range(0, len(parts), FAN_IN)]
+        parts = [f"sum-{name}-{level}-{place}" for place in range(len(neighbours))]
+        for part, children in zip(parts, neighbours, strict=True):
+            graph[part] = (_joined, children, n_blocks)
+    return parts[0]
+
+
+def _answers(
+    sent: bytes, blocks: list[RowBlock], before: list[Any], places: list[int | None]
+) -> list[list[tuple[Any, Any]]]:
+    """Sums and states, block by block; ``before`` has earlier rounds' answers, each state at its place."""
+    requests: list[Request] = pickle.loads(sent)  # noqa: S301 -- the client's own
+    return [
+        [
+            request.answer(block, None if place is None else answers[at][place][1])
+            for request, answers, place in zip(requests, before, places, strict=True)
+        ]
+        for at, block in enumerate(blocks)
     ]
-    return [request.answer(block, state) for request, state in zip(requests, states, strict=True)]
 
 
-def _answer_sums(requests: list[Request], block: RowBlock) -> list[Any]:
-    return [request.answer(block, None)[0] for request in requests]
+def _part(answers: list[list[tuple[Any, Any]]], numbers: list[int], n_blocks: int) -> Nodes:
+    sums = [[total for total, _ in of_block] for of_block in answers]
+    return collapse({(0, number): totals for number, totals in zip(numbers, sums, strict=True)}, n_blocks)
 
 
-def _sums(answers: list[tuple[Any, Any]]) -> list[Any]:
-    return [total for total, _ in answers]
+def _answer_sums(
+    sent: bytes,
+    blocks: list[RowBlock],
+    before: list[Any],
+    places: list[int | None],
+    numbers: list[int],
+    n_blocks: int,
+) -> Nodes:
+    return _part(_answers(sent, blocks, before, places), numbers, n_blocks)
+
+
+def _joined(parts: list[Nodes], n_blocks: int) -> Nodes:
+    return collapse({place: sums for part in parts for place, sums in part.items()}, n_blocks)
+
+
+def collapse(nodes: Nodes, n_blocks: int) -> Nodes:
+    """The same sums, with all siblings that are complete added up."""
+    level, size = 0, n_blocks
+    while size > 1:
+        for parent in sorted({place // FAN_IN for at, place in nodes if at == level}):
+            children = [(level, place) for place in range(parent * FAN_IN, min((parent + 1) * FAN_IN, size))]
+            if all(child in nodes for child in children):
+                nodes[level + 1, parent] = _added([nodes.pop(child) for child in children])
+        level, size = level + 1, -(-size // FAN_IN)
+    return nodes
 
 
 def _added(parts: list[list[Any]]) -> list[Any]:
-    add: Callable[[Any, Any], Any] = operator.add
-    return [reduce(add, summands) for summands in zip(*parts, strict=True)]
+    return [_total(summands) for summands in zip(*parts, strict=True)]
+
+
+def _total(summands: Sequence[Any]) -> Any:
+    # Lists of rows grow when they are added: all at once is one copy, one by one would be many.
+    combined: Callable[[Sequence[Any]], Any] | None = getattr(summands[0], "combined", None)
+    return reduce(operator.add, summands) if combined is None else combined(summands)

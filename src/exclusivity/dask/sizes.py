@@ -10,6 +10,7 @@ from typing import Any
 
 from dask.sizeof import sizeof
 
+from exclusivity.dask.bands import Band
 from exclusivity.dask.blocks import BlockFacts, LabelledBlock, RowBlock
 from exclusivity.dask.requests import BarrierSums, RowList
 from exclusivity.solvers.newton.barrier import Barrier
@@ -21,5 +22,5 @@ def bytes_of(value: Any) -> int:
     return int(sum(sizeof(part) for part in vars(value).values()))
 
 
-for kind in (Barrier, BarrierSums, BlockFacts, LabelledBlock, LossSums, RowBlock, RowList):
+for kind in (Band, Barrier, BarrierSums, BlockFacts, LabelledBlock, LossSums, RowBlock, RowList):
     sizeof.register(kind, bytes_of)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from exclusivity.dask.bands import Band, NearMargin
 from exclusivity.dask.requests import (
     BarrierSums,
     CurvatureRows,
@@ -60,6 +61,11 @@ class DaskSource:
         """See ``RowSource``: rows travel, but they are fewer than the features and so than a Hessian's."""
         rows: RowList = self._ask(CurvatureRows(self.target, point, loss))
         return rows.X, rows.weights
+
+    def band(self, point: Point, width: float, most: int) -> Band:
+        """The rows near the margin of ``point`` and sums over the others; see ``bands``."""
+        band: Band = self._ask(NearMargin(self.target, point, width, most))
+        return band
 
     def barrier(self, start: Point) -> DaskBarrier:
         """The rows' side of the interior-point method, beginning at ``start``."""

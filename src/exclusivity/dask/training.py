@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from dask import delayed
 from exclusivity.classifier.training import NO_WEIGHT, class_weights, require_two_classes
-from exclusivity.dask.blocks import BlockFacts, block_facts, checked_block, encoded_block
+from exclusivity.dask.blocks import BlockFacts, LabelledBlock, block_facts, checked_block, encoded_block
 from exclusivity.dask.collections import joint_blocks
 from exclusivity.dask.engine import Engine
-from exclusivity.dask.rounds import Rows, tree_sum
+from exclusivity.dask.rounds import Rows
 
 # Blocks that fill more than this share of the workers' memory are read anew in every pass.
 _MEMORY_SHARE = 0.4
@@ -42,13 +42,23 @@ def distributed_set(
     keep = persist if isinstance(persist, bool) else fits(_known_bytes(X), engine)
     if keep:
         blocks = engine.persist(blocks)
-    facts: BlockFacts = engine.compute(tree_sum([delayed(_listed_facts)(block) for block in blocks]))[0]
+    facts: BlockFacts = Rows(engine, blocks, 0, 0).total(Describe())
     classes, factors = _classes(facts, class_weight)
+    keep = keep or (keep is None and fits(facts.n_bytes, engine))
+    groups = engine.together(blocks) if keep else None
     blocks = [delayed(encoded_block)(block, classes, factors) for block in blocks]
-    if keep or (keep is None and fits(facts.n_bytes, engine)):
+    if keep:
         blocks = engine.persist(blocks)
-    rows = Rows(engine, blocks, facts.n_rows, facts.n_features)
+    rows = Rows(engine, blocks, facts.n_rows, facts.n_features, groups)
     return DistributedSet(rows, classes, facts.dtype, facts.totals * factors)
+
+
+class Describe:
+    """Asks a block for its ``BlockFacts``."""
+
+    def answer(self, block: LabelledBlock, state: Any) -> tuple[BlockFacts, None]:
+        """See ``Request``."""
+        return block_facts(block), None
 
 
 def _classes(facts: BlockFacts, class_weight: Any) -> tuple[NDArray[Any], Any]:
@@ -69,7 +79,3 @@ def _known_bytes(X: Any) -> float:
 def fits(n_bytes: float, engine: Engine) -> bool | None:
     """Whether so many bytes of rows may stay with the workers; None if nobody knows how many they are."""
     return None if np.isnan(n_bytes) else bool(n_bytes <= _MEMORY_SHARE * engine.memory)
-
-
-def _listed_facts(block: Any) -> list[BlockFacts]:
-    return [block_facts(block)]

@@ -50,6 +50,11 @@ class Run:
         return Point(self._incumbent.weights, float(self._incumbent.intercepts[0]))
 
     @property
+    def best_objective(self) -> float:
+        """The reduced SVM's objective there; infinite before the first point."""
+        return self._incumbent.objective / self.scale
+
+    @property
     def is_over(self) -> bool:
         """Whether the run has ended."""
         return self._status is not None

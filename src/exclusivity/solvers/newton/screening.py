@@ -17,10 +17,12 @@ from exclusivity.solvers.newton.barrier import WorkingRows
 from exclusivity.solvers.newton.interior import interior_path
 from exclusivity.solvers.newton.source import Point
 
-# Standard errors of a margin learned from a tenth of the rows, in units of sqrt(M / n).
+# Standard errors of a margin learned from n rows, in units of sqrt(M / n).
 _SPREAD = 3.0
 _LARGEST_SHARE = 0.5
-_LEAST_ROWS = 5
+LEAST_ROWS = 5
+"""A band has at least so many rows for each unknown."""
+
 WIDEN = 3.0
 """How much wider a band is made that was too narrow."""
 
@@ -29,13 +31,17 @@ _MANY_CHANGES = 0.2
 
 
 def first_width(problem: ERMProblem, start: Point, scores: Floats) -> float:
-    """How wide the band around the margin should be for a start learned from a tenth of the rows.
+    """How wide the band around the margin should be for a start learned from a tenth of the rows."""
+    return learned_width(problem, start, scores, problem.design.n_rows / 10)
+
+
+def learned_width(problem: ERMProblem, start: Point, scores: Floats, n_learned: float) -> float:
+    """How wide the band around the margin should be for a start learned from so many rows.
 
     An error in proportion to the scores, or to the margin where scores are small; but no alpha exceeds its
     cost, so small costs leave w (a sum of alphas) little room for errors.
     """
-    design = problem.design
-    spread = float(np.sqrt(10 * (design.n_features + 1) / design.n_rows))
+    spread = float(np.sqrt((problem.design.n_features + 1) / n_learned))
     size, length = float(scores.std()), float(np.linalg.norm(start.weights))
     room = float(member_costs(problem).sum()) * (size / length) ** 2 if length > 0 else 1.0
     return _SPREAD * spread * max(min(1.0, room), size)
@@ -45,7 +51,7 @@ def choose_band(problem: ERMProblem, shortfall: Floats, width: float) -> NDArray
     """The rows with |m| <= width; more where those cannot decide, all where they are too many."""
     distance = np.abs(shortfall)
     # However good the guess, the optimum leans on at least as many rows as there are unknowns.
-    least = min(_LEAST_ROWS * (problem.design.n_features + 1), len(shortfall) - 1)
+    least = min(LEAST_ROWS * (problem.design.n_features + 1), len(shortfall) - 1)
     reach = width
     if np.count_nonzero(distance <= width) <= least:
         reach = float(np.partition(distance, least)[least])
@@ -126,6 +132,19 @@ def solve_band(
         linear_w=-cost * pull,
         linear_b=-cost * total,
     )
+    point, inner_alpha = solve_inside(rows, problem, start, goal)
+    alpha = np.where(at_cost, costs, 0.0)
+    alpha[inside] = inner_alpha
+    pull = rows.X.T @ (rows.labels * inner_alpha) - rows.linear_w
+    return point, alpha, np.asarray(pull, dtype=float)
+
+
+def solve_inside(rows: WorkingRows, problem: ERMProblem, start: Point, goal: float) -> tuple[Point, Floats]:
+    """The optimum of the rows inside a band, all others being linear: the point and alpha of these rows.
+
+    ``problem`` gives the loss and the penalty; its own rows are not looked at. ``goal`` is the
+    complementarity to reach.
+    """
     path = interior_path(
         rows,
         p=problem.loss.p,
@@ -133,11 +152,8 @@ def solve_band(
         fit_intercept=problem.fit_intercept,
         start=start,
     )
-    point, inner_alpha = start, costs[inside] / 2
-    for point, inner_alpha, complementarity in path:  # noqa: B007 -- the last ones are the answer
+    point, alpha = start, rows.costs / 2
+    for point, alpha, complementarity in path:  # noqa: B007 -- the last ones are the answer
         if complementarity <= goal:
             break
-    alpha = np.where(at_cost, costs, 0.0)
-    alpha[inside] = inner_alpha
-    pull = rows.X.T @ (rows.labels * inner_alpha) - rows.linear_w
-    return point, alpha, np.asarray(pull, dtype=float)
+    return point, alpha

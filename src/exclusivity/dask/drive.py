@@ -1,0 +1,114 @@
+"""From paths of iterates over distributed rows to certified points of a run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from exclusivity.dask.bands import Band, Pilot
+from exclusivity.dask.sources import DaskSource
+from exclusivity.problem import ERMProblem
+from exclusivity.problem.arrays import Floats
+from exclusivity.solvers.newton.interior import interior_points
+from exclusivity.solvers.newton.run import Run, bound_from_sums
+from exclusivity.solvers.newton.screening import WIDEN
+from exclusivity.solvers.newton.smoothing import SmoothedHinge
+from exclusivity.solvers.newton.source import LossSums, Point
+
+_MOST_BANDS = 10
+
+
+def drive_bands(run: Run, reduced: ERMProblem, source: DaskSource, pilot: Pilot, most_bytes: int) -> Point:
+    """P = 1, many rows: bands around the margin, each of bounded size, until the gap is closed.
+
+    Returns the best point. Ends early where bounded bands cannot do it (too many rows on the margin itself,
+    say, or too many features).
+    """
+    point, most = pilot.point, most_bytes // (8 * source.n_features)
+    if not pilot.is_enough(most):
+        return point
+    walk = _BandWalk(run, reduced, source)
+    point, width = walk.approach(pilot, point, walk.certify(point, None), most)
+    for number in range(_MOST_BANDS):
+        if run.is_over:
+            break
+        band = source.band(point, max(width, pilot.reach(point, most)[0]), most)
+        can_balance = band.can_balance(reduced.fit_intercept)
+        if number > 0 or not can_balance:
+            width *= WIDEN
+        if not can_balance:
+            continue
+        gap = run.gap
+        point, dual = walk.solve(band, point, pilot.total_cost)
+        sums = walk.certify(point, dual)
+        if len(band.shortfall) == source.n_rows or (band.is_cut and run.gap > gap / 2):
+            break
+        if band.is_cut:
+            point, width = walk.approach(pilot, point, sums, most)
+    return run.best
+
+
+class _BandWalk:
+    """What is done with every band."""
+
+    def __init__(self, run: Run, reduced: ERMProblem, source: DaskSource) -> None:
+        self._run, self._reduced, self._source = run, reduced, source
+        self._before = run.passes - source.passes
+
+    def approach(self, pilot: Pilot, point: Point, sums: LossSums, most: int) -> tuple[Point, float]:
+        """Newton steps until the rows that may change sides are few enough for one band; its width."""
+        if self._reduced.regulariser.has_l1:
+            return point, pilot.width()
+        point, width = pilot.improved(point, sums)
+        while width > pilot.reach(point, most)[1] and not self._run.is_over:
+            better, narrower = pilot.improved(point, self.certify(point, None))
+            if narrower > width / 2:
+                break
+            point, width = better, narrower
+        return point, width
+
+    def solve(self, band: Band, start: Point, total_cost: float) -> tuple[Point, LossSums]:
+        """The optimum that a band suggests, and the sums of its dual vector."""
+        run, reduced = self._run, self._reduced
+        point, dual = band.solve(reduced, start, run.tol * min(run.best_objective, total_cost))
+        if reduced.regulariser.has_l1:
+            l1 = reduced.regulariser.sparsity
+            _, factors = bound_from_sums(dual, 1.0, reduced.fit_intercept, l1)
+            point = _with_exact_zeros(point, dual, factors, l1)
+        return point, dual
+
+    def certify(self, point: Point, dual: LossSums | None) -> LossSums:
+        """One pass for the objective, and the sums of alpha = c [m > 0], which is a dual vector too."""
+        sums = self._source.band(point, 0.0, 0).sums
+        self._run.passes = self._before + self._source.passes
+        regulariser = self._reduced.regulariser
+        bound, _ = bound_from_sums(
+            sums if dual is None else dual, 1.0, self._reduced.fit_intercept, regulariser.sparsity
+        )
+        objective = regulariser.value(point.weights[:, None]) + sums.loss
+        self._run.take(point, objective, bound, lambda: np.empty(0))
+        return sums
+
+
+def drive_barrier(run: Run, reduced: ERMProblem, source: DaskSource, start: Point) -> None:
+    """The interior-point path, each iterate certified from sums."""
+    p, l1, before = reduced.loss.p, reduced.regulariser.sparsity, run.passes - source.passes
+    data = source.barrier(start)
+    path = interior_points(data, l1=l1, fit_intercept=reduced.fit_intercept, start=start)
+    for point, complementarity in path:
+        sums = data.dual
+        bound, factors = bound_from_sums(sums, p, reduced.fit_intercept, l1)
+        loss = sums.loss
+        if reduced.regulariser.has_l1:
+            point = _with_exact_zeros(point, sums, factors, l1)  # noqa: PLW2901 -- the certified one
+            loss = source.evaluate(point, SmoothedHinge(p), curvature=False).loss
+        run.passes = before + source.passes
+        objective = reduced.regulariser.value(point.weights[:, None]) + loss
+        run.take(point, objective, bound, lambda: np.empty(0), mu=complementarity)
+        if run.is_over:
+            return
+
+
+def _with_exact_zeros(point: Point, sums: LossSums, factors: Floats, l1: float | Floats) -> Point:
+    """The point without the weights that its dual vector calls zero: |x_j . (y alpha)| <= l_j."""
+    u = (factors * [1.0, -1.0]) @ sums.by_class()[0]
+    return Point(np.where(np.abs(u) > l1, point.weights, 0.0), point.intercept)
