@@ -37,7 +37,7 @@ BAND_BYTES = 1 << 23
 _KERNEL = 1.0
 # Three standard errors of the margins after a Newton step, in units of that step's size in the margins; from
 # 0.1 to 0.4 in samples of 5,000 to 75,000 rows of 28 columns.
-_REST = 0.4
+_REST = 0.3
 
 
 @dataclass(frozen=True, eq=False)
