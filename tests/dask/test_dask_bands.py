@@ -104,7 +104,7 @@ def test_the_bound_of_a_band_is_that_of_all_rows(data, fit_intercept):
     for width, allowed in [(0.02, 0.1), (0.2, 1e-8), (np.inf, 1e-8)]:
         band = NearMargin(target, start, width, 10**6).answer(block, None)[0]
         assert band.can_balance(fit_intercept)
-        point, sums = band.solve(whole, start, 1e-8 * best.objective)
+        point, sums = band.solve(whole, start, 1e-9 * best.objective)
         bound, _ = bound_from_sums(sums, 1.0, fit_intercept)
         scores = whole.design.times(point.weights) + point.intercept
         value = whole.objective_at(point.weights[:, None], scores[:, None])

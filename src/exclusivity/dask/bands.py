@@ -99,13 +99,16 @@ class Band:
         low, high = np.minimum(signed, 0.0).sum(), np.maximum(signed, 0.0).sum()
         return not fit_intercept or bool(low < needed < high)
 
-    def solve(self, problem: ERMProblem, start: Point, allowed_gap: float) -> tuple[Point, LossSums]:
-        """The optimum with the rows outside fixed, and the sums of the dual vector of ALL rows there."""
+    def solve(self, problem: ERMProblem, start: Point, goal: float) -> tuple[Point, LossSums]:
+        """The optimum with the rows outside fixed, and the sums of the dual vector of ALL rows there.
+
+        ``goal`` is the complementarity to reach.
+        """
         rows = self.rows
         working = WorkingRows(
             rows.X, rows.labels, rows.weights, -self.sums.pulls[1], -float(self.sums.masses[1])
         )
-        point, alpha = solve_inside(working, problem, start, allowed_gap)
+        point, alpha = solve_inside(working, problem, start, goal)
         return point, self.sums + _dual_sums(rows.X, rows.labels, np.clip(alpha, 0.0, rows.weights))
 
 

@@ -8,6 +8,7 @@ from exclusivity.dask.bands import Band, Pilot
 from exclusivity.dask.sources import DaskSource
 from exclusivity.problem import ERMProblem
 from exclusivity.problem.arrays import Floats
+from exclusivity.solvers.newton.drive import INNER_SHARE
 from exclusivity.solvers.newton.interior import interior_points
 from exclusivity.solvers.newton.run import Run, bound_from_sums
 from exclusivity.solvers.newton.screening import WIDEN
@@ -27,23 +28,25 @@ def drive_bands(run: Run, reduced: ERMProblem, source: DaskSource, pilot: Pilot,
     if not pilot.is_enough(most):
         return point
     walk = _BandWalk(run, reduced, source)
-    point, width = walk.approach(pilot, point, walk.certify(point, None), most)
-    for number in range(_MOST_BANDS):
+    sums = walk.certify(point, None)
+    centre, width = walk.approach(pilot, point, sums, most)
+    has_moved = False
+    for _ in range(_MOST_BANDS):
         if run.is_over:
             break
-        band = source.band(point, max(width, pilot.reach(point, most)[0]), most)
-        can_balance = band.can_balance(reduced.fit_intercept)
-        if number > 0 or not can_balance:
-            width *= WIDEN
-        if not can_balance:
-            continue
-        gap = run.gap
-        point, dual = walk.solve(band, point, pilot.total_cost)
-        sums = walk.certify(point, dual)
+        band = source.band(centre, max(width, pilot.reach(centre, most)[0]), most)
+        gap, objective, is_second = run.gap, run.best_objective, has_moved
+        if band.can_balance(reduced.fit_intercept):
+            point, dual = walk.solve(band, centre, pilot.total_cost)
+            sums = walk.certify(point, dual)
+            if run.best_objective < objective:
+                centre, has_moved = point, True
         if len(band.shortfall) == source.n_rows or (band.is_cut and run.gap > gap / 2):
             break
         if band.is_cut:
-            point, width = walk.approach(pilot, point, sums, most)
+            centre, width = walk.approach(pilot, point, sums, most)
+        elif is_second or not has_moved:  # a second band of the same width usually does it
+            width *= WIDEN
     return run.best
 
 
@@ -69,7 +72,8 @@ class _BandWalk:
     def solve(self, band: Band, start: Point, total_cost: float) -> tuple[Point, LossSums]:
         """The optimum that a band suggests, and the sums of its dual vector."""
         run, reduced = self._run, self._reduced
-        point, dual = band.solve(reduced, start, run.tol * min(run.best_objective, total_cost))
+        goal = INNER_SHARE * run.tol * min(run.best_objective, total_cost)
+        point, dual = band.solve(reduced, start, goal)
         if reduced.regulariser.has_l1:
             l1 = reduced.regulariser.sparsity
             _, factors = bound_from_sums(dual, 1.0, reduced.fit_intercept, l1)

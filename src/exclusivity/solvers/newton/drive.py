@@ -28,8 +28,9 @@ from exclusivity.solvers.newton.truncated import truncated_path
 _INTERIOR_PASSES = 7
 # A band is some ten times as wide as the error of most of its margins.
 _ERROR_SHARE = 0.1
-# The complementarity to reach in a band, relative to the objective and the tolerance.
-_INNER_SHARE = 0.1
+INNER_SHARE = 0.1
+"""The complementarity to reach in a band, relative to the objective and the tolerance."""
+
 # Of the rows in a band: two of them cost as much as truncated Newton (500,000 x 50, 5 % in the band).
 _SMALL_SHARE = 0.05
 
@@ -115,7 +116,7 @@ def drive_bands(
     """
     has_l1, fixed = reduced.regulariser.has_l1, fixed or FixedRows(reduced)
     # At zero f is the sum of all costs: a start that is worse is no measure for the accuracy to aim at.
-    goal = (_INNER_SHARE * run.tol) * min(
+    goal = (INNER_SHARE * run.tol) * min(
         reduced.objective_at(point.weights[:, None], scores[:, None]), float(member_costs(reduced).sum())
     )
     for number in range(most):
