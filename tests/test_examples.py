@@ -7,6 +7,7 @@ import runpy
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
@@ -26,8 +27,35 @@ def test_the_example_runs(example, capsys, monkeypatch, tmp_path):
         assert all(axes.has_data() for figure in drawn for axes in figure.axes)
     finally:
         plt.close("all")
-    assert capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert printed
+    if example.stem == "broken_sensors":
+        check_broken_sensors(printed)
     assert not list(tmp_path.iterdir()), "an example leaves no files behind unless asked to"
+
+
+def check_broken_sensors(printed):
+    """It says what it promises to practitioners."""
+    assert printed.startswith("10 instruments; chosen: {'n_estimators':")
+    rows = {tuple(line.split()[:3]): line.split() for line in printed.splitlines() if line.startswith("  ")}
+    svm = [float(value) for value in rows["outliers", "one", "SVM"][3:]]
+    vote = [float(value) for value in rows["outliers", "exclusive", "vote"][3:]]
+    proven = [float(value) for value in rows["anything", "vote,", "proven"][3:]]
+    assert 1 - vote[2] < (1 - svm[2]) / 2  # two broken: less than half of the error
+    assert all(p <= v for p, v in zip(proven, vote, strict=True))
+
+
+def test_the_picture_may_go_to_a_file(tmp_path, capsys):
+    """The drawing alone; what is drawn needs no training."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("Agg")
+    example = next(example for example in EXAMPLES if example.stem == "broken_sensors")
+    picture = tmp_path / "sensors.png"
+    draw = runpy.run_path(str(example))["draw"]
+    draw({}, [1.0, 0.9, 0.8, 0.7, 0.6], np.array([0, 1, 1, 3]), str(picture))
+    plt.close("all")
+    assert str(picture) in capsys.readouterr().out
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
