@@ -19,7 +19,7 @@ test: .venv/.dev
 test-dask: .venv/.dev
 	$(TEST_ENV) EXCLUSIVITY_LONG=1 $(BIN)/python -m pytest tests/dask
 
-# The same tests under branch coverage, which takes several times as long.
+# The same tests under branch coverage, which takes 1.7 times the processor time; below 95 % it fails.
 coverage: .venv/.dev
 	$(TEST_ENV) $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term
 
