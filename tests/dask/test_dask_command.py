@@ -152,7 +152,7 @@ def test_rows_that_do_not_stay(run, tmp_path, monkeypatch):
     from exclusivity.dask import training
 
     monkeypatch.setattr(training, "fits", lambda n_bytes, engine: False)
-    monkeypatch.setattr(distributed, "_BLOCKS_PER_WORKER", 200_000)  # blocks of 5000 bytes
+    monkeypatch.setattr(distributed, "_LARGEST_BLOCK", 5000)
     code, out, err = run("fit", "all.csv", "-o", tmp_path / "m.erm", "--target", "state", "--dask")
     assert code == 0, err
     assert "read anew in every pass" in out
@@ -182,6 +182,16 @@ WRONG = {
     "no match": (["prat-*.csv", "--dask"], 3, "no file matches prat-*.csv"),
     "missing": (["part-9.csv", "--dask"], 3, "there is no file part-9.csv; did you mean part-"),
     "two formats": (["all.csv", "all.npy", "--dask"], 3, "all.csv is read as csv and all.npy as npy"),
+    "folder": (
+        [".", "--dask"],
+        3,
+        ". is a folder; give a pattern in quotes for its files, such as '*.parquet'",
+    ),
+    "no test": (
+        ["all.csv", "--dask", "--test", "al.csv"],
+        3,
+        "there is no file al.csv; did you mean all.csv?",
+    ),
     "no target": (["part-*.parquet", "--dask", "--target", "none"], 3, "has no column 'none'"),
     "features": (["part-*.csv", "--dask", "--features", "9"], 3, "--features is for LIBSVM files"),
 }

@@ -48,8 +48,9 @@ def kill_all(cluster):
 
 @LONG
 @pytest.mark.parametrize("p", [1, 2])
-def test_all_workers_killed_and_brought_back(client, cluster, rows, p):
+def test_all_workers_killed_and_brought_back(client, cluster, rows, monkeypatch, p):
     """Nannies start new workers, and the fit goes on from the lineage of the blocks: the same bits."""
+    monkeypatch.setattr(engine, "PATIENCE", 300.0)  # starting them takes long on a busy machine
     parts = collections(rows)
     calm = ERMClassifier(3, p=p, tol=0.1).fit(*parts)
     with in_round(1, lambda: kill_all(cluster)):

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 # Below this a worker spends its memory on the libraries that it imports.
 _LEAST_MEMORY = 300_000_000
-_UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
-_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
-_LARGEST_BLOCK = 1 << 27
-# A block is read, checked, scaled and multiplied beside the libraries and blocks on their way.
-_BLOCKS_PER_WORKER = 16
+_UNITS = {"": 1, "m": 10**6, "mb": 10**6, "mib": 2**20, "g": 10**9, "gb": 10**9, "gib": 2**30}
+_SMALLEST_BLOCK, _LARGEST_BLOCK = 1 << 22, 1 << 27
+# From 60 % of its limit on a worker writes to disk what it holds. Libraries take 200 MB of that; copies of a
+# block that is read, checked and scaled, and the next block on its way, the rest.
+_SHARE, _LIBRARIES, _COPIES = 0.6, 200_000_000, 6
 _SECONDS_TO_CONNECT = 10
 
 
@@ -154,6 +154,11 @@ def _sources(args: argparse.Namespace) -> list[Source]:
             raise FileError(f"no file matches {name}; it was looked for in {Path.cwd()}.")
         paths += found or [name]
     for path in paths:
+        if Path(path).is_dir():
+            example = Path(path, "*.parquet")
+            raise FileError(
+                f"{path} is a folder; give a pattern in quotes for its files, such as '{example}'."
+            )
         with file_errors(path), open(path, "rb"):
             pass
     sources = [Source.of(path, args) for path in paths]
@@ -273,7 +278,8 @@ def _worker_errors(source: Source) -> Iterator[None]:
 def _parts(sources: list[Source], layout: FileLayout, engine: Engine) -> list[FilePart]:
     from exclusivity.dask.files import file_parts
 
-    block_bytes = int(min(_LARGEST_BLOCK, engine.memory_per_thread / _BLOCKS_PER_WORKER))
+    room = (_SHARE * engine.memory_per_thread - _LIBRARIES) / _COPIES
+    block_bytes = int(min(max(room, _SMALLEST_BLOCK), _LARGEST_BLOCK))
     parts: list[FilePart] = []
     for source in sources:
         with file_errors(source.path):

@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from exclusivity.cli import distributed, matching, models, options, output, training
-from exclusivity.cli.errors import DONE, NOT_CONVERGED, check_output
+from exclusivity.cli.errors import DONE, NOT_CONVERGED, check_output, file_errors
 from exclusivity.cli.progress import Progress
 
 SUMMARY = "train a model and write it to a file"
@@ -55,6 +55,9 @@ def run(args: argparse.Namespace) -> int:
     """Read, train, write, tell."""
     distributed.check_options(args)
     check_output(args.output)
+    if args.test not in (None, "-"):  # now, and not after hours of work
+        with file_errors(args.test), open(args.test, "rb"):
+            pass
     progress = Progress("fit", quiet=args.quiet)
     trained = distributed.train(args, progress) if args.dask else _train(args, progress)
     models.save(trained.pipeline, trained.names, args.output)
