@@ -314,6 +314,16 @@ def _survey(
     return found
 
 
+def _may_stay(n_bytes: int, engine: Engine) -> bool:
+    """Whether workers can keep the rows beside their libraries."""
+    from exclusivity.dask.training import fits
+
+    each = engine.memory_per_thread
+    # Without limits the quotient is not a number, and everything fits.
+    too_much = n_bytes * each / engine.memory > _SHARE * each - _LIBRARIES
+    return bool(fits(n_bytes, engine)) and not too_much
+
+
 @dataclass(frozen=True)
 class _Rows:
     parts: list[FilePart]
@@ -328,13 +338,12 @@ def _fit(
 
     from exclusivity.dask import ERMClassifier
     from exclusivity.dask.files import file_arrays, with_width
-    from exclusivity.dask.training import fits
 
     survey = rows.survey
     n_rows, n_features = survey.n_rows, survey.n_features
     scaler = None if survey.sums is None else survey.sums.scaler(is_sparse=rows.layout.is_sparse)
     X, y = file_arrays(rows.parts, survey.sizes, with_width(rows.layout, n_features), scaler)
-    stay = bool(fits(survey.n_bytes, engine))
+    stay = _may_stay(survey.n_bytes, engine)
     classifier = ERMClassifier(
         C=args.cost, persist=stay, **training.parameters(args, rows.layout.names, n_features)
     )

@@ -126,13 +126,16 @@ class Engine:
         if self._client.status != "running":
             return False
         try:
-            return bool(self._client.scheduler_info(n_workers=-1)["workers"])
+            workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         except (OSError, RuntimeError, ValueError):
             return False
+        # One that is paused has run out of memory, and takes no tasks.
+        return any(worker.get("status") != "paused" for worker in workers)
 
     @staticmethod
     def _give_up(what: str) -> None:
         raise RuntimeError(
             f"the Dask cluster {what}: they were killed, ran out of memory or lost their connection. Start "
-            "workers and repeat the fit (a checkpoint file lets it go on where it was)."
+            "workers (with more memory, or use smaller chunks) and repeat the fit (a checkpoint file lets "
+            "it go on where it was)."
         )
