@@ -72,7 +72,7 @@ def test_workers_that_are_killed_whenever_they_come_back(rows):
         Client(doomed),
     ):
         start = time.monotonic()
-        with pytest.raises(RuntimeError, match="died again and again in the same task"):
+        with pytest.raises(RuntimeError, match=r"died again and again in the same task|no workers"):
             ERMClassifier(3).fit(deadly, y)
         assert time.monotonic() - start < SECONDS
 
