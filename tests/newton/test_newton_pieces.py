@@ -23,6 +23,7 @@ from exclusivity.solvers import NewtonOptions, Start, solve_newton
 from exclusivity.solvers.newton import interior as interior_module
 from exclusivity.solvers.newton import semismooth as semismooth_module
 from exclusivity.solvers.newton.barrier import Barrier, WorkingRows
+from exclusivity.solvers.newton.curvature import bordered_gram
 from exclusivity.solvers.newton.drive import drive_interior, drive_screened, with_exact_zeros
 from exclusivity.solvers.newton.interior import interior_path
 from exclusivity.solvers.newton.linear import DualSystem, PrimalSystem, robust_cholesky
@@ -32,7 +33,7 @@ from exclusivity.solvers.newton.screening import FixedRows, choose_band, first_w
 from exclusivity.solvers.newton.semismooth import Guess, semismooth_path
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.solver import choose_regime
-from exclusivity.solvers.newton.source import BlockSource, Point, bordered_gram
+from exclusivity.solvers.newton.source import BlockSource, Point
 from newton.newton_cases import assert_honest, blobs, build
 
 POWERS = [1, 1.2, 1.5, 2, 3]

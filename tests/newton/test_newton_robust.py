@@ -510,7 +510,8 @@ def test_float32_and_either_order_are_the_same_numbers(p, beta, shape):
             np.testing.assert_allclose(
                 result.weights, base.weights, rtol=0, atol=rel * np.linalg.norm(base.weights)
             )
-            assert result.objective == pytest.approx(base.objective, rel=1e-9)
+            near = 1e-7 if regime == "iterative" else 1e-9
+            assert result.objective == pytest.approx(base.objective, rel=near)
 
 
 def test_inputs_are_left_alone():

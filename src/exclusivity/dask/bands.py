@@ -27,8 +27,9 @@ from exclusivity.dask.requests import RowList, Target, no_sums
 from exclusivity.problem import ERMProblem, member_costs
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.newton.barrier import WorkingRows, ridged_system
+from exclusivity.solvers.newton.curvature import bordered_gram
 from exclusivity.solvers.newton.screening import LEAST_ROWS, learned_width, solve_inside
-from exclusivity.solvers.newton.source import LossSums, Point, bordered_gram
+from exclusivity.solvers.newton.source import LossSums, Point
 
 BAND_BYTES = 1 << 23
 """A band may bring so many bytes of rows to the client, all problems together."""

@@ -17,8 +17,9 @@ from exclusivity.dask.blocks import RowBlock, aligned
 from exclusivity.problem import DesignMatrix, ERMProblem, member_costs
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.newton.barrier import Barrier
+from exclusivity.solvers.newton.curvature import bordered_gram
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
-from exclusivity.solvers.newton.source import BlockSource, LossSums, Point, bordered_gram
+from exclusivity.solvers.newton.source import BlockSource, LossSums, Point
 
 
 @dataclass(frozen=True, eq=False)

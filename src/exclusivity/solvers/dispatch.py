@@ -11,7 +11,6 @@ from typing import Any
 from exclusivity.problem import ERMProblem
 from exclusivity.solvers import alm, newton, paper
 from exclusivity.solvers.base import Callback, IterationState, SolverResult, Start, parse_options
-from exclusivity.solvers.ridge import RidgeSystem
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,7 @@ class SolverSpec:
 
     solve: Callable[..., SolverResult]
     options: type
-    make_system: Callable[[ERMProblem], RidgeSystem] | None
+    make_system: Callable[[ERMProblem], Any]
     is_random: bool
     can_start_warm: bool
 
@@ -28,7 +27,7 @@ class SolverSpec:
 SOLVERS: Mapping[str, SolverSpec] = {
     "paper": SolverSpec(paper.solve_paper, paper.PaperOptions, paper.make_system, True, False),
     "alm": SolverSpec(alm.solve_alm, alm.AlmOptions, alm.make_system, False, True),
-    "newton": SolverSpec(newton.solve_newton, newton.NewtonOptions, None, False, True),
+    "newton": SolverSpec(newton.solve_newton, newton.NewtonOptions, newton.make_system, False, True),
 }
 
 DEFAULT_SOLVER = "newton"
@@ -55,7 +54,7 @@ def solve_all(
     callbacks: Sequence[Callback | None] | None = None,
     n_threads: int = 1,
 ) -> list[SolverResult]:
-    """Solve every problem; those with the same rows, weights and penalties share one factorisation.
+    """Solve every problem; those that differ in their labels only share what does not depend on these.
 
     Results do not depend on ``n_threads``: one thread solves one problem, from its own start and seed.
 
@@ -74,7 +73,7 @@ def solve_all(
     def run(index: int, callback: Callback | None) -> SolverResult:
         problem = problems[index]
         extra: dict[str, Any] = {}
-        if systems:
+        if _system_key(problem) in systems:
             extra["system"] = systems[_system_key(problem)]
         if spec.is_random and seeds is not None:
             extra["random_state"] = seeds[index]
@@ -107,13 +106,15 @@ def _run_in_threads(
             raise
 
 
-def _shared_systems(problems: Sequence[ERMProblem], spec: SolverSpec) -> dict[tuple[Any, ...], RidgeSystem]:
-    """One factorised least-squares step per distinct key, for solvers that use one."""
-    systems: dict[tuple[Any, ...], RidgeSystem] = {}
-    if spec.make_system is not None:
-        for problem in problems:
-            if _system_key(problem) not in systems:
-                systems[_system_key(problem)] = spec.make_system(problem)
+def _shared_systems(problems: Sequence[ERMProblem], spec: SolverSpec) -> dict[tuple[Any, ...], Any]:
+    """One system for every key that several problems have: what they would all compute alike."""
+    firsts: dict[tuple[Any, ...], ERMProblem] = {}
+    systems: dict[tuple[Any, ...], Any] = {}
+    for problem in problems:
+        key = _system_key(problem)
+        if key in firsts and key not in systems:
+            systems[key] = spec.make_system(firsts[key])
+        firsts.setdefault(key, problem)
     return systems
 
 
@@ -125,7 +126,7 @@ def _cancellable(callback: Callback | None, cancelled: Event) -> Callback:
 
 
 def _system_key(problem: ERMProblem) -> tuple[Any, ...]:
-    """Problems with equal keys have the same least-squares step."""
+    """Problems with equal keys differ in their labels only."""
     return (
         id(problem.design),
         id(problem.weights),

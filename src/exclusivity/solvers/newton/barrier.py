@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.solvers.newton.curvature import bordered_gram
 from exclusivity.solvers.newton.linear import (
     DualSystem,
     NewtonSystem,
@@ -19,7 +20,7 @@ from exclusivity.solvers.newton.linear import (
     add_to_diagonal,
     dense_product,
 )
-from exclusivity.solvers.newton.source import Point, bordered_gram
+from exclusivity.solvers.newton.source import Point
 
 _FIRST_SLACK = 0.5
 _PENALISED_PRIMAL_LIMIT = 4096

@@ -25,6 +25,9 @@ from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.source import BlockSource, Point, RowSource
 from exclusivity.solvers.newton.truncated import truncated_path
 
+PATIENCE = 300.0
+"""Passes of truncated Newton, 20 to 60 as a rule, after which an interior point is the better bet."""
+
 _INTERIOR_PASSES = 7
 # A band is some ten times as wide as the error of most of its margins.
 _ERROR_SHARE = 0.1
@@ -61,7 +64,7 @@ def drive_semismooth(run: Run, reduced: ERMProblem, start: Guess, source: RowSou
     ``source`` has the rows where they are elsewhere; ``reduced`` then has none.
     """
     p, fit_intercept, before = reduced.loss.p, reduced.fit_intercept, run.passes
-    source = BlockSource(reduced) if source is None else source
+    source = BlockSource(reduced, start.curvature) if source is None else source
     path = semismooth_path(source, p=p, fit_intercept=fit_intercept, start=start)
     iterate = next(path)
     while True:
@@ -123,7 +126,7 @@ def drive_bands(
         shortfall = 1 - reduced.labels * scores
         inside = choose_band(reduced, shortfall, width)
         if len(inside) > _SMALL_SHARE * len(shortfall) and not has_l1:
-            drive_truncated(run, reduced, point, width=_ERROR_SHARE * width)
+            drive_truncated(run, reduced, point, width=_ERROR_SHARE * width, most_passes=PATIENCE)
             return reduced.design.times(run.best.weights) + run.best.intercept
         point, alpha, pull = solve_band(reduced, shortfall, inside, point, goal, fixed)
         share = len(inside) / len(shortfall)
@@ -142,9 +145,15 @@ def drive_bands(
 
 
 def drive_truncated(
-    run: Run, reduced: ERMProblem, start: Point, alpha: Floats | None = None, width: float | None = None
+    run: Run,
+    reduced: ERMProblem,
+    start: Point,
+    alpha: Floats | None = None,
+    *,
+    width: float | None = None,
+    most_passes: float = np.inf,
 ) -> None:
-    """Newton steps by products alone until the run is over or no step helps."""
+    """Newton steps by products alone until the run is over, no step helps or the passes are used up."""
     before = run.passes
     for iterate in truncated_path(reduced, start, alpha, width):
         run.passes = before + iterate.passes
@@ -156,7 +165,7 @@ def drive_truncated(
             residual=iterate.gradient_norm,
             mu=iterate.width,
         )
-        if run.is_over:
+        if run.is_over or iterate.passes > most_passes:
             return
 
 

@@ -54,8 +54,8 @@ class RoundedLoss(Protocol):
 class ShiftedHinge:
     """p = 1 around a dual vector; without one around zero.
 
-    ``width`` is how far off the margins of the start may be; by default as far as those of a cold start, or of
-    the solution for a neighbouring cost where there is a dual vector.
+    ``width`` is how far off the margins of the start may be; by default as far as those of a cold start, or
+    of the solution for a neighbouring cost where there is a dual vector.
     """
 
     def __init__(self, costs: Floats, alpha: Floats | None, width: float | None = None) -> None:

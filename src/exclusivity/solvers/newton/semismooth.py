@@ -49,13 +49,14 @@ class Guess:
     """Where to start, and what else is known there.
 
     That is a Newton system that is nearly right (from a sample of the rows, say) with the width of the
-    rounding, or a dual vector.
+    rounding, a dual vector, or the second derivatives of all rows together.
     """
 
     point: Point
     system: NewtonSystem | None = None
     width: float = 1.0
     dual: Floats | None = None
+    curvature: Floats | None = None
 
 
 def semismooth_path(

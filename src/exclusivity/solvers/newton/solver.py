@@ -9,7 +9,8 @@ regime        when                                     how
 "semismooth"  p >= 2 without an l1 penalty;            Newton on the primal, block by block,
               1 < p < 2 with many rows                 warm-started on samples of the rows
 "interior"    p = 1; an l1 penalty;                    primal-dual interior point; for p = 1 with many rows
-              1 < p < 2 with few rows                  only on those near the margin
+              1 < p < 2 with few rows                  only on those near the margin, if they are few, and
+                                                       after truncated Newton, if they are not
 "iterative"   rows and features both beyond 4096,      truncated Newton, by products with X alone
               or beyond 400 for sparse data
 ============  =======================================  ====================================================
@@ -19,14 +20,18 @@ All but the last factorise one matrix per step, on the smaller of the two sides:
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem
+from exclusivity.problem import ERMProblem, member_costs
+from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.base import Callback, SolverResult, Start, check_problem
+from exclusivity.solvers.newton.curvature import ActiveGram
 from exclusivity.solvers.newton.drive import (
+    PATIENCE,
     certify_start,
     drive_interior,
     drive_screened,
@@ -45,6 +50,7 @@ DENSE_LIMIT = 4096
 # 20,000 rows or features, about even at 300.
 _SPARSE_LIMIT = 400
 _SPARSE_DENSITY = 0.1
+_LONG_SIZE, _LONG_RATIO = 10**6, 10
 
 Regime = Literal["auto", "semismooth", "interior", "iterative"]
 
@@ -95,8 +101,11 @@ def solve_newton(
     options: NewtonOptions | None = None,
     start: Start | None = None,
     callback: Callback | None = None,
+    system: Floats | None = None,
 ) -> SolverResult:
     """Solve the reduced SVM until its relative duality gap is at most ``tol``; all members are equal.
+
+    ``system`` is what :func:`make_system` gave for the same rows, weights and cost, with any labels.
 
     Examples
     --------
@@ -116,9 +125,24 @@ def solve_newton(
             guess = certify_start(run, reduced, start.for_problem(problem))
         else:
             guess = sampled_guess(run, reduced, regime)
+        if system is not None:
+            guess = dataclasses.replace(guess, curvature=system)
         if not run.is_over:
             continue_run(run, reduced, regime, guess)
         return run.result()
+
+
+def make_system(problem: ERMProblem) -> Floats | None:
+    """The second derivatives of all rows, which problems that differ in their labels have in common.
+
+    None where they are of no use: they are where Newton starts from zero, at which every row is active.
+    """
+    is_small = problem.design.n_features <= problem.design.n_rows <= MANY_ROWS
+    if not is_small or problem.loss.p != 2 or choose_regime(problem, "auto") != "semismooth":
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):  # as in ``solve_newton``
+        rows = ActiveGram(problem.design, 2 * member_costs(problem))
+        return rows.at(np.ones(problem.design.n_rows, dtype=bool))
 
 
 def continue_run(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) -> None:
@@ -137,8 +161,22 @@ def continue_run(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) ->
     elif reduced.loss.p == 1 and reduced.design.n_rows > MANY_ROWS:
         drive_screened(run, reduced, point)
         point = run.best
+    elif reduced.loss.p == 1 and _is_long(reduced):
+        drive_truncated(run, reduced, point, guess.dual, most_passes=PATIENCE)
+        point = run.best
     if not run.is_over:
         drive_interior(run, reduced, point)
+
+
+def _is_long(reduced: ERMProblem) -> bool:
+    """Whether steps by products alone beat an interior point over all rows, p = 1.
+
+    Measured at 10^6 numbers in X, on 10 to 400 rows per feature: 1.0 to 4 times as fast; with fewer rows per
+    feature or fewer numbers sometimes slower.
+    """
+    n_rows, n_features = reduced.design.n_rows, reduced.design.n_features
+    is_large = n_rows * n_features >= _LONG_SIZE and n_rows >= _LONG_RATIO * n_features
+    return is_large and not reduced.regulariser.has_l1
 
 
 def sampled_guess(run: Run, reduced: ERMProblem, regime: Regime) -> Guess:

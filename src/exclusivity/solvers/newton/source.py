@@ -6,14 +6,16 @@ A source answers a few questions about the loss of a linear model; where the row
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import NDArray
 
 from exclusivity.problem import ERMProblem, member_costs
 from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.solvers.newton.curvature import ActiveGram, bordered_gram
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
 
 # From sums of v and of y v to sums over the rows with y = 1 and with y = -1.
@@ -105,33 +107,52 @@ class BlockSource:
     ----------
     problem : ERMProblem
         Gives rows, labels and the costs c_i = s_i C / kappa.
+    curvature : ndarray of shape (n_features + 1, n_features + 1) or None
+        The matrix of second derivatives of all rows, p = 2, if it is known.
     """
 
-    def __init__(self, problem: ERMProblem) -> None:
+    def __init__(self, problem: ERMProblem, curvature: Floats | None = None) -> None:
         self.loss, self.design = problem.loss, problem.design
         self.n_rows, self.n_features = problem.design.n_rows, problem.design.n_features
         self.labels, self.costs = problem.labels, member_costs(problem)
         self.passes = 0.0
+        self._gram: ActiveGram | None = None
+        self._curvature = curvature
 
     def evaluate(self, point: Point, loss: SmoothedHinge, *, curvature: bool) -> LossSums:
         """See ``RowSource``: scores, slopes and curvature of a block while it is in cache."""
         self.passes += 1
+        by_active_rows = curvature and loss.p == 2
+        active = np.empty(self.n_rows, dtype=bool) if by_active_rows else None
         parts = (
-            self._block_sums(rows, block, point, loss, curvature) for rows, block in self.design.blocks(1)
+            self._block_sums(rows, block, point, loss, curvature and not by_active_rows, active)
+            for rows, block in self.design.blocks(1)
         )
         total = next(parts)
         for part in parts:
             total += part
-        return total
+        if active is None:
+            return total
+        if self._gram is None:
+            self._gram = ActiveGram(self.design, 2 * self.costs, self._curvature)
+        return dataclasses.replace(total, curvature=self._gram.at(active))
 
     def _block_sums(
-        self, rows: slice, block: Matrix, point: Point, loss: SmoothedHinge, curvature: bool
+        self,
+        rows: slice,
+        block: Matrix,
+        point: Point,
+        loss: SmoothedHinge,
+        curvature: bool,
+        active: NDArray[np.bool_] | None,
     ) -> LossSums:
         y, cost = self.labels[rows], self.costs[rows]
         shortfall = block @ point.weights
         shortfall += point.intercept
         shortfall *= y
         np.subtract(1.0, shortfall, out=shortfall)
+        if active is not None:
+            np.greater(shortfall, 0, out=active[rows])
         value, slope, bend = loss.parts(shortfall, curvature=curvature)
         alpha = cost * slope
         signed = y * alpha
@@ -170,22 +191,3 @@ class BlockSource:
         weights = self.costs * bend
         active = np.flatnonzero(weights)
         return self.design.X[active], weights[active]
-
-
-def bordered_gram(X: Matrix, weights: Floats) -> Floats:
-    """sum_i h_i (x_i, 1)(x_i, 1)^T over the rows with h_i > 0."""
-    active = np.flatnonzero(weights)
-    rows = X[active] if len(active) < len(weights) else X
-    h = weights[active]
-    M = X.shape[1]
-    gram = np.empty((M + 1, M + 1))
-    roots = np.sqrt(h)[:, None]
-    if sparse.issparse(rows):
-        scaled = rows.multiply(roots).tocsr()
-        gram[:M, :M] = (scaled.T @ scaled).toarray()
-    else:
-        scaled = rows * roots
-        gram[:M, :M] = scaled.T @ scaled
-    gram[:M, M] = gram[M, :M] = scaled.T @ roots[:, 0]
-    gram[M, M] = h.sum()
-    return gram
