@@ -57,6 +57,16 @@ def test_wrong_path(erm, command):
     check(erm(*put(command, DATA="nowhere/x.csv")), "there is no folder nowhere")
 
 
+@pytest.mark.parametrize(
+    ("name", "news"),
+    [("bad.parquet", "a Parquet file starts"), ("bad.npy", "not a .npy file"), ("bad.csv", "quote")],
+)
+@pytest.mark.parametrize("target", ["state", "-1"])
+def test_a_damaged_file_is_the_news_and_not_its_column(erm, tmp_path, name, news, target):
+    (tmp_path / name).write_bytes(b'"never closed\n1,2\n')
+    check(erm("fit", name, "--target", target, "-o", "m.erm"), name, news)
+
+
 @cases(COMMANDS_WITH_MODEL)
 def test_wrong_model(erm, command):
     check(erm(*put(command, MODEL="sfot.erm")), "there is no file sfot.erm", "did you mean soft.erm?")

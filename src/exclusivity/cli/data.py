@@ -259,7 +259,7 @@ def column(text: str, columns: list[str] | int, title: str) -> str | int:
     """A column as the user writes it: its name, or its number from 0 where no column has that name."""
     names = columns if isinstance(columns, list) else []
     count = len(columns) if isinstance(columns, list) else columns
-    if text in names:
+    if text in names or columns == []:  # a damaged file: reading it says what is wrong
         return text
     try:
         place = int(text)
