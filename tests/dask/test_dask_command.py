@@ -185,8 +185,8 @@ class Limits:
     [
         (700_000_000, 1e9, True),
         (900_000_000, 1e9, False),
-        (70_000_000, 400e6, True),
-        (90_000_000, 400e6, False),  # a worker's libraries take 200 of 400 MB
+        (15_000_000, 400e6, True),
+        (30_000_000, 400e6, False),  # a worker's libraries take 230 of 400 MB
         (10**12, float("inf"), True),
     ],
 )
@@ -253,7 +253,7 @@ def test_mistakes_on_the_command_line(folder, tmp_path, monkeypatch, capsys, cas
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("1XB", "such as 1GB"), ("lots", "such as 1GB"), ("50MB", "at least 300MB")]
+    ("text", "message"), [("1XB", "such as 1GB"), ("lots", "such as 1GB"), ("50MB", "at least 400MB")]
 )
 def test_amounts_of_memory(capsys, text, message):
     with pytest.raises(SystemExit, match="2"):

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from exclusivity.dask.survey import Survey
 
 # Below this a worker spends its memory on the libraries that it imports.
-_LEAST_MEMORY = 300_000_000
+_LEAST_MEMORY = 400_000_000
 _UNITS = {"": 1, "m": 10**6, "mb": 10**6, "mib": 2**20, "g": 10**9, "gb": 10**9, "gib": 2**30}
 _SMALLEST_BLOCK, _LARGEST_BLOCK = 1 << 22, 1 << 27
-# From 60 % of its limit on a worker writes to disk what it holds. Libraries take 200 MB of that; copies of a
+# From 60 % of its limit on a worker writes to disk what it holds. Libraries take 230 MB of that; copies of a
 # block that is read, checked and scaled, and the next block on its way, the rest.
-_SHARE, _LIBRARIES, _COPIES = 0.6, 200_000_000, 6
+_SHARE, _LIBRARIES, _COPIES = 0.6, 230_000_000, 6
 _SECONDS_TO_CONNECT = 10
 
 
@@ -221,6 +221,7 @@ def _cluster(args: argparse.Namespace, progress: Progress) -> Iterator[Engine]:
                 memory_limit=args.memory or "auto",
                 dashboard_address=":0",
                 silence_logs=logging.CRITICAL,
+                env={"ARROW_DEFAULT_MEMORY_POOL": "system"},  # its own would keep what has been freed
             )
             client = Client(running.enter_context(cluster))
             running.enter_context(client)

@@ -86,7 +86,10 @@ def read_parquet(
     if max_bytes is not None:
         max_bytes = whole_from_one("max_bytes", max_bytes)
     arrow, parquet = _pyarrow()
-    return _ParquetReader(Path(path), target, ignore, row_groups, max_bytes, arrow, parquet).read()
+    try:
+        return _ParquetReader(Path(path), target, ignore, row_groups, max_bytes, arrow, parquet).read()
+    finally:
+        arrow.default_memory_pool().release_unused()  # a hundred megabytes that it would keep for later
 
 
 def row_group_rows(path: str | os.PathLike[str]) -> list[int] | None:
