@@ -109,6 +109,61 @@ class DrawPool:
         return RowPool(RowList(block.X, block.codes, block.weights), numbers).cut(), None
 
 
+class PartitionSums:
+    """Means, Gram matrices and correlations with the labels of all targets, from two rounds.
+
+    Parameters
+    ----------
+    rows : Rows
+    targets : list of Target
+    with_grams : bool
+        Whether whole Gram matrices are wanted; else their diagonals.
+    """
+
+    def __init__(self, rows: Rows, targets: list[Target], with_grams: bool) -> None:
+        self._rows, self._targets = rows, targets
+        # One-vs-rest problems share all rows; pairs of classes have rows of their own.
+        distinct = targets if targets[0].contrast.negative is not None else targets[:1]
+        moments = rows.total(Moments(targets))
+        self._means = moments[: len(distinct), 0, :-1] / moments[: len(distinct), 0, -1:]
+        self._scatter = rows.total(Scatter(list(distinct), self._means, as_diagonal=not with_grams))
+        self._diagonals = np.array([np.diagonal(part) if with_grams else part for part in self._scatter])
+        # The mean labels, X^T s (y - mean) and s . (y - mean)^2 of every target.
+        self._label_means = moments[:, 1, -1] / moments[:, 0, -1]
+        self._covariances = moments[:, 1, :-1] - self._label_means[:, None] * moments[:, 0, :-1]
+        self._label_scatter = moments[:, 0, -1] * (1 - self._label_means**2)
+
+    def strength(self, groups: Ints) -> Floats:
+        """The squared correlations with the labels, added up over a group's columns and all targets."""
+        shares = np.divide(
+            self._covariances**2,
+            self._diagonals * self._label_scatter[:, None],
+            out=np.zeros_like(self._covariances),
+            where=self._diagonals > 0,
+        )
+        return np.bincount(groups, weights=shares.sum(axis=0)).astype(float)
+
+    def surrogates(self, rng: np.random.Generator) -> list[RidgeSurrogate]:
+        """Least-squares stand-ins for the members, one for each set of rows."""
+        pool: RowPool = self._rows.total(DrawPool())
+        everyone = list(range(len(self._targets)))
+        parts = [everyone] if len(self._means) == 1 else [[place] for place in everyone]
+        return [
+            _surrogate(
+                RidgeSums(
+                    self._means[at],
+                    self._scatter[at],
+                    self._label_means[part],
+                    self._covariances[part].T,
+                ),
+                [self._targets[place] for place in part],
+                pool.rows,
+                rng,
+            )
+            for at, part in enumerate(parts)
+        ]
+
+
 def distributed_partition(
     rows: Rows,
     targets: list[Target],
@@ -125,41 +180,10 @@ def distributed_partition(
         if options.restarts == 0:
             return given
     searches = options.restarts > 0 and n_groups > K and len(groups) <= MAX_COLUMNS
-    # One-vs-rest problems share all rows; pairs of classes have rows of their own.
-    distinct = targets if targets[0].contrast.negative is not None else targets[:1]
-    moments = rows.total(Moments(targets))
-    means = moments[: len(distinct), 0, :-1] / moments[: len(distinct), 0, -1:]
-    scatter = rows.total(Scatter(list(distinct), means, as_diagonal=not searches))
-    diagonals = np.stack([np.diagonal(gram) for gram in scatter]) if searches else scatter
-    label_means, covariances = _label_moments(moments)
-    totals = moments[:, 0, -1] * (1 - label_means**2)
-    shares = np.divide(
-        covariances**2, diagonals * totals[:, None], out=np.zeros_like(covariances), where=diagonals > 0
+    sums = PartitionSums(rows, targets, with_grams=searches)
+    return search_partition(
+        sums.strength(groups), lambda: sums.surrogates(rng), groups, K, options, rng, given
     )
-    strength = np.bincount(groups, weights=shares.sum(axis=0)).astype(float)
-
-    def surrogates() -> list[RidgeSurrogate]:
-        pool: RowPool = rows.total(DrawPool())
-        parts = [[place] for place in range(len(distinct))]
-        if len(distinct) == 1:
-            parts = [list(range(len(targets)))]
-        return [
-            _surrogate(
-                RidgeSums(means[at], scatter[at], label_means[part], covariances[part].T),
-                [targets[place] for place in part],
-                pool.rows,
-                rng,
-            )
-            for at, part in enumerate(parts)
-        ]
-
-    return search_partition(strength, surrogates, groups, K, options, rng, given)
-
-
-def _label_moments(moments: Floats) -> tuple[Floats, Floats]:
-    """The mean labels and X^T s (y - mean) of every target."""
-    label_means = moments[:, 1, -1] / moments[:, 0, -1]
-    return label_means, moments[:, 1, :-1] - label_means[:, None] * moments[:, 0, :-1]
 
 
 def _surrogate(
@@ -208,17 +232,8 @@ def solve_partition(
             break
     history = recorder.history()
     return [
-        ExclusiveResult(
-            weights=state.weights[number],
-            intercepts=state.intercepts[number],
-            objective=float(state.own[number].sum()),
-            gap=np.nan,
-            dual=np.empty(0),
-            converged=status is Status.RULE,
-            n_iter=len(history),
-            status=status,
-            history=history,
-            partition=owners,
+        ExclusiveResult.at_end(
+            state.weights[number], state.intercepts[number], state.own[number].sum(), status, history, owners
         )
         for number in range(len(targets))
     ]

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.solvers.base import SolverResult, check_positive
+from exclusivity.problem.arrays import Floats
+from exclusivity.solvers.base import History, SolverResult, Status, check_positive
 
 Partition = NDArray[np.intp]
 """The member that owns each feature group; -1 where nobody does."""
@@ -64,3 +65,27 @@ class ExclusiveResult(SolverResult):
     """
 
     partition: Partition
+
+    @classmethod
+    def at_end(
+        cls,
+        weights: Floats,
+        intercepts: Floats,
+        objective: float,
+        status: Status,
+        history: History,
+        partition: Partition,
+    ) -> ExclusiveResult:
+        """The result of one problem of a run that ended with ``status``."""
+        return cls(
+            weights=weights,
+            intercepts=intercepts,
+            objective=float(objective),
+            gap=np.nan,
+            dual=np.empty(0),
+            converged=status is Status.RULE,
+            n_iter=len(history),
+            status=status,
+            history=history,
+            partition=partition,
+        )

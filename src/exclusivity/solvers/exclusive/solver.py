@@ -166,21 +166,15 @@ class _Descent:
 
     def results(self, status: Status) -> list[ExclusiveResult]:
         """One result per problem."""
-        history = self.recorder.history()
+        history, state = self.recorder.history(), self.state
+        owners = self.owners if self.is_disjoint else state.owners()
         return [
-            ExclusiveResult(
-                weights=self.state.weights[number],
-                intercepts=self.state.intercepts[number],
-                objective=problem.objective(self.state.weights[number], self.state.intercepts[number]),
-                gap=np.nan,
-                dual=np.empty(0),
-                converged=status is Status.RULE,
-                n_iter=len(history),
-                status=status,
-                history=history,
-                partition=self.owners if self.is_disjoint else self.state.owners(),
+            ExclusiveResult.at_end(
+                weights, intercepts, problem.objective(weights, intercepts), status, history, owners
             )
-            for number, problem in enumerate(self.problems)
+            for problem, weights, intercepts in zip(
+                self.problems, state.weights, state.intercepts, strict=True
+            )
         ]
 
 
