@@ -140,6 +140,7 @@ def test_columns_in_another_order_and_other_columns(tmp_path):
         ("x.parquet", b"PAR1 is all PAR1", "damaged, or not a Parquet"),
         ("x.npy", b"nothing", "damaged, or not a .npy"),
     ],
+    ids=["gone", "cut", "overwritten", "no classes", "no Parquet", "no array"],
 )
 def test_a_bad_file_is_named(tmp_path, name, content, message):
     path = tmp_path / name
