@@ -136,6 +136,8 @@ def find_workloads(wanted: Sequence[str] | None, *, quick: bool) -> tuple[Worklo
     --------
     >>> [workload.name for workload in find_workloads(["dense", "ijcnn1"], quick=False)]
     ['dense-500k', 'dense-2m', 'ijcnn1']
+    >>> [workload.name for workload in find_workloads(["dense", "ijcnn1"], quick=True)]
+    ['small-dense', 'ijcnn1']
     """
     if wanted is None:
         names = QUICK if quick else tuple(name for name, each in WORKLOADS.items() if not each.small)
@@ -143,11 +145,13 @@ def find_workloads(wanted: Sequence[str] | None, *, quick: bool) -> tuple[Worklo
     found: dict[str, Workload] = {}
     for word in wanted:
         matches = [each for each in _ALL if each.name == word]
-        matches = matches or [each for each in _ALL if each.kind == word and each.small == quick]
+        group = [each for each in _ALL if each.kind == word]
+        # A group without small workloads is small itself, or meant: it was named.
+        matches = matches or [each for each in group if each.small == quick] or group
         if not matches:
             kinds = dict.fromkeys(each.kind for each in _ALL)
             raise ValueError(
-                f"there is no workload {word!r}{' for --quick' if quick else ''}; "
+                f"there is no workload {word!r}; "
                 f"choose from {', '.join(WORKLOADS)}, or a group of them: {', '.join(kinds)}."
             )
         found |= {each.name: each for each in matches}
