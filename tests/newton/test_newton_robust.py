@@ -527,3 +527,12 @@ def test_inputs_are_left_alone():
             solve_newton(problem, tol=1e-8, start=as_start(result), options=NewtonOptions(regime))
     for array, copy in ((X, X0), (y, y0), (weights, weights0)):
         np.testing.assert_array_equal(array, copy)
+
+
+@pytest.mark.parametrize("shape", [(150, 10), (50, 100)])
+def test_features_far_from_zero_are_no_obstacle_for_p_1(shape):
+    X, y = blobs(*shape, seed=3)
+    near = solve_newton(build(X, y, p=1, cost=0.2), tol=1e-9)
+    far = solve_newton(build(X + 1e6, y, p=1, cost=0.2), tol=1e-6)
+    assert far.converged
+    assert far.objective == pytest.approx(near.objective, rel=2e-6)
