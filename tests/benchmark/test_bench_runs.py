@@ -2,10 +2,11 @@
 
 import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from benchmark.bench_fakes import tiny
@@ -139,8 +140,15 @@ def test_short_fits_are_repeated_and_long_ones_are_not():
 
 
 def test_peak_memory_is_that_of_the_fit():
-    _, numbers = child.measure(lambda: float(np.ones(40_000_000 // 8).sum()))
-    assert 30e6 < numbers["extra_bytes"] < 80e6
+    # In a process of its own, as in a benchmark: not every system can forget an earlier peak.
+    script = (
+        "import numpy as np\n"
+        "from exclusivity.benchmark import child\n"
+        "_, numbers = child.measure(lambda: float(np.ones(40_000_000 // 8).sum()))\n"
+        "print(numbers['extra_bytes'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603
+    assert 30e6 < float(done.stdout) < 80e6
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from experiments.experiment_cases import toy_collection
 
 COLLECTION = toy_collection("heart")
 SETTINGS = {"parts": ("table1",), "trials": 3}
-SOME = ["L1-ERM10", "Bagging10", "DRM10", "nu-SVM"]
+SOME = ["L1-ERM10", "Bagging10", "nu-SVM"]
 
 
 def without_times(results):
