@@ -412,15 +412,16 @@ def test_ctrl_c_from_outside(tmp_path):
         rng = np.random.default_rng(0)
         X, y = rng.standard_normal((500, 20)), rng.integers(0, 4, 500)
         print("begin", flush=True)
-        options = {"change": 0.0}
-        ERMClassifier(10, solver="paper", solver_options=options, max_iter=10**9, n_jobs=2).fit(X, y)
+        endless = {"solver_options": {"change": 0.0}, "max_iter": 10**9}
+        ERMClassifier(10, solver="paper", n_jobs=2, verbose=1, **endless).fit(X, y)
         """
     )
     process = subprocess.Popen(  # noqa: S603
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-u", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
         assert process.stdout.readline() == "begin\n"
+        assert process.stdout.readline().startswith("[ERM]"), "it is in the middle of a fit"
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(timeout=0.7)
         sent = monotonic()
