@@ -407,8 +407,11 @@ def test_ctrl_c_from_outside(tmp_path):
     """The real thing: another process, a real signal, its exit code."""
     script = textwrap.dedent(
         """
+        import signal
         import numpy as np
         from exclusivity import ERMClassifier
+        # As at a terminal: a shell's background jobs, the tests perhaps, ignore Ctrl-C, and so would this.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         rng = np.random.default_rng(0)
         X, y = rng.standard_normal((500, 20)), rng.integers(0, 4, 500)
         print("begin", flush=True)
