@@ -1,11 +1,16 @@
 """Settings for all tests."""
 
 import os
+import signal
 
 from hypothesis import settings
 
-# `make test` has to stay quick; HYPOTHESIS_PROFILE=thorough looks ten times as hard. Tests that need a
+# `make test` has to stay quick; HYPOTHESIS_PROFILE=thorough looks 15 times as hard. Tests that need a
 # number of examples of their own say so.
 settings.register_profile("quick", max_examples=20)
 settings.register_profile("thorough", max_examples=300)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+# A shell's background jobs ignore Ctrl-C, and so do their children: tests that press it would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

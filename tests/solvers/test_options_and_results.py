@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from exclusivity.solvers import (
     PaperOptions,
     Start,
     Status,
+    dispatch,
     resolve_solver,
     solve_all,
     solve_alm,
@@ -481,3 +483,19 @@ def test_an_error_in_one_thread_ends_the_others():
 def test_no_problems_no_results():
     assert solve_all([]) == []
     assert solve_all([], n_threads=3) == []
+
+
+def test_an_interrupt_while_threads_are_started_ends_them_all(monkeypatch):
+    started = []
+
+    class Pool(ThreadPoolExecutor):
+        def submit(self, *args, **kwargs):
+            if started:
+                raise KeyboardInterrupt
+            started.append(args)
+            return super().submit(*args, **kwargs)
+
+    monkeypatch.setattr(dispatch, "ThreadPoolExecutor", Pool)
+    with pytest.raises(KeyboardInterrupt):
+        solve_all(one_vs_rest(3), "paper", options={"change": 0.0}, max_iter=10**9, n_threads=2)
+    assert len(started) == 1

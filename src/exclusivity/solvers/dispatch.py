@@ -92,11 +92,11 @@ def _run_in_threads(
     """``run`` for every watcher; an error or Ctrl-C ends them all."""
     cancelled = Event()
     with ThreadPoolExecutor(n_threads) as pool:
-        futures = [
-            pool.submit(run, index, _cancellable(watcher, cancelled))
-            for index, watcher in enumerate(watchers)
-        ]
-        try:
+        try:  # around the first thread already: from then on Ctrl-C has something to end
+            futures = [
+                pool.submit(run, index, _cancellable(watcher, cancelled))
+                for index, watcher in enumerate(watchers)
+            ]
             for future in wait(futures, return_when=FIRST_EXCEPTION).done:
                 future.result()  # an error shows at once, not when its turn comes
             return [future.result() for future in futures]
