@@ -70,7 +70,7 @@ def solve_svm_alm(
             dual_residual=mu * _norm(e - before, s),
             mu=mu,
         )
-        recorder.add(record, weights, intercepts)
+        recorder.keep(record)
         if incumbent.gap <= tol:
             return incumbent.result(tol, Status.CERTIFIED, recorder.history())
     return incumbent.result(tol, Status.MAX_ITER, recorder.history())

@@ -149,7 +149,8 @@ class Source:
         return message
 
     def _read(self, reading: Reading, progress: Progress) -> TableData:
-        from exclusivity.datasets import TableData, read_csv, read_libsvm, read_npy, read_parquet
+        from exclusivity.datasets import read_npy, read_parquet
+        from exclusivity.datasets.read_any import read_text
 
         if self.kind == "parquet":
             return read_parquet(self.path, target=reading.target, ignore=reading.ignore, max_bytes=None)
@@ -157,15 +158,14 @@ class Source:
             columns: Any = {"target": reading.target, "ignore": reading.ignore}  # numbers: there are no names
             return read_npy(self.path, **columns, max_bytes=None)
         with self._opened(progress) as (source, limits):
-            if self.kind == "libsvm":
-                found = read_libsvm(source, n_features=reading.n_features, **limits)
-                return TableData(found.data, found.target, None)
-            return read_csv(
+            return read_text(
                 source,
+                self.kind,
                 target=reading.target,
                 ignore=reading.ignore,
                 delimiter=self.delimiter,
                 header=self.header,
+                n_features=reading.n_features,
                 **limits,
             )
 

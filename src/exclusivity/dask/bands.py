@@ -26,9 +26,10 @@ from exclusivity.dask.blocks import RowBlock
 from exclusivity.dask.requests import RowList, Target, no_sums
 from exclusivity.problem import ERMProblem, member_costs
 from exclusivity.problem.arrays import Floats, Matrix
-from exclusivity.solvers.newton.barrier import WorkingRows, ridged_system
+from exclusivity.solvers.newton.barrier import WorkingRows
 from exclusivity.solvers.newton.curvature import bordered_gram
-from exclusivity.solvers.newton.screening import LEAST_ROWS, learned_width, solve_inside
+from exclusivity.solvers.newton.linear import ridged_system
+from exclusivity.solvers.newton.screening import LEAST_ROWS, can_balance, learned_width, solve_inside
 from exclusivity.solvers.newton.source import LossSums, Point
 
 BAND_BYTES = 1 << 23
@@ -91,14 +92,9 @@ class Band:
         return Band(self.sums + dropped, rows.take(keep), m[keep], self.most, is_cut=True)
 
     def can_balance(self, fit_intercept: bool) -> bool:
-        """Whether the rows inside can make up for those outside in sum y alpha = 0.
-
-        If they cannot, the problem inside the band has no optimum: its intercept runs away.
-        """
+        """Whether the rows inside can make up for those outside in sum y alpha = 0."""
         signed = self.rows.labels * self.rows.weights
-        needed = -self.sums.masses[1]
-        low, high = np.minimum(signed, 0.0).sum(), np.maximum(signed, 0.0).sum()
-        return not fit_intercept or bool(low < needed < high)
+        return not fit_intercept or can_balance(signed, -float(self.sums.masses[1]))
 
     def solve(self, problem: ERMProblem, start: Point, goal: float) -> tuple[Point, LossSums]:
         """The optimum with the rows outside fixed, and the sums of the dual vector of ALL rows there.

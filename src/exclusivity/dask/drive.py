@@ -8,7 +8,7 @@ from exclusivity.dask.bands import Band, Pilot
 from exclusivity.dask.sources import DaskSource
 from exclusivity.problem import ERMProblem
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers.newton.drive import INNER_SHARE
+from exclusivity.solvers.newton.drive import INNER_SHARE, zeroed
 from exclusivity.solvers.newton.interior import interior_points
 from exclusivity.solvers.newton.run import Run, bound_from_sums
 from exclusivity.solvers.newton.screening import WIDEN
@@ -113,6 +113,5 @@ def drive_barrier(run: Run, reduced: ERMProblem, source: DaskSource, start: Poin
 
 
 def _with_exact_zeros(point: Point, sums: LossSums, factors: Floats, l1: float | Floats) -> Point:
-    """The point without the weights that its dual vector calls zero: |x_j . (y alpha)| <= l_j."""
-    u = (factors * [1.0, -1.0]) @ sums.by_class()[0]
-    return Point(np.where(np.abs(u) > l1, point.weights, 0.0), point.intercept)
+    """The point without the weights that the dual vector behind ``sums`` calls zero."""
+    return zeroed(point, (factors * [1.0, -1.0]) @ sums.by_class()[0], l1)

@@ -17,10 +17,11 @@ from scipy import sparse
 
 from dask import delayed
 from exclusivity.dask.scaling import scaled
-from exclusivity.datasets import DataFileError, TableData, read_csv, read_libsvm, read_npy, read_parquet
+from exclusivity.datasets import DataFileError, TableData, read_npy, read_parquet
 from exclusivity.datasets.libsvm_lines import is_packed
 from exclusivity.datasets.npy import open_npy
 from exclusivity.datasets.parquet import row_group_rows
+from exclusivity.datasets.read_any import read_text
 from exclusivity.datasets.text_span import TextSpan, text_spans
 from exclusivity.problem.arrays import Matrix
 
@@ -173,15 +174,14 @@ def _table(part: FilePart, layout: FileLayout) -> TableData | None:
 
 
 def _text(source: Any, layout: FileLayout, limits: dict[str, Any]) -> TableData:
-    if layout.is_sparse:
-        found = read_libsvm(source, n_features=layout.n_features, **limits)
-        return TableData(found.data, found.target, None)
-    return read_csv(
+    return read_text(
         source,
+        layout.kind,
         target=layout.target,
         ignore=layout.ignore,
         delimiter=layout.delimiter,
         header=layout.header,
+        n_features=layout.n_features,
         **limits,
     )
 

@@ -23,10 +23,11 @@ from exclusivity.dask.rounds import Rows
 from exclusivity.dask.solving import Settings, solve_targets
 from exclusivity.problem import DesignMatrix, ExclusivityRegulariser
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers.base import Callback, IterationRecord, Recorder, SolverResult, Status
+from exclusivity.solvers.base import Callback, Recorder, SolverResult, Status
 from exclusivity.solvers.exclusive.groups import check_partition
 from exclusivity.solvers.exclusive.search import MAX_COLUMNS, search_partition
 from exclusivity.solvers.exclusive.settings import ExclusiveOptions, ExclusiveResult
+from exclusivity.solvers.exclusive.solver import record_members
 from exclusivity.solvers.exclusive.surrogate import MAX_ROWS, RidgeSums, RidgeSurrogate, sample_classes
 
 _SEED = 20160328
@@ -224,10 +225,7 @@ def solve_partition(
     status = Status.RULE if all(fit.converged for fit in fits) else Status.MAX_ITER
     for place, k in enumerate(fed):
         state.put(k, columns[k], fits[place * len(targets) : (place + 1) * len(targets)])
-        record = IterationRecord(place + 1, float(state.own.sum()), -np.inf, np.nan, np.nan, np.nan)
-        single = len(targets) == 1
-        weights, intercepts = state.weights, state.intercepts
-        if recorder.add(record, weights[0] if single else weights, intercepts[0] if single else intercepts):
+        if record_members(recorder, float(state.own.sum()), state.weights, state.intercepts):
             status = Status.CALLBACK
             break
     history = recorder.history()

@@ -84,7 +84,6 @@ class DaskPredictions(LocalERMClassifier):
         return model
 
     def _mapped(self, method: str, X: Any, tail: tuple[int, ...], dtype: Any) -> Array:
-        check_is_fitted(self)
         return mapped(self.to_local(), method, X, tail, dtype)
 
     def predict(self, X: Any) -> Any:

@@ -12,13 +12,7 @@ from exclusivity.dask.blocks import RowBlock
 from exclusivity.dask.requests import RowList, Target
 from exclusivity.dask.rounds import Rows
 from exclusivity.problem import ERMProblem
-from exclusivity.solvers.newton.run import Run
-from exclusivity.solvers.newton.sample import MANY_ROWS, SAMPLE_TOL
-from exclusivity.solvers.newton.semismooth import Guess, primal_system
-from exclusivity.solvers.newton.smoothing import SmoothedHinge
-from exclusivity.solvers.newton.solver import DEFAULT_MAX_ITER, Regime, continue_run
-from exclusivity.solvers.newton.solver import sampled_guess as guess_in_memory
-from exclusivity.solvers.newton.source import BlockSource
+from exclusivity.solvers.newton.sample import MANY_ROWS
 
 SAMPLE_BYTES = 1 << 22
 """A sample of the rows, to start from, may bring so many bytes to the client."""
@@ -68,14 +62,3 @@ def draw_sample(rows: Rows) -> Sample | None:
     n_wanted = min(max(rows.n_rows / _FRACTION, MANY_ROWS), most)
     drawn: RowList = rows.total(Draw(n_wanted / rows.n_rows))
     return Sample(drawn, len(drawn.weights) / rows.n_rows)
-
-
-def sampled_guess(problem: ERMProblem, regime: Regime) -> Guess:
-    """The optimum of a sample, found by the solver for rows in memory, and the Newton system there."""
-    run, p = Run(problem, SAMPLE_TOL, DEFAULT_MAX_ITER, None), problem.loss.p
-    continue_run(run, problem, regime, guess_in_memory(run, problem, regime))
-    if regime != "semismooth":
-        return Guess(run.best)
-    loss = SmoothedHinge(p, run.last_width if p < 2 else 0.0)
-    sums = BlockSource(problem).evaluate(run.best, loss, curvature=True)
-    return Guess(run.best, primal_system(sums, problem.fit_intercept), run.last_width)

@@ -13,14 +13,14 @@ from exclusivity.dask.bands import BAND_BYTES, Pilot
 from exclusivity.dask.drive import drive_bands, drive_barrier
 from exclusivity.dask.requests import Target
 from exclusivity.dask.rounds import Meeting, Rows
-from exclusivity.dask.sampling import Sample, draw_sample, sampled_guess
+from exclusivity.dask.sampling import Sample, draw_sample
 from exclusivity.dask.sources import DaskSource
 from exclusivity.problem import ERMProblem
 from exclusivity.solvers.base import Callback, SolverResult
 from exclusivity.solvers.newton.drive import drive_semismooth
 from exclusivity.solvers.newton.run import Run
 from exclusivity.solvers.newton.semismooth import Guess
-from exclusivity.solvers.newton.solver import DEFAULT_MAX_ITER, Regime
+from exclusivity.solvers.newton.solver import DEFAULT_MAX_ITER, Regime, guess_of_sample
 from exclusivity.solvers.newton.source import Point
 
 
@@ -80,7 +80,7 @@ def _solve(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         guess = Guess(Point(np.zeros(source.n_features), 0.0) if start is None else start)
         if start is None and small is not None:
-            guess = sampled_guess(small, regime)
+            guess, _ = guess_of_sample(small, regime, DEFAULT_MAX_ITER)
         point = guess.point
         if regime == "semismooth":
             drive_semismooth(run, reduced, guess, source)

@@ -19,8 +19,7 @@ from exclusivity.dask.requests import (
 )
 from exclusivity.dask.rounds import Meeting, Question, Request, States
 from exclusivity.problem.arrays import Floats, Matrix
-from exclusivity.solvers.newton.barrier import ridged_system
-from exclusivity.solvers.newton.linear import NewtonSystem
+from exclusivity.solvers.newton.linear import NewtonSystem, ridged_system
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.source import LossSums, Point
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from exclusivity.datasets.csv_file import plain_suffix, read_csv
 from exclusivity.datasets.libsvm import read_libsvm
@@ -75,15 +77,33 @@ def read_table(
         if isinstance(target, str):
             raise ValueError(f"target={target!r}, but a .npy file has no names; give a column's number.")
         return read_npy(path, target=target)
-    if chosen != "libsvm":
-        return read_csv(path, target=target, delimiter="\t" if chosen == "tsv" else ",")
-    if target is not None:
+    if chosen == "libsvm" and target is not None:
         raise ValueError(
             f"target={target!r}, but {path.name} is read as a LIBSVM file, which has its target in front of "
             "every row; leave target out, or say what the file is with format."
         )
-    found = read_libsvm(path)
-    return TableData(found.data, found.target, None)
+    return read_text(path, chosen, target=target, delimiter="\t" if chosen == "tsv" else ",")
+
+
+def read_text(
+    source: Any,
+    format: str,  # noqa: A002 -- as above
+    *,
+    target: str | int | None = None,
+    ignore: Sequence[str | int] = (),
+    delimiter: str = ",",
+    header: bool = True,
+    n_features: int | None = None,
+    **limits: Any,
+) -> TableData:
+    """Read LIBSVM, or text with a delimiter, from a path or a stream.
+
+    ``n_features`` is for LIBSVM and the other settings are for the rest; ``limits`` go to either reader.
+    """
+    if format == "libsvm":
+        found = read_libsvm(source, n_features=n_features, **limits)
+        return TableData(found.data, found.target, None)
+    return read_csv(source, target=target, ignore=ignore, delimiter=delimiter, header=header, **limits)
 
 
 def format_of(path: Path) -> str:

@@ -244,7 +244,7 @@ def solve_alm(
         incumbent.raise_bound(record.bound, state.alpha)
         incumbent.offer(record.objective, state.point, state.b)
         record = record.with_bound(incumbent.bound)
-        asked_to_stop = recorder.add(record, state.point, state.b)
+        asked_to_stop = recorder.add(record, lambda: (state.point, state.b))
         if incumbent.gap <= tol or asked_to_stop:
             status = Status.CERTIFIED if incumbent.gap <= tol else Status.CALLBACK
             break

@@ -215,17 +215,24 @@ class Recorder:
     """Collects the records of a run and talks to the callback."""
 
     def __init__(self, callback: Callback | None) -> None:
-        self._callback, self.is_watched = callback, callback is not None
+        self._callback = callback
         self._records: list[IterationRecord] = []
         self._started = perf_counter()
 
-    def add(self, record: IterationRecord, weights: Floats, intercepts: Floats) -> bool:
-        """Keep the record; True when the callback wants to stop."""
+    def keep(self, record: IterationRecord) -> None:
+        """Keep the record; nobody is told."""
         self._records.append(record)
+
+    def add(self, record: IterationRecord, members: Callable[[], tuple[Floats, Floats]]) -> bool:
+        """Keep the record; True when the callback wants to stop.
+
+        ``members`` gives weights and intercepts, and is asked only where somebody is watching.
+        """
+        self.keep(record)
         if self._callback is None:
             return False
         seconds = perf_counter() - self._started
-        return bool(self._callback(IterationState(record, weights, intercepts, seconds)))
+        return bool(self._callback(IterationState(record, *members(), seconds)))
 
     def __len__(self) -> int:
         return len(self._records)

@@ -224,7 +224,7 @@ def solve_paper(
             status, (algorithm.W, algorithm.b) = Status.DIVERGED, before
             break
         incumbent.raise_bound(record.bound, algorithm.alpha)
-        if recorder.add(record.with_bound(incumbent.bound), algorithm.W, algorithm.b):
+        if recorder.add(record.with_bound(incumbent.bound), lambda: (algorithm.W, algorithm.b)):
             status = Status.CALLBACK
             break
         change, previous = abs(record.objective - previous), record.objective

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exclusivity.problem import ERMProblem
+from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.base import Callback, IterationRecord, Recorder, Status
 from exclusivity.solvers.exclusive.groups import check_groups, check_partition
 from exclusivity.solvers.exclusive.members import Member, fit_against, fit_on_columns
@@ -155,14 +156,7 @@ class _Descent:
         return fit_against(problem, penalties, self.state.weights[number, :, k], self.tol)
 
     def _record(self) -> bool:
-        single = len(self.problems) == 1
-        record = IterationRecord(
-            len(self.recorder) + 1, self.state.objective, -np.inf, np.nan, np.nan, np.nan
-        )
-        weights = self.state.weights[0] if single else self.state.weights
-        return self.recorder.add(
-            record, weights, self.state.intercepts[0] if single else self.state.intercepts
-        )
+        return record_members(self.recorder, self.state.objective, self.state.weights, self.state.intercepts)
 
     def results(self, status: Status) -> list[ExclusiveResult]:
         """One result per problem."""
@@ -200,3 +194,13 @@ def _check_problems(problems: Sequence[ERMProblem]) -> None:
                 f"{problem.regulariser.exclusivity:g} beside {first.design.n_features}, {first.n_members}, "
                 f"{first.regulariser.exclusivity:g}."
             )
+
+
+def record_members(recorder: Recorder, objective: float, weights: Floats, intercepts: Floats) -> bool:
+    """Keep an iterate of problems that are solved together; True when the callback wants to stop.
+
+    A callback sees the arrays of all problems, or of the only one.
+    """
+    record = IterationRecord(len(recorder) + 1, objective, -np.inf, np.nan, np.nan, np.nan)
+    is_single = len(weights) == 1
+    return recorder.add(record, lambda: (weights[0], intercepts[0]) if is_single else (weights, intercepts))

@@ -16,9 +16,8 @@ from exclusivity.solvers.newton.curvature import bordered_gram
 from exclusivity.solvers.newton.linear import (
     DualSystem,
     NewtonSystem,
-    PrimalSystem,
-    add_to_diagonal,
     dense_product,
+    ridged_system,
 )
 from exclusivity.solvers.newton.source import Point
 
@@ -254,9 +253,3 @@ class MemoryBarrier:
         """See ``BarrierRows``."""
         self.barrier.move(length)
         self.point = self.point.moved(self._step, length)
-
-
-def ridged_system(gram: Floats, ridge: Floats, fit_intercept: bool) -> PrimalSystem:
-    """The system of a bordered Gram matrix, to which the ridge is added in place."""
-    add_to_diagonal(gram, ridge)
-    return PrimalSystem(gram, fit_intercept)

@@ -56,8 +56,11 @@ class BandChain:
         self._guessed: _Scored | None = None
         self._error = np.inf
 
-    def remember(self, point: Point, scores: Floats) -> None:
-        """Take in a solution, and see how good the guess was."""
+    def remember(self, run: Run, reduced: ERMProblem, scores: Floats | None = None) -> None:
+        """Take in a solution (with its scores where they are known), and see how good the guess was."""
+        point = run.best
+        if scores is None:
+            scores = reduced.design.times(point.weights) + point.intercept
         found = _Scored(point, scores)
         if self._guessed is not None:
             self._error, self._guessed = found.distance(self._guessed), None
@@ -67,28 +70,25 @@ class BandChain:
         """Solve the next cost if what is known allows it; else solve it otherwise and :meth:`remember` it."""
         if not self._solved:
             return False
-        scores = self._solve_bands(run, reduced)
-        if scores is None and not reduced.regulariser.has_l1:
+        guess = self._guessed = self._guess() if len(self._solved) > 1 else None
+        width, scores = self._width(), None
+        # Where the guess is worth less than a sample of the rows, the last solution is where to go on.
+        if guess is not None and width <= first_width(reduced, guess.point, guess.scores):
+            scores = drive_bands(
+                run, reduced, guess.point, guess.scores, width, most=_MOST_BANDS, fixed=self._fixed
+            )
+        elif not reduced.regulariser.has_l1:
             drive_truncated(run, reduced, self._solved[-1].point, width=_STEP_WIDTH)
-            scores = reduced.design.times(run.best.weights) + run.best.intercept
-        if scores is not None and run.is_over:
-            self.remember(run.best, scores)
+        if run.is_over:
+            self.remember(run, reduced, scores)
         return run.is_over
 
-    def _solve_bands(self, run: Run, reduced: ERMProblem) -> Floats | None:
-        """Bands around a guess, and the last scores; None where a sample of the rows would know more."""
-        if len(self._solved) < 2:
-            return None
-        guess = self._guessed = self._guess()
+    def _width(self) -> float:
+        """How wide the band around the margin of the next guess should be."""
         expected = self._error
-        if not np.isfinite(expected):  # never tried before: a good guess spares most of the way
+        if not np.isfinite(expected) and len(self._solved) > 1:  # a good guess spares most of the way
             expected = _FIRST_ERROR * self._solved[-1].distance(self._solved[-2])
-        width = _ERRORS * expected
-        if width > first_width(reduced, guess.point, guess.scores):
-            return None
-        return drive_bands(
-            run, reduced, guess.point, guess.scores, width, most=_MOST_BANDS, fixed=self._fixed
-        )
+        return _ERRORS * expected
 
     def _guess(self) -> _Scored:
         """The last solution and a part of the last step: as much as that was of the step before."""

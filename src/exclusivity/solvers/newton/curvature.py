@@ -48,7 +48,7 @@ class ActiveGram:
         self._peak = np.zeros(self._design.n_features + 1)
 
     def at(self, active: NDArray[np.bool_]) -> Floats:
-        """The matrix for these rows; it is yours."""
+        """The matrix for these rows, read-only: the next one starts from it."""
         coming = np.flatnonzero(active & ~self._active)
         going = np.flatnonzero(self._active & ~active)
         n_active = int(np.count_nonzero(active))
@@ -62,8 +62,9 @@ class ActiveGram:
             if np.any(np.diagonal(gram) < _LEAST_SHARE * self._peak):
                 self._forget()
                 return self.at(active)
+        gram.flags.writeable = False
         self._active, self._gram = active, gram
-        return gram.copy()
+        return gram
 
     def _sum_over(self, rows: NDArray[np.intp]) -> Floats:
         total = np.zeros_like(self._gram)

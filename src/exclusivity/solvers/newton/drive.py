@@ -110,8 +110,10 @@ def drive_bands(
     *,
     most: int = 100,
     fixed: FixedRows | None = None,
-) -> Floats:
+) -> Floats | None:
     """P = 1: ever wider bands until the gap is closed or every row is inside; returns the last scores.
+
+    None where truncated Newton took over, which needs none.
 
     A second band of the same width, around the margin that the first one found, usually does it. A band
     of many rows (a start that is not sure, classes of very different sizes) costs more than Newton steps that
@@ -127,7 +129,7 @@ def drive_bands(
         inside = choose_band(reduced, shortfall, width)
         if len(inside) > _SMALL_SHARE * len(shortfall) and not has_l1:
             drive_truncated(run, reduced, point, width=_ERROR_SHARE * width, most_passes=PATIENCE)
-            return reduced.design.times(run.best.weights) + run.best.intercept
+            return None
         point, alpha, pull = solve_band(reduced, shortfall, inside, point, goal, fixed)
         share = len(inside) / len(shortfall)
         if has_l1:
@@ -186,10 +188,14 @@ def drive_interior(run: Run, reduced: ERMProblem, start: Point) -> None:
 
 
 def with_exact_zeros(reduced: ERMProblem, point: Point, alpha: Floats) -> Point:
-    """The point without the weights that its dual vector calls zero.
-
-    At the optimum w = soft(u, l) with u = X^T (y alpha), so w_j = 0 wherever |u_j| <= l; an interior point
-    only comes close to that.
-    """
+    """The point without the weights that its dual vector calls zero."""
     u = reduced.design.transposed_times(reduced.labels * repair_dual(reduced, alpha))
-    return Point(np.where(np.abs(u) > reduced.regulariser.sparsity, point.weights, 0.0), point.intercept)
+    return zeroed(point, u, reduced.regulariser.sparsity)
+
+
+def zeroed(point: Point, u: Floats, l1: float | Floats) -> Point:
+    """The point without the weights that u = X^T (y alpha) calls zero.
+
+    At the optimum w = soft(u, l), so w_j = 0 wherever |u_j| <= l; an interior point only comes close to that.
+    """
+    return Point(np.where(np.abs(u) > l1, point.weights, 0.0), point.intercept)

@@ -135,6 +135,7 @@ def dense_product(X: Matrix, ridge: Floats) -> Floats:
     return np.asarray((wide / ridge) @ wide.T)
 
 
-def add_to_diagonal(matrix: Floats, values: Floats) -> None:
-    """Add to the first entries of the diagonal of a contiguous matrix, in place."""
-    matrix.reshape(-1)[:: len(matrix) + 1][: len(values)] += values
+def ridged_system(gram: Floats, ridge: Floats, fit_intercept: bool) -> PrimalSystem:
+    """The system of a bordered Gram matrix (contiguous), to which the ridge is added in place."""
+    gram.reshape(-1)[:: len(gram) + 1][: len(ridge)] += ridge
+    return PrimalSystem(gram, fit_intercept)

@@ -104,7 +104,7 @@ def _solve_bands(runs: Sequence[Run]) -> None:
         reduced = run.problem.reduced()
         if not chain.solve(run, reduced):
             continue_run(run, reduced, "interior", sampled_guess(run, reduced, "interior"))
-            chain.remember(run.best, reduced.design.times(run.best.weights) + run.best.intercept)
+            chain.remember(run, reduced)
 
 
 def _solve_together(runs: Sequence[Run]) -> None:

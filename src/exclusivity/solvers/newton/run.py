@@ -86,9 +86,7 @@ class Run:
             mu=mu,
             passes=self.passes,
         )
-        # With few rows, views of K members take longer than the step itself: only for those who look.
-        members = self._members(point) if self._recorder.is_watched else (np.empty(0), np.empty(0))
-        asked_to_stop = self._recorder.add(record, *members)
+        asked_to_stop = self._recorder.add(record, lambda: self._members(point))
         if self.gap <= self.tol:
             self._status = Status.CERTIFIED
         elif asked_to_stop:

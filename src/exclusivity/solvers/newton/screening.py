@@ -59,23 +59,24 @@ def choose_band(problem: ERMProblem, shortfall: Floats, width: float) -> NDArray
         inside = np.flatnonzero(distance <= reach)
         if len(inside) > _LARGEST_SHARE * len(shortfall):
             break
-        if _can_balance(problem, shortfall, inside):
+        if not problem.fit_intercept or _is_held(problem, shortfall, inside):
             return inside
         reach *= WIDEN
     return np.arange(len(shortfall))
 
 
-def _can_balance(problem: ERMProblem, shortfall: Floats, inside: NDArray[np.intp]) -> bool:
-    """Whether the rows inside can make up for the fixed ones in sum y alpha = 0.
+def _is_held(problem: ERMProblem, shortfall: Floats, inside: NDArray[np.intp]) -> bool:
+    signed = problem.labels * member_costs(problem)
+    fixed = np.where(shortfall > 0, signed, 0.0)
+    return can_balance(signed[inside], float(fixed[inside].sum() - fixed.sum()))
+
+
+def can_balance(signed_costs: Floats, needed: float) -> bool:
+    """Whether rows with these y_i c_i can make sum y alpha = ``needed``, what the fixed rows leave open.
 
     If they cannot, the problem inside the band has no optimum: its intercept runs away.
     """
-    if not problem.fit_intercept:
-        return True
-    signed = problem.labels * member_costs(problem)
-    fixed = np.where(shortfall > 0, signed, 0.0)
-    needed = float(fixed[inside].sum() - fixed.sum())
-    return bool(np.minimum(signed[inside], 0.0).sum() < needed < np.maximum(signed[inside], 0.0).sum())
+    return bool(np.minimum(signed_costs, 0.0).sum() < needed < np.maximum(signed_costs, 0.0).sum())
 
 
 class FixedRows:

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import linalg
 
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers.newton.linear import DualSystem, NewtonSystem, PrimalSystem, add_to_diagonal
+from exclusivity.solvers.newton.linear import DualSystem, NewtonSystem, PrimalSystem, ridged_system
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.source import LossSums, Point, RowSource
 
@@ -161,9 +161,7 @@ class _Walk:
 def primal_system(sums: LossSums, fit_intercept: bool) -> PrimalSystem:
     """The Newton system at a point whose sums include the curvature."""
     assert sums.curvature is not None  # noqa: S101 -- the caller asked for it
-    matrix = sums.curvature.copy()
-    add_to_diagonal(matrix, np.ones(len(matrix) - 1))
-    return PrimalSystem(matrix, fit_intercept)
+    return ridged_system(sums.curvature.copy(), np.ones(len(sums.curvature) - 1), fit_intercept)
 
 
 def _norm(gradient: Point) -> float:

@@ -188,12 +188,17 @@ def sampled_guess(run: Run, reduced: ERMProblem, regime: Regime) -> Guess:
     sample = sample_rows(reduced) if regime != "iterative" else None
     if sample is None:
         return Guess(Point(np.zeros(reduced.design.n_features), 0.0))
-    inner = Run(sample, SAMPLE_TOL, run.max_iter, None)
+    guess, passes = guess_of_sample(sample, regime, run.max_iter)
+    run.passes += passes * sample.design.n_rows / reduced.design.n_rows
+    return guess
+
+
+def guess_of_sample(sample: ERMProblem, regime: Regime, max_iter: int) -> tuple[Guess, float]:
+    """The optimum of a sample, the Newton system there, and the passes over the sample that it took."""
+    inner = Run(sample, SAMPLE_TOL, max_iter, None)
     continue_run(inner, sample, regime, sampled_guess(inner, sample, regime))
-    run.passes += inner.passes * sample.design.n_rows / reduced.design.n_rows
     if regime != "semismooth":
-        return Guess(inner.best)
-    loss = SmoothedHinge(reduced.loss.p, inner.last_width if reduced.loss.p < 2 else 0.0)
+        return Guess(inner.best), inner.passes
+    loss = SmoothedHinge(sample.loss.p, inner.last_width if sample.loss.p < 2 else 0.0)
     sums = BlockSource(sample).evaluate(inner.best, loss, curvature=True)
-    run.passes += sample.design.n_rows / reduced.design.n_rows
-    return Guess(inner.best, primal_system(sums, reduced.fit_intercept), inner.last_width)
+    return Guess(inner.best, primal_system(sums, sample.fit_intercept), inner.last_width), inner.passes + 1
