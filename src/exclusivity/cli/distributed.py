@@ -109,6 +109,8 @@ def check_options(args: argparse.Namespace) -> None:
 
 def _check_model(args: argparse.Namespace) -> None:
     """What needs all rows in one place."""
+    if args.folds:
+        raise UsageError("--folds is for rows in memory; with --dask keep some files apart for --test.")
     if args.jobs is not None:
         raise UsageError("--jobs is for rows in memory; with --dask say --workers.")
     if args.solver in ("paper", "alm"):

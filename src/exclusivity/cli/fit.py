@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import distributed, matching, models, options, output, training
+from exclusivity.cli import distributed, held_out, matching, models, options, output, training
 from exclusivity.cli.errors import DONE, NOT_CONVERGED, check_output, file_errors
 from exclusivity.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from exclusivity.inspection import Scores
 
 SUMMARY = "train a model and write it to a file"
 DESCRIPTION = (
@@ -43,6 +46,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--test", metavar="FILE", help="rows to test the model on, in the same format")
     parser.add_argument(
+        "--folds",
+        type=options.number("of at least 2, or 0 for none", lambda value: value >= 2 or value == 0, int),
+        metavar="N",
+        help="folds of the cross-validation that gives the out-of-sample figures; 0: none (default: 5, rows "
+        "held out once where that takes long, none for large data, with --test and with --dask)",
+    )
+    parser.add_argument(
         "--cost", type=options.POSITIVE, default=2.0, metavar="C", help="cost of errors (default: 2)"
     )
     options.add_training(parser)
@@ -62,6 +72,8 @@ def run(args: argparse.Namespace) -> int:
     trained = distributed.train(args, progress) if args.dask else _train(args, progress)
     models.save(trained.pipeline, trained.names, args.output)
     document = report(args, trained)
+    if trained.held_out is not None:
+        document["out_of_sample"] = _out_of_sample(trained.held_out)
     if args.test is not None:
         document["test"] = _test(args, progress)
     if args.json:
@@ -80,7 +92,10 @@ def _train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     classifier = ERMClassifier(C=args.cost, **training.parameters(args, data.names, data.X.shape[1]))
     pipeline = training.build(classifier, args.scale, data.is_sparse)
     training.fit(pipeline, data, progress)
-    return training.Trained(pipeline, data.names, data.X.shape, perf_counter() - started)
+    seconds = perf_counter() - started
+    folds = held_out.folds_for(args, data)
+    predictions = None if folds is None else held_out.predict_held_out(pipeline, data, folds, progress)
+    return training.Trained(pipeline, data.names, data.X.shape, seconds, held_out=predictions)
 
 
 def report(args: argparse.Namespace, trained: training.Trained) -> dict[str, Any]:
@@ -110,9 +125,17 @@ def _test(args: argparse.Namespace, progress: Progress) -> dict[str, Any]:
 
     loaded = models.load(args.output)
     X, y = matching.rows_for(loaded, args.test, args, progress, wants_labels=True)
-    scores = scores_of(y, loaded.model.predict(X))
+    return {"file": args.test, **_figures(scores_of(y, loaded.model.predict(X)))}
+
+
+def _out_of_sample(found: held_out.HeldOut) -> dict[str, Any]:
+    from exclusivity.inspection import scores_of
+
+    return {"how": found.how, **_figures(scores_of(found.labels, found.predicted))}
+
+
+def _figures(scores: Scores) -> dict[str, Any]:
     return {
-        "file": args.test,
         "rows": scores.n_rows,
         "accuracy": scores.accuracy,
         "balanced_accuracy": scores.balanced_accuracy,
@@ -137,8 +160,10 @@ def _lines(document: dict[str, Any]) -> list[tuple[str, object]]:
         ),
         ("iterations", f"{int(max(document['iterations']))} in {document['seconds']:.2f} s"),
     ]
-    if "test" in document:
-        test = document["test"]
-        accuracies = f"{test['accuracy']:.1%} accuracy, {test['balanced_accuracy']:.1%} balanced"
-        lines.append(("test", f"{accuracies}, on {test['rows']} rows"))
+    for name, key in (("unseen", "out_of_sample"), ("test", "test")):
+        if key in document:
+            found = document[key]
+            accuracies = f"{found['accuracy']:.1%} accuracy, {found['balanced_accuracy']:.1%} balanced"
+            how = f" (out of sample: {found['how']})" if "how" in found else ""
+            lines.append((name, f"{accuracies}, on {found['rows']} rows{how}"))
     return [*lines, ("model", document["model"])]

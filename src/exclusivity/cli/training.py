@@ -15,6 +15,8 @@ from exclusivity.cli.progress import Progress
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
+    from exclusivity.cli.held_out import HeldOut
+
 # A column with nearly as many classes as rows is an identifier or a measurement.
 _FEW_CLASSES = 20
 _BLOCK_ROWS = 1 << 16
@@ -55,6 +57,8 @@ class Trained:
         Into how many blocks the rows were cut; None where all of them were in memory.
     stayed : bool
         Whether workers kept those blocks, or read them anew in every pass.
+    held_out : HeldOut or None
+        Out-of-sample predictions, where there are some.
     """
 
     pipeline: Any
@@ -63,6 +67,7 @@ class Trained:
     seconds: float
     blocks: int | None = None
     stayed: bool = True
+    held_out: HeldOut | None = None
 
 
 def read_training_data(args: argparse.Namespace, progress: Progress) -> TrainingData:
