@@ -73,7 +73,7 @@ def test_other_peers_are_no_linear_svc():
 def test_levels_that_only_one_side_reached():
     alone = case("sparse-wide", "sparse", 2, {"newton": [point(1.0, 1e-7)], "dcd-1": [point(0.1, 1e-3)]})
     found = verdict("sparse", alone)
-    assert (found["outcome"], found["ratio"], found["unrivalled"]) == ("holds", 0.0, 1)
+    assert (found["outcome"], found["ratio"], found["unrivalled"]) == ("no rival got there", None, 1)
     killed = case("sparse-wide", "sparse", 2, {"newton": [point(1.0, 1e-7)]}, ended=("dcd-1",))
     assert verdict("sparse", killed)["unrivalled"] == 1
     behind = case("sparse-wide", "sparse", 2, {"newton": [point(1.0, 1e-3)], "dcd-1": [point(0.1, 1e-7)]})
@@ -82,6 +82,21 @@ def test_levels_that_only_one_side_reached():
     assert found["worst"].endswith("not reached")
     nobody = case("sparse-wide", "sparse", 2, {"newton": [point(1.0, 1)], "dcd-1": [point(0.1, 1)]})
     assert verdict("sparse", nobody)["outcome"] == "not measured"
+
+
+def test_levels_without_a_rival_are_no_comparisons():
+    alone = case("sparse-wide", "sparse", 2, {"newton": [point(1.0, 1e-7)], "dcd-1": [point(0.1, 1e-3)]})
+    slower = case("sparse-wide", "sparse", 1, {"newton": [point(3.0, 1e-7)], "dcd-1": [point(1.0, 1e-7)]})
+    found = verdict("sparse", alone, slower)
+    assert (found["outcome"], found["holding"], found["comparisons"], found["unrivalled"]) == (
+        "fails",
+        0,
+        1,
+        1,
+    )
+    claim = "the paper's footnote: PSVM is faster than TRON"
+    faster = case("paper-a", "paper", 2, {"psvm": [point(1.0, 0.0)], "tron-1": [point(9.0, 1e-3)]})
+    assert verdict(claim, faster)["outcome"] == "no rival got there"
 
 
 def test_the_footnote_may_hold_in_part():

@@ -39,11 +39,12 @@ def children_can_import_fakes(monkeypatch):
 
 
 def test_a_hanging_fit_is_ended_and_its_coarse_steps_are_kept(rows, children_can_import_fakes):
+    # Long enough for a fit that takes no time on the busiest machine, and far less than the fit that hangs.
     started = time.monotonic()
-    outcomes = run_child(request(rows, "HANGS", (1.0, 2.0, 3.0)), limit=0.3)
-    assert time.monotonic() - started < 60
+    outcomes = run_child(request(rows, "HANGS", (1.0, 2.0, 3.0)), limit=4.0)
+    assert time.monotonic() - started < 300
     assert [outcome.status for outcome in outcomes] == ["done", "limit", "not reached"]
-    assert outcomes[0].numbers["seconds"] < 0.3
+    assert outcomes[0].numbers["seconds"] < 4.0
     assert outcomes[0].solution.weights.tolist() == [[0.0]]
     assert outcomes[1].solution is None
 

@@ -1,4 +1,8 @@
-"""What is claimed of the solvers, judged on a finished document: it holds, fails, or was not measured."""
+"""What is claimed of the solvers, judged on a finished document.
+
+A claim holds or fails where both sides finished at least one comparison, or where only the rivals did. Where
+no rival got there, or nothing was measured, there is no verdict.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,10 @@ TRON = ("tron-1", "tron-10", "liblinear-tron", "liblinear-free")
 DCD = ("dcd-1", "dcd-10", "liblinear-dcd")
 PEGASOS = ("sgd",)
 
-HOLDS, FAILS, IN_PART, NOT_MEASURED = "holds", "fails", "holds in part", "not measured"
+HOLDS, FAILS, IN_PART = "holds", "fails", "holds in part"
+NO_RIVAL, NOT_MEASURED = "no rival got there", "not measured"
+NO_VERDICT = (NO_RIVAL, NOT_MEASURED)
+"""Outcomes that say nothing about a claim."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +148,7 @@ class Verdict:
     """A claim and what was found.
 
     ``ratio`` is the worst of all comparisons (None: not measured, or the own solver did not get there),
-    ``middle`` their median; ``unrivalled`` counts those that no rival finished.
+    ``middle`` their median; ``unrivalled`` counts those that no rival finished, which are no comparisons.
     """
 
     statement: str
@@ -175,21 +182,24 @@ def _judge(bar: Bar, cases: Sequence[dict[str, Any]], ours: set[str], *, partly:
         for own, rival in bar.levels
         if (ratio := _ratio(bar, case, own, rival, ours)) is not None
     ]
-    if not found:
-        return Verdict(bar.statement, bar.factor, NOT_MEASURED)
-    ratios = [ratio for ratio, _ in found]
+    rivalled = [(ratio, where) for ratio, where in found if ratio > 0]
+    unrivalled = len(found) - len(rivalled)
+    if not rivalled:
+        outcome = NO_RIVAL if unrivalled else NOT_MEASURED
+        return Verdict(bar.statement, bar.factor, outcome, unrivalled=unrivalled)
+    ratios = [ratio for ratio, _ in rivalled]
     holding = sum(ratio <= bar.factor for ratio in ratios)
-    worst, where = max(found)
-    outcome = HOLDS if holding == len(found) else IN_PART if partly and holding else FAILS
+    worst, where = max(rivalled)
+    outcome = HOLDS if holding == len(rivalled) else IN_PART if partly and holding else FAILS
     return Verdict(
         bar.statement,
         bar.factor,
         outcome,
         ratio=worst if isfinite(worst) else None,
         middle=middle if isfinite(middle := median(ratios)) else None,
-        comparisons=len(found),
+        comparisons=len(rivalled),
         holding=holding,
-        unrivalled=ratios.count(0.0),
+        unrivalled=unrivalled,
         worst=where if isfinite(worst) else f"{where}: not reached",
     )
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from exclusivity.benchmark.bars import NOT_MEASURED, judge
+from exclusivity.benchmark.bars import NO_VERDICT, judge
 from exclusivity.benchmark.measures import LEVELS, level_name, table_rows
 from exclusivity.benchmark.plots import draw_case, file_name
 
@@ -82,8 +82,8 @@ def bars_table(verdicts: Sequence[dict[str, Any]]) -> str:
     """The claims and what was found."""
     rows = []
     for each in verdicts:
-        if each["outcome"] == NOT_MEASURED:
-            rows.append([each["statement"], _short(each["factor"]), "", "", NOT_MEASURED])
+        if each["outcome"] in NO_VERDICT:
+            rows.append([each["statement"], _short(each["factor"]), "", "", each["outcome"]])
             continue
         found = f"{each['holding']} of {each['comparisons']}"
         found += f" ({each['unrivalled']} with no rival there)" if each["unrivalled"] else ""

@@ -118,7 +118,8 @@ def _fraction(word: str) -> float:
 
 
 def summary(document: dict[str, Any], verdicts: list[dict[str, Any]]) -> str:
-    """Seconds to a true 1e-4 per case, then the verdicts."""
+    """Seconds to a true 1e-4 per case, then the verdicts, and how many claims have none."""
+    from exclusivity.benchmark.bars import NO_VERDICT
     from exclusivity.benchmark.measures import reached
 
     lines = ["milliseconds to a true relative excess of 1e-4 (-: not reached)"]
@@ -129,10 +130,14 @@ def summary(document: dict[str, Any], verdicts: list[dict[str, Any]]) -> str:
         ]
         lines.append(f"  {case['workload']} p={case['p']} C={case['cost']:.3g}: {', '.join(times)}")
     lines.append("")
-    width = max(len(each["outcome"]) for each in verdicts)
-    for each in verdicts:
+    judged = [each for each in verdicts if each["outcome"] not in NO_VERDICT]
+    width = max((len(each["outcome"]) for each in judged), default=0)
+    for each in judged:
         ratio = (
             "" if each["ratio"] is None else f" (worst ratio {each['ratio']:.2g}, bar {each['factor']:.2g})"
         )
         lines.append(f"{each['outcome']:<{width}}  {each['statement']}{ratio}")
+    if len(judged) < len(verdicts):
+        n_open = len(verdicts) - len(judged)
+        lines.append(f"no verdict on {n_open} of {len(verdicts)} claims: not measured, or no rival got there")
     return "\n".join(lines)
