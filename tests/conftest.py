@@ -3,12 +3,14 @@
 import os
 import signal
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # `make test` has to stay quick; HYPOTHESIS_PROFILE=thorough looks 15 times as hard. Tests that need a
-# number of examples of their own say so.
-settings.register_profile("quick", max_examples=20)
-settings.register_profile("thorough", max_examples=300)
+# number of examples of their own say so. How long an example takes says how busy the machine is, not what is
+# wrong with the code: nothing may fail for it.
+BUSY = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("quick", max_examples=20, **BUSY)
+settings.register_profile("thorough", max_examples=300, **BUSY)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 # A shell's background jobs ignore Ctrl-C, and so do their children: tests that press it would wait for ever.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 import pandas as pd
@@ -287,9 +287,9 @@ def test_certificates_need_little_time_and_memory():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         clf = exclusive(15, solver_options={"restarts": 0}).fit(X[:1000], y[:1000])
-    started = perf_counter()
+    started = process_time()
     radius = clf.certify(X)
-    assert perf_counter() - started < 5
+    assert process_time() - started < 5
     assert radius.shape == (100_000,)
 
 

@@ -47,7 +47,7 @@ def answers(request, tree, tmp_path_factory):
 
 
 def printed(folder, *command):
-    ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder, timeout=60)  # noqa: S603
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder, timeout=600)  # noqa: S603
     assert ran.stderr == ""
     return ran.stdout
 

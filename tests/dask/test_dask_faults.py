@@ -94,7 +94,7 @@ def test_no_workers_at_all_is_an_error_that_names_the_cause(rows, monkeypatch):
         start = time.monotonic()
         with pytest.raises(RuntimeError, match="no workers"):
             ERMClassifier(3).fit(*parts)
-        assert time.monotonic() - start < 30
+        assert time.monotonic() - start < 120
 
 
 def test_a_scheduler_that_is_gone_is_an_error(rows, monkeypatch):

@@ -191,8 +191,8 @@ class TestTime:
         server.scripts = [hang]
         start = time.monotonic()
         with pytest.raises(DownloadError, match=r"could not be fetched: .*timed out"):
-            fetch(remote(server.url), path, Patience(timeout=0.1, deadline=20, attempts=2, pause=0.001))
-        assert time.monotonic() - start < 5
+            fetch(remote(server.url), path, Patience(timeout=0.5, deadline=120, attempts=2, pause=0.001))
+        assert time.monotonic() - start < 25
         assert len(server.requests) == 2
 
     def test_hang_once(self, server, path):
@@ -216,14 +216,14 @@ class TestTime:
         start = time.monotonic()
         with pytest.raises(DownloadError, match=r"only \d+ bytes have arrived; gave up after 1 s"):
             fetch(remote(server.url), path, Patience(timeout=5, deadline=1, attempts=9, pause=0.001))
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 25
 
     def test_pause_is_not_longer_than_the_deadline(self, server, path):
         server.scripts = [status(500)]
         start = time.monotonic()
         with pytest.raises(DownloadError, match=r"gave up after 0.2 s"):
             fetch(remote(server.url), path, Patience(deadline=0.2, attempts=9, pause=60))
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 25
 
 
 class TestContent:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 import pytest
@@ -167,6 +167,6 @@ def test_100_000_rows_are_certified_in_seconds(n_classes, overlap):
     votes = rng.integers(0, n_classes, (100_000, 15))
     owners = rng.integers(0, 15, 200)
     supports = rng.random((15, 200)) < 0.15 if overlap else np.arange(15)[:, None] == owners
-    started = perf_counter()
+    started = process_time()
     certified_radius(votes, supports, n_classes)
-    assert perf_counter() - started < 5
+    assert process_time() - started < 5
