@@ -307,7 +307,7 @@ class TestExport:
 
 class TestPath:
     def test_the_best_c_is_that_of_the_library(self, erm, train):
-        code, out, _ = erm(
+        code, out, err = erm(
             "path",
             "train.csv",
             "--target",
@@ -322,7 +322,9 @@ class TestPath:
         )
         told = json.loads(out)
         scaled = StandardScaler().fit_transform(train.data)
-        expected = ERMClassifierCV(Cs=[0.01, 0.1, 1], cv=3, random_state=0).fit(scaled, train.target)
+        with pytest.warns(UserWarning, match="The best C") as caught:
+            expected = ERMClassifierCV(Cs=[0.01, 0.1, 1], cv=3, random_state=0).fit(scaled, train.target)
+        assert f"erm path: warning: {caught[0].message}" in err
         assert code == 0
         assert told["best_C"] == expected.C_ == load_model("m.erm")[-1].C_
         assert f"chose C = {expected.C_:.6g}" in erm("inspect", "m.erm")[1]

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from exclusivity.classifier import describe
 from exclusivity.classifier.erm import ERMClassifier
 from exclusivity.classifier.fitting import old_width_on_failure
+from exclusivity.classifier.grid import Outcome, search
 from exclusivity.classifier.parameters import check_parameters
 from exclusivity.classifier.path import PathRows
 from exclusivity.classifier.prediction import EnsemblePredictions
@@ -45,7 +46,9 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         Number of members.
     Cs : int or array-like of floats, default=10
         Values of C to try, or how many: then a log grid of 4.5 decades whose place is found from the data
-        (see :func:`erm_path`), the same for all folds.
+        (see :func:`erm_path`), the same for all folds. While the largest or the smallest of that many wins,
+        the grid grows beyond it, by three decades at most. A sequence is kept as it is. A warning says when
+        the best of three values or more is at an end.
     cv : int, splitter, iterable or None, default=None
         None is stratified 5-fold; an int so many stratified folds; a splitter such as ``GroupKFold``, or
         pairs of training and test indices.
@@ -69,7 +72,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
     C_ : float
         The best value of C: the highest mean score; the smallest such C if there are several.
     Cs_ : ndarray of shape (n_Cs,)
-        The values tried.
+        The values tried; more than asked for where the grid had to grow.
     best_index_, best_score_ : int, float
         Where C_ is in ``Cs_``, and its mean score.
     scores_ : ndarray of shape (n_folds, n_Cs)
@@ -180,10 +183,14 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
             everything = PathRows.build(template, X, y, weights)
             Cs = everything.costs(self.Cs)
             scorer = check_scoring(template, scoring=self.scoring)
-            fold = _Fold(template, X, y, weights, sample_weight is not None, Cs, scorer)
+            fold = _Fold(template, X, y, weights, sample_weight is not None, scorer)
             splits = list(check_cv(self.cv, y, classifier=True).split(X, y, groups))
-            work = (delayed(fold.scores)(number, *split) for number, split in enumerate(splits))
-            outcomes = Parallel(n_jobs=self.n_jobs, prefer="threads")(work)
+
+            def score(costs: Floats) -> list[Outcome]:
+                work = (delayed(fold.scores)(costs, number, *split) for number, split in enumerate(splits))
+                return list(Parallel(n_jobs=self.n_jobs, prefer="threads")(work))
+
+            Cs, outcomes = search(Cs, score, may_grow=np.ndim(self.Cs) == 0)
             results = summary(Cs, outcomes)
             best = best_index(results["mean_test_score"], Cs)
             template.set_params(n_jobs=self.n_jobs)
@@ -284,16 +291,13 @@ class _Fold:
         y: NDArray[Any],
         weights: Floats,
         is_weighted: bool,
-        Cs: Floats,
         scorer: Any,
     ) -> None:
         self._template, self._X, self._y, self._weights = template, X, y, weights
-        self._Cs, self._scorer = Cs, scorer
+        self._scorer = scorer
         self._scores_weights = is_weighted and takes_sample_weight(scorer)
 
-    def scores(
-        self, number: int, train: NDArray[np.intp], test: NDArray[np.intp]
-    ) -> tuple[Floats, Floats, Floats]:
+    def scores(self, Cs: Floats, number: int, train: NDArray[np.intp], test: NDArray[np.intp]) -> Outcome:
         """Test score, mean number of iterations and largest gap of every C."""
         test = np.asarray(test)
         test = (
@@ -309,7 +313,7 @@ class _Fold:
             raise ValueError(f"The training rows of fold {number} of cv cannot be used: {error}") from error
         given = {"sample_weight": self._weights[test]} if self._scores_weights else {}
         X, y = self._X[test], self._y[test]
-        classifiers = rows.solve(self._Cs)
+        classifiers = rows.solve(Cs)
         for classifier in classifiers:  # the rows are plain arrays by now, whatever had names before
             classifier.__dict__.pop("feature_names_in_", None)
         scores = np.array(
@@ -330,7 +334,7 @@ def takes_sample_weight(scorer: Any) -> bool:
     return "sample_weight" in inspect.signature(metric).parameters
 
 
-def summary(Cs: Floats, outcomes: Sequence[tuple[Floats, Floats, Floats]]) -> dict[str, Any]:
+def summary(Cs: Floats, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """``cv_results_`` from the scores, iterations and gaps of every fold."""
     scores = np.stack([outcome[0] for outcome in outcomes])
     means = scores.mean(axis=0)

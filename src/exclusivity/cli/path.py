@@ -31,8 +31,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--costs",
         type=options.positives,
         metavar="C,C,...",
-        help="values to try, with commas between them (default: 10 of them, over 4.5 decades found from "
-        "the data)",
+        help="values to try, with commas between them (default: 10 of them over 4.5 decades found from the "
+        "data, and more while the largest or the smallest is the best)",
     )
     parser.add_argument(
         "--folds",
