@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
@@ -277,3 +279,14 @@ def test_attack_on_a_pipeline_asks_its_scores_only():
     for r in (1, 2):
         assert not attack(model, ROWS[radius >= r], r).changed.any()
     assert attack(make_pipeline(StandardScaler(), LinearSVC()).fit(X, Y), ROWS, 1).changed.mean() > 0.9
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=12))
+def test_columns_are_joined_exactly_where_a_chain_of_groups_and_sources_links_them(columns):
+    groups, sources = np.array(columns).T
+    found = joined(groups, sources)
+    linked = (groups[:, None] == groups) | (sources[:, None] == sources)
+    for _ in columns:  # chains of any length
+        linked = (linked.astype(int) @ linked) > 0
+    np.testing.assert_array_equal(found[:, None] == found, linked)
+    assert set(found) == set(range(found.max() + 1))

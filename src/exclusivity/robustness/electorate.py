@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from sklearn.ensemble import BaggingClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -88,12 +86,18 @@ def joined(groups: Ints, sources: Ints) -> Ints:
     Examples
     --------
     >>> joined(np.array([0, 1, 2, 2]), np.array([0, 0, 1, 2]))
-    array([0, 0, 1, 1], dtype=int32)
+    array([0, 0, 1, 1])
     """
-    n_groups, n_nodes = int(groups.max()) + 1, int(groups.max() + sources.max()) + 2
-    edges = coo_array((np.ones(len(groups)), (groups, n_groups + sources)), shape=(n_nodes, n_nodes))
-    labels = connected_components(edges, directed=False)[1][groups]
-    return np.asarray(np.unique(labels, return_inverse=True)[1].astype(labels.dtype))
+    # Every column takes the lowest number among its group and its source until nothing changes any more.
+    numbers = np.arange(len(groups))
+    while True:
+        before = numbers
+        for codes in (groups, sources):
+            lowest = np.full(int(codes.max()) + 1, len(groups))
+            np.minimum.at(lowest, codes, numbers)
+            numbers = lowest[codes]
+        if np.array_equal(numbers, before):
+            return np.unique(numbers, return_inverse=True)[1].astype(np.intp)
 
 
 def _bagging(estimator: Any) -> Electorate:
