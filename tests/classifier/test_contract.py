@@ -431,6 +431,7 @@ def test_html_speaks_of_equal_members_only_when_there_are_some(two):
 
 
 LINE = re.compile(r"\[ERM\] (.+): iteration (\d+), objective [\d.e+-]+, gap [\d.e+-]+, \d+\.\d s")
+LAST = re.compile(r"\[ERM\] (.+): ended after (\d+) iterations, objective [\d.e+-]+, gap ([\d.e+-]+), .+")
 
 
 @by_solver
@@ -438,6 +439,8 @@ def test_verbose_two_prints_every_iteration(solver, three, capsys):
     X, y = three
     clf = ERMClassifier(3, solver=solver, verbose=2).fit(X, np.array(["ant", "bee", "cat"])[y])
     lines = capsys.readouterr().out.splitlines()
+    assert all(LAST.fullmatch(line) for line in lines[-3:]), lines
+    lines = lines[:-3]
     found = [LINE.fullmatch(line) for line in lines]
     assert all(found), lines
     assert len(lines) == clf.n_iter_.sum()
@@ -452,8 +455,28 @@ def test_verbose_one_prints_now_and_then(two, capsys):
     clf = ERMClassifier(3, p=1, solver="alm", verbose=1, tol=1e-6).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
     assert 1 <= len(lines) < 20 < clf.n_iter_[0]
-    assert all(LINE.fullmatch(line) for line in lines)
+    assert all(LINE.fullmatch(line) for line in lines[:-1])
     assert lines[0].startswith("[ERM] 1 against 0: iteration 1,")
+
+
+@by_solver
+def test_the_last_line_is_about_the_answer(solver, two, capsys):
+    X, y = two
+    clf = ERMClassifier(3, solver=solver, verbose=1).fit(X, y)
+    last = LAST.fullmatch(capsys.readouterr().out.splitlines()[-1])
+    assert int(last[2]) == clf.n_iter_[0]
+    assert float(last[3]) == pytest.approx(clf.dual_gap_[0], rel=0.06, abs=1e-300)
+
+
+@by_solver
+@pytest.mark.parametrize("p", [1, 2])
+def test_no_gap_is_above_one(solver, p, two):
+    """Neither loss nor penalty is ever negative: 0 is a bound before anything is proved."""
+    X, y = two
+    clf = ERMClassifier(3, p=p, C=100.0, solver=solver).fit(X, y)
+    assert clf.dual_gap_[0] <= 1
+    assert clf.history_[0].gap.max() <= 1
+    assert clf.history_[0].bound.min() >= 0
 
 
 def test_silence_is_the_default(two, capsys):

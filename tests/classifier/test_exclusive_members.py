@@ -204,6 +204,8 @@ def test_progress_speaks_of_all_classes_at_once(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("[ERM] 4 binary problems together: iteration 1, objective")
     assert "gap" not in lines[0]
+    assert lines[-1].startswith("[ERM] 4 binary problems together: ended after ")
+    assert "gap" not in lines[-1]
 
 
 def test_repr_tells_how_members_differ():

@@ -85,6 +85,14 @@ def test_a_path_that_falls_short_says_so():
         erm_path(X, y, Cs=[1.0, 2.0], tol=1e-12, max_iter=1, solver="alm")
 
 
+def test_the_repr_of_a_path_is_one_line():
+    X, y = binary_data()
+    text = repr(erm_path(X, y, Cs=[0.5, 0.125, 2.0], n_estimators=3))
+    assert text.startswith("<ERMPath: 3 values of C from 0.125 to 2, 2 classes, ")
+    assert "3 members, largest gap " in text
+    assert "no certificate" in repr(erm_path(X, y, Cs=[1.0], n_estimators=2, exclusivity=np.inf))
+
+
 def test_verbose_lines(capsys):
     X, y = binary_data()
     erm_path(X, y, Cs=2, verbose=1)

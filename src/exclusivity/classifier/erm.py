@@ -269,8 +269,8 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         shown: dict[str, Any],
     ) -> None:
         """Tell watchers and callbacks that the fit is over, and the user what fell short."""
-        for watcher in watchers:
-            watcher.finish()
+        for watcher, result in zip(watchers, results, strict=False):  # one watcher for joint problems
+            watcher.finish(result)
         if context is not None:
             context.call_on_fit_task_end(estimator=self, reconstruction_attributes=dict, **shown)
         for name, result in zip(names, results, strict=False):

@@ -80,6 +80,17 @@ class ERMPath:
             classifiers=tuple(classifiers),
         )
 
+    def __repr__(self) -> str:
+        """What was solved and how well, in one line."""
+        classifier = self.classifiers[0]
+        gap = np.max(self.gaps)
+        proof = "no certificate above exclusivity 1" if np.isnan(gap) else f"largest gap {gap:.1e}"
+        return (
+            f"<ERMPath: {len(self.Cs)} values of C from {self.Cs.min():.3g} to {self.Cs.max():.3g}, "
+            f"{len(self.classes)} classes, {classifier.n_features_in_} features, "
+            f"{classifier.n_estimators} members, {proof}>"
+        )
+
     @property
     def classes(self) -> NDArray[Any]:
         """The class labels."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from exclusivity.solvers import IterationState
+from exclusivity.solvers import IterationState, SolverResult
 
 
 def verbose_line(name: str, state: IterationState) -> str:
@@ -17,6 +17,17 @@ def verbose_line(name: str, state: IterationState) -> str:
     return (
         f"[ERM] {name}: iteration {record.iteration}, objective {record.objective:.6g}, "
         f"{gap}{state.seconds:.1f} s"
+    )
+
+
+def last_line(name: str, result: SolverResult) -> str:
+    """How the fit of ``name`` ended; the objective of problems that are solved together is their sum."""
+    has_gap = not np.isnan(result.gap)
+    objective = result.objective if has_gap else result.history.objective[-1]
+    gap = f"gap {result.gap:.1e}, " if has_gap else ""
+    return (
+        f"[ERM] {name}: ended after {result.n_iter} iterations, objective {objective:.6g}, {gap}"
+        f"{result.status.value}"
     )
 
 
@@ -76,7 +87,9 @@ class ProblemMonitor:
             )
         )
 
-    def finish(self) -> None:
+    def finish(self, result: SolverResult) -> None:
         """The problem is solved."""
+        if self._verbose:
+            print(last_line(self._name, result))  # noqa: T201
         if self._context is not None:
             self._context.call_on_fit_task_end(estimator=self._estimator, **self._shown)

@@ -133,7 +133,9 @@ def dual_from_scores(problem: ERMProblem, mean_scores: Floats) -> Floats:
 
 
 def relative_gap(objective: float, bound: float) -> float:
-    """(F - D) / F; infinite while the bound says nothing, zero when F itself is zero.
+    """(F - max(D, 0)) / F, at most 1: F is never negative, so 0 is a bound whatever D says.
+
+    Zero when F itself is zero; infinite where F is not finite, or where nobody has computed a D.
 
     Parameters
     ----------
@@ -150,4 +152,4 @@ def relative_gap(objective: float, bound: float) -> float:
     if objective == 0:
         return 0.0
     gap = (objective - bound) / objective
-    return max(gap, 0.0) if np.isfinite(gap) else np.inf
+    return min(max(gap, 0.0), 1.0) if np.isfinite(gap) else np.inf

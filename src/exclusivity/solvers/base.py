@@ -85,6 +85,11 @@ class History:
     def __len__(self) -> int:
         return len(self.records)
 
+    def __repr__(self) -> str:
+        """How long the run was and where it ended."""
+        end = f", ending at objective {self.records[-1].objective:.6g}" if self.records else ""
+        return f"<History: {len(self)} iterations{end}>"
+
     def column(self, name: str) -> Floats:
         """One field of all records as an array."""
         return np.array([getattr(record, name) for record in self.records], dtype=float)
@@ -183,7 +188,9 @@ class Incumbent:
 
     def raise_bound(self, bound: float, dual: Floats) -> None:
         """Take in a dual vector and the bound it proves."""
-        if bound > self.bound or not np.isfinite(self.bound):
+        if not bound > 0:  # zero is a dual vector too, and proves 0: nothing is worse, nor lost by overflow
+            bound, dual = 0.0, np.zeros_like(dual)
+        if bound > self.bound:
             self.bound, self.dual = bound, dual
 
     def offer(self, objective: float, weights: Floats, intercepts: Floats) -> None:
