@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from exclusivity.cli import overwriting
 from exclusivity.cli.errors import CommandError
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ DESCRIPTION = (
     "per case: true sub-optimality against time. Solvers that are not installed are skipped with a message "
     "(pip install 'exclusivity[bench]'). The full run takes many hours: see --only."
 )
+
+OUTPUTS = {"out": overwriting.BENCHMARK}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -62,8 +65,6 @@ def _words(text: str) -> tuple[str, ...]:
 
 def run(args: argparse.Namespace) -> None:
     """Run, write, and tell what was found."""
-    if args.out.exists() and not args.out.is_dir():
-        raise CommandError(f"--out must be a folder; {args.out} is a file.")
     from exclusivity.benchmark import judge, run_benchmark, write_report
     from exclusivity.benchmark.report import write_json
     from exclusivity.experiments.progress import terminal_progress

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from exclusivity.cli import matching, models, options, output
-from exclusivity.cli.errors import CommandError, check_output
+from exclusivity.cli import matching, models, options, output, overwriting
+from exclusivity.cli.errors import CommandError
 from exclusivity.cli.evaluate import scores_for
 from exclusivity.cli.progress import Progress
 
@@ -23,6 +23,9 @@ EPILOG = """examples:
   erm certify sensors.erm test.csv -o radii.csv
 
 A radius of -1 means that the vote is a tie: no certificate at all."""
+
+INPUTS = ("model", "data")
+OUTPUTS = {"output": overwriting.RADII}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +47,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Load, read, certify, tell."""
-    check_output(args.output)
     loaded = models.load(args.model)
     if loaded.classifier.voting != "hard":
         raise CommandError(

@@ -23,6 +23,8 @@ EPILOG = """examples:
 
 Without --target the one column that the model does not know holds the classes."""
 
+INPUTS = ("model", "data")
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

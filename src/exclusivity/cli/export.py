@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from exclusivity.cli import models, options, output
-from exclusivity.cli.errors import CommandError, check_output
+from exclusivity.cli import models, options, output, overwriting
+from exclusivity.cli.errors import CommandError
 
 SUMMARY = "write a model as an ONNX graph"
 DESCRIPTION = (
@@ -16,6 +16,9 @@ DESCRIPTION = (
 EPILOG = """examples:
   erm export heart.erm -o heart.onnx
   erm export heart.erm -o heart.onnx --input float32"""
+
+INPUTS = ("model",)
+OUTPUTS = {"output": overwriting.GRAPH}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +34,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Load, convert, write."""
-    check_output(args.output)
     loaded = models.load(args.model)
     from exclusivity.persistence import to_onnx
 

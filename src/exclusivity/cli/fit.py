@@ -6,8 +6,8 @@ import argparse
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import distributed, held_out, matching, models, options, output, training
-from exclusivity.cli.errors import DONE, NOT_CONVERGED, check_output, file_errors
+from exclusivity.cli import distributed, held_out, matching, models, options, output, overwriting, training
+from exclusivity.cli.errors import DONE, NOT_CONVERGED, file_errors
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ EPILOG = """examples:
 
 The cost: the ensemble equals one SVM of cost C / (1 + G (K - 1)), so that a new --members or
 --exclusivity asks for a new --cost. 'erm path' finds one."""
+
+INPUTS = ("data", "test", "groups")
+OUTPUTS = {"output": overwriting.MODEL}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +67,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, train, write, tell."""
     distributed.check_options(args)
-    check_output(args.output)
     if args.test not in (None, "-"):  # now, and not after hours of work
         with file_errors(args.test), open(args.test, "rb"):
             pass

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import matching, models, options, output
+from exclusivity.cli import matching, models, options, output, overwriting
 from exclusivity.cli.data import DELIMITERS, FORMATS
-from exclusivity.cli.errors import CommandError, check_output
+from exclusivity.cli.errors import CommandError
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ EPILOG = """examples:
   erm inspect heart.erm --html report.html --data test.csv"""
 
 _MOST_LINES = 60
+
+INPUTS = ("model", "data")
+OUTPUTS = {"html": overwriting.REPORT}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +60,6 @@ def run(args: argparse.Namespace) -> None:
     """Load, sum up, print or write."""
     if args.data is not None and args.html is None:
         raise CommandError("--data is for the report; add --html FILE, or use 'erm evaluate'.")
-    check_output(args.html)
     loaded = models.load(args.model)
     from exclusivity.inspection import summarise
 

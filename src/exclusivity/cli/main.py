@@ -21,6 +21,7 @@ from exclusivity.cli import (
     export,
     fit,
     inspect,
+    overwriting,
     path,
     predict,
     reproduce,
@@ -40,7 +41,10 @@ COMMANDS = {
     "reproduce": reproduce,
     "completion": completion,
 }
-"""Each module has SUMMARY, DESCRIPTION, configure(parser) and run(args), and may have an EPILOG."""
+"""Each module has SUMMARY, DESCRIPTION, configure(parser) and run(args), and may have an EPILOG.
+
+Where it reads files it has INPUTS, and where it writes some it has OUTPUTS (see ``overwriting``).
+"""
 
 _EPILOG = f"""'erm COMMAND --help' explains a command.
 
@@ -51,6 +55,12 @@ examples:
   erm inspect heart.erm --html report.html            what is in it?
 
 {EXIT_STATUS}"""
+
+
+_FORCE_HELP = (
+    "replace an output that exists, whatever it is (default: only what this command wrote before; never what "
+    "it reads)"
+)
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -83,6 +93,8 @@ def build_parser() -> argparse.ArgumentParser:
             formatter_class=_Help,
         )
         module.configure(command)
+        if hasattr(module, "OUTPUTS"):
+            command.add_argument("--force", action="store_true", help=_FORCE_HELP)
         # Not to overwrite what stands in front of the command.
         command.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=debug_help)
     return parser
@@ -95,7 +107,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
             warnings.showwarning = _show_warning(args.command)
-            code = COMMANDS[args.command].run(args)
+            command = COMMANDS[args.command]
+            overwriting.check(args, command)
+            code = command.run(args)
             sys.stdout.flush()
     except KeyboardInterrupt:
         print("erm: interrupted", file=sys.stderr)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from exclusivity.cli import models, options, output, training
-from exclusivity.cli.errors import DONE, NOT_CONVERGED, check_output
+from exclusivity.cli import models, options, output, overwriting, training
+from exclusivity.cli.errors import DONE, NOT_CONVERGED
 from exclusivity.cli.progress import Progress
 
 SUMMARY = "choose the cost C by cross-validation"
@@ -21,6 +21,9 @@ EPILOG = """examples:
   erm path rare.csv --target fault --scoring balanced_accuracy --class-weight balanced --json"""
 
 SCORINGS = ("accuracy", "balanced_accuracy", "f1_macro", "roc_auc", "average_precision", "matthews_corrcoef")
+
+INPUTS = ("data", "groups")
+OUTPUTS = {"output": overwriting.MODEL}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +54,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, search, tell, and write if asked."""
-    check_output(args.output)
     progress = Progress("path", quiet=args.quiet)
     data = training.read_training_data(args, progress)
     from exclusivity import ERMClassifierCV

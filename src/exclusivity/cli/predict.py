@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from exclusivity.cli import matching, models, options, output
-from exclusivity.cli.errors import check_output
+from exclusivity.cli import matching, models, options, output, overwriting
 from exclusivity.cli.progress import Progress
 
 SUMMARY = "predict the class of every row"
@@ -23,6 +22,9 @@ EPILOG = """examples:
 Two classes: a positive score means the second class. More classes: the largest score wins. Under hard voting
 scores count votes, plus a part smaller than half a vote that breaks ties."""
 
+INPUTS = ("model", "data")
+OUTPUTS = {"output": overwriting.PREDICTIONS}
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -38,7 +40,6 @@ def run(args: argparse.Namespace) -> None:
     """Load, read, predict, write."""
     from exclusivity.classifier.voting import winning_codes
 
-    check_output(args.output)
     progress = Progress("predict", quiet=args.quiet)
     loaded = models.load(args.model)
     X, _ = matching.rows_for(loaded, args.data, args, progress, wants_labels=False)

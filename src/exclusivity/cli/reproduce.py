@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from exclusivity.cli import overwriting
 from exclusivity.cli.errors import CommandError
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ DESCRIPTION = (
 )
 
 _PARTS = ("figure1", "table1", "table2", "theory")
+
+OUTPUTS = {"out": overwriting.STUDY}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,8 +47,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Run, write, and tell what was found."""
-    if args.out.exists() and not args.out.is_dir():
-        raise CommandError(f"--out must be a folder; {args.out} is a file.")
     from exclusivity.experiments import collect, reproduce, write_study
     from exclusivity.experiments.progress import terminal_progress
 

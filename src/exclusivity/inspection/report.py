@@ -99,6 +99,7 @@ def model_report(
 def _page(title: str, parts: list[str]) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="generator" content="exclusivity {text(__version__)}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{text(title)}</title><style>{STYLE}{_OWN_STYLE}</style></head><body><main>"
         + "".join(parts)
