@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import version as installed_version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from sphinx.util.fileutil import copy_asset
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -20,13 +23,18 @@ extensions = [
     "plain_docstrings",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.md5", "gallery/sg_execution_times.rst", "sg_*"]
-highlight_language = "none"  # blocks without a language are formulas and output; doctests are found anyway
+highlight_language = "none"  # blocks without a language are output; doctests are found anyway
 myst_heading_anchors = 3
+myst_enable_extensions = ["dollarmath"]
+copybutton_selector = "div.highlight-python pre, div.highlight-sh pre, div.highlight-bash pre"
+mathjax_path = "mathjax/tex-chtml.js"  # shipped with the site, see ship_mathjax
 
 autosummary_filename_map = {"exclusivity.robustness.Attack": "exclusivity.robustness.Attack-class"}
 """Two names that differ in case only would share one file on macOS and Windows."""
@@ -65,6 +73,18 @@ def skip_inherited(_app: Any, what: str, _name: str, member: Any, skip: bool, _o
     return skip or (what == "class" and home is not None and not home.startswith("exclusivity"))
 
 
+def ship_mathjax(app: Any, error: Exception | None) -> None:
+    """Put what draws the formulas beside the pages, so that they need no network. The package has ten times more."""
+    package = find_spec("sphinx-mathjax-offline")
+    if error is None and package is not None and package.origin is not None:
+        source = Path(package.origin).parent / "static" / "mathjax"
+        target = Path(app.outdir) / "_static" / "mathjax"
+        fonts = Path("output", "chtml", "fonts", "woff-v2")
+        copy_asset(source / "tex-chtml.js", target)
+        copy_asset(source / fonts, target / fonts)
+
+
 def setup(app: Any) -> None:
-    """Connect the rule above."""
+    """Connect the rules above."""
     app.connect("autodoc-skip-member", skip_inherited)
+    app.connect("build-finished", ship_mathjax)

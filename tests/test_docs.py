@@ -1,5 +1,6 @@
-"""Every Python snippet of README and docs runs, page by page, in order."""
+"""Every Python snippet of README and docs runs, page by page, in order, and prints what the page shows."""
 
+import math
 import re
 from pathlib import Path
 
@@ -9,17 +10,75 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
+SHOWN = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.DOTALL)
+NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
+GREEK = "alpha|beta|gamma|delta|eps|epsilon|lambda|mu|nu|rho|tau|xi|phi|pi"
+
+
 def snippets(page):
-    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    """Pairs of a snippet and the output that the page shows below it, if any."""
+    return SHOWN.findall(page.read_text(encoding="utf-8"))
+
+
+def assert_shown(printed, shown):
+    """The same words, and the same numbers as far as versions of numpy and scikit-learn may move them."""
+    words, expected = (NUMBER.sub("#", text).split() for text in (printed, shown))
+    assert words == expected, printed
+    for found, stated in zip(NUMBER.findall(printed), NUMBER.findall(shown), strict=True):
+        # Gaps and rounding errors need only be as small as the page says they are: small.
+        assert math.isclose(float(found), float(stated), rel_tol=0.05, abs_tol=0.02), printed
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)], ids=lambda page: page.name)
 def test_snippets_run(page, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # what they write does not stay
-    namespace = {}
-    for snippet in snippets(page):
+    namespace, anything = {}, ""
+    for snippet, shown in snippets(page):
         exec(compile(snippet, str(page), "exec"), namespace)  # noqa: S102 -- our own pages
-    assert capsys.readouterr().out, "a snippet that shows nothing teaches nothing"
+        printed = capsys.readouterr().out
+        anything += printed
+        if shown:
+            assert_shown(printed, shown)
+    assert anything, "a snippet that shows nothing teaches nothing"
+
+
+@pytest.mark.parametrize("name", ["quickstart", "robustness", "choosing-c"])
+def test_guides_show_output_and_a_picture(name):
+    page = ROOT / "docs" / f"{name}.md"
+    assert all(shown for snippet, shown in snippets(page) if "print(" in snippet)
+    assert re.search(r"!\[[^]]+\]\(images/", page.read_text(encoding="utf-8"))
+
+
+def prose(page):
+    """Text without code and output, and the formulas that were in it."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(r"`[^`\n]+(?:\n[^`\n]+)?`|\]\([^)]*\)", "", text)
+    formulas = re.findall(r"\$\$.*?\$\$|\$[^$]+\$", text, re.DOTALL)
+    return re.sub(r"\$\$.*?\$\$|\$[^$]+\$", "", text, flags=re.DOTALL), formulas
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_formulas_are_mathematics(page):
+    """Markdown takes ``|W_j|*2^2`` apart; between dollars it stays a formula."""
+    text, formulas = prose(page)
+    assert "$" not in text, "a dollar without its partner"
+    for formula in formulas:
+        assert formula.count("{") == formula.count("}"), formula
+        assert formula.count(r"\lVert") == formula.count(r"\rVert"), formula
+        assert formula.count(r"\begin") == formula.count(r"\end"), formula
+    for broken in (
+        r"\^",
+        r"_\{",
+        r"\bsum_",
+        r"\|\w+\\?\|_",  # |W|_F, also with escaped bars
+        rf"(?<![-\w])(?:{GREEK})(?![-\w])",
+        r"(?m)^    \S.*[=|]",  # formulas as blocks of code
+    ):
+        found = re.search(broken, text)
+        assert found is None, f"not between dollars: {text[found.start() - 40 : found.end() + 40]!r}"
+    rows = re.findall(r"(?m)^\|.*", page.read_text(encoding="utf-8"))
+    for formula in re.findall(r"\$[^$]+\$", "\n".join(rows)):
+        assert "|" not in formula, f"a bar ends the cell: {formula}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
