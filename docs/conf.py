@@ -74,7 +74,7 @@ def skip_inherited(_app: Any, what: str, _name: str, member: Any, skip: bool, _o
 
 
 def ship_mathjax(app: Any, error: Exception | None) -> None:
-    """Put what draws the formulas beside the pages, so that they need no network. The package has ten times more."""
+    """Put what draws the formulas beside the pages, so that they need no network (and no more than that)."""
     package = find_spec("sphinx-mathjax-offline")
     if error is None and package is not None and package.origin is not None:
         source = Path(package.origin).parent / "static" / "mathjax"

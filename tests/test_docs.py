@@ -49,6 +49,12 @@ def test_guides_show_output_and_a_picture(name):
     assert re.search(r"!\[[^]]+\]\(images/", page.read_text(encoding="utf-8"))
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_is_as_narrow_as_the_pages(page):
+    for block in re.findall(r"```(?:python|sh|bash)\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        assert max(map(len, block.splitlines())) <= 110, block
+
+
 def prose(page):
     """Text without code and output, and the formulas that were in it."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
