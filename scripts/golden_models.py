@@ -107,6 +107,13 @@ def search() -> Any:
     return make_pipeline(StandardScaler(), ERMClassifierCV(2, Cs=[0.1, 1, 10], cv=3)).fit(X, classes(2, X))
 
 
+def target_column() -> Any:
+    """A pipeline that knows which column its classes were in, as ``erm fit`` writes it."""
+    model = standard_pipeline()
+    model.target_column_ = "größe"
+    return model
+
+
 MODELS: dict[str, Callable[[], Any]] = {
     "v1-binary-soft": binary_soft,
     "v1-binary-hard-float32": binary_hard_float32,
@@ -116,6 +123,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "v1-search": search,
     "v1-standard-pipeline": standard_pipeline,
     "v1-scalers-pipeline": scalers_pipeline,
+    "v1-target-column": target_column,
 }
 
 

@@ -31,6 +31,12 @@ def test_golden(path):
     np.testing.assert_allclose(model.decision_function(X), expected["scores"], rtol=tolerance, atol=tolerance)
 
 
+def test_the_column_of_the_classes():
+    known = {path.stem: getattr(load_model(path), "target_column_", None) for path in FILES}
+    assert known.pop("v1-target-column") == "größe"
+    assert set(known.values()) == {None}
+
+
 def test_script_leaves_them_alone(monkeypatch, capsys):
     """It only adds what is missing: nothing, in a whole working copy."""
     monkeypatch.syspath_prepend(str(GOLDEN.parent.parent.parent / "scripts"))

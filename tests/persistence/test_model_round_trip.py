@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 
 from classifier.erm_cases import DIVERSE
 from exclusivity import ERMClassifier, ERMClassifierCV
-from exclusivity.persistence import load_model, save_model
+from exclusivity.persistence import ModelFormatError, load_model, save_model
 from exclusivity.persistence.values import LONGEST_LIST
 from exclusivity.robustness import certify
 from persistence.model_cases import (
@@ -28,9 +28,11 @@ from persistence.model_cases import (
     Y3,
     assert_same_model,
     exclusive,
+    joined,
     last,
     rows_for,
     same,
+    split,
 )
 
 
@@ -308,3 +310,31 @@ def test_header_has_a_limit(tmp_path):
     with pytest.raises(ValueError, match="give long lists as numpy arrays"):
         save_model(model, tmp_path / "model.erm")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("target", ["diagnosis", "größe", "", 0, 3])
+def test_the_column_of_the_classes(tmp_path, target):
+    for model in (ERMClassifier(2), make_pipeline(StandardScaler(), ERMClassifier(2))):
+        fitted = model.fit([[0.0], [1.0]], [0, 1])
+        assert not hasattr(reloaded(fitted, tmp_path), "target_column_")
+        fitted.target_column_ = target
+        assert reloaded(fitted, tmp_path).target_column_ == target
+
+
+@pytest.mark.parametrize("target", [-1, 1.5, True, ["diagnosis"]])
+def test_what_is_no_column(tmp_path, target):
+    model = ERMClassifier(2).fit([[0.0], [1.0]], [0, 1])
+    model.target_column_ = target
+    with pytest.raises(TypeError, match="target_column_ must be"):
+        save_model(model, tmp_path / "m.erm")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("target", [-1, 1.5, True, ["diagnosis"], {}])
+def test_a_file_with_what_is_no_column(tmp_path, target):
+    save_model(ERMClassifier(2).fit([[0.0], [1.0]], [0, 1]), tmp_path / "m.erm")
+    header, arrays = split((tmp_path / "m.erm").read_bytes())
+    header["model"]["target"] = target
+    (tmp_path / "m.erm").write_bytes(joined(header, arrays))
+    with pytest.raises(ModelFormatError, match="the name of a column or its number"):
+        load_model(tmp_path / "m.erm")

@@ -31,9 +31,7 @@ OUTPUTS = {"output": overwriting.RADII}
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     options.add_model(parser)
-    options.add_data(
-        parser, "the column of the classes, if any (default: the one that the model does not know)"
-    )
+    options.add_data(parser, "the column of the classes, if any (default: that of the training data)")
     parser.add_argument(
         "--radius",
         type=options.FROM_ZERO,

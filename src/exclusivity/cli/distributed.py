@@ -145,7 +145,13 @@ def train(args: argparse.Namespace, progress: Progress) -> training.Trained:
         parts = _parts(sources, layout, engine)
         title = sources[0].title if len(sources) == 1 else f"the {len(sources)} files"
         survey = _survey(engine, parts, layout, _scale(args, layout), progress, title)
-        return _fit(args, engine, _Rows(parts, layout, survey), progress, started)
+        return _fit(
+            args,
+            engine,
+            _Rows(parts, layout, survey, training.remembered(reading.target, columns)),
+            progress,
+            started,
+        )
 
 
 def _sources(args: argparse.Namespace) -> list[Source]:
@@ -332,6 +338,7 @@ class _Rows:
     parts: list[FilePart]
     layout: FileLayout
     survey: Survey
+    target: str | int | None
 
 
 def _fit(
@@ -357,6 +364,7 @@ def _fit(
     return training.Trained(
         Pipeline(steps),
         rows.layout.names,
+        rows.target,
         (n_rows, n_features),
         perf_counter() - started,
         len(rows.parts),

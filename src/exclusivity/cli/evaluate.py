@@ -21,7 +21,8 @@ EPILOG = """examples:
   erm evaluate heart.erm test.csv --target disease
   erm evaluate heart.erm heart_scale.t --json
 
-Without --target the one column that the model does not know holds the classes."""
+Without --target the column that held the classes in training holds them here too, or else the one column that
+the model does not know."""
 
 INPUTS = ("model", "data")
 
@@ -29,7 +30,7 @@ INPUTS = ("model", "data")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     options.add_model(parser)
-    options.add_data(parser, "the column of the classes (default: the one that the model does not know)")
+    options.add_data(parser, "the column of the classes (default: that of the training data)")
     options.add_json(parser)
     options.add_quiet(parser)
 

@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
             pass
     progress = Progress("fit", quiet=args.quiet)
     trained = distributed.train(args, progress) if args.dask else _train(args, progress)
-    models.save(trained.pipeline, trained.names, args.output)
+    models.save(trained.pipeline, trained.names, trained.target, args.output)
     document = report(args, trained)
     if trained.held_out is not None:
         document["out_of_sample"] = _out_of_sample(trained.held_out)
@@ -97,7 +97,7 @@ def _train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     seconds = perf_counter() - started
     folds = held_out.folds_for(args, data)
     predictions = None if folds is None else held_out.predict_held_out(pipeline, data, folds, progress)
-    return training.Trained(pipeline, data.names, data.X.shape, seconds, held_out=predictions)
+    return training.Trained(pipeline, data.names, data.target, data.X.shape, seconds, held_out=predictions)
 
 
 def report(args: argparse.Namespace, trained: training.Trained) -> dict[str, Any]:

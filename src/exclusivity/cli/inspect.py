@@ -45,9 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_json(parser)
     group = parser.add_argument_group("reading data for --html")
     group.add_argument("--data", metavar="DATA", help="rows with classes to judge the model on")
-    group.add_argument(
-        "--target", metavar="COL", help="their column (default: the one that the model does not know)"
-    )
+    group.add_argument("--target", metavar="COL", help="their column (default: that of the training data)")
     group.add_argument(
         "--ignore", metavar="COL", action="append", default=[], help="a column that is no feature"
     )
@@ -67,9 +65,12 @@ def run(args: argparse.Namespace) -> None:
     if args.html is not None:
         _write_report(args, loaded)
     if args.json:
-        output.print_json(document(summary, loaded))
-    else:
-        _print(summary, args)
+        output.print_json({**document(summary, loaded), "report": args.html})
+        return
+    _print(summary, loaded, args)
+    if args.html is not None:
+        judged = "" if args.data is None else f", with how it does on {args.data}"
+        print(f"\nreport: {args.html}{judged}")
 
 
 def _write_report(args: argparse.Namespace, loaded: models.Loaded) -> None:
@@ -90,6 +91,7 @@ def document(summary: ModelSummary, loaded: models.Loaded) -> dict[str, Any]:
         "parameters": summary.parameters,
         "chosen_C": summary.chosen_C,
         "classes": summary.classes,
+        "target": loaded.target,
         "features": summary.n_features,
         "feature_names": loaded.names,
         "members": summary.n_members,
@@ -117,7 +119,7 @@ def document(summary: ModelSummary, loaded: models.Loaded) -> dict[str, Any]:
     }
 
 
-def _print(summary: ModelSummary, args: argparse.Namespace) -> None:
+def _print(summary: ModelSummary, loaded: models.Loaded, args: argparse.Namespace) -> None:
     classes = ", ".join(str(label) for label in summary.classes[:10])
     parameters = {name: value for name, value in summary.parameters.items() if value is not None}
     chosen = "" if summary.chosen_C is None else f" that chose C = {summary.chosen_C:.6g}"
@@ -126,6 +128,7 @@ def _print(summary: ModelSummary, args: argparse.Namespace) -> None:
             ("model", summary.kind + chosen),
             ("before it", "; ".join(summary.steps) or "nothing"),
             ("classes", f"{len(summary.classes)}: {classes}"),
+            *([] if loaded.target is None else [("target", f"column {loaded.target!r}")]),
             ("features", summary.n_features),
             ("members", summary.note or summary.n_members),
             ("parameters", ", ".join(f"{name}={_short(value)}" for name, value in parameters.items())),

@@ -91,6 +91,9 @@ def _by_name(
             f"{listed(used)} is a feature of {loaded.title}: it can be neither target nor ignored."
         )
     others = [name for name in columns if name not in known and name not in chosen]
+    if target is None and wants_labels is not False and loaded.target in others:
+        target = loaded.target
+        others.remove(str(target))
     if target is None and wants_labels is not False and len(others) == 1:
         return Reading(others[0], tuple(ignore))
     if target is None and wants_labels and not others:
@@ -114,6 +117,8 @@ def _by_count(
     wants_labels: bool | None,
 ) -> Reading:
     count = columns if isinstance(columns, int) else len(columns)
+    if target is None and isinstance(loaded.target, int) and count - len(ignore) == loaded.n_features + 1:
+        target = loaded.target
     left = count - len(ignore) - (target is not None)
     if wants_labels and target is None:
         raise FileError(_which_target(source, columns if isinstance(columns, list) else []))

@@ -18,12 +18,15 @@ class Loaded:
         Without names, so that it takes plain arrays.
     names : list of str or None
         The names of its features.
+    target : str or int or None
+        The column that held its classes, where the file knows it.
     title : str
         The file.
     """
 
     model: Any
     names: list[str] | None
+    target: str | int | None
     title: str
 
     @property
@@ -55,11 +58,11 @@ def load(path: str) -> Loaded:
     for step in steps_of(model):
         found = step.__dict__.pop("feature_names_in_", None)
         names = names if found is None else [str(name) for name in found]
-    return Loaded(model, names, path)
+    return Loaded(model, names, getattr(model, "target_column_", None), path)
 
 
-def save(model: Any, names: tuple[str, ...] | None, path: str) -> None:
-    """Write a model file that knows the names of the features."""
+def save(model: Any, names: tuple[str, ...] | None, target: str | int | None, path: str) -> None:
+    """Write a model file that knows the names of the features and the column of the classes."""
     import numpy as np
 
     from exclusivity.persistence import save_model
@@ -68,5 +71,7 @@ def save(model: Any, names: tuple[str, ...] | None, path: str) -> None:
     if names is not None:
         # Only the first step sees the names: what it hands on is a plain array.
         steps_of(model)[0].feature_names_in_ = np.array(names, dtype=object)
+    if target is not None:
+        model.target_column_ = target
     with file_errors(path):
         save_model(model, path)

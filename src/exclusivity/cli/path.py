@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     training.fit(pipeline, data, progress)
     fitted = pipeline[-1]
     if args.output is not None:
-        models.save(pipeline, data.names, args.output)
+        models.save(pipeline, data.names, data.target, args.output)
     if args.json:
         output.print_json(document(fitted, args))
     else:

@@ -31,11 +31,14 @@ class TrainingData:
     X : ndarray or sparse matrix
     y : ndarray
     names : tuple of str or None
+    target : str or int or None
+        The column that holds y, None for LIBSVM.
     """
 
     X: Any
     y: Any
     names: tuple[str, ...] | None
+    target: str | int | None
 
     @property
     def is_sparse(self) -> bool:
@@ -51,6 +54,8 @@ class Trained:
     ----------
     pipeline : Pipeline
     names : tuple of str or None
+    target : str or int or None
+        As in ``TrainingData``.
     shape : (n_rows, n_features)
     seconds : float
     blocks : int or None
@@ -63,6 +68,7 @@ class Trained:
 
     pipeline: Any
     names: tuple[str, ...] | None
+    target: str | int | None
     shape: tuple[int, int]
     seconds: float
     blocks: int | None = None
@@ -73,7 +79,8 @@ class Trained:
 def read_training_data(args: argparse.Namespace, progress: Progress) -> TrainingData:
     """The data of a fit."""
     source = Source.of(args.data, args)
-    reading = target_of(source, source.columns(), args)
+    columns = source.columns()
+    reading = target_of(source, columns, args)
     import numpy as np
 
     table = source.read(reading, progress)
@@ -81,7 +88,14 @@ def read_training_data(args: argparse.Namespace, progress: Progress) -> Training
     if y.dtype.kind == "f":
         raise FileError(_no_classes(np.unique(y), len(y), source.title))
     check_classes(np.unique(y), len(y), source.title)
-    return TrainingData(table.data, y, table.feature_names)
+    return TrainingData(table.data, y, table.feature_names, remembered(reading.target, columns))
+
+
+def remembered(target: str | int | None, columns: list[str] | int | None) -> str | int | None:
+    """A target as a model keeps it: the name where there are names, else the number from 0."""
+    if not isinstance(target, int) or columns is None:
+        return target
+    return columns[target] if isinstance(columns, list) else target % columns
 
 
 def check_classes(classes: Any, n_rows: int, title: str) -> None:

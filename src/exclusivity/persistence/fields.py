@@ -29,6 +29,10 @@ class Fields:
             raise ModelFormatError(f"{self.where} has no {name!r}. {DAMAGED}")
         return self._left.pop(name)
 
+    def take_if_there(self, name: str) -> Any:
+        """The value of a key that a file may lack; None then."""
+        return self._left.pop(name, None)
+
     def finish(self) -> None:
         """Refuse what nobody asked for."""
         if self._left:

@@ -21,6 +21,9 @@ from exclusivity.persistence.fields import Fields
 from exclusivity.persistence.scaler_kinds import SCALERS, pack_scaler, unpack_scaler
 
 PASSTHROUGH = "passthrough"
+TARGET = "target_column_"
+"""What a model may know besides: the column of its classes, by name or number."""
+
 _PIPELINE_PARAMS = ("steps", "memory", "verbose", "transform_input")
 
 
@@ -64,9 +67,14 @@ KINDS = _kinds()
 
 def pack_model(model: Any, store: ArrayStore) -> dict[str, Any]:
     """The header's form of a classifier or of a pipeline that ends in one."""
-    if type(model) is Pipeline:
-        return _pack_pipeline(model, store)
-    return _pack_kind(model, store, is_classifier=True)
+    is_pipeline = type(model) is Pipeline
+    packed = _pack_pipeline(model, store) if is_pipeline else _pack_kind(model, store, is_classifier=True)
+    target = getattr(model, TARGET, None)
+    if target is None:
+        return packed
+    if not _is_column(target):
+        raise TypeError(f"{TARGET} must be the name of a column or its number from 0; got {target!r}.")
+    return {**packed, "target": target}
 
 
 def unpack_model(value: Any, table: ArrayTable) -> Any:
@@ -74,9 +82,18 @@ def unpack_model(value: Any, table: ArrayTable) -> Any:
     fields = Fields(value, "the model")
     name = fields.text("kind")
     model = _unpack_pipeline(fields, table) if name == "Pipeline" else _unpack_kind(name, fields, table, True)
+    target = fields.take_if_there("target")
+    if target is not None:
+        if not _is_column(target):
+            raise fields.wrong("target", target, "the name of a column or its number")
+        setattr(model, TARGET, target)
     fields.finish()
     table.finish()
     return model
+
+
+def _is_column(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool) and value >= 0)
 
 
 def _pack_kind(model: Any, store: ArrayStore, *, is_classifier: bool) -> dict[str, Any]:
