@@ -18,6 +18,7 @@ from exclusivity.solvers.exclusive import ExclusiveOptions, solve_exclusive
 from exclusivity.solvers.exclusive import search as search_module
 from exclusivity.solvers.exclusive import surrogate as surrogate_module
 from exclusivity.solvers.exclusive.groups import deal, feed
+from exclusivity.solvers.exclusive.heldout import held_out_values, without
 from exclusivity.solvers.exclusive.search import find_partition, group_strength
 from exclusivity.solvers.exclusive.surrogate import RidgeSurrogate
 from exclusivity.solvers.exclusive.votes import Ballot
@@ -67,7 +68,8 @@ def value_by_loops(problems, partition, radius):
                 vote = np.clip(scaled[0], -1, 1)
                 counts += [(1 - vote) / 2, (1 + vote) / 2]
             else:
-                counts += np.exp(2 * scaled) / np.exp(2 * scaled).sum()
+                counts += np.exp(2 * scaled) / np.exp(2 * scaled).sum() / 2
+                counts[np.argmax(scaled)] += 0.5
         lead = counts[own] - np.delete(counts, own).max()
         total -= shares[i] * np.clip(lead, -1, top) / 2
     return total
@@ -258,6 +260,95 @@ def test_only_one_vs_rest_problems_vote_together():
     assert [len(part) for part in together] == [3]
     assert [len(part) for part in search_module.sharing_rows(shared[:2])] == [1, 1]
     assert [len(part) for part in search_module.sharing_rows(one_vs_rest_problems(3))] == [1, 1, 1]
+
+
+# --- rows left out ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["binary", "one-vs-rest"])
+def test_sums_without_a_fold_are_those_of_the_other_rows(kind):
+    problems = problems_of(kind)
+    surrogate, out = RidgeSurrogate(problems, rng()), np.array([0, 3, 4, 17, 60])
+    keep = np.setdiff1d(np.arange(len(problems[0].labels)), out)
+    others = [
+        ERMProblem.build(p.design.X[keep], p.labels[keep], weights=p.weights[keep], cost=p.cost, n_members=3)
+        for p in problems
+    ]
+    columns = np.array([1, 4, 5, 9])
+    smaller, wanted = without(surrogate, out), RidgeSurrogate(others, rng())
+    np.testing.assert_allclose(smaller.gram, wanted.gram, atol=1e-9)
+    np.testing.assert_allclose(smaller.moments, wanted.moments, atol=1e-9)
+    np.testing.assert_allclose(smaller.label_means, wanted.label_means)
+    weights = wanted.fit(columns).inverse @ wanted.moments[columns]
+    rows = problems[0].design.X[out] - others[0].design.mean(others[0].weights)
+    np.testing.assert_allclose(smaller.fit(columns).scores, rows[:, columns] @ weights, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["binary", "one-vs-rest"])
+def test_held_out_values_against_members_fitted_fold_by_fold(kind):
+    problems, partition = problems_of(kind), np.arange(12) % 3
+    surrogate = RidgeSurrogate(problems, rng())
+    (value, same), errors = held_out_values([surrogate], np.arange(12), [partition, partition], 1)
+    assert value == same
+    assert errors.tolist() == [0, 0]
+    order = np.lexsort((surrogate.rows[:, 0], surrogate.truth))
+    n_classes, expected = len(np.unique(surrogate.truth)), 0.0
+    for fold in range(5):
+        out = order[fold::5]
+        smaller = without(surrogate, out)
+        votes = [smaller.fit(own).scores + smaller.label_means for own in columns_of(partition, 3)]
+        for place, row in enumerate(out):
+            chosen = [int(v[place].argmax() if n_classes > 2 else v[place, 0] > 0) for v in votes]
+            counts = np.bincount(chosen, minlength=n_classes).astype(float)
+            lead = counts[surrogate.truth[row]] - np.delete(counts, surrogate.truth[row]).max()
+            expected += surrogate.row_weights[row] * (int(lead > 0) + int(lead > 2))
+    assert value == pytest.approx(expected)
+
+
+def rare_pixels(n_rows=600, seed=0):
+    """Six classes, twelve columns that tell them apart, and twelve that are zero but on a few rows."""
+    generator = np.random.default_rng(seed)
+    codes = np.arange(n_rows) % 6
+    signal = generator.normal(size=(6, 12))[codes] + generator.normal(size=(n_rows, 12))
+    rare = (generator.random((n_rows, 12)) < 0.03) * generator.random((n_rows, 12)) * (codes > 1)[:, None]
+    X = np.hstack([signal, rare])
+    return (X - X.mean(axis=0)) / X.std(axis=0), codes
+
+
+def shared_problems(X, codes, n_members):
+    first = ERMProblem.build(
+        X, np.where(codes == 0, 1.0, -1.0), n_members=n_members, exclusivity=np.inf, cost=0.1
+    )
+    labels = [np.where(codes == c, 1.0, -1.0) for c in np.unique(codes)]
+    return [dataclasses.replace(first, labels=y) for y in labels]
+
+
+def test_starved_members_are_not_taken_for_harmless():
+    """On rare pixels alone a member votes for one class on nearly all rows, however even its scores are."""
+    problems, groups = shared_problems(*rare_pixels(), 9), np.arange(24)
+    found = find_partition(problems, groups, ExclusiveOptions(), rng(), None)  # a warning would be an error
+    drawn = [np.random.default_rng(seed).permutation(groups % 9) for seed in range(4)]
+    values, errors = held_out_values([RidgeSurrogate(problems, rng())], groups, [found, *drawn], 3)
+    assert np.all(values[0] - values[1:] > 2 * errors[1:])
+
+
+@pytest.mark.parametrize("kind", ["binary", "one-vs-rest"])
+def test_a_partition_that_loses_to_random_ones_is_not_returned(monkeypatch, kind):
+    """The search is made to look for the worst: what comes back is random, with a warning."""
+    if kind == "binary":
+        problems = [binary_problem(5, n_rows=400, n_features=20)]
+    else:
+        problems = shared_problems(*rare_pixels(), 5)
+    groups = np.arange(problems[0].design.n_features)
+    values = Ballot._values
+    monkeypatch.setattr(Ballot, "_values", lambda ballot, totals: -values(ballot, totals))
+    with pytest.warns(UserWarning, match="none that beats random groups on rows left out"):
+        found = find_partition(problems, groups, ExclusiveOptions(), rng(), None)
+    sizes = np.bincount(found)
+    assert len(sizes) == 5
+    assert sizes.max() - sizes.min() <= 1
+    with pytest.warns(UserWarning, match="random groups are used"):
+        assert np.array_equal(found, find_partition(problems, groups, ExclusiveOptions(), rng(), None))
 
 
 # --- groups and starts ------------------------------------------------------------------------------------

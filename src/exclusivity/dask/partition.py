@@ -129,6 +129,7 @@ class PartitionSums:
         self._means = moments[: len(distinct), 0, :-1] / moments[: len(distinct), 0, -1:]
         self._scatter = rows.total(Scatter(list(distinct), self._means, as_diagonal=not with_grams))
         self._diagonals = np.array([np.diagonal(part) if with_grams else part for part in self._scatter])
+        self._totals = moments[: len(distinct), 0, -1].tolist()
         # The mean labels, X^T s (y - mean) and s . (y - mean)^2 of every target.
         self._label_means = moments[:, 1, -1] / moments[:, 0, -1]
         self._covariances = moments[:, 1, :-1] - self._label_means[:, None] * moments[:, 0, :-1]
@@ -156,6 +157,7 @@ class PartitionSums:
                     self._scatter[at],
                     self._label_means[part],
                     self._covariances[part].T,
+                    self._totals[at],
                 ),
                 [self._targets[place] for place in part],
                 pool.rows,

@@ -44,12 +44,13 @@ class StandIn:
 
 @dataclass(frozen=True, eq=False)
 class RidgeSums:
-    """All that ridge regressions need of the rows: the weighted mean row, G, the mean labels, and c."""
+    """All that ridge regressions need of the rows: mean row, G, mean labels, c, and sum s."""
 
     mean: Floats
     gram: Floats
     label_means: Floats
     moments: Floats
+    total: float
 
 
 class RidgeSurrogate:
@@ -74,6 +75,7 @@ class RidgeSurrogate:
             design.gram(weights, mean),
             label_means,
             design.transposed_times(weights[:, None] * (labels - label_means)),
+            float(weights.sum()),
         )
         truth = labels.argmax(axis=1) if len(problems) > 1 else (labels[:, 0] > 0).astype(np.intp)
         chosen = sample_classes(truth, rng)
@@ -91,6 +93,7 @@ class RidgeSurrogate:
     def _fill(
         self, sums: RidgeSums, cost: float, X: Matrix, truth: NDArray[np.intp], weights: Floats
     ) -> None:
+        self.sums, self.cost, self.weights = sums, cost, weights
         self.gram, self.label_means, self.moments = sums.gram, sums.label_means, sums.moments
         self.ridge = max(1 / (2 * cost), _RELATIVE_RIDGE * float(np.diagonal(self.gram).mean()))
         self.truth = truth

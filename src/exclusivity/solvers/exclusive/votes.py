@@ -11,7 +11,11 @@ accuracies at r = 0, ..., R. The search maximises it with soft votes in place of
 votes stands still under most moves:
 
 * two classes: y score / t, cut off at -1 and 1;
-* more: softmax(2 scores / t) over the classes.
+* more: half the vote itself, half softmax(2 scores / t) over the classes.
+
+Half of a vote among many classes is the vote, because a soft vote alone hides what a starved member does: on
+a column that is nearly always zero the scores of many classes are equal on nearly all rows. Split evenly they
+would do no harm; the vote goes to the first of them, row after row.
 
 The scale t is half the spread of the member's own scores, so that neither C nor the strength of a member
 changes how decided its votes are. The value is negated: smaller is better.
@@ -22,12 +26,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.exclusive.surrogate import Columns, RidgeSurrogate
 
+Codes = NDArray[np.intp]
+
 _SHARPNESS = 0.5
 _TINY = 1e-12
+# Scores that differ by less than this share of their size are equal: rounding must not decide.
+_TIE = 1e-9
 
 
 class Ballot:
@@ -82,19 +91,38 @@ class Ballot:
             return np.asarray(np.clip(votes, -1.0, 1.0, out=votes))
         scores = centred + self.surrogate.label_means
         scores -= scores.max(axis=2, keepdims=True)
-        raised = np.exp(scores * (2 / scale[:, :, None]))
-        return np.asarray(raised / raised.sum(axis=2, keepdims=True))
+        scores *= 2 / scale[:, :, None]
+        winners = (scores >= -_TIE).argmax(axis=2)
+        votes = np.exp(scores, out=scores)
+        votes *= 0.5 / votes.sum(axis=2, keepdims=True)
+        votes.reshape(-1, votes.shape[2])[np.arange(winners.size), winners.ravel()] += 0.5
+        return votes
 
     def _values(self, totals: Floats) -> Floats:
         """The value for each of several vote counts."""
-        lead = totals if totals.ndim == 2 else self._lead(totals)
+        lead = totals if totals.ndim == 2 else lead_of_truth(totals, self.surrogate.truth)
         # (lead + 1) / 2 up to the constant 1 / 2
         return np.asarray(np.clip(lead, -1.0, self.highest_lead) @ self.surrogate.row_weights / -2)
 
-    def _lead(self, totals: Floats) -> Floats:
-        """Votes of the true class minus those of its strongest rival."""
-        rows, truth = np.arange(totals.shape[1]), self.surrogate.truth
-        own = totals[:, rows, truth]
-        rivals = totals.copy()
-        rivals[:, rows, truth] = -np.inf
-        return np.asarray(own - rivals.max(axis=2))
+
+def lead_of_truth(totals: Floats, truth: Codes) -> Floats:
+    """Votes of the true class minus those of its strongest rival; totals are (..., rows, classes)."""
+    rows = np.arange(len(truth))
+    own = totals[..., rows, truth]
+    rivals = totals.copy()
+    rivals[..., rows, truth] = -np.inf
+    return np.asarray(own - rivals.max(axis=-1))
+
+
+def decided(scores: Floats) -> Codes:
+    """The class that a member votes for, by its scores (rows, problems); the first of equals."""
+    if scores.shape[1] == 1:
+        return (scores[:, 0] > 0).astype(np.intp)
+    slack = _TIE * np.abs(scores).max(axis=1, keepdims=True)
+    return np.asarray((scores >= scores.max(axis=1, keepdims=True) - slack).argmax(axis=1))
+
+
+def ramp(counts: Floats, truth: Codes, radius: int, n_members: int) -> Floats:
+    """For how many r = 0, ..., R each row is right whatever r features do."""
+    highest = min(radius, (n_members - 1) // 2) + 1
+    return np.clip(np.ceil(lead_of_truth(counts, truth) / 2), 0, highest)
