@@ -5,12 +5,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from exclusivity.experiments import plots
 from exclusivity.experiments.plots import draw_all
 from exclusivity.experiments.report import render_page
 from exclusivity.experiments.report.tables import table1_section
 from exclusivity.experiments.tables import table1
-from exclusivity.inspection.svg import inline_svg
+from exclusivity.pages import inline_svg
 from experiments.experiment_cases import published_trials, trial_result
 
 VOID = {"meta", "link", "br"}
@@ -91,6 +90,32 @@ def test_plots_are_inline_svg(page):
     assert "no plot" not in page
 
 
+def test_a_sentence_and_a_picture_come_first(page):
+    pytest.importorskip("matplotlib")
+    assert page.index('class="lead"') < page.index("<svg") < page.index("<h2") < page.index('class="verdict')
+
+
+def test_the_picture_on_top_is_that_of_what_was_run(small_study):
+    pytest.importorskip("matplotlib")
+    study = small_study[0]
+    documents = {"table1": table1(published_trials())}
+    page = render_page(type(study)(study.settings, documents, study.verdicts, study.provenance))
+    assert page.count("<svg") == 2
+    assert page.index("Average ranks, here") < page.index("<svg") < page.index('class="verdict')
+    assert "matplotlib is not installed" not in page
+
+
+def test_times_are_in_units_of_people(page):
+    assert "2 min 49 s" in page
+    assert "168565" not in page
+
+
+def test_plots_take_the_ink_of_the_page(page):
+    pytest.importorskip("matplotlib")
+    assert "prefers-color-scheme: dark" in page
+    assert not re.search(r"(fill|stroke): #(000000|ffffff)", page)
+
+
 def test_plots_are_the_same_twice(small_study):
     pytest.importorskip("matplotlib")
     documents = {"figure1": {"convergence": small_study[0].documents["figure1"]["convergence"]}}
@@ -99,7 +124,7 @@ def test_plots_are_the_same_twice(small_study):
 
 
 def test_without_matplotlib_the_report_says_so(small_study, monkeypatch):
-    monkeypatch.setattr(plots, "find_spec", lambda name: None)
+    monkeypatch.setattr("exclusivity.pages.svg.find_spec", lambda name: None)
     page = render_page(small_study[0])
     parse(page)
     assert "<svg" not in page
@@ -107,7 +132,7 @@ def test_without_matplotlib_the_report_says_so(small_study, monkeypatch):
 
 
 def test_text_is_escaped(small_study, monkeypatch):
-    monkeypatch.setattr(plots, "find_spec", lambda name: None)
+    monkeypatch.setattr("exclusivity.pages.svg.find_spec", lambda name: None)
     study = small_study[0]
     missing = {"<b>evil</b>": '"quoted" & more'}
     page = render_page(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from exclusivity.benchmark.bars import NO_VERDICT, judge
 from exclusivity.benchmark.measures import LEVELS, level_name, table_rows
 from exclusivity.benchmark.plots import draw_case, file_name
+from exclusivity.pages import can_plot, duration
 
 _READING = (
     "Excess is (objective - best) / best; the objective, 1/2 |w|^2 + C sum_i max(0, 1 - y_i (w . x_i + b))^p "
@@ -26,10 +26,10 @@ def write_report(document: dict[str, Any], folder: Path) -> list[Path]:
     """Write bench.json, bench.md and, with matplotlib, one SVG per case; the paths, Markdown first."""
     folder.mkdir(parents=True, exist_ok=True)
     write_json(document, folder)
-    drawn = find_spec("matplotlib") is not None
-    pictures = [draw_case(case, document["peers"], folder) for case in document["cases"]] if drawn else []
+    cases = document["cases"] if can_plot() else []
+    pictures = [draw_case(case, document["peers"], folder) for case in cases]
     page = folder / "bench.md"
-    page.write_text(markdown(document, pictures=drawn), encoding="utf-8")
+    page.write_text(markdown(document, pictures=can_plot()), encoding="utf-8")
     return [page, folder / "bench.json", *pictures]
 
 
@@ -137,11 +137,7 @@ def _line(row: dict[str, Any], case: dict[str, Any]) -> list[str]:
 def _time(found: dict[str, Any]) -> str:
     if found["seconds"] is None:
         return "-"
-    return _seconds(found["seconds"]) + ("" if found["ratio"] is None else f" (x {_short(found['ratio'])})")
-
-
-def _seconds(value: float) -> str:
-    return f"{1000 * value:.3g} ms" if value < 1 else f"{value:.3g} s"
+    return duration(found["seconds"]) + ("" if found["ratio"] is None else f" (x {_short(found['ratio'])})")
 
 
 def _short(value: float | None) -> str:

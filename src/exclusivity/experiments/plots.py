@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib.util import find_spec
-from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from exclusivity.experiments.curves import pick_curve
 from exclusivity.experiments.published import AVERAGE_RANKS, ERM_METHODS, FIGURE_MEMBERS, PAPER_METHODS
-from exclusivity.inspection.svg import inline_svg
+from exclusivity.pages import drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Documents = Mapping[str, Mapping[str, Any]]
 
@@ -23,27 +20,17 @@ _COLOURS = {1: "#555555", 5: "#E69F00", 10: "#0072B2", 30: "#009E73"}
 _DASHES = {1: (4, 2), 2: ()}
 _SIZE = (5.2, 4.3)
 _RC: dict[str, Any] = {
-    "font.size": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
     "grid.color": "#e4e4e4",
     "legend.frameon": False,
     "legend.fontsize": 8.5,
-    "svg.fonttype": "none",
-    "font.family": "sans-serif",
 }
-
-
-def can_plot() -> bool:
-    """Whether matplotlib is installed."""
-    return find_spec("matplotlib") is not None
 
 
 def draw_all(documents: Documents) -> dict[str, str]:
     """Plot name -> SVG, for everything that the documents have data for; empty without matplotlib."""
-    if not can_plot():
-        return {}
     jobs: dict[str, Callable[[Axes], None]] = {}
     figure = documents.get("figure1", {})
     sweep, convergence, scaling = (figure.get(name) for name in ("sweep", "convergence", "scaling"))
@@ -59,24 +46,17 @@ def draw_all(documents: Documents) -> dict[str, str]:
     if table is not None and table["cells"]:
         jobs["ranks"] = partial(_ranks, table)
         jobs["means"] = partial(_means, table)
-    return {name: _svg(name, draw) for name, draw in jobs.items()}
+    plots = {name: _svg(name, draw) for name, draw in jobs.items()}
+    return {name: svg for name, svg in plots.items() if svg is not None}
 
 
-def _svg(name: str, draw: Callable[[Axes], None]) -> str:
-    import matplotlib as mpl  # noqa: PLC0415 -- optional
-    from matplotlib.figure import Figure  # noqa: PLC0415
-
-    settings: Any = {**_RC, "svg.hashsalt": name}
-    # The salt makes ids differ between the plots of one page and agree between two runs.
-    with mpl.rc_context(settings):
-        figure: Figure = Figure(figsize=_SIZE, layout="constrained")
-        axes = figure.add_subplot()
+def _svg(name: str, draw: Callable[[Axes], None]) -> str | None:
+    def draw_with_legend(axes: Any) -> None:
         draw(axes)
         # Below the axes: curves fill the panel, wherever they happen to run.
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
-        text = StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
-    return inline_svg(text.getvalue(), name)
+        axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+
+    return drawn(name, _SIZE, draw_with_legend, settings=_RC)
 
 
 def _errors(sweep: Mapping[str, Any], p: int, axes: Axes) -> None:

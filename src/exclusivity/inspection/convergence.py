@@ -16,7 +16,7 @@ _LEAST_GAP = 1e-16
 
 
 class ConvergenceDisplay:
-    """Objective and relative duality gap of every iteration.
+    """Objective and, where there is a certificate, relative duality gap of every iteration.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ class ConvergenceDisplay:
 
     Attributes
     ----------
-    axes_, figure_ : ndarray of two Axes, Figure
-        What was drawn on, after :meth:`plot`.
+    axes_, figure_ : ndarray of Axes, Figure
+        What was drawn on, after :meth:`plot`: two axes, or one where no gap is known (exclusivity > 1).
 
     Examples
     --------
@@ -59,7 +59,7 @@ class ConvergenceDisplay:
         estimator : ERMClassifier, ERMClassifierCV or Pipeline
             Fitted.
         axes : sequence of two matplotlib Axes, default=None
-            For the objective and for the gap; None makes a figure.
+            For the objective and for the gap (not needed where no gap is known); None makes a figure.
 
         Returns
         -------
@@ -78,16 +78,22 @@ class ConvergenceDisplay:
         Parameters
         ----------
         axes : sequence of two matplotlib Axes, default=None
-            For the objective and for the gap; None makes a figure.
+            For the objective and for the gap (not needed where no gap is known); None makes a figure.
 
         Returns
         -------
         self : ConvergenceDisplay
         """
-        axes = np.asarray(drawing.new_axes(2, (6.4, 5.4)) if axes is None else axes)
-        if axes.shape != (2,):
+        proven = any(np.any(np.isfinite(history.gap)) for history in self.histories)
+        if axes is None:
+            axes = drawing.new_axes(2, (6.4, 5.4)) if proven else drawing.new_axes()
+        axes = np.atleast_1d(axes)
+        if axes.shape != (2,) and (proven or axes.shape != (1,)):
             raise ValueError(f"axes must be two axes, for objective and gap; got shape {axes.shape}.")
-        above, below = axes
+        if not proven:  # nothing to draw below
+            for ax in axes[1:]:
+                ax.set_visible(False)
+            axes = axes[:1]
         floor = _LEAST_GAP if self.tol is None else max(_FAR_BELOW * self.tol, _LEAST_GAP)
         for number, (history, name) in enumerate(zip(self.histories, self.names, strict=True)):
             iterations = np.arange(1, len(history) + 1)
@@ -97,30 +103,24 @@ class ConvergenceDisplay:
                 "marker": "o" if len(history) <= 30 else "",
                 "markersize": 3.5,
             }
-            above.plot(iterations, history.objective, label=name, **style)
-            below.plot(iterations, np.maximum(history.gap, floor), **style)
-        self._finish(above, below)
-        self.axes_, self.figure_ = axes, above.figure
+            for ax, values in zip(axes, (history.objective, np.maximum(history.gap, floor)), strict=False):
+                ax.plot(iterations, values, label=name, **style)
+        self._finish(axes)
+        self.axes_, self.figure_ = axes, axes[0].figure
         return self
 
-    def _finish(self, above: Any, below: Any) -> None:
-        for ax in (above, below):
+    def _finish(self, axes: Any) -> None:
+        for ax, label in zip(axes, ("objective", "relative duality gap"), strict=False):
             drawing.tidy(ax)
             ax.xaxis.get_major_locator().set_params(integer=True)
-        above.set_ylabel("objective")
-        below.set_ylabel("relative duality gap")
-        below.set_xlabel("iteration")
-        gaps = np.concatenate([history.gap for history in self.histories])
-        if np.any(np.isfinite(gaps)):
+            ax.set_ylabel(label)
+        above, *rest = axes
+        axes[-1].set_xlabel("iteration")
+        for below in rest:
             below.set_yscale("log")
             if self.tol is not None:
-                below.axhline(
-                    self.tol, color=drawing.QUIET, linestyle="--", linewidth=1.2, label=f"tol = {self.tol:g}"
-                )
-                drawing.legend(below, outside=False)
-        else:
-            below.set_yticks([])
-            below.text(0.5, 0.5, "no certificate for exclusivity > 1", ha="center", transform=below.transAxes)
+                line = below.axhline(self.tol, color=drawing.QUIET, linestyle="--", linewidth=1.2)
+                below.legend([line], [f"tol = {self.tol:g}"], frameon=False, fontsize="small")
         if len(self.names) == 1:
             above.set_title(self.names[0], fontsize="medium", loc="left")
         else:

@@ -9,23 +9,11 @@ import numpy as np
 
 from exclusivity import __version__
 from exclusivity.inspection import drawing
-from exclusivity.inspection.markup import figure, gallery, paragraph, section, table, text
 from exclusivity.inspection.report_plots import ReportPlots
 from exclusivity.inspection.scores import Scores, scores_of
-from exclusivity.inspection.style import STYLE
 from exclusivity.inspection.summary import ModelSummary, summarise
+from exclusivity.pages import counts, figure, gallery, page, paragraph, section, table, text
 
-_OWN_STYLE = """
-.wide .plot { overflow-x: auto; }
-.wide .plot svg { min-width: var(--natural); max-width: calc(1.5 * var(--natural)); }
-.wrapped :is(td, th):last-child { white-space: normal; text-align: left; min-width: 14rem; }
-.parameters td { white-space: normal; overflow-wrap: anywhere; text-align: left; }
-.callout { background: var(--tint);
-  border-left: .4rem solid #0072B2; padding: .6rem .9rem; max-width: 50rem; }
-.bad { color: #7d140e; font-weight: 600; }
-section { margin-bottom: 1rem; }
-figure { margin: .6rem 0; max-width: 44rem; } .wide figure { max-width: none; }
-"""
 _MOST_MEMBERS = 60
 _MOST_PROBLEMS = 12
 _MOST_CLASSES = 30
@@ -85,7 +73,7 @@ def model_report(
     names = drawing.input_names(model, feature_names)
     plots = ReportPlots(model, names)
     scores = None if X is None else scores_of(y, model.predict(X))
-    parts = [_head(title, summary, scores), _members(summary, plots)]
+    parts = [_head(summary, scores), _members(summary, plots)]
     if scores is not None:
         parts.append(_quality(scores))
         if summary.parameters["voting"] == "hard":
@@ -93,21 +81,10 @@ def model_report(
     if summary.kind == "ERMClassifierCV":
         parts.append(section("path", "The choice of C", figure(plots.path(), "Scores on rows left out.")))
     parts += [_training(summary, plots), _parameters(summary)]
-    return _page(title, parts)
+    return page(title, "<main>", *parts, f'<p class="note">exclusivity {text(__version__)}</p></main>')
 
 
-def _page(title: str, parts: list[str]) -> str:
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta name="generator" content="exclusivity {text(__version__)}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{text(title)}</title><style>{STYLE}{_OWN_STYLE}</style></head><body><main>"
-        + "".join(parts)
-        + f'<p class="note">exclusivity {text(__version__)}</p></main></body></html>\n'
-    )
-
-
-def _head(title: str, summary: ModelSummary, scores: Scores | None) -> str:
+def _head(summary: ModelSummary, scores: Scores | None) -> str:
     facts: list[tuple[object, str]] = [
         (summary.n_members, "members"),
         (summary.n_features, "features"),
@@ -119,13 +96,9 @@ def _head(title: str, summary: ModelSummary, scores: Scores | None) -> str:
             (f"{scores.balanced_accuracy:.1%}", "balanced accuracy"),
             *facts,
         ]
-    items = "".join(f"<li><b>{text(number)}</b>{text(word)}</li>" for number, word in facts)
     chosen = "" if summary.chosen_C is None else f" that chose C = {summary.chosen_C:.4g}"
     before = f" after {', '.join(summary.steps)}" if summary.steps else ""
-    return (
-        f"<h1>{text(title)}</h1>{paragraph(summary.kind + chosen + before)}"
-        f'<ul class="counts">{items}</ul>{_verdict_on_training(summary)}'
-    )
+    return paragraph(summary.kind + chosen + before) + counts(facts) + _verdict_on_training(summary)
 
 
 def _verdict_on_training(summary: ModelSummary) -> str:
@@ -244,7 +217,7 @@ def _training(summary: ModelSummary, plots: ReportPlots) -> str:
         "training",
         "The fit",
         table(header, rows, caption),
-        figure(plots.convergence(), "Objective and relative duality gap at every iteration."),
+        figure(*plots.convergence()),
     )
 
 

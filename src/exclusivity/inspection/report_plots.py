@@ -11,7 +11,7 @@ from exclusivity.inspection.certified import CertifiedAccuracyDisplay
 from exclusivity.inspection.components import ComponentsDisplay
 from exclusivity.inspection.convergence import ConvergenceDisplay
 from exclusivity.inspection.path import PathDisplay
-from exclusivity.inspection.svg import drawn
+from exclusivity.pages import drawn
 from exclusivity.problem.arrays import Floats
 
 # Drawn at most: more cells than that, and a heat map is megabytes of a picture in which nothing can be seen.
@@ -34,14 +34,16 @@ class ReportPlots:
         self._model, self._names = model, feature_names
         self._fitted = drawing.last_step(model, "components_")
 
-    def convergence(self) -> str | None:
-        """Objective and gap."""
-        return drawn(
+    def convergence(self) -> tuple[str | None, str]:
+        """Objective and, where there is one, the gap, with a caption."""
+        proven = bool(np.isfinite(self._fitted.dual_gap_).any())
+        svg = drawn(
             "convergence",
-            (5.2, 4.8),
+            (5.2, 4.8) if proven else _SIZE,
             lambda axes: _ignored(ConvergenceDisplay.from_estimator(self._model, axes=axes)),
-            n_rows=2,
+            n_rows=2 if proven else 1,
         )
+        return svg, f"Objective{' and relative duality gap' if proven else ''} at every iteration."
 
     def path(self) -> str | None:
         """Scores along C."""

@@ -6,15 +6,18 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from exclusivity.experiments.plots import can_plot, draw_all
-from exclusivity.experiments.report.style import STYLE
-from exclusivity.experiments.report.tables import table1_section, table2_section
+from exclusivity.experiments.plots import draw_all
+from exclusivity.experiments.report.tables import panels, rank_caption, table1_section, table2_section
 from exclusivity.experiments.report.theorem import references_section, theorem_section
 from exclusivity.experiments.sets import LARGE
 from exclusivity.experiments.study import Study
 from exclusivity.experiments.verdicts import Outcome, Verdict
-from exclusivity.inspection.markup import figure, gallery, paragraph, section, table, text
+from exclusivity.pages import can_plot, counts, figure, page, paragraph, section, table, text
 
+_COST_CAPTION = (
+    "Testing errors of K members at lambda (thin: the optimum; dotted: Algorithm 2) beside one SVM of the "
+    "matched cost lambda/K (wide), p ="
+)
 _CLASSES = {
     Outcome.HOLDS: "holds",
     Outcome.PART: "part",
@@ -26,6 +29,7 @@ _CLASSES = {
 def render_page(study: Study) -> str:
     """The report as one HTML text that needs nothing else."""
     plots = draw_all(study.documents)
+    lead = _lead(study, plots)
     sections = {"verdicts": ("Verdicts", verdict_section(study))}
     if "figure1" in study.documents:
         sections["figure1"] = ("Figure 1", figure1_section(study.documents["figure1"], plots))
@@ -38,15 +42,25 @@ def render_page(study: Study) -> str:
     sections["provenance"] = ("How it was made", provenance_section(study.provenance))
     links = "".join(f'<a href="#{anchor}">{text(name)}</a>' for anchor, (name, _) in sections.items())
     body = "".join(part for _, part in sections.values())
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<link rel="icon" href="data:,">\n'
-        "<title>Exclusivity Regularized Machine: the paper's evidence, reproduced</title>\n"
-        f"<style>{STYLE}</style>\n</head>\n<body>\n"
-        "<h1>Exclusivity Regularized Machine: the paper's evidence, reproduced</h1>"
-        f"{_summary(study)}<nav>{links}</nav>\n<main>{body}</main>\n</body>\n</html>\n"
+    title = "Exclusivity Regularized Machine: the paper's evidence, reproduced"
+    return page(title, lead, _summary(study), f"<nav>{links}</nav>\n<main>{body}</main>")
+
+
+def _lead(study: Study, plots: dict[str, str]) -> str:
+    """One sentence and one picture, which is taken from ``plots``: it is not shown twice."""
+    found = Counter(verdict.outcome for verdict in study.verdicts)
+    words = ", ".join(f"{found[outcome]} {text(outcome.value)}" for outcome in Outcome if found[outcome])
+    sentence = (
+        f'<p class="lead">Of {len(study.verdicts)} claims, each judged by a number: {words}. At its optimum '
+        'an ERM of K members is one SVM of cost lambda/K (<a href="#theorem">proof</a>).</p>'
     )
+    captions = {"cost-p2": f"{_COST_CAPTION} 2."}
+    if "ranks" in plots:
+        captions["ranks"] = rank_caption(study.documents["table1"])
+    for name, caption in captions.items():
+        if name in plots:
+            return sentence + figure(plots.pop(name), caption)
+    return sentence
 
 
 def _summary(study: Study) -> str:
@@ -75,12 +89,11 @@ def _summary(study: Study) -> str:
 
 def verdict_section(study: Study) -> str:
     """How many claims hold, and every one of them."""
-    counts = Counter(verdict.outcome for verdict in study.verdicts)
-    items = "".join(f"<li><b>{counts[outcome]}</b>{text(outcome.value)}</li>" for outcome in Outcome)
+    found = Counter(verdict.outcome for verdict in study.verdicts)
     return section(
         "verdicts",
         "Which claims hold",
-        f'<ul class="counts">{items}</ul>',
+        counts((found[outcome], outcome.value) for outcome in Outcome),
         *(_verdict(verdict) for verdict in study.verdicts),
     )
 
@@ -102,21 +115,21 @@ def figure1_section(document: Mapping[str, Any], plots: Mapping[str, str]) -> st
         parts.append(paragraph("Panels 1 and 2 were not run: sonar was not there."))
     else:
         parts.append(
-            gallery(
-                figure(
-                    plots.get(f"errors-p{p}"),
-                    f"Panel {number}: testing (solid) and training errors (dashed), p = {p}.",
-                )
-                for number, p in ((1, 2), (2, 1))
+            panels(
+                plots,
+                {
+                    f"errors-p{p}": f"Panel {number}: testing (solid) and training errors (dashed), p = {p}."
+                    for number, p in ((1, 2), (2, 1))
+                },
             )
         )
     if convergence is not None:
         standing = _stand_in(convergence["dataset"])
-        panels = [
-            figure(plots.get("convergence"), f"Panel 3: objective per iteration{standing}."),
-            figure(plots.get("scaling"), f"Panel 4: total training time against rows{standing}."),
-        ]
-        parts += [gallery(panels), _iterations(convergence)]
+        captions = {
+            "convergence": f"Panel 3: objective per iteration{standing}.",
+            "scaling": f"Panel 4: total training time against rows{standing}.",
+        }
+        parts += [panels(plots, captions), _iterations(convergence)]
     if sweep is not None:
         parts.append(_members_or_cost(plots))
     return section("figure1", "Figure 1: errors against lambda, convergence, training time", *parts)
@@ -126,17 +139,11 @@ def _members_or_cost(plots: Mapping[str, str]) -> str:
     return (
         "<h3>Members or cost?</h3>"
         + paragraph(
-            "K members at lambda beside one SVM at lambda/K. The optimum of the ensemble (thin) lies on the "
-            "one SVM (wide): what there is to gain over an SVM at lambda (grey) comes from the smaller "
-            "cost. Algorithm 2 (dotted) ends elsewhere, because it stops before its optimum."
+            "K members at lambda beside one SVM at lambda/K (p = 2: at the top of this page). The optimum of "
+            "the ensemble (thin) lies on the one SVM (wide): what there is to gain over an SVM at lambda "
+            "(grey) comes from the smaller cost. Algorithm 2 (dotted) ends elsewhere: it stops too early."
         )
-        + gallery(
-            figure(
-                plots.get(f"cost-p{p}"),
-                f"Testing errors of ERM and of the one SVM of matched cost, p = {p}.",
-            )
-            for p in (2, 1)
-        )
+        + panels(plots, {f"cost-p{p}": f"{_COST_CAPTION} {p}." for p in (2, 1)})
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from exclusivity.experiments.methods import METHODS
 from exclusivity.experiments.published import ERM_METHODS
-from exclusivity.inspection.markup import figure, gallery, paragraph, section, table, text, two_lines
+from exclusivity.pages import can_plot, duration, figure, gallery, paragraph, section, table, text, two_lines
 
 _GROUPS = {
     "paper": "Table 1, the paper's ten methods",
@@ -16,15 +16,22 @@ _GROUPS = {
 }
 
 
+def panels(plots: Mapping[str, str], captions: Mapping[str, str]) -> str:
+    """The plots that there are, side by side; notes in their place without matplotlib."""
+    there = [name for name in captions if name in plots or not can_plot()]
+    return gallery(figure(plots.get(name), captions[name]) for name in there)
+
+
 def table1_section(document: Mapping[str, Any], plots: Mapping[str, str]) -> str:
     """Errors, ranks, the critical difference, ijcnn1."""
     if not document["cells"]:
         return section("table1", "Table 1", paragraph("None of its data sets was there."))
-    pictures = gallery(
-        [
-            figure(plots.get("ranks"), _rank_caption(document)),
-            figure(plots.get("means"), "Mean and standard deviation of the ERM rows, here and in the paper."),
-        ]
+    pictures = panels(
+        plots,
+        {
+            "ranks": rank_caption(document),
+            "means": "Mean and standard deviation of the ERM rows, here and in the paper.",
+        },
     )
     return section(
         "table1",
@@ -66,7 +73,8 @@ def _error_cell(cell: Mapping[str, Any]) -> str:
     return two_lines(ours, f"{cell['paper_mean']:.2f} ± {cell['paper_std']:.2f}{rank}")
 
 
-def _rank_caption(document: Mapping[str, Any]) -> str:
+def rank_caption(document: Mapping[str, Any]) -> str:
+    """What the plot of average ranks shows."""
     test, distance = document["friedman"], document["critical_difference"]
     caption = "Average ranks, here (filled) and in the paper (rings); ERM in blue. "
     if test is not None:
@@ -102,8 +110,8 @@ def table2_section(document: Mapping[str, Any]) -> str:
     times = [
         [
             _name(row["method"]),
-            text(f"{1000 * row['seconds']:.1f} ms"),
-            "" if row["paper_seconds"] is None else text(f"{1000 * row['paper_seconds']:.1f} ms"),
+            text(duration(row["seconds"])),
+            "" if row["paper_seconds"] is None else text(duration(row["paper_seconds"])),
         ]
         for row in document["rows"]
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exclusivity.inspection.markup import paragraph, section
+from exclusivity.pages import formula, paragraph, section, text
 
 _STATEMENT = """\
 F(W, b) = 1/2 sum_j (|W_j1| + ... + |W_jK|)^2 + C sum_k sum_i max(0, 1 - y_i (x_i . w_k + b_k))^p
@@ -58,7 +58,7 @@ def theorem_section() -> str:
             "The paper does not notice it, and it explains most of what is measured above. Write W_jk for "
             "the weight of feature j in member k, C for the paper's lambda, and"
         ),
-        _formula(_STATEMENT),
+        formula(_STATEMENT),
         paragraph(
             "Theorem. At every optimum (W, b) of F the mean member minimises f, an ordinary SVM with a free "
             "intercept and cost C/K, and min F = K^2 min f."
@@ -67,7 +67,7 @@ def theorem_section() -> str:
         paragraph(
             "Step 4, equal members. If all members are (w, b), then |W_j1| + ... + |W_jK| = K |w_j|, and"
         ),
-        _formula(_EQUAL),
+        formula(_EQUAL),
         paragraph(_END),
         paragraph(
             "What follows: any comparison of an ERM with one SVM has to include the SVM at C/K. More "
@@ -79,13 +79,5 @@ def theorem_section() -> str:
 
 def references_section() -> str:
     """What to read."""
-    items = "".join(f"<li>{entry}</li>" for entry in map(_escaped, REFERENCES))
+    items = "".join(f"<li>{text(entry)}</li>" for entry in REFERENCES)
     return section("references", "References", f"<ol>{items}</ol>")
-
-
-def _escaped(entry: str) -> str:
-    return paragraph(entry).removeprefix("<p>").removesuffix("</p>")
-
-
-def _formula(value: str) -> str:
-    return paragraph(value).replace("<p>", '<div class="formula">', 1).replace("</p>", "</div>")

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from io import StringIO
 from typing import Any
+
+# Ink, paper, greys and the first colour of a plot take the colours of its page, which knows light and dark.
+_COLOURS = {
+    "#000000": "var(--ink)",
+    "#222222": "var(--ink)",
+    "#555555": "var(--soft)",
+    "#8c8c8c": "var(--soft)",
+    "#999999": "var(--soft)",
+    "#e4e4e4": "var(--line)",
+    "#cccccc": "var(--line)",
+    "#ffffff": "var(--ground)",
+    "#0072b2": "var(--blue)",
+}
 
 
 def can_plot() -> bool:
@@ -14,7 +27,13 @@ def can_plot() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def drawn(name: str, size: tuple[float, float], draw: Callable[[Any], None], n_rows: int = 1) -> str | None:
+def drawn(
+    name: str,
+    size: tuple[float, float],
+    draw: Callable[[Any], None],
+    n_rows: int = 1,
+    settings: Mapping[str, Any] | None = None,
+) -> str | None:
     """What ``draw`` draws, as an element of a page; None without matplotlib.
 
     Parameters
@@ -27,6 +46,8 @@ def drawn(name: str, size: tuple[float, float], draw: Callable[[Any], None], n_r
         Takes the axes, an array of them for more than one row.
     n_rows : int, default=1
         Axes below each other.
+    settings : mapping, default=None
+        Of matplotlib, beside those of all our plots.
     """
     if not can_plot():
         return None
@@ -34,13 +55,13 @@ def drawn(name: str, size: tuple[float, float], draw: Callable[[Any], None], n_r
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     # The salt makes ids differ between the plots of one page and agree between two runs.
-    settings: Any = {
+    everywhere: Any = {
         "svg.fonttype": "none",
         "svg.hashsalt": name,
         "font.family": "sans-serif",
         "font.size": 10,
     }
-    with mpl.rc_context(settings):
+    with mpl.rc_context(everywhere | dict(settings or {})):
         figure: Any = Figure(figsize=size, layout="constrained")
         draw(figure.subplots(n_rows, 1, sharex=True))
         text = StringIO()
@@ -49,13 +70,18 @@ def drawn(name: str, size: tuple[float, float], draw: Callable[[Any], None], n_r
 
 
 def inline_svg(text: str, name: str) -> str:
-    """An SVG file as an element of a page: no prolog, metadata or name spaces, and ids of its own."""
+    """An SVG file as an element of a page: no prolog, metadata or name spaces, own ids, the page's ink."""
     body = text[text.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     body = re.sub(r'\s+xmlns(:\w+)?="[^"]*"', "", body)
     body = re.sub(r'\bid="', f'id="{name}-', body)
     body = re.sub(r'\b(?:xlink:)?href="#', f'href="#{name}-', body)
     body = body.replace("url(#", f"url(#{name}-")
+    body = re.sub(
+        r"\b(fill|stroke): (#\w{6})",
+        lambda found: f"{found[1]}: {_COLOURS.get(found[2], found[2])}",
+        body,
+    )
     opening, rest = body.split(">", 1)
     # Without a size of its own it takes that of its box.
     return re.sub(r'\s+(width|height)="[^"]*"', "", opening) + ">" + rest

@@ -1,10 +1,16 @@
 """The look of our pages: on a phone, at a desk and on paper."""
 
 STYLE = """
-:root { --ink: #1d1d1f; --soft: #5f6368; --line: #dcdfe3; --ground: #ffffff; --tint: #f5f6f8; }
+:root { --ink: #1d1d1f; --soft: #5f6368; --line: #dcdfe3; --ground: #ffffff; --tint: #f5f6f8;
+  --link: #0b57a4; --bad: #a01b13; --blue: #0072b2; }
+@media screen and (prefers-color-scheme: dark) {
+  :root { --ink: #e8e8ea; --soft: #a3a8b0; --line: #3a3f46; --ground: #16181c; --tint: #22262c;
+    --link: #7cb8ff; --bad: #ff9d94; --blue: #4aa8e0; }
+}
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0 auto; padding: 1rem; max-width: 80rem; color: var(--ink); background: var(--ground);
+  overflow-wrap: anywhere; /* long addresses */
   font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, Helvetica, Arial, sans-serif; }
 h1 { font-size: 1.7rem; line-height: 1.2; margin: .5rem 0; }
 h2 { font-size: 1.3rem; margin: 2.2rem 0 .6rem; border-bottom: 1px solid var(--line);
@@ -12,9 +18,10 @@ h2 { font-size: 1.3rem; margin: 2.2rem 0 .6rem; border-bottom: 1px solid var(--l
 h3 { font-size: 1.05rem; margin: 1.4rem 0 .3rem; }
 p, li { max-width: 46rem; }
 nav a { margin-right: .9rem; display: inline-block; padding: .2rem 0; }
-a { color: #0b57a4; }
-code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: .9em;
-  overflow-wrap: anywhere; }
+a { color: var(--link); }
+code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: .9em; }
+.formula { overflow-x: auto; background: var(--tint); padding: .6rem .8rem; border-radius: .4rem;
+  white-space: pre; font: .84rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 .scroll { overflow-x: auto; margin: .2rem 0 .8rem; }
 table { border-collapse: collapse; font-size: .82rem; }
 .caption { color: var(--soft); font-size: .9rem; margin: 1rem 0 0; break-after: avoid; }
@@ -24,14 +31,31 @@ tbody th, thead th:first-child { text-align: left; font-weight: 600; position: s
   background: var(--ground); }
 td small { display: block; color: var(--soft); font-size: .78rem; }
 .gallery { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); gap: 1rem; }
-figure { margin: 0; }
+figure { margin: .6rem 0; max-width: 44rem; } :is(.wide, .gallery) figure { max-width: none; }
 figcaption { color: var(--soft); font-size: .86rem; }
+.lead { font-size: 1.1rem; }
 .plot svg { width: 100%; height: auto; display: block; }
+.plot svg text { fill: var(--ink); }
+.wide .plot { overflow-x: auto; }
+.wide .plot svg { min-width: var(--natural); max-width: calc(1.5 * var(--natural)); }
+.wrapped :is(td, th):last-child { white-space: normal; text-align: left; min-width: 14rem; }
+.parameters td { white-space: normal; text-align: left; min-width: 12rem; }
+.callout { background: var(--tint); border-left: .4rem solid var(--blue); padding: .6rem .9rem;
+  max-width: 50rem; }
+.bad { color: var(--bad); font-weight: 600; }
 .plot.absent { background: var(--tint); color: var(--soft); padding: 2rem 1rem; text-align: center; }
 .counts { display: flex; flex-wrap: wrap; gap: .6rem; padding: 0; list-style: none; }
 .counts li { background: var(--tint); border-radius: .5rem; padding: .4rem .8rem; }
 .counts b { font-size: 1.3rem; margin-right: .3rem; }
 .note { color: var(--soft); font-size: .86rem; }
+.verdict { border: 1px solid var(--line); border-left: .4rem solid var(--hue); border-radius: .4rem;
+  padding: .6rem .9rem; margin: .7rem 0; break-inside: avoid; }
+.verdict h3 { margin: 0; }
+.verdict p { margin: .3rem 0; max-width: none; }
+.verdict .where { color: var(--soft); font-size: .86rem; }
+.tag { display: inline-block; border-radius: .3rem; padding: 0 .45rem; font-size: .8rem; font-weight: 700;
+  margin-right: .45rem; background: var(--hue); color: #fff; }
+.holds { --hue: #1a7f37; } .part { --hue: #8f5a00; } .fails { --hue: #b3261e; } .unchecked { --hue: #646a73; }
 @media print {
   @page { size: A4; margin: 14mm; }
   body { font-size: 10.5pt; padding: 0; max-width: none; }
@@ -42,5 +66,6 @@ figcaption { color: var(--soft); font-size: .86rem; }
   tbody th, thead th:first-child { position: static; }
   .gallery { grid-template-columns: 1fr 1fr; }
   figure { break-inside: avoid; }
+  .formula { overflow: visible; white-space: pre-wrap; font-size: 8pt; break-inside: avoid; }
 }
 """

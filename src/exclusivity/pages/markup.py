@@ -5,6 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from exclusivity.pages.style import STYLE
+
+
+def page(title: str, *body: str) -> str:
+    """A whole page that loads nothing."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
+        f"<title>{text(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>{text(title)}</h1>{''.join(body)}\n</body>\n</html>\n"
+    )
+
 
 def text(value: object) -> str:
     """Plain text."""
@@ -14,6 +27,33 @@ def text(value: object) -> str:
 def paragraph(value: str) -> str:
     """A paragraph of plain text."""
     return f"<p>{text(value)}</p>"
+
+
+def formula(value: str) -> str:
+    """Lines of a formula, as they are."""
+    return f'<div class="formula">{text(value)}</div>'
+
+
+def counts(facts: Iterable[tuple[object, str]]) -> str:
+    """Numbers that a reader looks for first, each with its word."""
+    items = "".join(f"<li><b>{text(number)}</b>{text(word)}</li>" for number, word in facts)
+    return f'<ul class="counts">{items}</ul>'
+
+
+def duration(seconds: float) -> str:
+    """A time as one would say it.
+
+    Examples
+    --------
+    >>> [duration(seconds) for seconds in (0.0279, 0.9999, 65.43, 168.5657, 7500)]
+    ['27.9 ms', '1 s', '65.4 s', '2 min 49 s', '2 h 5 min']
+    """
+    if seconds < 0.9995:
+        return f"{1000 * seconds:.3g} ms"
+    if seconds < 99.95:
+        return f"{seconds:.3g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def section(anchor: str, title: str, *body: str) -> str:
