@@ -65,6 +65,9 @@ MODELS = {
     "ovo, hard": lambda: ERMClassifier(4, multi_class="ovo", voting="hard", **DIVERSE).fit(X3, Y3),
     "float32": lambda: ERMClassifier(3, exclusivity=0.5).fit(X3.astype(np.float32), Y3),
     "float32, hard": lambda: ERMClassifier(3, voting="hard", **DIVERSE).fit(X3.astype(np.float32), Y3),
+    "float32, ovo": lambda: exclusive(n_estimators=4, exclusivity=10.0, multi_class="ovo").fit(
+        X3.astype(np.float32), Y3
+    ),
     "exclusive": lambda: exclusive(n_estimators=3).fit(X3, Y3),
     "exclusive, hard": lambda: exclusive(n_estimators=2, voting="hard", multi_class="ovo").fit(X3, Y3),
     "exclusive, shared": lambda: exclusive(n_estimators=2, voting="hard", exclusivity=3.0).fit(X3, Y3),

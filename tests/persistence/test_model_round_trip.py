@@ -15,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 
 from classifier.erm_cases import DIVERSE
 from exclusivity import ERMClassifier, ERMClassifierCV
+from exclusivity.classifier.ensemble import Ensemble
 from exclusivity.persistence import ModelFormatError, load_model, save_model
 from exclusivity.persistence.values import LONGEST_LIST
 from exclusivity.robustness import certify
@@ -57,6 +58,19 @@ def test_everything_comes_back(tmp_path, name):
         same(model.predict(sparse.csr_matrix(X)), twin.predict(sparse.csr_matrix(X)))
     save_model(twin, tmp_path / "twin.erm")
     assert (tmp_path / "twin.erm").read_bytes() == (tmp_path / "model.erm").read_bytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_mean_of_members_does_not_depend_on_the_order_of_memory(dtype):
+    """A file stores rows; a fit may leave columns. Sums in another order would be other bits."""
+    weights = np.random.default_rng(0).standard_normal((3, 9, 50)).astype(dtype)
+    intercepts = weights[:, :, 0]
+    plain = Ensemble(weights, np.ascontiguousarray(intercepts), 9).mean()
+    for order in [(0, 1, 2), (0, 2, 1), (1, 0, 2), (2, 1, 0)]:
+        other = np.ascontiguousarray(weights.transpose(order)).transpose(np.argsort(order))
+        twin = Ensemble(other, intercepts, 9).mean()
+        same(twin.weights, plain.weights)
+        same(twin.intercepts, plain.intercepts)
 
 
 @pytest.mark.parametrize("name", ["binary", "ovo, hard", "float32", "pipeline", "exclusive", "groups"])

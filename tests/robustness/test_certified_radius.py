@@ -153,7 +153,7 @@ def test_supports_are_unions_over_problems_and_groups():
         (np.zeros((2, 3), dtype=int), np.eye(4, dtype=bool), "one row per member"),
         (np.zeros(3, dtype=int), np.eye(3, dtype=bool), "one column"),
         (np.full((1, 3), 2), np.eye(3, dtype=bool), "from 0 to 1"),
-        (np.full((1, 3), -2), np.eye(3, dtype=bool), "-2"),
+        (np.full((1, 3), -3), np.eye(3, dtype=bool), "-3"),
     ],
 )
 def test_bad_votes_are_refused(votes, supports, message):

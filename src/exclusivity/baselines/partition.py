@@ -14,9 +14,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exclusivity.baselines.votes import MarginOf, Tally
+from exclusivity.classifier.certainty import DoubtOf
 from exclusivity.classifier.groups import group_codes
 from exclusivity.classifier.parameters import check_number
-from exclusivity.classifier.radius import Bools, Ints, certified_radius, grouped
+from exclusivity.classifier.radius import UNDECIDED, Bools, Ints, certified_radius, grouped
 
 _SEED_LIMIT = np.iinfo(np.int32).max
 
@@ -169,9 +170,10 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
         Returns
         -------
         radius : ndarray of int, shape (n_samples,)
-            -1 where the vote is a tie.
+            -1 where the vote is a tie, or might be one: where rounding might turn the vote of a linear
+            member, it counts as if it could be for any class.
         """
-        votes = self._votes(self._validate_rows(X))
+        votes = self._certain_votes(X)
         return certified_radius(votes, grouped(self.supports_, self.groups_), len(self.classes_))
 
     def __sklearn_tags__(self) -> Any:
@@ -187,6 +189,12 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
     def _members(self) -> Iterator[tuple[Any, Bools]]:
         """The members with the columns that they see."""
         return zip(self.estimators_, self.supports_, strict=True)
+
+    def _certain_votes(self, X: Any) -> Ints:
+        """Class numbers, (n_samples, n_members); ``UNDECIDED`` where rounding might turn a vote."""
+        X = self._validate_rows(X)
+        doubts = [DoubtOf(member).predict(X[:, columns]) for member, columns in self._members()]
+        return np.where(np.stack(doubts, axis=1), UNDECIDED, self._votes(X))
 
     def _votes(self, X: Any) -> Ints:
         return np.stack([member.predict(X[:, columns]) for member, columns in self._members()], axis=1)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
+from exclusivity.classifier.certainty import score_slack
 from exclusivity.problem import DesignMatrix
 from exclusivity.problem.arrays import Floats, Matrix
 
@@ -30,6 +31,11 @@ class Ensemble:
     weights: Floats
     intercepts: Floats
     n_members: int
+
+    def __post_init__(self) -> None:
+        # Means are summed in the order of memory: one order, so that a loaded model gives the same bits.
+        for name in ("weights", "intercepts"):
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name)))
 
     @classmethod
     def from_members(cls, members: Sequence[tuple[Floats, Floats]], dtype: Any) -> Self:
@@ -90,6 +96,13 @@ class Ensemble:
             flat = DesignMatrix(X).times(self.weights.reshape(-1, n_features).T.astype(float))
         scores = flat.reshape(-1, n_problems, n_stored) + self.intercepts
         return np.broadcast_to(scores, (len(scores), n_problems, self.n_members))
+
+    def slack(self, X: Matrix, measure: Callable[..., Floats] = score_slack) -> Floats:
+        """How far the same margins may be apart in another batch or arithmetic; the shape of ``scores``."""
+        n_problems, n_stored, n_features = self.weights.shape
+        flat = measure(X, self.weights.reshape(-1, n_features), self.intercepts.ravel())
+        slack = flat.reshape(-1, n_problems, n_stored)
+        return np.broadcast_to(slack, (len(slack), n_problems, self.n_members))
 
     def rounded(self, scores: Floats) -> Floats:
         """Scores in the precision of the weights."""

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from exclusivity.classifier.certainty import certain_votes, rough_slack
 from exclusivity.classifier.ensemble import Ensemble
-from exclusivity.classifier.radius import Bools, Ints, certified_radius, grouped, member_supports
+from exclusivity.classifier.radius import (
+    UNDECIDED,
+    Bools,
+    Ints,
+    certified_radius,
+    grouped,
+    member_supports,
+)
 from exclusivity.classifier.voting import hard_decision, member_votes, soft_decision, winning_codes
 from exclusivity.problem.arrays import Floats
 
@@ -126,8 +135,9 @@ class EnsemblePredictions(LinearPredictions):
         -------
         radius : ndarray of int, shape (n_samples,)
             The prediction of a row with radius r stays the same whatever happens to r of its features (of its
-            feature groups, if there are any). -1 where the vote is a tie already. Exact for two classes and
-            ``exclusivity=inf``, a proven lower bound otherwise.
+            feature groups, if there are any), and whatever rows stand beside it: a member whose scores lie
+            within their rounding errors counts as if it could vote for any class. -1 where the vote is a tie,
+            or might be one. Exact for two classes and ``exclusivity=inf``, a proven lower bound otherwise.
 
         Examples
         --------
@@ -143,7 +153,7 @@ class EnsemblePredictions(LinearPredictions):
         """
         check_is_fitted(self)
         self._require_hard()
-        votes = self._votes(self._validate_rows(X))
+        votes = self._certain_votes(X)
         return certified_radius(votes, grouped(self.supports_, self.groups_), len(self.classes_))
 
     @property
@@ -182,15 +192,34 @@ class EnsemblePredictions(LinearPredictions):
         self._require_soft("intercept_")
         return self._ensemble.mean().intercepts[:, 0]
 
+    def _certain_votes(self, X: Any) -> Ints:
+        """Class numbers, (n_samples, n_estimators); ``UNDECIDED`` where rounding might turn a vote."""
+
+        def decide(rows: Any) -> Ints:
+            scores, scheme = self._ensemble.scores(rows), (len(self.classes_), self.multi_class_)
+            votes = certain_votes(scores, self._ensemble.slack(rows, rough_slack), *scheme)
+            doubtful = np.flatnonzero((votes == UNDECIDED).any(axis=1))
+            if doubtful.size:
+                finer = self._ensemble.slack(rows[doubtful])
+                votes[doubtful] = certain_votes(scores[doubtful], finer, *scheme)
+            return votes
+
+        return self._by_blocks(decide, self._validate_rows(X))
+
     def _votes(self, X: Any) -> Ints:
-        """Class numbers, (n_samples, n_estimators), from blocks of rows: scores take far more memory."""
+        """Class numbers, (n_samples, n_estimators)."""
+        return self._by_blocks(
+            lambda rows: member_votes(self._ensemble.scores(rows), len(self.classes_), self.multi_class_), X
+        )
+
+    def _by_blocks(self, decide: Callable[[Any], Ints], X: Any) -> Ints:
+        """Votes from blocks of rows: scores take far more memory."""
         n_scores = int(np.prod(self._ensemble.all_intercepts.shape))
         step = max(1, _BLOCK_SCORES // n_scores)
         votes = np.empty((X.shape[0], self._ensemble.n_members), dtype=np.intp)
         for start in range(0, X.shape[0], step):
             rows = slice(start, start + step)
-            scores = self._ensemble.scores(X[rows])
-            votes[rows] = member_votes(scores, len(self.classes_), self.multi_class_)
+            votes[rows] = decide(X[rows])
         return votes
 
     def _require_hard(self) -> None:

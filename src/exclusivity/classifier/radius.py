@@ -10,6 +10,10 @@ r features close it by at most the r largest values, over features j, of
 and the decision stands if the lead is strictly greater, for every c. A tie counts as a change, so the rule
 that breaks ties does not matter. A feature whose members all use another feature as well adds nothing
 to that other one, so it is left out; with disjoint supports this counts members instead of features.
+
+A member whose vote is undecided (see ``certainty``) counts as one that votes for c already: the lead is
+smaller by one, and no feature can make that worse. So whatever such members say where the row is predicted,
+w wins there, and stays.
 """
 
 from __future__ import annotations
@@ -21,6 +25,9 @@ from exclusivity.problem.arrays import Floats
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
+
+UNDECIDED = -2
+"""The vote of a member that might be for any class: its scores lie within their rounding errors."""
 
 # Numbers in one temporary array of a block of rows: 16 MB.
 _BLOCK_NUMBERS = 1 << 22
@@ -65,7 +72,7 @@ def certified_radius(votes: Ints, supports: Bools, n_classes: int) -> Ints:
     ----------
     votes : ndarray of int, shape (n_samples, n_members)
         The class that each member votes for, 0 to ``n_classes - 1``; -1 for a member that gives no vote
-        here but might after a change.
+        here but might after a change; ``UNDECIDED`` for one that may vote for any class already.
     supports : ndarray of bool, shape (n_members, n_features)
         Which member uses which feature (or group of columns) in any of its scores. Members that use none
         abstain: a constant vote would only fake robustness.
@@ -74,8 +81,8 @@ def certified_radius(votes: Ints, supports: Bools, n_classes: int) -> Ints:
     Returns
     -------
     radius : ndarray of int, shape (n_samples,)
-        -1 where the vote is a tie already. Exact for two classes and disjoint supports, a proven lower bound
-        otherwise.
+        -1 where the vote is a tie already, or might be. Exact for two classes and disjoint supports, a proven
+        lower bound otherwise.
 
     Examples
     --------
@@ -90,9 +97,9 @@ def certified_radius(votes: Ints, supports: Bools, n_classes: int) -> Ints:
             "votes must have one column and supports one row per member; "
             f"got shapes {votes.shape} and {supports.shape}."
         )
-    if votes.size and not (votes.min() >= -1 and votes.max() < n_classes):
+    if votes.size and not (votes.min() >= UNDECIDED and votes.max() < n_classes):
         raise ValueError(
-            f"votes must be class numbers from 0 to {n_classes - 1}, or -1; "
+            f"votes must be class numbers from 0 to {n_classes - 1}, -1 or {UNDECIDED}; "
             f"got values from {votes.min()} to {votes.max()}."
         )
     has_features = supports.any(axis=1)
@@ -127,9 +134,12 @@ def largest_reaches(supports: Bools) -> Floats:
 def _radius_of_block(votes: Ints, reach: Floats, n_classes: int) -> Ints:
     totals = np.stack([(votes == c).sum(axis=1) for c in range(n_classes)], axis=1)
     winner = totals.argmax(axis=1)
-    most = totals.max(axis=1)
+    undecided = votes == UNDECIDED
+    most = totals.max(axis=1) - undecided.sum(axis=1)  # undecided votes count for c, whatever c is
     # gain_j = #S_j + #{k in S_j : k votes w} - #{k in S_j : k votes c}: only the last term depends on c.
     fixed = reach.sum(axis=0) + (votes == winner[:, None]).astype(np.float32) @ reach
+    if undecided.any():
+        fixed -= undecided.astype(np.float32) @ reach
     radius = np.full(len(votes), reach.shape[1], dtype=np.intp)
     for c in range(n_classes):
         lead = most - totals[:, c]

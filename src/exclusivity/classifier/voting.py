@@ -59,7 +59,7 @@ def member_votes(scores: Floats, n_classes: int, multi_class: str) -> NDArray[np
 
     A margin that is infinite or NaN votes like any other: NaN like zero, infinities by their sign.
     """
-    scores = _finite(scores)
+    scores = finite(scores)
     if n_classes == 2:
         return (scores[:, 0] > 0).astype(np.intp)
     if multi_class == "ovr":
@@ -76,7 +76,7 @@ def hard_decision(scores: Floats, n_classes: int, multi_class: str) -> Floats:
     best class; votes are counted per class. A member whose margin is infinite or NaN has one vote like
     any other.
     """
-    scores = _finite(scores)
+    scores = finite(scores)
     best = member_votes(scores, n_classes, multi_class)
     if n_classes == 2:
         votes = (2 * best - 1).sum(axis=1)
@@ -86,7 +86,8 @@ def hard_decision(scores: Floats, n_classes: int, multi_class: str) -> Floats:
     return np.asarray(votes + squashed(margins.mean(axis=2)))
 
 
-def _finite(scores: Floats) -> Floats:
+def finite(scores: Floats) -> Floats:
+    """Margins that can be added up: NaN is zero, and what is too large only keeps its sign."""
     return np.asarray(np.clip(np.nan_to_num(scores), -_LARGEST_MARGIN, _LARGEST_MARGIN))
 
 

@@ -76,6 +76,13 @@ class DesignMatrix:
             product[rows] = block @ weights
         return product
 
+    def absolute_times(self, weights: Floats) -> Floats:
+        """|X| @ weights for an M x K matrix, without a second X in memory."""
+        product = np.empty((self.n_rows, weights.shape[1]))
+        for rows, block in self.blocks(self.n_features + weights.shape[1]):
+            product[rows] = abs(block) @ weights
+        return product
+
     def transposed_times(self, values: Floats) -> Floats:
         """X.T @ values for an N x K matrix, or for a vector."""
         if self.is_sparse:

@@ -28,8 +28,9 @@ def certify(estimator: Any, X: Any) -> Ints:
     Returns
     -------
     radius : ndarray of int, shape (n_samples,)
-        -1 where the vote is a tie. Counted are columns of X, or feature groups where the classifier has some;
-        columns that an encoder makes of one column of X count as one.
+        -1 where the vote is a tie, or might be one in another batch or arithmetic. Counted are columns of X,
+        or feature groups where the classifier has some; columns that an encoder makes of one column of X
+        count as one.
 
     Raises
     ------
@@ -41,6 +42,10 @@ def certify(estimator: Any, X: Any) -> Ints:
     -----
     The certificate is about the values of one row at prediction time. It says nothing about training data
     that were tampered with, nor about whether the prediction is right.
+
+    Up to its radius a label does not depend on the rows beside it, on sparse or dense storage, nor on float32
+    or float64 for the same values: where the rounding error of linear scores might turn a member's vote, it
+    counts as if it could be for any class. Members that are not linear are taken at their word.
 
     Examples
     --------

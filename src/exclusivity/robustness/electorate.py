@@ -12,8 +12,9 @@ from sklearn.ensemble import BaggingClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity.classifier.radius import Bools, Ints
-from exclusivity.diversity import member_predictions
+from exclusivity.classifier.certainty import DoubtOf
+from exclusivity.classifier.radius import UNDECIDED, Bools, Ints
+from exclusivity.diversity.ensembles import members_of
 from exclusivity.robustness.sources import column_sources
 
 
@@ -28,18 +29,15 @@ class Electorate:
         Which member uses which of the model's columns.
     groups : ndarray of int, shape (n_columns,)
         What may break as a whole: the number of each column's feature group.
-    labels : callable
-        From rows to the label that each member votes for, (n_samples, n_members).
+    votes : callable
+        From rows to the number of the class that each member votes for, (n_samples, n_members); ``UNDECIDED``
+        where rounding might turn the vote.
     """
 
     classes: NDArray[Any]
     supports: Bools
     groups: Ints
-    labels: Callable[[Any], NDArray[Any]]
-
-    def votes(self, X: Any) -> Ints:
-        """Class numbers, (n_samples, n_members)."""
-        return np.searchsorted(self.classes, self.labels(X)).astype(np.intp)
+    votes: Callable[[Any], Ints]
 
 
 def electorate_of(estimator: Any) -> Electorate:
@@ -51,7 +49,7 @@ def electorate_of(estimator: Any) -> Electorate:
     check_is_fitted(estimator)
     if isinstance(estimator, BaggingClassifier):
         return _bagging(estimator)
-    if not hasattr(estimator, "component_predict"):
+    if not hasattr(estimator, "_certain_votes"):
         raise TypeError(
             f"There is no certificate for {type(estimator).__name__}: it needs members that vote on "
             "features of their own. Give an ERMClassifier with voting='hard', a "
@@ -64,7 +62,7 @@ def electorate_of(estimator: Any) -> Electorate:
             "feature moves a mean of margins as far as it likes. Call set_params(voting='hard'); no new fit "
             "is needed."
         )
-    return Electorate(estimator.classes_, estimator.supports_, estimator.groups_, estimator.component_predict)
+    return Electorate(estimator.classes_, estimator.supports_, estimator.groups_, estimator._certain_votes)
 
 
 def _behind_steps(pipeline: Any) -> Electorate:
@@ -76,7 +74,7 @@ def _behind_steps(pipeline: Any) -> Electorate:
     return replace(
         inner,
         groups=joined(inner.groups, sources),
-        labels=lambda X: inner.labels(head.transform(X)),
+        votes=lambda X: inner.votes(head.transform(X)),
     )
 
 
@@ -111,4 +109,12 @@ def _bagging(estimator: Any) -> Electorate:
     for member, columns in enumerate(estimator.estimators_features_):
         supports[member, columns] = True
     groups = np.arange(estimator.n_features_in_)
-    return Electorate(estimator.classes_, supports, groups, lambda X: member_predictions(estimator, X))
+    return Electorate(estimator.classes_, supports, groups, lambda X: _bagged_votes(estimator, X))
+
+
+def _bagged_votes(estimator: Any, X: Any) -> Ints:
+    found = members_of(estimator)
+    # The same rows and columns reach a stand-in that "predicts" whether its member's vote is in doubt.
+    doubtful = replace(found, estimators=[DoubtOf(member) for member in found.estimators], classes=None)
+    codes = np.searchsorted(estimator.classes_, np.stack(found.predictions(X), axis=1))
+    return np.where(np.stack(doubtful.predictions(X), axis=1), UNDECIDED, codes)
