@@ -25,7 +25,7 @@ from exclusivity.classifier.parameters import check_parameters
 from exclusivity.classifier.path import PathRows
 from exclusivity.classifier.prediction import EnsemblePredictions
 from exclusivity.classifier.solving import warn_of_surplus
-from exclusivity.classifier.training import sample_weights
+from exclusivity.classifier.training import require_labels, sample_weights
 from exclusivity.problem.arrays import Floats
 
 _OWN_PARAMETERS = ("Cs", "cv", "scoring", "refit")
@@ -174,6 +174,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         """
         template = self._template()
         with old_width_on_failure(self):
+            require_labels(y)
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
             check_classification_targets(y)
             for name in _WIDTH:

@@ -27,7 +27,7 @@ from exclusivity.classifier.prediction import EnsemblePredictions
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.radius import Ints
 from exclusivity.classifier.solving import solve_tasks, warn_of_surplus
-from exclusivity.classifier.training import binary_tasks, sample_weights, training_set
+from exclusivity.classifier.training import binary_tasks, require_labels, sample_weights, training_set
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers import ExclusiveResult, SolverResult, Status
 
@@ -249,6 +249,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[Any, Sequence[Any], dict[str, Any]]:
         """Validated data (with ``classes`` and ``dtype``), named binary tasks, and what callbacks may see."""
+        require_labels(y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(y)
         data = training_set(X, y, sample_weights(sample_weight, X.shape[0]), self.class_weight)

@@ -28,6 +28,7 @@ from exclusivity.classifier.training import (
     BinaryTask,
     TrainingSet,
     binary_tasks,
+    require_labels,
     sample_weights,
     training_set,
 )
@@ -183,6 +184,7 @@ def erm_path(
         verbose=verbose,
     )
     check_parameters(template.get_params(deep=False))
+    require_labels(y)
     X, y = validate_data(template, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
     check_classification_targets(y)
     rows = PathRows.build(template, X, y, sample_weights(sample_weight, X.shape[0]))

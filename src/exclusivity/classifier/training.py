@@ -96,6 +96,35 @@ def training_set(X: Matrix, y: NDArray[Any], weights: Floats, class_weight: Any)
     return TrainingSet(X, codes, classes, weights * factors[codes])
 
 
+def require_labels(y: Any, whose: str = "") -> None:
+    """Raise where a label is missing: None, NaN, or the NA of pandas and Arrow.
+
+    For labels of Python objects; NaN among numbers is found by scikit-learn's own check. ``whose`` says what
+    the rows are counted in, where that is not the whole of y.
+    """
+    try:
+        labels = np.asarray(y)
+    except ValueError:  # no column at all, which scikit-learn says better
+        return
+    if labels.dtype.kind != "O" or labels.ndim == 0:
+        return
+    place = next((place for place, label in enumerate(labels.ravel()) if _is_missing(label)), None)
+    if place is not None:
+        raise ValueError(
+            f"Input y contains NaN: the label of row {place}{whose} is missing ({labels.ravel()[place]!r}). "
+            "Leave such rows out, or give them a class of their own."
+        )
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)  # noqa: PLR0124 -- NaN and NaT
+    except TypeError:  # pandas' NA, which is neither equal nor unequal
+        return True
+    except ValueError:  # an array is no label, which scikit-learn says better
+        return False
+
+
 def require_two_classes(classes: NDArray[Any]) -> None:
     """Raise where there is nothing to tell apart."""
     if len(classes) < 2:

@@ -154,6 +154,7 @@ class Meeting:
         self._questions: dict[int, Question] = {}
         self._answers: dict[int, Answer] = {}
         self._error: BaseException | None = None
+        self._is_held = False
         self._changed = Condition()
 
     def ask(self, party: int, question: Question) -> Answer:
@@ -163,7 +164,7 @@ class Meeting:
             while party not in self._answers:
                 if self._error is not None:
                     raise self._error
-                if len(self._questions) == self._n_present:
+                if len(self._questions) == self._n_present and not self._is_held:
                     self._hold()
                 else:
                     self._changed.wait()
@@ -176,20 +177,28 @@ class Meeting:
             self._changed.notify_all()
 
     def stop(self, error: BaseException) -> None:
-        """Nobody gets another answer."""
-        # Without the lock: who holds it may be waiting for the cluster.
-        self._error = error
+        """Nobody gets another answer, and the pass that is under way is given up."""
+        with self._changed:
+            self._error = error
+            self._changed.notify_all()
+        self.rows.engine.abandon(error)
 
     def _hold(self) -> None:
         parties = sorted(self._questions)
+        questions = [self._questions[party] for party in parties]
+        self._is_held = True
+        self._changed.release()  # during the pass: others may leave, or stop it
         try:
-            answers = self.rows.ask([self._questions[party] for party in parties])
+            answers = self.rows.ask(questions)
         except BaseException as error:
+            self._changed.acquire()
             self._error = error
             raise
         else:
+            self._changed.acquire()
             self._answers.update(zip(parties, answers, strict=True))
         finally:
+            self._is_held = False
             self._questions.clear()
             self._changed.notify_all()
 

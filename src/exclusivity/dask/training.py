@@ -46,7 +46,10 @@ def distributed_set(
     classes, factors = _classes(facts, class_weight)
     keep = keep or (keep is None and fits(facts.n_bytes, engine))
     groups = engine.together(blocks) if keep else None
-    blocks = [delayed(encoded_block)(block, classes, factors) for block in blocks]
+    blocks = [
+        delayed(encoded_block)(block, classes, factors, number, expected)
+        for number, (block, expected) in enumerate(zip(blocks, facts.fingerprints, strict=True))
+    ]
     if keep:
         blocks = engine.persist(blocks)
     rows = Rows(engine, blocks, facts.n_rows, facts.n_features, groups)
@@ -63,7 +66,7 @@ class Describe:
 
 def _classes(facts: BlockFacts, class_weight: Any) -> tuple[NDArray[Any], Any]:
     if facts.n_rows == 0:
-        if facts.n_seen > 0:
+        if any(found.n_rows > 0 for found in facts.fingerprints):
             raise ValueError(NO_WEIGHT)
         raise ValueError("X has no rows: Found array with 0 sample(s) while a minimum of 1 is required.")
     require_two_classes(facts.labels)
