@@ -220,7 +220,7 @@ def test_giving_up_while_transfers_wait_for_each_other(client_here, cluster_here
 def test_a_scheduler_that_does_not_answer(client_here, cluster_here, three, right, monkeypatch, at_round):
     monkeypatch.setattr(engine, "_LOOK_EVERY", 0.1)
     X, y = collections(three)
-    with dask.config.set({"exclusivity.patience": "1 s"}):
+    with dask.config.set({"exclusivity.scheduler-patience": "1 s"}):
         waiting = ERMClassifier(3, tol=1e-10)
         frozen = delayed_answers(cluster_here, 4.0, "identity", "gather", "who_has", "ncores")
         message = "scheduler has not answered for 1 seconds: it is frozen"
@@ -235,10 +235,11 @@ def test_a_scheduler_that_does_not_answer(client_here, cluster_here, three, righ
 
 
 @pytest.mark.parametrize("given", ["soon", 0, -1, "0 s", float("inf"), float("nan"), None, [3]])
-def test_a_patience_that_is_no_time(local, three, given):
+@pytest.mark.parametrize("key", ["exclusivity.scheduler-patience", "exclusivity.worker-patience"])
+def test_a_patience_that_is_no_time(local, three, key, given):
     with (
-        dask.config.set({"exclusivity.patience": given}),
-        pytest.raises(ValueError, match=r"exclusivity\.patience must be a positive time"),
+        dask.config.set({key: given}),
+        pytest.raises(ValueError, match=rf"{key} must be a positive time .* got"),
     ):
         ERMClassifier(3).fit(*collections(three))
 

@@ -12,6 +12,7 @@ import dask.array as da
 import numpy as np
 import pytest
 
+import dask
 from exclusivity.cli.main import main
 from exclusivity.dask import ERMClassifier, engine
 from exclusivity.dask.rounds import Rows
@@ -161,6 +162,26 @@ def test_the_scheduler_killed(machines, rows, at_round):
             pytest.raises(RuntimeError, match="scheduler is gone"),
         ):
             ERMClassifier(3).fit(*parts)
+
+
+@LONG
+@pytest.mark.parametrize("at_round", [0, 2])
+def test_the_scheduler_frozen_and_thawed(machines, rows, at_round):
+    """An error in bounded time; when the scheduler is there again, so is the client."""
+    from distributed import Client
+
+    parts = collections(rows)
+    with Client(machines.address) as client:
+        client.wait_for_workers(1)
+        calm = ERMClassifier(3).fit(*parts)
+        with (
+            dask.config.set({"exclusivity.scheduler-patience": "3 s"}),
+            in_round(at_round, lambda: machines.scheduler.send_signal(signal.SIGSTOP)),
+            pytest.raises(RuntimeError, match="scheduler has not answered for 3 seconds"),
+        ):
+            ERMClassifier(3).fit(*parts)
+        machines.scheduler.send_signal(signal.SIGCONT)
+        assert np.array_equal(ERMClassifier(3).fit(*parts).coef_, calm.coef_)
 
 
 def write_parts(folder, rows):

@@ -26,9 +26,12 @@ from distributed.scheduler import KilledWorker, NoValidWorkerError
 import dask
 
 PATIENCE = 30.0
-"""Seconds without any worker, or without a word from the scheduler, after which a fit gives up."""
+"""Seconds without any worker after which a fit gives up."""
 
-_PATIENCE_KEY = "exclusivity.patience"
+SILENCE = 120.0
+"""Seconds without a word from the scheduler; when it sees the first graph it has our libraries to import."""
+
+_PATIENCE_KEY, _SILENCE_KEY = "exclusivity.worker-patience", "exclusivity.scheduler-patience"
 _LOOK_EVERY = 2.0
 _REPEAT = "repeat the fit (a checkpoint file lets it go on where it was)."
 
@@ -43,7 +46,8 @@ class Engine:
     """
 
     def __init__(self, client: Client | None) -> None:
-        self._client, self._patience = client, _patience()
+        self._client = client
+        self._patience, self._silence = _seconds(_PATIENCE_KEY, PATIENCE), _seconds(_SILENCE_KEY, SILENCE)
         self._end: concurrent.futures.Future[None] = concurrent.futures.Future()
 
     @classmethod
@@ -79,8 +83,8 @@ class Engine:
         if self._client is None or not known:
             return [[place] for place in range(len(values))]
         scheduler = self._client.scheduler
-        owners = self._answer(scheduler.who_has(keys=[future.key for future in known]))
-        threads = self._answer(scheduler.ncores())
+        owners = self._answer(self._begin(scheduler.who_has(keys=[future.key for future in known])))
+        threads = self._answer(self._begin(scheduler.ncores()))
         of_worker: dict[str, list[int]] = {}
         for place, value in enumerate(values):
             of_worker.setdefault(min(owners.get(value.key) or [value.key]), []).append(place)
@@ -114,9 +118,8 @@ class Engine:
 
     def _transfer(self, future: Future) -> concurrent.futures.Future[Any]:
         """The result on this side, or the error in its place, when it is there."""
-        client = future.client
-        result = self._begin(client.gather(future, asynchronous=True))
-        watch = _Watch(lambda: self._begin(client.scheduler.identity(n_workers=-1)), self._patience)
+        result = self._begin(future.client.gather(future, asynchronous=True))
+        watch = _Watch(self._ask_who_works, self._patience, self._silence)
         while True:
             concurrent.futures.wait([result, self._end], _LOOK_EVERY, concurrent.futures.FIRST_COMPLETED)
             if self._end.done():
@@ -126,16 +129,17 @@ class Engine:
             watch.look()
 
     def _workers(self) -> list[dict[str, Any]]:
-        assert self._client is not None  # noqa: S101 -- asked by those who know
-        found = self._answer(self._client.scheduler.identity(n_workers=-1))
-        return list(found["workers"].values())
+        return list(self._answer(self._ask_who_works())["workers"].values())
 
-    def _answer(self, question: Coroutine[Any, Any, Any]) -> Any:
+    def _ask_who_works(self) -> concurrent.futures.Future[Any]:
+        assert self._client is not None  # noqa: S101 -- asked by those who know
+        return self._begin(self._client.scheduler.identity(n_workers=-1))
+
+    def _answer(self, asked: concurrent.futures.Future[Any]) -> Any:
         """What the scheduler says, in bounded time."""
-        asked = self._begin(question)
-        concurrent.futures.wait([asked], self._patience)
+        concurrent.futures.wait([asked], self._silence)
         if not asked.done():
-            raise RuntimeError(_silent(self._patience))
+            raise RuntimeError(_silent(self._silence))
         return asked.result()
 
     def _begin(self, coroutine: Coroutine[Any, Any, Any]) -> concurrent.futures.Future[Any]:
@@ -151,24 +155,28 @@ class _Watch:
     ----------
     ask : callable
         Asks the scheduler who it is and who its workers are; gives the future of the answer.
-    patience : float
-        Seconds.
+    patience, silence : float
+        Seconds that it may go without workers, and without an answer.
     """
 
-    def __init__(self, ask: Callable[[], concurrent.futures.Future[Any]], patience: float) -> None:
-        self._ask, self._patience = ask, patience
+    def __init__(
+        self, ask: Callable[[], concurrent.futures.Future[Any]], patience: float, silence: float
+    ) -> None:
+        self._ask, self._patience, self._silence = ask, patience, silence
         self._asked: concurrent.futures.Future[Any] | None = None
         self._last_sign = monotonic()
 
     def look(self) -> None:
         """Take the last answer and ask again; a RuntimeError if there was no good one for too long."""
         if self._asked is not None:
-            is_silent = not self._asked.done()
-            if not is_silent and _has_workers(self._asked):
+            seconds = monotonic() - self._last_sign
+            if not self._asked.done():
+                if seconds > self._silence:
+                    raise RuntimeError(_silent(self._silence))
+            elif _has_workers(self._asked):
                 self._last_sign = monotonic()
-            elif monotonic() - self._last_sign > self._patience:
-                gone = f"has had no workers for {self._patience:.0f} seconds"
-                raise RuntimeError(_silent(self._patience) if is_silent else _no_workers(gone))
+            elif seconds > self._patience:
+                raise RuntimeError(_no_workers(f"has had no workers for {self._patience:.0f} seconds"))
         if self._asked is None or self._asked.done():
             self._asked = self._ask()
 
@@ -202,16 +210,16 @@ def _value(result: concurrent.futures.Future[Any], future: Future) -> Any:
         ) from error
 
 
-def _patience() -> float:
-    given = dask.config.get(_PATIENCE_KEY, PATIENCE)
+def _seconds(key: str, default: float) -> float:
+    """A Dask setting that is a time."""
+    given = dask.config.get(key, default)
     try:
         seconds = float(parse_timedelta(given))
     except (AttributeError, KeyError, TypeError, ValueError):
         seconds = np.nan
     if not (isfinite(seconds) and seconds > 0):
         raise ValueError(
-            f"the Dask setting {_PATIENCE_KEY} must be a positive time such as 30 or '2 minutes'; got "
-            f"{given!r}."
+            f"the Dask setting {key} must be a positive time such as 30 or '2 minutes'; got {given!r}."
         )
     return seconds
 
@@ -219,7 +227,7 @@ def _patience() -> float:
 def _silent(seconds: float) -> str:
     return (
         f"the Dask scheduler has not answered for {seconds:.0f} seconds: it is frozen, overloaded or cut "
-        f"off. Look after it, or wait longer with dask.config.set({{'{_PATIENCE_KEY}': '5 minutes'}}); then "
+        f"off. Look after it, or wait longer with dask.config.set({{'{_SILENCE_KEY}': '5 minutes'}}); then "
         f"{_REPEAT}"
     )
 
