@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
+from itertools import combinations, product
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
-from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, make_pipeline
@@ -28,7 +32,9 @@ from sklearn.preprocessing import (
     PowerTransformer,
     QuantileTransformer,
     RobustScaler,
+    SplineTransformer,
     StandardScaler,
+    TargetEncoder,
 )
 from sklearn.svm import LinearSVC
 
@@ -56,7 +62,20 @@ SCALERS = [
     SelectKBest(k=6),
     VarianceThreshold(),
     Binarizer(),
+    FunctionTransformer(np.tanh),
+    PolynomialFeatures(1, include_bias=False),
 ]
+
+
+class RowsByLength(StandardScaler):
+    """A scaler by its name that looks at whole rows."""
+
+    def transform(self, X, copy=None):
+        return super().transform(X) / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+class RenamedScaler(StandardScaler):
+    """Nothing of its own."""
 
 
 def voters(n_estimators=5, **parameters):
@@ -76,9 +95,12 @@ def test_column_wise_steps_pass(step):
         (TruncatedSVD(5), "TruncatedSVD makes every new column"),
         (Normalizer(), "Normalizer divides every value by the length of the whole row"),
         (PolynomialFeatures(2), "PolynomialFeatures multiplies columns"),
-        (FunctionTransformer(np.tanh), "FunctionTransformer may do anything"),
+        (FunctionTransformer(lambda rows: rows), "FunctionTransformer may do anything"),
+        (FunctionTransformer(np.tanh, kw_args={"where": True}), "FunctionTransformer may do anything"),
         (KNNImputer(), "KNNImputer fills a gap from the other columns"),
-        (FeatureUnion([("a", StandardScaler())]), "FeatureUnion is not known to keep columns apart"),
+        (FeatureUnion([("a", StandardScaler()), ("b", PCA(2))]), "PCA makes"),
+        (PolynomialFeatures(1), "PolynomialFeatures .* adds a constant one"),
+        (RowsByLength(), "RowsByLength is not known to keep columns apart"),
         (make_pipeline(StandardScaler(), PCA(5)), "PCA makes"),
         (make_column_transformer((PCA(3), [0, 1, 2, 3]), remainder="passthrough"), "PCA makes"),
     ],
@@ -248,6 +270,86 @@ def test_sources_of_imputers_and_bins():
     for encode in ("ordinal", "onehot-dense"):
         bins = KBinsDiscretizer(3, encode=encode, quantile_method="averaged_inverted_cdf").fit(full)
         assert len(column_sources(bins)) == bins.transform(full).shape[1]
+
+
+def small_table(n_rows=48, seed=0):
+    """Six numeric columns, one with gaps, whose values are few enough to try them all."""
+    generator = np.random.default_rng(seed)
+    rows = generator.integers(-2, 3, size=(n_rows, 6)).astype(float)
+    y = np.digitize(rows.sum(axis=1) + generator.normal(size=n_rows), [-1.5, 1.5])
+    return rows, y
+
+
+def gaps(rows):
+    holed = rows.copy()
+    holed[::5, 2] = np.nan
+    holed[1::7, 4] = np.nan
+    return holed
+
+
+BINS = {"quantile_method": "averaged_inverted_cdf", "encode": "onehot-dense"}
+COLUMN_WISE = [
+    SplineTransformer(4),
+    SplineTransformer(4, include_bias=False, extrapolation="linear"),
+    SplineTransformer(5, extrapolation="periodic", sparse_output=True),
+    KBinsDiscretizer(3, **BINS),
+    OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+    FunctionTransformer(np.abs),
+    PolynomialFeatures((1, 1), include_bias=False),
+    FeatureUnion([("a", StandardScaler()), ("b", KBinsDiscretizer(2, **BINS)), ("c", "passthrough")]),
+    FeatureUnion([("a", "drop"), ("b", SplineTransformer(3))]).set_output(transform="pandas"),
+    make_column_transformer((SplineTransformer(3), [4, 1]), remainder="passthrough"),
+    ColumnTransformer([("a", FeatureUnion([("s", StandardScaler()), ("b", Binarizer())]), [5, 0, 3])]),
+    make_pipeline(RenamedScaler(), SplineTransformer(3), VarianceThreshold()),
+    make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()),
+    FeatureUnion([("fill", SimpleImputer()), ("gap", MissingIndicator())]),
+    FeatureUnion([("fill", SimpleImputer()), ("gap", MissingIndicator(features="all"))]),
+]
+
+
+@pytest.mark.parametrize("step", [*COLUMN_WISE, TargetEncoder()], ids=lambda step: type(step).__name__)
+def test_an_output_column_moves_with_its_source_only(step):
+    rows, y = small_table()
+    rows = gaps(rows) if "SimpleImputer" in str(step) else rows
+    step = clone(step).fit(rows, y)
+    before, sources = as_array(step.transform(rows)), column_sources(step)
+    assert before.shape[1] == len(sources)
+    moved = np.zeros((6, len(sources)), dtype=bool)
+    for column in range(6):
+        other = rows.copy()
+        other[:, column] = np.roll(rows[:, column], 1)
+        moved[column] = np.any(as_array(step.transform(other)) != before, axis=0)
+    assert np.all(moved.sum(axis=0) <= 1)
+    assert np.all(moved.argmax(axis=0)[moved.any(axis=0)] == sources[moved.any(axis=0)])
+    assert moved.any(axis=0).mean() > 0.6  # indicators of columns without gaps stand still
+    assert feature_groups_from_transformer(step) == sources.tolist()
+
+
+def as_array(made):
+    return np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=float)
+
+
+@pytest.mark.parametrize("step", COLUMN_WISE, ids=lambda step: type(step).__name__)
+def test_no_r_columns_of_any_value_change_a_prediction_of_radius_r(step):
+    """Every pair of columns, and every pair of values that a column can have."""
+    rows, y = small_table()
+    holed = gaps(rows) if "SimpleImputer" in str(step) else rows
+    groups = feature_groups_from_transformer(clone(step).fit(holed, y))
+    for feature_groups in (groups, None):
+        members = voters(5, feature_groups=feature_groups, solver_options={"restarts": 0}, tol=1e-2)
+        model = make_pipeline(clone(step), members)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*members compete for")
+            model.fit(holed, y)
+        chosen = holed[::6]
+        radius, label = certify(model, chosen), model.predict(chosen)
+        for r in (1, 2):
+            changes = list(product(combinations(range(6), r), product([-2.0, 0.0, 2.0], repeat=r)))
+            others = np.tile(chosen, (len(changes), 1, 1))
+            for other, (columns, values) in zip(others, changes, strict=True):
+                other[:, columns] = values
+            after = model.predict(others.reshape(-1, 6)).reshape(len(changes), -1)
+            assert np.all((after == label) | (radius < r))
 
 
 def test_grouping_by_group_and_source_together():

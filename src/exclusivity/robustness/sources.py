@@ -7,13 +7,14 @@ only if every transformed column depends on ONE raw column: then a broken input 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from inspect import getattr_static
 from typing import Any
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
@@ -22,10 +23,13 @@ from sklearn.preprocessing import (
     MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
+    PolynomialFeatures,
     PowerTransformer,
     QuantileTransformer,
     RobustScaler,
+    SplineTransformer,
     StandardScaler,
+    TargetEncoder,
 )
 from sklearn.utils.validation import check_is_fitted
 
@@ -48,8 +52,10 @@ _REASONS = {
     "IncrementalPCA": "makes every new column from all old ones",
     "KernelPCA": "makes every new column from all old ones",
     "TruncatedSVD": "makes every new column from all old ones",
-    "PolynomialFeatures": "multiplies columns with each other",
-    "FunctionTransformer": "may do anything to a row",
+    "PolynomialFeatures": "multiplies columns with each other, or adds a constant one",
+    "FunctionTransformer": "may do anything to a row, unless its func is a numpy ufunc (np.log1p)",
+    "Nystroem": "makes every new column from all old ones",
+    "RBFSampler": "makes every new column from all old ones",
     "KNNImputer": "fills a gap from the other columns of the row",
     "IterativeImputer": "fills a gap from the other columns of the row",
 }
@@ -61,8 +67,8 @@ def column_sources(transformer: Any) -> Ints:
     Parameters
     ----------
     transformer : fitted transformer
-        Scalers, column-wise encoders and imputers, feature selectors, and a ColumnTransformer or Pipeline of
-        these.
+        Scalers, column-wise encoders, splines, bins and imputers, feature selectors, and a ColumnTransformer,
+        FeatureUnion or Pipeline of these.
 
     Returns
     -------
@@ -80,17 +86,30 @@ def column_sources(transformer: Any) -> Ints:
     array([0, 0, 1, 1, 1])
     """
     check_is_fitted(transformer)
-    if isinstance(transformer, FunctionTransformer) and transformer.func is None:
-        return _identity(transformer)  # what a ColumnTransformer makes of "passthrough"
     for kinds, read in _READERS:
-        if isinstance(transformer, kinds):
-            return read(transformer)
+        for kind in kinds:
+            if isinstance(transformer, kind) and _keeps_transform(transformer, kind):
+                return read(transformer)
+    raise _mixing(transformer)
+
+
+def _keeps_transform(transformer: Any, kind: Any) -> bool:
+    """Whether a transformer of a known kind, or of a class derived from it, transforms as the kind does.
+
+    A Pipeline does nothing to rows but call its steps, whatever class it is of.
+    """
+    own, known = (getattr_static(each, "transform") for each in (type(transformer), kind))
+    return own is known or kind is Pipeline
+
+
+def _mixing(transformer: Any) -> ValueError:
     name = type(transformer).__name__
     reason = _REASONS.get(name, "is not known to keep columns apart")
-    raise ValueError(
+    return ValueError(
         f"{name} {reason}: a broken input column could reach every member, so that a certificate would be "
-        "void. Scalers, column-wise encoders and imputers, and feature selectors keep it valid; certify the "
-        "model behind this step on its own, model.certify(transformed), if only ITS columns can break."
+        "void. Scalers, splines, bins, column-wise encoders and imputers, and feature selectors keep it "
+        "valid; certify the model behind this step on its own, model.certify(transformed), if only "
+        "ITS columns can break."
     )
 
 
@@ -124,6 +143,32 @@ def _one_hot(transformer: Any) -> Ints:
     return np.repeat(np.arange(len(counts)), counts)
 
 
+def _function(transformer: Any) -> Ints:
+    """None is what a ColumnTransformer makes of "passthrough"; a ufunc of one argument minds no neighbour."""
+    func = transformer.func
+    is_elementwise = isinstance(func, np.ufunc) and (func.nin, func.nout, func.signature) == (1, 1, None)
+    if func is None or (is_elementwise and not transformer.kw_args):
+        return _identity(transformer)
+    raise _mixing(transformer)
+
+
+def _in_equal_parts(transformer: Any) -> Ints:
+    """As many columns of each input, one input after the other."""
+    n_in = transformer.n_features_in_
+    return np.repeat(np.arange(n_in), len(transformer.get_feature_names_out()) // n_in)
+
+
+def _powers(transformer: Any) -> Ints:
+    is_used = transformer.powers_ > 0
+    if np.any(is_used.sum(axis=1) != 1):
+        raise _mixing(transformer)
+    return np.asarray(is_used.argmax(axis=1))
+
+
+def _indicators(transformer: Any) -> Ints:
+    return np.asarray(transformer.features_, dtype=np.intp)
+
+
 def _binned(transformer: Any) -> Ints:
     if transformer.encode == "ordinal":
         return _identity(transformer)
@@ -139,6 +184,13 @@ def _pipeline(pipeline: Any) -> Ints:
     if sources is None:
         raise ValueError("This Pipeline has no step that tells how many columns there are.")
     return sources
+
+
+def _union(transformer: Any) -> Ints:
+    parts = [step for _, step in transformer.transformer_list if step != "drop"]
+    if not parts:
+        raise ValueError("This FeatureUnion has no part that makes columns.")
+    return np.concatenate([column_sources(step) for step in parts])
 
 
 def _columns(transformer: Any) -> Ints:
@@ -167,12 +219,17 @@ def _numbers(columns: Any, names: Sequence[str], n_columns: int) -> Ints:
     return np.asarray(np.arange(n_columns)[listed])
 
 
-_READERS: tuple[tuple[Any, Callable[[Any], Ints]], ...] = (
-    (Pipeline, _pipeline),
-    (ColumnTransformer, _columns),
+_READERS: tuple[tuple[tuple[Any, ...], Callable[[Any], Ints]], ...] = (
+    ((Pipeline,), _pipeline),
+    ((ColumnTransformer,), _columns),
+    ((FeatureUnion,), _union),
     (_ONE_TO_ONE, _identity),
-    (SimpleImputer, _imputed),
-    (OneHotEncoder, _one_hot),
-    (KBinsDiscretizer, _binned),
-    (SelectorMixin, _selected),
+    ((SimpleImputer,), _imputed),
+    ((MissingIndicator,), _indicators),
+    ((OneHotEncoder,), _one_hot),
+    ((KBinsDiscretizer,), _binned),
+    ((SplineTransformer, TargetEncoder), _in_equal_parts),
+    ((PolynomialFeatures,), _powers),
+    ((FunctionTransformer,), _function),
+    ((SelectorMixin,), _selected),
 )
