@@ -18,6 +18,12 @@ _COST_CAPTION = (
     "Testing errors of K members at lambda (thin: the optimum; dotted: Algorithm 2) beside one SVM of the "
     "matched cost lambda/K (wide), p ="
 )
+_PLURALS = {
+    Outcome.HOLDS: "hold",
+    Outcome.PART: "hold in part",
+    Outcome.FAILS: "fail",
+    Outcome.UNCHECKED: "could not be checked",
+}
 _CLASSES = {
     Outcome.HOLDS: "holds",
     Outcome.PART: "part",
@@ -49,7 +55,7 @@ def render_page(study: Study) -> str:
 def _lead(study: Study, plots: dict[str, str]) -> str:
     """One sentence and one picture, which is taken from ``plots``: it is not shown twice."""
     found = Counter(verdict.outcome for verdict in study.verdicts)
-    words = ", ".join(f"{found[outcome]} {text(outcome.value)}" for outcome in Outcome if found[outcome])
+    words = ", ".join(f"{found[outcome]} {word}" for outcome, word in _PLURALS.items() if found[outcome])
     sentence = (
         f'<p class="lead">Of {len(study.verdicts)} claims, each judged by a number: {words}. At its optimum '
         'an ERM of K members is one SVM of cost lambda/K (<a href="#theorem">proof</a>).</p>'
