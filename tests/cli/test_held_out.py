@@ -29,7 +29,7 @@ def found(result):
         (
             ["--members", 3, "--exclusivity", "inf", "--voting", "hard"],
             StandardScaler(),
-            {"n_estimators": 3, "exclusivity": np.inf, "voting": "hard"},
+            {"n_estimators": 3, "exclusivity": np.inf, "voting": "hard", "class_weight": "balanced"},
         ),
     ],
 )

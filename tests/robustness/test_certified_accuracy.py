@@ -15,6 +15,9 @@ from exclusivity import ERMClassifier
 from exclusivity.robustness import certified_accuracy, certified_accuracy_curve, certify, choose_members
 from robustness.robust_cases import SETS, fitted, split
 
+# Constant members belong to what is tested here: unweighted votes on sets with a larger class.
+pytestmark = pytest.mark.filterwarnings(r"ignore:\d+ of \d+ members vote")
+
 RADII = np.array([2, 0, 1, -1, 3, 0])
 TRUE = np.array(["a", "a", "b", "b", "a", "a"])
 PREDICTED = np.array(["a", "a", "a", "b", "a", "b"])
@@ -91,15 +94,26 @@ def test_the_choice_is_the_best_of_its_table():
     assert trade_off[1]["certified"] == best["certified"]
 
 
-def test_the_table_is_that_of_a_plain_loop():
+@pytest.mark.parametrize(
+    ("own", "asked", "expected"),
+    [
+        (None, {}, "balanced"),
+        (None, {"class_weight": None}, None),
+        ({-1.0: 1, 1.0: 3}, {}, {-1.0: 1, 1.0: 3}),
+    ],
+    ids=["default", "none", "the estimator's own"],
+)
+def test_the_table_is_that_of_a_plain_loop(own, asked, expected):
     X, y, _, _ = split("heart")
     folds = StratifiedKFold(2, shuffle=True, random_state=5)
-    model = make_pipeline(StandardScaler(), ERMClassifier(exclusivity=np.inf, random_state=3))
-    choice = choose_members(X, y, 1, estimator=model, n_estimators=[5], C=[0.1], cv=folds)
+    voters = ERMClassifier(exclusivity=np.inf, class_weight=own, random_state=3)
+    model = make_pipeline(StandardScaler(), voters)
+    choice = choose_members(X, y, 1, estimator=model, n_estimators=[5], C=[0.1], cv=folds, **asked)
     scores = []
     for train, test in folds.split(X, y):
         clf = make_pipeline(
-            StandardScaler(), ERMClassifier(5, C=0.1, exclusivity=np.inf, voting="hard", random_state=3)
+            StandardScaler(),
+            ERMClassifier(5, C=0.1, exclusivity=np.inf, voting="hard", class_weight=expected, random_state=3),
         ).fit(X[train], y[train])
         radii = certify(clf, X[test])
         scores.append(certified_accuracy(radii, y[test], clf.predict(X[test]), 1, balanced=True))
@@ -107,6 +121,7 @@ def test_the_table_is_that_of_a_plain_loop():
     assert choice.table[0]["certified_std"] == pytest.approx(np.std(scores))
     assert model[-1].voting == "soft"  # the user's own estimator is left alone
     assert choice.estimator[-1].voting == "hard"
+    assert (model[-1].class_weight, choice.estimator[-1].class_weight) == (own, expected)
 
 
 def test_feature_groups_and_defaults_are_kept():

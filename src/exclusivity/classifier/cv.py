@@ -24,7 +24,7 @@ from exclusivity.classifier.grid import Outcome, search
 from exclusivity.classifier.parameters import check_parameters
 from exclusivity.classifier.path import PathRows
 from exclusivity.classifier.prediction import EnsemblePredictions
-from exclusivity.classifier.solving import warn_of_surplus
+from exclusivity.classifier.solving import warn_of_constant_votes, warn_of_surplus
 from exclusivity.classifier.training import require_labels, sample_weights
 from exclusivity.problem.arrays import Floats
 
@@ -199,6 +199,8 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         self._keep(Cs, results, best, len(splits), scorer, fitted)
         if self.exclusivity > 1:
             warn_of_surplus(everything.groups, self.n_estimators)
+        if self.exclusivity > 1 and self.voting == "hard" and fitted is not None:
+            warn_of_constant_votes(fitted._vote_counts(everything.data.X), fitted)
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -26,7 +26,7 @@ from exclusivity.classifier.parameters import check_parameters
 from exclusivity.classifier.prediction import EnsemblePredictions
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.radius import Ints
-from exclusivity.classifier.solving import solve_tasks, warn_of_surplus
+from exclusivity.classifier.solving import solve_tasks, warn_of_constant_votes, warn_of_surplus
 from exclusivity.classifier.training import binary_tasks, require_labels, sample_weights, training_set
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers import ExclusiveResult, SolverResult, Status
@@ -243,6 +243,8 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
             results = self._solve(data, tasks, groups, watchers)
         self._store(results, data.classes, groups, data.dtype)
         self._conclude(results, names, watchers, context, shown)
+        if self.voting == "hard" and self.exclusivity > 1:
+            warn_of_constant_votes(self._training_votes(data), self)
         return self
 
     def _training_tasks(
@@ -260,6 +262,10 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         self, data: Any, tasks: Sequence[Any], groups: Ints, watchers: Sequence[ProblemMonitor]
     ) -> Sequence[SolverResult]:
         return solve_tasks(self, tasks, groups, watchers)
+
+    def _training_votes(self, data: Any) -> Ints:
+        """How often each member votes for each class in the rows that it was fitted to."""
+        return self._vote_counts(data.X)
 
     def _conclude(
         self,

@@ -25,6 +25,7 @@ from exclusivity.problem.arrays import Floats
 
 # Scores in memory at once while votes are counted: 32 MB.
 _BLOCK_SCORES = 1 << 22
+_COUNTED_ROWS = 1 << 16
 
 
 class LinearPredictions:
@@ -211,6 +212,14 @@ class EnsemblePredictions(LinearPredictions):
         return self._by_blocks(
             lambda rows: member_votes(self._ensemble.scores(rows), len(self.classes_), self.multi_class_), X
         )
+
+    def _vote_counts(self, X: Any) -> Ints:
+        """How often each member votes for each class, (n_estimators, n_classes)."""
+        counts = np.zeros((self._ensemble.n_members, len(self.classes_)), dtype=np.intp)
+        for start in range(0, X.shape[0], _COUNTED_ROWS):
+            votes = self._votes(X[start : start + _COUNTED_ROWS])
+            counts += [np.bincount(column, minlength=counts.shape[1]) for column in votes.T]
+        return counts
 
     def _by_blocks(self, decide: Callable[[Any], Ints], X: Any) -> Ints:
         """Votes from blocks of rows: scores take far more memory."""

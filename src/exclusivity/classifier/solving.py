@@ -77,6 +77,24 @@ def warn_of_surplus(groups: Ints, n_members: int) -> None:
         )
 
 
+def warn_of_constant_votes(counts: Ints, estimator: Any) -> None:
+    """Say it when members give all training rows the same class; ``counts`` has their votes by class.
+
+    No feature can turn such a vote, so that certificates look better for it, and it says nothing about a row.
+    """
+    constant = np.flatnonzero((counts > 0).sum(axis=1) * estimator.supports_.any(axis=1) == 1)
+    if len(constant):
+        classes = np.unique(estimator.classes_[counts[constant].argmax(axis=1)])
+        more = "" if estimator.class_weight == "balanced" else "class_weight='balanced', "
+        warnings.warn(
+            f"{len(constant)} of {len(counts)} members vote {' or '.join(map(str, classes))} for every "
+            f"training row (the first is number {constant[0]}): nothing can turn such a vote, and it knows "
+            f"nothing. Set {more}a larger C, or fewer members.",
+            UserWarning,
+            stacklevel=CALLER_OF_FIT + 1,
+        )
+
+
 def former_partition(estimator: Any, groups: Ints) -> Ints | None:
     """The partition of the previous fit; None if that had none."""
     partition: Ints | None = getattr(estimator, "partition_", None)

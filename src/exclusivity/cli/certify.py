@@ -7,7 +7,7 @@ from typing import Any
 
 from exclusivity.cli import matching, models, options, output, overwriting
 from exclusivity.cli.errors import CommandError
-from exclusivity.cli.evaluate import scores_for
+from exclusivity.cli.evaluate import constant, in_words, scores_for, warn_of_constant
 from exclusivity.cli.progress import Progress
 
 SUMMARY = "count the features that may break without changing a prediction"
@@ -15,7 +15,9 @@ DESCRIPTION = (
     "For every row: the number of features (of feature groups, if the model has some) that may take ANY "
     "value without changing the prediction. This is a proof, not an estimate. It needs a model whose "
     "members vote and use different features: 'erm fit --voting hard --exclusivity inf'. With classes in "
-    "DATA it also gives the certified accuracy: the share of rows that are right and stay right."
+    "DATA it also gives the certified accuracy, the share of rows that are right and stay right, and the "
+    "balanced one, the mean of that share over the classes: a model that always says the same is certified "
+    "for ever and worth nothing."
 )
 EPILOG = """examples:
   erm certify sensors.erm test.csv
@@ -52,6 +54,7 @@ def run(args: argparse.Namespace) -> None:
             "as it likes. Fit a model with --voting hard, and --exclusivity inf for members on different "
             "features."
         )
+    from exclusivity.inspection import scores_of
     from exclusivity.robustness import certify
 
     X, y = matching.rows_for(
@@ -67,10 +70,13 @@ def run(args: argparse.Namespace) -> None:
         output.print_json(found)
     elif args.output != "-":
         _print(found)
+    if y is not None:
+        warn_of_constant(scores_of(y, predicted), loaded.classifier)
 
 
 def document(radii: Any, predicted: Any, y: Any, radius: int | None) -> dict[str, Any]:
     """Shares of certified rows by radius, and certified accuracies where there are labels."""
+    from exclusivity.inspection import scores_of
     from exclusivity.robustness import certified_accuracy
 
     steps = range(int(radii.max(initial=-1)) + 2) if radius is None else [radius]
@@ -79,11 +85,13 @@ def document(radii: Any, predicted: Any, y: Any, radius: int | None) -> dict[str
         row = {"radius": r, "rows": int((radii >= r).sum()), "share": float((radii >= r).mean())}
         if y is not None:
             row["certified_accuracy"] = certified_accuracy(radii, y, predicted, r)
+            row["certified_balanced_accuracy"] = certified_accuracy(radii, y, predicted, r, balanced=True)
         rows.append(row)
     return {
         "rows": len(radii),
         "ties": int((radii < 0).sum()),
         "median": float(_median(radii)),
+        **({} if y is None else {"constant": constant(scores_of(y, predicted))}),
         "by_radius": rows,
     }
 
@@ -95,14 +103,15 @@ def _median(radii: Any) -> Any:
 
 
 def _print(found: dict[str, Any]) -> None:
-    output.print_facts(
-        [("rows", found["rows"]), ("ties", found["ties"]), ("median radius", f"{found['median']:g}")]
-    )
+    facts = [("rows", found["rows"]), ("ties", found["ties"]), ("median radius", f"{found['median']:g}")]
+    if "constant" in found:
+        facts.append(("most frequent class", f"{in_words(found['constant'])}, whatever breaks"))
+    output.print_facts(facts)
     print()
     header = ["broken features", "rows certified", "share"]
     if "certified_accuracy" in found["by_radius"][0]:
-        header.append("certified accuracy")
-    keys = ("share", "certified_accuracy")
+        header += ["certified accuracy", "balanced"]
+    keys = ("share", "certified_accuracy", "certified_balanced_accuracy")
     output.print_table(
         header,
         [

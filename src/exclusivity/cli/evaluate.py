@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from exclusivity.cli import matching, models, options, output
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 SUMMARY = "compare predictions with the classes of a data file"
 DESCRIPTION = (
     "Predicts every row of DATA and compares with the classes it holds: accuracy, balanced accuracy (the "
-    "mean recall of the classes), a table by class and the confusion matrix."
+    "mean recall of the classes), both beside those of always saying the most frequent class, a table by "
+    "class and the confusion matrix."
 )
 EPILOG = """examples:
   erm evaluate heart.erm test.csv --target disease
@@ -46,6 +48,7 @@ def run(args: argparse.Namespace) -> None:
         output.print_json(document(scores))
     else:
         _print(scores)
+    warn_of_constant(scores, loaded.classifier)
 
 
 def scores_for(loaded: models.Loaded, X: Any, y: Any, title: str) -> Scores:
@@ -66,6 +69,33 @@ def scores_for(loaded: models.Loaded, X: Any, y: Any, title: str) -> Scores:
     return scores_of(y, loaded.model.predict(X))
 
 
+def constant(scores: Scores) -> dict[str, Any]:
+    """What the most frequent class alone would get, for JSON."""
+    return {
+        "class": scores.most_frequent,
+        "accuracy": scores.constant_accuracy,
+        "balanced_accuracy": scores.constant_balanced_accuracy,
+    }
+
+
+def in_words(constant: dict[str, Any]) -> str:
+    """The same for people."""
+    accuracies = f"{constant['accuracy']:.1%} accuracy, {constant['balanced_accuracy']:.1%} balanced"
+    return f"alone {accuracies} (always {constant['class']})"
+
+
+def warn_of_constant(scores: Scores, classifier: Any) -> None:
+    """Say it when a model tells the classes hardly apart, and what to change."""
+    if not scores.hardly_beats_a_constant:
+        return
+    cure = (
+        "Choose another cost ('erm path'), or other features."
+        if classifier.class_weight == "balanced"
+        else "Fit with --class-weight balanced."
+    )
+    warnings.warn(f"{scores.caution()} {cure}", UserWarning, stacklevel=2)
+
+
 def document(scores: Scores) -> dict[str, Any]:
     """The scores for JSON."""
     by_class = zip(
@@ -75,6 +105,7 @@ def document(scores: Scores) -> dict[str, Any]:
         "rows": scores.n_rows,
         "accuracy": scores.accuracy,
         "balanced_accuracy": scores.balanced_accuracy,
+        "constant": constant(scores),
         "classes": [
             {"class": label, "rows": rows, "precision": precision, "recall": recall, "f1": f1}
             for label, rows, precision, recall, f1 in by_class
@@ -89,6 +120,7 @@ def _print(scores: Scores) -> None:
             ("rows", scores.n_rows),
             ("accuracy", output.percent(scores.accuracy)),
             ("balanced accuracy", output.percent(scores.balanced_accuracy)),
+            ("most frequent class", in_words(constant(scores))),
         ]
     )
     names = [str(label) for label in scores.classes]

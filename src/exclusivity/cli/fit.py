@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from exclusivity.cli import distributed, held_out, matching, models, options, output, overwriting, training
 from exclusivity.cli.errors import DONE, NOT_CONVERGED, file_errors
+from exclusivity.cli.evaluate import constant, in_words, warn_of_constant
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -74,14 +76,19 @@ def run(args: argparse.Namespace) -> int:
     trained = distributed.train(args, progress) if args.dask else _train(args, progress)
     models.save(trained.pipeline, trained.names, trained.target, args.output)
     document = report(args, trained)
+    judged = []
     if trained.held_out is not None:
-        document["out_of_sample"] = _out_of_sample(trained.held_out)
+        document["out_of_sample"], scores = _out_of_sample(trained.held_out, trained.one_svm)
+        judged.append(scores)
     if args.test is not None:
-        document["test"] = _test(args, progress)
+        document["test"], scores = _test(args, progress)
+        judged.append(scores)
     if args.json:
         output.print_json(document)
     else:
-        output.print_facts(_lines(document))
+        output.print_facts(_lines(args, document))
+    for scores in judged:
+        warn_of_constant(scores, trained.pipeline[-1])
     return DONE if document["converged"] else NOT_CONVERGED
 
 
@@ -96,8 +103,14 @@ def _train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     training.fit(pipeline, data, progress)
     seconds = perf_counter() - started
     folds = held_out.folds_for(args, data)
-    predictions = None if folds is None else held_out.predict_held_out(pipeline, data, folds, progress)
-    return training.Trained(pipeline, data.names, data.target, data.X.shape, seconds, held_out=predictions)
+    trained = training.Trained(pipeline, data.names, data.target, data.X.shape, seconds)
+    if folds is None:
+        return trained
+    found = held_out.predict_held_out(pipeline, data, folds, progress)
+    is_vote = args.voting == "hard" and args.exclusivity > 1
+    rival = held_out.one_svm(pipeline) if is_vote else None
+    one = None if rival is None else held_out.predict_held_out(rival, data, folds, progress)
+    return replace(trained, held_out=found, one_svm=one)
 
 
 def report(args: argparse.Namespace, trained: training.Trained) -> dict[str, Any]:
@@ -113,6 +126,7 @@ def report(args: argparse.Namespace, trained: training.Trained) -> dict[str, Any
         "classes": fitted.classes_,
         "members": note(fitted) or f"{fitted.components_.shape[1]} members",
         "scaling": type(pipeline[0]).__name__ if len(pipeline) > 1 else "none",
+        "class_weight": fitted.class_weight or "none",
         "seconds": round(trained.seconds, 3),
         "iterations": fitted.n_iter_,
         "objective": fitted.objective_,
@@ -122,18 +136,27 @@ def report(args: argparse.Namespace, trained: training.Trained) -> dict[str, Any
     }
 
 
-def _test(args: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+def _test(args: argparse.Namespace, progress: Progress) -> tuple[dict[str, Any], Scores]:
     from exclusivity.inspection import scores_of
 
     loaded = models.load(args.output)
     X, y = matching.rows_for(loaded, args.test, args, progress, wants_labels=True)
-    return {"file": args.test, **_figures(scores_of(y, loaded.model.predict(X)))}
+    scores = scores_of(y, loaded.model.predict(X))
+    return {"file": args.test, **_figures(scores)}, scores
 
 
-def _out_of_sample(found: held_out.HeldOut) -> dict[str, Any]:
+def _out_of_sample(
+    found: held_out.HeldOut, one_svm: held_out.HeldOut | None
+) -> tuple[dict[str, Any], Scores]:
     from exclusivity.inspection import scores_of
 
-    return {"how": found.how, **_figures(scores_of(found.labels, found.predicted))}
+    scores = scores_of(found.labels, found.predicted)
+    document = {"how": found.how, **_figures(scores)}
+    if one_svm is not None:
+        one = scores_of(one_svm.labels, one_svm.predicted)
+        price = one.balanced_accuracy - scores.balanced_accuracy
+        document |= {"one_svm": _figures(one), "price_of_robustness": price}
+    return document, scores
 
 
 def _figures(scores: Scores) -> dict[str, Any]:
@@ -141,10 +164,11 @@ def _figures(scores: Scores) -> dict[str, Any]:
         "rows": scores.n_rows,
         "accuracy": scores.accuracy,
         "balanced_accuracy": scores.balanced_accuracy,
+        "constant": constant(scores),
     }
 
 
-def _lines(document: dict[str, Any]) -> list[tuple[str, object]]:
+def _lines(args: argparse.Namespace, document: dict[str, Any]) -> list[tuple[str, object]]:
     gap = float(max(document["dual_gap"], key=abs))
     quality = "no bound above exclusivity 1" if gap != gap else f"within {gap:.1e} of the optimum"  # noqa: PLR0124
     stayed = "kept in the workers' memory" if document.get("blocks_stayed") else "read anew in every pass"
@@ -156,6 +180,11 @@ def _lines(document: dict[str, Any]) -> list[tuple[str, object]]:
         *([("blocks", f"{document['blocks']}, {stayed}")] if "blocks" in document else []),
         ("scaling", document["scaling"]),
         ("members", document["members"]),
+        *(
+            [("classes", "weigh the same (the default of a vote; --class-weight none: as many as they are)")]
+            if args.class_weight is None and document["class_weight"] == "balanced"
+            else []
+        ),
         (
             "converged",
             f"{'yes' if document['converged'] else 'NO'}, {quality} (asked for: {document['tol']:g})",
@@ -168,4 +197,16 @@ def _lines(document: dict[str, Any]) -> list[tuple[str, object]]:
             accuracies = f"{found['accuracy']:.1%} accuracy, {found['balanced_accuracy']:.1%} balanced"
             how = f" (out of sample: {found['how']})" if "how" in found else ""
             lines.append((name, f"{accuracies}, on {found['rows']} rows{how}"))
+            lines.append(("", f"most frequent class {in_words(found['constant'])}"))
+        if "one_svm" in document.get(key, {}):
+            lines.append(("robustness", _price(found)))
     return [*lines, ("model", document["model"])]
+
+
+def _price(found: dict[str, Any]) -> str:
+    """What the vote costs while nothing is broken, out of sample and in balanced accuracy."""
+    points, one = 100 * found["price_of_robustness"], found["one_svm"]["balanced_accuracy"]
+    return (
+        f"{'costs' if points >= 0 else 'gains'} {abs(points):.1f} points of balanced accuracy: one SVM on "
+        f"all features gets {one:.1%} (same rows, same cost)"
+    )

@@ -95,6 +95,15 @@ def _split(data: TrainingData, n_folds: int, seed: int, *, is_once: bool) -> Fol
     return Folds(splits, f"{n_folds}-fold cross-validation at the same settings")
 
 
+def one_svm(pipeline: Any) -> Any:
+    """The same pipeline with one SVM on all features in place of its members, at the cost of each of them."""
+    from sklearn.base import clone
+
+    rival = clone(pipeline)
+    rival[-1].set_params(n_estimators=1, exclusivity=1.0, voting="soft", feature_groups=None, solver="auto")
+    return rival
+
+
 def predict_held_out(pipeline: Any, data: TrainingData, folds: Folds, progress: Progress) -> HeldOut:
     """Fit a copy of the pipeline, its scaler included, to every fold's rows, and predict the others.
 

@@ -126,8 +126,9 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--class-weight",
-        choices=["balanced"],
-        help="balanced: all classes weigh the same, however many rows they have",
+        choices=["balanced", "none"],
+        help="balanced: all classes weigh the same, however many rows they have; none: all rows do (default: "
+        "balanced for --voting hard with --exclusivity inf, otherwise none)",
     )
     group.add_argument(
         "--multi-class",

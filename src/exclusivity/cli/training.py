@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,8 @@ class Trained:
         Whether workers kept those blocks, or read them anew in every pass.
     held_out : HeldOut or None
         Out-of-sample predictions, where there are some.
+    one_svm : HeldOut or None
+        Of a vote: what one SVM on all features predicts for the same rows.
     """
 
     pipeline: Any
@@ -74,6 +77,7 @@ class Trained:
     blocks: int | None = None
     stayed: bool = True
     held_out: HeldOut | None = None
+    one_svm: HeldOut | None = None
 
 
 def read_training_data(args: argparse.Namespace, progress: Progress) -> TrainingData:
@@ -144,12 +148,23 @@ def parameters(args: argparse.Namespace, names: tuple[str, ...] | None, n_featur
         "tol": args.tol,
         "max_iter": args.max_iter,
         "fit_intercept": not args.no_intercept,
-        "class_weight": args.class_weight,
+        "class_weight": class_weight(args),
         "multi_class": args.multi_class,
         "random_state": args.seed,
         "n_jobs": args.jobs,
         "verbose": 2,
     }
+
+
+def class_weight(args: argparse.Namespace) -> str | None:
+    """What was asked for; else a vote of members on different features treats all classes alike.
+
+    Such members know little, and of classes of different sizes the best that many of them can do is to say
+    the larger one always. A vote of those cannot be turned by any feature, and is worth nothing.
+    """
+    if args.class_weight is not None:
+        return None if args.class_weight == "none" else str(args.class_weight)
+    return "balanced" if args.voting == "hard" and args.exclusivity == math.inf else None
 
 
 def fit(pipeline: Pipeline, data: TrainingData, progress: Progress) -> None:

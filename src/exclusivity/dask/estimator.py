@@ -18,7 +18,7 @@ from exclusivity.dask.collections import column_names
 from exclusivity.dask.engine import Engine
 from exclusivity.dask.partition import distributed_partition, solve_partition
 from exclusivity.dask.prediction import DaskPredictions
-from exclusivity.dask.requests import Target
+from exclusivity.dask.requests import CountVotes, Target
 from exclusivity.dask.solving import Settings, solve_targets
 from exclusivity.dask.training import DistributedSet, distributed_set
 from exclusivity.problem import DesignMatrix
@@ -158,6 +158,10 @@ class_weight, multi_class, warm_start, random_state, verbose
         results = solve_targets(data.rows, targets, settings, starts, checkpoint.watched(callbacks))
         checkpoint.remove()
         return results
+
+    def _training_votes(self, data: DistributedSet) -> Ints:
+        counts: Ints = data.rows.total(CountVotes(self.to_local()))
+        return counts
 
     def _solve_exclusive(
         self, data: DistributedSet, targets: list[Target], groups: Ints, watchers: Sequence[ProblemMonitor]

@@ -67,6 +67,17 @@ class Evaluate:
 
 
 @dataclass(frozen=True, eq=False)
+class CountVotes:
+    """How often each member of a fitted classifier votes for each class."""
+
+    model: Any
+
+    def answer(self, block: RowBlock, state: Any) -> tuple[NDArray[np.intp], None]:
+        """See ``Request``."""
+        return self.model._vote_counts(aligned(block.X)), None
+
+
+@dataclass(frozen=True, eq=False)
 class Slopes:
     """The slopes of ``RowSource.slopes``."""
 

@@ -94,11 +94,27 @@ def _head(summary: ModelSummary, scores: Scores | None) -> str:
         facts = [
             (f"{scores.accuracy:.1%}", f"accuracy on {scores.n_rows} rows"),
             (f"{scores.balanced_accuracy:.1%}", "balanced accuracy"),
+            (
+                f"{scores.constant_accuracy:.1%}",
+                f"for always {scores.most_frequent}, {scores.constant_balanced_accuracy:.1%} balanced",
+            ),
             *facts,
         ]
     chosen = "" if summary.chosen_C is None else f" that chose C = {summary.chosen_C:.4g}"
     before = f" after {', '.join(summary.steps)}" if summary.steps else ""
-    return paragraph(summary.kind + chosen + before) + counts(facts) + _verdict_on_training(summary)
+    return (
+        paragraph(summary.kind + chosen + before)
+        + counts(facts)
+        + _caution(scores)
+        + _verdict_on_training(summary)
+    )
+
+
+def _caution(scores: Scores | None) -> str:
+    if scores is None or not scores.hardly_beats_a_constant:
+        return ""
+    sentence = f"In these rows {scores.caution()} Fit with class_weight='balanced', or choose another C."
+    return f'<p class="bad">{text(sentence)}</p>'
 
 
 def _verdict_on_training(summary: ModelSummary) -> str:
@@ -187,11 +203,12 @@ def _share(value: float) -> str:
     return "-" if np.isnan(value) else f"{value:.1%}"
 
 
-def _certificates(drawn: tuple[str | None, Any]) -> str:
-    svg, curve = drawn
-    rows = [[text(r), _share(share)] for r, share in enumerate(curve)]
+def _certificates(drawn: tuple[str | None, Any, Any]) -> str:
+    svg, curve, balanced = drawn
+    rows = [[text(r), *map(_share, shares)] for r, shares in enumerate(zip(curve, balanced, strict=True))]
     caption = "Predictions that are right and stay right whatever values so many features take."
-    listing = table(["broken features", "certified accuracy"], rows, "Certified accuracy.")
+    header = ["broken features", "certified accuracy", "balanced"]
+    listing = table(header, rows, "Certified accuracy; balanced: the mean over the classes.")
     return section(
         "certificates",
         "When features break",

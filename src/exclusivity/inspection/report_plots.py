@@ -13,6 +13,7 @@ from exclusivity.inspection.convergence import ConvergenceDisplay
 from exclusivity.inspection.path import PathDisplay
 from exclusivity.pages import drawn
 from exclusivity.problem.arrays import Floats
+from exclusivity.robustness import certify
 
 # Drawn at most: more cells than that, and a heat map is megabytes of a picture in which nothing can be seen.
 _MOST_FEATURES = 200
@@ -49,11 +50,22 @@ class ReportPlots:
         """Scores along C."""
         return drawn("path", _SIZE, lambda ax: _ignored(PathDisplay.from_estimator(self._model, ax=ax)))
 
-    def certified(self, X: Any, y: Any) -> tuple[str | None, Floats]:
-        """The certified accuracy curve, drawn and as numbers."""
-        display = CertifiedAccuracyDisplay.from_estimator(self._model, X, y, plot=False)
-        display.name = None
-        return drawn("certified", _SIZE, lambda ax: _ignored(display.plot(ax=ax))), display.certified
+    def certified(self, X: Any, y: Any) -> tuple[str | None, Floats, Floats]:
+        """The certified accuracy curve, drawn and as numbers, and the balanced one."""
+        radii, predicted = certify(self._model, X), self._model.predict(X)
+        plain, balanced = (
+            CertifiedAccuracyDisplay.from_predictions(
+                radii, y, predicted, balanced=is_balanced, name=name, plot=False
+            )
+            for is_balanced, name in ((False, "all rows alike"), (True, "balanced: all classes alike"))
+        )
+
+        def draw(ax: Any) -> None:
+            plain.plot(ax=ax)
+            balanced.plot(ax=ax)
+            ax.set_ylabel("certified accuracy")
+
+        return drawn("certified", _SIZE, draw), plain.certified, balanced.certified
 
     def components(self) -> list[tuple[str | None, str]]:
         """Heat maps of the members with captions, one per binary problem."""

@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from exclusivity.problem.arrays import Floats
 
+# Of the way from a constant to perfection, in balanced accuracy: less is hardly better than a constant.
+_LEAST_GAIN = 0.1
+
 
 @dataclass(frozen=True, eq=False)
 class Scores:
@@ -51,6 +54,37 @@ class Scores:
     def balanced_accuracy(self) -> float:
         """The mean recall of the classes that have rows."""
         return float(np.nanmean(self.recall))
+
+    @property
+    def most_frequent(self) -> Any:
+        """The class with the most rows; of several the first."""
+        return self.classes[self.support.argmax()]
+
+    @property
+    def constant_accuracy(self) -> float:
+        """The accuracy of giving every row the most frequent class."""
+        return float(self.support.max() / self.n_rows)
+
+    @property
+    def constant_balanced_accuracy(self) -> float:
+        """The balanced accuracy of giving every row the same class: one of those that have rows is right."""
+        return float(1 / np.count_nonzero(self.support))
+
+    @property
+    def hardly_beats_a_constant(self) -> bool:
+        """Whether balanced accuracy is less than a tenth of the way from a constant to perfection."""
+        least = self.constant_balanced_accuracy
+        return bool(least < 1 and self.balanced_accuracy < least + _LEAST_GAIN * (1 - least))
+
+    def caution(self) -> str:
+        """A sentence where the classes are hardly told apart, however good the accuracy looks; else none."""
+        if not self.hardly_beats_a_constant:
+            return ""
+        return (
+            f"the classes are hardly told apart: {self.balanced_accuracy:.1%} balanced accuracy, where "
+            f"always saying {self.most_frequent} gets {self.constant_balanced_accuracy:.1%} (and "
+            f"{self.constant_accuracy:.1%} accuracy, against {self.accuracy:.1%})."
+        )
 
     @property
     def recall(self) -> Floats:

@@ -94,6 +94,7 @@ def choose_members(
     n_estimators: Sequence[int] | None = None,
     C: Sequence[float] = (0.01, 0.1, 1.0, 10.0),
     exclusivity: Sequence[float] = (np.inf,),
+    class_weight: Any = "balanced",
     cv: Any = 5,
     random_state: Any = 0,
     n_jobs: int | None = None,
@@ -106,13 +107,16 @@ def choose_members(
     r : int
         How many features (feature groups) may break at once.
     estimator : ERMClassifier or Pipeline that ends in one, default=None
-        What is tuned; its other parameters (``feature_groups``, ``p``, ...) stay. Hard voting is set. None:
-        a StandardScaler and an ERMClassifier.
+        What is tuned; its other parameters (``feature_groups``, ``p``, ...) stay. Hard voting is set, and
+        ``class_weight`` where it has none of its own. None: a StandardScaler and an ERMClassifier.
     n_estimators : sequence of int, default=None
         Numbers of members to try. With 2 r + 1 members the vote has to be unanimous; None tries 2 r + 1,
         3 r + 2 and 5 r + 4, up to the number of columns.
     C, exclusivity : sequence of float
         Values to try.
+    class_weight : dict, "balanced" or None, default="balanced"
+        Weights of the classes in training. What is judged is balanced accuracy, and members that count rows
+        alike tend to vote for the larger class whatever they see. None: all rows weigh the same.
     cv : int or splitter, default=5
         Folds; of an integer stratified and shuffled by ``random_state``.
     random_state : int, RandomState or None, default=0
@@ -133,7 +137,7 @@ def choose_members(
     9
     """
     check_number({"r": r}, "r", least=1, integer=True)
-    model = _template(estimator, random_state)
+    model = _template(estimator, class_weight, random_state)
     prefix = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
     members = _members_to_try(r, np.shape(X)[1]) if n_estimators is None else list(n_estimators)
     combinations = list(product(members, C, exclusivity))
@@ -157,19 +161,17 @@ def choose_members(
     return MemberChoice(r, dict(zip(_NAMES, combinations[best], strict=True)), final, table)
 
 
-def _template(estimator: Any, random_state: Any) -> Any:
+def _template(estimator: Any, class_weight: Any, random_state: Any) -> Any:
     """The estimator to tune, with hard voting."""
-    if estimator is None:
-        return make_pipeline(
-            StandardScaler(), ERMClassifier(exclusivity=np.inf, voting="hard", random_state=random_state)
-        )
-    model = clone(estimator)
+    model = make_pipeline(StandardScaler(), ERMClassifier()) if estimator is None else clone(estimator)
     last = model[-1] if isinstance(model, Pipeline) else model
     if not isinstance(last, ERMClassifier):
         raise TypeError(
             f"estimator must be an ERMClassifier or a Pipeline that ends in one; got {estimator!r}."
         )
     last.set_params(voting="hard")
+    if last.class_weight is None:
+        last.set_params(class_weight=class_weight)
     if last.random_state is None:
         last.set_params(random_state=random_state)
     return model

@@ -1,0 +1,97 @@
+"""Members that always vote the same: nothing can turn them, and somebody has to say so."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from exclusivity import ERMClassifier, ERMClassifierCV
+from exclusivity.classifier.solving import warn_of_constant_votes
+from exclusivity.robustness import certified_accuracy, certify, choose_members
+
+CONSTANT = r"\d of 3 members vote common for every training row"
+
+
+def rare_class(n_rows=200, n_features=6, seed=0):
+    """One row in ten is of the class that every feature hints at and none shows."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n_rows) % 10 == 0, "rare", "common")
+    return rng.standard_normal((n_rows, n_features)) + 0.6 * (y == "rare")[:, None], y
+
+
+def voters(**parameters):
+    return ERMClassifier(3, C=0.1, exclusivity=np.inf, voting="hard", random_state=0, **parameters)
+
+
+def expected_constant(clf, X):
+    """The slow way: members with features whose labels are all the same."""
+    labels = clf.component_predict(X)
+    return [k for k in range(labels.shape[1]) if clf.supports_[k].any() and len(set(labels[:, k])) == 1]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_a_vote_that_is_certified_for_ever_and_worth_nothing_is_a_warning(kind):
+    X, y = rare_class()
+    with pytest.warns(UserWarning, match=CONSTANT) as caught:
+        clf = voters().fit(kind(X), y)
+    assert caught[0].filename == __file__
+    constant = expected_constant(clf, X)
+    assert f"{len(constant)} of 3" in str(caught[0].message)
+    assert f"number {constant[0]})" in str(caught[0].message)
+    assert "class_weight='balanced'" in str(caught[0].message)
+    radii, predicted = certify(clf, X), clf.predict(X)
+    assert certified_accuracy(radii, y, predicted, 1) > 0.85
+    assert certified_accuracy(radii, y, predicted, 1, balanced=True) < 0.55
+
+
+def test_balanced_weights_are_the_cure():
+    X, y = rare_class()
+    clf = voters(class_weight="balanced").fit(X, y)  # warnings are errors here
+    assert expected_constant(clf, X) == []
+    assert certified_accuracy(certify(clf, X), y, clf.predict(X), 0, balanced=True) > 0.7
+
+
+def test_rows_without_weight_do_not_count():
+    X, y = rare_class()
+    far = np.concatenate([X, 100 * np.ones((1, X.shape[1]))])
+    weights = np.append(np.ones(len(y)), 0.0)
+    with pytest.warns(UserWarning, match=CONSTANT):
+        voters().fit(far, np.append(y, "rare"), sample_weight=weights)
+
+
+def test_a_chosen_cost_warns_too():
+    X, y = rare_class()
+    with pytest.warns(UserWarning, match=CONSTANT):
+        ERMClassifierCV(3, Cs=[0.1], cv=2, exclusivity=np.inf, voting="hard", random_state=0).fit(X, y)
+
+
+def test_only_votes_of_members_that_differ_are_judged():
+    X, y = rare_class()
+    voters().set_params(voting="soft").fit(X, y)
+    ERMClassifier(3, C=1e-3, voting="hard").fit(X, y)
+
+
+def test_members_without_features_are_no_constant_voters():
+    class Fitted:
+        supports_ = np.array([[True, False], [False, False], [False, True]])
+        classes_ = np.array([0, 1])
+        class_weight = "balanced"
+
+    warn_of_constant_votes(np.array([[3, 1], [4, 0], [1, 3]]), Fitted())
+    with pytest.warns(UserWarning, match=r"1 of 3 members vote 1 .* number 2.*Set a larger C"):
+        warn_of_constant_votes(np.array([[3, 1], [4, 0], [0, 4]]), Fitted())
+
+
+def test_choose_members_balances_what_it_judges_by():
+    X, y = rare_class()
+    options = {"r": 1, "n_estimators": [3], "C": [0.1], "cv": 2}
+    balanced = choose_members(X, y, **options)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", CONSTANT)
+        plain = choose_members(X, y, class_weight=None, **options)
+    assert balanced.estimator[-1].class_weight == "balanced"
+    assert plain.estimator[-1].class_weight is None
+    assert balanced.table[0]["balanced_accuracy"] > plain.table[0]["balanced_accuracy"] + 0.1
