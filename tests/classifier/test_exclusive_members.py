@@ -131,7 +131,6 @@ def test_random_state_decides():
     assert np.array_equal(first.partition_, again.partition_)
 
 
-@pytest.mark.filterwarnings(r"ignore:\d+ of 12 members vote")  # with one feature each some are constant
 @pytest.mark.parametrize("voting", ["soft", "hard"])
 def test_surplus_members_abstain_with_a_warning(voting):
     with pytest.warns(UserWarning, match="12 members compete for 8 features: 4 of them get none") as caught:

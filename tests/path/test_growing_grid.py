@@ -62,12 +62,14 @@ def test_values_that_somebody_chose_are_kept(best, word):
     assert peak.asked == chosen.tolist()
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("n_values", [1, 2])
 def test_one_or_two_values_have_no_inside(n_values):
     Cs, _ = search(grid(n_values), Peak(1e9), may_grow=True)
     assert len(Cs) == n_values
 
 
+@pytest.mark.filterwarnings("error")
 def test_a_plateau_is_no_reason_to_go_on():
     Cs, _ = search(grid(5), lambda Cs: [(np.ones(len(Cs)), Cs, Cs)], may_grow=True)
     assert len(Cs) == 5
@@ -81,6 +83,7 @@ def small_signal(n_rows: int = 80):
     return np.column_stack([rng.standard_normal(n_rows) + 0.3 * y, signal]), y
 
 
+@pytest.mark.filterwarnings("error")
 def test_the_classifier_finds_a_cost_beyond_its_first_grid():
     X, y = small_signal()
     clf = ERMClassifierCV(2, Cs=4, cv=2).fit(X, y)

@@ -182,7 +182,6 @@ def test_certificates_of_a_pipeline(tmp_path):
     same(certify(reloaded(model, tmp_path), X2), certify(model, X2))
 
 
-@pytest.mark.filterwarnings("ignore:The best C")  # not what is tested
 def test_search_for_the_cost(tmp_path):
     model = ERMClassifierCV(3, Cs=np.array([0.1, 1.0, 10.0]), cv=3, exclusivity=0.5).fit(X3, Y3)
     twin = reloaded(model, tmp_path)

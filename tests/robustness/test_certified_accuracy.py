@@ -15,9 +15,6 @@ from exclusivity import ERMClassifier
 from exclusivity.robustness import certified_accuracy, certified_accuracy_curve, certify, choose_members
 from robustness.robust_cases import SETS, fitted, split
 
-# Constant members belong to what is tested here: unweighted votes on sets with a larger class.
-pytestmark = pytest.mark.filterwarnings(r"ignore:\d+ of \d+ members vote")
-
 RADII = np.array([2, 0, 1, -1, 3, 0])
 TRUE = np.array(["a", "a", "b", "b", "a", "a"])
 PREDICTED = np.array(["a", "a", "a", "b", "a", "b"])

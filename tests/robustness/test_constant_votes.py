@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -47,9 +45,10 @@ def test_a_vote_that_is_certified_for_ever_and_worth_nothing_is_a_warning(kind):
     assert certified_accuracy(radii, y, predicted, 1, balanced=True) < 0.55
 
 
+@pytest.mark.filterwarnings("error")
 def test_balanced_weights_are_the_cure():
     X, y = rare_class()
-    clf = voters(class_weight="balanced").fit(X, y)  # warnings are errors here
+    clf = voters(class_weight="balanced").fit(X, y)
     assert expected_constant(clf, X) == []
     assert certified_accuracy(certify(clf, X), y, clf.predict(X), 0, balanced=True) > 0.7
 
@@ -68,12 +67,14 @@ def test_a_chosen_cost_warns_too():
         ERMClassifierCV(3, Cs=[0.1], cv=2, exclusivity=np.inf, voting="hard", random_state=0).fit(X, y)
 
 
+@pytest.mark.filterwarnings("error")
 def test_only_votes_of_members_that_differ_are_judged():
     X, y = rare_class()
     voters().set_params(voting="soft").fit(X, y)
     ERMClassifier(3, C=1e-3, voting="hard").fit(X, y)
 
 
+@pytest.mark.filterwarnings("error")
 def test_members_without_features_are_no_constant_voters():
     class Fitted:
         supports_ = np.array([[True, False], [False, False], [False, True]])
@@ -89,9 +90,7 @@ def test_choose_members_balances_what_it_judges_by():
     X, y = rare_class()
     options = {"r": 1, "n_estimators": [3], "C": [0.1], "cv": 2}
     balanced = choose_members(X, y, **options)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", CONSTANT)
-        plain = choose_members(X, y, class_weight=None, **options)
+    plain = choose_members(X, y, class_weight=None, **options)
     assert balanced.estimator[-1].class_weight == "balanced"
     assert plain.estimator[-1].class_weight is None
     assert balanced.table[0]["balanced_accuracy"] > plain.table[0]["balanced_accuracy"] + 0.1

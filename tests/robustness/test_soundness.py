@@ -19,9 +19,6 @@ from exclusivity.baselines import FeaturePartitionClassifier
 from exclusivity.robustness import attack, certify, corrupt
 from robustness.robust_cases import BINARY, SETS, fitted, split
 
-# Constant members belong to what is tested here: unweighted votes on sets with a larger class.
-pytestmark = pytest.mark.filterwarnings(r"ignore:\d+ of \d+ members vote")
-
 KINDS = ("outliers", "swapped", "stuck", "missing")
 
 
