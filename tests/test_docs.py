@@ -92,3 +92,11 @@ def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_speak_to_readers(page):
+    """Bars and goals are words of those who build; readers are told what is claimed and what was measured."""
+    assert not re.search(
+        r"(?i)\bbars? (?:holds?|fails?|is)\b|\(bar[: ]|\bthe goal\b|\bbar \|", prose(page)[0]
+    )
