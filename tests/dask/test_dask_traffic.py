@@ -8,10 +8,10 @@ import pytest
 from dask.sizeof import sizeof
 
 from dask import delayed
+from dask_traffic import round_bytes, sums_bytes, travelling_sums
 from exclusivity.dask import ERMClassifier, rounds, sampling
 from exclusivity.dask.blocks import RowBlock
 from exclusivity.dask.requests import RowList
-from exclusivity.dask.traffic import round_bytes, sums_bytes, travelling_sums
 
 
 @pytest.fixture
