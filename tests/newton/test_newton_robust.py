@@ -407,8 +407,9 @@ def test_start_with_different_members_in_float32_takes_their_mean():
     w = solve_newton(problem, tol=1e-10).weights[:, :1]
     spread = np.array([[1.5, 0.5]])
     start = Start((w * spread).astype(np.float32), np.zeros(2, dtype=np.float32))
-    seen, result = trace(problem, tol=1e-10, start=start)
+    seen, _ = trace(problem, tol=0.99, start=start)  # good enough where it is
     np.testing.assert_allclose(seen[0][0], w[:, 0], rtol=1e-6)
+    _, result = trace(problem, tol=1e-10, start=start)
     assert result.weights.dtype == np.float64
     assert_sound(problem, result)
 

@@ -28,8 +28,7 @@ from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.radius import Ints
 from exclusivity.classifier.solving import solve_tasks, warn_of_constant_votes, warn_of_surplus
 from exclusivity.classifier.training import binary_tasks, require_labels, sample_weights, training_set
-from exclusivity.problem.arrays import Floats
-from exclusivity.solvers import ExclusiveResult, SolverResult, Status
+from exclusivity.solvers import ExclusiveResult, SolverResult, Start, Status
 
 
 class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -93,7 +92,10 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
     multi_class : {"ovr", "ovo"}, default="ovr"
         More than two classes: one problem per class against the rest, or one per pair of classes.
     warm_start : bool, default=False
-        Start from the solution of the previous ``fit``; for ``exclusivity > 1`` from its partition.
+        Start from the solution of the previous ``fit``; for ``exclusivity > 1`` from its partition. On the
+        same rows and with the same parameters (``max_iter`` and ``tol`` aside) the solver goes on exactly
+        where it stopped, so that repeated short fits end where one long fit does. "paper", which prescribes
+        its own start, can do nothing else.
     random_state : int, RandomState or None, default=None
         The search for a partition (``exclusivity > 1``), and ``solver="paper"`` with ``start="random"``;
         every other fit is deterministic.
@@ -171,7 +173,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
     True
     """
 
-    _duals: list[Floats]
+    _starts: list[Start]
 
     def __init__(
         self,
@@ -308,8 +310,8 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
     ) -> None:
         members = [(result.weights, result.intercepts) for result in results]
         self.__dict__.update(fitted_state(self, members, classes, dtype))
-        # One number per row and problem: kept only where the next fit will start from it.
-        self._duals = [result.dual for result in results] if self.warm_start else []
+        # Some numbers per row and problem: kept only where the next fit will go on from them.
+        self._starts = [Start.again(result) for result in results] if self.warm_start else []
         self.groups_ = groups
         self.__dict__.pop("partition_", None)
         if isinstance(results[0], ExclusiveResult):

@@ -50,7 +50,7 @@ def build_problems(estimator: Any, tasks: Sequence[BinaryTask]) -> list[ERMProbl
 
 def warm_starts(estimator: Any, n_problems: int) -> list[Start]:
     """The solution of the previous fit as starts of this one."""
-    ensemble, duals, n_members = estimator._ensemble, estimator._duals, estimator.n_estimators
+    ensemble, starts, n_members = estimator._ensemble, estimator._starts, estimator.n_estimators
     n_features = estimator.n_features_in_
     before = (len(ensemble.weights), ensemble.weights.shape[2])
     if before != (n_problems, n_features):
@@ -58,13 +58,15 @@ def warm_starts(estimator: Any, n_problems: int) -> list[Start]:
             f"warm_start=True, but the previous fit had {before[0]} binary problems with {before[1]} "
             f"features and this one has {n_problems} with {n_features}; set warm_start=False to start anew."
         )
+    if starts and ensemble.n_members == n_members:
+        return list(starts)
     if ensemble.n_members != n_members:
         ensemble = ensemble.mean()
     return [
         Start(
             weights=np.broadcast_to(ensemble.weights[i].T, (n_features, n_members)).astype(float),
             intercepts=np.broadcast_to(ensemble.intercepts[i], n_members).astype(float),
-            dual=duals[i] if duals else None,
+            dual=starts[i].dual if starts else None,
         )
         for i in range(n_problems)
     ]

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from exclusivity.solvers import SOLVERS, resolve_solver
+from exclusivity.solvers import SOLVERS
 
 
 def check_parameters(params: Mapping[str, Any]) -> None:
     """Raise a ValueError or TypeError for the first parameter that cannot be honoured."""
     check_number(params, "n_estimators", least=1, integer=True)
-    check_number(params, "C", least=0, strict=True)
+    _cost(params)
     check_number(params, "p", least=1)
     check_number(params, "sparsity", least=0)
     check_number(params, "tol", least=0, strict=True)
@@ -29,6 +29,16 @@ def check_parameters(params: Mapping[str, Any]) -> None:
     check_choice(params, "multi_class", ("ovr", "ovo"))
     _exclusivity(params)
     _solver(params)
+
+
+def _cost(params: Mapping[str, Any]) -> None:
+    if isinstance(params["C"], Real) and params["C"] == np.inf:
+        raise ValueError(
+            "C=inf asks for a hard margin, which exists only where a plane separates the classes; C must be "
+            "finite. Where one does, a large C gives that margin: set C=1e6, or more, with p=1, whose "
+            "solution stays the same from some C on."
+        )
+    check_number(params, "C", least=0, strict=True)
 
 
 def _exclusivity(params: Mapping[str, Any]) -> None:
@@ -55,11 +65,6 @@ def _solver(params: Mapping[str, Any]) -> None:
         raise ValueError(
             f"solver={name!r} needs exclusivity <= 1; got {exclusivity!r}. Above 1 the problem is not "
             "convex: use solver='exclusive' or 'auto'."
-        )
-    if exclusivity <= 1 and params["warm_start"] and not SOLVERS[resolve_solver(name)].can_start_warm:
-        raise ValueError(
-            f"warm_start=True cannot be honoured by solver={name!r}, which prescribes its own start; "
-            "set warm_start=False or solver='auto'."
         )
 
 

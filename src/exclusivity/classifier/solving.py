@@ -44,6 +44,7 @@ def solve_tasks(
             options=parse_options(ExclusiveOptions, estimator.solver_options),
             random_state=int(seeds[0]),
             start=former_partition(estimator, groups) if is_warm else None,
+            resume=estimator._starts if is_warm else (),
             callback=watchers[0] if watchers else None,
             **settings,
         )

@@ -19,8 +19,8 @@ from exclusivity.solvers import History
 class FittedState:
     """The fitted part of an ``ERMClassifier``; its parameters are ``get_params()``.
 
-    The dual vectors of ``warm_start=True``, one number per training row, are left out: a warm start
-    without them begins at the same weights and only proves its first bound anew.
+    What ``warm_start=True`` keeps of the solver, some numbers per training row, is left out: a warm start
+    without it begins at the same weights.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class FittedState:
             _ensemble=self.ensemble,
             _fitted_multi_class=self.multi_class,
             _fitted_exclusivity=self.exclusivity,
-            _duals=[],
+            _starts=[],
             objective_=self.objective,
             dual_gap_=self.dual_gap,
             converged_=self.converged,

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers.base import Callback, IterationState
-from exclusivity.solvers.newton.source import Point
+from exclusivity.solvers.base import Callback, IterationState, Start
 
 
 class Checkpoint:
@@ -40,10 +39,10 @@ class Checkpoint:
                     )
                 self._points = {name: stored[name] for name in stored.files if name != "fit"}
 
-    def start(self, number: int) -> Point | None:
+    def start(self, number: int) -> Start | None:
         """Where problem ``number`` was, if the file says so."""
         stored = self._points.get(str(number))
-        return None if stored is None else Point(stored[:-1].copy(), float(stored[-1]))
+        return None if stored is None else Start(stored[:-1, None], stored[-1:])
 
     def watched(self, callbacks: Sequence[Callback | None]) -> list[Callback | None]:
         """The same callbacks, with every iterate noted before they are called."""

@@ -9,9 +9,10 @@ from exclusivity.dask.sources import DaskSource
 from exclusivity.problem import ERMProblem
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.drive import INNER_SHARE, zeroed
-from exclusivity.solvers.newton.interior import interior_points
+from exclusivity.solvers.newton.interior import InteriorPoint
 from exclusivity.solvers.newton.run import Run, bound_from_sums
 from exclusivity.solvers.newton.screening import WIDEN
+from exclusivity.solvers.newton.semismooth import Guess
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.source import LossSums, Point
 
@@ -28,7 +29,7 @@ def drive_bands(run: Run, reduced: ERMProblem, source: DaskSource, pilot: Pilot,
     if not pilot.is_enough(most):
         return point
     walk = _BandWalk(run, reduced, source)
-    sums = walk.certify(point, None)
+    sums = walk.certify(point, None, is_start=True)
     centre, width = walk.approach(pilot, point, sums, most)
     has_moved = False
     for _ in range(_MOST_BANDS):
@@ -80,7 +81,7 @@ class _BandWalk:
             point = _with_exact_zeros(point, dual, factors, l1)
         return point, dual
 
-    def certify(self, point: Point, dual: LossSums | None) -> LossSums:
+    def certify(self, point: Point, dual: LossSums | None, *, is_start: bool = False) -> LossSums:
         """One pass for the objective, and the sums of alpha = c [m > 0], which is a dual vector too."""
         sums = self._source.band(point, 0.0, 0).sums
         self._run.passes = self._before + self._source.passes
@@ -89,7 +90,8 @@ class _BandWalk:
             sums if dual is None else dual, 1.0, self._reduced.fit_intercept, regulariser.sparsity
         )
         objective = regulariser.value(point.weights[:, None]) + sums.loss
-        self._run.take(point, objective, bound, lambda: np.empty(0))
+        self._run.state = Guess(point)
+        self._run.take(point, objective, bound, lambda: np.empty(0), is_start=is_start)
         return sums
 
 
@@ -97,8 +99,8 @@ def drive_barrier(run: Run, reduced: ERMProblem, source: DaskSource, start: Poin
     """The interior-point path, each iterate certified from sums."""
     p, l1, before = reduced.loss.p, reduced.regulariser.sparsity, run.passes - source.passes
     data = source.barrier(start)
-    path = interior_points(data, l1=l1, fit_intercept=reduced.fit_intercept, start=start)
-    for point, complementarity in path:
+    is_start = True
+    for point, complementarity in InteriorPoint(data, l1, reduced.fit_intercept, start).path():
         sums = data.dual
         bound, factors = bound_from_sums(sums, p, reduced.fit_intercept, l1)
         loss = sums.loss
@@ -107,7 +109,8 @@ def drive_barrier(run: Run, reduced: ERMProblem, source: DaskSource, start: Poin
             loss = source.evaluate(point, SmoothedHinge(p), curvature=False).loss
         run.passes = before + source.passes
         objective = reduced.regulariser.value(point.weights[:, None]) + loss
-        run.take(point, objective, bound, lambda: np.empty(0), mu=complementarity)
+        run.take(point, objective, bound, lambda: np.empty(0), mu=complementarity, is_start=is_start)
+        is_start = False
         if run.is_over:
             return
 

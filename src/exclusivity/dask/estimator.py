@@ -22,10 +22,9 @@ from exclusivity.dask.requests import CountVotes, Target
 from exclusivity.dask.solving import Settings, solve_targets
 from exclusivity.dask.training import DistributedSet, distributed_set
 from exclusivity.problem import DesignMatrix
-from exclusivity.solvers import ExclusiveOptions, SolverResult
+from exclusivity.solvers import ExclusiveOptions, SolverResult, Start
 from exclusivity.solvers.base import parse_options
 from exclusivity.solvers.newton import NewtonOptions
-from exclusivity.solvers.newton.source import Point
 
 
 class ERMClassifier(DaskPredictions):
@@ -146,10 +145,9 @@ class_weight, multi_class, warm_start, random_state, verbose
             return self._solve_exclusive(data, targets, groups, watchers)
         options = parse_options(NewtonOptions, self.solver_options)
         settings = Settings(self.tol, self.max_iter, options.regime)
-        starts: list[Point | None] = [None] * len(tasks)
+        starts: list[Start | None] = [None] * len(tasks)
         if self.warm_start and self.__sklearn_is_fitted__():
-            before = [start.for_problem(targets[0].problem) for start in warm_starts(self, len(tasks))]
-            starts = [Point(start.weights.mean(axis=1), float(start.intercepts.mean())) for start in before]
+            starts = [start.for_problem(targets[0].problem) for start in warm_starts(self, len(tasks))]
         callbacks: list[Any] = list(watchers) or [None] * len(tasks)
         if self.checkpoint is None:
             return solve_targets(data.rows, targets, settings, starts, callbacks)

@@ -16,10 +16,11 @@ from exclusivity.dask.rounds import Meeting, Rows
 from exclusivity.dask.sampling import Sample, draw_sample
 from exclusivity.dask.sources import DaskSource
 from exclusivity.problem import ERMProblem
-from exclusivity.solvers.base import Callback, SolverResult
+from exclusivity.solvers.base import Callback, SolverResult, Start
 from exclusivity.solvers.newton.drive import drive_semismooth
 from exclusivity.solvers.newton.run import Run
 from exclusivity.solvers.newton.semismooth import Guess
+from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.solver import DEFAULT_MAX_ITER, Regime, guess_of_sample
 from exclusivity.solvers.newton.source import Point
 
@@ -37,7 +38,7 @@ def solve_targets(
     rows: Rows,
     targets: Sequence[Target],
     settings: Settings,
-    starts: Sequence[Point | None],
+    starts: Sequence[Start | None],
     callbacks: Sequence[Callback | None],
 ) -> list[SolverResult]:
     """One result per target; ``targets`` hold the problems of K members, without rows."""
@@ -66,7 +67,7 @@ def _solve(
     party: int,
     target: Target,
     settings: Settings,
-    start: Point | None,
+    start: Start | None,
     callback: Callback | None,
     sample: Sample | None,
 ) -> SolverResult:
@@ -78,9 +79,11 @@ def _solve(
     regime = choose_regime(reduced, settings.regime)
     small = None if sample is None else sample.problem_of(target)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        guess = Guess(Point(np.zeros(source.n_features), 0.0) if start is None else start)
-        if start is None and small is not None:
-            guess, _ = guess_of_sample(small, regime, DEFAULT_MAX_ITER)
+        guess = Guess(Point(np.zeros(source.n_features), 0.0))
+        if start is not None:
+            guess = _certify_start(run, reduced, source, start)
+        elif small is not None:
+            guess, _ = guess_of_sample(small, regime)
         point = guess.point
         if regime == "semismooth":
             drive_semismooth(run, reduced, guess, source)
@@ -91,6 +94,18 @@ def _solve(
         if not run.is_over:
             drive_barrier(run, reduced, source, point)
     return run.result(with_dual=False)
+
+
+def _certify_start(run: Run, reduced: ERMProblem, source: DaskSource, start: Start) -> Guess:
+    """The mean member of an earlier result, or where its method was: one pass."""
+    point = Point(start.weights.mean(axis=1), float(start.intercepts.mean()))
+    loss = source.evaluate(point, SmoothedHinge(reduced.loss.p), curvature=False).loss
+    objective = reduced.regulariser.value(point.weights[:, None]) + loss
+    run.take(point, objective, 0.0, lambda: np.empty(0), is_start=True)
+    if start.resumes(Guess, run.scale * objective, start.gap):  # its dual vector is not known: no gap
+        going_on: Guess = start.state
+        return going_on
+    return Guess(point)
 
 
 def choose_regime(problem: ERMProblem, wanted: Regime) -> Regime:

@@ -28,6 +28,7 @@ vector alpha_i = s_i mu mean_k(y S - y E)_i / kappa lies in its box by construct
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,13 +98,14 @@ class _Balancer:
 
     def __init__(self, enabled: bool) -> None:
         self._left = _MAX_REBALANCES if enabled else 0
-        self._next = _BALANCE_INTERVAL
+        self._next, self._count = _BALANCE_INTERVAL, 0
 
     def factor(self, record: IterationRecord) -> float:
         """What to multiply mu with after this iteration."""
-        if self._left == 0 or record.iteration < self._next:
+        self._count += 1
+        if self._left == 0 or self._count < self._next:
             return 1.0
-        self._next = record.iteration + _BALANCE_INTERVAL + int(_BALANCE_GROWTH * record.iteration)
+        self._next = self._count + _BALANCE_INTERVAL + int(_BALANCE_GROWTH * self._count)
         primal, dual = record.primal_residual * record.mu, record.dual_residual
         if primal == 0 or dual == 0 or 1 / _BALANCE_FACTOR <= primal / dual <= _BALANCE_FACTOR:
             return 1.0
@@ -111,10 +113,23 @@ class _Balancer:
         return float(np.clip(np.sqrt(primal / dual), 1 / _LARGEST_CHANGE, _LARGEST_CHANGE))
 
 
+@dataclass(frozen=True, eq=False)
+class _Stopped:
+    """Where a run ended: the second block, both multipliers, and the penalty with what comes of it next."""
+
+    P: Floats
+    b: Floats
+    V: Floats
+    U: Floats
+    mu: float
+    factor: float
+    balancer: _Balancer
+
+
 class _TwoBlocks:
     """The state of the method: W, P, b, the scaled multiplier V of P = W, scores and targets."""
 
-    def __init__(self, problem: ERMProblem, system: RidgeSystem, mu: float, start: Start | None) -> None:
+    def __init__(self, problem: ERMProblem, system: RidgeSystem, mu: float) -> None:
         self.problem, self.system, self.mu = problem, system, mu
         self.ratio = system.ridge
         n_rows, n_features, n_members = problem.design.n_rows, problem.design.n_features, problem.n_members
@@ -122,24 +137,35 @@ class _TwoBlocks:
         self.V, self.U = np.zeros_like(self.P), np.zeros((n_rows, n_members))
         self.scores = np.zeros_like(self.U)
         self.mean_member = np.full(n_members, 1 / n_members)
-        if start is not None:
-            self._begin_at(start)
+        self._settle()
+
+    def _settle(self) -> None:
+        """The {W, E} block that goes with P, b and the multipliers."""
         self.targets = self.scores - self.U
         self.relaxed_W = self.P
         self._split(1.0)
 
-    def _begin_at(self, start: Start) -> None:
-        """P, b and their scores from ``start``; at an optimum Z = -kappa y alpha / s and Q = -X^T S Z."""
+    def begin_at(self, start: Start, incumbent: Incumbent) -> _Stopped | None:
+        """Begin at another result, which may be good enough already; where its run ended, if this goes on."""
         problem = self.problem
-        self.P, self.b = np.array(start.weights), np.array(start.intercepts)
-        self.scores = problem.scores(self.P, self.b)
-        alpha = start.dual
+        scores, alpha = problem.scores(start.weights, start.intercepts), start.dual
         if alpha is None or len(alpha) != problem.design.n_rows:
-            alpha = dual_from_scores(problem, self.scores.mean(axis=1))
-        self.start_dual = alpha
+            alpha = dual_from_scores(problem, scores.mean(axis=1))
+        incumbent.raise_bound(dual_bound(problem, alpha), alpha)
+        incumbent.offer(problem.objective_at(start.weights, scores), start.weights, start.intercepts)
+        if start.resumes(_Stopped, incumbent.objective, incumbent.gap):
+            stopped: _Stopped = start.state
+            self.P, self.b, self.V, self.U = stopped.P, stopped.b, stopped.V, stopped.U.copy()
+            self.mu, self.scores = stopped.mu, problem.scores(self.P, self.b)
+            self._settle()
+            return stopped
+        # At an optimum Z = -kappa y alpha / s and Q = -X^T S Z.
         pull = problem.kappa * problem.labels * alpha
+        self.P, self.b, self.scores = np.array(start.weights), np.array(start.intercepts), scores
         self.U -= (pull / problem.weights / self.mu)[:, None]
         self.V += (problem.design.transposed_times(pull) / (self.ratio * self.mu))[:, None]
+        self._settle()
+        return None
 
     @property
     def point(self) -> Floats:
@@ -227,12 +253,12 @@ def solve_alm(
     options = options or AlmOptions()
     mu = 2 * problem.cost if options.mu0 is None else float(options.mu0)
     start = start and start.for_problem(problem)
-    state = _TwoBlocks(problem, system or make_system(problem), mu, start)
+    state = _TwoBlocks(problem, system or make_system(problem), mu)
     balancer, incumbent, recorder = _Balancer(options.balance), Incumbent(), Recorder(callback)
     factor, status = 1.0, Status.MAX_ITER
-    if start is not None:  # it may be good enough already
-        incumbent.raise_bound(dual_bound(problem, state.start_dual), state.start_dual)
-        incumbent.offer(problem.objective(start.weights, start.intercepts), start.weights, start.intercepts)
+    stopped = None if start is None else state.begin_at(start, incumbent)
+    if stopped is not None:
+        factor, balancer = stopped.factor, copy.copy(stopped.balancer)
     for iteration in range(1, (max_iter or DEFAULT_MAX_ITER) + 1):
         with np.errstate(over="ignore", invalid="ignore"):
             record = state.iterate(iteration, factor)
@@ -245,8 +271,9 @@ def solve_alm(
         incumbent.offer(record.objective, state.point, state.b)
         record = record.with_bound(incumbent.bound)
         asked_to_stop = recorder.add(record, lambda: (state.point, state.b))
+        factor = balancer.factor(record)
         if incumbent.gap <= tol or asked_to_stop:
             status = Status.CERTIFIED if incumbent.gap <= tol else Status.CALLBACK
             break
-        factor = balancer.factor(record)
-    return incumbent.result(tol, status, recorder.history())
+    stopped = _Stopped(state.P, state.b, state.V, state.U, state.mu, factor, balancer)
+    return incumbent.result(tol, status, recorder.history(), stopped)

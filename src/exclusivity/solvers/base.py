@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from numbers import Real
 from time import perf_counter
@@ -16,6 +16,9 @@ from exclusivity.problem import ERMProblem, relative_gap
 from exclusivity.problem.arrays import Floats
 
 Options = TypeVar("Options")
+
+# Objectives and gaps of the same point in the same problem differ by rounding alone.
+_SAME = 1e-9
 
 
 class Status(Enum):
@@ -140,6 +143,8 @@ class SolverResult:
     status : Status
         Why the run ended.
     history : History
+    state : object
+        Where the method was, in its own terms: a warm start goes on from there (see ``Start``).
     """
 
     weights: Floats
@@ -151,18 +156,29 @@ class SolverResult:
     n_iter: int
     status: Status
     history: History
+    state: Any = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
     """Where to start from: an earlier result, on these rows or on others.
 
-    ``dual`` may be missing or belong to other rows (then its length differs, and it is left out).
+    ``dual`` may be missing or belong to other rows (then its length differs, and it is left out). With
+    ``state`` come the objective and the gap of that result: a method goes on from its state only where both
+    are what they were, that is, in the problem that it was stopped in.
     """
 
     weights: Floats
     intercepts: Floats
     dual: Floats | None = None
+    objective: float = np.nan
+    gap: float = np.nan
+    state: Any = None
+
+    @classmethod
+    def again(cls, result: SolverResult) -> Start:
+        """From a result, to go on where its run ended."""
+        return cls(result.weights, result.intercepts, result.dual, result.objective, result.gap, result.state)
 
     @classmethod
     def after(cls, result: SolverResult, factor: float) -> Start:
@@ -171,6 +187,15 @@ class Start:
         Dual variables of the new cost: bounds and slopes are proportional to the cost.
         """
         return cls(result.weights, result.intercepts, factor * result.dual)
+
+    def resumes(self, kind: type, objective: float, gap: float) -> bool:
+        """Whether its state is of that kind, and of the problem in which it has that objective and gap.
+
+        Rounding aside: a dual vector may also be repaired into a better one.
+        """
+        is_same = abs(objective - self.objective) <= _SAME * abs(self.objective)
+        is_proven = gap <= self.gap + _SAME or bool(np.isnan(gap) and np.isnan(self.gap))
+        return isinstance(self.state, kind) and is_same and is_proven
 
     def for_problem(self, problem: ERMProblem) -> Start:
         """The same start as far as ``problem`` allows it: no intercept where there is none to fit."""
@@ -203,7 +228,7 @@ class Incumbent:
         """The relative gap between the two."""
         return relative_gap(self.objective, self.bound)
 
-    def result(self, tol: float, status: Status, history: History) -> SolverResult:
+    def result(self, tol: float, status: Status, history: History, state: Any = None) -> SolverResult:
         """The end of the run."""
         return SolverResult(
             weights=self.weights,
@@ -215,6 +240,7 @@ class Incumbent:
             n_iter=len(history),
             status=status,
             history=history,
+            state=state,
         )
 
 

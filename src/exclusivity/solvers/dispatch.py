@@ -11,6 +11,7 @@ from typing import Any
 from exclusivity.problem import ERMProblem
 from exclusivity.solvers import alm, newton, paper
 from exclusivity.solvers.base import Callback, IterationState, SolverResult, Start, parse_options
+from exclusivity.solvers.constant import constant_result
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class SolverSpec:
     options: type
     make_system: Callable[[ERMProblem], Any]
     is_random: bool
-    can_start_warm: bool
+    can_start_anywhere: bool
 
 
 SOLVERS: Mapping[str, SolverSpec] = {
@@ -72,12 +73,15 @@ def solve_all(
 
     def run(index: int, callback: Callback | None) -> SolverResult:
         problem = problems[index]
+        known = constant_result(problem)
+        if known is not None:
+            return known
         extra: dict[str, Any] = {}
         if _system_key(problem) in systems:
             extra["system"] = systems[_system_key(problem)]
         if spec.is_random and seeds is not None:
             extra["random_state"] = seeds[index]
-        if spec.can_start_warm and starts is not None:
+        if starts is not None:
             extra["start"] = starts[index]
         return spec.solve(problem, tol=tol, max_iter=max_iter, options=settings, callback=callback, **extra)
 

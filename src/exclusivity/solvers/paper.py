@@ -31,6 +31,7 @@ from exclusivity.solvers.base import (
     IterationRecord,
     Recorder,
     SolverResult,
+    Start,
     Status,
     check_positive,
     check_problem,
@@ -89,6 +90,20 @@ def make_system(problem: ERMProblem) -> RidgeSystem:
     return ridge_system(problem.design, problem.weights, ridge=1.0, fit_intercept=False)
 
 
+@dataclass(frozen=True, eq=False)
+class _Stopped:
+    """Where a run ended: the paper's variables, and the objective that the next one is compared with."""
+
+    W: Floats
+    P: Floats
+    Q: Floats
+    b: Floats
+    E: Floats
+    Z: Floats
+    mu: float
+    objective: float
+
+
 class _Algorithm2:
     """The variables of Algorithm 2 and its steps, in the paper's order."""
 
@@ -113,6 +128,17 @@ class _Algorithm2:
         self.Z = np.zeros((n_rows, n_members))
         self.targets = np.empty((n_rows, n_members))
         self.mu = float(options.mu0)
+        self.objective = np.inf
+
+    def go_on(self, stopped: _Stopped) -> None:
+        """Take up a run where it ended."""
+        self.W, self.P, self.Q, self.b = stopped.W, stopped.P, stopped.Q.copy(), stopped.b
+        self.E, self.Z = stopped.E.copy(), stopped.Z.copy()
+        self.XP, self.mu, self.objective = self.problem.design.times(self.P), stopped.mu, stopped.objective
+
+    def stopped(self) -> _Stopped:
+        """Where the run is."""
+        return _Stopped(self.W, self.P, self.Q, self.b, self.E, self.Z, self.mu, self.objective)
 
     def update_weights(self) -> None:
         """Eq. (8): W = argmin regulariser(W) + Phi(Q, P - W)."""
@@ -196,11 +222,13 @@ def solve_paper(
     options: PaperOptions | None = None,
     system: RidgeSystem | None = None,
     random_state: int | np.random.Generator | None = None,
+    start: Start | None = None,
     callback: Callback | None = None,
 ) -> SolverResult:
     """Run Algorithm 2 until its own rule, |F - F_previous| < ``options.change``, is met.
 
-    ``tol`` does not steer the run: it only decides whether the result may call itself ``converged``.
+    ``tol`` does not steer the run: it only decides whether the result may call itself ``converged``. The
+    paper prescribes where to start: a ``start`` can only be where an earlier run of the same problem ended.
 
     Examples
     --------
@@ -215,9 +243,10 @@ def solve_paper(
         problem, options, system or make_system(problem), np.random.default_rng(random_state)
     )
     incumbent, recorder, status = Incumbent(), Recorder(callback), Status.MAX_ITER
-    previous = np.inf
+    if start is not None:
+        _go_on(algorithm, start.for_problem(problem), incumbent)
     for iteration in range(1, (max_iter or DEFAULT_MAX_ITER) + 1):
-        before = algorithm.W, algorithm.b
+        before, previous = (algorithm.W, algorithm.b), algorithm.objective
         with np.errstate(over="ignore", invalid="ignore"):
             record = algorithm.iterate(iteration)
         if not np.isfinite(record.objective):
@@ -227,15 +256,31 @@ def solve_paper(
         if recorder.add(record.with_bound(incumbent.bound), lambda: (algorithm.W, algorithm.b)):
             status = Status.CALLBACK
             break
-        change, previous = abs(record.objective - previous), record.objective
-        if change < options.change:
+        algorithm.objective = record.objective
+        if abs(record.objective - previous) < options.change:
             status = Status.RULE
             break
     # The answer of Algorithm 2 is its last iterate, not its best.
+    incumbent.objective = np.inf
     incumbent.offer(problem.objective(algorithm.W, algorithm.b), algorithm.W, algorithm.b)
     if problem.loss.p > 1:
         _tighten(incumbent, problem)
-    return incumbent.result(tol, status, recorder.history())
+    return incumbent.result(tol, status, recorder.history(), algorithm.stopped())
+
+
+def _go_on(algorithm: _Algorithm2, start: Start, incumbent: Incumbent) -> None:
+    """Take up the run that ``start`` is the end of, with the bound it had."""
+    problem, dual = algorithm.problem, start.dual
+    if dual is not None and len(dual) == problem.design.n_rows and start.weights.shape == algorithm.W.shape:
+        incumbent.raise_bound(dual_bound(problem, dual), dual)
+        incumbent.objective = problem.objective(start.weights, start.intercepts)
+    if not start.resumes(_Stopped, incumbent.objective, incumbent.gap):
+        raise ValueError(
+            "warm_start=True with solver='paper', which prescribes its own start, can only go on with the "
+            "problem of the previous fit: the same solver, rows and parameters. Set warm_start=False to "
+            "start anew, or solver='auto'."
+        )
+    algorithm.go_on(start.state)
 
 
 def _tighten(incumbent: Incumbent, problem: ERMProblem) -> None:

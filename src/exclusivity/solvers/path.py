@@ -10,6 +10,7 @@ import numpy as np
 
 from exclusivity.problem import ERMProblem
 from exclusivity.solvers.base import SolverResult, Start, parse_options
+from exclusivity.solvers.constant import constant_result
 from exclusivity.solvers.dispatch import SOLVERS, resolve_solver, solve_all
 from exclusivity.solvers.newton import solve_newton_path
 
@@ -39,6 +40,9 @@ def solve_path(
     order = np.argsort(np.asarray(costs, dtype=float), kind="stable")
     ascending = [float(costs[i]) for i in order]
     name = resolve_solver(solver)
+    known = constant_result(problem)
+    if known is not None:
+        return [dataclasses.replace(known, dual=np.empty(0))] * len(ascending)
     if name == "newton":
         settings: Any = parse_options(SOLVERS[name].options, options)
         solved = solve_newton_path(problem, ascending, tol=tol, max_iter=max_iter, options=settings)
@@ -61,7 +65,8 @@ def _one_by_one(
 ) -> list[SolverResult]:
     results: list[SolverResult] = []
     for number, cost in enumerate(costs):
-        start = Start.after(results[-1], cost / costs[number - 1]) if results else None
+        is_first = number == 0 or not SOLVERS[solver].can_start_anywhere
+        start = None if is_first else Start.after(results[-1], cost / costs[number - 1])
         results += solve_all(
             [dataclasses.replace(problem, cost=cost)],
             solver,

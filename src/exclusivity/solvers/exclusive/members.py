@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from exclusivity.problem import DesignMatrix, ERMProblem, ExclusivityRegulariser
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.base import SolverResult
+from exclusivity.solvers.constant import constant_result
 from exclusivity.solvers.newton import solve_newton
 
 # A column outside may pull this much more than its penalty before it is let in: rounding, not a violation.
@@ -68,7 +69,7 @@ def _solve(problem: ERMProblem, columns: NDArray[np.intp], penalties: Floats, to
         n_members=1,
         regulariser=ExclusivityRegulariser(0.0, chosen if chosen.any() else 0.0),
     )
-    return solve_newton(single, tol=tol)
+    return constant_result(single) or solve_newton(single, tol=tol)
 
 
 def _spread(problem: ERMProblem, columns: NDArray[np.intp], result: SolverResult) -> Member:

@@ -75,6 +75,7 @@ class ExclusiveResult(SolverResult):
         status: Status,
         history: History,
         partition: Partition,
+        state: Any = None,
     ) -> ExclusiveResult:
         """The result of one problem of a run that ended with ``status``."""
         return cls(
@@ -88,4 +89,5 @@ class ExclusiveResult(SolverResult):
             status=status,
             history=history,
             partition=partition,
+            state=state,
         )

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exclusivity.problem import ERMProblem
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers.base import Callback, IterationRecord, Recorder, Status
+from exclusivity.solvers.base import Callback, IterationRecord, Recorder, Start, Status
+from exclusivity.solvers.constant import constant_result
 from exclusivity.solvers.exclusive.groups import check_groups, check_partition
 from exclusivity.solvers.exclusive.members import Member, fit_against, fit_on_columns
 from exclusivity.solvers.exclusive.search import find_partition
@@ -35,6 +37,7 @@ def solve_exclusive(
     options: ExclusiveOptions | None = None,
     random_state: int | np.random.Generator | None = None,
     start: Partition | None = None,
+    resume: Sequence[Start] = (),
     callback: Callback | None = None,
     n_threads: int = 1,
 ) -> list[ExclusiveResult]:
@@ -55,6 +58,9 @@ def solve_exclusive(
         Of the search for a partition.
     start : ndarray of shape (n_groups,), optional
         A partition to start the search from; ``options.partition`` goes before it.
+    resume : sequence of Start
+        The results of an earlier run, one per problem. Where that was about the same problems, and about a
+        finite exclusivity, the descent goes on where it ended.
     callback : callable, optional
         Called after every member. Its state's weights are (M, K) for one problem and (P, M, K) for several.
     n_threads : int
@@ -83,8 +89,16 @@ def solve_exclusive(
     given = start if options.partition is None else options.partition
     if given is not None:
         given = check_partition(given, int(codes.max()) + 1, first.n_members)
-    owners = find_partition(problems, codes, options, np.random.default_rng(random_state), given)
-    run = _Descent(problems, codes, owners, tol, callback)
+    to_divide = [problem for problem in problems if constant_result(problem) is None]
+    if not to_divide:
+        return _constant_results(problems, int(codes.max()) + 1)
+    stopped = _stopped_here(problems, resume)
+    if stopped is None:
+        owners = find_partition(to_divide, codes, options, np.random.default_rng(random_state), given)
+        run = _Descent(problems, codes, owners, tol, callback)
+    else:
+        run = _Descent(problems, codes, stopped.owners, tol, callback)
+        run.go_on(stopped)
     limit = DEFAULT_SWEEPS * first.n_members if max_iter is None else max_iter
     if n_threads == 1 or len(problems) == 1:
         status = run.descend(options.change, limit, map)
@@ -92,6 +106,43 @@ def solve_exclusive(
         with ThreadPoolExecutor(n_threads) as pool:
             status = run.descend(options.change, limit, pool.map)
     return run.results(status)
+
+
+def _constant_results(problems: Sequence[ERMProblem], n_groups: int) -> list[ExclusiveResult]:
+    """Where one class has all the rows: nobody owns a feature, and all members say the same."""
+    nobody = np.full(n_groups, -1, dtype=np.intp)
+    return [
+        ExclusiveResult.at_end(
+            known.weights, known.intercepts, known.objective, Status.RULE, known.history, nobody
+        )
+        for known in map(constant_result, problems)
+        if known is not None
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Stopped:
+    """Where a descent ended: all members, whose turn it is in a sweep, and what the sweep began with."""
+
+    numbers: tuple[Floats, ...]
+    owners: Partition
+    turn: int
+    before: float
+    uncertified: frozenset[int]
+
+
+def _stopped_here(problems: Sequence[ERMProblem], resume: Sequence[Start]) -> _Stopped | None:
+    """Where the descent for these very problems ended, if that is known."""
+    if len(resume) != len(problems):
+        return None
+    for problem, given in zip(problems, resume, strict=True):
+        start = given.for_problem(problem)
+        if start.weights.shape != (problem.design.n_features, problem.n_members):
+            return None
+        if not start.resumes(_Stopped, problem.objective(start.weights, start.intercepts), np.nan):
+            return None
+    stopped: _Stopped = resume[0].state
+    return stopped
 
 
 class _Descent:
@@ -110,22 +161,43 @@ class _Descent:
         self.column_owners = owners[codes]
         self.is_disjoint = bool(np.isinf(problems[0].regulariser.exclusivity))
         self.uncertified: set[int] = set()
+        self.turn: int | None = None  # none before the competition
+        self.before = np.inf
+
+    def go_on(self, stopped: _Stopped) -> None:
+        """Take up a descent where it ended."""
+        self.state.restore(stopped.numbers)
+        self.turn, self.before, self.uncertified = stopped.turn, stopped.before, set(stopped.uncertified)
+
+    def _stopped(self) -> _Stopped | None:
+        if self.turn is None:
+            return None
+        return _Stopped(
+            self.state.numbers(), self.owners, self.turn, self.before, frozenset(self.uncertified)
+        )
 
     def descend(self, change: float, limit: int, run_all: Callable[..., object]) -> Status:
         """One sweep on the partition, then (gamma finite) sweeps of competition; why it ended."""
         members = range(self.problems[0].n_members)
-        fed = [k for k in members if np.any(self.column_owners == k)]
-        if not self._sweep(fed, self._fit_own, np.inf, run_all):
-            return Status.CALLBACK
-        if self.is_disjoint:
-            return Status.MAX_ITER if self.uncertified else Status.RULE
-        while len(self.recorder) < limit:
-            before = self.state.objective
-            if not self._sweep(members, self._fit_competing, limit, run_all):
+        if self.turn is None:
+            fed = [k for k in members if np.any(self.column_owners == k)]
+            if not self._sweep(fed, self._fit_own, np.inf, run_all):
                 return Status.CALLBACK
-            if before - self.state.objective <= change * self.state.objective:
-                return Status.MAX_ITER if self.uncertified else Status.RULE
+            if self.is_disjoint:
+                return self._end
+            self.turn = 0
+        while len(self.recorder) < limit:
+            if self.turn == 0:
+                self.before = self.state.objective
+            if not self._sweep(members[self.turn :], self._fit_competing, limit, run_all):
+                return Status.CALLBACK
+            if self.turn == 0 and self.before - self.state.objective <= change * self.state.objective:
+                return self._end
         return Status.MAX_ITER
+
+    @property
+    def _end(self) -> Status:
+        return Status.MAX_ITER if self.uncertified else Status.RULE
 
     def _sweep(
         self,
@@ -144,6 +216,8 @@ class _Descent:
             if not all(member.certified for member in fits):
                 self.uncertified.add(k)
             self.state.replace(k, fits)
+            if self.turn is not None:
+                self.turn = (k + 1) % self.problems[0].n_members
             if self._record():
                 return False
         return True
@@ -160,11 +234,11 @@ class _Descent:
 
     def results(self, status: Status) -> list[ExclusiveResult]:
         """One result per problem."""
-        history, state = self.recorder.history(), self.state
+        history, state, stopped = self.recorder.history(), self.state, self._stopped()
         owners = self.owners if self.is_disjoint else state.owners()
         return [
             ExclusiveResult.at_end(
-                weights, intercepts, problem.objective(weights, intercepts), status, history, owners
+                weights, intercepts, problem.objective(weights, intercepts), status, history, owners, stopped
             )
             for problem, weights, intercepts in zip(
                 self.problems, state.weights, state.intercepts, strict=True

@@ -38,6 +38,14 @@ class JointState:
         self.masses = np.zeros((int(groups.max()) + 1, K))
         self._own = np.array([[float(p.cost * p.weights.sum()) for _ in range(K)] for p in problems])
 
+    def numbers(self) -> tuple[Floats, ...]:
+        """Copies of all that changes."""
+        return tuple(array.copy() for array in (self.weights, self.intercepts, self.masses, self._own))
+
+    def restore(self, numbers: tuple[Floats, ...]) -> None:
+        """What :meth:`numbers` gave, for the same problems."""
+        self.weights, self.intercepts, self.masses, self._own = (array.copy() for array in numbers)
+
     @property
     def objective(self) -> float:
         """The joint objective; at gamma = inf for supports that are disjoint."""

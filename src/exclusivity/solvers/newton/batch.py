@@ -203,7 +203,8 @@ def certify(column: PathColumn, unit_sums: LossSums) -> bool:
     gradient = column.gradient(point, sums)
     norm = float(np.hypot(np.linalg.norm(gradient.weights), gradient.intercept))
     dual = partial(dual_of_point, reduced, point, SmoothedHinge(p), factors)
-    run.take(point, objective, bound, dual, residual=norm)
+    is_start = not np.isfinite(column.gradient_norm)
+    run.take(point, objective, bound, dual, residual=norm, is_start=is_start)
     helped = objective < column.objective and norm <= _GOOD_RATE * column.gradient_norm
     column.objective, column.gradient_norm = objective, norm
     return helped and not run.is_over

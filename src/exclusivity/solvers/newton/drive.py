@@ -16,8 +16,9 @@ from exclusivity.problem import (
 )
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.base import Start
-from exclusivity.solvers.newton.barrier import WorkingRows
-from exclusivity.solvers.newton.interior import interior_path
+from exclusivity.solvers.newton.barrier import MemoryBarrier, WorkingRows
+from exclusivity.solvers.newton.interior import InteriorPoint
+from exclusivity.solvers.newton.rounding import width_for_error
 from exclusivity.solvers.newton.run import Run, bound_from_sums
 from exclusivity.solvers.newton.screening import WIDEN, FixedRows, choose_band, first_width, solve_band
 from exclusivity.solvers.newton.semismooth import Guess, semismooth_path
@@ -39,23 +40,29 @@ _SMALL_SHARE = 0.05
 
 
 def certify_start(run: Run, reduced: ERMProblem, start: Start) -> Guess:
-    """The mean member of an earlier result; it may be good enough already."""
+    """The mean member of an earlier result, or where its method was; it may be good enough already."""
     point = Point(start.weights.mean(axis=1, dtype=float), float(start.intercepts.mean()))
     dual = start.dual
     if dual is None or len(dual) != reduced.design.n_rows:
         scores = reduced.design.times(point.weights)
         run.passes += 1
         dual = dual_from_scores(reduced, scores)
-    take_certified(run, reduced, point, dual)
+    take_certified(run, reduced, point, dual, is_start=True)
+    if start.resumes(Guess, run.scale * run.best_objective, run.gap):
+        going_on: Guess = start.state
+        return going_on
     return Guess(point, dual=repair_dual(reduced, dual))
 
 
-def take_certified(run: Run, reduced: ERMProblem, point: Point, alpha: Floats, mu: float = 0.0) -> None:
+def take_certified(
+    run: Run, reduced: ERMProblem, point: Point, alpha: Floats, mu: float = 0.0, *, is_start: bool = False
+) -> None:
     """Evaluate a point and a dual vector from scratch: two passes."""
     run.passes += 2
     scores = reduced.design.times(point.weights) + point.intercept
     objective = reduced.objective_at(point.weights[:, None], scores[:, None])
-    run.take(point, objective, dual_bound(reduced, alpha), partial(repair_dual, reduced, alpha), mu=mu)
+    dual = partial(repair_dual, reduced, alpha)
+    run.take(point, objective, dual_bound(reduced, alpha), dual, mu=mu, is_start=is_start)
 
 
 def drive_semismooth(run: Run, reduced: ERMProblem, start: Guess, source: RowSource | None = None) -> None:
@@ -66,9 +73,10 @@ def drive_semismooth(run: Run, reduced: ERMProblem, start: Guess, source: RowSou
     p, fit_intercept, before = reduced.loss.p, reduced.fit_intercept, run.passes
     source = BlockSource(reduced, start.curvature) if source is None else source
     path = semismooth_path(source, p=p, fit_intercept=fit_intercept, start=start)
-    iterate = next(path)
+    iterate, is_start = next(path), True
     while True:
         run.passes, run.last_width = before + source.passes, iterate.width
+        run.state = Guess(iterate.point, width=iterate.width, method="semismooth")
         bound, factors = bound_from_sums(iterate.sums, p, fit_intercept)
         objective = float(iterate.point.weights @ iterate.point.weights) / 2 + iterate.sums.loss
         run.take(
@@ -78,11 +86,12 @@ def drive_semismooth(run: Run, reduced: ERMProblem, start: Guess, source: RowSou
             partial(dual_of_point, reduced, iterate.point, SmoothedHinge(p, iterate.width), factors),
             residual=iterate.gradient_norm,
             mu=iterate.width,
+            is_start=is_start,
         )
         if run.is_over:
             return
         try:
-            iterate = path.send(run.gap)
+            iterate, is_start = path.send(run.gap), False
         except StopIteration:
             return
 
@@ -94,11 +103,15 @@ def dual_of_point(reduced: ERMProblem, point: Point, loss: SmoothedHinge, factor
     return np.asarray(alpha * np.where(reduced.labels > 0, factors[0], factors[1]))
 
 
-def drive_screened(run: Run, reduced: ERMProblem, start: Point) -> None:
-    """P = 1, many rows: bands around the margin of a start learned from a sample."""
+def drive_screened(run: Run, reduced: ERMProblem, start: Point, width: float | None = None) -> None:
+    """P = 1, many rows: bands around the margin of a start learned from a sample.
+
+    ``width`` is that of the next band where there have been some.
+    """
     scores = reduced.design.times(start.weights) + start.intercept
     run.passes += 1
-    drive_bands(run, reduced, start, scores, first_width(reduced, start, scores))
+    first = first_width(reduced, start, scores) if width is None else width
+    drive_bands(run, reduced, start, scores, first, is_first=width is None)
 
 
 def drive_bands(
@@ -110,6 +123,7 @@ def drive_bands(
     *,
     most: int = 100,
     fixed: FixedRows | None = None,
+    is_first: bool = True,
 ) -> Floats | None:
     """P = 1: ever wider bands until the gap is closed or every row is inside; returns the last scores.
 
@@ -124,11 +138,12 @@ def drive_bands(
     goal = (INNER_SHARE * run.tol) * min(
         reduced.objective_at(point.weights[:, None], scores[:, None]), float(member_costs(reduced).sum())
     )
-    for number in range(most):
+    for _ in range(most):
         shortfall = 1 - reduced.labels * scores
         inside = choose_band(reduced, shortfall, width)
         if len(inside) > _SMALL_SHARE * len(shortfall) and not has_l1:
-            drive_truncated(run, reduced, point, width=_ERROR_SHARE * width, most_passes=PATIENCE)
+            rounding = width_for_error(_ERROR_SHARE * width)
+            drive_truncated(run, reduced, point, width=rounding, most_passes=PATIENCE)
             return None
         point, alpha, pull = solve_band(reduced, shortfall, inside, point, goal, fixed)
         share = len(inside) / len(shortfall)
@@ -138,11 +153,11 @@ def drive_bands(
         run.passes += 2 + _INTERIOR_PASSES * share * 20
         found = reduced.objective_at(point.weights[:, None], scores[:, None])
         bound = dual_bound_with_pull(reduced, alpha, pull)
+        width, is_first = (width if is_first else WIDEN * width), False
+        run.state = Guess(point, width=width, method="bands")
         run.take(point, found, bound, partial(repair_dual, reduced, alpha))
         if run.is_over or share == 1:
             break
-        if number > 0:
-            width *= WIDEN
     return scores
 
 
@@ -153,12 +168,19 @@ def drive_truncated(
     alpha: Floats | None = None,
     *,
     width: float | None = None,
+    spent: float = 0.0,
     most_passes: float = np.inf,
 ) -> None:
-    """Newton steps by products alone until the run is over, no step helps or the passes are used up."""
+    """Newton steps by products alone until the run is over, no step helps or the passes are used up.
+
+    ``spent`` are those of earlier runs that this one goes on from.
+    """
     before = run.passes
     for iterate in truncated_path(reduced, start, alpha, width):
-        run.passes = before + iterate.passes
+        run.passes, passes = before + iterate.passes, spent + iterate.passes
+        run.state = Guess(
+            iterate.point, width=iterate.width, dual=iterate.centre, method="truncated", spent=passes
+        )
         run.take(
             iterate.point,
             iterate.objective,
@@ -166,23 +188,35 @@ def drive_truncated(
             partial(repair_dual, reduced, iterate.alpha),
             residual=iterate.gradient_norm,
             mu=iterate.width,
+            is_start=not iterate.has_moved,
         )
-        if run.is_over or iterate.passes > most_passes:
+        if run.is_over or passes > most_passes:
             return
 
 
-def drive_interior(run: Run, reduced: ERMProblem, start: Point) -> None:
-    """The interior-point path over all rows, each iterate certified."""
+def drive_interior(
+    run: Run, reduced: ERMProblem, start: Point, slacks: tuple[Floats, Floats | None] | None = None
+) -> None:
+    """The interior-point path over all rows, each iterate certified.
+
+    ``slacks`` are the multipliers and slacks of the rows and of the penalty, where there has been a path.
+    """
     design, l1 = reduced.design, reduced.regulariser.sparsity
     rows = WorkingRows(design.X, reduced.labels, member_costs(reduced), np.zeros(design.n_features), 0.0)
-    path = interior_path(rows, p=reduced.loss.p, l1=l1, fit_intercept=reduced.fit_intercept, start=start)
-    for point, alpha, mu in path:
+    data = MemoryBarrier(rows, reduced.loss.p, start, reduced.regulariser.has_l1)
+    of_penalty = None
+    if slacks is not None:
+        data.barrier.values, of_penalty = slacks
+    method, is_start = InteriorPoint(data, l1, reduced.fit_intercept, start, of_penalty), True
+    for point, mu in method.path():
         run.passes += _INTERIOR_PASSES
-        candidate = point
+        run.state = Guess(point, method="interior", slacks=(data.barrier.values, method.penalty_slacks))
+        alpha, candidate = data.barrier.alpha, point
         if reduced.regulariser.has_l1:
             candidate = with_exact_zeros(reduced, point, alpha)
             run.passes += 1
-        take_certified(run, reduced, candidate, alpha, mu)
+        take_certified(run, reduced, candidate, alpha, mu, is_start=is_start)
+        is_start = False
         if run.is_over:
             return
 

@@ -47,33 +47,57 @@ def interior_path(
     allows no further step.
     """
     data = MemoryBarrier(rows, p, start, bool(np.any(l1)))
-    for point, complementarity in interior_points(data, l1=l1, fit_intercept=fit_intercept, start=start):
+    for point, complementarity in InteriorPoint(data, l1, fit_intercept, start).path():
         yield point, data.barrier.alpha, complementarity
 
 
-def interior_points(
-    data: BarrierRows, *, l1: float | Floats, fit_intercept: bool, start: Point
-) -> Iterator[tuple[Point, float]]:
-    """The same path for rows that live anywhere: points and total complementarity."""
-    state = _InteriorPoint(data, l1, fit_intercept, start)
-    for _ in range(_MAX_ITER):
-        yield state.point, state.mu * state.total_cost
-        if not state.step():
-            return
+class InteriorPoint:
+    """The same path for rows that live anywhere.
 
+    Parameters
+    ----------
+    data : BarrierRows
+        The rows' side.
+    l1 : float or ndarray of shape (n_features,)
+        The penalty.
+    fit_intercept : bool
+    start : Point
+    slacks : ndarray or None
+        Multipliers and slacks of the penalty's rows, to go on from; those of the data are its own business.
+    """
 
-class _InteriorPoint:
-    def __init__(self, data: BarrierRows, l1: float | Floats, fit_intercept: bool, start: Point) -> None:
+    def __init__(
+        self,
+        data: BarrierRows,
+        l1: float | Floats,
+        fit_intercept: bool,
+        start: Point,
+        slacks: Floats | None = None,
+    ) -> None:
         self.data, self.point, self.fit_intercept = data, start, fit_intercept
         penalties = np.broadcast_to(np.asarray(l1, dtype=float), data.n_features)
         self.penalised = np.flatnonzero(penalties)
         # The penalty's rows: first w_j <= xi, then -w_j <= xi.
         penalty = Barrier(np.tile(penalties[self.penalised], 2), 1.0, 0.0, self._penalty_gains(start.weights))
+        if slacks is not None:
+            penalty.values = slacks
         self.penalty = penalty if len(self.penalised) > 0 else None
         self.barriers: list[Barrier | BarrierRows] = [data] if self.penalty is None else [data, self.penalty]
         # Row i aims at c_i mu, so that a row of weight 2 behaves like two rows in every iterate.
         penalty_cost = 0.0 if self.penalty is None else float(self.penalty.costs.sum())
         self.total_cost = 2 * (data.total_cost + penalty_cost)
+
+    def path(self) -> Iterator[tuple[Point, float]]:
+        """Points and total complementarity."""
+        for _ in range(_MAX_ITER):
+            yield self.point, self.mu * self.total_cost
+            if not self.step():
+                return
+
+    @property
+    def penalty_slacks(self) -> Floats | None:
+        """Multipliers and slacks of the penalty's rows, if there are any."""
+        return None if self.penalty is None else self.penalty.values
 
     @property
     def mu(self) -> float:

@@ -26,10 +26,11 @@ from exclusivity.solvers.newton.smoothing import SmoothedHinge
 _COLD_WIDTH = 10.0
 _WARM_WIDTH = 0.5
 # A good start is worth a sharp corner, but one sharper than this makes Newton steps fail (tried: to 0.001).
-_LEAST_FIRST_WIDTH = 0.01
+_LEAST_WARM_WIDTH = 0.01
 # Faster growth saves few outer rounds and costs many Newton steps and conjugate gradients (tried: 1.5 to 5).
 _GROWTH = 1.5
 _SHARPEST = 1e12
+_FIRST_WIDTH = 1.0
 _WIDTH_FACTOR = 0.1
 _LEAST_WIDTH = 1e-13
 
@@ -40,6 +41,10 @@ class RoundedLoss(Protocol):
     @property
     def width(self) -> float:
         """How far the rounding reaches."""
+
+    @property
+    def dual(self) -> Floats | None:
+        """The dual vector that it is made around, if it is."""
 
     def slope(self, shortfall: Floats) -> Floats:
         """c_i phi'(m_i), a feasible dual vector but for the balance of the classes."""
@@ -54,8 +59,8 @@ class RoundedLoss(Protocol):
 class ShiftedHinge:
     """p = 1 around a dual vector; without one around zero.
 
-    ``width`` is how far off the margins of the start may be; by default as far as those of a cold start, or
-    of the solution for a neighbouring cost where there is a dual vector.
+    ``width`` is by default that of a cold start, or of the solution for a neighbouring cost where there is a
+    dual vector.
     """
 
     def __init__(self, costs: Floats, alpha: Floats | None, width: float | None = None) -> None:
@@ -63,7 +68,12 @@ class ShiftedHinge:
         self._alpha = np.zeros_like(costs) if alpha is None else alpha
         if width is None:
             width = _COLD_WIDTH if alpha is None else _WARM_WIDTH
-        self._sharpness = 1 / float(np.clip(width, _LEAST_FIRST_WIDTH, _COLD_WIDTH))
+        self._sharpness = 1 / width
+
+    @property
+    def dual(self) -> Floats | None:
+        """See ``RoundedLoss``."""
+        return self._alpha
 
     @property
     def width(self) -> float:
@@ -91,9 +101,14 @@ class ShiftedHinge:
 class RoundedPower:
     """p > 1; exact for p >= 2."""
 
-    def __init__(self, costs: Floats, p: float) -> None:
+    def __init__(self, costs: Floats, p: float, width: float | None = None) -> None:
         self._costs = costs
-        self._loss = SmoothedHinge(p, 1.0 if p < 2 else 0.0)
+        self._loss = SmoothedHinge(p, (width or _FIRST_WIDTH) if p < 2 else 0.0)
+
+    @property
+    def dual(self) -> Floats | None:
+        """See ``RoundedLoss``: around none."""
+        return None
 
     @property
     def width(self) -> float:
@@ -121,5 +136,10 @@ class RoundedPower:
 def rounded_loss(
     p: float, costs: Floats, alpha: Floats | None = None, width: float | None = None
 ) -> RoundedLoss:
-    """The rounding that fits p; what is known of a start (``ShiftedHinge``) matters for p = 1 only."""
-    return ShiftedHinge(costs, alpha, width) if p == 1 else RoundedPower(costs, p)
+    """The rounding that fits p; a dual vector matters for p = 1 only, a width for p < 2."""
+    return ShiftedHinge(costs, alpha, width) if p == 1 else RoundedPower(costs, p, width)
+
+
+def width_for_error(error: float) -> float:
+    """The width for a start whose margins are off by ``error``, p = 1."""
+    return float(np.clip(error, _LEAST_WARM_WIDTH, _COLD_WIDTH))

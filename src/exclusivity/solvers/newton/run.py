@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ class Run:
     tol : float
         Relative duality gap to reach.
     max_iter : int
-        Most certified points.
+        Most iterations: certified points after a step.
     callback : callable or None
     """
 
@@ -38,6 +39,9 @@ class Run:
         # Of the rounded corner of the loss in the last semismooth step (not the mu of an interior point).
         self.last_width = 1.0
         self._dual: Callable[[], Floats] = lambda: np.zeros(problem.design.n_rows)
+        self._start: IterationRecord | None = None
+        # Where the method is (a ``Guess``), for a warm start to go on from.
+        self.state: Any = None
 
     @property
     def gap(self) -> float:
@@ -68,10 +72,12 @@ class Run:
         *,
         residual: float = 0.0,
         mu: float = 0.0,
+        is_start: bool = False,
     ) -> None:
         """One certified point with its objective and a lower bound, both of the reduced SVM.
 
-        ``dual`` gives the vector behind the bound; it is only asked at the end, for the best one.
+        ``dual`` gives the vector behind the bound; it is only asked at the end, for the best one. Where a
+        method starts is no iteration, unless it is good enough: an iteration takes a step.
         """
         if bound > self._best_bound:
             self._best_bound, self._dual = bound, dual
@@ -86,6 +92,9 @@ class Run:
             mu=mu,
             passes=self.passes,
         )
+        if is_start and not self.gap <= self.tol:
+            self._start = record
+            return
         asked_to_stop = self._recorder.add(record, lambda: self._members(point))
         if self.gap <= self.tol:
             self._status = Status.CERTIFIED
@@ -105,10 +114,12 @@ class Run:
 
         Writing the dual vector down may cost a pass; without it the result's ``dual`` is empty.
         """
+        if len(self._recorder) == 0 and self._start is not None:  # no step was possible
+            self._recorder.keep(self._start)
         status, history = self._status or Status.MAX_ITER, self._recorder.history()
         dual = self._dual() if with_dual else np.empty(0)
         weights, intercepts = self._members(self.best)
-        found = self._incumbent.result(self.tol, status, history)
+        found = self._incumbent.result(self.tol, status, history, self.state)
         return dataclasses.replace(found, weights=weights, intercepts=intercepts, dual=dual)
 
 

@@ -23,6 +23,7 @@ from exclusivity.solvers.newton.linear import DualSystem, NewtonSystem, PrimalSy
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.source import LossSums, Point, RowSource
 
+_FIRST_WIDTH = 1.0
 _WIDTH_FACTOR = 0.1
 _LEAST_WIDTH = 1e-13
 # Sharpen the corner once the gradient is to blame for no more than this share of the gap.
@@ -50,13 +51,20 @@ class Guess:
 
     That is a Newton system that is nearly right (from a sample of the rows, say) with the width of the
     rounding, a dual vector, or the second derivatives of all rows together.
+
+    Where a run is to go on, ``method`` says with what: "semismooth", "truncated" (with its width and its dual
+    vector, and the passes it has spent), "bands" (the width of the next one), or "interior" (the multipliers
+    and slacks of the rows and of the penalty).
     """
 
     point: Point
     system: NewtonSystem | None = None
-    width: float = 1.0
+    width: float | None = None
     dual: Floats | None = None
     curvature: Floats | None = None
+    method: str | None = None
+    spent: float = 0.0
+    slacks: tuple[Floats, Floats | None] | None = None
 
 
 def semismooth_path(
@@ -79,7 +87,7 @@ class _Walk:
         self.source, self.fit_intercept, self.point = source, fit_intercept, start.point
         self.borrowed, self.last_norm = start.system, np.inf
         self.on_primal_side = source.n_features <= source.n_rows  # the smaller side of the system
-        self.loss = SmoothedHinge(p, start.width if p < 2 else 0.0)
+        self.loss = SmoothedHinge(p, (start.width or _FIRST_WIDTH) if p < 2 else 0.0)
         self.sums = self._evaluate(start.point)
 
     def _evaluate(self, point: Point) -> LossSums:

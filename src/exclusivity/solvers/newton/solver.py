@@ -146,30 +146,41 @@ def make_system(problem: ERMProblem) -> Floats | None:
 
 
 def continue_run(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) -> None:
-    """Go on from a guess until the run is over, or nothing helps any more."""
-    point = guess.point
-    if regime == "iterative":
-        drive_truncated(run, reduced, point, guess.dual)
-        if run.is_over or min(reduced.design.n_rows, reduced.design.n_features) > DENSE_LIMIT:
-            return
-        point = run.best  # the steps stalled; the interior point has other troubles, and seldom any
-    elif regime == "semismooth":
-        drive_semismooth(run, reduced, guess)
+    """Go on from a guess, method after method, until the run is over or nothing helps any more."""
+    methods = _methods(reduced, regime)
+    if guess.method in methods:  # what comes before it has been tried
+        at = methods.index(guess.method)
+        methods = methods[at:] + methods[:at]
+    for method in methods:
+        if method == "semismooth":
+            drive_semismooth(run, reduced, guess)
+        elif method == "bands":
+            drive_screened(run, reduced, guess.point, guess.width)
+        elif method == "interior":
+            drive_interior(run, reduced, guess.point, guess.slacks)
+        else:
+            most = np.inf if regime == "iterative" else PATIENCE
+            drive_truncated(
+                run, reduced, guess.point, guess.dual, width=guess.width, spent=guess.spent, most_passes=most
+            )
         if run.is_over:
             return
-        point = run.best
-    elif reduced.loss.p == 1 and reduced.design.n_rows > MANY_ROWS:
-        drive_screened(run, reduced, point)
-        point = run.best
-    elif reduced.loss.p == 1 and _is_long(reduced):
-        drive_truncated(run, reduced, point, guess.dual, most_passes=PATIENCE)
-        point = run.best
-    if not run.is_over:
-        drive_interior(run, reduced, point)
-    if not run.is_over and regime != "iterative" and not reduced.regulariser.has_l1:
-        # Features a million times farther from zero than they vary take an interior point's last digits;
-        # products with centred rows keep theirs.
-        drive_truncated(run, reduced, run.best, most_passes=PATIENCE)
+        guess = Guess(run.best)
+
+
+def _methods(reduced: ERMProblem, regime: Regime) -> list[str]:
+    """What a regime tries, one after the other: each has other troubles."""
+    n_rows, n_features, p = reduced.design.n_rows, reduced.design.n_features, reduced.loss.p
+    if regime == "iterative":
+        return ["truncated", "interior"] if min(n_rows, n_features) <= DENSE_LIMIT else ["truncated"]
+    # Features a million times farther from zero than they vary take an interior point's last digits;
+    # products with centred rows keep theirs.
+    methods = ["interior"] if reduced.regulariser.has_l1 else ["interior", "truncated"]
+    if regime == "semismooth":
+        return ["semismooth", *methods]
+    if p == 1 and n_rows > MANY_ROWS:
+        return ["bands", *methods]
+    return ["truncated", *methods] if p == 1 and _is_long(reduced) else methods
 
 
 def _is_long(reduced: ERMProblem) -> bool:
@@ -188,14 +199,14 @@ def sampled_guess(run: Run, reduced: ERMProblem, regime: Regime) -> Guess:
     sample = sample_rows(reduced) if regime != "iterative" else None
     if sample is None:
         return Guess(Point(np.zeros(reduced.design.n_features), 0.0))
-    guess, passes = guess_of_sample(sample, regime, run.max_iter)
+    guess, passes = guess_of_sample(sample, regime)
     run.passes += passes * sample.design.n_rows / reduced.design.n_rows
     return guess
 
 
-def guess_of_sample(sample: ERMProblem, regime: Regime, max_iter: int) -> tuple[Guess, float]:
+def guess_of_sample(sample: ERMProblem, regime: Regime) -> tuple[Guess, float]:
     """The optimum of a sample, the Newton system there, and the passes over the sample that it took."""
-    inner = Run(sample, SAMPLE_TOL, max_iter, None)
+    inner = Run(sample, SAMPLE_TOL, DEFAULT_MAX_ITER, None)
     continue_run(inner, sample, regime, sampled_guess(inner, sample, regime))
     if regime != "semismooth":
         return Guess(inner.best), inner.passes

@@ -39,7 +39,10 @@ _KEPT = 4
 
 @dataclass(frozen=True, eq=False)
 class TruncatedIterate:
-    """A point, the slopes there and what they prove, and how far the loss was rounded."""
+    """A point, the slopes there and what they prove, how far the loss was rounded, and around what.
+
+    ``has_moved``: it is not the start any more, seen with a sharper loss.
+    """
 
     point: Point
     alpha: Floats
@@ -48,6 +51,8 @@ class TruncatedIterate:
     gradient_norm: float
     width: float
     passes: float
+    centre: Floats | None
+    has_moved: bool
 
 
 def truncated_path(
@@ -55,7 +60,7 @@ def truncated_path(
 ) -> Iterator[TruncatedIterate]:
     """Iterates of a reduced problem; the caller stops. Ends by itself when no step helps any more.
 
-    A dual vector ``alpha`` that goes with the start is of use for p = 1, and so is the error of its margins.
+    A dual vector ``alpha`` that goes with the start is of use for p = 1; ``width`` is that of the rounding.
     """
     walk = _Walk(problem, start, rounded_loss(problem.loss.p, member_costs(problem), alpha, width))
     for _ in range(_MAX_STEPS):
@@ -70,7 +75,7 @@ class _Walk:
         self.y, self.costs = problem.labels, member_costs(problem)
         self.weights, self.intercept = start.weights, start.intercept
         self.shortfall = 1 - self.y * (problem.design.times(start.weights) + start.intercept)
-        self.passes = 0.5
+        self.passes, self._has_moved = 0.5, False
         self._mean_squares, self._n_directions = np.empty(0), 0
         self._evaluate()
 
@@ -97,6 +102,8 @@ class _Walk:
             gradient_norm=float(np.linalg.norm(self.gradient)),
             width=self.loss.width,
             passes=self.passes,
+            centre=self.loss.dual,
+            has_moved=self._has_moved,
         )
 
     def advance(self) -> bool:
@@ -116,7 +123,7 @@ class _Walk:
         length = self._length(dw, change)
         if length == 0:
             return False
-        self.weights = self.weights + length * dw
+        self.weights, self._has_moved = self.weights + length * dw, True
         self.intercept += length * db
         self.shortfall = self.shortfall + length * change
         self._evaluate()
