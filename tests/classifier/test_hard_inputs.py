@@ -234,7 +234,6 @@ BAD_WEIGHTS = {
     "NaN": (np.r_[np.nan, np.ones(39)], "sample_weight contains NaN"),
     "inf": (np.r_[np.inf, np.ones(39)], "sample_weight contains NaN or infinity"),
     "text": (["a"] * 40, "sample_weight must hold numbers"),
-    "one class left": ((Y2 == 0).astype(float), "at least 2 classes"),
 }
 
 
@@ -308,11 +307,6 @@ BAD_PARAMETERS = [
     ({"verbose": "much"}, TypeError, "verbose must be an integer"),
     ({"solver": "magic"}, ValueError, "solver must be one of 'auto', .*'paper'.*; got 'magic'"),
     ({"solver": None}, ValueError, "solver must be one of"),
-    (
-        {"solver": "paper", "warm_start": True},
-        ValueError,
-        "warm_start=True cannot.*solver='paper'.*warm_start=False",
-    ),
     ({"solver_options": [("mu0", 1)]}, TypeError, "solver_options must be a mapping"),
     ({"solver_options": "mu0"}, TypeError, "solver_options must be a mapping"),
     ({"random_state": "dice"}, ValueError, "cannot be used to seed"),

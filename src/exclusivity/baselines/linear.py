@@ -43,13 +43,13 @@ class LinearBaseline(LinearPredictions, ClassifierMixin, BaseEstimator):
     def coef_(self) -> Floats:
         """Weights of the (averaged) model, (n_problems, n_features)."""
         check_is_fitted(self)
-        return self._ensemble.mean().weights[:, 0]
+        return np.asarray(self._ensemble.coef)
 
     @property
     def intercept_(self) -> Floats:
         """Intercepts of the (averaged) model, (n_problems,)."""
         check_is_fitted(self)
-        return self._ensemble.mean().intercepts[:, 0]
+        return self._ensemble.intercept
 
     def __sklearn_tags__(self) -> Any:
         """Sparse input is welcome."""
@@ -63,7 +63,8 @@ class LinearBaseline(LinearPredictions, ClassifierMixin, BaseEstimator):
         """Validated rows of positive weight with numbered classes."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(y)
-        return training_set(X, y, sample_weights(sample_weight, X.shape[0]), class_weight)
+        weights = sample_weights(sample_weight, X.shape[0])
+        return training_set(X, y, weights, class_weight, keep_classes=False)
 
     def _store_members(self, data: TrainingSet, members: Sequence[tuple[Floats, Floats]]) -> None:
         """Keep the classes and one (weights (n_features, n_members), intercepts) pair per task."""

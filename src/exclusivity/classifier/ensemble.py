@@ -86,16 +86,32 @@ class Ensemble:
         weights, intercepts = (a.mean(axis=1, keepdims=True) for a in (self.weights, self.intercepts))
         return type(self)(weights, intercepts, 1)
 
+    @property
+    def coef(self) -> Any:
+        """Weights of the averaged model, (n_problems, n_features), read-only."""
+        return _read_only(self.mean().weights[:, 0])
+
+    @property
+    def intercept(self) -> Floats:
+        """Intercepts of the averaged model, (n_problems,), read-only."""
+        return _read_only(self.mean().intercepts[:, 0])
+
+    def dense(self) -> Ensemble:
+        """The same members with an array of weights."""
+        return self
+
     def scores(self, X: Matrix) -> Floats:
         """Margins of all members, (n_samples, n_problems, n_members); equal members as a read-only view.
 
         In float64 whatever the types of X and the weights: float32 would overflow or cancel too early.
         """
-        n_problems, n_stored, n_features = self.weights.shape
         with np.errstate(over="ignore", invalid="ignore"):  # a broken feature may have any finite value
-            flat = DesignMatrix(X).times(self.weights.reshape(-1, n_features).T.astype(float))
-        scores = flat.reshape(-1, n_problems, n_stored) + self.intercepts
-        return np.broadcast_to(scores, (len(scores), n_problems, self.n_members))
+            scores = self._margins(X).reshape(-1, *self.intercepts.shape) + self.intercepts
+        return np.broadcast_to(scores, (len(scores), len(self.intercepts), self.n_members))
+
+    def _margins(self, X: Matrix) -> Floats:
+        """X . w of all stored members, (n_samples, n_problems * n_stored)."""
+        return DesignMatrix(X).times(self.weights.reshape(-1, self.weights.shape[2]).T.astype(float))
 
     def slack(self, X: Matrix, measure: Callable[..., Floats] = score_slack) -> Floats:
         """How far the same margins may be apart in another batch or arithmetic; the shape of ``scores``."""
@@ -107,7 +123,13 @@ class Ensemble:
     def rounded(self, scores: Floats) -> Floats:
         """Scores in the precision of the weights."""
         with np.errstate(over="ignore"):  # beyond float32 an infinity has the right sign
-            return scores.astype(self.weights.dtype, copy=False)
+            return scores.astype(self.intercepts.dtype, copy=False)
+
+
+def _read_only(values: Floats) -> Floats:
+    view = values.view()
+    view.flags.writeable = False
+    return view
 
 
 def _is_close(values: Floats, mean: Floats) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from exclusivity.classifier.radius import (
     grouped,
     member_supports,
 )
+from exclusivity.classifier.sparse_ensemble import SparseEnsemble
 from exclusivity.classifier.voting import hard_decision, member_votes, soft_decision, winning_codes
 from exclusivity.problem.arrays import Floats
 
@@ -67,6 +68,7 @@ class EnsemblePredictions(LinearPredictions):
 
     _fitted_multi_class: str
     groups_: Ints
+    sparsity: float
     voting: str
 
     def decision_function(self, X: Any) -> Floats:
@@ -182,16 +184,51 @@ class EnsemblePredictions(LinearPredictions):
         return self._fitted_multi_class
 
     @property
-    def coef_(self) -> Floats:
-        """Weights of the averaged model, (n_problems, n_features)."""
+    def coef_(self) -> Any:
+        """Weights of the averaged model, (n_problems, n_features), read-only."""
         self._require_soft("coef_")
-        return self._ensemble.mean().weights[:, 0]
+        return self._ensemble.coef
 
     @property
     def intercept_(self) -> Floats:
-        """Intercepts of the averaged model, (n_problems,)."""
+        """Intercepts of the averaged model, (n_problems,), read-only."""
         self._require_soft("intercept_")
-        return self._ensemble.mean().intercepts[:, 0]
+        return self._ensemble.intercept
+
+    @property
+    def penalty(self) -> str:
+        """Either "l1", where ``sparsity`` sets weights to exactly zero, or "l2".
+
+        What ``SelectFromModel`` asks for: features count as chosen above 1e-5, or above the mean.
+        """
+        return "l1" if self.sparsity > 0 else "l2"
+
+    def sparsify(self) -> Self:
+        """Store the weights in a sparse matrix; ``coef_`` becomes a CSR matrix.
+
+        Worth it where most weights are zero (``sparsity > 0``, ``exclusivity=inf``). Predictions stay what
+        they are. The members (``components_``), model files and ONNX graphs are dense as before.
+
+        Returns
+        -------
+        self : ERMClassifier
+            The fitted classifier.
+        """
+        check_is_fitted(self)
+        self._ensemble = SparseEnsemble.of(self._ensemble)
+        return self
+
+    def densify(self) -> Self:
+        """Store the weights in an array again, as after ``fit``; undoes :meth:`sparsify`.
+
+        Returns
+        -------
+        self : ERMClassifier
+            The fitted classifier.
+        """
+        check_is_fitted(self)
+        self._ensemble = self._ensemble.dense()
+        return self
 
     def _certain_votes(self, X: Any) -> Ints:
         """Class numbers, (n_samples, n_estimators); ``UNDECIDED`` where rounding might turn a vote."""

@@ -83,15 +83,24 @@ def checked_weights(given: Any, n_rows: int) -> Floats:
     return weights
 
 
-def training_set(X: Matrix, y: NDArray[Any], weights: Floats, class_weight: Any) -> TrainingSet:
-    """Leave out rows of weight 0, number the classes, multiply class weights in."""
+def training_set(
+    X: Matrix, y: NDArray[Any], weights: Floats, class_weight: Any, *, keep_classes: bool = True
+) -> TrainingSet:
+    """Leave out rows of weight 0, number the classes, multiply class weights in.
+
+    A class whose rows all have weight 0 (in a bootstrap, say) stays a class, or else (``keep_classes=False``)
+    is left out with its rows.
+    """
+    classes, codes = np.unique(y, return_inverse=True)
     if not np.all(weights):
         keep = np.flatnonzero(weights)
-        X, y, weights = X[keep], y[keep], weights[keep]
-    classes, codes = np.unique(y, return_inverse=True)
+        X, codes, weights = X[keep], codes[keep], weights[keep]
+    if not keep_classes:
+        present, codes = np.unique(codes, return_inverse=True)
+        classes = classes[present]
     require_two_classes(classes)
     check_scale(X)
-    totals = np.bincount(codes, weights=weights).astype(float)
+    totals = np.bincount(codes, weights=weights, minlength=len(classes)).astype(float)
     factors = class_weights(class_weight, classes, totals)
     return TrainingSet(X, codes, classes, weights * factors[codes])
 
@@ -135,14 +144,15 @@ def require_two_classes(classes: NDArray[Any]) -> None:
 
 
 def class_weights(given: Any, classes: NDArray[Any], totals: Floats) -> Floats:
-    """One factor per class; "balanced" gives every class the same total weight.
+    """One factor per class; "balanced" gives every class that has weight the same total weight.
 
     ``totals`` holds the sums of the classes' sample weights.
     """
     if given is None:
         return np.ones(len(classes))
     if isinstance(given, str) and given == "balanced":
-        return np.asarray(totals.sum() / (len(classes) * totals))
+        shared = totals.sum() / np.count_nonzero(totals)
+        return np.asarray(np.divide(shared, totals, out=np.ones_like(totals), where=totals > 0))
     if not isinstance(given, Mapping):
         raise ValueError(
             f"class_weight must be None, 'balanced' or a mapping of class to weight; got {given!r}."
