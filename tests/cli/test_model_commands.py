@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from exclusivity import ERMClassifier, ERMClassifierCV
+from exclusivity.cli.wording import in_options
 from exclusivity.datasets import read_csv, read_libsvm
 from exclusivity.persistence import load_model
 from exclusivity.robustness import certified_accuracy, certify
@@ -324,7 +325,7 @@ class TestPath:
         scaled = StandardScaler().fit_transform(train.data)
         with pytest.warns(UserWarning, match="The best C") as caught:
             expected = ERMClassifierCV(Cs=[0.01, 0.1, 1], cv=3, random_state=0).fit(scaled, train.target)
-        assert f"erm path: warning: {caught[0].message}" in err
+        assert f"erm path: warning: {in_options(str(caught[0].message))}" in err
         assert code == 0
         assert told["best_C"] == expected.C_ == load_model("m.erm")[-1].C_
         assert f"chose C = {expected.C_:.6g}" in erm("inspect", "m.erm")[1]

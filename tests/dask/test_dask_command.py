@@ -230,7 +230,7 @@ WRONG = {
     "folder": (
         [".", "--dask"],
         3,
-        ". is a folder; give a pattern in quotes for its files, such as '*.parquet'",
+        ". is a folder; give one of its files, such as all.csv, or with 'erm fit --dask' a pattern in quotes",
     ),
     "no test": (
         ["all.csv", "--dask", "--test", "al.csv"],

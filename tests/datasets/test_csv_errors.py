@@ -25,9 +25,9 @@ def refusal(text, **options):
 
 BAD_FIELDS = [
     (b"two", f"found 'two'; {NUMBER}"),
-    (b"", f"the value is missing; {NUMBER}"),
-    (b"  ", f"the value is missing; {NUMBER}"),
-    (b'""', f"the value is missing; {NUMBER}"),
+    (b"", f"the value is missing; {NUMBER} Fill it in, or leave the row out."),
+    (b"  ", f"the value is missing; {NUMBER} Fill it in, or leave the row out."),
+    (b'""', f"the value is missing; {NUMBER} Fill it in, or leave the row out."),
     (b"nan", f"found 'nan'; {NUMBER}"),
     (b"-inf", f"found '-inf'; {NUMBER}"),
     (b"1e999", f"found '1e999'; {NUMBER}"),
@@ -62,7 +62,8 @@ class TestFields:
 
     @pytest.mark.parametrize("field", [b"", b"1e999"])
     def test_target_that_is_missing_or_infinite(self, field):
-        assert refusal(b"a,y\n1," + field + b"\n", target="y").cause.endswith(NUMBER)
+        expected = NUMBER if field else "a number or a class in words. Leave the row out, or give it a class."
+        assert refusal(b"a,y\n1," + field + b"\n", target="y").cause.endswith(expected)
 
     @pytest.mark.parametrize(
         ("first", "second", "before"), [(b"ill", b"1", "text"), (b"1", b"ill", "numbers")]
@@ -92,7 +93,8 @@ class TestLines:
     def test_ragged_row(self, line, found):
         error = refusal(b"a,b,c\n1,2,3\n" + line + b"\n1,2,3\n")
         assert (error.line, error.column) == (3, None)
-        assert error.cause == f"the row has {found} fields; expected 3, as in the first line."
+        more = " A comma inside a number or a text needs quotes around the field." * found.startswith("more")
+        assert error.cause == f"the row has {found} fields; expected 3, as in the first line.{more}"
 
     def test_quoted_row_with_more_fields(self):
         assert "more than 2 fields" in refusal(b'a,b\n"1","2","3","4"\n').cause
@@ -128,8 +130,8 @@ class TestLines:
         for text in (line, b"a,b\n1,2\n" + line):
             error = refusal(text)
             assert error.cause == (
-                f"found byte 0x{byte:02x} at position {position}; expected UTF-8 text "
-                "(the name of a compressed file must end in .gz or .bz2)."
+                f"found byte 0x{byte:02x} at position {position}; expected UTF-8 text: save the "
+                "file as UTF-8 (the name of a compressed file must end in .gz or .bz2)."
             )
 
     def test_labels_that_are_no_text(self):
@@ -179,9 +181,11 @@ class TestHeader:
         )
 
     def test_column_without_a_name(self):
-        assert refusal(b",a,b\n0,1,2\n").cause.startswith(
-            "column 1 has no name; expected one (where it holds"
-        )
+        cause = refusal(b",a,b\n0,1,2\n").cause
+        assert cause.startswith("column 1 has no name; expected one (row numbers, as pandas writes them")
+        assert "ignore=[0]" in cause
+        table = read_csv(io.BytesIO(b",a,b\n7,1,2\n"), ignore=[0])
+        assert (table.feature_names, table.data.tolist()) == (("a", "b"), [[1, 2]])
 
     def test_numbers_are_no_names(self):
         error = refusal(b"1,2.5\n3,4\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import re
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Iterator
@@ -53,7 +54,7 @@ class Source:
     kind : str or None
         One of ``FORMATS``; None: the name says it.
     delimiter : str or None
-        One of ``DELIMITERS``; None: what the kind says.
+        One of ``DELIMITERS``; None: what the kind says, or the only one that the first line has.
     header : bool
         Whether a CSV file has a line with names.
     """
@@ -63,13 +64,14 @@ class Source:
         self.title = "standard input" if self.is_stdin else path
         self.path = path
         self.kind = self._kind(kind)
+        if not self.is_stdin and Path(path).is_dir():
+            raise FileError(in_folder(path))
         if self.kind in ("libsvm", "parquet", "npy") and (delimiter is not None or not header):
             option = "--delimiter" if delimiter is not None else "--no-header"
             raise CommandError(f"{option} is for CSV files, but {self.title} is read as {self.kind}.")
         self.header = header
-        self.delimiter = DELIMITERS[
-            "tab" if self.kind == "tsv" else "comma" if delimiter is None else delimiter
-        ]
+        self.delimiter = DELIMITERS[delimiter or ("tab" if self.kind == "tsv" else "comma")]
+        self._finds_delimiter = delimiter is None
         self._head = b""
         if self.is_stdin and self.kind in ("parquet", "npy"):
             self._copy = self._copied()
@@ -113,16 +115,27 @@ class Source:
                 return self._parquet_names()
             if self.kind == "npy":
                 return self._npy_columns()
-            from exclusivity.datasets.csv_fields import FieldError, Splitter
+            from exclusivity.datasets.csv_fields import FieldError, Splitter, decoded
 
             line = self._first_line()
             if not line.strip():
                 return []
+            self._find_delimiter(line)
             try:
+                decoded(line)
                 fields = Splitter(self.delimiter.encode()).fields(line, 1 << 20)
             except FieldError:
                 return []
         return [field.decode("utf-8", "replace") for field in fields] if self.header else len(fields)
+
+    def _find_delimiter(self, line: bytes) -> None:
+        """A first line without the usual delimiter would be a table of one column, which nobody means."""
+        if not self._finds_delimiter or self.delimiter.encode() in line:
+            return
+        found = [character for character in DELIMITERS.values() if character.encode() in line]
+        if len(found) == 1:
+            (self.delimiter,) = found
+            print(f"erm: {self.title} has {found[0]!r} between its fields", file=sys.stderr)
 
     def read(self, reading: Reading, progress: Progress) -> TableData:
         """The table, or an error that says what to do."""
@@ -142,6 +155,8 @@ class Source:
     def in_our_words(self, message: str) -> str:
         """What a reader says, for somebody who has options and no arguments."""
         message = message.replace("(pass header=False where a file has none)", "(or pass --no-header)")
+        message = message.replace(", or pass max_bytes=None for no limit", "")
+        message = re.sub(r"ignore=\[(\d+)\]", r"--ignore \1", message)
         if ", column " in message and "expected a finite decimal number" in message:
             message += " (A column that is no feature: --ignore, or --target for the classes.)"
         if self.kind == "libsvm" and ", line 1:" in message:  # all of it is something else, as a rule
@@ -267,10 +282,39 @@ def column(text: str, columns: list[str] | int, title: str) -> str | int:
         near = difflib.get_close_matches(text, names, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {listed(names)}." if names else ""
         hint = hint or f"there are no names; give a number from 0 to {count - 1}."
-        raise FileError(f"{title} has no column {text!r}; {hint}") from None
+        raise FileError(f"{title} has no column {text!r}; {hint}{_about_first_line(names)}") from None
     if not -count <= place < count:
         raise FileError(f"{title} has no column {place}; its {count} columns are 0 to {count - 1}.")
     return place
+
+
+def _about_first_line(names: list[str]) -> str:
+    """What may be wrong with names that are none."""
+    from exclusivity.datasets.csv_fields import is_number
+
+    others = [key for key, character in DELIMITERS.items() if any(character in name for name in names)]
+    if len(names) < 3 and others:
+        return f" (Other fields? --delimiter {others[0]}.)"
+    n_numbers = sum(is_number(name.encode()) for name in names)
+    return " (Is the first line data? --no-header.)" if 2 * n_numbers >= max(1, len(names)) else ""
+
+
+def in_folder(path: str) -> str:
+    """The error for a folder as data, with a file in it that could have been meant."""
+    from exclusivity.datasets.read_any import format_of
+
+    for entry in sorted(Path(path).iterdir()):
+        ending = "".join(entry.suffixes)
+        if ending and entry.is_file():
+            try:
+                format_of(entry)
+            except ValueError:
+                continue
+            return (
+                f"{path} is a folder; give one of its files, such as {entry}, or with 'erm fit --dask' a "
+                f"pattern in quotes for all of them, such as '{Path(path, '*' + ending)}'."
+            )
+    return f"{path} is a folder, without a data file in it; give the name of a file."
 
 
 def listed(names: list[str]) -> str:

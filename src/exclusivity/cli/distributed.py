@@ -18,7 +18,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from exclusivity.cli import options, training
-from exclusivity.cli.data import Reading, Source
+from exclusivity.cli.data import Reading, Source, in_folder
 from exclusivity.cli.errors import CommandError, FileError, UsageError, file_errors
 from exclusivity.cli.matching import target_of
 from exclusivity.cli.progress import Progress
@@ -163,10 +163,7 @@ def _sources(args: argparse.Namespace) -> list[Source]:
         paths += found or [name]
     for path in paths:
         if Path(path).is_dir():
-            example = Path(path, "*.parquet")
-            raise FileError(
-                f"{path} is a folder; give a pattern in quotes for its files, such as '{example}'."
-            )
+            raise FileError(in_folder(path))
         with file_errors(path), open(path, "rb"):
             pass
     sources = [Source.of(path, args) for path in paths]
@@ -319,6 +316,7 @@ def _survey(
 
     progress.tell(f"reading {len(parts)} blocks: {total:.0f} MB")
     found = survey_files(engine, parts, layout, scale, tell)
+    training.check_header(layout.names, layout.target, found.labels, title)
     training.check_classes(found.labels, found.n_rows, title)
     return found
 

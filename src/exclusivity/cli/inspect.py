@@ -6,7 +6,6 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from exclusivity.cli import matching, models, options, output, overwriting
-from exclusivity.cli.data import DELIMITERS, FORMATS
 from exclusivity.cli.errors import CommandError
 from exclusivity.cli.progress import Progress
 
@@ -45,13 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_json(parser)
     group = parser.add_argument_group("reading data for --html")
     group.add_argument("--data", metavar="DATA", help="rows with classes to judge the model on")
-    group.add_argument("--target", metavar="COL", help="their column (default: that of the training data)")
-    group.add_argument(
-        "--ignore", metavar="COL", action="append", default=[], help="a column that is no feature"
-    )
-    group.add_argument("--format", choices=FORMATS, help="format (default: what the name says)")
-    group.add_argument("--delimiter", choices=list(DELIMITERS), help="between the fields of a CSV file")
-    group.add_argument("--no-header", action="store_true", help="the first line of a CSV file holds data")
+    options.add_reading(group, "their column (default: that of the training data)")
 
 
 def run(args: argparse.Namespace) -> None:

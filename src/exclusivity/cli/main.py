@@ -25,6 +25,7 @@ from exclusivity.cli import (
     path,
     predict,
     reproduce,
+    wording,
 )
 from exclusivity.cli.errors import DONE, EXIT_STATUS, FAILED, INTERRUPTED, PIPE_CLOSED, CommandError
 
@@ -102,7 +103,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``erm`` with ``argv`` (default: the process's own) and return its exit code."""
-    args = build_parser().parse_args(argv)
+    args = _parsed(argv)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
@@ -122,14 +123,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         if args.debug:
             raise
         silent = "not enough memory" if isinstance(error, MemoryError) else "it failed without a reason"
-        reason = str(error) or f"{silent} ({type(error).__name__})"
+        reason = str(error) if isinstance(error, CommandError) else wording.in_options(str(error))
+        reason = reason or f"{silent} ({type(error).__name__})"
         print(f"erm {args.command}: error: {reason}", file=sys.stderr)
         return error.exit_code if isinstance(error, CommandError) else FAILED
     return DONE if code is None else code
 
 
+def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The arguments; what nobody takes is an error that says what may have been meant."""
+    parser = build_parser()
+    args, extras = parser.parse_known_args(argv)
+    if extras:
+        commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction)).choices
+        commands[args.command].error(wording.unknown_option(extras, args.command, dict(commands)))
+    return args
+
+
 def _show_warning(command: str) -> Callable[..., None]:
     def show(message: Warning | str, *_: object) -> None:
-        print(f"erm {command}: warning: {message}", file=sys.stderr)
+        print(f"erm {command}: warning: {wording.in_options(str(message))}", file=sys.stderr)
 
     return show

@@ -94,15 +94,17 @@ def _by_name(
     if target is None and wants_labels is not False and loaded.target in others:
         target = loaded.target
         others.remove(str(target))
-    if target is None and wants_labels is not False and len(others) == 1:
-        return Reading(others[0], tuple(ignore))
-    if target is None and wants_labels and not others:
+    named = [name for name in others if name]  # a nameless one holds the numbers of the rows
+    if target is None and wants_labels is not False and len(named) == 1:
+        target = named[0]
+        others.remove(target)
+    if target is None and wants_labels and not named:
         raise FileError(
             f"{source.title} has no column besides the features of {loaded.title}, and so no classes; use "
             "data with classes ('erm predict' needs none)."
         )
     if target is None and wants_labels:
-        raise FileError(_which_target(source, others))
+        raise FileError(_which_target(source, named))
     if others:
         print(f"erm: ignoring {listed(others)} of {source.title}: no features of the model", file=sys.stderr)
     return Reading(target, (*ignore, *others))

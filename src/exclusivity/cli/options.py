@@ -50,6 +50,18 @@ def positives(text: str) -> list[float]:
     return [POSITIVE(part) for part in text.split(",")]
 
 
+def delimiter(text: str) -> str:
+    r"""A type for argparse: the name of a delimiter, which may be given as itself.
+
+    Examples
+    --------
+    >>> delimiter(";"), delimiter(r"\t"), delimiter("tab")
+    ('semicolon', 'tab', 'tab')
+    """
+    names = {character: name for name, character in DELIMITERS.items()}
+    return names.get(text.replace("\\t", "\t"), text)
+
+
 def add_data(parser: argparse.ArgumentParser, target_help: str, *, several: bool = False) -> None:
     """DATA, or ``several`` of them, and how to read it."""
     data_help = "data file (.csv, .tsv, .parquet, .npy, LIBSVM), - for standard input"
@@ -57,7 +69,11 @@ def add_data(parser: argparse.ArgumentParser, target_help: str, *, several: bool
         parser.add_argument("data", metavar="DATA", nargs="+", help=f"{data_help}; several with --dask")
     else:
         parser.add_argument("data", metavar="DATA", help=data_help)
-    group = parser.add_argument_group("reading data")
+    add_reading(parser.add_argument_group("reading data"), target_help)
+
+
+def add_reading(group: argparse._ArgumentGroup, target_help: str) -> None:
+    """How to read a data file."""
     group.add_argument("--target", metavar="COL", help=target_help)
     group.add_argument(
         "--ignore",
@@ -69,7 +85,13 @@ def add_data(parser: argparse.ArgumentParser, target_help: str, *, several: bool
     group.add_argument(
         "--format", choices=FORMATS, help="format of the data (default: what the name of the file says)"
     )
-    group.add_argument("--delimiter", choices=list(DELIMITERS), help="between the fields of a CSV file")
+    group.add_argument(
+        "--delimiter",
+        choices=list(DELIMITERS),
+        type=delimiter,
+        help="between the fields of a CSV file; also as ',', ';', '\\t' or '|' (default: what the first line "
+        "has)",
+    )
     group.add_argument(
         "--no-header", action="store_true", help="the first line of a CSV file holds data, not names"
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import csv
 import math
+import shlex
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ from exclusivity.cli.data import Source, labels
 from exclusivity.cli.errors import CommandError, FileError, file_errors
 from exclusivity.cli.matching import target_of
 from exclusivity.cli.progress import Progress
+from exclusivity.cli.wording import PARAMETERS
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
@@ -19,7 +22,9 @@ if TYPE_CHECKING:
     from exclusivity.cli.held_out import HeldOut
 
 # A column with nearly as many classes as rows is an identifier or a measurement.
-_FEW_CLASSES = 20
+_FEW_CLASSES, _ROWS_OF_A_CLASS = 20, 10
+# Among fewer rows whole numbers may well be different by chance.
+_FEW_ROWS = 20
 _BLOCK_ROWS = 1 << 16
 
 
@@ -89,10 +94,39 @@ def read_training_data(args: argparse.Namespace, progress: Progress) -> Training
 
     table = source.read(reading, progress)
     y = labels(table.target)
+    target = remembered(reading.target, columns)
     if y.dtype.kind == "f":
         raise FileError(_no_classes(np.unique(y), len(y), source.title))
+    check_header(table.feature_names, target, np.unique(y), source.title)
     check_classes(np.unique(y), len(y), source.title)
-    return TrainingData(table.data, y, table.feature_names, remembered(reading.target, columns))
+    if not hasattr(table.data, "toarray"):
+        set_apart = {remembered(column, columns) for column in (reading.target, *reading.ignore)}
+        _warn_of_identifiers(table.data, _titles(columns, set_apart))
+    return TrainingData(table.data, y, table.feature_names, target)
+
+
+def _titles(columns: list[str] | int | None, set_apart: set[Any]) -> list[Any]:
+    """What the features are called on the command line."""
+    named = range(columns) if isinstance(columns, int) else columns or []
+    return [title for title in named if title not in set_apart]
+
+
+def _warn_of_identifiers(X: Any, titles: list[Any]) -> None:
+    """Say which columns have another whole number in every row: as a rule they name rows."""
+    import numpy as np
+
+    if len(X) < _FEW_ROWS:
+        return
+    for title, values in zip(titles, X.T, strict=True):
+        start = values[:_FEW_ROWS]
+        may_be = np.all(start == np.rint(start)) and len(np.unique(start)) == len(start)
+        if may_be and np.all(values == np.rint(values)) and len(np.unique(values)) == len(values):
+            warnings.warn(
+                f"column {title!r} has another whole number in each of the {len(X)} rows, as identifiers "
+                f"have and few features do; --ignore {shlex.quote(str(title))} leaves it out.",
+                UserWarning,
+                stacklevel=2,
+            )
 
 
 def remembered(target: str | int | None, columns: list[str] | int | None) -> str | int | None:
@@ -102,14 +136,40 @@ def remembered(target: str | int | None, columns: list[str] | int | None) -> str
     return columns[target] if isinstance(columns, list) else target % columns
 
 
+def check_header(names: tuple[str, ...] | None, target: str | int | None, classes: Any, title: str) -> None:
+    """Refuse a first line that is a row: numbers as names of features, and a class as that of the target."""
+    from exclusivity.datasets.csv_fields import is_number
+
+    if not isinstance(target, str) or target not in {str(label) for label in classes}:
+        return
+    numbers = [name for name in names or () if is_number(name.encode())]
+    # Columns may be numbered, the target among them: 0, 1, 2.
+    if numbers and not all(name.isdigit() for name in [*numbers, target]):
+        raise FileError(
+            f"the first line of {title} has {target!r} where other rows have classes, and numbers beside it: "
+            "no names, it seems, but a row. Add --no-header, and give --target as a number (-1 is the last)."
+        )
+
+
 def check_classes(classes: Any, n_rows: int, title: str) -> None:
-    """Refuse one class, and so many that they are none."""
+    """Refuse one class, and so many that they are none; warn of many."""
     if len(classes) < 2:
         raise FileError(
             f"all rows of {title} have the label {classes[0]}; a classifier needs two classes or more."
         )
     if len(classes) > _FEW_CLASSES and len(classes) > n_rows / 2:
         raise FileError(_no_classes(classes, n_rows, title))
+    if (
+        len(classes) > _FEW_CLASSES
+        and classes.dtype.kind in "iu"
+        and len(classes) > n_rows / _ROWS_OF_A_CLASS
+    ):
+        warnings.warn(
+            f"the target of {title} has {len(classes)} different numbers in {n_rows} rows. Are they classes, "
+            "and not amounts? --target chooses another column.",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _no_classes(values: Any, n_rows: int, title: str) -> str:
@@ -138,20 +198,10 @@ def parameters(args: argparse.Namespace, names: tuple[str, ...] | None, n_featur
     """The options as parameters of a classifier, without those of its cost."""
     groups = None if args.groups is None else read_groups(args.groups, names, n_features)
     return {
-        "n_estimators": args.members,
-        "p": args.p,
-        "exclusivity": args.exclusivity,
-        "sparsity": args.sparsity,
-        "voting": args.voting,
+        **{name: getattr(args, option) for name, option in PARAMETERS.items()},
         "feature_groups": groups,
-        "solver": args.solver,
-        "tol": args.tol,
-        "max_iter": args.max_iter,
         "fit_intercept": not args.no_intercept,
         "class_weight": class_weight(args),
-        "multi_class": args.multi_class,
-        "random_state": args.seed,
-        "n_jobs": args.jobs,
         "verbose": 2,
     }
 

@@ -114,8 +114,8 @@ def decoded(text: bytes) -> str:
         content = ""
     if position is not None:
         raise FieldError(
-            f"found byte 0x{text[position]:02x} at position {position + 1}; expected UTF-8 text "
-            "(the name of a compressed file must end in .gz or .bz2)."
+            f"found byte 0x{text[position]:02x} at position {position + 1}; expected UTF-8 text: save the "
+            "file as UTF-8 (the name of a compressed file must end in .gz or .bz2)."
         )
     return content
 
@@ -235,11 +235,31 @@ def is_number(text: bytes) -> bool:
 def number(text: bytes) -> float:
     """The number in a field, which must be finite."""
     if not text:
-        raise FieldError(f"the value is missing; {_FINITE}")
+        raise FieldError(f"the value is missing; {_FINITE} Fill it in, or leave the row out.")
     value = float(text) if is_number(text) else math.nan
     if not math.isfinite(value):
-        raise FieldError(f"found {excerpt(decoded(text))}; {_FINITE}")
+        content = decoded(text)
+        raise FieldError(f"found {excerpt(content)}; {_FINITE}{_remedy(content)}")
     return value
+
+
+def _remedy(text: str) -> str:
+    """What to do about a number as people write it, and programs do not read it.
+
+    Examples
+    --------
+    >>> _remedy("1,5"), _remedy("7 %")
+    (' Write decimals with a point (1.5).', ' Write it without the per cent sign, in all rows.')
+    """
+    if re.fullmatch(r"[-+]?[\d.,]+\s*%", text):
+        return " Write it without the per cent sign, in all rows."
+    if re.fullmatch(r"[-+]?\d{1,3}(,\d{3})", text):
+        return f" Write decimals with a point ({text.replace(',', '.')}), thousands without a comma."
+    if re.fullmatch(r"[-+]?\d*,\d+", text):
+        return f" Write decimals with a point ({text.replace(',', '.')})."
+    if re.fullmatch(r"[-+]?\d{1,3}([,.' \u00a0\u202f]\d{3})+([.,]\d+)?", text):
+        return " Write thousands without separators, decimals with a point."
+    return ""
 
 
 def label(text: bytes) -> float | str:
@@ -252,7 +272,12 @@ def label(text: bytes) -> float | str:
     >>> label(b"-1"), label(b"ill")
     (-1.0, 'ill')
     """
-    if not text or is_number(text):
+    if not text:
+        raise FieldError(
+            "the class is missing; expected a number or a class in words. Leave the row out, or "
+            "give it a class."
+        )
+    if is_number(text):
         return number(text)
     content = decoded(text)
     try:

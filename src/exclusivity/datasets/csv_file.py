@@ -177,7 +177,9 @@ class _Reader:
             raise FieldError(f"the line has more than {MAX_COLUMNS} fields; expected a table.")
         fields = splitter.fields(line, MAX_COLUMNS)
         names = _names(fields) if self._header else None
-        return columns_of(names, len(fields), self._target, self._ignore)
+        columns = columns_of(names, len(fields), self._target, self._ignore)
+        _check_names(columns)
+        return columns
 
 
 def _first_lines(blocks: Iterator[tuple[int, list[bytes]]]) -> tuple[int, list[bytes]]:
@@ -192,19 +194,26 @@ def _first_lines(blocks: Iterator[tuple[int, list[bytes]]]) -> tuple[int, list[b
 
 
 def _names(fields: list[bytes]) -> tuple[str, ...]:
-    """The names of the columns: something, no numbers, and all different."""
+    """The names of the columns, which are not all numbers."""
     names = tuple(field.decode("utf-8") for field in fields)
     if all(map(is_number, fields)):
         raise FieldError(
             f"the first line, {listed(names)}, holds numbers; expected the names of the columns "
             "(pass header=False where a file has none)."
         )
+    return names
+
+
+def _check_names(columns: Columns) -> None:
+    """Refuse names that are empty, unless nobody asks for the column, and names that occur twice."""
     places: dict[str, int] = {}
-    for place, name in enumerate(names):
+    for place, name in enumerate(columns.names or ()):
+        if not name and place in columns.ignored:
+            continue
         if not name:
             raise FieldError(
-                f"column {place + 1} has no name; expected one (where it holds the rows' numbers, write the "
-                "file without them)."
+                f"column {place + 1} has no name; expected one (row numbers, as pandas writes them: leave "
+                f"them out with ignore=[{place}], or write the file without them)."
             )
         if name in places:
             raise FieldError(
@@ -212,4 +221,3 @@ def _names(fields: list[bytes]) -> tuple[str, ...]:
                 "expected different names."
             )
         places[name] = place
-    return names

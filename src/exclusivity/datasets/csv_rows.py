@@ -149,5 +149,8 @@ class CsvRows:
         fields = self._splitter.fields(line, expected)
         if len(fields) != expected:
             found = f"more than {expected}" if len(fields) > expected else f"{len(fields)}"
-            raise FieldError(f"the row has {found} fields; expected {expected}, as in the first line.")
+            comma = " A comma inside a number or a text needs quotes around the field." * (
+                len(fields) > expected and self._splitter.delimiter == b","
+            )
+            raise FieldError(f"the row has {found} fields; expected {expected}, as in the first line.{comma}")
         return fields

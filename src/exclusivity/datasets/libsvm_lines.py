@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import io
 import zlib
@@ -27,6 +28,8 @@ MAX_RATIO = 100
 
 MIN_UNPACKED = 16 << 20
 """16 MiB do no harm, whatever they were unpacked from."""
+
+_UTF8 = "expected UTF-8: save the file as UTF-8, or convert it (iconv -f UTF-16 -t UTF-8 old > new)."
 
 TextError = Callable[[str, int, str], DataFileError]
 """Makes an error from a file's name, a line and a cause."""
@@ -121,6 +124,13 @@ def _line_beyond(path: Path, n_bytes: int) -> int | None:
     return None
 
 
+def _is_utf16(start: bytes) -> bool:
+    """Whether a text begins like UTF-16, marked as such or with Latin letters and digits."""
+    zeros = [byte == 0 for byte in start[:4]]
+    has_mark = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return has_mark or zeros in ([False, True] * 2, [True, False] * 2)
+
+
 class LineBlocks:
     r"""Iterate over ``(number of the first line, lines)``; lines come without their newline.
 
@@ -168,6 +178,8 @@ class LineBlocks:
         pieces: list[bytes] = []
         total = pending = 0
         while chunk := self._read():
+            if not total and _is_utf16(chunk):
+                raise self._error(self._name, 1, f"the text is UTF-16; {_UTF8}")
             self._check_size(total, chunk)
             total += len(chunk)
             head, newline, tail = chunk.rpartition(b"\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from exclusivity import __version__
 from exclusivity.pages.style import STYLE
 
 
@@ -12,6 +13,7 @@ def page(title: str, *body: str) -> str:
     """A whole page that loads nothing."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="generator" content="exclusivity {text(__version__)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
         f"<title>{text(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"

@@ -1,0 +1,132 @@
+"""What the library says, in the words of the command line: options instead of parameters.
+
+Also the options that people try instead of ours, who know scikit-learn, pandas or a colleague's script.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+
+PARAMETERS = {
+    "n_estimators": "members",
+    "p": "p",
+    "exclusivity": "exclusivity",
+    "sparsity": "sparsity",
+    "voting": "voting",
+    "solver": "solver",
+    "tol": "tol",
+    "max_iter": "max_iter",
+    "multi_class": "multi_class",
+    "random_state": "seed",
+    "n_jobs": "jobs",
+}
+"""Parameters of a classifier that are options of the same meaning: their names here and there."""
+
+_OPTIONS = {
+    **{name: "--" + option.replace("_", "-") for name, option in PARAMETERS.items()},
+    "feature_groups": "--groups",
+    "class_weight": "--class-weight",
+    "Cs": "--costs",
+    "C": "--cost",
+    "cv": "--folds",
+    "fit_intercept": "--no-intercept",
+}
+# Words of prose too: these are parameters only where a value is given to them.
+_PROSE = {"p", "exclusivity", "sparsity", "voting", "solver", "C"}
+_BARE = "|".join(sorted(set(_OPTIONS) - _PROSE, key=len, reverse=True))
+_ANY = "|".join(sorted(_OPTIONS, key=len, reverse=True))
+_VALUE = r"'[^']*'|\"[^\"]*\"|np\.inf|[-+.\w]+"
+
+_TRIED = {
+    "-c": ("--cost", "--costs"),
+    "-k": ("--members", "--folds"),
+    "-t": ("--target",),
+    "-y": ("--target",),
+    "-d": ("--delimiter",),
+    "-f": ("--format", "--force"),
+    "--proba": ("--scores",),
+    "--probability": ("--scores",),
+    "--probabilities": ("--scores",),
+    "--predict-proba": ("--scores",),
+    "--lambda": ("--cost", "--costs"),
+    "--gamma": ("--exclusivity",),
+    "--label": ("--target",),
+    "--labels": ("--target",),
+    "--y": ("--target",),
+    "--class": ("--target",),
+    "--drop": ("--ignore",),
+    "--exclude": ("--ignore",),
+    "--sep": ("--delimiter",),
+    "--separator": ("--delimiter",),
+    "--overwrite": ("--force",),
+    "--random-state": ("--seed",),
+    "--n-estimators": ("--members",),
+    "--feature-groups": ("--groups",),
+    "--n-jobs": ("--jobs",),
+    "--cv": ("--folds",),
+    "--report": ("--html",),
+}
+"""What people try (small letters, dashes), and what it may be called here."""
+
+
+def in_options(message: str) -> str:
+    """A message of the library for somebody who has options and no parameters.
+
+    Examples
+    --------
+    >>> in_options("2 members abstain. Set n_estimators to 3 or less, or exclusivity=np.inf.")
+    '2 members abstain. Set --members to 3 or less, or --exclusivity inf.'
+    """
+    message = re.sub(rf"leave ({_ANY})(?: |=)None", lambda found: f"leave {_OPTIONS[found[1]]} out", message)
+    message = re.sub(
+        rf"(?<![\w'\"-])({_ANY})=({_VALUE})(?: or '(\w+)')?",
+        lambda found: _assigned(*found.groups()),
+        message,
+    )
+    message = re.sub(rf"(?<![\w'\"-])({_BARE})(?![\w'\"=])", lambda found: _OPTIONS[found[1]], message)
+    return message.replace("StandardScaler", "--scale standard").replace("MaxAbsScaler", "--scale minmax")
+
+
+def _assigned(name: str, value: str, other: str | None) -> str:
+    value = value.strip("'\"").replace("np.inf", "inf")
+    # A full stop that ends the sentence is no digit.
+    stop = "." if value.endswith(".") else ""
+    if name == "fit_intercept":
+        return _OPTIONS[name] + stop
+    return f"{_OPTIONS[name]} {value.removesuffix('.')}" + ("" if other is None else f" or {other}") + stop
+
+
+def unknown_option(extras: list[str], command: str, parsers: dict[str, argparse.ArgumentParser]) -> str:
+    """The error for words that no argument took, with what may have been meant.
+
+    Parameters
+    ----------
+    extras : list of str
+        As ``parse_known_args`` gives them.
+    command : str
+    parsers : dict of ArgumentParser
+        All commands.
+    """
+    first = next((word for word in extras if re.match(r"--?[A-Za-z]", word)), None)
+    if first is None:
+        return f"{extras[0]!r} is one argument too many; 'erm {command} --help' lists them."
+    tried = first.partition("=")[0] if first.startswith("--") else first[:2]
+    return f"there is no option {tried}; {_meant(tried, command, parsers)}"
+
+
+def _meant(tried: str, command: str, parsers: dict[str, argparse.ArgumentParser]) -> str:
+    options = {name: list(parser._option_string_actions) for name, parser in parsers.items()}
+    plain = tried.lower().replace("_", "-")
+    known = [option for option in _TRIED.get(plain, ()) if option in options[command]]
+    if known:
+        note = " (scores, not probabilities)" if known[0] == "--scores" else ""
+        return f"did you mean {known[0]}{note}?"
+    others = [name for name, strings in options.items() if plain in strings and name != command]
+    if others:
+        return f"it is one of 'erm {others[0]}'."
+    near = difflib.get_close_matches(plain, options[command], n=1)
+    if near:
+        return f"did you mean {near[0]}?"
+    return f"'erm {command} --help' lists them."

@@ -1,0 +1,290 @@
+"""Mistakes of people who come from spreadsheets, pandas and scikit-learn: the message names the cure."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from cli.test_new_user_mistakes import check
+from exclusivity.cli.main import main
+from exclusivity.cli.wording import in_options
+
+FIT = ["fit", "d.csv", "--target", "state", "--folds", "0", "-o", "m.erm"]
+TABLE = [["radius", "texture", "state"], ["1.5", "2", "ill"], ["2.5", "1", "well"], ["3.5", "0", "ill"]]
+
+
+@pytest.fixture
+def table(erm, tmp_path):
+    """Writes d.csv with another delimiter, encoding or cells."""
+
+    def write(rows=TABLE, delimiter=",", encoding="utf-8", name="d.csv"):
+        (tmp_path / name).write_bytes("".join(delimiter.join(row) + "\n" for row in rows).encode(encoding))
+        return erm
+
+    return write
+
+
+def with_cell(text, row=1, column=0):
+    rows = [list(line) for line in TABLE]
+    rows[row][column] = text
+    return rows
+
+
+class TestDelimiters:
+    @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+    def test_it_is_found(self, table, delimiter):
+        erm = table(delimiter=delimiter)
+        code, _, err = erm(*FIT)
+        assert code == 0, err
+        assert f"d.csv has {delimiter!r} between its fields" in err
+        assert erm("evaluate", "m.erm", "d.csv")[0] == 0
+        assert erm(*FIT, "--delimiter", "comma")[0] == 3  # somebody who insists
+
+    @pytest.mark.parametrize(
+        ("value", "delimiter"),
+        [(";", ";"), ("semicolon", ";"), ("\t", "\t"), ("\\t", "\t"), ("tab", "\t"), ("|", "|"), (",", ",")],
+    )
+    def test_it_may_be_given_as_itself(self, table, value, delimiter):
+        code, _, err = table(delimiter=delimiter)(*FIT, "--delimiter", value)
+        assert (code, err) == (0, "")
+
+    def test_a_tsv_file_with_another_one(self, table):
+        erm = table(delimiter=";", name="d.tsv")
+        command = [word.replace("d.csv", "d.tsv") for word in FIT]
+        assert erm(*command)[0] == 0
+        assert erm(*command, "--delimiter", ";")[0] == 0
+
+    def test_one_that_cannot_be_found(self, table):
+        check(
+            table(with_cell("radius,mm", 0), delimiter=";")(*FIT),
+            "no column 'state'",
+            "--delimiter semicolon",
+        )
+
+    def test_an_unknown_one(self, table, capsys):
+        with pytest.raises(SystemExit):
+            table()(*FIT, "--delimiter", "x")
+        assert "choose from" in capsys.readouterr().err
+
+    def test_standard_input(self, table, tmp_path, monkeypatch):
+        erm = table(delimiter=";")
+        with open(tmp_path / "d.csv") as stream:
+            monkeypatch.setattr(sys, "stdin", stream)
+            assert erm("fit", "-", "--format", "csv", *FIT[2:])[0] == 0
+
+
+class TestHeaders:
+    ROWS = (
+        ["5.1", "3.5", "setosa"],
+        ["4.9", "3.0", "setosa"],
+        ["7.0", "3.2", "other"],
+        ["6.4", "3.1", "other"],
+    )
+
+    def test_a_target_that_is_not_in_the_first_row(self, table):
+        erm = table(self.ROWS)
+        check(erm(*FIT), "no column 'state'", "--no-header")
+
+    def test_a_row_that_is_taken_for_names(self, table):
+        erm = table(self.ROWS)
+        check(erm("fit", "d.csv", "--target", -1, "-o", "m.erm"), "'setosa'", "--no-header", "--target")
+        assert erm("fit", "d.csv", "--target", -1, "--no-header", "-o", "m.erm")[0] == 0
+
+    def test_a_class_may_have_the_name_of_its_column(self, table):
+        assert table(with_cell("state", 1, 2))(*FIT)[0] == 0
+
+    def test_numbers_may_be_names(self, table):
+        assert table([["400.5", "401", "state"], *TABLE[1:]])(*FIT)[0] == 0
+
+    def test_a_nameless_column_of_row_numbers(self, table):
+        """As ``DataFrame.to_csv`` writes them by default."""
+        rows = [[str(number - 1) if number else "", *row] for number, row in enumerate(TABLE)]
+        erm = table(rows)
+        check(erm(*FIT), "column 1 has no name", "--ignore 0")
+        assert erm(*FIT, "--ignore", 0)[0] == 0
+        table()(*FIT)
+        table(rows)
+        code, out, err = erm("predict", "m.erm", "d.csv")
+        assert (code, len(out.splitlines())) == (0, 4), err
+        assert erm("evaluate", "m.erm", "d.csv")[0] == 0
+
+
+class TestCells:
+    @pytest.mark.parametrize(
+        ("cell", "cure"),
+        [
+            ("1,5", "with a point (1.5)"),
+            ("1,500", "thousands without a comma"),
+            ("1,500,000", "thousands without separators"),
+            ("1.500,25", "thousands without separators"),
+            ("1 500", "thousands without separators"),
+            ("12%", "without the per cent sign"),
+            ("12.5 %", "without the per cent sign"),
+            ("", "Fill it in"),
+        ],
+    )
+    def test_numbers_of_people(self, table, cell, cure):
+        check(table(with_cell(cell), delimiter=";")(*FIT), "line 2, column 1 ('radius')", cure)
+
+    def test_a_word_is_no_number_of_people(self, table):
+        code, _, err = table(with_cell("red"))(*FIT)
+        assert code == 3
+        assert "point" not in err
+
+    def test_a_decimal_comma_between_commas(self, table):
+        check(table(with_cell("1,5"))(*FIT), "more than 3 fields", "A comma inside a number")
+
+    @pytest.mark.parametrize("row", [1, 3])
+    def test_an_empty_class(self, table, row):
+        code, _, err = table(with_cell("", row, 2))(*FIT)
+        assert code == 3
+        assert "the class is missing" in err
+        assert "finite decimal" not in err
+        assert f"line {row + 1}" in err
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("name", ["d.csv", "d.svm"])
+def test_utf_16(table, encoding, name):
+    erm = table(encoding=encoding, name=name)
+    target = FIT[2:4] if name == "d.csv" else []
+    check(erm("fit", name, *target, "-o", "m.erm"), name, "UTF-16", "iconv")
+    check(erm("predict", "soft.erm" if target else "svm.erm", name), "UTF-16", "UTF-8")
+
+
+def test_latin_letters(table):
+    check(table(with_cell("größe", 1, 2), encoding="latin-1")(*FIT), "save the file as UTF-8")
+
+
+class TestFolders:
+    COMMANDS = (
+        ["fit", "parts", "--target", "state", "-o", "m.erm"],
+        ["path", "parts", "--target", "state"],
+        ["predict", "soft.erm", "parts"],
+        ["evaluate", "soft.erm", "parts"],
+        ["fit", "parts", "--target", "state", "-o", "m.erm", "--dask"],
+    )
+
+    @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+    def test_a_file_in_it_is_named(self, erm, tmp_path, command):
+        (tmp_path / "parts").mkdir()
+        check(erm(*command), "parts is a folder, without a data file in it")
+        for name in ("b.csv.gz", "c.csv", "a.docx"):
+            (tmp_path / "parts" / name).touch()
+        check(erm(*command), "such as parts/b.csv.gz", "'parts/*.csv.gz'", "--dask")
+
+
+class TestOptions:
+    @pytest.mark.parametrize(
+        ("argv", "meant"),
+        [
+            (["fit", "t.csv", "--targt", "y", "-o", "m"], "--targt; did you mean --target?"),
+            (["fit", "t.csv", "--target", "y", "-o", "m", "-C", "1"], "-C; did you mean --cost?"),
+            (["fit", "t.csv", "-C1", "-o", "m"], "-C; did you mean --cost?"),
+            (["path", "t.csv", "-C", "1"], "-C; did you mean --costs?"),
+            (["predict", "m.erm", "t.csv", "--proba"], "did you mean --scores (scores, not probabilities)?"),
+            (["fit", "t.csv", "-o", "m", "--n_estimators=5"], "did you mean --members?"),
+            (["fit", "t.csv", "-o", "m", "--random-state", "5"], "did you mean --seed?"),
+            (["fit", "t.csv", "-o", "m", "--sep", ";"], "did you mean --delimiter?"),
+            (["evaluate", "m", "t.csv", "--members", "5"], "it is one of 'erm fit'"),
+            (["evaluate", "m", "t.csv", "--zebra"], "'erm evaluate --help' lists them"),
+            (["evaluate", "m", "t.csv", "u.csv"], "'u.csv' is one argument too many"),
+        ],
+    )
+    def test_what_was_meant(self, capsys, argv, meant):
+        with pytest.raises(SystemExit) as stop:
+            main(argv)
+        assert stop.value.code == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert meant in err
+
+
+class TestParameters:
+    def test_more_members_than_features(self, erm):
+        options = ["--members", 9, "--exclusivity", "inf", "--voting", "hard", "--folds", 0]
+        code, _, err = erm("fit", "train.csv", "--target", "state", "-o", "m.erm", *options)
+        assert code == 0
+        assert "--members to 6 or less" in err
+        assert "n_estimators" not in err
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (["--solver", "exclusive"], ["--solver exclusive needs", "--exclusivity inf", "--solver auto."]),
+            (
+                ["--solver", "newton", "--exclusivity", 2],
+                ["--solver newton", "use --solver exclusive or auto."],
+            ),
+            (["--groups", "g.csv"], ["--groups only matters", "--exclusivity inf", "or leave --groups out."]),
+        ],
+    )
+    def test_options_that_do_not_go_together(self, erm, tmp_path, options, words):
+        (tmp_path / "g.csv").write_text("1\n1\n2\n2\n3\n3\n")
+        check(erm("fit", "train.csv", "--target", "state", "-o", "m.erm", *options), *words, code=1)
+
+    def test_no_convergence(self, erm):
+        _, _, err = erm("fit", "train.csv", "--target", "state", "-o", "m.erm", "--max-iter", 1, "--folds", 0)
+        assert "max_iter" not in err
+        assert "--max-iter" in err
+        assert "--tol" in err
+
+    def test_the_best_cost_at_the_end_of_the_grid(self, erm):
+        _, _, err = erm("path", "train.csv", "--target", "state", "--costs", "1e-5,2e-5,0.01")
+        assert "warning: The best C, 0.01, is the largest of the 3 values in --costs" in err
+        assert "(--scale standard)" in err
+        assert "Cs" not in err
+
+    @pytest.mark.parametrize(
+        ("said", "told"),
+        [
+            ("raise max_iter, or raise tol.", "raise --max-iter, or raise --tol."),
+            ("tol=0.001; got C=2.", "--tol 0.001; got --cost 2."),
+            ("set fit_intercept=False.", "set --no-intercept."),
+            ("leave n_jobs=None.", "leave --jobs out."),
+            ("the column 'tol' and \"Cs\" stay", "the column 'tol' and \"Cs\" stay"),
+            ("exclusivity above 1, a solver, protocol", "exclusivity above 1, a solver, protocol"),
+        ],
+    )
+    def test_translation(self, said, told):
+        assert in_options(said) == told
+
+
+class TestTargets:
+    def test_amounts_instead_of_classes(self, erm, tmp_path):
+        X = np.random.default_rng(0).normal(size=(90, 1))
+        rows = [f"{x},{number % 30}" for number, x in enumerate(X[:, 0])]
+        (tmp_path / "ages.csv").write_text("\n".join(["x,age", *rows]) + "\n")
+        code, _, err = erm("fit", "ages.csv", "--target", "age", "-o", "m.erm", "--folds", 0)
+        assert code == 0
+        assert "30 different numbers in 90 rows" in err
+        assert "--target" in err
+
+
+class TestIdentifiers:
+    def fit(self, erm, tmp_path, ids, header="case no,x,state", options=()):
+        generator = np.random.default_rng(0)
+        rows = [f"{number},{generator.normal()},{'ab'[place % 2]}" for place, number in enumerate(ids)]
+        (tmp_path / "d.csv").write_text("\n".join([*([header] if header else []), *rows]) + "\n")
+        target = ["--target", "-1", "--folds", "0", "-o", "m.erm"]
+        code, out, err = erm("fit", "d.csv", *target, "--json", *options)
+        assert code == 0, err
+        return json.loads(out), err
+
+    def test_it_is_noticed(self, erm, tmp_path):
+        ids = np.random.default_rng(1).permutation(1000)[:40]
+        _, err = self.fit(erm, tmp_path, ids)
+        assert "warning: column 'case no' has another whole number in each of the 40 rows" in err
+        assert "--ignore 'case no'" in err
+        told, err = self.fit(erm, tmp_path, ids, options=["--ignore", "case no"])
+        assert (told["features"], err) == (1, "")
+
+    def test_without_names(self, erm, tmp_path):
+        _, err = self.fit(erm, tmp_path, range(40), header="", options=["--no-header"])
+        assert "--ignore 0 leaves it out" in err
+        assert self.fit(erm, tmp_path, range(40), header="", options=["--no-header", "--ignore", 0])[1] == ""
+
+    @pytest.mark.parametrize("ids", [[1, *range(1, 40)], [0.5, *range(39)], range(19)])
+    def test_what_is_none(self, erm, tmp_path, ids):
+        assert self.fit(erm, tmp_path, ids)[1] == ""
