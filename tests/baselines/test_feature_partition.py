@@ -1,15 +1,17 @@
-"""FeaturePartitionClassifier: random disjoint groups of features and a majority vote."""
+"""FeaturePartitionClassifier: disjoint groups of features, random, learned or given, and a majority vote."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import parallel_config
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -23,9 +25,12 @@ X = (X - X.mean(axis=0)) / X.std(axis=0)
 
 
 @pytest.mark.filterwarnings("ignore:.*members compete for")  # some checks have one feature only
-@pytest.mark.parametrize("base", [LinearSVC(), GaussianNB()], ids=str)
-def test_every_check_passes(base):
-    results = check_estimator(FeaturePartitionClassifier(base, 2), on_skip=None, on_fail=None)
+@pytest.mark.parametrize(
+    ("base", "partition"), [(LinearSVC(), "random"), (GaussianNB(), "random"), (GaussianNB(), "learned")]
+)
+def test_every_check_passes(base, partition):
+    clf = FeaturePartitionClassifier(base, 2, partition=partition)
+    results = check_estimator(clf, on_skip=None, on_fail=None)
     assert not {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
     assert sum(r["status"] == "passed" for r in results) > 40
 
@@ -114,3 +119,109 @@ def test_values_that_are_not_finite_are_refused():
     rows[0, 0] = np.inf
     with pytest.raises(ValueError, match="infinity"):
         clf.certify(rows)
+
+
+# --- who gets what ----------------------------------------------------------------------------------------
+
+
+def test_a_learned_partition_is_that_of_the_search():
+    clf = FeaturePartitionClassifier(LinearSVC(), 9, partition="learned", random_state=0).fit(X[::2], Y[::2])
+    again = clone(clf).fit(X[::2], Y[::2])
+    assert np.array_equal(clf.partition_, again.partition_)
+    assert np.all(clf.supports_.sum(axis=0) == 1)
+    assert np.all(clf.supports_.any(axis=1))
+    drawn = [
+        FeaturePartitionClassifier(LinearSVC(), 9, random_state=seed).fit(X[::2], Y[::2]) for seed in range(3)
+    ]
+    ours, *theirs = (
+        np.mean((each.predict(X[1::2]) == Y[1::2]) & (each.certify(X[1::2]) >= 3)) for each in (clf, *drawn)
+    )
+    assert ours > np.mean(theirs)
+
+
+def test_a_learned_partition_with_groups_classes_gaps_and_weights():
+    wine, labels = load_wine(return_X_y=True)
+    holed = wine.copy()
+    holed[::4, 2] = np.nan
+    groups, weights = np.arange(13) % 7, 1.0 + (np.arange(len(labels)) % 3)
+    clf = FeaturePartitionClassifier(
+        DecisionTreeClassifier(max_depth=3), 3, partition="learned", feature_groups=groups, random_state=0
+    ).fit(holed, labels, sample_weight=weights)
+    assert clf.partition_.shape == (7,)
+    assert sorted(set(clf.partition_)) == [0, 1, 2]
+    thin = FeaturePartitionClassifier(LinearSVC(), 3, partition="learned", random_state=0)
+    assert thin.fit(sparse.csr_matrix(wine), labels).supports_.shape == (3, 13)
+    with pytest.warns(UserWarning, match="5 members compete for 3"):
+        few = FeaturePartitionClassifier(GaussianNB(), 5, partition="learned").fit(X[:, :3], Y)
+    assert len(few.estimators_) == 3
+
+
+def test_a_given_partition_is_used_as_it_is():
+    wanted = np.array(["left", "right", "middle"])[np.arange(30) % 3]
+    clf = FeaturePartitionClassifier(GaussianNB(), 3, partition=wanted).fit(X, Y)
+    assert np.array_equal(np.array(["left", "middle", "right"])[clf.supports_.argmax(axis=0)], wanted)
+    groups = np.arange(30) // 5
+    by_group = FeaturePartitionClassifier(GaussianNB(), 2, feature_groups=groups, partition=[0, 1] * 3).fit(
+        X, Y
+    )
+    by_column = clone(by_group).set_params(partition=(groups % 2).tolist()).fit(X, Y)
+    assert np.array_equal(by_group.supports_, by_column.supports_)
+    assert np.array_equal(by_group.certify(X), by_column.certify(X))
+
+
+@pytest.mark.parametrize(
+    ("partition", "message"),
+    [
+        ("best", "partition must be one of 'random', 'learned'; got 'best'"),
+        (3, "partition must be 'random', 'learned', or a sequence"),
+        ([0, 1], "one label for each of the 30 columns, or of the 10 feature groups; got 2"),
+        ([0, 1, 2] * 10, "columns of one feature group to different members"),
+        ([0, 1] * 5, r"partition names 2 members, and n_estimators is 3; set n_estimators=2"),
+    ],
+)
+def test_bad_partitions(partition, message):
+    clf = FeaturePartitionClassifier(GaussianNB(), 3, feature_groups=np.arange(30) // 3, partition=partition)
+    with pytest.raises(ValueError, match=message):
+        clf.fit(X, Y)
+
+
+# --- weights, gaps, processes -----------------------------------------------------------------------------
+
+
+def test_a_row_of_weight_two_is_two_rows():
+    weights = 1 + (np.arange(len(Y)) % 2)
+    base = DecisionTreeClassifier(max_depth=2)
+    weighted = FeaturePartitionClassifier(base, 5, random_state=0).fit(X, Y, sample_weight=weights)
+    repeated = FeaturePartitionClassifier(base, 5, random_state=0).fit(
+        np.repeat(X, weights, axis=0), np.repeat(Y, weights)
+    )
+    assert np.array_equal(weighted.component_predict(X), repeated.component_predict(X))
+    plain = FeaturePartitionClassifier(base, 5, random_state=0).fit(X, Y)
+    uneven = FeaturePartitionClassifier(base, 5, random_state=0).fit(X, Y, np.where(Y == 1, 9.0, 1.0))
+    assert not np.array_equal(plain.component_predict(X), uneven.component_predict(X))
+    with pytest.raises(TypeError, match="KNeighborsClassifier takes none in fit"):
+        FeaturePartitionClassifier(KNeighborsClassifier(), 3).fit(X, Y, sample_weight=weights)
+    with pytest.raises(ValueError, match="sample_weight must not be negative"):
+        FeaturePartitionClassifier(base, 3).fit(X, Y, sample_weight=-weights)
+
+
+def test_gaps_where_the_members_take_them():
+    holed = X.copy()
+    holed[::3, ::4] = np.nan
+    clf = FeaturePartitionClassifier(DecisionTreeClassifier(max_depth=3), 7, random_state=0).fit(holed, Y)
+    radius, label = clf.certify(holed), clf.predict(holed)
+    assert radius.max() == 3
+    for column in range(30):
+        for value in (np.nan, -9.0, 9.0):
+            other = holed.copy()
+            other[:, column] = value
+            assert np.array_equal(clf.predict(other)[radius >= 1], label[radius >= 1])
+    with pytest.raises(ValueError, match="contains NaN"):
+        FeaturePartitionClassifier(GaussianNB(), 3).fit(holed, Y)
+
+
+def test_jobs_change_nothing():
+    forest = RandomForestClassifier(2, max_depth=2)
+    with parallel_config("threading"):
+        one, two = (FeaturePartitionClassifier(forest, 4, random_state=0, n_jobs=n).fit(X, Y) for n in (1, 2))
+    assert np.array_equal(one.component_predict(X), two.component_predict(X))

@@ -10,8 +10,11 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from exclusivity import ERMClassifier
+from exclusivity.baselines import FeaturePartitionClassifier
 from exclusivity.robustness import certified_accuracy, certified_accuracy_curve, certify, choose_members
 from robustness.robust_cases import SETS, fitted, split
 
@@ -137,7 +140,11 @@ def test_feature_groups_and_defaults_are_kept():
         ({"r": 0}, ValueError, "r must be an integer at least 1"),
         ({"r": 7}, ValueError, "7 broken features a vote needs 15 members.*13 columns"),
         ({"r": 1, "C": []}, ValueError, "must each have a value"),
-        ({"r": 1, "estimator": LogisticRegression()}, TypeError, "must be an ERMClassifier or a Pipeline"),
+        (
+            {"r": 1, "estimator": LogisticRegression()},
+            TypeError,
+            "must be an ERMClassifier, a Feature.* or a Pipeline",
+        ),
     ],
 )
 def test_bad_choices_are_a_clear_error(options, kind, message):
@@ -158,3 +165,46 @@ def test_the_trade_off_can_be_drawn():
     _, own = plt.subplots()
     assert choice.plot(ax=own) is own
     plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("base", "names"),
+    [
+        (DecisionTreeClassifier(max_depth=3), ["n_estimators"]),
+        (LinearSVC(), ["n_estimators", "C"]),
+        (make_pipeline(StandardScaler(), LinearSVC()), ["n_estimators", "C"]),
+    ],
+    ids=["tree", "svm", "pipeline"],
+)
+def test_members_of_any_kind_are_chosen(base, names):
+    X, y = split("heart")[:2]
+    voters = FeaturePartitionClassifier(base, partition="learned")
+    options = {"C": [0.1, 1.0]} if "C" in names else {}
+    choice = choose_members(X, y, 1, estimator=voters, n_estimators=[3, 5], cv=2, **options)
+    assert list(choice.best_params) == names
+    assert len(choice.table) == 2 * max(1, len(options.get("C", [])))
+    assert choice.estimator.n_estimators == choice.best_params["n_estimators"]
+    assert choice.estimator.random_state == 0
+    weights = {k: v for k, v in choice.estimator.get_params().items() if k.endswith("class_weight")}
+    assert list(weights.values()) == ["balanced"]
+    assert [record["n_estimators"] for record in choice.trade_off()] == [3, 5]
+    assert certify(choice.estimator, X).max() >= 1
+
+
+@pytest.mark.parametrize(
+    ("base", "options", "message"),
+    [
+        (
+            DecisionTreeClassifier(),
+            {"C": [1.0]},
+            "C was given, and DecisionTreeClassifier.* has 0 parameters",
+        ),
+        (LinearSVC(), {"exclusivity": [np.inf]}, "leave exclusivity out"),
+        (LinearSVC(), {"class_weight": {1: 2.0}}, "see numbers in place of the classes"),
+    ],
+    ids=["C", "exclusivity", "class_weight"],
+)
+def test_what_members_do_not_have_is_not_tried(base, options, message):
+    X, y = split("heart")[:2]
+    with pytest.raises(ValueError, match=message):
+        choose_members(X, y, 1, estimator=FeaturePartitionClassifier(base), cv=2, **options)

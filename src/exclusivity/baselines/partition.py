@@ -1,33 +1,36 @@
-"""Feature Partition Aggregation: random disjoint groups of features, one model each, a majority vote."""
+"""Feature Partition Aggregation: disjoint groups of features, one model each, a majority vote."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
+from exclusivity.baselines.division import dealt, given, learned
 from exclusivity.baselines.votes import MarginOf, Tally
 from exclusivity.classifier.certainty import DoubtOf
 from exclusivity.classifier.groups import group_codes
-from exclusivity.classifier.parameters import check_number
+from exclusivity.classifier.parameters import check_choice, check_number
 from exclusivity.classifier.radius import UNDECIDED, Bools, Ints, certified_radius, grouped
+from exclusivity.classifier.training import sample_weights
+from exclusivity.problem.arrays import Floats
 
 _SEED_LIMIT = np.iinfo(np.int32).max
 
 
 class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """A vote of models of any kind on random disjoint groups of features.
+    """A vote of models of any kind on disjoint groups of features.
 
     Each feature reaches one member only, so that broken features cannot turn more votes than there are of
     them: the certificate of :meth:`certify` holds for any base estimator. ``ERMClassifier(exclusivity=np.inf,
-    voting="hard")`` chooses the groups instead of drawing them.
+    voting="hard")`` is the same with linear members.
 
     Parameters
     ----------
@@ -38,7 +41,13 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
     feature_groups : sequence of labels, callable or None, default=None
         Columns that stay together: one label per column, or a callable from column names to labels.
     random_state : int, RandomState or None, default=None
-        Draws the partition, and seeds the members.
+        Draws the partition, or decides its search, and seeds the members.
+    partition : {"random", "learned"} or sequence of labels, default="random"
+        Who gets which features: drawn; chosen by the search of ``ERMClassifier(exclusivity=np.inf)``, for
+        which linear models stand in for the members; or one member's label for each column or feature group,
+        of as many members as ``n_estimators`` says.
+    n_jobs : int or None, default=None
+        Processes over the members in ``fit``.
 
     Attributes
     ----------
@@ -83,14 +92,18 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
         *,
         feature_groups: Any = None,
         random_state: Any = None,
+        partition: Any = "random",
+        n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.feature_groups = feature_groups
         self.random_state = random_state
+        self.partition = partition
+        self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Draw the groups and train a member on each.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Divide the features and train a member on each part.
 
         Parameters
         ----------
@@ -98,6 +111,8 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
             Training rows.
         y : array-like of shape (n_samples,)
             Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, for members that take some.
 
         Returns
         -------
@@ -105,23 +120,38 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
             The fitted classifier.
         """
         check_number(self.get_params(deep=False), "n_estimators", least=1, integer=True)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X, y = validate_data(self, X, y, **self._rows_allowed())
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
+        weights = sample_weights(sample_weight, X.shape[0])
+        present = classes[np.unique(codes[weights > 0])]
+        if len(present) < 2:
             raise ValueError(
-                f"A classifier needs at least 2 classes in y; these rows have one class only: {classes[0]!r}."
+                "A classifier needs at least 2 classes in y, in rows that have weight; these rows have one "
+                f"class only: {present[0]!r}."
             )
         groups = group_codes(self.feature_groups, X.shape[1], getattr(self, "feature_names_in_", None))
         rng = check_random_state(self.random_state)
-        partition = _deal(int(groups.max()) + 1, self.n_estimators, rng)
+        partition = self._divide(X, codes, weights, groups, rng)
         owners = partition[groups]
         self.supports_ = owners == np.arange(int(partition.max()) + 1)[:, None]
-        self.estimators_ = [
-            _seeded(clone(self.estimator), rng).fit(X[:, columns], codes) for columns in self.supports_
-        ]
+        members = [_seeded(clone(self.estimator), rng) for _ in self.supports_]
+        extra = {} if sample_weight is None else {"sample_weight": weights}
+        self.estimators_ = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit)(member, X[:, columns], codes, extra)
+            for member, columns in zip(members, self.supports_, strict=True)
+        )
         self.classes_, self.groups_, self.partition_ = classes, groups, partition
         return self
+
+    def _divide(self, X: Any, codes: Ints, weights: Floats, groups: Ints, rng: Any) -> Ints:
+        """The owner of every feature group."""
+        if not isinstance(self.partition, str):
+            return given(self.partition, groups, self.n_estimators)
+        check_choice(self.get_params(deep=False), "partition", ("random", "learned"))
+        if self.partition == "learned":
+            return learned(X, codes, weights, groups, self.n_estimators, rng)
+        return dealt(int(groups.max()) + 1, self.n_estimators, rng)
 
     def component_predict(self, X: Any) -> NDArray[Any]:
         """The class that every member votes for.
@@ -160,7 +190,7 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
         return np.asarray(self.classes_[tally.winners()])
 
     def certify(self, X: Any) -> Ints:
-        """How many features (groups) may take any finite value without changing the prediction.
+        """How many features (groups) may take any allowed value without changing the prediction.
 
         Parameters
         ----------
@@ -177,14 +207,22 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
         return certified_radius(votes, grouped(self.supports_, self.groups_), len(self.classes_))
 
     def __sklearn_tags__(self) -> Any:
-        """Sparse input is welcome where members take it."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
+        """Sparse input and gaps are welcome where members take them."""
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator).input_tags
+        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         return tags
+
+    def _rows_allowed(self) -> dict[str, Any]:
+        allow_nan = get_tags(self.estimator).input_tags.allow_nan
+        return {
+            "accept_sparse": "csr",
+            "dtype": [np.float64, np.float32],
+            "ensure_all_finite": "allow-nan" if allow_nan else True,
+        }
 
     def _validate_rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return validate_data(self, X, reset=False, **self._rows_allowed())
 
     def _members(self) -> Iterator[tuple[Any, Bools]]:
         """The members with the columns that they see."""
@@ -200,17 +238,13 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
         return np.stack([member.predict(X[:, columns]) for member, columns in self._members()], axis=1)
 
 
-def _deal(n_groups: int, n_members: int, rng: Any) -> Ints:
-    """A random owner for every group; sizes differ by one at most."""
-    if n_groups < n_members:
-        warnings.warn(
-            f"{n_members} members compete for {n_groups} features or groups: only {n_groups} of them exist. "
-            f"Set n_estimators to {n_groups} or less.",
-            UserWarning,
-            stacklevel=3,
+def _fit(member: Any, X: Any, codes: Ints, extra: dict[str, Any]) -> Any:
+    if extra and not has_fit_parameter(member, "sample_weight"):
+        raise TypeError(
+            f"sample_weight was given, and {type(member).__name__} takes none in fit; leave it out, or "
+            "choose an estimator that does."
         )
-    owners = np.arange(n_groups) % n_members
-    return np.asarray(rng.permutation(owners))
+    return member.fit(X, codes, **extra)
 
 
 def _seeded(estimator: Any, rng: Any) -> Any:

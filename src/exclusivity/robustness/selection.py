@@ -15,12 +15,14 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from exclusivity.baselines import FeaturePartitionClassifier
 from exclusivity.classifier import ERMClassifier
 from exclusivity.classifier.parameters import check_number
 from exclusivity.problem.arrays import Floats
 from exclusivity.robustness.certificates import certified_accuracy, certify
 
-_NAMES = ("n_estimators", "C", "exclusivity")
+_COSTS = (0.01, 0.1, 1.0, 10.0)
+_EXCLUSIVITIES = (np.inf,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +34,7 @@ class MemberChoice:
     r : int
         The number of features that may break.
     best_params : dict
-        The chosen ``n_estimators``, ``C`` and ``exclusivity``.
+        The chosen ``n_estimators``, ``C`` and ``exclusivity``, as far as the estimator has them.
     estimator : estimator
         Fitted with them on all rows.
     table : list of dict
@@ -92,8 +94,8 @@ def choose_members(
     *,
     estimator: Any = None,
     n_estimators: Sequence[int] | None = None,
-    C: Sequence[float] = (0.01, 0.1, 1.0, 10.0),
-    exclusivity: Sequence[float] = (np.inf,),
+    C: Sequence[float] = _COSTS,
+    exclusivity: Sequence[float] = _EXCLUSIVITIES,
     class_weight: Any = "balanced",
     cv: Any = 5,
     random_state: Any = 0,
@@ -106,9 +108,10 @@ def choose_members(
     X, y : training rows and labels
     r : int
         How many features (feature groups) may break at once.
-    estimator : ERMClassifier or Pipeline that ends in one, default=None
+    estimator : ERMClassifier, FeaturePartitionClassifier, or Pipeline that ends in one, default=None
         What is tuned; its other parameters (``feature_groups``, ``p``, ...) stay. Hard voting is set, and
-        ``class_weight`` where it has none of its own. None: a StandardScaler and an ERMClassifier.
+        ``class_weight`` where it has none of its own. None: a StandardScaler and an ERMClassifier. Members of
+        a FeaturePartitionClassifier have no exclusivity; C is tried and ``class_weight`` set if they have it.
     n_estimators : sequence of int, default=None
         Numbers of members to try. With 2 r + 1 members the vote has to be unanimous; None tries 2 r + 1,
         3 r + 2 and 5 r + 4, up to the number of columns.
@@ -140,13 +143,15 @@ def choose_members(
     model = _template(estimator, class_weight, random_state)
     prefix = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
     members = _members_to_try(r, np.shape(X)[1]) if n_estimators is None else list(n_estimators)
-    combinations = list(product(members, C, exclusivity))
+    names = _tuned(model[-1] if prefix else model, C, exclusivity)
+    to_try = {"n_estimators": members, "C": C, "exclusivity": exclusivity}
+    combinations = list(product(*(to_try[name] for name in names)))
     if not combinations:
         raise ValueError("n_estimators, C and exclusivity must each have a value to try.")
     splitter = _folds(cv, y, random_state)
     splits = list(splitter.split(np.zeros(len(y)), y))
     settings = [
-        {f"{prefix}{name}": value for name, value in zip(_NAMES, combination, strict=True)}
+        {f"{prefix}{name}": value for name, value in zip(names.values(), combination, strict=True)}
         for combination in combinations
     ]
     scores = Parallel(n_jobs=n_jobs)(
@@ -155,26 +160,60 @@ def choose_members(
         for train, test in splits
     )
     by_setting = np.array(scores).reshape(len(settings), len(splits), 3)
-    table = [_record(*pair) for pair in zip(combinations, by_setting, strict=True)]
+    chosen = [dict(zip(names, combination, strict=True)) for combination in combinations]
+    table = [params | _summary(scores) for params, scores in zip(chosen, by_setting, strict=True)]
     best = int(np.argmax(by_setting[:, :, 0].mean(axis=1)))
     final = clone(model).set_params(**settings[best]).fit(X, y)
-    return MemberChoice(r, dict(zip(_NAMES, combinations[best], strict=True)), final, table)
+    return MemberChoice(r, chosen[best], final, table)
 
 
 def _template(estimator: Any, class_weight: Any, random_state: Any) -> Any:
     """The estimator to tune, with hard voting."""
     model = make_pipeline(StandardScaler(), ERMClassifier()) if estimator is None else clone(estimator)
     last = model[-1] if isinstance(model, Pipeline) else model
-    if not isinstance(last, ERMClassifier):
+    if isinstance(last, ERMClassifier):
+        last.set_params(voting="hard")
+    elif not isinstance(last, FeaturePartitionClassifier):
         raise TypeError(
-            f"estimator must be an ERMClassifier or a Pipeline that ends in one; got {estimator!r}."
+            "estimator must be an ERMClassifier, a FeaturePartitionClassifier, or a Pipeline that ends in "
+            f"one; got {estimator!r}."
         )
-    last.set_params(voting="hard")
-    if last.class_weight is None:
-        last.set_params(class_weight=class_weight)
+    _balance(last, class_weight)
     if last.random_state is None:
         last.set_params(random_state=random_state)
     return model
+
+
+def _balance(last: Any, class_weight: Any) -> None:
+    """Give the class weight to a classifier, or to the members that take one, unless they have their own."""
+    is_partition = isinstance(last, FeaturePartitionClassifier)
+    if is_partition and class_weight not in (None, "balanced"):
+        raise ValueError(
+            "members of a FeaturePartitionClassifier see numbers in place of the classes: class_weight must "
+            f"be 'balanced' or None; got {class_weight!r}."
+        )
+    params = last.get_params()
+    names = [name for name in params if name.split("__")[-1] == "class_weight" and params[name] is None]
+    last.set_params(**dict.fromkeys(names, class_weight))
+
+
+def _tuned(last: Any, C: Sequence[float], exclusivity: Sequence[float]) -> dict[str, str]:
+    """What is tuned, and the parameter that it is."""
+    if isinstance(last, ERMClassifier):
+        return {"n_estimators": "n_estimators", "C": "C", "exclusivity": "exclusivity"}
+    if exclusivity is not _EXCLUSIVITIES:
+        raise ValueError(
+            "members of a FeaturePartitionClassifier never share features: leave exclusivity out."
+        )
+    inner = [name for name in last.get_params() if name.startswith("estimator__") and name.endswith("__C")]
+    if len(inner) == 1:
+        return {"n_estimators": "n_estimators", "C": inner[0]}
+    if C is not _COSTS:
+        raise ValueError(
+            f"C was given, and {last.estimator!r} has {len(inner)} parameters of that name, not one; leave C "
+            "out, or tune them by a search of their own inside the FeaturePartitionClassifier."
+        )
+    return {"n_estimators": "n_estimators"}
 
 
 def _members_to_try(r: int, n_columns: int) -> list[int]:
@@ -211,9 +250,9 @@ def _rows(X: Any, numbers: Any) -> Any:
     return X[numbers] if hasattr(X, "shape") else np.asarray(X)[numbers]
 
 
-def _record(combination: tuple[Any, ...], scores: Floats) -> dict[str, Any]:
-    record = dict(zip(_NAMES, combination, strict=True))
+def _summary(scores: Floats) -> dict[str, float]:
+    summary = {}
     for column, name in enumerate(("certified", "accuracy", "balanced_accuracy")):
-        record[name] = float(scores[:, column].mean())
-        record[f"{name}_std"] = float(scores[:, column].std())
-    return record
+        summary[name] = float(scores[:, column].mean())
+        summary[f"{name}_std"] = float(scores[:, column].std())
+    return summary
