@@ -134,6 +134,34 @@ def complaints(thing, *, for_users=True):
     return found
 
 
+FORM = {
+    "PR02": "no parameter that does not exist",
+    "PR03": "in the order of the signature",
+    "PR04": "each with its type",
+    "PR05": "which is not a sentence",
+    "PR06": "and has its Python name",
+    "PR08": "what it means begins with a capital letter",
+    "PR09": "and ends with a full stop",
+    "PR10": "and a colon stands between spaces",
+    "RT04": "what comes back begins with a capital letter",
+    "SS03": "summaries end with a full stop",
+}
+"""What numpydoc's validator is asked about. It would also have every name see others and show examples."""
+
+
+def own_methods(path):
+    thing = resolve(path)
+    methods = vars(thing).items() if inspect.isclass(thing) else ()
+    yield from (f"{path}.{name}" for name, it in methods if inspect.isfunction(it) and name[0] != "_")
+
+
+@pytest.mark.parametrize("path", USER_NAMES + OTHER_NAMES)
+def test_docstrings_have_the_form_that_numpydoc_wants(path):
+    validate = pytest.importorskip("numpydoc.validate", reason="numpydoc comes with [dev]").validate
+    for each in (path, *own_methods(path)):
+        assert not [error for error in validate(each)["errors"] if error[0] in FORM], each
+
+
 @pytest.mark.parametrize("path", USER_NAMES)
 def test_names_for_users_are_described(path):
     assert not complaints(resolve(path))

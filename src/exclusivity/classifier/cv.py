@@ -56,10 +56,30 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         How to judge predictions; None is accuracy. Any scorer of a classifier without probabilities.
     refit : bool, default=True
         Whether to fit the best C to all rows. Without that there is nothing to predict with.
-    p, exclusivity, sparsity, voting, feature_groups, solver, solver_options, tol, max_iter
+    p : float, default=2
         As in :class:`ERMClassifier`.
-    fit_intercept, class_weight, multi_class
-        As in :class:`ERMClassifier`. "balanced" class weights are those of each fold's training rows.
+    exclusivity : float, default=1.0
+        As in :class:`ERMClassifier`.
+    sparsity : float, default=0.0
+        As in :class:`ERMClassifier`.
+    voting : {"soft", "hard"}, default="soft"
+        As in :class:`ERMClassifier`.
+    feature_groups : sequence of labels, callable or None, default=None
+        As in :class:`ERMClassifier`.
+    solver : {"auto", "newton", "alm", "paper", "exclusive"}, default="auto"
+        As in :class:`ERMClassifier`.
+    solver_options : dict, default=None
+        As in :class:`ERMClassifier`.
+    tol : float, default=1e-4
+        As in :class:`ERMClassifier`.
+    max_iter : int, default=None
+        As in :class:`ERMClassifier`.
+    fit_intercept : bool, default=True
+        As in :class:`ERMClassifier`.
+    class_weight : dict or "balanced", default=None
+        As in :class:`ERMClassifier`. "balanced" weights are those of each fold's training rows.
+    multi_class : {"ovr", "ovo"}, default="ovr"
+        As in :class:`ERMClassifier`.
     random_state : int, RandomState or None, default=None
         As in :class:`ERMClassifier`; folds are made by ``cv``, which has its own.
     n_jobs : int, default=None

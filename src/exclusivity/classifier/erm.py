@@ -61,7 +61,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         paper, where members are usually all equal. Above 1 they differ: the objective is not convex any
         more, and the more gamma the fewer features are shared. ``inf``: every feature belongs to one member.
     sparsity : float, default=0.0
-        beta >= 0; a positive value sets weights to exactly zero.
+        The penalty beta >= 0; a positive value sets weights to exactly zero.
     voting : {"soft", "hard"}, default="soft"
         "soft" averages the members' margins (the paper). "hard": each member votes for its best class and
         the majority wins; ties go to the larger mean margin. Members without features abstain.

@@ -139,13 +139,34 @@ def erm_path(
     Cs : int or array-like of floats, default=10
         Values of C in any order, or how many: then a log grid of 4.5 decades that starts where the model
         does little but compare class means (:func:`exclusivity.problem.natural_cost`).
-    n_estimators, p, exclusivity, sparsity, feature_groups, solver, solver_options, tol, max_iter
-        As in :class:`ERMClassifier`. Above ``exclusivity=1``, and for ``solver="paper"``, every C is solved
-        by itself.
-    fit_intercept, class_weight, multi_class, random_state
+    n_estimators : int, default=10
+        As in :class:`ERMClassifier`.
+    p : float, default=2
+        As in :class:`ERMClassifier`.
+    exclusivity : float, default=1.0
+        As in :class:`ERMClassifier`. Above 1 every C is solved by itself.
+    sparsity : float, default=0.0
+        As in :class:`ERMClassifier`.
+    feature_groups : sequence of labels, callable or None, default=None
+        As in :class:`ERMClassifier`.
+    solver : {"auto", "newton", "alm", "paper", "exclusive"}, default="auto"
+        As in :class:`ERMClassifier`. For "paper" every C is solved by itself.
+    solver_options : dict, default=None
+        As in :class:`ERMClassifier`.
+    tol : float, default=1e-4
+        As in :class:`ERMClassifier`.
+    max_iter : int, default=None
+        As in :class:`ERMClassifier`.
+    fit_intercept : bool, default=True
+        As in :class:`ERMClassifier`.
+    class_weight : dict or "balanced", default=None
+        As in :class:`ERMClassifier`.
+    multi_class : {"ovr", "ovo"}, default="ovr"
         As in :class:`ERMClassifier`.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
+    random_state : int, RandomState or None, default=None
+        As in :class:`ERMClassifier`.
     n_jobs : int, default=None
         Threads over the binary problems of a multi-class path. Does not change results.
     verbose : int, default=0

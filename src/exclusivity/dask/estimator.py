@@ -36,21 +36,48 @@ class ERMClassifier(DaskPredictions):
 
     Parameters
     ----------
-    solver : {"auto", "newton", "exclusive"}, default="auto"
-        "paper" and "alm" keep vectors of all rows and all members; they need rows in memory.
+    n_estimators : int, default=10
+        As in memory.
+    C : float, default=2.0
+        As in memory.
+    p : float, default=2
+        As in memory.
     exclusivity : float, default=1.0
         Up to 1, or ``inf``; values between need rows in memory.
+    sparsity : float, default=0.0
+        As in memory.
+    voting : {"soft", "hard"}, default="soft"
+        As in memory.
+    feature_groups : sequence of labels, callable or None, default=None
+        As in memory.
+    solver : {"auto", "newton", "exclusive"}, default="auto"
+        As in memory; "paper" and "alm" keep vectors of all rows and all members, and need rows in memory.
+    solver_options : dict, default=None
+        As in memory.
+    tol : float, default=1e-4
+        As in memory.
+    max_iter : int, default=None
+        As in memory.
+    fit_intercept : bool, default=True
+        As in memory.
+    class_weight : dict or "balanced", default=None
+        As in memory.
+    multi_class : {"ovr", "ovo"}, default="ovr"
+        As in memory.
+    warm_start : bool, default=False
+        As in memory; but an interior point (``sparsity > 0``, p > 1) begins anew, at the same weights.
+    random_state : int, RandomState or None, default=None
+        As in memory.
     n_jobs : None
         The cluster decides how many rows are worked on at a time; all classes share each pass.
+    verbose : int, default=0
+        As in memory.
     persist : bool or "auto", default="auto"
         Whether the workers keep the rows in memory. "auto": if they fill no more than 40 % of it. Else every
         pass reads them anew, from wherever the collection has them.
     checkpoint : path-like or None, default=None
         A file for the iterates. A fit that broke off goes on from there when it is repeated; the file is
         removed when a fit is over.
-    n_estimators, C, p, sparsity, voting, feature_groups, solver_options, tol, max_iter, fit_intercept, \
-class_weight, multi_class, warm_start, random_state, verbose
-        As in memory.
 
     See Also
     --------

@@ -55,8 +55,8 @@ def load_dataset(name: str, scaled: bool = True, *, download: bool = True) -> Bu
         "sonar", "german", "australian", "ijcnn1", "heart", "ionosphere", "diabetes", "liver" or "splice".
     scaled : bool, default True
         Whether each feature is mapped linearly to [-1, 1] over the whole set, as on the LIBSVM site; a
-        constant feature becomes 0. False gives the original values. ("ijcnn1" is what it is: its file is
-        not scaled further, and the original values are not to be had.)
+        constant feature becomes 0. False gives the original values. "ijcnn1" is what it is: its file is
+        not scaled further, and the original values are not to be had.
     download : bool, default True
         Whether the LIBSVM site may be asked.
 

@@ -125,7 +125,7 @@ def dual_from_scores(problem: ERMProblem, mean_scores: Floats) -> Floats:
     problem : ERMProblem
         What is minimised.
     mean_scores : ndarray of shape (n_rows,)
-        x_i . w of the mean member.
+        The x_i . w of the mean member.
     """
     intercept = best_intercept(problem, mean_scores) if problem.fit_intercept else 0.0
     shortfall = 1 - problem.labels * (mean_scores + intercept)

@@ -21,7 +21,7 @@ class DesignMatrix:
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
-        float32 or float64. float32 stays as it is in memory; every block is widened when it is used, so
+        In float32 or float64. float32 stays as it is in memory; every block is widened when it is used, so
         that all sums are float64 sums.
 
     Examples

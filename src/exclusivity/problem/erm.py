@@ -26,7 +26,7 @@ class ERMProblem:
     labels : ndarray of shape (N,)
         -1 or +1.
     weights : ndarray of shape (N,)
-        Sample weights s_i > 0. (Leave rows of weight 0 out: they have no dual variable.)
+        Sample weights s_i > 0. Leave rows of weight 0 out: they have no dual variable.
     n_members : int
         K, the number of members (the paper's C).
     cost : float

@@ -20,7 +20,7 @@ def best_intercept(problem: ERMProblem, scores: Floats) -> float:
     problem : ERMProblem
         What is minimised.
     scores : ndarray of shape (n_rows,)
-        x_i . w of one member, without an intercept.
+        The x_i . w of one member, without an intercept.
     """
     breakpoints = problem.labels - scores
     low, high = float(breakpoints.min()), float(breakpoints.max())

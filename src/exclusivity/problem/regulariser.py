@@ -27,9 +27,9 @@ class ExclusivityRegulariser:
     Parameters
     ----------
     exclusivity : float
-        gamma >= 0. Convex in W for gamma <= 1; at ``inf`` every feature belongs to one member.
+        The paper's gamma >= 0. Convex in W for gamma <= 1; at ``inf`` every feature belongs to one member.
     sparsity : float or ndarray of shape (n_features,)
-        beta >= 0, for all features or for each.
+        The penalty beta >= 0, for all features or for each.
 
     Examples
     --------

@@ -107,10 +107,16 @@ def certified_accuracy_curve(
 
     Parameters
     ----------
-    radii, y_true, y_pred, balanced
+    radii : array-like of shape (n_samples,)
+        As for :func:`certified_accuracy`.
+    y_true : array-like of shape (n_samples,)
+        As for :func:`certified_accuracy`.
+    y_pred : array-like of shape (n_samples,)
         As for :func:`certified_accuracy`.
     max_radius : int, default=None
         None: up to the first r at which nothing is certified.
+    balanced : bool, default=False
+        As for :func:`certified_accuracy`.
 
     Returns
     -------

@@ -143,7 +143,10 @@ def corruption_curve(
     ----------
     estimator : fitted classifier
         Anything with ``predict``.
-    X, y : rows and labels that it was not trained on
+    X : array-like or DataFrame of shape (n_samples, n_features)
+        Rows that it was not trained on.
+    y : array-like of shape (n_samples,)
+        Their labels.
     ks : sequence of int, default=(0, 1, 2, 3)
         Numbers of broken features.
     kinds : sequence of str
@@ -152,7 +155,13 @@ def corruption_curve(
         How often the damage is drawn.
     balanced : bool, default=False
         Balanced accuracy instead of accuracy.
-    reference, feature_groups, size, same_for_all
+    reference : array-like, default=None
+        As for :func:`corrupt`.
+    feature_groups : sequence of labels, callable or None, default=None
+        As for :func:`corrupt`.
+    size : float, default=20.0
+        As for :func:`corrupt`.
+    same_for_all : bool, default=False
         As for :func:`corrupt`.
     random_state : int, RandomState or None, default=None
         Decides all damage.
