@@ -24,6 +24,7 @@ from exclusivity.classifier.groups import group_codes
 from exclusivity.classifier.parameters import check_parameters
 from exclusivity.classifier.radius import Ints
 from exclusivity.classifier.solving import solve_tasks, warn_of_surplus
+from exclusivity.classifier.threads import fitting_threads
 from exclusivity.classifier.training import (
     BinaryTask,
     TrainingSet,
@@ -299,7 +300,8 @@ class PathRows:
             return results
 
         workers = Parallel(n_jobs=template.n_jobs if len(problems) > 1 else 1, prefer="threads")
-        return list(workers(delayed(solve)(number) for number in range(len(problems))))
+        with fitting_threads(*self.data.X.shape):
+            return list(workers(delayed(solve)(number) for number in range(len(problems))))
 
 
 def given_costs(Cs: Any) -> Floats:

@@ -14,6 +14,7 @@ from exclusivity.classifier._compat import CALLER_OF_FIT
 from exclusivity.classifier.fitting import build_problems, warm_starts
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.radius import Ints
+from exclusivity.classifier.threads import fitting_threads
 from exclusivity.classifier.training import BinaryTask
 from exclusivity.solvers import ExclusiveOptions, SolverResult, solve_all, solve_exclusive
 from exclusivity.solvers.base import parse_options
@@ -37,26 +38,27 @@ def solve_tasks(
         "n_threads": effective_n_jobs(estimator.n_jobs),
     }
     is_warm = estimator.warm_start and estimator.__sklearn_is_fitted__()
-    if estimator.exclusivity > 1:
-        return solve_exclusive(
+    with fitting_threads(*tasks[0].design.X.shape):
+        if estimator.exclusivity > 1:
+            return solve_exclusive(
+                problems,
+                groups=groups,
+                options=parse_options(ExclusiveOptions, estimator.solver_options),
+                random_state=int(seeds[0]),
+                start=former_partition(estimator, groups) if is_warm else None,
+                resume=estimator._starts if is_warm else (),
+                callback=watchers[0] if watchers else None,
+                **settings,
+            )
+        return solve_all(
             problems,
-            groups=groups,
-            options=parse_options(ExclusiveOptions, estimator.solver_options),
-            random_state=int(seeds[0]),
-            start=former_partition(estimator, groups) if is_warm else None,
-            resume=estimator._starts if is_warm else (),
-            callback=watchers[0] if watchers else None,
+            estimator.solver,
+            options=estimator.solver_options,
+            starts=warm_starts(estimator, len(tasks)) if is_warm else None,
+            seeds=seeds,
+            callbacks=watchers or None,
             **settings,
         )
-    return solve_all(
-        problems,
-        estimator.solver,
-        options=estimator.solver_options,
-        starts=warm_starts(estimator, len(tasks)) if is_warm else None,
-        seeds=seeds,
-        callbacks=watchers or None,
-        **settings,
-    )
 
 
 def problem_seeds(estimator: Any, n_problems: int) -> Any:

@@ -12,6 +12,7 @@ from exclusivity.classifier.fitting import build_problems, warm_starts
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.radius import Ints
 from exclusivity.classifier.solving import former_partition, problem_seeds
+from exclusivity.classifier.threads import fitting_threads
 from exclusivity.classifier.training import BinaryTask, Contrast, contrasts
 from exclusivity.dask.checkpoint import Checkpoint
 from exclusivity.dask.collections import column_names
@@ -168,8 +169,19 @@ class ERMClassifier(DaskPredictions):
         watchers: Sequence[ProblemMonitor],
     ) -> Sequence[SolverResult]:
         targets = self._targets(data.rows.n_features, tasks)
-        if self.exclusivity > 1:
-            return self._solve_exclusive(data, targets, groups, watchers)
+        # Of this process: its own systems, and the products of a scheduler of threads.
+        with fitting_threads(data.rows.n_rows, data.rows.n_features):
+            if self.exclusivity > 1:
+                return self._solve_exclusive(data, targets, groups, watchers)
+            return self._solve_convex(data, targets, tasks, watchers)
+
+    def _solve_convex(
+        self,
+        data: DistributedSet,
+        targets: list[Target],
+        tasks: Sequence[Contrast],
+        watchers: Sequence[ProblemMonitor],
+    ) -> Sequence[SolverResult]:
         options = parse_options(NewtonOptions, self.solver_options)
         settings = Settings(self.tol, self.max_iter, options.regime)
         starts: list[Start | None] = [None] * len(tasks)

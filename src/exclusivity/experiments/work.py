@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
 from exclusivity.experiments import figure1, theory, trials
 from exclusivity.experiments.tasks import Result, Sets, Task
