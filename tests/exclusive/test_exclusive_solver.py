@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from exclusive.exclusive_cases import binary_problem, joint_objective, one_vs_rest_problems, two_class_rows
-from exclusivity.problem import ERMProblem, exclusivity
+from exclusivity.problem import ERMProblem, ExclusivityRegulariser, exclusivity
 from exclusivity.solvers import Status, solve_newton
 from exclusivity.solvers.exclusive import ExclusiveOptions, solve_exclusive
 
@@ -131,6 +131,28 @@ def test_each_member_is_the_best_answer_to_the_others(gamma):
         weights[:, k] += scale * rng.normal(size=12) * (rng.random(12) < 0.3)
         intercepts[k] += scale * rng.normal()
         assert problem.objective(weights, intercepts) >= best * (1 - 1e-7)
+
+
+@pytest.mark.parametrize("gamma", FINITE)
+@pytest.mark.parametrize("tol", [1e-4, 1e-7])
+def test_converged_means_that_every_member_is_at_its_optimum_given_the_others(gamma, tol):
+    problem = binary_problem(3, gamma)
+    (result,) = solve_exclusive([problem], tol=tol, random_state=0)
+    assert result.converged
+    sizes = np.abs(result.weights)
+    for k in range(3):
+        penalties = gamma * (sizes.sum(axis=1) - sizes[:, k])
+        alone = dataclasses.replace(problem, n_members=1, regulariser=ExclusivityRegulariser(0.0, penalties))
+        present = alone.objective(result.weights[:, [k]], result.intercepts[[k]])
+        best = solve_newton(alone, tol=1e-11).objective
+        assert present - best <= tol * present
+
+
+def test_a_run_that_is_cut_short_is_not_converged():
+    (result,) = solve_exclusive([binary_problem(3, 1.5)], tol=1e-7, max_iter=7, random_state=0)
+    assert not result.converged
+    assert result.status is Status.MAX_ITER
+    assert result.n_iter == 7
 
 
 def test_growing_exclusivity_ends_in_disjoint_supports():

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.problem import DesignMatrix, ERMProblem, ExclusivityRegulariser
+from exclusivity.problem import DesignMatrix, ERMProblem, ExclusivityRegulariser, dual_bound
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.base import SolverResult
 from exclusivity.solvers.constant import constant_result
@@ -29,18 +29,23 @@ _SLACK = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """Weights on all columns, the intercept, and whether the fit is certified."""
+    """Weights on all columns, the intercept, and a lower bound on what any version of the member costs.
+
+    ``certified`` says whether these weights came within the tolerance of the bound.
+    """
 
     weights: Floats
     intercept: float
+    bound: float
     certified: bool
 
 
 def fit_on_columns(problem: ERMProblem, columns: NDArray[np.intp], tol: float) -> Member:
     """The SVM on these columns alone, each penalised by beta."""
     sparsity = problem.regulariser.sparsity
-    result = _solve(problem, columns, np.broadcast_to(sparsity, problem.design.n_features), tol)
-    return _spread(problem, columns, result)
+    single = _on_columns(problem, columns, np.broadcast_to(sparsity, problem.design.n_features))
+    result = constant_result(single) or solve_newton(single, tol=tol)
+    return _spread(problem, columns, result, result.objective * (1 - result.gap))
 
 
 def fit_against(problem: ERMProblem, penalties: Floats, current: Floats, tol: float) -> Member:
@@ -48,31 +53,33 @@ def fit_against(problem: ERMProblem, penalties: Floats, current: Floats, tol: fl
 
     Start from the columns in use and those that nobody else uses. Where a column outside pulls harder than
     its penalty, |x_j . (y alpha)| > l_j, it comes in and the SVM is solved again; without such a column the
-    solution is the one on all columns, and its dual vector proves it.
+    solution is the one on all columns, and its dual vector proves it: the bound is that of all columns.
     """
     inside = (penalties <= penalties.min()) | (current != 0)
     while True:
         columns = np.flatnonzero(inside)
-        result = _solve(problem, columns, penalties, tol)
+        single = _on_columns(problem, columns, penalties)
+        result = constant_result(single) or solve_newton(single, tol=tol)
         pull = np.abs(problem.design.transposed_times(problem.labels * result.dual))
         entering = ~inside & (pull > penalties * (1 + _SLACK))
         if not entering.any():
-            return _spread(problem, columns, result)
+            whole = _on_columns(problem, np.arange(len(penalties)), penalties)
+            return _spread(problem, columns, result, dual_bound(whole, result.dual))
         inside |= entering
 
 
-def _solve(problem: ERMProblem, columns: NDArray[np.intp], penalties: Floats, tol: float) -> SolverResult:
-    chosen = penalties[columns]
-    single = dataclasses.replace(
+def _on_columns(problem: ERMProblem, columns: NDArray[np.intp], penalties: Floats) -> ERMProblem:
+    """The SVM of one member on these columns."""
+    chosen, is_whole = penalties[columns], len(columns) == problem.design.n_features
+    return dataclasses.replace(
         problem,
-        design=DesignMatrix(problem.design.X[:, columns]),
+        design=problem.design if is_whole else DesignMatrix(problem.design.X[:, columns]),
         n_members=1,
         regulariser=ExclusivityRegulariser(0.0, chosen if chosen.any() else 0.0),
     )
-    return constant_result(single) or solve_newton(single, tol=tol)
 
 
-def _spread(problem: ERMProblem, columns: NDArray[np.intp], result: SolverResult) -> Member:
+def _spread(problem: ERMProblem, columns: NDArray[np.intp], result: SolverResult, bound: float) -> Member:
     weights = np.zeros(problem.design.n_features)
     weights[columns] = result.weights[:, 0]
-    return Member(weights, float(result.intercepts[0]), result.converged)
+    return Member(weights, float(result.intercepts[0]), bound, result.converged)

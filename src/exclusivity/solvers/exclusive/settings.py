@@ -24,8 +24,9 @@ class ExclusiveOptions:
     Parameters
     ----------
     change : float
-        For finite exclusivity: stop when a sweep over all members lowers the objective by no more than this
-        share of it. At ``inf`` one sweep is exact.
+        For finite exclusivity: a member within the tolerance of its optimum still moves where that lowers the
+        objective by more than this share. The run ends with a sweep in which no member moves. At ``inf`` one
+        sweep is exact.
     restarts : int
         How many partitions the search starts from; the best one found is kept. 0 means no search: the given
         partition (or a balanced one, dealt out by the strength of the features) is used as it is.

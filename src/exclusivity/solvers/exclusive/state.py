@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.problem import ERMProblem
+from exclusivity.problem import ERMProblem, relative_gap
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.exclusive.members import Member
+
+
+class Visit(NamedTuple):
+    """What a fit of one member came to: whether it changed, and whether it is within the tolerance now."""
+
+    moved: bool
+    certified: bool
 
 
 class JointState:
@@ -61,26 +69,35 @@ class JointState:
         """a_g, the mass of all other members on every group, spread over the columns."""
         return np.asarray((self.masses.sum(axis=1) - self.masses[:, member])[self.groups])
 
-    def replace(self, member: int, fits: Sequence[Member]) -> None:
-        """Put in a new version of one member, problem by problem, wherever it lowers the objective.
+    def replace(self, member: int, fits: Sequence[Member], tol: float, change: float) -> Visit:
+        """Put in a new version of one member, problem by problem, where the present one is not good enough.
+
+        Good enough is what lies within ``tol`` of the new version's bound, unless the new one lowers the
+        joint objective by more than ``change`` of it. So where no member moves in a whole sweep, each is
+        certified against the others as they are, and not as they were when it was fitted.
 
         A version that uses no feature in any problem is left out: nobody starves, and a member that never had
         a feature keeps intercept zero, too, and abstains.
         """
         if not any(np.any(fit.weights) for fit in fits):
-            return
+            return Visit(moved=False, certified=all(fit.certified for fit in fits))
+        moved, certified = False, True
+        price = 0.0 if np.isinf(self.gamma) else self.gamma * self.others(member)
         for number, fit in enumerate(fits):
             own = self._own_value(self.problems[number], fit)
             before = self.weights[number, :, member]
-            mass = self.masses[:, member] + self._mass(fit.weights) - self._mass(before)
-            masses = self.masses.copy()
-            masses[:, member] = np.maximum(mass, 0.0)
-            change = own - self._own[number, member] + self._coupling(masses) - self._coupling(self.masses)
-            if change < 0:
+            present = self._own[number, member] + float(np.sum(price * np.abs(before)))
+            offered = own + float(np.sum(price * np.abs(fit.weights)))
+            is_good = relative_gap(present, fit.bound) <= tol
+            if offered < present and not (is_good and present - offered <= change * self.objective):
+                mass = self.masses[:, member] + self._mass(fit.weights) - self._mass(before)
                 self.weights[number, :, member] = fit.weights
                 self.intercepts[number, member] = fit.intercept
                 self._own[number, member] = own
                 self.masses[:, member] = np.maximum(mass, 0.0)
+                moved, present = True, offered
+            certified &= relative_gap(present, fit.bound) <= tol
+        return Visit(moved, certified)
 
     def _mass(self, weights: Floats) -> Floats:
         return np.bincount(self.groups, weights=np.abs(weights), minlength=len(self.masses)).astype(float)
