@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
@@ -13,6 +14,8 @@ from exclusivity.problem.arrays import Floats, Matrix
 # A block of rows, with all the columns worked on at once, stays in cache: one MiB (the best of 2^14 to 2^18).
 _BLOCK_NUMBERS = 1 << 17
 _MIN_BLOCK_ROWS = 64
+# Products of numbers in one call of a sparse product: some hundredths of a second.
+_CALL_NUMBERS = 1 << 24
 
 
 class DesignMatrix:
@@ -61,16 +64,36 @@ class DesignMatrix:
 
     def blocks(self, n_columns: int) -> Iterator[tuple[slice, Matrix]]:
         """Consecutive row slices with their rows, sized for work on ``n_columns`` columns beside X's own."""
+        for rows in self.row_slices(n_columns):
+            yield rows, self.X[rows]
+
+    def row_slices(self, n_columns: int) -> Iterator[slice]:
+        """The same slices without their rows."""
         width = n_columns if self.is_sparse else n_columns + self.n_features
         step = max(_MIN_BLOCK_ROWS, _BLOCK_NUMBERS // max(width, 1))
         for start in range(0, self.n_rows, step):
-            rows = slice(start, min(start + step, self.n_rows))
-            yield rows, self.X[rows]
+            yield slice(start, min(start + step, self.n_rows))
+
+    def _views(self, n_columns: int) -> Iterator[tuple[slice, Matrix]]:
+        """Rows of a CSR matrix without copies: one call into compiled code ends soon enough for Ctrl-C.
+
+        The product with a transposed view writes all features, so that a view is not much smaller than that.
+        """
+        X, indptr = self.X, self.X.indptr
+        n_views = X.nnz * n_columns // max(_CALL_NUMBERS, 4 * self.n_features * n_columns) + 1
+        if n_views == 1:
+            yield slice(0, self.n_rows), X
+            return
+        ends = np.searchsorted(indptr, np.linspace(0, X.nnz, n_views + 1)[1:-1])
+        for start, stop in pairwise([0, *np.unique(ends).tolist(), self.n_rows]):
+            inside = slice(int(indptr[start]), int(indptr[stop]))
+            parts = X.data[inside], X.indices[inside], indptr[start : stop + 1] - indptr[start]
+            yield slice(start, stop), type(X)(parts, shape=(stop - start, self.n_features))
 
     def times(self, weights: Floats) -> Floats:
         """X @ weights for an M x K matrix, or for a vector."""
-        if self.is_sparse:  # blocks would be copies, and the product needs no temporaries
-            return np.asarray(self.X @ weights, dtype=float)
+        if self.is_sparse:
+            return np.concatenate([view @ weights for _, view in self._views(_n_columns(weights))])
         product = np.empty((self.n_rows, *weights.shape[1:]))
         for rows, block in self.blocks(_n_columns(weights)):
             product[rows] = block @ weights
@@ -85,9 +108,11 @@ class DesignMatrix:
 
     def transposed_times(self, values: Floats) -> Floats:
         """X.T @ values for an N x K matrix, or for a vector."""
-        if self.is_sparse:
-            return np.asarray(self.X.T @ values, dtype=float)
         product = np.zeros((self.n_features, *values.shape[1:]))
+        if self.is_sparse:
+            for rows, view in self._views(_n_columns(values)):
+                product += view.T @ values[rows]
+            return product
         for rows, block in self.blocks(_n_columns(values)):
             product += block.T @ values[rows]
         return product

@@ -116,8 +116,12 @@ class ERMProblem:
         return self.design.times(weights) + intercepts
 
     def objective(self, weights: Floats, intercepts: Floats) -> float:
-        """F(W, b)."""
-        return self.objective_at(weights, self.scores(weights, intercepts))
+        """F(W, b), from blocks of rows."""
+        loss = 0.0
+        for rows, block in self.design.blocks(weights.shape[1]):
+            shortfall = 1 - self.labels[rows, None] * (block @ weights + intercepts)
+            loss += self.loss.total(shortfall, self.weights[rows])
+        return self.regulariser.value(weights) + self.cost * loss
 
     def objective_at(self, weights: Floats, scores: Floats) -> float:
         """F(W, b) where the scores are known already: no product with X."""

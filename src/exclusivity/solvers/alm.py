@@ -135,13 +135,14 @@ class _TwoBlocks:
         n_rows, n_features, n_members = problem.design.n_rows, problem.design.n_features, problem.n_members
         self.P, self.b = np.zeros((n_features, n_members)), np.zeros(n_members)
         self.V, self.U = np.zeros_like(self.P), np.zeros((n_rows, n_members))
-        self.scores = np.zeros_like(self.U)
+        self.scores, self.targets = np.zeros_like(self.U), np.zeros_like(self.U)
         self.mean_member = np.full(n_members, 1 / n_members)
         self._settle()
 
     def _settle(self) -> None:
         """The {W, E} block that goes with P, b and the multipliers."""
-        self.targets = self.scores - self.U
+        for rows in self.problem.design.row_slices(self.problem.n_members):
+            np.subtract(self.scores[rows], self.U[rows], out=self.targets[rows])
         self.relaxed_W = self.P
         self._split(1.0)
 

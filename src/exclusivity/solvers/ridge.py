@@ -42,10 +42,7 @@ class RidgeSystem(ABC):
 
     def solve(self, prior: Floats, targets: Floats, start: Floats) -> tuple[Floats, Floats]:
         """P and b for H = ``prior`` and R = ``targets``; ``start`` is a guess of P for iterative methods."""
-        if self.fit_intercept:
-            level = self.weights @ targets / self.weights.sum()
-        else:
-            level = np.zeros(targets.shape[1])
+        level = self._sums(targets) / self.weights.sum() if self.fit_intercept else np.zeros(targets.shape[1])
         solution = self._solve_centred(prior, targets, level, start)
         return solution, level - self.mean @ solution
 
@@ -53,13 +50,20 @@ class RidgeSystem(ABC):
     def _solve_centred(self, prior: Floats, targets: Floats, level: Floats, start: Floats) -> Floats:
         """P for centred data; ``level`` is the mean of the targets."""
 
+    def _sums(self, values: Floats) -> Floats:
+        """sum_i s_i values_i, blockwise: one product over millions of rows would keep Ctrl-C waiting."""
+        total = np.zeros(values.shape[1])
+        for rows in self.design.row_slices(values.shape[1]):
+            total += self.weights[rows] @ values[rows]
+        return total
+
     def _moment(self, values: Floats) -> Floats:
         """X_c^T S values, blockwise."""
         moment = np.zeros((self.design.n_features, values.shape[1]))
         for rows, block in self.design.blocks(values.shape[1]):
             weighted = self.weights[rows, None] * values[rows]
             moment += block.T @ weighted
-        return np.asarray(moment - np.outer(self.mean, self.weights @ values))
+        return np.asarray(moment - np.outer(self.mean, self._sums(values)))
 
 
 class PrimalRidge(RidgeSystem):

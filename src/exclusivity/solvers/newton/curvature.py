@@ -77,6 +77,17 @@ class ActiveGram:
 
 def bordered_gram(X: Matrix, weights: Floats) -> Floats:
     """sum_i h_i (x_i, 1)(x_i, 1)^T over the rows with h_i > 0."""
+    step = max(_CHUNK_NUMBERS // (X.shape[1] + 1), 1)
+    if sparse.issparse(X) or len(weights) <= step:
+        return _bordered_gram(X, weights)
+    total = np.zeros((X.shape[1] + 1, X.shape[1] + 1))
+    for start in range(0, len(weights), step):  # neither a scaled copy of X nor one long call
+        chunk = slice(start, start + step)
+        total += _bordered_gram(X[chunk], weights[chunk])
+    return total
+
+
+def _bordered_gram(X: Matrix, weights: Floats) -> Floats:
     active = np.flatnonzero(weights)
     rows = X[active] if len(active) < len(weights) else X
     h = weights[active]
