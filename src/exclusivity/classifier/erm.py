@@ -118,7 +118,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
     intercept_ : ndarray of shape (n_problems,)
         Intercept of the averaged model; soft voting only.
     objective_ : ndarray of shape (n_problems,)
-        Value of the minimised function.
+        Value of the minimised function at the stored weights; those of float32 rows are float32.
     dual_gap_ : ndarray of shape (n_problems,)
         Relative duality gap: a proven bound on the relative distance of ``objective_`` from the optimum.
         NaN for ``exclusivity > 1``, where nothing bounds it.
@@ -283,7 +283,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         if context is not None:
             context.call_on_fit_task_end(estimator=self, reconstruction_attributes=dict, **shown)
         for name, result in zip(names, results, strict=False):
-            if result.status in (Status.MAX_ITER, Status.DIVERGED):
+            if result.status in (Status.MAX_ITER, Status.DIVERGED, Status.ROUNDED):
                 message = advice(name, result, self.tol)
                 warnings.warn(message, ConvergenceWarning, stacklevel=CALLER_OF_FIT + 1)
         if self.exclusivity > 1:

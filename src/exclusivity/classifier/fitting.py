@@ -14,7 +14,7 @@ from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.training import BinaryTask, Contrast
 from exclusivity.problem import ERMProblem, ExclusivityRegulariser, PowerHinge
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers import IterationState, SolverResult, Start
+from exclusivity.solvers import IterationState, SolverResult, Start, Status
 
 
 @contextmanager
@@ -129,6 +129,11 @@ def advice(name: str, result: SolverResult, tol: float) -> str:
             f"{name}: not every member came within tol={tol:g} of its optimum in {result.n_iter} fits of "
             f"members: {result.status.value}. Scale the features (StandardScaler), raise max_iter, or raise "
             "tol."
+        )
+    if result.status is Status.ROUNDED:
+        return (
+            f"{name}: duality gap {result.gap:.1e}, above tol={tol:g}: {result.status.value}, and at this C "
+            "float32 cannot hold the solution. Fit float64 rows (X.astype(float)), or raise tol."
         )
     return (
         f"{name}: duality gap {result.gap:.1e} after {result.n_iter} iterations, above tol={tol:g}: "

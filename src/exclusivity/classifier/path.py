@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from time import perf_counter
 from typing import Any
@@ -23,7 +23,7 @@ from exclusivity.classifier.fitting import build_problems
 from exclusivity.classifier.groups import group_codes
 from exclusivity.classifier.parameters import check_parameters
 from exclusivity.classifier.radius import Ints
-from exclusivity.classifier.solving import solve_tasks, warn_of_surplus
+from exclusivity.classifier.solving import as_stored, solve_tasks, warn_of_surplus
 from exclusivity.classifier.threads import fitting_threads
 from exclusivity.classifier.training import (
     BinaryTask,
@@ -296,6 +296,8 @@ class PathRows:
                 max_iter=template.max_iter,
                 seed=int(seeds[number]),
             )
+            costs = [replace(problems[number], cost=C) for C in Cs.tolist()]
+            results = [as_stored(*pair, template.tol) for pair in zip(costs, results, strict=True)]
             _tell(self.tasks[number].name, Cs, results, perf_counter() - started, template.verbose)
             return results
 
@@ -330,7 +332,7 @@ def _tell(name: str, Cs: Floats, results: list[SolverResult], seconds: float, ve
 
 
 def _warn(Cs: Floats, solved: Sequence[Sequence[SolverResult]], tol: float) -> None:
-    ended_early = (Status.MAX_ITER, Status.DIVERGED)
+    ended_early = (Status.MAX_ITER, Status.DIVERGED, Status.ROUNDED)
     short = [
         (C, result)
         for C, results in zip(Cs, solved, strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.radius import Ints
 from exclusivity.classifier.threads import fitting_threads
 from exclusivity.classifier.training import BinaryTask
-from exclusivity.solvers import ExclusiveOptions, SolverResult, solve_all, solve_exclusive
+from exclusivity.problem import ERMProblem, relative_gap
+from exclusivity.solvers import ExclusiveOptions, SolverResult, Status, solve_all, solve_exclusive
 from exclusivity.solvers.base import parse_options
 
 _SEED_LIMIT = np.iinfo(np.int32).max
@@ -38,9 +40,10 @@ def solve_tasks(
         "n_threads": effective_n_jobs(estimator.n_jobs),
     }
     is_warm = estimator.warm_start and estimator.__sklearn_is_fitted__()
+    results: Sequence[SolverResult]
     with fitting_threads(*tasks[0].design.X.shape):
         if estimator.exclusivity > 1:
-            return solve_exclusive(
+            results = solve_exclusive(
                 problems,
                 groups=groups,
                 options=parse_options(ExclusiveOptions, estimator.solver_options),
@@ -50,15 +53,41 @@ def solve_tasks(
                 callback=watchers[0] if watchers else None,
                 **settings,
             )
-        return solve_all(
-            problems,
-            estimator.solver,
-            options=estimator.solver_options,
-            starts=warm_starts(estimator, len(tasks)) if is_warm else None,
-            seeds=seeds,
-            callbacks=watchers or None,
-            **settings,
-        )
+        else:
+            results = solve_all(
+                problems,
+                estimator.solver,
+                options=estimator.solver_options,
+                starts=warm_starts(estimator, len(tasks)) if is_warm else None,
+                seeds=seeds,
+                callbacks=watchers or None,
+                **settings,
+            )
+        return [as_stored(*pair, estimator.tol) for pair in zip(problems, results, strict=True)]
+
+
+def as_stored(problem: ERMProblem, result: SolverResult, tol: float) -> SolverResult:
+    """The result with its weights in the precision of the rows, and the objective and gap of just these.
+
+    float32 weights are another point than the one that was found: at a large C rounding may undo the last
+    digits of the loss, and a certificate speaks of what is stored. float64 rows keep the result as it is.
+    """
+    if problem.design.X.dtype == np.float64:
+        return result
+    weights, intercepts = (a.astype(np.float32).astype(float) for a in (result.weights, result.intercepts))
+    if result.weights.strides[1] == 0:  # K equal members cost what the one SVM behind them costs
+        single = problem.reduced().objective(weights[:, :1], intercepts[:1])
+        objective = problem.n_members * problem.kappa * single
+        weights = np.broadcast_to(weights[:, :1], weights.shape)
+    else:
+        objective = problem.objective(weights, intercepts)
+    stored = replace(result, weights=weights, intercepts=intercepts, objective=objective)
+    if np.isnan(result.gap):
+        return stored
+    gap = relative_gap(objective, result.objective * (1 - result.gap))
+    is_lost = result.converged and gap > tol
+    status = Status.ROUNDED if is_lost else result.status
+    return replace(stored, gap=gap, converged=gap <= tol, status=status)
 
 
 def problem_seeds(estimator: Any, n_problems: int) -> Any:

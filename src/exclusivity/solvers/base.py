@@ -29,6 +29,7 @@ class Status(Enum):
     MAX_ITER = "the iteration limit was reached"
     CALLBACK = "the callback asked to stop"
     DIVERGED = "the iterates left the range of floating point"
+    ROUNDED = "the weights were rounded to float32, like the rows"
 
 
 @dataclass(frozen=True)
