@@ -125,7 +125,9 @@ class ERMProblem:
 
     def objective_at(self, weights: Floats, scores: Floats) -> float:
         """F(W, b) where the scores are known already: no product with X."""
-        loss = self.loss.total(1 - self.labels[:, None] * scores, self.weights)
+        loss = 0.0
+        for rows in self.design.row_slices(scores.shape[1]):
+            loss += self.loss.total(1 - self.labels[rows, None] * scores[rows], self.weights[rows])
         return self.regulariser.value(weights) + self.cost * loss
 
     def reduced(self) -> ERMProblem:
