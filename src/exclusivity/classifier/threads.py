@@ -1,7 +1,7 @@
 """One BLAS thread where products are too small to be shared out.
 
 A solver works on blocks of rows that fit into a cache and on systems of the size of the smaller side of X. Up
-to a few hundred columns a second thread waits longer than it works, and waiting is done at full speed: on a
+to thousands of columns a second thread waits longer than it works, and waiting is done at full speed: on a
 busy machine it multiplies the processor time of a fit. The number of threads belongs to the whole process, so
 of fits that run side by side (``n_jobs``, joblib, Dask's threads) or one inside the other only the first sets
 it, and gives the old number back: two that undo each other's limit could leave it behind for ever.
@@ -17,7 +17,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-LARGE_SIDE = 512
+LARGE_SIDE = 4096
 """From this size of the smaller side of X on, BLAS keeps its threads."""
 
 _is_limited = Lock()
