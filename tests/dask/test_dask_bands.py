@@ -105,7 +105,7 @@ def test_the_bound_of_a_band_is_that_of_all_rows(data, fit_intercept):
         band = NearMargin(target, start, width, 10**6).answer(block, None)[0]
         assert band.can_balance(fit_intercept)
         point, sums = band.solve(whole, start, 1e-9 * best.objective)
-        bound, _ = bound_from_sums(sums, 1.0, fit_intercept)
+        bound, _ = bound_from_sums(sums, whole, whole.design.row_scale)
         scores = whole.design.times(point.weights) + point.intercept
         value = whole.objective_at(point.weights[:, None], scores[:, None])
         assert bound <= best.objective <= value * (1 + 1e-10)

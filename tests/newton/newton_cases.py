@@ -93,14 +93,14 @@ def assert_honest(result, known, rounding=ROUNDING):
     bounds, objectives = result.history.bound, result.history.objective
     assert np.all(bounds <= best * (1 + rounding)), (bounds / best - 1).max()
     assert np.all(np.diff(bounds) >= 0)
-    # Where a run starts is no iteration, and may yet be the best point: zero, in a cold run.
-    assert result.objective == objectives.min() or (
-        result.objective < objectives.min() and not result.weights.any()
-    )
+    # Of two points the one is better whose objective is smaller, rounding included. Where a method starts is
+    # no iteration, and may yet be the best point.
+    lost = float(result.history.column("error").max())
+    assert result.objective <= objectives.min() + lost
     claimed = result.gap * result.objective
     assert claimed >= result.objective - best - rounding * best
-    # The gap is the one of this very point and the best bound, not a better-looking number.
-    assert abs(claimed - max(result.objective - bounds[-1], 0)) <= rounding * best
+    # The gap is the one of this very point, at its largest, and the best bound: not a better-looking number.
+    assert abs(claimed - max(result.objective - bounds[-1], 0)) <= rounding * best + lost
 
 
 def radius(problem, *results):

@@ -33,8 +33,9 @@ def assert_sound(problem, result, known=np.inf, rounding=1e-12):
     noise = 1e-15 * np.abs(problem.design.X).max() * result.dual.sum() * np.linalg.norm(u)
     bound = dual_bound(problem, result.dual)
     scale = problem.n_members * problem.kappa
+    # Each bound is rounded down by what its own sums may have lost.
     assert bound == pytest.approx(
-        result.history.bound[-1], abs=100 * (rounding * result.objective + noise * scale)
+        result.history.bound[-1], abs=500 * (rounding * result.objective + noise * scale)
     )
 
 

@@ -99,9 +99,14 @@ def test_products(pair, columns):
     np.testing.assert_allclose(backward, dense.T @ left, **TIGHT)
 
 
-def test_largest_row_norm(pair):
+def test_row_scale(pair):
     design, dense = pair
-    assert design.largest_row_norm == pytest.approx(np.linalg.norm(dense, axis=1).max(), rel=1e-12)
+    longest = np.linalg.norm(dense.astype(float), axis=1).max()
+    np.testing.assert_array_equal(design.row_scale.columns, np.abs(dense).max(axis=0))
+    most = longest if design.is_sparse else np.linalg.norm(np.abs(dense).max(axis=0).astype(float))
+    assert longest * (1 - 1e-15) <= design.row_scale.length <= most * (1 + 1e-12)
+    counts = np.count_nonzero(dense, axis=1) if design.is_sparse else np.array([dense.shape[1]])
+    assert design.row_scale.n_terms == counts.max()
 
 
 def test_mean(pair):

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem, dual_bound
+from exclusivity.problem import ERMProblem, dual_bound, objective_of_shortfall
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers import IterationRecord, SolverResult, Status
 from exclusivity.solvers.base import Incumbent, Recorder
@@ -60,11 +60,13 @@ def solve_svm_alm(
         u = u + mu * violation
         alpha = -s * y * u  # in its box by construction of the proximal map
         incumbent.raise_bound(dual_bound(problem, alpha), alpha)
-        objective = problem.objective_at(weights, scores)
-        incumbent.offer(objective, weights, intercepts)
+        off = problem.design.row_scale.score_error(weights, intercepts)
+        objective, error = objective_of_shortfall(problem, weights, 1 - y[:, None] * scores, off)
+        incumbent.offer(objective, weights, intercepts, error)
         record = IterationRecord(
             iteration=iteration,
             objective=objective,
+            error=error,
             bound=incumbent.bound,
             primal_residual=_norm(violation, s),
             dual_residual=mu * _norm(e - before, s),

@@ -49,7 +49,7 @@ class Band:
     Parameters
     ----------
     sums : LossSums
-        The loss is that of all rows; everything else is of the rows outside the band.
+        Loss and cost are those of all rows; everything else is of the rows outside the band.
     rows : RowList
         The rows inside, with labels -1 and 1 and costs c_i.
     shortfall : ndarray
@@ -130,7 +130,7 @@ class NearMargin:
                 alpha = _fixed_alpha(costs[rows], m)
                 loss = float(alpha @ np.maximum(m, 0.0))
                 alpha[near] = 0.0
-                sums += _dual_sums(X, labels[rows], alpha, loss)
+                sums += _dual_sums(X, labels[rows], alpha, loss, float(costs[rows].sum()))
                 inside.append(rows.start + near)
                 shortfalls.append(m[near])
         chosen = np.concatenate(inside)
@@ -206,7 +206,8 @@ def _fixed_alpha(costs: Floats, shortfall: Floats) -> Floats:
     return np.where(shortfall > 0, costs, 0.0)
 
 
-def _dual_sums(X: Matrix, labels: Floats, alpha: Floats, loss: float = 0.0) -> LossSums:
+def _dual_sums(X: Matrix, labels: Floats, alpha: Floats, loss: float = 0.0, cost: float = 0.0) -> LossSums:
     signed = labels * alpha
     pulls = np.array([X.T @ alpha, X.T @ signed], dtype=float)
-    return LossSums(loss, loss, pulls, np.array([alpha.sum(), signed.sum()]), np.zeros(2), None)
+    masses = np.array([alpha.sum(), signed.sum()])
+    return LossSums(loss, loss, pulls, masses, np.zeros(2), None, cost, len(alpha))

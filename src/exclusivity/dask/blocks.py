@@ -17,6 +17,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from exclusivity.classifier.training import check_scale, checked_weights, require_labels
+from exclusivity.problem import DesignMatrix, RowScale
 from exclusivity.problem.arrays import Floats, Matrix
 
 _NAME = "ERMClassifier"
@@ -68,6 +69,7 @@ class BlockFacts:
     dtype: Any
     labels: NDArray[Any]
     totals: Floats
+    row_scale: RowScale
 
     def __add__(self, other: BlockFacts) -> BlockFacts:
         """The facts of both."""
@@ -90,6 +92,7 @@ class BlockFacts:
             dtype,
             labels,
             totals,
+            self.row_scale + other.row_scale,
         )
 
 
@@ -131,7 +134,8 @@ def block_facts(block: LabelledBlock) -> BlockFacts:
     totals = np.bincount(codes, weights=block.weights, minlength=len(labels)).astype(float)
     (n_rows, n_features), X = block.X.shape, block.X
     n_bytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
-    return BlockFacts(n_rows, (block.fingerprint,), n_bytes, n_features, X.dtype, labels, totals)
+    scale = DesignMatrix(X).row_scale
+    return BlockFacts(n_rows, (block.fingerprint,), n_bytes, n_features, X.dtype, labels, totals, scale)
 
 
 def encoded_block(

@@ -10,7 +10,7 @@ from exclusivity.problem import ERMProblem
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.drive import INNER_SHARE, zeroed
 from exclusivity.solvers.newton.interior import InteriorPoint
-from exclusivity.solvers.newton.run import Run, bound_from_sums
+from exclusivity.solvers.newton.run import Run, bound_from_sums, objective_from_sums
 from exclusivity.solvers.newton.screening import WIDEN
 from exclusivity.solvers.newton.semismooth import Guess
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
@@ -77,7 +77,7 @@ class _BandWalk:
         point, dual = band.solve(reduced, start, goal)
         if reduced.regulariser.has_l1:
             l1 = reduced.regulariser.sparsity
-            _, factors = bound_from_sums(dual, 1.0, reduced.fit_intercept, l1)
+            _, factors = bound_from_sums(dual, reduced, self._source.row_scale)
             point = _with_exact_zeros(point, dual, factors, l1)
         return point, dual
 
@@ -85,11 +85,9 @@ class _BandWalk:
         """One pass for the objective, and the sums of alpha = c [m > 0], which is a dual vector too."""
         sums = self._source.band(point, 0.0, 0).sums
         self._run.passes = self._before + self._source.passes
-        regulariser = self._reduced.regulariser
-        bound, _ = bound_from_sums(
-            sums if dual is None else dual, 1.0, self._reduced.fit_intercept, regulariser.sparsity
-        )
-        objective = regulariser.value(point.weights[:, None]) + sums.loss
+        reduced, scale = self._reduced, self._source.row_scale
+        bound, _ = bound_from_sums(sums if dual is None else dual, reduced, scale)
+        objective = objective_from_sums(point, sums, reduced, scale)
         self._run.state = Guess(point)
         self._run.take(point, objective, bound, lambda: np.empty(0), is_start=is_start)
         return sums
@@ -102,13 +100,12 @@ def drive_barrier(run: Run, reduced: ERMProblem, source: DaskSource, start: Poin
     is_start = True
     for point, complementarity in InteriorPoint(data, l1, reduced.fit_intercept, start).path():
         sums = data.dual
-        bound, factors = bound_from_sums(sums, p, reduced.fit_intercept, l1)
-        loss = sums.loss
+        bound, factors = bound_from_sums(sums, reduced, source.row_scale)
         if reduced.regulariser.has_l1:
             point = _with_exact_zeros(point, sums, factors, l1)  # noqa: PLW2901 -- the certified one
-            loss = source.evaluate(point, SmoothedHinge(p), curvature=False).loss
+            sums = source.evaluate(point, SmoothedHinge(p), curvature=False)
         run.passes = before + source.passes
-        objective = reduced.regulariser.value(point.weights[:, None]) + loss
+        objective = objective_from_sums(point, sums, reduced, source.row_scale)
         run.take(point, objective, bound, lambda: np.empty(0), mu=complementarity, is_start=is_start)
         is_start = False
         if run.is_over:

@@ -235,7 +235,7 @@ def no_sums(n_features: int, curvature: bool) -> LossSums:
     """The sums over no rows."""
     size = n_features + 1
     hessian = np.zeros((size, size)) if curvature else None
-    return LossSums(0.0, 0.0, np.zeros((2, n_features)), np.zeros(2), np.zeros(2), hessian)
+    return LossSums(0.0, 0.0, np.zeros((2, n_features)), np.zeros(2), np.zeros(2), hessian, 0.0, 0)
 
 
 def _gains(problem: ERMProblem, point: Point) -> Floats:
@@ -268,4 +268,6 @@ def _dual_sums(problem: ERMProblem, barrier: Barrier, gains: Floats) -> LossSums
         masses=np.array([alpha.sum(), y @ alpha]),
         conjugates=np.array([conjugate.sum(), y @ conjugate]),
         curvature=None,
+        cost=float(cost.sum()),
+        n_terms=len(y),
     )

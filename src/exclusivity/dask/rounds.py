@@ -17,12 +17,14 @@ from threading import Condition
 from typing import Any, Protocol
 from uuid import uuid4
 
+import numpy as np
 from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph
 
 from exclusivity.dask import sizes  # noqa: F401 -- workers import it with this module
 from exclusivity.dask.blocks import RowBlock
 from exclusivity.dask.engine import Engine
+from exclusivity.problem import RowScale
 
 FAN_IN = 8
 """How many partial sums one task adds."""
@@ -77,6 +79,8 @@ class Rows:
     n_rows, n_features : int
     groups : list of lists of int, or None
         Blocks that lie together and are asked by one task; None: every block by its own.
+    row_scale : RowScale or None
+        Where it is not known, nothing can be certified.
     """
 
     def __init__(
@@ -86,8 +90,12 @@ class Rows:
         n_rows: int,
         n_features: int,
         groups: list[list[int]] | None = None,
+        row_scale: RowScale | None = None,
     ) -> None:
         self.engine, self.n_rows, self.n_features = engine, n_rows, n_features
+        self.row_scale = (
+            RowScale(np.inf, np.full(n_features, np.inf), n_features) if row_scale is None else row_scale
+        )
         self.groups = [[number] for number in range(len(blocks))] if groups is None else groups
         self.n_blocks, self.n_rounds = len(blocks), 0
         self._keys = [block.key for block in blocks]

@@ -18,7 +18,7 @@ from exclusivity.dask.sources import DaskSource
 from exclusivity.problem import ERMProblem
 from exclusivity.solvers.base import Callback, SolverResult, Start
 from exclusivity.solvers.newton.drive import drive_semismooth
-from exclusivity.solvers.newton.run import Run
+from exclusivity.solvers.newton.run import Run, objective_from_sums
 from exclusivity.solvers.newton.semismooth import Guess
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.solver import DEFAULT_MAX_ITER, Regime, guess_of_sample
@@ -99,10 +99,10 @@ def _solve(
 def _certify_start(run: Run, reduced: ERMProblem, source: DaskSource, start: Start) -> Guess:
     """The mean member of an earlier result, or where its method was: one pass."""
     point = Point(start.weights.mean(axis=1), float(start.intercepts.mean()))
-    loss = source.evaluate(point, SmoothedHinge(reduced.loss.p), curvature=False).loss
-    objective = reduced.regulariser.value(point.weights[:, None]) + loss
+    sums = source.evaluate(point, SmoothedHinge(reduced.loss.p), curvature=False)
+    objective = objective_from_sums(point, sums, reduced, source.row_scale)
     run.take(point, objective, 0.0, lambda: np.empty(0), is_start=True)
-    if start.resumes(Guess, run.scale * objective, start.gap):  # its dual vector is not known: no gap
+    if start.resumes(Guess, run.scale * objective[0], start.gap):  # its dual vector is not known: no gap
         going_on: Guess = start.state
         return going_on
     return Guess(point)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,9 @@ class DaskSource:
 
     def __init__(self, meeting: Meeting, party: int, target: Target) -> None:
         self._meeting, self._party, self.target = meeting, party, target
+        scale, columns = meeting.rows.row_scale, target.columns
         self.n_rows = meeting.rows.n_rows
+        self.row_scale = scale if columns is None else replace(scale, columns=scale.columns[columns])
         self.n_features = target.problem.design.n_features
         self.passes = 0.0
 

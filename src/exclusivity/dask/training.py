@@ -52,7 +52,7 @@ def distributed_set(
     ]
     if keep:
         blocks = engine.persist(blocks)
-    rows = Rows(engine, blocks, facts.n_rows, facts.n_features, groups)
+    rows = Rows(engine, blocks, facts.n_rows, facts.n_features, groups, facts.row_scale)
     return DistributedSet(rows, classes, facts.dtype, facts.totals * factors)
 
 

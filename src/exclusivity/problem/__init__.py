@@ -5,8 +5,11 @@ from exclusivity.problem.certificate import (
     dual_bound_with_pull,
     dual_from_scores,
     member_costs,
+    objective_error,
+    objective_of_shortfall,
     relative_gap,
     repair_dual,
+    rounded_up,
 )
 from exclusivity.problem.costs import cost_grid, natural_cost
 from exclusivity.problem.design import DesignMatrix
@@ -14,6 +17,7 @@ from exclusivity.problem.erm import ERMProblem
 from exclusivity.problem.intercept import best_intercept
 from exclusivity.problem.loss import PowerHinge
 from exclusivity.problem.measures import exclusivity, relaxed_exclusivity
+from exclusivity.problem.precision import RowScale, gamma, lower_dual, raised_loss
 from exclusivity.problem.regulariser import ExclusivityRegulariser
 
 __all__ = [
@@ -21,15 +25,22 @@ __all__ = [
     "ERMProblem",
     "ExclusivityRegulariser",
     "PowerHinge",
+    "RowScale",
     "best_intercept",
     "cost_grid",
     "dual_bound",
     "dual_bound_with_pull",
     "dual_from_scores",
     "exclusivity",
+    "gamma",
+    "lower_dual",
     "member_costs",
     "natural_cost",
+    "objective_error",
+    "objective_of_shortfall",
+    "raised_loss",
     "relative_gap",
     "relaxed_exclusivity",
     "repair_dual",
+    "rounded_up",
 ]

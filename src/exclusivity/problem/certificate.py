@@ -7,7 +7,9 @@ sum_i y_i alpha_i = 0 (only needed where the intercept is free), and u = X^T (y 
     D(alpha) = sum_i alpha_i - 1/2 |soft(u, l)|^2 - sum_i loss*_i(alpha_i)  <=  min f,
 
 so that F(W, b) - K kappa D(alpha) bounds the excess of ANY (W, b) from ANY solver. The bound is only
-as honest as alpha is feasible: every vector is repaired before it is used.
+as honest as alpha is feasible: every vector is repaired before it is used. And it is only as honest as its
+sums are exact: bounds are rounded down by what rounding may have done to them (see ``precision``), and
+objectives come with how much larger they may be, so that the gap between the two is one of exact numbers.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 from exclusivity.problem.arrays import Floats
 from exclusivity.problem.erm import ERMProblem
 from exclusivity.problem.intercept import best_intercept
+from exclusivity.problem.precision import gamma, lower_dual, power_roundings, raised_loss, run_terms
 
 
 def member_costs(problem: ERMProblem) -> Floats:
@@ -48,13 +51,64 @@ def repair_dual(problem: ERMProblem, alpha: Floats) -> Floats:
     if not problem.fit_intercept:
         return feasible
     positive = problem.labels > 0
-    # Products with masks: several times faster than sums of selected elements, and as exact.
-    above, below = float(positive.astype(float) @ feasible), float((~positive).astype(float) @ feasible)
+    # numpy adds in pairs, which keeps more digits than a product with masks.
+    above, below = float((feasible * positive).sum()), float((feasible * ~positive).sum())
     if above > below:
         feasible *= np.where(positive, below / above, 1.0)
     elif below > above:
         feasible *= np.where(positive, 1.0, above / below)
     return feasible
+
+
+def objective_error(
+    problem: ERMProblem, weights: Floats, intercepts: Floats, objective: float, loss: float
+) -> float:
+    """How far F(W, b) may be above what was computed, knowing only the sum of the losses.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    weights, intercepts : ndarrays of shape (n_features, n_members) and (n_members,)
+        W and b.
+    objective, loss : float
+        F(W, b) as computed, and its part C sum_k sum_i s_i max(0, m_ik)^p.
+    """
+    error = float(np.max(problem.design.row_scale.score_error(weights, intercepts)))
+    total = problem.cost * problem.n_members * float(problem.weights.sum())
+    raised = raised_loss(loss, total, problem.loss.p, error)
+    return rounded_up(problem, objective - loss + raised) - objective
+
+
+def objective_of_shortfall(
+    problem: ERMProblem, weights: Floats, shortfall: Floats, error: Floats | float
+) -> tuple[float, float]:
+    """F(W, b), and how far it may be above that: to where all shortfalls are larger by their error.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    weights : ndarray of shape (n_features, n_members)
+        W.
+    shortfall : ndarray of shape (n_rows, n_members)
+        1 - y_i (x_i . w_k + b_k), as computed.
+    error : float or ndarray of shape (n_members,)
+        How far the scores may be off; see :meth:`RowScale.score_error`.
+    """
+    penalty = problem.regulariser.value(weights)
+    objective, upper = (
+        penalty + problem.cost * problem.loss.total(missed, problem.weights)
+        for missed in (shortfall, shortfall + error)
+    )
+    return objective, rounded_up(problem, upper) - objective
+
+
+def rounded_up(problem: ERMProblem, objective: float, n_terms: int | None = None) -> float:
+    """An objective plus what its own sums may have lost, ``n_terms`` rows being added in a chain."""
+    n_terms = run_terms(problem.design.n_rows) if n_terms is None else n_terms
+    n_weights = problem.design.n_features * problem.n_members
+    return objective * (1 + gamma(n_terms + n_weights + power_roundings(problem.loss.p)))
 
 
 def dual_bound(problem: ERMProblem, alpha: Floats) -> float:
@@ -71,19 +125,16 @@ def dual_bound(problem: ERMProblem, alpha: Floats) -> float:
     --------
     >>> import numpy as np
     >>> problem = ERMProblem.build(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), p=1)
-    >>> dual_bound(problem, np.array([0.5, 0.5]))
+    >>> round(dual_bound(problem, np.array([0.5, 0.5])), 12)
     0.5
     """
     problem.require_convex()
     feasible = repair_dual(problem, alpha)
-    u = problem.design.transposed_times(problem.labels * feasible)
-    shrunk = np.maximum(np.abs(u) - problem.regulariser.sparsity / problem.kappa, 0.0)
-    conjugate = problem.loss.conjugate(feasible, member_costs(problem)).sum()
-    value = feasible.sum() - shrunk @ shrunk / 2 - conjugate
-    return float(problem.n_members * problem.kappa * value)
+    pull = problem.design.transposed_times(problem.labels * feasible)
+    return _lower_bound(problem, feasible, pull, 0.0)
 
 
-def dual_bound_with_pull(problem: ERMProblem, alpha: Floats, pull: Floats) -> float:
+def dual_bound_with_pull(problem: ERMProblem, alpha: Floats, pull: Floats, lost: float = 0.0) -> float:
     """What :func:`dual_bound` gives, or a little less, where u = X^T (y alpha) is known: no product with X.
 
     Repairing takes some mass t from rows of alpha. That lengthens u, and with it soft(u, l), by at most t
@@ -97,20 +148,32 @@ def dual_bound_with_pull(problem: ERMProblem, alpha: Floats, pull: Floats) -> fl
         Any dual vector, nearly feasible.
     pull : ndarray of shape (n_features,)
         X^T (y alpha).
+    lost : float
+        How much mass the rounding of ``pull`` is worth, beyond that of one product with X.
     """
-    costs = member_costs(problem)
     feasible = np.maximum(alpha, 0.0)
     if problem.loss.p == 1:
-        np.minimum(feasible, costs, out=feasible)
-    moved = float(np.abs(feasible - alpha).sum())
-    total = float(feasible.sum())
+        np.minimum(feasible, member_costs(problem), out=feasible)
+    moved = float(np.abs(feasible - alpha).sum()) + lost
     if problem.fit_intercept:
-        tilt = abs(float(problem.labels @ feasible))
-        moved, total = moved + tilt, total - tilt
-    shrunk = np.maximum(np.abs(pull) - problem.regulariser.sparsity / problem.kappa, 0.0)
-    length = float(np.linalg.norm(shrunk)) + moved * problem.design.largest_row_norm
-    conjugate = float(problem.loss.conjugate(feasible, costs).sum())
-    return problem.n_members * problem.kappa * (total - length**2 / 2 - conjugate)
+        moved += abs(float((problem.labels * feasible).sum()))
+    return _lower_bound(problem, feasible, pull, moved)
+
+
+def _lower_bound(problem: ERMProblem, feasible: Floats, pull: Floats, moved: float) -> float:
+    """K kappa D for sums over an alpha inside its box, from which ``moved`` may still have to be taken."""
+    value = lower_dual(
+        mass=float(feasible.sum()),
+        moved=moved,
+        pull=pull,
+        conjugate=float(problem.loss.conjugate(feasible, member_costs(problem)).sum()),
+        p=problem.loss.p,
+        l1=problem.regulariser.sparsity / problem.kappa,
+        scale=problem.design.row_scale,
+        n_terms=problem.design.pull_terms(),
+        has_intercept=problem.fit_intercept,
+    )
+    return problem.n_members * problem.kappa * value
 
 
 def dual_from_scores(problem: ERMProblem, mean_scores: Floats) -> Floats:

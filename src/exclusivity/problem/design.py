@@ -10,12 +10,20 @@ import numpy as np
 from scipy import sparse
 
 from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.problem.precision import RowScale, gamma
 
 # A block of rows, with all the columns worked on at once, stays in cache: one MiB (the best of 2^14 to 2^18).
 _BLOCK_NUMBERS = 1 << 17
 _MIN_BLOCK_ROWS = 64
 # Products of numbers in one call of a sparse product: some hundredths of a second.
 _CALL_NUMBERS = 1 << 24
+
+# Sums over rows lose the square of this, or half of all digits from ten times as much.
+_FAR = 1e3
+_SAMPLE_ROWS = 256
+# Centred rows are dense: sparse ones are centred where that makes so many numbers at most, in all or of each.
+_FEW_NUMBERS = 1 << 20
+_MOST_GROWTH = 4
 
 
 class DesignMatrix:
@@ -26,6 +34,8 @@ class DesignMatrix:
     X : ndarray or CSR matrix of shape (n_rows, n_features)
         In float32 or float64. float32 stays as it is in memory; every block is widened when it is used, so
         that all sums are float64 sums.
+    offset : ndarray of shape (n_features,) or None
+        What has been subtracted from every row, if anything has; see :attr:`centred`.
 
     Examples
     --------
@@ -34,13 +44,13 @@ class DesignMatrix:
     array([1., 2., 3.])
     """
 
-    def __init__(self, X: Matrix) -> None:
+    def __init__(self, X: Matrix, offset: Floats | None = None) -> None:
         self.is_sparse = sparse.issparse(X)
         if self.is_sparse and X.format != "csr":
             raise TypeError(f"sparse X must be CSR (X.tocsr()); got format {X.format!r}.")
         if X.dtype not in (np.float32, np.float64) or X.ndim != 2:
             raise TypeError(f"X must be a float32 or float64 matrix; got {X.ndim}-d {X.dtype}.")
-        self.X = X
+        self.X, self.offset = X, offset
         self.n_rows, self.n_features = X.shape
 
     @property
@@ -51,16 +61,59 @@ class DesignMatrix:
         return float(self.X.nnz / max(self.n_rows * self.n_features, 1))
 
     @cached_property
-    def largest_row_norm(self) -> float:
-        """max_i |x_i|, found once."""
-        largest = 0.0
-        for _, block in self.blocks(self.n_features if self.is_sparse else 1):
-            if self.is_sparse:
-                squares = np.asarray(block.power(2, dtype=float).sum(axis=1))
-            else:
-                squares = np.einsum("ij,ij->i", block, block, dtype=float)
-            largest = max(largest, float(squares.max()))
-        return float(np.sqrt(largest))
+    def centred(self) -> DesignMatrix:
+        """The rows around their centre where features are far from zero, else these rows themselves.
+
+        Of a feature that is a thousand times farther from zero than it varies, squares keep ten digits and
+        products of such features fewer: what a free intercept could take over costs the digits of the rest.
+        """
+        centre = self._far_centre()
+        if self.offset is not None or not np.any(centre):
+            return self
+        if self.is_sparse and self.n_rows * self.n_features > max(_FEW_NUMBERS, _MOST_GROWTH * self.X.nnz):
+            return self
+        X = self.X.toarray() if self.is_sparse else self.X
+        return DesignMatrix(np.subtract(X, centre, dtype=float), centre)
+
+    def _far_centre(self) -> Floats:
+        """The mean of every feature far from zero, as some of the rows tell it; zero for the others."""
+        some = self.X[:: max(self.n_rows // _SAMPLE_ROWS, 1)]
+        some = some.toarray() if self.is_sparse else some
+        spread = (some.max(axis=0) - some.min(axis=0)) / 2
+        # A feature that never changes is only far from zero if it is so for the others.
+        spread = np.where(spread > 0, spread, spread.max())
+        mean = some.mean(axis=0, dtype=float)
+        return np.where((np.abs(mean) > _FAR * spread) & (spread > 0), mean, 0.0)
+
+    @cached_property
+    def row_scale(self) -> RowScale:
+        """What rounding errors of products with these rows depend on; one pass, found once."""
+        moved = 0.0 if self.offset is None else float(np.linalg.norm(self.offset))
+        if self.is_sparse:
+            columns = np.zeros(self.n_features)
+            np.maximum.at(columns, self.X.indices, np.abs(self.X.data).astype(float, copy=False))
+            n_terms = int(np.diff(self.X.indptr).max(initial=0))
+            return RowScale(_longest_sparse_row(self.X) * (1 + gamma(n_terms + 2)), columns, n_terms, moved)
+        columns = self._largest_of_columns()
+        length = float(np.linalg.norm(columns)) * (1 + gamma(self.n_features + 2))
+        return RowScale(length, columns, self.n_features, moved)
+
+    def _largest_of_columns(self) -> Floats:
+        """max_i |x_ij|; rows side by side, as numpy is slow on short ones."""
+        largest = np.zeros(self.n_features)
+        for _, block in self.blocks(1):
+            whole = len(block) - len(block) % _MIN_BLOCK_ROWS
+            for part, width in ((block[:whole], _MIN_BLOCK_ROWS), (block[whole:], 1)):
+                size = np.abs(part).reshape(-1, width * self.n_features).max(axis=0, initial=0.0)
+                np.maximum(largest, size.reshape(width, -1).max(axis=0), out=largest)
+        return largest
+
+    def pull_terms(self, n_columns: int = 1) -> int:
+        """The longest chain of additions behind a number of :meth:`transposed_times`."""
+        if self.is_sparse:
+            return int(self.n_rows)
+        step = self._block_rows(n_columns)
+        return int(min(step, self.n_rows) + self.n_rows // step)
 
     def blocks(self, n_columns: int) -> Iterator[tuple[slice, Matrix]]:
         """Consecutive row slices with their rows, sized for work on ``n_columns`` columns beside X's own."""
@@ -69,8 +122,7 @@ class DesignMatrix:
 
     def row_slices(self, n_columns: int) -> Iterator[slice]:
         """The same slices without their rows."""
-        width = n_columns if self.is_sparse else n_columns + self.n_features
-        step = max(_MIN_BLOCK_ROWS, _BLOCK_NUMBERS // max(width, 1))
+        step = self._block_rows(n_columns)
         for start in range(0, self.n_rows, step):
             yield slice(start, min(start + step, self.n_rows))
 
@@ -89,6 +141,10 @@ class DesignMatrix:
             inside = slice(int(indptr[start]), int(indptr[stop]))
             parts = X.data[inside], X.indices[inside], indptr[start : stop + 1] - indptr[start]
             yield slice(start, stop), type(X)(parts, shape=(stop - start, self.n_features))
+
+    def _block_rows(self, n_columns: int) -> int:
+        width = n_columns if self.is_sparse else n_columns + self.n_features
+        return max(_MIN_BLOCK_ROWS, _BLOCK_NUMBERS // max(width, 1))
 
     def times(self, weights: Floats) -> Floats:
         """X @ weights for an M x K matrix, or for a vector."""
@@ -158,6 +214,19 @@ class DesignMatrix:
             centred = self.X[:, columns] - mean[columns]
             product += centred @ centred.T
         return product
+
+
+def _longest_sparse_row(X: Matrix) -> float:
+    """max_i |x_i| of a CSR matrix, some rows of it at a time."""
+    largest = 0.0
+    step = max(_MIN_BLOCK_ROWS, _BLOCK_NUMBERS * X.shape[0] // max(X.nnz, 1))
+    for start in range(0, X.shape[0], step):
+        ends = X.indptr[start : start + step + 1]
+        firsts = (ends[:-1] - ends[0])[np.diff(ends) > 0]  # a sum over no numbers would be one over others
+        if len(firsts) > 0:
+            squares = np.square(X.data[ends[0] : ends[-1]], dtype=float)
+            largest = max(largest, float(np.add.reduceat(squares, firsts).max()))
+    return float(np.sqrt(largest))
 
 
 def _n_columns(values: Floats) -> int:

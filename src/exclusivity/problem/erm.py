@@ -151,6 +151,15 @@ class ERMProblem:
             ),
         )
 
+    def centred(self) -> ERMProblem:
+        """The same problem on rows around their centre, where that keeps digits (see ``DesignMatrix``).
+
+        Scores are the same with b + (centre . w) for b.
+        """
+        if not self.fit_intercept or self.design.centred is self.design:
+            return self
+        return dataclasses.replace(self, design=self.design.centred)
+
     def require_convex(self) -> None:
         """Raise unless gamma <= 1."""
         if not self.is_convex:

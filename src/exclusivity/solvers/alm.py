@@ -33,7 +33,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem, dual_bound, dual_from_scores
+from exclusivity.problem import ERMProblem, dual_bound, dual_from_scores, objective_error
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.base import (
     Callback,
@@ -153,7 +153,7 @@ class _TwoBlocks:
         if alpha is None or len(alpha) != problem.design.n_rows:
             alpha = dual_from_scores(problem, scores.mean(axis=1))
         incumbent.raise_bound(dual_bound(problem, alpha), alpha)
-        incumbent.offer(problem.objective_at(start.weights, scores), start.weights, start.intercepts)
+        incumbent.offer_anew(problem, start.weights, start.intercepts)
         if start.resumes(_Stopped, incumbent.objective, incumbent.gap):
             stopped: _Stopped = start.state
             self.P, self.b, self.V, self.U = stopped.P, stopped.b, stopped.V, stopped.U.copy()
@@ -179,9 +179,12 @@ class _TwoBlocks:
         self.P, self.b = self.system.solve(self.relaxed_W - self.V, self.targets, old)
         loss, primal, dual = self._split(mu_factor)
         dual += self.ratio * weighted_squares(self.P - old)
+        loss *= problem.cost
+        objective = problem.regulariser.value(self.point) + loss
         return IterationRecord(
             iteration=iteration,
-            objective=problem.regulariser.value(self.point) + problem.cost * loss,
+            objective=objective,
+            error=objective_error(problem, self.point, self.b, objective, loss),
             bound=dual_bound(problem, self.alpha),
             primal_residual=np.sqrt(primal),
             dual_residual=self.mu * np.sqrt(dual),
@@ -266,10 +269,10 @@ def solve_alm(
         if not np.isfinite(record.objective):
             status = Status.DIVERGED
             nothing = np.zeros_like(state.P), np.zeros_like(state.b)
-            incumbent.offer(problem.objective(*nothing), *nothing)
+            incumbent.offer_anew(problem, *nothing)
             break
         incumbent.raise_bound(record.bound, state.alpha)
-        incumbent.offer(record.objective, state.point, state.b)
+        incumbent.offer(record.objective, state.point, state.b, record.error)
         record = record.with_bound(incumbent.bound)
         asked_to_stop = recorder.add(record, lambda: (state.point, state.b))
         factor = balancer.factor(record)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem, relative_gap
+from exclusivity.problem import ERMProblem, objective_error, relative_gap
 from exclusivity.problem.arrays import Floats
 
 Options = TypeVar("Options")
@@ -38,7 +38,8 @@ class IterationRecord:
 
     ``objective`` is F at the iterate and ``bound`` the best lower bound known by then, so that
     ``objective - bound`` bounds the excess of this iterate; ``gap`` is the same relative to F.
-    ``passes`` counts how often the rows of X have been read so far.
+    ``passes`` counts how often the rows of X have been read so far, and ``error`` is how much larger F may be
+    than what was computed.
     """
 
     iteration: int
@@ -48,11 +49,12 @@ class IterationRecord:
     dual_residual: float
     mu: float
     passes: float = 0.0
+    error: float = 0.0
 
     @property
     def gap(self) -> float:
-        """(objective - bound) / objective."""
-        return relative_gap(self.objective, self.bound)
+        """(objective - bound) / objective, the objective being as large as it may be."""
+        return relative_gap(self.objective + self.error, self.bound)
 
     def with_bound(self, bound: float) -> IterationRecord:
         """The same record with a better bound."""
@@ -199,17 +201,19 @@ class Start:
         return isinstance(self.state, kind) and is_same and is_proven
 
     def for_problem(self, problem: ERMProblem) -> Start:
-        """The same start as far as ``problem`` allows it: no intercept where there is none to fit."""
-        if problem.fit_intercept:
+        """The same start as ``problem`` has it: around its centre, without an intercept if it has none."""
+        if not problem.fit_intercept:
+            return dataclasses.replace(self, intercepts=np.zeros_like(self.intercepts))
+        if problem.design.offset is None:
             return self
-        return dataclasses.replace(self, intercepts=np.zeros_like(self.intercepts))
+        return dataclasses.replace(self, intercepts=self.intercepts + problem.design.offset @ self.weights)
 
 
 class Incumbent:
     """The best point and the best bound so far: methods need not be monotone, their answers are."""
 
     def __init__(self) -> None:
-        self.objective, self.bound = np.inf, -np.inf
+        self.objective, self.error, self.bound = np.inf, 0.0, -np.inf
         self.dual = np.empty(0)
 
     def raise_bound(self, bound: float, dual: Floats) -> None:
@@ -219,15 +223,24 @@ class Incumbent:
         if bound > self.bound:
             self.bound, self.dual = bound, dual
 
-    def offer(self, objective: float, weights: Floats, intercepts: Floats) -> None:
-        """Take in a point; the first one is kept whatever it is worth."""
-        if objective < self.objective or not np.isfinite(self.objective):
-            self.objective, self.weights, self.intercepts = objective, weights, intercepts
+    def offer(self, objective: float, weights: Floats, intercepts: Floats, error: float) -> None:
+        """Take in a point, whose objective may be larger by ``error``; the first one is kept in any case."""
+        if objective + error < self.objective + self.error or not np.isfinite(self.objective):
+            self.objective, self.error = objective, error
+            self.weights, self.intercepts = weights, intercepts
+
+    def offer_anew(self, problem: ERMProblem, weights: Floats, intercepts: Floats) -> None:
+        """Take in a point that has yet to be evaluated: one pass."""
+        objective = problem.objective(weights, intercepts)
+        loss = max(objective - problem.regulariser.value(weights), 0.0)
+        self.offer(
+            objective, weights, intercepts, objective_error(problem, weights, intercepts, objective, loss)
+        )
 
     @property
     def gap(self) -> float:
         """The relative gap between the two."""
-        return relative_gap(self.objective, self.bound)
+        return relative_gap(self.objective + self.error, self.bound)
 
     def result(self, tol: float, status: Status, history: History, state: Any = None) -> SolverResult:
         """The end of the run."""

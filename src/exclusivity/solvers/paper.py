@@ -23,7 +23,7 @@ from typing import Literal
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem, dual_bound, dual_from_scores
+from exclusivity.problem import ERMProblem, dual_bound, dual_from_scores, objective_error
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.base import (
     Callback,
@@ -192,9 +192,12 @@ class _Algorithm2:
             self.alpha[rows] = weights[rows] * pull / problem.kappa
             loss += problem.loss.total(1 - y * (block @ self.W + self.b), weights[rows])
         self.Q += self.mu * (self.P - self.W)
+        loss *= problem.cost
+        objective = problem.regulariser.value(self.W) + loss
         return IterationRecord(
             iteration=iteration,
-            objective=problem.regulariser.value(self.W) + problem.cost * loss,
+            objective=objective,
+            error=objective_error(problem, self.W, self.b, objective, loss),
             bound=dual_bound(problem, self.alpha),
             primal_residual=np.sqrt(primal),
             dual_residual=self.mu * np.sqrt(dual),
@@ -262,7 +265,7 @@ def solve_paper(
             break
     # The answer of Algorithm 2 is its last iterate, not its best.
     incumbent.objective = np.inf
-    incumbent.offer(problem.objective(algorithm.W, algorithm.b), algorithm.W, algorithm.b)
+    incumbent.offer_anew(problem, algorithm.W, algorithm.b)
     if problem.loss.p > 1:
         _tighten(incumbent, problem)
     return incumbent.result(tol, status, recorder.history(), algorithm.stopped())
@@ -273,7 +276,7 @@ def _go_on(algorithm: _Algorithm2, start: Start, incumbent: Incumbent) -> None:
     problem, dual = algorithm.problem, start.dual
     if dual is not None and len(dual) == problem.design.n_rows and start.weights.shape == algorithm.W.shape:
         incumbent.raise_bound(dual_bound(problem, dual), dual)
-        incumbent.objective = problem.objective(start.weights, start.intercepts)
+        incumbent.offer_anew(problem, start.weights, start.intercepts)
     if not start.resumes(_Stopped, incumbent.objective, incumbent.gap):
         raise ValueError(
             "warm_start=True with solver='paper', which prescribes its own start, can only go on with the "

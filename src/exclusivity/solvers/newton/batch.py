@@ -19,7 +19,7 @@ from exclusivity.problem import ERMProblem
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.newton.drive import dual_of_point
 from exclusivity.solvers.newton.linear import NewtonSystem, PrimalSystem
-from exclusivity.solvers.newton.run import Run, bound_from_sums
+from exclusivity.solvers.newton.run import Run, bound_from_sums, objective_from_sums
 from exclusivity.solvers.newton.sample import SAMPLE_TOL
 from exclusivity.solvers.newton.semismooth import primal_system
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
@@ -99,6 +99,8 @@ class BatchSource:
                 # The conjugate at the loss's own slope is p - 1 times the loss.
                 conjugates=(p - 1) * losses[[j, j + k]],
                 curvature=None,
+                cost=float(self._weights.sum()),
+                n_terms=self._design.pull_terms(2 * k),
             )
             for j in range(k)
         ]
@@ -198,13 +200,14 @@ def certify(column: PathColumn, unit_sums: LossSums) -> bool:
     reduced, run, point = column.reduced, column.run, column.point
     sums = unit_sums.times(reduced.cost)
     p = reduced.loss.p
-    bound, factors = bound_from_sums(sums, p, reduced.fit_intercept)
-    objective = float(point.weights @ point.weights) / 2 + sums.loss
+    scale = reduced.design.row_scale
+    bound, factors = bound_from_sums(sums, reduced, scale)
+    objective = objective_from_sums(point, sums, reduced, scale)
     gradient = column.gradient(point, sums)
     norm = float(np.hypot(np.linalg.norm(gradient.weights), gradient.intercept))
     dual = partial(dual_of_point, reduced, point, SmoothedHinge(p), factors)
     is_start = not np.isfinite(column.gradient_norm)
     run.take(point, objective, bound, dual, residual=norm, is_start=is_start)
-    helped = objective < column.objective and norm <= _GOOD_RATE * column.gradient_norm
-    column.objective, column.gradient_norm = objective, norm
+    helped = objective[0] < column.objective and norm <= _GOOD_RATE * column.gradient_norm
+    column.objective, column.gradient_norm = objective[0], norm
     return helped and not run.is_over

@@ -12,6 +12,7 @@ from exclusivity.problem import (
     dual_bound_with_pull,
     dual_from_scores,
     member_costs,
+    objective_of_shortfall,
     repair_dual,
 )
 from exclusivity.problem.arrays import Floats
@@ -19,7 +20,7 @@ from exclusivity.solvers.base import Start
 from exclusivity.solvers.newton.barrier import MemoryBarrier, WorkingRows
 from exclusivity.solvers.newton.interior import InteriorPoint
 from exclusivity.solvers.newton.rounding import width_for_error
-from exclusivity.solvers.newton.run import Run, bound_from_sums
+from exclusivity.solvers.newton.run import Run, bound_from_sums, objective_from_sums
 from exclusivity.solvers.newton.screening import WIDEN, FixedRows, choose_band, first_width, solve_band
 from exclusivity.solvers.newton.semismooth import Guess, semismooth_path
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
@@ -59,10 +60,16 @@ def take_certified(
 ) -> None:
     """Evaluate a point and a dual vector from scratch: two passes."""
     run.passes += 2
-    scores = reduced.design.times(point.weights) + point.intercept
-    objective = reduced.objective_at(point.weights[:, None], scores[:, None])
+    objective = objective_of(reduced, point, reduced.design.times(point.weights) + point.intercept)
     dual = partial(repair_dual, reduced, alpha)
     run.take(point, objective, dual_bound(reduced, alpha), dual, mu=mu, is_start=is_start)
+
+
+def objective_of(reduced: ERMProblem, point: Point, scores: Floats) -> tuple[float, float]:
+    """The objective at a point with these scores, and how much larger it may be."""
+    error = reduced.design.row_scale.score_error(point.weights, point.intercept)
+    shortfall = 1 - reduced.labels * scores
+    return objective_of_shortfall(reduced, point.weights[:, None], shortfall[:, None], error)
 
 
 def drive_semismooth(run: Run, reduced: ERMProblem, start: Guess, source: RowSource | None = None) -> None:
@@ -77,11 +84,10 @@ def drive_semismooth(run: Run, reduced: ERMProblem, start: Guess, source: RowSou
     while True:
         run.passes, run.last_width = before + source.passes, iterate.width
         run.state = Guess(iterate.point, width=iterate.width, method="semismooth")
-        bound, factors = bound_from_sums(iterate.sums, p, fit_intercept)
-        objective = float(iterate.point.weights @ iterate.point.weights) / 2 + iterate.sums.loss
+        bound, factors = bound_from_sums(iterate.sums, reduced, source.row_scale)
         run.take(
             iterate.point,
-            objective,
+            objective_from_sums(iterate.point, iterate.sums, reduced, source.row_scale),
             bound,
             partial(dual_of_point, reduced, iterate.point, SmoothedHinge(p, iterate.width), factors),
             residual=iterate.gradient_norm,
@@ -145,17 +151,16 @@ def drive_bands(
             rounding = width_for_error(_ERROR_SHARE * width)
             drive_truncated(run, reduced, point, width=rounding, most_passes=PATIENCE)
             return None
-        point, alpha, pull = solve_band(reduced, shortfall, inside, point, goal, fixed)
+        point, alpha, pull, lost = solve_band(reduced, shortfall, inside, point, goal, fixed)
         share = len(inside) / len(shortfall)
         if has_l1:
             point = with_exact_zeros(reduced, point, alpha)
         scores = reduced.design.times(point.weights) + point.intercept
         run.passes += 2 + _INTERIOR_PASSES * share * 20
-        found = reduced.objective_at(point.weights[:, None], scores[:, None])
-        bound = dual_bound_with_pull(reduced, alpha, pull)
+        bound = dual_bound_with_pull(reduced, alpha, pull, lost)
         width, is_first = (width if is_first else WIDEN * width), False
         run.state = Guess(point, width=width, method="bands")
-        run.take(point, found, bound, partial(repair_dual, reduced, alpha))
+        run.take(point, objective_of(reduced, point, scores), bound, partial(repair_dual, reduced, alpha))
         if run.is_over or share == 1:
             break
     return scores
@@ -183,7 +188,7 @@ def drive_truncated(
         )
         run.take(
             iterate.point,
-            iterate.objective,
+            (iterate.objective, iterate.error),
             iterate.bound,
             partial(repair_dual, reduced, iterate.alpha),
             residual=iterate.gradient_norm,

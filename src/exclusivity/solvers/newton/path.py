@@ -70,6 +70,7 @@ def solve_newton_path(
     """
     check_problem(problem, "newton")
     regime = choose_regime(problem, (options or NewtonOptions()).regime)
+    problem = problem.centred()
     problems = [dataclasses.replace(problem, cost=float(cost)) for cost in costs]
     n_rows, n_features, p = problem.design.n_rows, problem.design.n_features, problem.loss.p
     runs = [Run(one, tol, max_iter or DEFAULT_MAX_ITER, None) for one in problems]

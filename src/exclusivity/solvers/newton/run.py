@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from math import fsum
 from typing import Any
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem
+from exclusivity.problem import ERMProblem, RowScale, gamma, lower_dual, raised_loss, rounded_up
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.base import Callback, Incumbent, IterationRecord, Recorder, SolverResult, Status
 from exclusivity.solvers.newton.source import LossSums, Point
@@ -66,7 +67,7 @@ class Run:
     def take(
         self,
         point: Point,
-        objective: float,
+        objective: tuple[float, float],
         bound: float,
         dual: Callable[[], Floats],
         *,
@@ -76,16 +77,19 @@ class Run:
     ) -> None:
         """One certified point with its objective and a lower bound, both of the reduced SVM.
 
+        ``objective`` comes with how much larger it may be.
         ``dual`` gives the vector behind the bound; it is only asked at the end, for the best one. Where a
         method starts is no iteration, unless it is good enough: an iteration takes a step.
         """
+        value, error = (self.scale * part for part in objective)
         if bound > self._best_bound:
             self._best_bound, self._dual = bound, dual
         self._incumbent.raise_bound(self.scale * self._best_bound, np.empty(0))
-        self._incumbent.offer(self.scale * objective, point.weights, np.array([point.intercept]))
+        self._incumbent.offer(value, point.weights, np.array([point.intercept]), error)
         record = IterationRecord(
             iteration=len(self._recorder) + 1,
-            objective=self.scale * objective,
+            objective=value,
+            error=error,
             bound=self._incumbent.bound,
             primal_residual=residual,
             dual_residual=0.0,
@@ -105,9 +109,11 @@ class Run:
 
     def _members(self, point: Point) -> tuple[Floats, Floats]:
         """K equal members as read-only views: any number of them at the price of one."""
-        K = self.problem.n_members
+        K, intercept = self.problem.n_members, point.intercept
+        if self.problem.design.offset is not None:  # of all additions only the last one rounds
+            intercept = fsum([intercept, *(-self.problem.design.offset * point.weights)])
         weights = np.broadcast_to(point.weights[:, None], (len(point.weights), K))
-        return weights, np.broadcast_to(np.array([point.intercept]), K)
+        return weights, np.broadcast_to(np.array([intercept]), K)
 
     def result(self, *, with_dual: bool = True) -> SolverResult:
         """The end; a run that stalled before its tolerance counts as one that ran out of iterations.
@@ -123,21 +129,39 @@ class Run:
         return dataclasses.replace(found, weights=weights, intercepts=intercepts, dual=dual)
 
 
-def bound_from_sums(
-    sums: LossSums, p: float, fit_intercept: bool, l1: float | Floats = 0.0
-) -> tuple[float, Floats]:
-    """D(alpha) of the repaired alpha behind ``sums``, and the factors of the two classes.
+def objective_from_sums(
+    point: Point, sums: LossSums, reduced: ERMProblem, scale: RowScale
+) -> tuple[float, float]:
+    """The objective at ``point``, and how much larger it may be; ``scale`` is that of all rows."""
+    error = float(scale.score_error(point.weights, point.intercept))
+    penalty = reduced.regulariser.value(point.weights[:, None])
+    objective, raised = penalty + sums.loss, raised_loss(sums.loss, sums.cost, reduced.loss.p, error)
+    return objective, rounded_up(reduced, penalty + raised, sums.n_terms) - objective
+
+
+def bound_from_sums(sums: LossSums, reduced: ERMProblem, scale: RowScale) -> tuple[float, Floats]:
+    """D(alpha) of the repaired alpha behind ``sums``, rounded down, and the factors of the two classes.
 
     Scaling a class's alpha by t scales its mass and pull by t and its conjugates by t^(p/(p-1)).
     """
+    p = reduced.loss.p
     pulls, masses, conjugates = sums.by_class()
     factors = np.ones(2)
-    if fit_intercept:
+    if reduced.fit_intercept:
         heavier = int(masses[1] > masses[0])
         if masses[heavier] > 0:
             factors[heavier] = max(masses[1 - heavier], 0.0) / masses[heavier]
-    u = factors[0] * pulls[0] - factors[1] * pulls[1]
-    if np.any(l1):
-        u = np.maximum(np.abs(u) - l1, 0.0)
-    conjugate = float(factors ** (p / (p - 1)) @ conjugates) if p > 1 else 0.0
-    return float(factors @ masses - u @ u / 2 - conjugate), factors
+    # The two classes' sums are differences of sums over all rows, and as exact as these.
+    rounding = gamma(sums.n_terms + 4) * float(masses.sum())
+    value = lower_dual(
+        mass=float(factors @ masses),
+        moved=rounding if reduced.fit_intercept else 0.0,
+        pull=factors[0] * pulls[0] - factors[1] * pulls[1],
+        conjugate=float(factors ** (p / (p - 1)) @ conjugates) if p > 1 else 0.0,
+        p=p,
+        l1=reduced.regulariser.sparsity,
+        scale=scale,
+        n_terms=sums.n_terms,
+        has_intercept=reduced.fit_intercept,
+    )
+    return value, factors

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.problem import ERMProblem, member_costs
+from exclusivity.problem import ERMProblem, gamma, member_costs
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.barrier import WorkingRows
 from exclusivity.solvers.newton.interior import interior_path
@@ -95,18 +95,23 @@ class FixedRows:
         self._design, self._signed = problem.design, problem.labels * problem.weights
         self._chosen = np.zeros(problem.design.n_rows, dtype=bool)
         self._pull, self._total = np.zeros(problem.design.n_features), 0.0
+        # Of all rows that were ever added or taken away: their weights, and how many additions that were.
+        self._read, self._n_terms = 0.0, 0
 
-    def choose(self, chosen: NDArray[np.bool_]) -> tuple[Floats, float]:
-        """The two sums over the rows that are ``chosen``."""
+    def choose(self, chosen: NDArray[np.bool_]) -> tuple[Floats, float, float]:
+        """The two sums over the rows that are ``chosen``, and how much weight their rounding may be worth."""
         changed = np.flatnonzero(chosen != self._chosen)
         if len(changed) > _MANY_CHANGES * len(chosen):
             self._pull = self._design.transposed_times(np.where(chosen, self._signed, 0.0))
+            self._read, self._n_terms = float(np.abs(self._signed) @ chosen), self._design.pull_terms()
         else:
             change = np.where(chosen[changed], self._signed[changed], -self._signed[changed])
             self._pull = self._pull + self._design.X[changed].T @ change
+            self._read += float(np.abs(change).sum())
+            self._n_terms += len(changed) + 1
         self._total = float(self._signed @ chosen)
         self._chosen = chosen
-        return self._pull, self._total
+        return self._pull, self._total, gamma(self._n_terms) * self._read
 
 
 def solve_band(
@@ -116,15 +121,15 @@ def solve_band(
     start: Point,
     goal: float,
     fixed: FixedRows,
-) -> tuple[Point, Floats, Floats]:
+) -> tuple[Point, Floats, Floats, float]:
     """The optimum with the rows outside the band fixed: the point; alpha and X^T (y alpha) of ALL rows.
 
-    ``goal`` is the complementarity to reach.
+    ``goal`` is the complementarity to reach. Last comes how much mass the rounding of the pull may be worth.
     """
     costs = member_costs(problem)
     at_cost = shortfall > 0
     at_cost[inside] = False
-    pull, total = fixed.choose(at_cost)
+    pull, total, lost = fixed.choose(at_cost)
     cost = problem.cost / problem.kappa
     rows = WorkingRows(
         X=problem.design.X[inside],
@@ -137,7 +142,8 @@ def solve_band(
     alpha = np.where(at_cost, costs, 0.0)
     alpha[inside] = inner_alpha
     pull = rows.X.T @ (rows.labels * inner_alpha) - rows.linear_w
-    return point, alpha, np.asarray(pull, dtype=float)
+    lost = cost * lost + gamma(len(inside) + 4) * float(alpha.sum())
+    return point, alpha, np.asarray(pull, dtype=float), lost
 
 
 def solve_inside(rows: WorkingRows, problem: ERMProblem, start: Point, goal: float) -> tuple[Point, Floats]:

@@ -117,10 +117,10 @@ def solve_newton(
     """
     check_problem(problem, "newton")
     regime = choose_regime(problem, (options or NewtonOptions()).regime)
-    run = Run(problem, tol, max_iter or DEFAULT_MAX_ITER, callback)
-    reduced = problem.reduced()
     # Numbers beyond 1e150 overflow when squared: such points lose every comparison, which is all it takes.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        problem = problem.centred()
+        run, reduced = Run(problem, tol, max_iter or DEFAULT_MAX_ITER, callback), problem.reduced()
         if start is not None:
             guess = certify_start(run, reduced, start.for_problem(problem))
         else:
@@ -141,7 +141,7 @@ def make_system(problem: ERMProblem) -> Floats | None:
     if not is_small or problem.loss.p != 2 or choose_regime(problem, "auto") != "semismooth":
         return None
     with np.errstate(over="ignore", invalid="ignore"):  # as in ``solve_newton``
-        rows = ActiveGram(problem.design, 2 * member_costs(problem))
+        rows = ActiveGram(problem.centred().design, 2 * member_costs(problem))
         return rows.at(np.ones(problem.design.n_rows, dtype=bool))
 
 

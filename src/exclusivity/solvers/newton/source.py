@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.problem import ERMProblem, member_costs
+from exclusivity.problem import ERMProblem, RowScale, member_costs
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.newton.curvature import ActiveGram, bordered_gram
 from exclusivity.solvers.newton.smoothing import SmoothedHinge
@@ -40,7 +40,9 @@ class LossSums:
 
     ``pulls`` (2 x M), ``masses`` and ``conjugates`` (2 each) hold sums of v_i and of y_i v_i for
     v_i = alpha_i x_i, alpha_i and the loss's conjugate: half their sum belongs to the positive class, half
-    their difference to the negative one. Repairing the dual vector needs them apart.
+    their difference to the negative one. Repairing the dual vector needs them apart. ``cost`` is the sum of
+    the costs of the rows whose loss this is, and ``n_terms`` the longest chain of additions behind any sum:
+    what rounding errors depend on.
     """
 
     loss: float
@@ -49,6 +51,8 @@ class LossSums:
     masses: Floats
     conjugates: Floats
     curvature: Floats | None
+    cost: float
+    n_terms: int
 
     def __add__(self, other: LossSums) -> LossSums:
         """The sums over both sets of rows."""
@@ -60,6 +64,8 @@ class LossSums:
             self.masses + other.masses,
             self.conjugates + other.conjugates,
             self.curvature + other.curvature if has_curvature else None,  # type: ignore[operator]
+            self.cost + other.cost,
+            max(self.n_terms, other.n_terms) + 1,
         )
 
     def times(self, factor: float) -> LossSums:
@@ -71,6 +77,8 @@ class LossSums:
             factor * self.masses,
             factor * self.conjugates,
             None if self.curvature is None else factor * self.curvature,
+            factor * self.cost,
+            self.n_terms + 1,
         )
 
     @property
@@ -89,6 +97,10 @@ class RowSource(Protocol):
     n_rows: int
     n_features: int
     passes: float
+
+    @property
+    def row_scale(self) -> RowScale:
+        """What rounding errors of products with the rows depend on."""
 
     def evaluate(self, point: Point, loss: SmoothedHinge, *, curvature: bool) -> LossSums:
         """All sums at ``point``; with ``curvature`` the (M+1) x (M+1) matrix of second derivatives."""
@@ -118,6 +130,11 @@ class BlockSource:
         self.passes = 0.0
         self._gram: ActiveGram | None = None
         self._curvature = curvature
+
+    @property
+    def row_scale(self) -> RowScale:
+        """See ``RowSource``."""
+        return self.design.row_scale
 
     def evaluate(self, point: Point, loss: SmoothedHinge, *, curvature: bool) -> LossSums:
         """See ``RowSource``: scores, slopes and curvature of a block while it is in cache."""
@@ -167,6 +184,8 @@ class BlockSource:
             masses=np.array([alpha.sum(), signed.sum()]),
             conjugates=np.array([cost @ conjugate, (y * cost) @ conjugate]),
             curvature=None if bend is None else bordered_gram(block, cost * bend),
+            cost=float(cost.sum()),
+            n_terms=len(y),
         )
 
     def slopes(self, point: Point, step: Point, loss: SmoothedHinge, lengths: Floats) -> Floats:

@@ -21,8 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from exclusivity.problem import ERMProblem, dual_bound_with_pull, member_costs
+from exclusivity.problem import ERMProblem, dual_bound_with_pull, member_costs, objective_of_shortfall
 from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.problem.precision import UNIT
 from exclusivity.solvers.newton.rounding import RoundedLoss, rounded_loss
 from exclusivity.solvers.newton.source import Point
 
@@ -33,6 +34,8 @@ _MAX_LENGTHS = 12
 _MAX_INTERCEPTS = 100
 # Sharpen the loss once the gradient is to blame for no more than this share of the gap.
 _SETTLED = 0.2
+# Shortfalls that may be so many times farther off than new ones are made anew.
+_STALE = 8.0
 # For how many steps the shape of a preconditioner is kept.
 _KEPT = 4
 
@@ -47,6 +50,7 @@ class TruncatedIterate:
     point: Point
     alpha: Floats
     objective: float
+    error: float
     bound: float
     gradient_norm: float
     width: float
@@ -74,8 +78,8 @@ class _Walk:
         self.problem, self.loss = problem, loss
         self.y, self.costs = problem.labels, member_costs(problem)
         self.weights, self.intercept = start.weights, start.intercept
-        self.shortfall = 1 - self.y * (problem.design.times(start.weights) + start.intercept)
-        self.passes, self._has_moved = 0.5, False
+        self.passes, self._has_moved, self.shortfall, self.error = 0.0, False, self.y, 0.0
+        self._measure()
         self._mean_squares, self._n_directions = np.empty(0), 0
         self._evaluate()
 
@@ -85,19 +89,49 @@ class _Walk:
             shift = balancing_shift(self.loss, self.shortfall, self.y)
             self.intercept += shift
             self.shortfall = self.shortfall - shift * self.y
+            self.error += 2 * UNIT * (abs(self.intercept) + abs(shift))
         self.alpha = self.loss.slope(self.shortfall)
         self.pull = self.problem.design.transposed_times(self.y * self.alpha)
         self.passes += 0.5
         self.gradient = self.weights - self.pull
-        squares = float(self.weights @ self.weights)
-        self.objective = squares / 2 + float(self.costs @ self.problem.loss.value(self.shortfall))
+        self.objective, self.lost = objective_of_shortfall(
+            self.problem, self.weights[:, None], self.shortfall[:, None], self.error
+        )
         self.bound = dual_bound_with_pull(self.problem, self.alpha, self.pull)
+
+    def _measure(self) -> None:
+        """Shortfalls from scratch."""
+        self.shortfall = 1 - self.y * (self.problem.design.times(self.weights) + self.intercept)
+        self.error = self._rounding(self.weights, self.intercept)
+        self.passes += 0.5
+
+    def _rounding(self, weights: Floats, intercept: float) -> float:
+        """How far the scores of such weights may be off."""
+        return float(self.problem.design.row_scale.score_error(weights, intercept))
+
+    def _carry(self, dw: Floats, db: float, change: Floats) -> None:
+        """Shortfalls after a step, and how far they may be off; from scratch where that is too far.
+
+        What is carried on has the errors of the step's own scores, and those of adding it to weights,
+        intercept and shortfalls.
+        """
+        self.weights = self.weights + dw
+        self.intercept += db
+        self.shortfall = self.shortfall + change
+        largest = float(np.abs(self.shortfall).max())
+        self.error += self._rounding(dw, db) + 4 * UNIT * (abs(self.intercept) + largest)
+        # Adding to n weights rounds as a product with them does, n times less.
+        n_terms = max(self.problem.design.row_scale.n_terms, 1)
+        self.error += self._rounding(self.weights, self.intercept) / n_terms
+        if self.error > _STALE * self._rounding(self.weights, self.intercept):
+            self._measure()
 
     def iterate(self) -> TruncatedIterate:
         return TruncatedIterate(
             point=Point(self.weights, self.intercept),
             alpha=self.alpha,
             objective=self.objective,
+            error=self.lost,
             bound=self.bound,
             gradient_norm=float(np.linalg.norm(self.gradient)),
             width=self.loss.width,
@@ -123,9 +157,8 @@ class _Walk:
         length = self._length(dw, change)
         if length == 0:
             return False
-        self.weights, self._has_moved = self.weights + length * dw, True
-        self.intercept += length * db
-        self.shortfall = self.shortfall + length * change
+        self._carry(length * dw, length * db, length * change)
+        self._has_moved = True
         self._evaluate()
         return True
 
