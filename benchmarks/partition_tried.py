@@ -132,13 +132,9 @@ def hinge_loss(problem: ERMProblem) -> Callable[[tuple[int, ...]], float]:
     """The true objective of the member's SVM, relative to that of no feature at all."""
 
     def loss(columns: tuple[int, ...]) -> float:
-        single = ERMProblem(
+        single = problem.changed(
             design=DesignMatrix(problem.design.X[:, list(columns)]),
-            labels=problem.labels,
-            weights=problem.weights,
             n_members=1,
-            cost=problem.cost,
-            loss=problem.loss,
             regulariser=ExclusivityRegulariser(0.0),
         )
         return solve_newton(single, tol=1e-3).objective / float(problem.cost * problem.weights.sum())
@@ -197,9 +193,9 @@ def finite_objectives(sets: dict[str, Data]) -> None:
 
 def _objective(problem: ERMProblem, W: np.ndarray) -> float:
     """F with the best intercepts."""
-    single = dataclasses.replace(problem, n_members=1, regulariser=ExclusivityRegulariser(0.0))
+    single = problem.changed(n_members=1, regulariser=ExclusivityRegulariser(0.0))
     intercepts = [best_intercept(single, problem.design.X @ w) for w in W.T]
-    return problem.objective(W, np.array(intercepts))
+    return problem.value(W, np.array(intercepts))
 
 
 METHODS: dict[str, Method] = {

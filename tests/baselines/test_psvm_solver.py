@@ -95,7 +95,7 @@ def test_every_iterate_is_that_of_the_description(p, mu, n_steps):
     assert result.status is Status.MAX_ITER
     assert len(result.history) == n_steps
     np.testing.assert_allclose(
-        result.history.objective[-1], problem.objective(w[:, None], np.array([b])), rtol=1e-10
+        result.history.objective[-1], problem.value(w[:, None], np.array([b])), rtol=1e-10
     )
     if n_steps == 1:  # later on the best iterate and the best bound need not be the last ones
         np.testing.assert_allclose(result.weights[:, 0], w, atol=1e-12)

@@ -37,7 +37,7 @@ def own_excess(peer, X, labels, p, w, b):
     problem, scaling = own_problem(peer, X, labels, p)
     w, b = (w, b) if scaling is None else (np.append(w, b / scaling), 0.0)
     best = solve_newton(problem, tol=1e-10).objective
-    return problem.objective(w[:, None], np.array([b])) / best - 1
+    return problem.value(w[:, None], np.array([b])) / best - 1
 
 
 # snapml 1.17 asks numpy for the CPU's features under a deprecated name.

@@ -38,7 +38,7 @@ def test_the_objective_is_that_of_the_stored_weights(setting, C, p):
     clf = ERMClassifier(3, C=C, p=p, max_iter=200, **setting).fit(X, y)
     assert clf.components_.dtype == np.float32
     problem = problem_of(clf, X, y)
-    stored = problem.objective(clf.components_[0].T.astype(float), clf.component_intercepts_[0].astype(float))
+    stored = problem.value(clf.components_[0].T.astype(float), clf.component_intercepts_[0].astype(float))
     assert clf.objective_[0] == pytest.approx(stored, rel=1e-9)
     if clf.exclusivity <= 1:
         best = solve_newton(problem, tol=1e-9).objective
@@ -61,7 +61,7 @@ def test_a_path_tells_the_same():
     X, y = separable(np.float32)
     path = erm_path(X, y, Cs=[1.0, 1e8], p=1, n_estimators=3)
     for clf in path.classifiers:
-        stored = problem_of(clf, X, y).objective(
+        stored = problem_of(clf, X, y).value(
             clf.components_[0].T.astype(float), clf.component_intercepts_[0].astype(float)
         )
         assert clf.objective_[0] == pytest.approx(stored, rel=1e-9)

@@ -8,12 +8,11 @@ import pytest
 from scipy import sparse
 
 import exclusivity
-from exclusivity.classifier.training import Contrast
-from exclusivity.dask import ERMClassifier, bands, rounds, sampling, solving
-from exclusivity.dask.bands import Band, NearMargin
-from exclusivity.dask.blocks import RowBlock
-from exclusivity.dask.requests import Target
-from exclusivity.problem import ERMProblem, member_costs
+from exclusivity.dask import ERMClassifier, rounds
+from exclusivity.problem import Contrast, ERMProblem, member_costs
+from exclusivity.solvers.blockwise import RowBlock, Target, bands, solving
+from exclusivity.solvers.blockwise import sample as sampling
+from exclusivity.solvers.blockwise.bands import Band, NearMargin
 from exclusivity.solvers.newton.run import bound_from_sums
 from exclusivity.solvers.newton.solver import solve_newton
 from exclusivity.solvers.newton.source import Point
@@ -104,10 +103,10 @@ def test_the_bound_of_a_band_is_that_of_all_rows(data, fit_intercept):
     for width, allowed in [(0.02, 0.1), (0.2, 1e-8), (np.inf, 1e-8)]:
         band = NearMargin(target, start, width, 10**6).answer(block, None)[0]
         assert band.can_balance(fit_intercept)
-        point, sums = band.solve(whole, start, 1e-9 * best.objective)
-        bound, _ = bound_from_sums(sums, whole, whole.design.row_scale)
+        point, sums = band.solve(whole.objective, start, 1e-9 * best.objective)
+        bound, _ = bound_from_sums(sums, whole.objective, whole.design.row_scale)
         scores = whole.design.times(point.weights) + point.intercept
-        value = whole.objective_at(point.weights[:, None], scores[:, None])
+        value = whole.value_at(point.weights[:, None], scores[:, None])
         assert bound <= best.objective <= value * (1 + 1e-10)
         assert value - bound <= allowed * value
 

@@ -17,7 +17,8 @@ from dask import delayed
 from exclusivity import ERMClassifier as LocalERMClassifier
 from exclusivity.dask import ERMClassifier, engine
 from exclusivity.dask.engine import Engine
-from exclusivity.dask.rounds import Meeting, Rows
+from exclusivity.dask.rounds import Rows
+from exclusivity.solvers.blockwise import Meeting
 
 
 @pytest.fixture(scope="module")

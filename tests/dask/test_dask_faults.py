@@ -9,7 +9,8 @@ import dask.array as da
 import numpy as np
 import pytest
 
-from exclusivity.dask import ERMClassifier, engine, sampling
+from exclusivity.dask import ERMClassifier, engine
+from exclusivity.solvers.blockwise import sample as sampling
 
 
 def collections(rows, chunks=200):

@@ -7,8 +7,7 @@ from scipy import sparse
 
 import exclusivity
 from exclusivity.dask import ERMClassifier, partition
-from exclusivity.dask.blocks import RowBlock
-from exclusivity.dask.requests import RowList
+from exclusivity.solvers.blockwise import RowBlock, RowList
 
 
 @pytest.fixture(scope="module")

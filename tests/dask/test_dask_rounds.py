@@ -5,7 +5,8 @@ import pytest
 
 from dask import delayed
 from exclusivity.dask.engine import Engine
-from exclusivity.dask.rounds import FAN_IN, Question, Rows, collapse
+from exclusivity.dask.rounds import FAN_IN, Rows, collapse
+from exclusivity.solvers.blockwise import Question
 
 
 class Number:

@@ -6,12 +6,12 @@ import dask.array as da
 import numpy as np
 import pytest
 from dask.sizeof import sizeof
+from exclusivity.dask.requests import RowList
 
 from dask import delayed
 from dask_traffic import round_bytes, sums_bytes, travelling_sums
 from exclusivity.dask import ERMClassifier, rounds, sampling
 from exclusivity.dask.blocks import RowBlock
-from exclusivity.dask.requests import RowList
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -37,12 +35,12 @@ def test_members_are_exact_on_disjoint_columns(p, sparsity):
             problem.design.X[:, columns], problem.labels, p=p, sparsity=sparsity, exclusivity=0.0
         )
         alone = solve_newton(single, tol=1e-9)
-        mine = single.objective(result.weights[columns, k][:, None], result.intercepts[[k]])
+        mine = single.value(result.weights[columns, k][:, None], result.intercepts[[k]])
         assert mine == pytest.approx(alone.objective, rel=1e-6)
     assert result.status is Status.RULE
     assert result.converged
     assert np.isnan(result.gap)
-    assert result.objective == pytest.approx(problem.objective(result.weights, result.intercepts))
+    assert result.objective == pytest.approx(problem.value(result.weights, result.intercepts))
     assert result.history.objective[-1] == pytest.approx(result.objective)
 
 
@@ -123,14 +121,14 @@ def test_each_member_is_the_best_answer_to_the_others(gamma):
     problem = binary_problem(3, gamma)
     options = ExclusiveOptions(change=1e-9)
     (result,) = solve_exclusive([problem], tol=1e-8, options=options, random_state=0)
-    best = problem.objective(result.weights, result.intercepts)
+    best = problem.value(result.weights, result.intercepts)
     rng = np.random.default_rng(0)
     for _ in range(300):
         weights, intercepts = result.weights.copy(), result.intercepts.copy()
         k, scale = rng.integers(3), 10.0 ** rng.uniform(-6, 0)
         weights[:, k] += scale * rng.normal(size=12) * (rng.random(12) < 0.3)
         intercepts[k] += scale * rng.normal()
-        assert problem.objective(weights, intercepts) >= best * (1 - 1e-7)
+        assert problem.value(weights, intercepts) >= best * (1 - 1e-7)
 
 
 @pytest.mark.parametrize("gamma", FINITE)
@@ -142,8 +140,8 @@ def test_converged_means_that_every_member_is_at_its_optimum_given_the_others(ga
     sizes = np.abs(result.weights)
     for k in range(3):
         penalties = gamma * (sizes.sum(axis=1) - sizes[:, k])
-        alone = dataclasses.replace(problem, n_members=1, regulariser=ExclusivityRegulariser(0.0, penalties))
-        present = alone.objective(result.weights[:, [k]], result.intercepts[[k]])
+        alone = problem.changed(n_members=1, regulariser=ExclusivityRegulariser(0.0, penalties))
+        present = alone.value(result.weights[:, [k]], result.intercepts[[k]])
         best = solve_newton(alone, tol=1e-11).objective
         assert present - best <= tol * present
 
@@ -261,7 +259,7 @@ def test_bad_problems_are_refused():
         solve_exclusive([])
     problem = binary_problem(3)
     with pytest.raises(ValueError, match="must share"):
-        solve_exclusive([problem, dataclasses.replace(problem, n_members=2)])
+        solve_exclusive([problem, problem.changed(n_members=2)])
 
 
 @pytest.mark.parametrize("bad", [{"change": 0.0}, {"restarts": -1}, {"restarts": 1.5}])

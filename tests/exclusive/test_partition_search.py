@@ -5,7 +5,6 @@ Small problems, where everything can be counted.
 
 from __future__ import annotations
 
-import dataclasses
 from itertools import product
 
 import numpy as np
@@ -255,7 +254,7 @@ def test_very_many_columns_are_dealt_out_without_a_gram_matrix(monkeypatch, make
 
 def test_only_one_vs_rest_problems_vote_together():
     shared = one_vs_rest_problems(3)
-    shared = [dataclasses.replace(p, design=shared[0].design, weights=shared[0].weights) for p in shared]
+    shared = [p.changed(design=shared[0].design, weights=shared[0].weights) for p in shared]
     together = search_module.sharing_rows(shared)
     assert [len(part) for part in together] == [3]
     assert [len(part) for part in search_module.sharing_rows(shared[:2])] == [1, 1]
@@ -320,7 +319,7 @@ def shared_problems(X, codes, n_members):
         X, np.where(codes == 0, 1.0, -1.0), n_members=n_members, exclusivity=np.inf, cost=0.1
     )
     labels = [np.where(codes == c, 1.0, -1.0) for c in np.unique(codes)]
-    return [dataclasses.replace(first, labels=y) for y in labels]
+    return [first.changed(labels=y) for y in labels]
 
 
 def test_starved_members_are_not_taken_for_harmless():

@@ -95,7 +95,7 @@ def rows(n_rows=120, n_features=5, seed=3):
 def test_problems_that_differ_in_labels_share_a_matrix(monkeypatch):
     X, y = rows()
     one = ERMProblem.build(X, y, n_members=3, cost=0.5)
-    other = dataclasses.replace(one, labels=np.where(X[:, 1] > 0, 1.0, -1.0))
+    other = one.changed(labels=np.where(X[:, 1] > 0, 1.0, -1.0))
     lone = ERMProblem.build(X, y, cost=0.5)
     made = []
     spec = SOLVERS["newton"]

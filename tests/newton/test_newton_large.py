@@ -25,7 +25,7 @@ def without_sampling(problem):
     """The same optimum from zero, over all rows at every step."""
     zero = Point(np.zeros(problem.design.n_features), 0.0)
     if problem.loss.p == 1:
-        run = Run(problem, TOL, 100, None)
+        run = Run(problem.objective, TOL, 100, None)
         drive_interior(run, problem.reduced(), zero)
         return run.result()
     start = Start(zero.weights[:, None], np.zeros(1))

@@ -15,6 +15,7 @@ from scipy import linalg, sparse
 from exclusivity.problem import (
     DesignMatrix,
     ExclusivityRegulariser,
+    PowerHinge,
     dual_bound,
     member_costs,
     repair_dual,
@@ -32,7 +33,6 @@ from exclusivity.solvers.newton.run import Run, bound_from_sums
 from exclusivity.solvers.newton.sample import MANY_ROWS, sample_rows
 from exclusivity.solvers.newton.screening import FixedRows, choose_band, first_width, solve_band
 from exclusivity.solvers.newton.semismooth import Guess, semismooth_path
-from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.solver import choose_regime
 from exclusivity.solvers.newton.source import BlockSource, Point
 from newton.newton_cases import assert_honest, blobs, build
@@ -50,7 +50,7 @@ POWERS = [1, 1.2, 1.5, 2, 3]
     st.floats(-2, 4),
 )
 def test_smoothed_hinge_lies_below_by_at_most_what_it_says(p, width, m):
-    value = SmoothedHinge(p, width).parts(np.array([m]))[0][0]
+    value = PowerHinge(p).rounded(width).parts(np.array([m]))[0][0]
     true = max(0.0, m) ** p
     most = (1 - p / 2) * width**p if p < 2 else 0.0
     assert true - most * (1 + 1e-12) - 1e-14 * true <= value <= true * (1 + 1e-14)
@@ -61,7 +61,7 @@ def test_smoothed_hinge_lies_below_by_at_most_what_it_says(p, width, m):
 @pytest.mark.parametrize("p", [1, 1.2, 1.5, 1.9, 2, 2.5, 3])
 @pytest.mark.parametrize("width", [0.05, 1.0])
 def test_smoothed_hinge_slopes_and_curvatures_are_derivatives(p, width):
-    loss, h = SmoothedHinge(p, width), 1e-6
+    loss, h = PowerHinge(p).rounded(width), 1e-6
     m = np.concatenate([np.linspace(-1, 3, 161) + 1e-3, [width / 3, 1.7 * width]])
     m = m[(np.abs(m) > 2 * h) & (np.abs(m - width) > 2 * h)]  # one-sided at the two joints
     value, slope, curvature = loss.parts(m)
@@ -77,7 +77,7 @@ def test_smoothed_hinge_slopes_and_curvatures_are_derivatives(p, width):
 @pytest.mark.parametrize("p", POWERS)
 def test_smoothed_hinge_slopes_are_dual_feasible_and_joints_are_continuous(p):
     width = 0.25
-    loss = SmoothedHinge(p, width)
+    loss = PowerHinge(p).rounded(width)
     m = np.array([0.0, 1e-12, width - 1e-12, width, width + 1e-12])
     value, slope, _ = loss.parts(m)
     np.testing.assert_allclose(np.diff(value[:2]), 0, atol=1e-11)
@@ -94,15 +94,15 @@ def test_smoothed_hinge_slopes_are_dual_feasible_and_joints_are_continuous(p):
 def test_smoothed_hinge_is_exact_without_a_width_and_for_p_from_2_on():
     m = np.linspace(-1, 2, 13)
     for p in (2, 2.5, 3):
-        np.testing.assert_allclose(SmoothedHinge(p, 0.5).parts(m)[0], np.maximum(m, 0) ** p, rtol=1e-15)
-        assert SmoothedHinge(p, 0.5).is_exact
-    assert SmoothedHinge(1.5).is_exact
-    assert not SmoothedHinge(1.5, 0.1).is_exact
+        np.testing.assert_allclose(PowerHinge(p).rounded(0.5).parts(m)[0], np.maximum(m, 0) ** p, rtol=1e-15)
+        assert PowerHinge(p).rounded(0.5).width == 0
+    assert PowerHinge(1.5).width == 0
+    assert PowerHinge(1.5).rounded(0.1).width == 0.1
 
 
 def test_all_rows_of_a_zero_start_have_curvature():
     # m = 1 = width there: with the other one-sided curvature of p = 1 the first matrix would be empty.
-    assert np.all(SmoothedHinge(1, 1.0).parts(np.ones(3))[2] == 1)
+    assert np.all(PowerHinge(1).rounded(1.0).parts(np.ones(3))[2] == 1)
 
 
 # ---------------------------------------------------------------- sums over rows
@@ -157,7 +157,7 @@ def test_block_sums_are_the_sums(p, n_blocks, monkeypatch):
     assert sum(1 for _ in problem.design.blocks(1)) == n_blocks
     source = BlockSource(problem)
     expected = plain(problem, POINT, width)
-    sums = source.evaluate(POINT, SmoothedHinge(p, width), curvature=True)
+    sums = source.evaluate(POINT, PowerHinge(p).rounded(width), curvature=True)
 
     pulls, masses, conjugates = sums.by_class()
     assert sums.loss == pytest.approx(expected["loss"], rel=1e-13)
@@ -170,7 +170,7 @@ def test_block_sums_are_the_sums(p, n_blocks, monkeypatch):
     assert sums.pull.intercept == pytest.approx(expected["masses"][0] - expected["masses"][1], abs=1e-12)
 
     assert source.passes == 1
-    less = source.evaluate(POINT, SmoothedHinge(p, width), curvature=False)
+    less = source.evaluate(POINT, PowerHinge(p).rounded(width), curvature=False)
     assert less.curvature is None
     assert less.loss == sums.loss
     assert (less + sums).curvature is None
@@ -181,7 +181,7 @@ def test_block_sums_are_the_sums(p, n_blocks, monkeypatch):
 def test_csr_rows_give_the_sums_of_dense_ones(p, monkeypatch):
     monkeypatch.setattr(design_module, "_BLOCK_NUMBERS", 1)
     dense, csr = BlockSource(rows_case(p)), BlockSource(rows_case(p, kind="csr"))
-    loss = SmoothedHinge(p, 0.4)
+    loss = PowerHinge(p).rounded(0.4)
     a = dense.evaluate(POINT, loss, curvature=True)
     b = csr.evaluate(POINT, loss, curvature=True)
     for name in ("loss", "smoothed", "pulls", "masses", "conjugates", "curvature"):
@@ -199,7 +199,7 @@ def test_csr_rows_give_the_sums_of_dense_ones(p, monkeypatch):
 
 @pytest.mark.parametrize("p", POWERS)
 def test_slopes_along_a_step_are_derivatives(p):
-    source, loss = BlockSource(rows_case(p)), SmoothedHinge(p, 0.4)
+    source, loss = BlockSource(rows_case(p)), PowerHinge(p).rounded(0.4)
     step, lengths, h = Point(np.array([1.0, -2.0, 0.5, 0.1]), 0.3), np.array([1.0, 0.3, 0.01]), 1e-6
     before = source.passes
     slopes = source.slopes(POINT, step, loss, lengths)
@@ -214,7 +214,7 @@ def test_slopes_along_a_step_are_derivatives(p):
 
 @pytest.mark.parametrize("p", POWERS)
 def test_gradient_and_curvature_of_the_sums_are_derivatives(p):
-    source, loss, h = BlockSource(rows_case(p)), SmoothedHinge(p, 0.4), 1e-6
+    source, loss, h = BlockSource(rows_case(p)), PowerHinge(p).rounded(0.4), 1e-6
     sums = source.evaluate(POINT, loss, curvature=True)
     for j in range(5):
         unit = Point(np.eye(5)[j, :4], float(j == 4))
@@ -239,9 +239,9 @@ def test_bound_from_sums_is_the_bound_of_the_repaired_vector(p, fit_intercept, i
     # At +-40 one class has no mass at all and nothing but zero is feasible.
     problem, width = rows_case(p, fit_intercept=fit_intercept), 0.4
     point = Point(POINT.weights, intercept)
-    loss = SmoothedHinge(p, width if p < 2 else 0.0)
+    loss = PowerHinge(p).rounded(width if p < 2 else 0.0)
     sums = BlockSource(problem).evaluate(point, loss, curvature=False)
-    bound, factors = bound_from_sums(sums, problem, problem.design.row_scale)
+    bound, factors = bound_from_sums(sums, problem.objective, problem.design.row_scale)
 
     alpha = plain(problem, point, width)["alpha"]
     scaled = alpha * np.where(problem.labels > 0, *factors)
@@ -387,7 +387,7 @@ def test_robust_cholesky_takes_semi_definite_matrices_and_refuses_others():
 def test_barrier_directions_solve_the_linearised_equations(p, target):
     rng = np.random.default_rng(5)
     costs, gain = rng.uniform(0.3, 3, size=9), rng.normal(size=9) * 2
-    barrier = Barrier(costs, p, target, gain)
+    barrier = Barrier(costs, PowerHinge(p), target, gain)
     for value in (barrier.xi, barrier.s, barrier.alpha, barrier.z):
         assert np.all(value > 0)
     np.testing.assert_allclose(barrier.s, barrier.xi - (target - gain))
@@ -440,7 +440,7 @@ def test_interior_path_shrinks_all_residuals_alike(p, fit_intercept, shape):
     start = Point(np.zeros(shape[1]), 0.0)
     path = []
     for each in interior_path(
-        working_rows(X, y, costs), p=p, l1=0.0, fit_intercept=fit_intercept, start=start
+        working_rows(X, y, costs), loss=PowerHinge(p), l1=0.0, fit_intercept=fit_intercept, start=start
     ):
         path.append(each)
         if each[2] < 1e-9 * path[0][2]:
@@ -472,7 +472,9 @@ def test_interior_path_with_linear_rows_and_a_penalty_is_optimal():
     costs, linear_w, linear_b, l1 = np.full(60, 0.7), np.array([0.5, -1, 0, 2, 0.1]), -1.3, 0.4
     rows = WorkingRows(X, y, costs, linear_w, linear_b)
     for data in (rows, dataclasses.replace(rows, X=sparse.csr_matrix(X))):
-        path = interior_path(data, p=1, l1=l1, fit_intercept=True, start=Point(np.zeros(5), 0.0))
+        path = interior_path(
+            data, loss=PowerHinge(1), l1=l1, fit_intercept=True, start=Point(np.zeros(5), 0.0)
+        )
         point, alpha, _ = next(found for found in path if found[2] < 1e-10)
         u = X.T @ (y * alpha) - linear_w
         np.testing.assert_allclose(point.weights, np.sign(u) * np.maximum(np.abs(u) - l1, 0), atol=1e-7)
@@ -490,7 +492,11 @@ def test_interior_path_ends_when_its_numbers_do(monkeypatch):
         with np.errstate(all="ignore"):
             return list(
                 interior_path(
-                    working_rows(X, y, np.full(12, costs)), p=1, l1=0.0, fit_intercept=True, start=start
+                    working_rows(X, y, np.full(12, costs)),
+                    loss=PowerHinge(1),
+                    l1=0.0,
+                    fit_intercept=True,
+                    start=start,
                 )
             )
 
@@ -515,7 +521,7 @@ def test_a_borrowed_system_that_is_useless_is_given_back():
     X, y = blobs(50, 4, seed=1)
     problem = build(X, y, p=2)
     source, start = BlockSource(problem), Point(np.zeros(4), 0.0)
-    path = semismooth_path(source, p=2, fit_intercept=True, start=Guess(start, TooFar()))
+    path = semismooth_path(source, loss=PowerHinge(2), fit_intercept=True, start=Guess(start, TooFar()))
     first = next(path)
     second = path.send(1.0)
     assert second.point is first.point, "no step that long helps, not even its 2^-23rd part"
@@ -531,7 +537,9 @@ def test_semismooth_path_ends_at_its_limit(monkeypatch):
     X, y = blobs(50, 4, seed=1)
     problem = build(X, y, p=3, cost=100.0)
     start = Guess(Point(np.zeros(4), 0.0))
-    path = semismooth_path(BlockSource(problem.reduced()), p=3, fit_intercept=True, start=start)
+    path = semismooth_path(
+        BlockSource(problem.reduced()), loss=PowerHinge(3), fit_intercept=True, start=start
+    )
     next(path)
     path.send(1.0)
     with pytest.raises(StopIteration):
@@ -564,7 +572,7 @@ def many():
 
 
 def certified_by_interior(problem):
-    run = Run(problem, 1e-9, 100, None)
+    run = Run(problem.objective, 1e-9, 100, None)
     drive_interior(run, problem, Point(np.zeros(3), 0.0))
     result = run.result()
     assert result.converged
@@ -572,7 +580,7 @@ def certified_by_interior(problem):
 
 
 def penalised(problem, sparsity):
-    return dataclasses.replace(problem, regulariser=ExclusivityRegulariser(1.0, sparsity))
+    return problem.changed(regulariser=ExclusivityRegulariser(1.0, sparsity))
 
 
 def shortfall_at(problem, point):
@@ -589,13 +597,13 @@ def test_a_band_around_the_right_margin_gives_the_optimum(many):
     np.testing.assert_allclose(pull, problem.design.X.T @ (problem.labels * alpha), rtol=1e-9, atol=1e-9)
     assert len(inside) < 0.2 * len(m)
     assert len(alpha) == problem.design.n_rows
-    value = problem.objective(point.weights[:, None], np.array([point.intercept]))
+    value = problem.value(point.weights[:, None], np.array([point.intercept]))
     assert value == pytest.approx(result.objective, rel=1e-8)
     assert dual_bound(problem, alpha) == pytest.approx(result.objective, rel=1e-8)
     # A tolerance that rounding does not allow: the band is solved as far as it goes.
     with np.errstate(all="ignore"):  # as in solve_newton
         last, *_ = solve_band(problem, m, inside, optimum, 0.0, fixed)
-    value = problem.objective(last.weights[:, None], np.array([last.intercept]))
+    value = problem.value(last.weights[:, None], np.array([last.intercept]))
     assert value == pytest.approx(result.objective, rel=1e-8)
     # Rows outside the band are what they looked like.
     np.testing.assert_array_equal(alpha[m < -0.1], 0)
@@ -630,13 +638,13 @@ WRONG = [
 @pytest.mark.parametrize("width", [1e-3, 0.1, 1.0])
 def test_a_band_around_a_wrong_margin_is_honest(many, guess, width):
     problem, result = many
-    objective = problem.objective(guess.weights[:, None], np.array([guess.intercept]))
+    objective = problem.value(guess.weights[:, None], np.array([guess.intercept]))
     m = shortfall_at(problem, guess)
     inside = choose_band(problem, m, width)
     goal = 1e-5 * min(objective, 2 * result.objective)
     point, alpha, *_ = solve_band(problem, m, inside, guess, goal, FixedRows(problem))
     bound = dual_bound(problem, alpha)
-    value = problem.objective(point.weights[:, None], np.array([point.intercept]))
+    value = problem.value(point.weights[:, None], np.array([point.intercept]))
     assert bound <= result.objective * (1 + 1e-12)
     assert np.isfinite(value), "the rows inside must be able to hold the intercept"
     if len(inside) < len(m):
@@ -648,7 +656,7 @@ def test_a_band_around_a_wrong_margin_is_honest(many, guess, width):
 @pytest.mark.parametrize("guess", WRONG)
 def test_a_wrong_margin_costs_time_but_nothing_else(many, guess, sparsity, most):
     problem, result = many if sparsity == 0 else certified_by_interior(penalised(many[0], sparsity))
-    run = Run(problem, 1e-6, 50, None)
+    run = Run(problem.objective, 1e-6, 50, None)
     drive_screened(run, problem, guess)
     found = run.result()
     assert found.converged
@@ -664,7 +672,7 @@ def test_what_bands_leave_open_is_closed_from_the_best_point(many):
     start = Start(WRONG[2].weights[:, None], np.array([WRONG[2].intercept]))
     whole = solve_newton(problem, tol=0.0, start=start, max_iter=8)
     objective = whole.history.objective
-    assert problem.objective(start.weights, start.intercepts) > 100 * result.objective
+    assert problem.value(start.weights, start.intercepts) > 100 * result.objective
     good = int(np.argmax(objective < 1.01 * result.objective))
     assert objective[good] < 1.01 * result.objective
     assert good < 7
@@ -698,7 +706,7 @@ def test_choose_band_keeps_rows_enough_to_decide():
     m[np.argsort(y)[:40]] = np.linspace(-0.1, 0.1, 40)
     inside = choose_band(problem, m, 0.2)
     assert np.array_equal(inside, np.arange(400))
-    without = dataclasses.replace(problem, fit_intercept=False)
+    without = problem.changed(fit_intercept=False)
     assert len(choose_band(without, m, 0.2)) == 40, "without an intercept there is nothing to balance"
 
 
@@ -733,7 +741,7 @@ def test_sample_is_deterministic_and_keeps_the_total_weight():
     np.testing.assert_array_equal(sample.labels, y[chosen])
     ratio = sample.weights / weights[chosen]
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-12)
-    csr = sample_rows(dataclasses.replace(problem, design=DesignMatrix(sparse.csr_matrix(X))))
+    csr = sample_rows(problem.changed(design=DesignMatrix(sparse.csr_matrix(X))))
     np.testing.assert_array_equal(csr.design.X.toarray(), sample.design.X)
 
 

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from exclusivity.problem import dual_bound, member_costs, repair_dual
+from exclusivity.problem import PowerHinge, dual_bound, member_costs, repair_dual
 from exclusivity.solvers import NewtonOptions, Start, Status, solve_newton
-from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from newton.newton_cases import assert_honest, blobs, build, plain_objective, radius, regimes_for
 
 POWERS = [1, 1.5, 2, 3]
@@ -322,7 +321,7 @@ def test_no_step_raises_the_smoothed_objective(name, p, regime):
     c = member_costs(problem)
 
     def smoothed(w, b, width):
-        loss = SmoothedHinge(p, width if p < 2 else 0.0)
+        loss = PowerHinge(p).rounded(width if p < 2 else 0.0)
         return w @ w / 2 + c @ loss.parts(1 - y * (X @ w + b), curvature=False)[0]
 
     assert len(seen) >= 2

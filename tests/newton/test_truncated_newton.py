@@ -8,11 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from exclusivity.problem import ERMProblem, dual_bound, member_costs
+from exclusivity.problem import ERMProblem, PowerHinge, dual_bound, member_costs
 from exclusivity.solvers import Start, solve_newton
 from exclusivity.solvers.newton import NewtonOptions
 from exclusivity.solvers.newton import truncated as truncated_module
-from exclusivity.solvers.newton.rounding import RoundedPower, ShiftedHinge, rounded_loss
+from exclusivity.solvers.newton.rounding import RoundedCorner, ShiftedHinge, rounded_loss
 from exclusivity.solvers.newton.solver import choose_regime
 from exclusivity.solvers.newton.source import Point
 from exclusivity.solvers.newton.truncated import (
@@ -39,7 +39,7 @@ def rows(n=60, m=8, seed=0, noise=0.5):
 )
 def test_slopes_are_dual_feasible_and_curvatures_are_their_derivatives(shortfalls, p, cost):
     m = np.array(shortfalls)
-    loss = rounded_loss(p, np.full(len(m), cost), None)
+    loss = rounded_loss(PowerHinge(p), np.full(len(m), cost), None)
     slope, bend = loss.slope(m), loss.curvature(m)
     assert np.all(slope >= 0)
     assert np.all(bend >= 0)
@@ -68,8 +68,8 @@ def test_sharpening_follows_the_slope_and_ends_for_an_exact_loss():
     first = hinge.slope(m)
     assert hinge.sharpen(m)
     assert hinge.slope(np.zeros(2)) == pytest.approx(first)  # the new centre
-    assert not RoundedPower(costs, 2).sharpen(m)
-    rounded = RoundedPower(costs, 1.5)
+    assert not RoundedCorner(costs, PowerHinge(2)).sharpen(m)
+    rounded = RoundedCorner(costs, PowerHinge(1.5))
     steps = 0
     while rounded.sharpen(m):
         steps += 1
@@ -84,7 +84,7 @@ def test_the_shift_balances_the_classes(seed, p, offset):
     rng = np.random.default_rng(seed)
     y = np.append([1.0, -1.0], rng.choice([-1.0, 1.0], size=10))
     m, costs = rng.normal(size=12) * 3 + offset * y, rng.uniform(0.1, 5, size=12)
-    loss = rounded_loss(p, costs, None)
+    loss = rounded_loss(PowerHinge(p), costs, None)
     shift = balancing_shift(loss, m, y)
     slopes = loss.slope(m - shift * y)
     assert abs(y @ slopes) <= 1e-12 * slopes.sum() + 1e-12 * costs.min()
@@ -123,7 +123,7 @@ def test_every_bound_on_the_way_is_below_the_optimum(p, shape, fit_intercept):
     path = truncated_path(problem, Point(np.zeros(shape[1]), 0.0), None)
     for _, iterate in zip(range(40), path, strict=False):
         weights, intercepts = iterate.point.weights[:, None], np.array([iterate.point.intercept])
-        assert iterate.objective == pytest.approx(problem.objective(weights, intercepts), rel=1e-9)
+        assert iterate.objective == pytest.approx(problem.value(weights, intercepts), rel=1e-9)
         assert iterate.bound <= optimum * (1 + 1e-9)
         # What is claimed without a product is no more than what the repaired vector proves.
         assert iterate.bound <= dual_bound(problem, iterate.alpha) + 1e-9 * optimum

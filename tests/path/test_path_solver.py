@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from exclusivity.problem import ERMProblem, cost_grid, natural_cost
+from exclusivity.problem import ERMProblem, PowerHinge, cost_grid, natural_cost
 from exclusivity.solvers import Status, solve_newton, solve_path
 from exclusivity.solvers.newton.batch import BatchSource, HessianChain
 from exclusivity.solvers.newton.path import solve_newton_path
-from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.source import BlockSource, Point
 
 
@@ -27,10 +26,10 @@ def rows(n_rows=300, n_features=6, seed=0, weights=False, **settings):
 def assert_path(problem, costs, results, tol):
     """Each result is within tol of the optimum: its objective is right, and no cold fit is better."""
     for cost, result in zip(costs, results, strict=True):
-        one = dataclasses.replace(problem, cost=cost)
+        one = problem.changed(cost=cost)
         assert result.converged
         assert result.gap <= tol
-        assert result.objective == pytest.approx(one.objective(result.weights, result.intercepts), rel=1e-9)
+        assert result.objective == pytest.approx(one.value(result.weights, result.intercepts), rel=1e-9)
         best = solve_newton(one, tol=1e-9).objective
         assert best * (1 - 1e-9) <= result.objective <= best * (1 + tol) / (1 - tol)
         # The bound behind the gap is a bound indeed.
@@ -58,14 +57,14 @@ def test_sparse_weighted_rows_with_a_penalty(p):
     dense = rows(200, 10, p=p, sparsity=2.0, exclusivity=0.5, n_members=2, weights=True)
     design = type(dense.design)(sparse.csr_matrix(dense.design.X))
     costs = [0.1, 1.0, 10.0]
-    problem = dataclasses.replace(dense, design=design)
+    problem = dense.changed(design=design)
     assert_path(problem, costs, solve_path(problem, costs, tol=1e-5), 1e-5)
 
 
 def test_many_sparse_weighted_rows():
     dense = rows(22_000, 5, p=2, weights=True)
     thin = np.where(np.abs(dense.design.X) > 0.7, dense.design.X, 0.0)
-    problem = dataclasses.replace(dense, design=type(dense.design)(sparse.csr_matrix(thin)))
+    problem = dense.changed(design=type(dense.design)(sparse.csr_matrix(thin)))
     costs = np.logspace(-5, 1, 9).tolist()
     assert_path(problem, costs, solve_path(problem, costs, tol=1e-6), 1e-6)
 
@@ -115,14 +114,14 @@ def test_max_iter_is_obeyed_and_said():
 @pytest.mark.parametrize("scale", [1e-80, 1e10])
 def test_extreme_scales(scale):
     problem = rows()
-    extreme = dataclasses.replace(problem, design=type(problem.design)(problem.design.X * scale))
+    extreme = problem.changed(design=type(problem.design)(problem.design.X * scale))
     for result in solve_path(extreme, [0.1, 10.0], tol=1e-3):
         assert result.gap <= 1e-3
 
 
 def test_beyond_all_reason_the_gap_stays_honest():
     problem = rows()
-    extreme = dataclasses.replace(problem, design=type(problem.design)(problem.design.X * 1e120))
+    extreme = problem.changed(design=type(problem.design)(problem.design.X * 1e120))
     for result in solve_path(extreme, [0.1, 10.0], tol=1e-3, max_iter=20):
         assert np.isfinite(result.objective)
         assert result.converged == (result.gap <= 1e-3)
@@ -134,7 +133,7 @@ def test_batches_sum_what_single_evaluations_sum():
         rng = np.random.default_rng(1)
         points = [Point(rng.standard_normal(4), float(b)) for b in rng.standard_normal(5)]
         for point, sums in zip(points, BatchSource(problem).sums(points), strict=True):
-            single = BlockSource(problem).evaluate(point, SmoothedHinge(p), curvature=False)
+            single = BlockSource(problem).evaluate(point, PowerHinge(p), curvature=False)
             for name in ("loss", "smoothed", "pulls", "masses", "conjugates"):
                 np.testing.assert_allclose(getattr(sums, name), getattr(single, name), rtol=1e-12, atol=1e-9)
 
@@ -142,9 +141,9 @@ def test_batches_sum_what_single_evaluations_sum():
 def test_sums_scale_with_the_cost():
     problem = rows(p=2, cost=1.0)
     point = Point(np.ones(6), 0.5)
-    exact = SmoothedHinge(2)
+    exact = PowerHinge(2)
     once = BlockSource(problem).evaluate(point, exact, curvature=True)
-    seven = BlockSource(dataclasses.replace(problem, cost=7.0)).evaluate(point, exact, curvature=True)
+    seven = BlockSource(problem.changed(cost=7.0)).evaluate(point, exact, curvature=True)
     for field in dataclasses.fields(once):
         np.testing.assert_allclose(
             getattr(once.times(7.0), field.name), getattr(seven, field.name), rtol=1e-12
@@ -170,7 +169,7 @@ def test_natural_cost_by_hand():
 
 def test_natural_cost_is_where_scores_have_the_size_of_the_margin():
     problem = rows(4000, p=2)
-    one = dataclasses.replace(problem, cost=natural_cost(problem) / 100)
+    one = problem.changed(cost=natural_cost(problem) / 100)
     weights = solve_newton(one, tol=1e-10).weights[:, 0]
     assert problem.design.times(weights).std() == pytest.approx(0.01, rel=0.05)
 
@@ -178,7 +177,7 @@ def test_natural_cost_is_where_scores_have_the_size_of_the_margin():
 def test_natural_cost_follows_units_weights_and_repetition():
     problem = rows(weights=True)
     cost = natural_cost(problem)
-    scaled = dataclasses.replace(problem, design=type(problem.design)(10 * problem.design.X + 3))
+    scaled = problem.changed(design=type(problem.design)(10 * problem.design.X + 3))
     assert natural_cost(scaled) == pytest.approx(cost / 100)
     repeated = np.repeat(np.arange(problem.design.n_rows), problem.weights.astype(int))
     copies = ERMProblem.build(problem.design.X[repeated], problem.labels[repeated])

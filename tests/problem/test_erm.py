@@ -51,10 +51,10 @@ def test_objective_is_its_definition(p, gamma, beta, weighted, members, scale, s
         X, y, n_members=members, cost=COST, p=p, exclusivity=gamma, sparsity=beta, weights=weights
     )
     expected = objective_by_loops(X, y, W, b, COST, p, gamma, beta, weights)
-    assert problem.objective(W, b) == pytest.approx(expected, rel=1e-12)
+    assert problem.value(W, b) == pytest.approx(expected, rel=1e-12)
     scores = np.array([[X[i] @ W[:, k] + b[k] for k in range(members)] for i in range(N)])
     np.testing.assert_allclose(problem.scores(W, b), scores, rtol=1e-12, atol=1e-12)
-    assert problem.objective_at(W, scores) == pytest.approx(expected, rel=1e-12)
+    assert problem.value_at(W, scores) == pytest.approx(expected, rel=1e-12)
 
 
 def test_objective_does_not_depend_on_the_storage_of_X():
@@ -62,7 +62,7 @@ def test_objective_does_not_depend_on_the_storage_of_X():
     X[np.abs(X) < 0.5] = 0
     W, b = np.random.default_rng(0).normal(size=(M, K)), np.array([0.1, -0.2, 0.3])
     values = [
-        ERMProblem.build(kind(X), y, n_members=K, weights=weights).objective(W, b)
+        ERMProblem.build(kind(X), y, n_members=K, weights=weights).value(W, b)
         for kind in (np.ascontiguousarray, np.asfortranarray, sparse.csr_array, sparse.csr_matrix)
     ]
     np.testing.assert_allclose(values, values[0], rtol=1e-14)
@@ -74,7 +74,7 @@ def test_weight_two_is_a_repeated_row():
     W, b = np.random.default_rng(0).normal(size=(M, K)), np.array([0.1, -0.2, 0.3])
     weighted = ERMProblem.build(X, y, n_members=K, weights=repeats)
     repeated = ERMProblem.build(np.repeat(X, repeats, axis=0), np.repeat(y, repeats), n_members=K)
-    assert weighted.objective(W, b) == pytest.approx(repeated.objective(W, b), rel=1e-13)
+    assert weighted.value(W, b) == pytest.approx(repeated.value(W, b), rel=1e-13)
 
 
 @given(
@@ -133,7 +133,7 @@ def test_full_problem_is_the_reduced_one(p, gamma, beta, weighted):
     if gamma < 1:  # then all members are the same at the optimum
         np.testing.assert_allclose(W, np.repeat(w, K, axis=1), atol=1e-4 / (1 - gamma))
     # The mean member is no worse in f than the reduced optimum says.
-    mean = reduced.objective(W.mean(axis=1, keepdims=True), b.mean(keepdims=True))
+    mean = reduced.value(W.mean(axis=1, keepdims=True), b.mean(keepdims=True))
     assert mean == pytest.approx(f, rel=1e-7)
 
 
@@ -154,8 +154,8 @@ def test_equal_members_cost_k_kappa_times_one(p, gamma, beta, members, seed):
     w, b = rng.normal(size=(M, 1)), rng.normal(size=1)
     kappa = 1 + gamma * (members - 1)
     one = objective_by_loops(X, y, w, b, COST / kappa, p, gamma, beta / kappa, weights)
-    assert problem.reduced().objective(w, b) == pytest.approx(one, rel=1e-12)
-    equal = problem.objective(np.repeat(w, members, axis=1), np.repeat(b, members))
+    assert problem.reduced().value(w, b) == pytest.approx(one, rel=1e-12)
+    equal = problem.value(np.repeat(w, members, axis=1), np.repeat(b, members))
     assert equal == pytest.approx(members * kappa * one, rel=1e-12)
 
 
@@ -179,8 +179,8 @@ def test_convexity():
     with pytest.raises(ValueError, match="makes the problem non-convex"):
         problem.reduced()
     with pytest.raises(ValueError, match="makes the problem non-convex"):
-        problem.require_convex()
-    build(gamma=1.0).require_convex()
+        problem.objective.require_convex()
+    build(gamma=1.0).objective.require_convex()
 
 
 # --- construction -------------------------------------------------------------------------------------

@@ -79,13 +79,13 @@ def test_derivative_is_the_difference_quotient(p, m):
     h = 1e-4 * abs(m) / p
     quotient = (hinge(m + h, p) - hinge(m - h, p)) / (2 * h)
     scale = max(hinge(m, p) * p / abs(m), 1e-12)
-    assert PowerHinge(p).derivative(np.array([m]))[0] == pytest.approx(quotient, abs=1e-7 * scale)
+    assert PowerHinge(p).slope(np.array([m]))[0] == pytest.approx(quotient, abs=1e-7 * scale)
 
 
 def test_derivative_at_the_kink():
     at_zero = np.array([0.0, -0.0])
     for p in POWERS:
-        np.testing.assert_array_equal(PowerHinge(p).derivative(at_zero), [0.0, 0.0])
+        np.testing.assert_array_equal(PowerHinge(p).slope(at_zero), [0.0, 0.0])
 
 
 # --- proximal map -------------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ def test_fenchel_young_inequality(p, m, alpha, cost):
 @settings(max_examples=200, deadline=None)
 def test_fenchel_young_equality_at_the_derivative(p, m, cost):
     loss = PowerHinge(p)
-    alpha = cost * loss.derivative(np.array([m]))
+    alpha = cost * loss.slope(np.array([m]))
     total = cost * hinge(m, p) + loss.conjugate(alpha, np.array([cost]))[0]
     # The conjugate raises alpha to p/(p-1), which multiplies its relative rounding by as much.
     slack = 16 * EPS * p * (1 if p == 1 else p / (p - 1))

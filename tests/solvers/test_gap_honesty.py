@@ -136,7 +136,7 @@ def test_no_iterate_is_better_than_its_gap_says(seed):
             result.objective, objective(case, result.weights, result.intercepts), rtol=ROUNDING
         )
         np.testing.assert_allclose(
-            result.objective, build(case).objective(result.weights, result.intercepts), rtol=ROUNDING
+            result.objective, build(case).value(result.weights, result.intercepts), rtol=ROUNDING
         )
         bound = dual_bound(build(case), result.dual)
         assert bound >= history.bound[-1] - slack[-1]

@@ -123,7 +123,7 @@ def test_scaling_all_weights_is_scaling_the_cost(solver, p, shape):
             ERMProblem.build(X, y, p=p, n_members=3, cost=2.0),
         ]
         W, b = np.ones((X.shape[1], 3)), np.arange(3.0)
-        np.testing.assert_allclose(problems[0].objective(W, b), problems[1].objective(W, b), rtol=1e-14)
+        np.testing.assert_allclose(problems[0].value(W, b), problems[1].value(W, b), rtol=1e-14)
 
 
 @EVERY_SOLVER

@@ -46,7 +46,7 @@ def one_vs_rest(n_problems=4, **knobs):
     first = build(**knobs)
     rng = np.random.default_rng(9)
     labels = [rng.permutation(first.labels) for _ in range(n_problems - 1)]
-    return [first, *(dataclasses.replace(first, labels=y) for y in labels)]
+    return [first, *(first.changed(labels=y) for y in labels)]
 
 
 # Options ------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ def test_status_callback(solver, answer):
     assert result.n_iter == 3
     # What has been reached is returned, with an honest gap.
     np.testing.assert_allclose(
-        result.objective, build(1).objective(result.weights, result.intercepts), rtol=1e-12
+        result.objective, build(1).value(result.weights, result.intercepts), rtol=1e-12
     )
     assert result.gap >= 0
 
@@ -203,7 +203,7 @@ def test_a_callback_sees_the_iterate_of_its_record(solver):
 
     def callback(state):
         np.testing.assert_allclose(
-            state.record.objective, problem.objective(state.weights, state.intercepts), rtol=1e-12
+            state.record.objective, problem.value(state.weights, state.intercepts), rtol=1e-12
         )
         assert state.weights.shape == (5, 3)
         assert state.intercepts.shape == (3,)
@@ -396,11 +396,11 @@ def test_problems_on_the_same_rows_share_one_factorisation(solver, monkeypatch):
     made.clear()
     first = problems[0]
     others = [
-        dataclasses.replace(first, weights=2 * first.weights),
-        dataclasses.replace(first, design=DesignMatrix(first.design.X + 1)),
-        dataclasses.replace(first, fit_intercept=False),
-        dataclasses.replace(first, n_members=7),
-        dataclasses.replace(first, cost=9.0),
+        first.changed(weights=2 * first.weights),
+        first.changed(design=DesignMatrix(first.design.X + 1)),
+        first.changed(fit_intercept=False),
+        first.changed(n_members=7),
+        first.changed(cost=9.0),
     ]
     for result, problem in zip(solve_all([first, *others], solver), [first, *others], strict=True):
         np.testing.assert_array_equal(result.weights, SOLVE[solver](problem).weights)

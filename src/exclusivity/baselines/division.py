@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from typing import Any
 
@@ -50,7 +49,7 @@ def learned(X: Any, codes: Ints, weights: Floats, groups: Ints, n_members: int, 
     first = ERMProblem.build(
         X, labels[0], n_members=n_members, cost=_COST, weights=balanced, exclusivity=np.inf
     )
-    problems = [dataclasses.replace(first, labels=column) for column in labels]
+    problems = [first.changed(labels=column) for column in labels]
     generator = np.random.default_rng(int(rng.randint(_SEED_LIMIT)))
     return find_partition(problems, groups, ExclusiveOptions(), generator, None)
 

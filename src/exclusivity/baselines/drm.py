@@ -185,7 +185,7 @@ class DRMClassifier(LinearBaseline):
 
     def _solve(self, task: BinaryTask, seed: int) -> DRMResult:
         problem = DRMProblem.build(
-            task.design.X, task.labels, n_members=self.n_estimators, nu=self.nu, mu=self.mu
+            task.rows.design.X, task.rows.labels, n_members=self.n_estimators, nu=self.nu, mu=self.mu
         )
         if self.variant == "relaxed":
             return solve_relaxed(problem, tol=self.tol, max_sweeps=self.max_sweeps)

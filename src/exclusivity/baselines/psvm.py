@@ -12,7 +12,7 @@ from exclusivity.baselines.linear import LinearBaseline
 from exclusivity.baselines.svm_alm import make_system, solve_svm_alm
 from exclusivity.classifier.parameters import check_number
 from exclusivity.classifier.training import BinaryTask, binary_tasks
-from exclusivity.problem import ERMProblem, ExclusivityRegulariser, PowerHinge
+from exclusivity.problem import ERMProblem, ExclusivityRegulariser, Objective, PowerHinge
 from exclusivity.solvers import SolverResult
 
 # u lies between 0 and C where e is of order 1. Measured on 150 rows of the paper's sets scaled to [-1, 1],
@@ -160,16 +160,13 @@ class PSVMClassifier(LinearBaseline):
 
     def _problem(self, task: BinaryTask) -> ERMProblem:
         """The SVM as an ERM of one member."""
-        return ERMProblem(
-            design=task.design,
-            labels=task.labels,
-            weights=task.weights,
-            n_members=1,
-            cost=float(self.C),
+        objective = Objective(
             loss=PowerHinge(self.p),
-            regulariser=ExclusivityRegulariser(1.0, 0.0),
+            regulariser=ExclusivityRegulariser(),
+            cost=float(self.C),
             fit_intercept=bool(self.fit_intercept),
         )
+        return ERMProblem(objective, task.rows)
 
 
 def _advice(task: BinaryTask, result: SolverResult, tol: float) -> str:

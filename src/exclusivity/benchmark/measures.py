@@ -54,7 +54,7 @@ class Judge:
         with np.errstate(all="ignore"):  # a solver that diverged gets an infinite objective
             for problem, w, b in zip(self._problems, solution.weights.T, solution.intercepts, strict=True):
                 scores = problem.design.times(w[:, None])
-                here = problem.objective_at(w[:, None], scores + b)
+                here = problem.value_at(w[:, None], scores + b)
                 own += here
                 best += min(here, self._with_best_intercept(problem, w[:, None], scores))
         return {"objective": _number(best), "own": _number(own)}
@@ -63,18 +63,18 @@ class Judge:
     def _with_best_intercept(problem: ERMProblem, weights: Floats, scores: Floats) -> float:
         if not np.all(np.isfinite(scores)):
             return np.inf
-        return problem.objective_at(weights, scores + best_intercept(problem, scores[:, 0]))
+        return problem.value_at(weights, scores + best_intercept(problem, scores[:, 0]))
 
     def bound(self, solution: Solution, duals: Floats) -> float:
         """A lower bound on the optimum: for every problem the better of two dual vectors.
 
-        One came from the solver; the other follows from the weights where p > 1. Both are repaired and
-        evaluated from scratch.
+        One came from the solver; the other follows from the weights where the loss is smooth. Both are
+        repaired and evaluated from scratch.
         """
         total = 0.0
         for problem, w, alpha in zip(self._problems, solution.weights.T, duals, strict=True):
             bounds = [dual_bound(problem, alpha)]
-            if problem.loss.p > 1:
+            if problem.loss.is_smooth:
                 scores = problem.design.times(w[:, None])[:, 0]
                 bounds.append(dual_bound(problem, dual_from_scores(problem, scores)))
             total += max(bounds)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from exclusivity.classifier.ensemble import Ensemble
 from exclusivity.classifier.progress import ProblemMonitor
-from exclusivity.classifier.training import BinaryTask, Contrast
-from exclusivity.problem import ERMProblem, ExclusivityRegulariser, PowerHinge
+from exclusivity.classifier.training import BinaryTask
+from exclusivity.problem import Contrast, ERMProblem, ExclusivityRegulariser, Objective, PowerHinge
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers import IterationState, SolverResult, Start, Status
 
@@ -33,19 +33,19 @@ def old_width_on_failure(estimator: Any) -> Iterator[None]:
 
 def build_problems(estimator: Any, tasks: Sequence[BinaryTask]) -> list[ERMProblem]:
     """One ERM problem per task, with the estimator's parameters."""
-    return [
-        ERMProblem(
-            design=task.design,
-            labels=task.labels,
-            weights=task.weights,
-            n_members=int(estimator.n_estimators),
-            cost=float(estimator.C),
-            loss=PowerHinge(float(estimator.p)),
-            regulariser=ExclusivityRegulariser(float(estimator.exclusivity), float(estimator.sparsity)),
-            fit_intercept=bool(estimator.fit_intercept),
-        )
-        for task in tasks
-    ]
+    objective = objective_of(estimator)
+    return [ERMProblem(objective, task.rows) for task in tasks]
+
+
+def objective_of(estimator: Any) -> Objective:
+    """What an estimator with these parameters minimises."""
+    return Objective(
+        loss=PowerHinge(float(estimator.p)),
+        regulariser=ExclusivityRegulariser(float(estimator.exclusivity), float(estimator.sparsity)),
+        cost=float(estimator.C),
+        n_members=int(estimator.n_estimators),
+        fit_intercept=bool(estimator.fit_intercept),
+    )
 
 
 def warm_starts(estimator: Any, n_problems: int) -> list[Start]:

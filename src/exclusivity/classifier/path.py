@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from time import perf_counter
 from typing import Any
@@ -296,7 +296,7 @@ class PathRows:
                 max_iter=template.max_iter,
                 seed=int(seeds[number]),
             )
-            costs = [replace(problems[number], cost=C) for C in Cs.tolist()]
+            costs = [problems[number].changed(cost=C) for C in Cs.tolist()]
             results = [as_stored(*pair, template.tol) for pair in zip(costs, results, strict=True)]
             _tell(self.tasks[number].name, Cs, results, perf_counter() - started, template.verbose)
             return results

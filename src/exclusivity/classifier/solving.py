@@ -41,7 +41,7 @@ def solve_tasks(
     }
     is_warm = estimator.warm_start and estimator.__sklearn_is_fitted__()
     results: Sequence[SolverResult]
-    with fitting_threads(*tasks[0].design.X.shape):
+    with fitting_threads(*tasks[0].rows.design.X.shape):
         if estimator.exclusivity > 1:
             results = solve_exclusive(
                 problems,
@@ -76,11 +76,11 @@ def as_stored(problem: ERMProblem, result: SolverResult, tol: float) -> SolverRe
         return result
     weights, intercepts = (a.astype(np.float32).astype(float) for a in (result.weights, result.intercepts))
     if result.weights.strides[1] == 0:  # K equal members cost what the one SVM behind them costs
-        single = problem.reduced().objective(weights[:, :1], intercepts[:1])
+        single = problem.reduced().value(weights[:, :1], intercepts[:1])
         objective = problem.n_members * problem.kappa * single
         weights = np.broadcast_to(weights[:, :1], weights.shape)
     else:
-        objective = problem.objective(weights, intercepts)
+        objective = problem.value(weights, intercepts)
     stored = replace(result, weights=weights, intercepts=intercepts, objective=objective)
     if np.isnan(result.gap):
         return stored

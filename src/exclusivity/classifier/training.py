@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.problem import DesignMatrix
+from exclusivity.problem import Contrast, DesignMatrix, LabelledRows
 from exclusivity.problem.arrays import Floats, Matrix
 
 # Sums of squares of the features must stay finite, with room for rows, weights and costs.
@@ -37,21 +37,10 @@ class TrainingSet:
 
 @dataclass(frozen=True, eq=False)
 class BinaryTask:
-    """One binary problem: its rows as a design matrix, labels -1/+1, weights, and a name for messages."""
+    """One binary problem: its rows, and a name for messages."""
 
     name: str
-    design: DesignMatrix
-    labels: Floats
-    weights: Floats
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """Which class numbers a binary problem sets against each other; ``negative`` None: all the rest."""
-
-    name: str
-    positive: int
-    negative: int | None
+    rows: LabelledRows
 
 
 def sample_weights(given: Any, n_rows: int) -> Floats:
@@ -178,10 +167,8 @@ def binary_tasks(data: TrainingSet, multi_class: str) -> list[BinaryTask]:
     design = DesignMatrix(data.X)
     return [
         BinaryTask(
-            name=contrast.name,
-            design=design,
-            labels=np.where(data.codes == contrast.positive, 1.0, -1.0),
-            weights=data.weights,
+            contrast.name,
+            LabelledRows(design, np.where(data.codes == contrast.positive, 1.0, -1.0), data.weights),
         )
         if contrast.negative is None
         else _pair_task(data, contrast)
@@ -209,12 +196,8 @@ def contrasts(classes: NDArray[Any], multi_class: str) -> list[Contrast]:
 def _pair_task(data: TrainingSet, contrast: Contrast) -> BinaryTask:
     i, j = contrast.positive, contrast.negative
     rows = np.flatnonzero((data.codes == i) | (data.codes == j))
-    return BinaryTask(
-        name=contrast.name,
-        design=DesignMatrix(data.X[rows]),
-        labels=np.where(data.codes[rows] == i, 1.0, -1.0),
-        weights=data.weights[rows],
-    )
+    labels = np.where(data.codes[rows] == i, 1.0, -1.0)
+    return BinaryTask(contrast.name, LabelledRows(DesignMatrix(data.X[rows]), labels, data.weights[rows]))
 
 
 def check_scale(X: Matrix) -> None:

@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from exclusivity.classifier.training import check_scale, checked_weights, require_labels
 from exclusivity.problem import DesignMatrix, RowScale
 from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.solvers.blockwise import RowBlock, aligned
 
 _NAME = "ERMClassifier"
 MAX_CLASSES = 10_000
@@ -44,15 +45,6 @@ class LabelledBlock:
     y: NDArray[Any]
     weights: Floats
     fingerprint: Fingerprint
-
-
-@dataclass(frozen=True, eq=False)
-class RowBlock:
-    """Rows of positive weight, class numbers, weights with class weights multiplied in."""
-
-    X: Matrix
-    codes: NDArray[np.int32]
-    weights: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,15 +159,6 @@ def _checksum(X: Matrix, y: NDArray[Any], weights: Floats) -> int:
 
 def _sum_of_bits(values: NDArray[Any]) -> int:
     return int(values.view(f"u{values.itemsize}").sum(dtype=np.uint64))
-
-
-def aligned(X: Matrix) -> Matrix:
-    """The same numbers where products take their usual way.
-
-    An array that came from another worker may begin anywhere in memory, and NumPy then multiplies it by other
-    routines, which round differently: results would depend on which worker did what.
-    """
-    return X if sparse.issparse(X) or X.flags.carray else np.require(X, requirements=["C", "A", "W"])
 
 
 def _merged(one: BlockFacts, other: BlockFacts) -> tuple[NDArray[Any], Floats]:

@@ -8,23 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from exclusivity.classifier.fitting import build_problems, warm_starts
+from exclusivity.classifier.fitting import objective_of, warm_starts
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.radius import Ints
 from exclusivity.classifier.solving import former_partition, problem_seeds
 from exclusivity.classifier.threads import fitting_threads
-from exclusivity.classifier.training import BinaryTask, Contrast, contrasts
+from exclusivity.classifier.training import contrasts
 from exclusivity.dask.checkpoint import Checkpoint
 from exclusivity.dask.collections import column_names
 from exclusivity.dask.engine import Engine
 from exclusivity.dask.partition import distributed_partition, solve_partition
 from exclusivity.dask.prediction import DaskPredictions
-from exclusivity.dask.requests import CountVotes, Target
-from exclusivity.dask.solving import Settings, solve_targets
-from exclusivity.dask.training import DistributedSet, distributed_set
-from exclusivity.problem import DesignMatrix
+from exclusivity.dask.training import CountVotes, DistributedSet, distributed_set
+from exclusivity.problem import Contrast
 from exclusivity.solvers import ExclusiveOptions, SolverResult, Start
 from exclusivity.solvers.base import parse_options
+from exclusivity.solvers.blockwise import Settings, Target, solve_targets
 from exclusivity.solvers.newton import NewtonOptions
 
 
@@ -168,7 +167,7 @@ class ERMClassifier(DaskPredictions):
         groups: Ints,
         watchers: Sequence[ProblemMonitor],
     ) -> Sequence[SolverResult]:
-        targets = self._targets(data.rows.n_features, tasks)
+        targets = [Target(objective_of(self), task) for task in tasks]
         # Of this process: its own systems, and the products of a scheduler of threads.
         with fitting_threads(data.rows.n_rows, data.rows.n_features):
             if self.exclusivity > 1:
@@ -186,7 +185,7 @@ class ERMClassifier(DaskPredictions):
         settings = Settings(self.tol, self.max_iter, options.regime)
         starts: list[Start | None] = [None] * len(tasks)
         if self.warm_start and self.__sklearn_is_fitted__():
-            starts = [start.for_problem(targets[0].problem) for start in warm_starts(self, len(tasks))]
+            starts = [start.for_objective(targets[0].objective) for start in warm_starts(self, len(tasks))]
         callbacks: list[Any] = list(watchers) or [None] * len(tasks)
         if self.checkpoint is None:
             return solve_targets(data.rows, targets, settings, starts, callbacks)
@@ -210,13 +209,6 @@ class ERMClassifier(DaskPredictions):
         owners = distributed_partition(data.rows, targets, groups, options, rng, start)
         callback = watchers[0] if watchers else None
         return solve_partition(data.rows, targets, owners, groups, Settings(self.tol, None), callback)
-
-    def _targets(self, n_features: int, tasks: Sequence[Contrast]) -> list[Target]:
-        """The problems of all tasks without their rows."""
-        nothing = DesignMatrix(np.empty((0, n_features)))
-        empty = [BinaryTask(task.name, nothing, np.empty(0), np.empty(0)) for task in tasks]
-        problems = build_problems(self, empty)
-        return [Target(problem, task) for problem, task in zip(problems, tasks, strict=True)]
 
     def _fingerprint(self, data: DistributedSet) -> dict[str, Any]:
         names = ("n_estimators", "C", "p", "exclusivity", "sparsity", "fit_intercept", "multi_class")

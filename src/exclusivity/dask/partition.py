@@ -17,13 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exclusivity.classifier.radius import Ints
-from exclusivity.dask.blocks import RowBlock
-from exclusivity.dask.requests import RowList, Target
 from exclusivity.dask.rounds import Rows
-from exclusivity.dask.solving import Settings, solve_targets
-from exclusivity.problem import DesignMatrix, ExclusivityRegulariser
+from exclusivity.problem import ExclusivityRegulariser
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.base import Callback, Recorder, SolverResult, Status
+from exclusivity.solvers.blockwise import RowBlock, RowList, Settings, Target, solve_targets
 from exclusivity.solvers.exclusive.groups import check_partition
 from exclusivity.solvers.exclusive.search import MAX_COLUMNS, search_partition
 from exclusivity.solvers.exclusive.settings import ExclusiveOptions, ExclusiveResult
@@ -176,7 +174,7 @@ def distributed_partition(
     start: Ints | None,
 ) -> Ints:
     """The owner of every group, by the search that is used in memory."""
-    K, n_groups = targets[0].problem.n_members, int(groups.max()) + 1
+    K, n_groups = targets[0].objective.n_members, int(groups.max()) + 1
     given = start if options.partition is None else options.partition
     if given is not None:
         given = check_partition(given, n_groups, K)
@@ -202,7 +200,7 @@ def _surrogate(
     codes = pool.labels[chosen].astype(np.intp)
     truth = codes if len(targets) > 1 else (codes == first.positive).astype(np.intp)
     return RidgeSurrogate.from_sums(
-        sums, targets[0].problem.cost, pool.X[chosen], truth, pool.weights[chosen]
+        sums, targets[0].objective.cost, pool.X[chosen], truth, pool.weights[chosen]
     )
 
 
@@ -215,7 +213,7 @@ def solve_partition(
     callback: Callback | None,
 ) -> list[ExclusiveResult]:
     """Every member's SVM on its own columns, in every class."""
-    K = targets[0].problem.n_members
+    K = targets[0].objective.n_members
     columns = [np.flatnonzero(owners[groups] == k) for k in range(K)]
     fed = [k for k in range(K) if len(columns[k]) > 0]
     members = [_member(target, columns[k]) for k in fed for target in targets]
@@ -243,10 +241,10 @@ class _Members:
     """Weights, intercepts and objectives of all members in all problems; zero until a member is put in."""
 
     def __init__(self, targets: list[Target], n_features: int, masses: Floats) -> None:
-        K = targets[0].problem.n_members
+        K = targets[0].objective.n_members
         self.weights = np.zeros((len(targets), n_features, K))
         self.intercepts = np.zeros((len(targets), K))
-        self.own = np.repeat(targets[0].problem.cost * masses[:, None], K, axis=1)
+        self.own = np.repeat(targets[0].objective.cost * masses[:, None], K, axis=1)
 
     def put(self, k: int, columns: NDArray[np.intp], fits: Sequence[SolverResult]) -> None:
         """A member with its fits; one that uses no feature at all stays zero, and abstains."""
@@ -261,10 +259,9 @@ class _Members:
 
 def _member(target: Target, columns: NDArray[np.intp]) -> Target:
     """The SVM of one member on its columns."""
-    problem = dataclasses.replace(
-        target.problem,
-        design=DesignMatrix(np.empty((0, len(columns)))),
+    alone = dataclasses.replace(
+        target.objective,
         n_members=1,
-        regulariser=ExclusivityRegulariser(0.0, target.problem.regulariser.sparsity),
+        regulariser=ExclusivityRegulariser(0.0, target.objective.regulariser.sparsity),
     )
-    return dataclasses.replace(target, problem=problem, columns=columns)
+    return dataclasses.replace(target, objective=alone, columns=columns)

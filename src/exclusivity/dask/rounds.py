@@ -8,13 +8,10 @@ results repeat bit for bit, whichever worker has which block and whichever worke
 
 from __future__ import annotations
 
-import operator
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from threading import Condition
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -22,9 +19,9 @@ from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph
 
 from exclusivity.dask import sizes  # noqa: F401 -- workers import it with this module
-from exclusivity.dask.blocks import RowBlock
 from exclusivity.dask.engine import Engine
 from exclusivity.problem import RowScale
+from exclusivity.solvers.blockwise import Answer, BlockRows, Question, Request, RowBlock, added
 
 FAN_IN = 8
 """How many partial sums one task adds."""
@@ -36,13 +33,6 @@ Nodes = dict[tuple[int, int], list[Any]]
 """Sums at (level, place) of the tree, one for each question; blocks are on level 0."""
 
 
-class Request(Protocol):
-    """A question about one block of rows."""
-
-    def answer(self, block: Any, state: Any) -> tuple[Any, Any]:
-        """What adds up over the blocks, and the block's state for later rounds (None where there is none)."""
-
-
 @dataclass(frozen=True, eq=False)
 class States:
     """What a round left with the workers for one of its questions: its place in every group's answers."""
@@ -51,24 +41,7 @@ class States:
     place: int
 
 
-@dataclass(frozen=True, eq=False)
-class Question:
-    """A request to all blocks, with the states that earlier rounds left on the workers."""
-
-    request: Request
-    states: States | None = None
-    keeps_state: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """The total over all blocks, and the states that now lie with the workers."""
-
-    total: Any
-    states: States | None
-
-
-class Rows:
+class Rows(BlockRows):
     """Blocks of rows on the workers.
 
     Parameters
@@ -93,7 +66,7 @@ class Rows:
         row_scale: RowScale | None = None,
     ) -> None:
         self.engine, self.n_rows, self.n_features = engine, n_rows, n_features
-        self.row_scale = (
+        self._row_scale = (
             RowScale(np.inf, np.full(n_features, np.inf), n_features) if row_scale is None else row_scale
         )
         self.groups = [[number] for number in range(len(blocks))] if groups is None else groups
@@ -141,74 +114,14 @@ class Rows:
             for place, (question, value) in enumerate(zip(questions, totals, strict=True))
         ]
 
-    def total(self, request: Request) -> Any:
-        """The answer to one question without a state."""
-        return self.ask([Question(request)])[0].total
+    @property
+    def row_scale(self) -> RowScale:
+        """See ``BlockRows``."""
+        return self._row_scale
 
-
-class Meeting:
-    """Several solvers, each in its thread, that look at the rows together.
-
-    A pass over the rows starts when everybody who has not left has a question.
-
-    Parameters
-    ----------
-    rows : Rows
-    n_parties : int
-    """
-
-    def __init__(self, rows: Rows, n_parties: int) -> None:
-        self.rows, self.n_parties, self._n_present = rows, n_parties, n_parties
-        self._questions: dict[int, Question] = {}
-        self._answers: dict[int, Answer] = {}
-        self._error: BaseException | None = None
-        self._is_held = False
-        self._changed = Condition()
-
-    def ask(self, party: int, question: Question) -> Answer:
-        """Wait for the others, then for the answer."""
-        with self._changed:
-            self._questions[party] = question
-            while party not in self._answers:
-                if self._error is not None:
-                    raise self._error
-                if len(self._questions) == self._n_present and not self._is_held:
-                    self._hold()
-                else:
-                    self._changed.wait()
-            return self._answers.pop(party)
-
-    def leave(self) -> None:
-        """One party less."""
-        with self._changed:
-            self._n_present -= 1
-            self._changed.notify_all()
-
-    def stop(self, error: BaseException) -> None:
-        """Nobody gets another answer, and the pass that is under way is given up."""
-        with self._changed:
-            self._error = error
-            self._changed.notify_all()
-        self.rows.engine.abandon(error)
-
-    def _hold(self) -> None:
-        parties = sorted(self._questions)
-        questions = [self._questions[party] for party in parties]
-        self._is_held = True
-        self._changed.release()  # during the pass: others may leave, or stop it
-        try:
-            answers = self.rows.ask(questions)
-        except BaseException as error:
-            self._changed.acquire()
-            self._error = error
-            raise
-        else:
-            self._changed.acquire()
-            self._answers.update(zip(parties, answers, strict=True))
-        finally:
-            self._is_held = False
-            self._questions.clear()
-            self._changed.notify_all()
+    def abandon(self, error: BaseException) -> None:
+        """See ``BlockRows``."""
+        self.engine.abandon(error)
 
 
 def tree_sum(parts: list[Any]) -> Any:
@@ -278,10 +191,4 @@ def collapse(nodes: Nodes, n_blocks: int) -> Nodes:
 
 
 def _added(parts: list[list[Any]]) -> list[Any]:
-    return [_total(summands) for summands in zip(*parts, strict=True)]
-
-
-def _total(summands: Sequence[Any]) -> Any:
-    # Lists of rows grow when they are added: all at once is one copy, one by one would be many.
-    combined: Callable[[Sequence[Any]], Any] | None = getattr(summands[0], "combined", None)
-    return reduce(operator.add, summands) if combined is None else combined(summands)
+    return [added(summands) for summands in zip(*parts, strict=True)]

@@ -10,9 +10,8 @@ from typing import Any
 
 from dask.sizeof import sizeof
 
-from exclusivity.dask.bands import Band
-from exclusivity.dask.blocks import BlockFacts, LabelledBlock, RowBlock
-from exclusivity.dask.requests import BarrierSums, RowList
+from exclusivity.dask.blocks import BlockFacts, LabelledBlock
+from exclusivity.solvers.blockwise import Band, BarrierSums, RowBlock, RowList
 from exclusivity.solvers.newton.barrier import Barrier
 from exclusivity.solvers.newton.source import LossSums
 

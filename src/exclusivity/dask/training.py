@@ -14,6 +14,7 @@ from exclusivity.dask.blocks import BlockFacts, LabelledBlock, block_facts, chec
 from exclusivity.dask.collections import joint_blocks
 from exclusivity.dask.engine import Engine
 from exclusivity.dask.rounds import Rows
+from exclusivity.solvers.blockwise import RowBlock, aligned
 
 # Blocks that fill more than this share of the workers' memory are read anew in every pass.
 _MEMORY_SHARE = 0.4
@@ -62,6 +63,17 @@ class Describe:
     def answer(self, block: LabelledBlock, state: Any) -> tuple[BlockFacts, None]:
         """See ``Request``."""
         return block_facts(block), None
+
+
+@dataclass(frozen=True, eq=False)
+class CountVotes:
+    """How often each member of a fitted classifier votes for each class."""
+
+    model: Any
+
+    def answer(self, block: RowBlock, state: Any) -> tuple[NDArray[np.intp], None]:
+        """See ``Request``."""
+        return self.model._vote_counts(aligned(block.X)), None
 
 
 def _classes(facts: BlockFacts, class_weight: Any) -> tuple[NDArray[Any], Any]:

@@ -15,15 +15,23 @@ from exclusivity.problem.costs import cost_grid, natural_cost
 from exclusivity.problem.design import DesignMatrix
 from exclusivity.problem.erm import ERMProblem
 from exclusivity.problem.intercept import best_intercept
-from exclusivity.problem.loss import PowerHinge
+from exclusivity.problem.loss import CurvedLoss, MarginLoss
 from exclusivity.problem.measures import exclusivity, relaxed_exclusivity
-from exclusivity.problem.precision import RowScale, gamma, lower_dual, raised_loss
+from exclusivity.problem.objective import Objective
+from exclusivity.problem.power_hinge import PowerHinge
+from exclusivity.problem.precision import RowScale, gamma, lower_dual
 from exclusivity.problem.regulariser import ExclusivityRegulariser
+from exclusivity.problem.rows import Contrast, LabelledRows
 
 __all__ = [
+    "Contrast",
+    "CurvedLoss",
     "DesignMatrix",
     "ERMProblem",
     "ExclusivityRegulariser",
+    "LabelledRows",
+    "MarginLoss",
+    "Objective",
     "PowerHinge",
     "RowScale",
     "best_intercept",
@@ -38,7 +46,6 @@ __all__ = [
     "natural_cost",
     "objective_error",
     "objective_of_shortfall",
-    "raised_loss",
     "relative_gap",
     "relaxed_exclusivity",
     "repair_dual",

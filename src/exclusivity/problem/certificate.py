@@ -19,7 +19,8 @@ import numpy as np
 from exclusivity.problem.arrays import Floats
 from exclusivity.problem.erm import ERMProblem
 from exclusivity.problem.intercept import best_intercept
-from exclusivity.problem.precision import gamma, lower_dual, power_roundings, raised_loss, run_terms
+from exclusivity.problem.loss import MarginLoss
+from exclusivity.problem.precision import gamma, lower_dual, run_terms
 
 
 def member_costs(problem: ERMProblem) -> Floats:
@@ -46,8 +47,7 @@ def repair_dual(problem: ERMProblem, alpha: Floats) -> Floats:
     alpha : ndarray of shape (n_rows,)
         Any dual vector, feasible or not.
     """
-    upper = member_costs(problem) if problem.loss.p == 1 else np.inf
-    feasible = np.clip(alpha, 0.0, upper)
+    feasible = np.clip(alpha, 0.0, member_costs(problem) * problem.loss.largest_slope)
     if not problem.fit_intercept:
         return feasible
     positive = problem.labels > 0
@@ -72,12 +72,12 @@ def objective_error(
     weights, intercepts : ndarrays of shape (n_features, n_members) and (n_members,)
         W and b.
     objective, loss : float
-        F(W, b) as computed, and its part C sum_k sum_i s_i max(0, m_ik)^p.
+        F(W, b) as computed, and its part C sum_k sum_i s_i phi(m_ik).
     """
     error = float(np.max(problem.design.row_scale.score_error(weights, intercepts)))
     total = problem.cost * problem.n_members * float(problem.weights.sum())
-    raised = raised_loss(loss, total, problem.loss.p, error)
-    return rounded_up(problem, objective - loss + raised) - objective
+    raised = problem.loss.raised_total(loss, total, error)
+    return _rounded_up(problem, objective - loss + raised) - objective
 
 
 def objective_of_shortfall(
@@ -101,14 +101,27 @@ def objective_of_shortfall(
         penalty + problem.cost * problem.loss.total(missed, problem.weights)
         for missed in (shortfall, shortfall + error)
     )
-    return objective, rounded_up(problem, upper) - objective
+    return objective, _rounded_up(problem, upper) - objective
 
 
-def rounded_up(problem: ERMProblem, objective: float, n_terms: int | None = None) -> float:
-    """An objective plus what its own sums may have lost, ``n_terms`` rows being added in a chain."""
-    n_terms = run_terms(problem.design.n_rows) if n_terms is None else n_terms
+def rounded_up(objective: float, loss: MarginLoss, n_terms: int, n_weights: int) -> float:
+    """An objective plus what its own sums may have lost.
+
+    Parameters
+    ----------
+    objective : float
+        F, as computed.
+    loss : MarginLoss
+        The loss that it sums.
+    n_terms, n_weights : int
+        So many rows were added in a chain, and so many weights.
+    """
+    return objective * (1 + gamma(n_terms + n_weights + loss.n_roundings))
+
+
+def _rounded_up(problem: ERMProblem, objective: float) -> float:
     n_weights = problem.design.n_features * problem.n_members
-    return objective * (1 + gamma(n_terms + n_weights + power_roundings(problem.loss.p)))
+    return rounded_up(objective, problem.loss, run_terms(problem.design.n_rows), n_weights)
 
 
 def dual_bound(problem: ERMProblem, alpha: Floats) -> float:
@@ -128,7 +141,7 @@ def dual_bound(problem: ERMProblem, alpha: Floats) -> float:
     >>> round(dual_bound(problem, np.array([0.5, 0.5])), 12)
     0.5
     """
-    problem.require_convex()
+    problem.objective.require_convex()
     feasible = repair_dual(problem, alpha)
     pull = problem.design.transposed_times(problem.labels * feasible)
     return _lower_bound(problem, feasible, pull, 0.0)
@@ -151,9 +164,7 @@ def dual_bound_with_pull(problem: ERMProblem, alpha: Floats, pull: Floats, lost:
     lost : float
         How much mass the rounding of ``pull`` is worth, beyond that of one product with X.
     """
-    feasible = np.maximum(alpha, 0.0)
-    if problem.loss.p == 1:
-        np.minimum(feasible, member_costs(problem), out=feasible)
+    feasible = np.clip(alpha, 0.0, member_costs(problem) * problem.loss.largest_slope)
     moved = float(np.abs(feasible - alpha).sum()) + lost
     if problem.fit_intercept:
         moved += abs(float((problem.labels * feasible).sum()))
@@ -167,7 +178,7 @@ def _lower_bound(problem: ERMProblem, feasible: Floats, pull: Floats, moved: flo
         moved=moved,
         pull=pull,
         conjugate=float(problem.loss.conjugate(feasible, member_costs(problem)).sum()),
-        p=problem.loss.p,
+        n_roundings=problem.loss.n_roundings,
         l1=problem.regulariser.sparsity / problem.kappa,
         scale=problem.design.row_scale,
         n_terms=problem.design.pull_terms(),
@@ -177,11 +188,11 @@ def _lower_bound(problem: ERMProblem, feasible: Floats, pull: Floats, moved: flo
 
 
 def dual_from_scores(problem: ERMProblem, mean_scores: Floats) -> Floats:
-    """The dual vector that belongs to the mean member's scores x_i . w (any intercept), p > 1.
+    """The dual vector that belongs to the mean member's scores x_i . w (any intercept); smooth losses.
 
-    alpha_i = c_i p max(0, m_i)^(p-1) is the derivative of the loss; with the intercept at its best
-    for these scores, sum y alpha = 0 holds by optimality. For p = 1 the derivative is not unique
-    where it matters (m_i = 0), and multipliers have to come from the solver.
+    alpha_i = c_i phi'(m_i) is the slope of the loss; with the intercept at its best for these scores,
+    sum y alpha = 0 holds by optimality. Where the slope jumps (p = 1 at m_i = 0) it is not unique where it
+    matters, and multipliers have to come from the solver.
 
     Parameters
     ----------
@@ -192,7 +203,7 @@ def dual_from_scores(problem: ERMProblem, mean_scores: Floats) -> Floats:
     """
     intercept = best_intercept(problem, mean_scores) if problem.fit_intercept else 0.0
     shortfall = 1 - problem.labels * (mean_scores + intercept)
-    return member_costs(problem) * problem.loss.derivative(shortfall)
+    return member_costs(problem) * problem.loss.slope(shortfall)
 
 
 def relative_gap(objective: float, bound: float) -> float:

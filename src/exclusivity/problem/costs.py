@@ -16,7 +16,7 @@ def natural_cost(problem: ERMProblem) -> float:
     While C is small the optimum is proportional to it: the weights point from the mean of one class to the
     mean of the other,
 
-        w = (C / kappa) h d,   d = mean(x | +) - mean(x | -),   h = 2 p n_+ n_- / (n_+ + n_-)
+        w = (C / kappa) h d,   d = mean(x | +) - mean(x | -),   h = 2 phi'(1) n_+ n_- / (n_+ + n_-)
 
     (n: sums of sample weights; exact for p = 2, and for balanced classes), and scores have a standard
     deviation of |w| times that of X along d. At the natural cost it is 1. Below, the model does little but
@@ -43,7 +43,7 @@ def natural_cost(problem: ERMProblem) -> float:
     total = masses.sum()
     along -= weights @ along / total
     spread = float(np.sqrt(weights @ along**2 / total))
-    pull = 2 * problem.loss.p * masses[0] * masses[1] / total
+    pull = 2 * float(problem.loss.slope(np.ones(1))[0]) * masses[0] * masses[1] / total
     # Above exclusivity 1 members have features of their own, and the cost is every member's own.
     kappa = problem.kappa if problem.is_convex else 1.0
     scale = spread if np.isfinite(spread) and spread > 0 else 1.0

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.optimize import brentq
 
 from exclusivity.problem.arrays import Floats
 from exclusivity.problem.erm import ERMProblem
 
+_MAX_DOUBLINGS = 60
+
 
 def best_intercept(problem: ERMProblem, scores: Floats) -> float:
-    """argmin_b sum_i s_i max(0, 1 - y_i (scores_i + b))^p; the midpoint where p = 1 leaves an interval.
+    """argmin_b sum_i s_i phi(1 - y_i (scores_i + b)); the midpoint where p = 1 leaves an interval.
 
-    Row i stops to count at b = y_i - scores_i, so the minimiser lies between the smallest and the
-    largest of these breakpoints.
+    Where the loss vanishes, row i stops to count at b = y_i - scores_i, so the minimiser lies between the
+    smallest and the largest of these breakpoints; else not far from there.
 
     Parameters
     ----------
@@ -24,15 +28,17 @@ def best_intercept(problem: ERMProblem, scores: Floats) -> float:
     """
     breakpoints = problem.labels - scores
     low, high = float(breakpoints.min()), float(breakpoints.max())
-    if low == high:
+    if low == high and problem.loss.vanishes:
         return low
-    if problem.loss.p == 1:
+    if problem.loss.is_hinge:
         return _hinge_midpoint(breakpoints, problem.labels, problem.weights)
 
     def slope(b: float) -> float:
-        pull = problem.loss.derivative(1 - problem.labels * (scores + b))
+        pull = problem.loss.slope(1 - problem.labels * (scores + b))
         return float(-(problem.weights * problem.labels) @ pull)
 
+    if not problem.loss.vanishes:
+        low, high = _widened(slope, low, high)
     if slope(low) >= 0:
         return low
     if slope(high) <= 0:
@@ -40,6 +46,16 @@ def best_intercept(problem: ERMProblem, scores: Floats) -> float:
     # The slope is increasing, <= 0 at the smallest breakpoint where no negative row counts, and
     # >= 0 at the largest.
     return float(brentq(slope, low, high, xtol=1e-14 * max(1.0, abs(low), abs(high)), maxiter=1000))
+
+
+def _widened(slope: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+    """An interval around [low, high] at whose ends the increasing slope has different signs, if any."""
+    reach = max(1.0, high - low)
+    for _ in range(_MAX_DOUBLINGS):
+        if slope(low) <= 0 <= slope(high):
+            break
+        low, high, reach = low - reach * (slope(low) > 0), high + reach * (slope(high) < 0), 2 * reach
+    return low, high
 
 
 def _hinge_midpoint(breakpoints: Floats, labels: Floats, weights: Floats) -> float:

@@ -1,109 +1,117 @@
-"""The power hinge loss, max(0, m)^p for p >= 1, as a function of the shortfall m = 1 - y f(x)."""
+"""What a margin loss gives, whoever writes it: the contract between losses and solvers.
+
+A loss is a convex, non-decreasing function phi >= 0 of the shortfall m = 1 - y f(x), with phi(m) -> 0 as
+m -> -infinity. Everything else (the reduction of K members to one, its dual and the certificate) follows from
+that. Solvers look at the declared properties alone, and say before they start if they cannot use a loss.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from typing import Protocol
 
 import numpy as np
 
 from exclusivity.problem.arrays import Floats
 from exclusivity.problem.precision import weighted_total
 
-# From its bracket (at most a factor 2^(1/(p-1)) wide) a bisection needs one halving per bit of the
-# mantissa; Newton steps usually end it after five. The rest is for p close to 1.
-_MAX_ROOT_STEPS = 100
-_ROOT_TOL = 4e-16
-_TINY = float(np.finfo(float).tiny)
+
+class CurvedLoss(Protocol):
+    """A loss with a slope and a curvature everywhere: a margin loss itself, or a rounded one."""
+
+    @property
+    def width(self) -> float:
+        """How far the rounding of a corner reaches; 0 where nothing is rounded."""
+
+    def parts(self, shortfall: Floats, *, curvature: bool = True) -> tuple[Floats, Floats, Floats | None]:
+        """Value, slope and, if wanted, curvature, element by element."""
 
 
-@dataclass(frozen=True)
-class PowerHinge:
-    """The loss max(0, m)^p of the paper, with closed forms for p = 1 and p = 2.
+class MarginLoss(ABC):
+    """A convex loss of the shortfall m = 1 - y f(x).
 
-    Parameters
+    Attributes
     ----------
-    p : float
-        The power, at least 1. ``p=1`` is the hinge, ``p=2`` the squared hinge.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> PowerHinge(2).value(np.array([-1.0, 0.5]))
-    array([0.  , 0.25])
+    is_smooth : bool
+        Whether the slope is continuous.
+    has_corner : bool
+        Whether the curvature is infinite somewhere, so that Newton steps need :meth:`rounded`.
+    is_hinge : bool
+        Whether phi(m) = max(0, m): linear away from the margin, so that solvers may leave such rows out.
+    vanishes : bool
+        Whether phi(m) = 0 for m <= 0, as interior points need it.
+    largest_slope : float
+        The supremum of the slope; a dual variable is at most the cost times this.
+    degree : float or None
+        q where phi(t m) = t^q phi(m) for t > 0.
+    active_curvature : float or None
+        The curvature wherever the slope is positive, if it is the same everywhere.
+    n_roundings : float
+        So many roundings, one after the other, are as bad as the errors of one value or conjugate.
     """
 
-    p: float
+    is_smooth: bool = True
+    has_corner: bool = False
+    is_hinge: bool = False
+    vanishes: bool = False
+    largest_slope: float = np.inf
+    degree: float | None = None
+    active_curvature: float | None = None
+    n_roundings: float = 1000.0
 
-    def __post_init__(self) -> None:
-        if not (np.isfinite(self.p) and self.p >= 1):
-            raise ValueError(f"p must be a finite number >= 1 (the loss is max(0, m)^p); got {self.p!r}.")
-
+    @abstractmethod
     def value(self, shortfall: Floats) -> Floats:
-        """max(0, m)^p, element by element."""
-        positive = np.maximum(shortfall, 0.0)
-        if self.p == 1:
-            return positive
-        if self.p == 2:
-            return np.square(positive, out=positive)
-        return np.power(positive, self.p, out=positive)
+        """phi(m), element by element."""
+
+    @abstractmethod
+    def slope(self, shortfall: Floats) -> Floats:
+        """phi'(m); at a kink the left derivative."""
+
+    @abstractmethod
+    def curvature(self, shortfall: Floats) -> Floats:
+        """phi''(m); where it jumps, one of its values."""
+
+    @abstractmethod
+    def conjugate(self, alpha: Floats, cost: Floats) -> Floats:
+        """sup_m alpha m - cost phi(m) for cost > 0; infinite outside the domain of alpha."""
+
+    @abstractmethod
+    def prox(self, point: Floats, step: float) -> Floats:
+        """argmin_m  step phi(m) + (m - point)^2 / 2."""
+
+    @property
+    def width(self) -> float:
+        """0: nothing is rounded here."""
+        return 0.0
+
+    def parts(self, shortfall: Floats, *, curvature: bool = True) -> tuple[Floats, Floats, Floats | None]:
+        """Value, slope and, if wanted, curvature, element by element."""
+        bend = self.curvature(shortfall) if curvature else None
+        return self.value(shortfall), self.slope(shortfall), bend
 
     def total(self, shortfall: Floats, weights: Floats) -> float:
-        """sum_i s_i sum_k max(0, m_ik)^p: the weighted loss of a block of rows."""
+        """sum_i s_i sum_k phi(m_ik): the weighted loss of a block of rows."""
         return weighted_total(weights, self.value(shortfall))
 
-    def derivative(self, shortfall: Floats) -> Floats:
-        """The slope p max(0, m)^(p-1); at the kink of p = 1 the left derivative, 0."""
-        if self.p == 1:
-            return (shortfall > 0).astype(float)
-        return self.p * np.power(np.maximum(shortfall, 0.0), self.p - 1)
+    def rounded(self, width: float) -> CurvedLoss:
+        """A loss just below this one, nearer to it for smaller widths, with a finite curvature everywhere.
 
-    def prox(self, point: Floats, step: float) -> Floats:
-        """argmin_m  step max(0, m)^p + (m - point)^2 / 2, the E step of the paper.
-
-        Negative points stay. For p = 1 this is Eq. (14) of the paper, for p = 2 its Eq. (15), written
-        for m = y e. For other p the stationarity condition m + step p m^(p-1) = point is monotone
-        in m, and the root is bracketed and bisected as its conclusion proposes.
+        Its slopes must be slopes of this loss too, if at other shortfalls, so that they are dual variables.
         """
-        if self.p == 1:
-            return point - np.clip(point, 0.0, step)
-        if self.p == 2:
-            return np.where(point > 0, point / (1 + 2 * step), point)
-        result = np.array(point, dtype=float)
-        positive = result > 0
-        result[positive] = self._positive_root(result[positive], step * self.p)
-        return result
+        if self.has_corner:
+            raise NotImplementedError(f"{type(self).__name__} has a corner and does not say how to round it.")
+        return self
 
-    def _positive_root(self, point: Floats, slope: float) -> Floats:
-        """The root of m + slope m^(p-1) = point > 0 by Newton steps inside a shrinking bracket.
+    def scaled_conjugate(self, total: float, factor: float) -> float:
+        """At least the sum of conjugates at ``factor`` (at most 1) times alpha; ``total`` is that at alpha.
 
-        Both terms are at most ``point`` and the larger one is at least half of it, hence the bracket.
-        Where a Newton step would leave the bracket (or is not finite), the bracket is halved instead.
+        The conjugate is convex and zero at zero, hence at most ``factor`` times as large.
         """
-        power = self.p - 1
-        with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-            low = np.minimum(point / 2, (point / 2 / slope) ** (1 / power))
-            high = np.minimum(point, (point / slope) ** (1 / power))
-            root = high.copy()
-            for _ in range(_MAX_ROOT_STEPS):
-                term = slope * root**power
-                residual = root + term - point
-                if np.all((np.abs(residual) <= _ROOT_TOL * self.p * point) | (high - low <= _TINY)):
-                    break
-                low = np.where(residual < 0, root, low)
-                high = np.where(residual > 0, root, high)
-                newton = root - residual / (1 + power * term / root)
-                inside = (newton >= low) & (newton <= high)
-                root = np.where(inside, newton, low + (high - low) / 2)
-        return root
+        return factor * total
 
-    def conjugate(self, alpha: Floats, cost: Floats) -> Floats:
-        """sup_m  alpha m - cost max(0, m)^p for cost > 0; infinite outside the domain of alpha.
+    def raised_total(self, total: float, cost: float, error: float) -> float:
+        """The most that sum_i c_i phi(m_i) can be where ``total`` was computed from shortfalls so far off.
 
-        p = 1: zero on [0, cost]. p > 1: cost (p-1) (alpha / (p cost))^(p/(p-1)) for alpha >= 0.
+        ``cost`` is the sum of all c_i. By default from the largest slope: without one nothing is certified.
         """
-        if self.p == 1:
-            return np.where((alpha >= 0) & (alpha <= cost), 0.0, np.inf)
-        ratio = np.maximum(alpha, 0.0) / (self.p * cost)
-        with np.errstate(over="ignore"):
-            inside = cost * (self.p - 1) * ratio ** (self.p / (self.p - 1))
-        return np.where(alpha >= 0, inside, np.inf)
+        return total + self.largest_slope * error * cost if error > 0 else total

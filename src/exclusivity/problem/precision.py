@@ -107,18 +107,13 @@ class RowScale:
         return np.asarray(error)
 
 
-def raised_loss(loss: float, total_cost: float, p: float, score_error: float) -> float:
-    """The most that sum_i c_i max(0, m_i)^p can be where it was computed from shortfalls so far off."""
-    return float((loss ** (1 / p) + score_error * total_cost ** (1 / p)) ** p)
-
-
 def lower_dual(
     *,
     mass: float,
     moved: float,
     pull: Floats,
     conjugate: float,
-    p: float,
+    n_roundings: float,
     l1: float | Floats,
     scale: RowScale,
     n_terms: int,
@@ -136,8 +131,10 @@ def lower_dual(
         X^T (y alpha) with sum y alpha = 0 up to ``moved`` and rounding.
     conjugate : float
         sum_i loss*_i(alpha_i).
-    p, l1 : float
-        The power of the loss; the penalty of one or of each feature.
+    n_roundings : float
+        Of one conjugate; see ``MarginLoss``.
+    l1 : float or ndarray of shape (n_features,)
+        The penalty of one or of each feature.
     scale : RowScale
     n_terms : int
         The longest chain of additions behind these sums.
@@ -150,6 +147,6 @@ def lower_dual(
     by_rows = float(np.linalg.norm(shrunk)) + (moved + lost) * scale.length
     by_columns = float(np.linalg.norm(shrunk + (moved + lost) * scale.columns))
     length = float(np.fmin(by_rows, by_columns)) * (1 + gamma(len(pull) + 2))
-    conjugate *= 1 + gamma(n_terms + power_roundings(p))
+    conjugate += gamma(n_terms + n_roundings) * abs(conjugate)
     value = (mass - moved - lost) - length**2 / 2 - conjugate
     return value - 4 * UNIT * (mass + length**2 + conjugate)

@@ -43,8 +43,8 @@ from exclusivity.solvers.base import (
     SolverResult,
     Start,
     Status,
+    check_convex,
     check_positive,
-    check_problem,
     weighted_squares,
 )
 from exclusivity.solvers.ridge import RidgeSystem, ridge_system
@@ -253,7 +253,7 @@ def solve_alm(
     >>> result.converged, round(result.objective, 6)
     (True, 3.272727)
     """
-    check_problem(problem, "alm")
+    check_convex(problem.objective, "alm")
     options = options or AlmOptions()
     mu = 2 * problem.cost if options.mu0 is None else float(options.mu0)
     start = start and start.for_problem(problem)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem, objective_error, relative_gap
+from exclusivity.problem import ERMProblem, Objective, objective_error, relative_gap
 from exclusivity.problem.arrays import Floats
 
 Options = TypeVar("Options")
@@ -200,12 +200,16 @@ class Start:
         is_proven = gap <= self.gap + _SAME or bool(np.isnan(gap) and np.isnan(self.gap))
         return isinstance(self.state, kind) and is_same and is_proven
 
+    def for_objective(self, objective: Objective) -> Start:
+        """The same start as far as ``objective`` allows it: no intercept where there is none to fit."""
+        if objective.fit_intercept:
+            return self
+        return dataclasses.replace(self, intercepts=np.zeros_like(self.intercepts))
+
     def for_problem(self, problem: ERMProblem) -> Start:
         """The same start as ``problem`` has it: around its centre, without an intercept if it has none."""
-        if not problem.fit_intercept:
-            return dataclasses.replace(self, intercepts=np.zeros_like(self.intercepts))
-        if problem.design.offset is None:
-            return self
+        if not problem.fit_intercept or problem.design.offset is None:
+            return self.for_objective(problem.objective)
         return dataclasses.replace(self, intercepts=self.intercepts + problem.design.offset @ self.weights)
 
 
@@ -231,7 +235,7 @@ class Incumbent:
 
     def offer_anew(self, problem: ERMProblem, weights: Floats, intercepts: Floats) -> None:
         """Take in a point that has yet to be evaluated: one pass."""
-        objective = problem.objective(weights, intercepts)
+        objective = problem.value(weights, intercepts)
         loss = max(objective - problem.regulariser.value(weights), 0.0)
         self.offer(
             objective, weights, intercepts, objective_error(problem, weights, intercepts, objective, loss)
@@ -323,9 +327,9 @@ def check_positive(name: str, value: Any, *, least: float = 0.0, strict: bool = 
         raise ValueError(f"solver option {name} must be a finite number {sign} {least:g}; got {value!r}.")
 
 
-def check_problem(problem: ERMProblem, solver: str) -> None:
-    """Both ALM solvers need a convex problem."""
-    if not problem.is_convex:
+def check_convex(objective: Objective, solver: str) -> None:
+    """All solvers but one need a convex objective."""
+    if not objective.is_convex:
         raise ValueError(
-            f"solver={solver!r} needs exclusivity <= 1; got {problem.regulariser.exclusivity:g}."
+            f"solver={solver!r} needs exclusivity <= 1; got {objective.regulariser.exclusivity:g}."
         )

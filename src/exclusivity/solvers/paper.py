@@ -33,8 +33,8 @@ from exclusivity.solvers.base import (
     SolverResult,
     Start,
     Status,
+    check_convex,
     check_positive,
-    check_problem,
     weighted_squares,
 )
 from exclusivity.solvers.ridge import RidgeSystem, ridge_system
@@ -240,7 +240,7 @@ def solve_paper(
     >>> solve_paper(problem).status
     <Status.RULE: 'its own stopping rule was met'>
     """
-    check_problem(problem, "paper")
+    check_convex(problem.objective, "paper")
     options = options or PaperOptions()
     algorithm = _Algorithm2(
         problem, options, system or make_system(problem), np.random.default_rng(random_state)
@@ -266,7 +266,7 @@ def solve_paper(
     # The answer of Algorithm 2 is its last iterate, not its best.
     incumbent.objective = np.inf
     incumbent.offer_anew(problem, algorithm.W, algorithm.b)
-    if problem.loss.p > 1:
+    if problem.loss.is_smooth:
         _tighten(incumbent, problem)
     return incumbent.result(tol, status, recorder.history(), algorithm.stopped())
 
@@ -287,6 +287,6 @@ def _go_on(algorithm: _Algorithm2, start: Start, incumbent: Incumbent) -> None:
 
 
 def _tighten(incumbent: Incumbent, problem: ERMProblem) -> None:
-    """For p > 1 the final weights themselves give a dual point, often better than the multipliers."""
+    """For a smooth loss the final weights themselves give a dual point, often better than the multipliers."""
     dual = dual_from_scores(problem, problem.design.times(incumbent.weights.mean(axis=1)))
     incumbent.raise_bound(dual_bound(problem, dual), dual)

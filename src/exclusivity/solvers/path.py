@@ -68,7 +68,7 @@ def _one_by_one(
         is_first = number == 0 or not SOLVERS[solver].can_start_anywhere
         start = None if is_first else Start.after(results[-1], cost / costs[number - 1])
         results += solve_all(
-            [dataclasses.replace(problem, cost=cost)],
+            [problem.changed(cost=cost)],
             solver,
             options=options,
             tol=tol,

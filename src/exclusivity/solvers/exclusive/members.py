@@ -11,7 +11,6 @@ because gamma/2 (|w| + a)^2 + (1 - gamma)/2 w^2 = 1/2 w^2 + gamma a |w| + const:
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,8 +70,7 @@ def fit_against(problem: ERMProblem, penalties: Floats, current: Floats, tol: fl
 def _on_columns(problem: ERMProblem, columns: NDArray[np.intp], penalties: Floats) -> ERMProblem:
     """The SVM of one member on these columns."""
     chosen, is_whole = penalties[columns], len(columns) == problem.design.n_features
-    return dataclasses.replace(
-        problem,
+    return problem.changed(
         design=problem.design if is_whole else DesignMatrix(problem.design.X[:, columns]),
         n_members=1,
         regulariser=ExclusivityRegulariser(0.0, chosen if chosen.any() else 0.0),

@@ -86,7 +86,7 @@ def solve_exclusive(
     array([1, 1, 1, 1, 1, 1])
     """
     options = options or ExclusiveOptions()
-    _check_problems(problems)
+    _check_convexs(problems)
     first = problems[0]
     codes = check_groups(groups, first.design.n_features)
     given = start if options.partition is None else options.partition
@@ -142,7 +142,7 @@ def _stopped_here(problems: Sequence[ERMProblem], resume: Sequence[Start]) -> _S
         start = given.for_problem(problem)
         if start.weights.shape != (problem.design.n_features, problem.n_members):
             return None
-        if not start.resumes(_Stopped, problem.objective(start.weights, start.intercepts), np.nan):
+        if not start.resumes(_Stopped, problem.value(start.weights, start.intercepts), np.nan):
             return None
     stopped: _Stopped = resume[0].state
     return stopped
@@ -245,7 +245,7 @@ class _Descent:
         owners = self.owners if self.is_disjoint else state.owners()
         return [
             ExclusiveResult.at_end(
-                weights, intercepts, problem.objective(weights, intercepts), status, history, owners, stopped
+                weights, intercepts, problem.value(weights, intercepts), status, history, owners, stopped
             )
             for problem, weights, intercepts in zip(
                 self.problems, state.weights, state.intercepts, strict=True
@@ -253,7 +253,7 @@ class _Descent:
         ]
 
 
-def _check_problems(problems: Sequence[ERMProblem]) -> None:
+def _check_convexs(problems: Sequence[ERMProblem]) -> None:
     if not problems:
         raise ValueError("solve_exclusive needs at least one problem.")
     first = problems[0]

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from exclusivity.problem import MarginLoss
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.newton.curvature import bordered_gram
 from exclusivity.solvers.newton.linear import (
@@ -43,8 +44,8 @@ class Barrier:
     is that of its calls), and ``steps`` their directions.
     """
 
-    def __init__(self, costs: Floats, p: float, target: float, gain: Floats) -> None:
-        self.costs, self.p, self.target = costs, p, target
+    def __init__(self, costs: Floats, loss: MarginLoss, target: float, gain: Floats) -> None:
+        self.costs, self.loss, self.target = costs, loss, target
         shortfall = target - gain
         self.values = np.empty((4, len(costs)))
         self.steps = np.zeros_like(self.values)
@@ -73,9 +74,9 @@ class Barrier:
         return np.asarray(self.values[3])
 
     def _slope(self) -> Floats:
-        if self.p == 1:
+        if self.loss.is_hinge:
             return self.costs
-        return np.asarray(self.costs * self.p * self.xi ** (self.p - 1))
+        return np.asarray(self.costs * self.loss.slope(self.xi))
 
     @property
     def complementarity(self) -> float:
@@ -86,8 +87,8 @@ class Barrier:
         """Residuals and the row weights D at the current point."""
         alpha, z, s, xi = self.values
         self._q = z / xi
-        if self.p > 1:
-            self._q += self.costs * (self.p * (self.p - 1)) * xi ** (self.p - 2)
+        if not self.loss.is_hinge:
+            self._q += self.costs * self.loss.curvature(xi)
         self._residual_xi = self._slope() - alpha - z
         self._residual_s = xi + gain - self.target - s
         self.D = 1 / (s / alpha + 1 / self._q)
@@ -185,16 +186,16 @@ class MemoryBarrier:
     Parameters
     ----------
     rows : WorkingRows
-    p : float
+    loss : MarginLoss
     start : Point
     has_penalty : bool
         With a penalty most weights end at zero and the rows' side loses rank; the features' side does not.
     """
 
-    def __init__(self, rows: WorkingRows, p: float, start: Point, has_penalty: bool) -> None:
+    def __init__(self, rows: WorkingRows, loss: MarginLoss, start: Point, has_penalty: bool) -> None:
         self.rows, self.point = rows, start
         self.n_features = M = int(rows.X.shape[1])
-        self.barrier = Barrier(rows.costs, p, 1.0, self._gains(start))
+        self.barrier = Barrier(rows.costs, loss, 1.0, self._gains(start))
         self.total_cost = float(rows.costs.sum())
         self._step = start
         self._on_primal_side = rows.X.shape[0] >= M or (has_penalty and M <= _PENALISED_PRIMAL_LIMIT)

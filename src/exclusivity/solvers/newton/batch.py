@@ -8,21 +8,17 @@ home are left to the caller.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from exclusivity.problem import ERMProblem
 from exclusivity.problem.arrays import Floats, Matrix
-from exclusivity.solvers.newton.drive import dual_of_point
 from exclusivity.solvers.newton.linear import NewtonSystem, PrimalSystem
 from exclusivity.solvers.newton.run import Run, bound_from_sums, objective_from_sums
 from exclusivity.solvers.newton.sample import SAMPLE_TOL
 from exclusivity.solvers.newton.semismooth import primal_system
-from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.source import BlockSource, LossSums, Point
 
 # A borrowed system is kept while every step with it divides the gradient by three (as in ``semismooth``).
@@ -58,16 +54,16 @@ class PathColumn:
 
 
 class BatchSource:
-    """The rows of a problem with p >= 2, seen at unit cost and by many points at once.
+    """The rows of a problem, seen at unit cost and by many points at once; for losses without a corner.
 
     Parameters
     ----------
     problem : ERMProblem
-        Gives rows, labels, weights and p; its cost does not matter.
+        Gives rows, labels, weights and the loss; its cost does not matter.
     """
 
     def __init__(self, problem: ERMProblem) -> None:
-        self._design, self._p = problem.design, problem.loss.p
+        self._design, self._loss = problem.design, problem.loss
         self._labels, self._weights = problem.labels, problem.weights
         self._all_ones = bool(np.all(problem.weights == 1))
 
@@ -75,29 +71,33 @@ class BatchSource:
         """The sums of every point, without curvature: one pass."""
         weights = np.stack([point.weights for point in points])
         intercepts = np.array([[point.intercept] for point in points])
-        (k, M), p = weights.shape, self._p
-        # Of alpha (first k) and of y alpha (last k): pulls, masses, and losses.
-        pulls, masses, losses = np.zeros((2 * k, M)), np.zeros(2 * k), np.zeros(2 * k)
+        (k, M), loss = weights.shape, self._loss
+        # Of alpha (first k) and of y alpha (last k): pulls, masses, sums of alpha m, and losses.
+        pulls, (masses, products, losses) = np.zeros((2 * k, M)), np.zeros((3, 2 * k))
         for rows, block in self._design.blocks(2 * k):
             y = self._labels[rows]
             both = np.empty((2 * k, len(y)))  # a point's numbers lie together, which BLAS likes
             shortfall = self._shortfall(block, y, weights, intercepts)
-            both[:k] = shortfall if p == 2 else shortfall ** (p - 1)
+            both[:k] = loss.slope(shortfall)
             if not self._all_ones:
                 both[:k] *= self._weights[rows]
             np.multiply(y, both[:k], out=both[k:])
             pulls += both @ block
             masses += both @ np.ones(len(y))
-            losses[:k] += np.einsum("ij,ij->i", both[:k], shortfall)
-            losses[k:] += np.einsum("ij,ij->i", both[k:], shortfall)
+            products[:k] += np.einsum("ij,ij->i", both[:k], shortfall)
+            products[k:] += np.einsum("ij,ij->i", both[k:], shortfall)
+            if loss.degree is None:
+                values = loss.value(shortfall) * self._weights[rows]
+                losses += np.append(values.sum(axis=1), values @ y)
+        if loss.degree is not None:  # m phi'(m) = degree phi(m)
+            losses = products / loss.degree
         return [
             LossSums(
                 loss=float(losses[j]),
                 smoothed=float(losses[j]),
-                pulls=p * pulls[[j, j + k]],
-                masses=p * masses[[j, j + k]],
-                # The conjugate at the loss's own slope is p - 1 times the loss.
-                conjugates=(p - 1) * losses[[j, j + k]],
+                pulls=pulls[[j, j + k]],
+                masses=masses[[j, j + k]],
+                conjugates=(products - losses)[[j, j + k]],  # at the loss's own slope
                 curvature=None,
                 cost=float(self._weights.sum()),
                 n_terms=self._design.pull_terms(2 * k),
@@ -106,12 +106,12 @@ class BatchSource:
         ]
 
     def _shortfall(self, block: Matrix, y: Floats, weights: Floats, intercepts: Floats) -> Floats:
-        """max(0, 1 - y f), one row per point."""
+        """1 - y f, one row per point."""
         scores = (block @ weights.T).T if self._design.is_sparse else weights @ block.T
         scores += intercepts
         scores *= y
         np.subtract(1.0, scores, out=scores)
-        return np.asarray(np.maximum(scores, 0.0, out=scores))
+        return np.asarray(scores)
 
 
 class HessianChain:
@@ -123,12 +123,12 @@ class HessianChain:
     Parameters
     ----------
     problem : ERMProblem
-        With p >= 2; usually a sample of the rows. Its cost does not matter.
+        With a loss without a corner; usually a sample of the rows. Its cost does not matter.
     """
 
     def __init__(self, problem: ERMProblem) -> None:
-        self._source = BlockSource(dataclasses.replace(problem, cost=1.0))
-        self._loss = SmoothedHinge(problem.loss.p)
+        self._source = BlockSource(problem.changed(cost=1.0))
+        self._loss = problem.loss
         self._hessian_of_cost: list[int] = []
         self._n_hessians = 0
         self._renew(Point(np.zeros(self._source.n_features), 0.0))
@@ -140,7 +140,7 @@ class HessianChain:
 
     def next(self, reduced: ERMProblem) -> tuple[Point, NewtonSystem]:
         """A start for the next cost, which should be the next larger one."""
-        rough = Run(reduced, SAMPLE_TOL, _MAX_ROUGH_STEPS, None)
+        rough = Run(reduced.objective, SAMPLE_TOL, _MAX_ROUGH_STEPS, None)
         column = PathColumn(reduced, rough, self._point, scaled_system(self._curvature, reduced))
         for _ in range(_MAX_ROUGH_STEPS):
             certify(column, self._sums)
@@ -199,15 +199,13 @@ def certify(column: PathColumn, unit_sums: LossSums) -> bool:
     """Certify the column's point; whether another step with its system is worth its while."""
     reduced, run, point = column.reduced, column.run, column.point
     sums = unit_sums.times(reduced.cost)
-    p = reduced.loss.p
     scale = reduced.design.row_scale
-    bound, factors = bound_from_sums(sums, reduced, scale)
-    objective = objective_from_sums(point, sums, reduced, scale)
+    bound, _ = bound_from_sums(sums, reduced.objective, scale)
+    objective = objective_from_sums(point, sums, reduced.objective, scale)
     gradient = column.gradient(point, sums)
     norm = float(np.hypot(np.linalg.norm(gradient.weights), gradient.intercept))
-    dual = partial(dual_of_point, reduced, point, SmoothedHinge(p), factors)
     is_start = not np.isfinite(column.gradient_norm)
-    run.take(point, objective, bound, dual, residual=norm, is_start=is_start)
+    run.take(point, objective, bound, lambda: np.empty(0), residual=norm, is_start=is_start)
     helped = objective[0] < column.objective and norm <= _GOOD_RATE * column.gradient_norm
     column.objective, column.gradient_norm = objective[0], norm
     return helped and not run.is_over

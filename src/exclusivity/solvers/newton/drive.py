@@ -8,6 +8,7 @@ import numpy as np
 
 from exclusivity.problem import (
     ERMProblem,
+    Objective,
     dual_bound,
     dual_bound_with_pull,
     dual_from_scores,
@@ -23,8 +24,7 @@ from exclusivity.solvers.newton.rounding import width_for_error
 from exclusivity.solvers.newton.run import Run, bound_from_sums, objective_from_sums
 from exclusivity.solvers.newton.screening import WIDEN, FixedRows, choose_band, first_width, solve_band
 from exclusivity.solvers.newton.semismooth import Guess, semismooth_path
-from exclusivity.solvers.newton.smoothing import SmoothedHinge
-from exclusivity.solvers.newton.source import BlockSource, Point, RowSource
+from exclusivity.solvers.newton.source import Point, RowSource
 from exclusivity.solvers.newton.truncated import truncated_path
 
 PATIENCE = 300.0
@@ -72,14 +72,10 @@ def objective_of(reduced: ERMProblem, point: Point, scores: Floats) -> tuple[flo
     return objective_of_shortfall(reduced, point.weights[:, None], shortfall[:, None], error)
 
 
-def drive_semismooth(run: Run, reduced: ERMProblem, start: Guess, source: RowSource | None = None) -> None:
-    """Newton on the primal until the run is over or no step helps.
-
-    ``source`` has the rows where they are elsewhere; ``reduced`` then has none.
-    """
-    p, fit_intercept, before = reduced.loss.p, reduced.fit_intercept, run.passes
-    source = BlockSource(reduced, start.curvature) if source is None else source
-    path = semismooth_path(source, p=p, fit_intercept=fit_intercept, start=start)
+def drive_semismooth(run: Run, reduced: Objective, source: RowSource, start: Guess) -> None:
+    """Newton on the primal until the run is over or no step helps."""
+    loss, before = reduced.loss, run.passes
+    path = semismooth_path(source, loss=loss, fit_intercept=reduced.fit_intercept, start=start)
     iterate, is_start = next(path), True
     while True:
         run.passes, run.last_width = before + source.passes, iterate.width
@@ -89,7 +85,7 @@ def drive_semismooth(run: Run, reduced: ERMProblem, start: Guess, source: RowSou
             iterate.point,
             objective_from_sums(iterate.point, iterate.sums, reduced, source.row_scale),
             bound,
-            partial(dual_of_point, reduced, iterate.point, SmoothedHinge(p, iterate.width), factors),
+            partial(source.dual_vector, iterate.point, loss.rounded(iterate.width), factors),
             residual=iterate.gradient_norm,
             mu=iterate.width,
             is_start=is_start,
@@ -100,13 +96,6 @@ def drive_semismooth(run: Run, reduced: ERMProblem, start: Guess, source: RowSou
             iterate, is_start = path.send(run.gap), False
         except StopIteration:
             return
-
-
-def dual_of_point(reduced: ERMProblem, point: Point, loss: SmoothedHinge, factors: Floats) -> Floats:
-    """The dual vector of a point, the classes scaled by ``factors``: one pass, at the end of a run."""
-    shortfall = 1 - reduced.labels * (reduced.design.times(point.weights) + point.intercept)
-    alpha = member_costs(reduced) * loss.parts(shortfall, curvature=False)[1]
-    return np.asarray(alpha * np.where(reduced.labels > 0, factors[0], factors[1]))
 
 
 def drive_screened(run: Run, reduced: ERMProblem, start: Point, width: float | None = None) -> None:
@@ -142,7 +131,7 @@ def drive_bands(
     has_l1, fixed = reduced.regulariser.has_l1, fixed or FixedRows(reduced)
     # At zero f is the sum of all costs: a start that is worse is no measure for the accuracy to aim at.
     goal = (INNER_SHARE * run.tol) * min(
-        reduced.objective_at(point.weights[:, None], scores[:, None]), float(member_costs(reduced).sum())
+        reduced.value_at(point.weights[:, None], scores[:, None]), float(member_costs(reduced).sum())
     )
     for _ in range(most):
         shortfall = 1 - reduced.labels * scores
@@ -208,7 +197,7 @@ def drive_interior(
     """
     design, l1 = reduced.design, reduced.regulariser.sparsity
     rows = WorkingRows(design.X, reduced.labels, member_costs(reduced), np.zeros(design.n_features), 0.0)
-    data = MemoryBarrier(rows, reduced.loss.p, start, reduced.regulariser.has_l1)
+    data = MemoryBarrier(rows, reduced.loss, start, reduced.regulariser.has_l1)
     of_penalty = None
     if slacks is not None:
         data.barrier.values, of_penalty = slacks

@@ -27,6 +27,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import linalg
 
+from exclusivity.problem import MarginLoss, PowerHinge
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.barrier import Barrier, BarrierRows, MemoryBarrier, WorkingRows
 from exclusivity.solvers.newton.linear import NewtonSystem
@@ -37,7 +38,7 @@ _BACK_OFF = 0.995
 
 
 def interior_path(
-    rows: WorkingRows, *, p: float, l1: float | Floats, fit_intercept: bool, start: Point
+    rows: WorkingRows, *, loss: MarginLoss, l1: float | Floats, fit_intercept: bool, start: Point
 ) -> Iterator[tuple[Point, Floats, float]]:
     """Points (w, b), dual vectors alpha of the rows and total complementarity, ever closer to the optimum.
 
@@ -46,7 +47,7 @@ def interior_path(
     The caller certifies each point and stops when it is good enough; the path ends by itself when rounding
     allows no further step.
     """
-    data = MemoryBarrier(rows, p, start, bool(np.any(l1)))
+    data = MemoryBarrier(rows, loss, start, bool(np.any(l1)))
     for point, complementarity in InteriorPoint(data, l1, fit_intercept, start).path():
         yield point, data.barrier.alpha, complementarity
 
@@ -78,7 +79,8 @@ class InteriorPoint:
         penalties = np.broadcast_to(np.asarray(l1, dtype=float), data.n_features)
         self.penalised = np.flatnonzero(penalties)
         # The penalty's rows: first w_j <= xi, then -w_j <= xi.
-        penalty = Barrier(np.tile(penalties[self.penalised], 2), 1.0, 0.0, self._penalty_gains(start.weights))
+        costs, gains = np.tile(penalties[self.penalised], 2), self._penalty_gains(start.weights)
+        penalty = Barrier(costs, PowerHinge(1), 0.0, gains)
         if slacks is not None:
             penalty.values = slacks
         self.penalty = penalty if len(self.penalised) > 0 else None

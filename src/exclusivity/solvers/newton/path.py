@@ -20,7 +20,7 @@ import numpy as np
 from scipy import linalg
 
 from exclusivity.problem import ERMProblem
-from exclusivity.solvers.base import SolverResult, Start, check_problem
+from exclusivity.solvers.base import SolverResult, Start, check_convex
 from exclusivity.solvers.newton.batch import (
     BatchSource,
     HessianChain,
@@ -33,7 +33,6 @@ from exclusivity.solvers.newton.chain import BandChain
 from exclusivity.solvers.newton.run import Run
 from exclusivity.solvers.newton.sample import MANY_ROWS, sample_rows
 from exclusivity.solvers.newton.semismooth import Guess
-from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.solver import (
     DEFAULT_MAX_ITER,
     DENSE_LIMIT,
@@ -68,24 +67,25 @@ def solve_newton_path(
     >>> [round(result.objective, 3) for result in solve_newton_path(problem, [0.5, 1.0], tol=1e-9)]
     [0.333, 0.4]
     """
-    check_problem(problem, "newton")
+    check_convex(problem.objective, "newton")
     regime = choose_regime(problem, (options or NewtonOptions()).regime)
     problem = problem.centred()
-    problems = [dataclasses.replace(problem, cost=float(cost)) for cost in costs]
-    n_rows, n_features, p = problem.design.n_rows, problem.design.n_features, problem.loss.p
-    runs = [Run(one, tol, max_iter or DEFAULT_MAX_ITER, None) for one in problems]
+    problems = [problem.changed(cost=float(cost)) for cost in costs]
+    n_rows, n_features, loss = problem.design.n_rows, problem.design.n_features, problem.loss
+    limit, offset = max_iter or DEFAULT_MAX_ITER, problem.design.offset
+    runs = [Run(one.objective, tol, limit, None, offset) for one in problems]
     # As in ``solve_newton``: points beyond the range of numbers lose every comparison.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        if regime == "semismooth" and p >= 2 and n_features <= min(DENSE_LIMIT, n_rows):
+        if regime == "semismooth" and not loss.has_corner and n_features <= min(DENSE_LIMIT, n_rows):
             try:
-                _solve_together(runs)
+                _solve_together(runs, problems)
             except linalg.LinAlgError:  # numbers too large for the matrices of all rows: one at a time
                 return _solve_one_by_one(problems, tol, max_iter, options)
-        elif regime == "interior" and p == 1 and n_rows > MANY_ROWS:
-            _solve_bands(runs)
+        elif regime == "interior" and loss.is_hinge and n_rows > MANY_ROWS:
+            _solve_bands(runs, problems)
         else:
             return _solve_one_by_one(problems, tol, max_iter, options)
-    return [run.result(with_dual=False) for run in runs]
+    return [run.result() for run in runs]
 
 
 def _solve_one_by_one(
@@ -98,25 +98,25 @@ def _solve_one_by_one(
     return [dataclasses.replace(result, dual=np.empty(0)) for result in results]
 
 
-def _solve_bands(runs: Sequence[Run]) -> None:
+def _solve_bands(runs: Sequence[Run], problems: Sequence[ERMProblem]) -> None:
     """Many rows, p = 1."""
-    chain = BandChain(runs[0].problem)
-    for run in runs:
-        reduced = run.problem.reduced()
+    chain = BandChain(problems[0])
+    for run, problem in zip(runs, problems, strict=True):
+        reduced = problem.reduced()
         if not chain.solve(run, reduced):
             continue_run(run, reduced, "interior", sampled_guess(run, reduced, "interior"))
             chain.remember(run, reduced)
 
 
-def _solve_together(runs: Sequence[Run]) -> None:
-    """The features' side, p >= 2."""
-    reduced = [run.problem.reduced() for run in runs]
+def _solve_together(runs: Sequence[Run], problems: Sequence[ERMProblem]) -> None:
+    """The features' side; losses without a corner."""
+    reduced = [problem.reduced() for problem in problems]
     sample = sample_rows(reduced[0])
     rough = HessianChain(reduced[0] if sample is None else sample)
     columns = [PathColumn(one, run, *rough.next(one)) for one, run in zip(reduced, runs, strict=True)]
     rows = BatchSource(reduced[0])
     if sample is not None:
-        unit = BlockSource(dataclasses.replace(reduced[0], cost=1.0))
+        unit = BlockSource(reduced[0].changed(cost=1.0))
         for group in rough.groups():
             if len(group) >= _LARGE_GROUP:
                 _spread([columns[j] for j in group], unit, rows)
@@ -133,7 +133,7 @@ def _spread(group: Sequence[PathColumn], unit: BlockSource, rows: BatchSource) -
     the way.
     """
     leader = group[-1]
-    curvature = unit.evaluate(leader.point, SmoothedHinge(leader.reduced.loss.p), curvature=True)
+    curvature = unit.evaluate(leader.point, leader.reduced.loss, curvature=True)
     for column in group:
         column.system = scaled_system(curvature, column.reduced)
     leader.step_from(leader.point, curvature)

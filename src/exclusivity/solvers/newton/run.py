@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem, RowScale, gamma, lower_dual, raised_loss, rounded_up
+from exclusivity.problem import Objective, RowScale, gamma, lower_dual, rounded_up
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.base import Callback, Incumbent, IterationRecord, Recorder, SolverResult, Status
 from exclusivity.solvers.newton.source import LossSums, Point
@@ -20,18 +20,27 @@ class Run:
 
     Parameters
     ----------
-    problem : ERMProblem
-        The problem of K members.
+    objective : Objective
+        Of K members.
     tol : float
         Relative duality gap to reach.
     max_iter : int
         Most iterations: certified points after a step.
     callback : callable or None
+    offset : ndarray of shape (n_features,) or None
+        What was taken from every row; intercepts of the answer make up for it.
     """
 
-    def __init__(self, problem: ERMProblem, tol: float, max_iter: int, callback: Callback | None) -> None:
-        self.problem, self.tol, self.max_iter = problem, tol, max_iter
-        self.scale = problem.n_members * problem.kappa
+    def __init__(
+        self,
+        objective: Objective,
+        tol: float,
+        max_iter: int,
+        callback: Callback | None = None,
+        offset: Floats | None = None,
+    ) -> None:
+        self.objective, self.tol, self.max_iter, self._offset = objective, tol, max_iter, offset
+        self.scale = objective.n_members * objective.kappa
         self.passes = 0.0
         self._incumbent, self._recorder = Incumbent(), Recorder(callback)
         self._status: Status | None = None
@@ -39,7 +48,7 @@ class Run:
         self._best_bound = 0.0
         # Of the rounded corner of the loss in the last semismooth step (not the mu of an interior point).
         self.last_width = 1.0
-        self._dual: Callable[[], Floats] = lambda: np.zeros(problem.design.n_rows)
+        self._dual: Callable[[], Floats] | None = None
         self._start: IterationRecord | None = None
         # Where the method is (a ``Guess``), for a warm start to go on from.
         self.state: Any = None
@@ -109,42 +118,42 @@ class Run:
 
     def _members(self, point: Point) -> tuple[Floats, Floats]:
         """K equal members as read-only views: any number of them at the price of one."""
-        K, intercept = self.problem.n_members, point.intercept
-        if self.problem.design.offset is not None:  # of all additions only the last one rounds
-            intercept = fsum([intercept, *(-self.problem.design.offset * point.weights)])
+        K, intercept = self.objective.n_members, point.intercept
+        if self._offset is not None:  # of all additions only the last one rounds
+            intercept = fsum([intercept, *(-self._offset * point.weights)])
         weights = np.broadcast_to(point.weights[:, None], (len(point.weights), K))
         return weights, np.broadcast_to(np.array([intercept]), K)
 
-    def result(self, *, with_dual: bool = True) -> SolverResult:
+    def result(self, n_rows: int = 0) -> SolverResult:
         """The end; a run that stalled before its tolerance counts as one that ran out of iterations.
 
-        Writing the dual vector down may cost a pass; without it the result's ``dual`` is empty.
+        Writing the dual vector of ``n_rows`` rows down may cost a pass; without them the result's is empty.
         """
         if len(self._recorder) == 0 and self._start is not None:  # no step was possible
             self._recorder.keep(self._start)
         status, history = self._status or Status.MAX_ITER, self._recorder.history()
-        dual = self._dual() if with_dual else np.empty(0)
+        dual = np.zeros(n_rows) if n_rows == 0 or self._dual is None else self._dual()
         weights, intercepts = self._members(self.best)
         found = self._incumbent.result(self.tol, status, history, self.state)
         return dataclasses.replace(found, weights=weights, intercepts=intercepts, dual=dual)
 
 
 def objective_from_sums(
-    point: Point, sums: LossSums, reduced: ERMProblem, scale: RowScale
+    point: Point, sums: LossSums, reduced: Objective, scale: RowScale
 ) -> tuple[float, float]:
     """The objective at ``point``, and how much larger it may be; ``scale`` is that of all rows."""
     error = float(scale.score_error(point.weights, point.intercept))
     penalty = reduced.regulariser.value(point.weights[:, None])
-    objective, raised = penalty + sums.loss, raised_loss(sums.loss, sums.cost, reduced.loss.p, error)
-    return objective, rounded_up(reduced, penalty + raised, sums.n_terms) - objective
+    objective, raised = penalty + sums.loss, reduced.loss.raised_total(sums.loss, sums.cost, error)
+    upper = rounded_up(penalty + raised, reduced.loss, sums.n_terms, len(point.weights))
+    return objective, upper - objective
 
 
-def bound_from_sums(sums: LossSums, reduced: ERMProblem, scale: RowScale) -> tuple[float, Floats]:
+def bound_from_sums(sums: LossSums, reduced: Objective, scale: RowScale) -> tuple[float, Floats]:
     """D(alpha) of the repaired alpha behind ``sums``, rounded down, and the factors of the two classes.
 
-    Scaling a class's alpha by t scales its mass and pull by t and its conjugates by t^(p/(p-1)).
+    Scaling a class's alpha by t scales its mass and pull by t; what it does to its conjugates the loss knows.
     """
-    p = reduced.loss.p
     pulls, masses, conjugates = sums.by_class()
     factors = np.ones(2)
     if reduced.fit_intercept:
@@ -157,8 +166,8 @@ def bound_from_sums(sums: LossSums, reduced: ERMProblem, scale: RowScale) -> tup
         mass=float(factors @ masses),
         moved=rounding if reduced.fit_intercept else 0.0,
         pull=factors[0] * pulls[0] - factors[1] * pulls[1],
-        conjugate=float(factors ** (p / (p - 1)) @ conjugates) if p > 1 else 0.0,
-        p=p,
+        conjugate=sum(map(reduced.loss.scaled_conjugate, conjugates, factors)),
+        n_roundings=reduced.loss.n_roundings,
         l1=reduced.regulariser.sparsity,
         scale=scale,
         n_terms=sums.n_terms,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
 from exclusivity.problem import DesignMatrix, ERMProblem
@@ -31,8 +29,7 @@ def sample_rows(problem: ERMProblem) -> ERMProblem | None:
     labels, weights = problem.labels[chosen], problem.weights[chosen]
     if abs(labels.sum()) == len(labels):  # one class only: nothing to learn from
         return None
-    return dataclasses.replace(
-        problem,
+    return problem.changed(
         design=DesignMatrix(problem.design.X[chosen]),
         labels=labels,
         weights=weights * (problem.weights.sum() / weights.sum()),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.problem import ERMProblem, gamma, member_costs
+from exclusivity.problem import ERMProblem, Objective, gamma, member_costs
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.barrier import WorkingRows
 from exclusivity.solvers.newton.interior import interior_path
@@ -138,7 +138,7 @@ def solve_band(
         linear_w=-cost * pull,
         linear_b=-cost * total,
     )
-    point, inner_alpha = solve_inside(rows, problem, start, goal)
+    point, inner_alpha = solve_inside(rows, problem.objective, start, goal)
     alpha = np.where(at_cost, costs, 0.0)
     alpha[inside] = inner_alpha
     pull = rows.X.T @ (rows.labels * inner_alpha) - rows.linear_w
@@ -146,17 +146,16 @@ def solve_band(
     return point, alpha, np.asarray(pull, dtype=float), lost
 
 
-def solve_inside(rows: WorkingRows, problem: ERMProblem, start: Point, goal: float) -> tuple[Point, Floats]:
+def solve_inside(rows: WorkingRows, objective: Objective, start: Point, goal: float) -> tuple[Point, Floats]:
     """The optimum of the rows inside a band, all others being linear: the point and alpha of these rows.
 
-    ``problem`` gives the loss and the penalty; its own rows are not looked at. ``goal`` is the
-    complementarity to reach.
+    ``goal`` is the complementarity to reach.
     """
     path = interior_path(
         rows,
-        p=problem.loss.p,
-        l1=problem.regulariser.sparsity,
-        fit_intercept=problem.fit_intercept,
+        loss=objective.loss,
+        l1=objective.regulariser.sparsity,
+        fit_intercept=objective.fit_intercept,
         start=start,
     )
     point, alpha = start, rows.costs / 2

@@ -1,10 +1,10 @@
-"""Semismooth Newton on the primal for p > 1 without an l1 penalty: few passes over many rows.
+"""Semismooth Newton on the primal for smooth losses without an l1 penalty: few passes over many rows.
 
     f(w, b) = 1/2 |w|^2 + sum_i c_i phi(m_i),   gradient  (w, 0) - sum_i y_i alpha_i (x_i, 1)
 
 with the generalised Hessian diag(1, ..., 1, 0) + sum_i c_i phi''(m_i) (x_i, 1)(x_i, 1)^T, to which only
 active rows contribute. For p = 2 the objective is piecewise quadratic: 3 to 8 steps reach machine accuracy.
-For 1 < p < 2 the corner is rounded (see ``smoothing``), ever less, each time the rounding limits the gap.
+Where the loss has a corner (1 < p < 2) it is rounded, ever less, each time the rounding limits the gap.
 
 A step that does not lower the objective is shortened: one more pass gives the slopes at many lengths. With
 many rows the first steps use the Hessian of a sample, which costs nothing here and is nearly right.
@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
+from exclusivity.problem import MarginLoss
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.linear import DualSystem, NewtonSystem, PrimalSystem, ridged_system
-from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.source import LossSums, Point, RowSource
 
 _FIRST_WIDTH = 1.0
@@ -68,14 +68,14 @@ class Guess:
 
 
 def semismooth_path(
-    source: RowSource, *, p: float, fit_intercept: bool, start: Guess
+    source: RowSource, *, loss: MarginLoss, fit_intercept: bool, start: Guess
 ) -> Generator[NewtonIterate, float, None]:
     """Iterates with a falling objective; the caller certifies each and stops.
 
     The caller sends the relative gap of the iterate back (``generator.send``), by which the width of the
     rounding is chosen. Ends by itself when no step lowers the objective any more.
     """
-    walk = _Walk(source, p, fit_intercept, start)
+    walk = _Walk(source, loss, fit_intercept, start)
     for _ in range(_MAX_ITER):
         gap = yield walk.iterate()
         if not walk.advance(gap):
@@ -83,11 +83,11 @@ def semismooth_path(
 
 
 class _Walk:
-    def __init__(self, source: RowSource, p: float, fit_intercept: bool, start: Guess) -> None:
+    def __init__(self, source: RowSource, loss: MarginLoss, fit_intercept: bool, start: Guess) -> None:
         self.source, self.fit_intercept, self.point = source, fit_intercept, start.point
         self.borrowed, self.last_norm = start.system, np.inf
         self.on_primal_side = source.n_features <= source.n_rows  # the smaller side of the system
-        self.loss = SmoothedHinge(p, (start.width or _FIRST_WIDTH) if p < 2 else 0.0)
+        self.exact, self.loss = loss, loss.rounded(start.width or _FIRST_WIDTH)
         self.sums = self._evaluate(start.point)
 
     def _evaluate(self, point: Point) -> LossSums:
@@ -123,10 +123,10 @@ class _Walk:
         self.last_norm = norm
         objective = self._objective(self.point, self.sums)
         # At this point the gap is |gradient|^2 / 2 plus what the rounding costs.
-        if not self.loss.is_exact and norm**2 / 2 <= _SETTLED * gap * objective:
+        if self.loss.width > 0 and norm**2 / 2 <= _SETTLED * gap * objective:
             if self.loss.width <= _LEAST_WIDTH:
                 return False
-            self.loss = SmoothedHinge(self.loss.p, self.loss.width * _WIDTH_FACTOR)
+            self.loss = self.exact.rounded(self.loss.width * _WIDTH_FACTOR)
             self.sums = self._evaluate(self.point)
             gradient, objective = self._gradient(), self._objective(self.point, self.sums)
         try:

@@ -26,9 +26,9 @@ from typing import Literal
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem, member_costs
+from exclusivity.problem import ERMProblem, Objective, member_costs
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers.base import Callback, SolverResult, Start, check_problem
+from exclusivity.solvers.base import Callback, SolverResult, Start, check_convex
 from exclusivity.solvers.newton.curvature import ActiveGram
 from exclusivity.solvers.newton.drive import (
     PATIENCE,
@@ -41,7 +41,6 @@ from exclusivity.solvers.newton.drive import (
 from exclusivity.solvers.newton.run import Run
 from exclusivity.solvers.newton.sample import MANY_ROWS, SAMPLE_TOL, sample_rows
 from exclusivity.solvers.newton.semismooth import Guess, primal_system
-from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.source import BlockSource, Point
 
 DEFAULT_MAX_ITER = 500
@@ -76,21 +75,35 @@ class NewtonOptions:
 
 
 def choose_regime(problem: ERMProblem, wanted: Regime) -> Regime:
-    """The regime for a problem, or a ValueError where the wanted one cannot do it."""
-    p, has_l1 = problem.loss.p, problem.regulariser.has_l1
+    """The regime for a problem, or a ValueError where it cannot do it."""
+    regime = _fitting_regime(problem) if wanted == "auto" else wanted
+    require_able(problem.objective, regime)
+    return regime
+
+
+def require_able(objective: Objective, regime: Regime) -> None:
+    """Raise where a regime cannot minimise an objective, with the reason."""
+    loss, has_l1 = objective.loss, objective.regulariser.has_l1
+    if regime == "interior" and not loss.vanishes:
+        needed = ", which sparsity > 0 needs," if has_l1 else ""
+        raise ValueError(
+            f"regime='interior'{needed} takes losses that are zero for m <= 0; {type(loss).__name__} is not."
+        )
+    if regime != "interior" and has_l1:
+        raise ValueError(f"regime={regime!r} cannot handle sparsity > 0; use 'auto' or 'interior'.")
+    if regime == "semismooth" and not loss.is_smooth:
+        raise ValueError("regime='semismooth' needs p > 1 (a smooth loss); use 'auto' or 'interior'.")
+
+
+def _fitting_regime(problem: ERMProblem) -> Regime:
+    loss, has_l1 = problem.loss, problem.regulariser.has_l1
     n_rows, n_features = problem.design.n_rows, problem.design.n_features
-    if wanted != "auto":
-        if wanted != "interior" and has_l1:
-            raise ValueError(f"regime={wanted!r} cannot handle sparsity > 0; use 'auto' or 'interior'.")
-        if wanted == "semismooth" and p == 1:
-            raise ValueError("regime='semismooth' needs p > 1; use 'auto' or 'interior'.")
-        return wanted
     limit = _SPARSE_LIMIT if problem.design.density <= _SPARSE_DENSITY else DENSE_LIMIT
     if min(n_rows, n_features) > limit and not has_l1:
         return "iterative"
-    if p == 1 or has_l1:
+    if not loss.is_smooth or has_l1:
         return "interior"
-    return "semismooth" if p >= 2 or n_rows > MANY_ROWS else "interior"
+    return "semismooth" if not loss.has_corner or n_rows > MANY_ROWS else "interior"
 
 
 def solve_newton(
@@ -115,12 +128,13 @@ def solve_newton(
     >>> result.converged, round(result.objective, 6)
     (True, 3.272727)
     """
-    check_problem(problem, "newton")
+    check_convex(problem.objective, "newton")
     regime = choose_regime(problem, (options or NewtonOptions()).regime)
     # Numbers beyond 1e150 overflow when squared: such points lose every comparison, which is all it takes.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         problem = problem.centred()
-        run, reduced = Run(problem, tol, max_iter or DEFAULT_MAX_ITER, callback), problem.reduced()
+        limit, offset = max_iter or DEFAULT_MAX_ITER, problem.design.offset
+        run, reduced = Run(problem.objective, tol, limit, callback, offset), problem.reduced()
         if start is not None:
             guess = certify_start(run, reduced, start.for_problem(problem))
         else:
@@ -129,7 +143,7 @@ def solve_newton(
             guess = dataclasses.replace(guess, curvature=system)
         if not run.is_over:
             continue_run(run, reduced, regime, guess)
-        return run.result()
+        return run.result(problem.design.n_rows)
 
 
 def make_system(problem: ERMProblem) -> Floats | None:
@@ -138,10 +152,11 @@ def make_system(problem: ERMProblem) -> Floats | None:
     None where they are of no use: they are where Newton starts from zero, at which every row is active.
     """
     is_small = problem.design.n_features <= problem.design.n_rows <= MANY_ROWS
-    if not is_small or problem.loss.p != 2 or choose_regime(problem, "auto") != "semismooth":
+    curvature = problem.loss.active_curvature
+    if not is_small or curvature is None or choose_regime(problem, "auto") != "semismooth":
         return None
     with np.errstate(over="ignore", invalid="ignore"):  # as in ``solve_newton``
-        rows = ActiveGram(problem.centred().design, 2 * member_costs(problem))
+        rows = ActiveGram(problem.centred().design, curvature * member_costs(problem))
         return rows.at(np.ones(problem.design.n_rows, dtype=bool))
 
 
@@ -153,7 +168,7 @@ def continue_run(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) ->
         methods = methods[at:] + methods[:at]
     for method in methods:
         if method == "semismooth":
-            drive_semismooth(run, reduced, guess)
+            drive_semismooth(run, reduced.objective, BlockSource(reduced, guess.curvature), guess)
         elif method == "bands":
             drive_screened(run, reduced, guess.point, guess.width)
         elif method == "interior":
@@ -170,17 +185,20 @@ def continue_run(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) ->
 
 def _methods(reduced: ERMProblem, regime: Regime) -> list[str]:
     """What a regime tries, one after the other: each has other troubles."""
-    n_rows, n_features, p = reduced.design.n_rows, reduced.design.n_features, reduced.loss.p
+    n_rows, n_features, loss = reduced.design.n_rows, reduced.design.n_features, reduced.loss
     if regime == "iterative":
-        return ["truncated", "interior"] if min(n_rows, n_features) <= DENSE_LIMIT else ["truncated"]
+        has_interior = loss.vanishes and min(n_rows, n_features) <= DENSE_LIMIT
+        return ["truncated", "interior"] if has_interior else ["truncated"]
+    if not loss.vanishes:
+        return ["semismooth", "truncated"]
     # Features a million times farther from zero than they vary take an interior point's last digits;
     # products with centred rows keep theirs.
     methods = ["interior"] if reduced.regulariser.has_l1 else ["interior", "truncated"]
     if regime == "semismooth":
         return ["semismooth", *methods]
-    if p == 1 and n_rows > MANY_ROWS:
+    if loss.is_hinge and n_rows > MANY_ROWS:
         return ["bands", *methods]
-    return ["truncated", *methods] if p == 1 and _is_long(reduced) else methods
+    return ["truncated", *methods] if loss.is_hinge and _is_long(reduced) else methods
 
 
 def _is_long(reduced: ERMProblem) -> bool:
@@ -206,10 +224,9 @@ def sampled_guess(run: Run, reduced: ERMProblem, regime: Regime) -> Guess:
 
 def guess_of_sample(sample: ERMProblem, regime: Regime) -> tuple[Guess, float]:
     """The optimum of a sample, the Newton system there, and the passes over the sample that it took."""
-    inner = Run(sample, SAMPLE_TOL, DEFAULT_MAX_ITER, None)
+    inner = Run(sample.objective, SAMPLE_TOL, DEFAULT_MAX_ITER, None)
     continue_run(inner, sample, regime, sampled_guess(inner, sample, regime))
     if regime != "semismooth":
         return Guess(inner.best), inner.passes
-    loss = SmoothedHinge(sample.loss.p, inner.last_width if sample.loss.p < 2 else 0.0)
-    sums = BlockSource(sample).evaluate(inner.best, loss, curvature=True)
+    sums = BlockSource(sample).evaluate(inner.best, sample.loss.rounded(inner.last_width), curvature=True)
     return Guess(inner.best, primal_system(sums, sample.fit_intercept), inner.last_width), inner.passes + 1

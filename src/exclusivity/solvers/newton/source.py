@@ -13,10 +13,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.problem import ERMProblem, RowScale, member_costs
+from exclusivity.problem import CurvedLoss, ERMProblem, RowScale, member_costs
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.newton.curvature import ActiveGram, bordered_gram
-from exclusivity.solvers.newton.smoothing import SmoothedHinge
 
 # From sums of v and of y v to sums over the rows with y = 1 and with y = -1.
 _HALVES: Floats = np.array([[0.5, 0.5], [0.5, -0.5]])
@@ -102,14 +101,17 @@ class RowSource(Protocol):
     def row_scale(self) -> RowScale:
         """What rounding errors of products with the rows depend on."""
 
-    def evaluate(self, point: Point, loss: SmoothedHinge, *, curvature: bool) -> LossSums:
+    def evaluate(self, point: Point, loss: CurvedLoss, *, curvature: bool) -> LossSums:
         """All sums at ``point``; with ``curvature`` the (M+1) x (M+1) matrix of second derivatives."""
 
-    def slopes(self, point: Point, step: Point, loss: SmoothedHinge, lengths: Floats) -> Floats:
+    def slopes(self, point: Point, step: Point, loss: CurvedLoss, lengths: Floats) -> Floats:
         """d/dt of the smoothed loss at point + t step, for every t in ``lengths``."""
 
-    def curvature_rows(self, point: Point, loss: SmoothedHinge) -> tuple[Matrix, Floats]:
+    def curvature_rows(self, point: Point, loss: CurvedLoss) -> tuple[Matrix, Floats]:
         """The rows with positive curvature and their c_i phi''(m_i), for products instead of a matrix."""
+
+    def dual_vector(self, point: Point, loss: CurvedLoss, factors: Floats) -> Floats:
+        """c_i phi'(m_i) of all rows, the classes scaled by ``factors``; empty where vectors are too long."""
 
 
 class BlockSource:
@@ -136,10 +138,10 @@ class BlockSource:
         """See ``RowSource``."""
         return self.design.row_scale
 
-    def evaluate(self, point: Point, loss: SmoothedHinge, *, curvature: bool) -> LossSums:
+    def evaluate(self, point: Point, loss: CurvedLoss, *, curvature: bool) -> LossSums:
         """See ``RowSource``: scores, slopes and curvature of a block while it is in cache."""
         self.passes += 1
-        by_active_rows = curvature and loss.p == 2
+        by_active_rows = curvature and self.loss.active_curvature is not None
         active = np.empty(self.n_rows, dtype=bool) if by_active_rows else None
         parts = (
             self._block_sums(rows, block, point, loss, curvature and not by_active_rows, active)
@@ -151,7 +153,8 @@ class BlockSource:
         if active is None:
             return total
         if self._gram is None:
-            self._gram = ActiveGram(self.design, 2 * self.costs, self._curvature)
+            assert self.loss.active_curvature is not None  # noqa: S101 -- that is why
+            self._gram = ActiveGram(self.design, self.loss.active_curvature * self.costs, self._curvature)
         return dataclasses.replace(total, curvature=self._gram.at(active))
 
     def _block_sums(
@@ -159,7 +162,7 @@ class BlockSource:
         rows: slice,
         block: Matrix,
         point: Point,
-        loss: SmoothedHinge,
+        loss: CurvedLoss,
         curvature: bool,
         active: NDArray[np.bool_] | None,
     ) -> LossSums:
@@ -173,9 +176,10 @@ class BlockSource:
         value, slope, bend = loss.parts(shortfall, curvature=curvature)
         alpha = cost * slope
         signed = y * alpha
-        exact = value if loss.is_exact else self.loss.value(shortfall)
-        # At alpha = c phi'(m) of the true loss its conjugate is (p-1) c m^p; p = 1 has none.
-        conjugate = (loss.p - 1) * exact if loss.is_exact else self.loss.conjugate(alpha, cost) / cost
+        is_exact = loss.width == 0
+        exact = value if is_exact else self.loss.value(shortfall)
+        # At alpha = c phi'(m) of the true loss its conjugate is c (phi'(m) m - phi(m)).
+        conjugate = slope * shortfall - value if is_exact else self.loss.conjugate(alpha, cost) / cost
         return LossSums(
             loss=float(cost @ exact),
             smoothed=float(cost @ value),
@@ -188,7 +192,7 @@ class BlockSource:
             n_terms=len(y),
         )
 
-    def slopes(self, point: Point, step: Point, loss: SmoothedHinge, lengths: Floats) -> Floats:
+    def slopes(self, point: Point, step: Point, loss: CurvedLoss, lengths: Floats) -> Floats:
         """See ``RowSource``: one product for the point and the step together."""
         self.passes += 1
         total = np.zeros(len(lengths))
@@ -201,7 +205,7 @@ class BlockSource:
             total += (self.costs[rows] * change[:, 0]) @ slope
         return total
 
-    def curvature_rows(self, point: Point, loss: SmoothedHinge) -> tuple[Matrix, Floats]:
+    def curvature_rows(self, point: Point, loss: CurvedLoss) -> tuple[Matrix, Floats]:
         """See ``RowSource``."""
         self.passes += 1
         shortfall = 1 - self.labels * (self.design.times(point.weights) + point.intercept)
@@ -210,3 +214,9 @@ class BlockSource:
         weights = self.costs * bend
         active = np.flatnonzero(weights)
         return self.design.X[active], weights[active]
+
+    def dual_vector(self, point: Point, loss: CurvedLoss, factors: Floats) -> Floats:
+        """See ``RowSource``."""
+        shortfall = 1 - self.labels * (self.design.times(point.weights) + point.intercept)
+        alpha = self.costs * loss.parts(shortfall, curvature=False)[1]
+        return np.asarray(alpha * np.where(self.labels > 0, factors[0], factors[1]))

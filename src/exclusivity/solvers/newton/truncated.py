@@ -66,7 +66,7 @@ def truncated_path(
 
     A dual vector ``alpha`` that goes with the start is of use for p = 1; ``width`` is that of the rounding.
     """
-    walk = _Walk(problem, start, rounded_loss(problem.loss.p, member_costs(problem), alpha, width))
+    walk = _Walk(problem, start, rounded_loss(problem.loss, member_costs(problem), alpha, width))
     for _ in range(_MAX_STEPS):
         yield walk.iterate()
         if not walk.advance():

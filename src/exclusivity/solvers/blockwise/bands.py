@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from exclusivity.dask.blocks import RowBlock
-from exclusivity.dask.requests import RowList, Target, no_sums
-from exclusivity.problem import ERMProblem, member_costs
+from exclusivity.problem import ERMProblem, Objective, member_costs
 from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.solvers.blockwise.questions import Target, no_sums
+from exclusivity.solvers.blockwise.rows import RowBlock, RowList
 from exclusivity.solvers.newton.barrier import WorkingRows
 from exclusivity.solvers.newton.curvature import bordered_gram
 from exclusivity.solvers.newton.linear import ridged_system
@@ -96,7 +96,7 @@ class Band:
         signed = self.rows.labels * self.rows.weights
         return not fit_intercept or can_balance(signed, -float(self.sums.masses[1]))
 
-    def solve(self, problem: ERMProblem, start: Point, goal: float) -> tuple[Point, LossSums]:
+    def solve(self, objective: Objective, start: Point, goal: float) -> tuple[Point, LossSums]:
         """The optimum with the rows outside fixed, and the sums of the dual vector of ALL rows there.
 
         ``goal`` is the complementarity to reach.
@@ -105,7 +105,7 @@ class Band:
         working = WorkingRows(
             rows.X, rows.labels, rows.weights, -self.sums.pulls[1], -float(self.sums.masses[1])
         )
-        point, alpha = solve_inside(working, problem, start, goal)
+        point, alpha = solve_inside(working, objective, start, goal)
         return point, self.sums + _dual_sums(rows.X, rows.labels, np.clip(alpha, 0.0, rows.weights))
 
 

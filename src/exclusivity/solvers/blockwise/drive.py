@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from exclusivity.dask.bands import Band, Pilot
-from exclusivity.dask.sources import DaskSource
-from exclusivity.problem import ERMProblem
+from exclusivity.problem import Objective
 from exclusivity.problem.arrays import Floats
+from exclusivity.solvers.blockwise.bands import Band, Pilot
+from exclusivity.solvers.blockwise.source import BlockwiseSource
 from exclusivity.solvers.newton.drive import INNER_SHARE, zeroed
 from exclusivity.solvers.newton.interior import InteriorPoint
 from exclusivity.solvers.newton.run import Run, bound_from_sums, objective_from_sums
 from exclusivity.solvers.newton.screening import WIDEN
 from exclusivity.solvers.newton.semismooth import Guess
-from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.source import LossSums, Point
 
 _MOST_BANDS = 10
 
 
-def drive_bands(run: Run, reduced: ERMProblem, source: DaskSource, pilot: Pilot, most_bytes: int) -> Point:
+def drive_bands(
+    run: Run, reduced: Objective, source: BlockwiseSource, pilot: Pilot, most_bytes: int
+) -> Point:
     """P = 1, many rows: bands around the margin, each of bounded size, until the gap is closed.
 
     Returns the best point. Ends early where bounded bands cannot do it (too many rows on the margin itself,
@@ -54,7 +55,7 @@ def drive_bands(run: Run, reduced: ERMProblem, source: DaskSource, pilot: Pilot,
 class _BandWalk:
     """What is done with every band."""
 
-    def __init__(self, run: Run, reduced: ERMProblem, source: DaskSource) -> None:
+    def __init__(self, run: Run, reduced: Objective, source: BlockwiseSource) -> None:
         self._run, self._reduced, self._source = run, reduced, source
         self._before = run.passes - source.passes
 
@@ -93,9 +94,9 @@ class _BandWalk:
         return sums
 
 
-def drive_barrier(run: Run, reduced: ERMProblem, source: DaskSource, start: Point) -> None:
+def drive_barrier(run: Run, reduced: Objective, source: BlockwiseSource, start: Point) -> None:
     """The interior-point path, each iterate certified from sums."""
-    p, l1, before = reduced.loss.p, reduced.regulariser.sparsity, run.passes - source.passes
+    l1, before = reduced.regulariser.sparsity, run.passes - source.passes
     data = source.barrier(start)
     is_start = True
     for point, complementarity in InteriorPoint(data, l1, reduced.fit_intercept, start).path():
@@ -103,7 +104,7 @@ def drive_barrier(run: Run, reduced: ERMProblem, source: DaskSource, start: Poin
         bound, factors = bound_from_sums(sums, reduced, source.row_scale)
         if reduced.regulariser.has_l1:
             point = _with_exact_zeros(point, sums, factors, l1)  # noqa: PLW2901 -- the certified one
-            sums = source.evaluate(point, SmoothedHinge(p), curvature=False)
+            sums = source.evaluate(point, reduced.loss, curvature=False)
         run.passes = before + source.passes
         objective = objective_from_sums(point, sums, reduced, source.row_scale)
         run.take(point, objective, bound, lambda: np.empty(0), mu=complementarity, is_start=is_start)

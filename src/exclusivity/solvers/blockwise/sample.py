@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from exclusivity.dask.blocks import RowBlock
-from exclusivity.dask.requests import RowList, Target
-from exclusivity.dask.rounds import Rows
 from exclusivity.problem import ERMProblem
+from exclusivity.solvers.blockwise.questions import Target
+from exclusivity.solvers.blockwise.rows import BlockRows, RowBlock, RowList
 from exclusivity.solvers.newton.sample import MANY_ROWS
 
 SAMPLE_BYTES = 1 << 22
@@ -51,10 +49,10 @@ class Sample:
         problem = target.rows_of(RowBlock(rows.X, rows.labels.astype(np.int32), rows.weights))
         if problem.design.n_rows == 0 or abs(problem.labels.sum()) == len(problem.labels):
             return None
-        return dataclasses.replace(problem, weights=problem.weights / self.fraction)
+        return problem.changed(weights=problem.weights / self.fraction)
 
 
-def draw_sample(rows: Rows) -> Sample | None:
+def draw_sample(rows: BlockRows) -> Sample | None:
     """At most ``SAMPLE_BYTES`` of the rows; None where they are few."""
     if rows.n_rows <= MANY_ROWS:
         return None

@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from exclusivity.classifier.training import Contrast
-from exclusivity.dask.blocks import RowBlock, aligned
-from exclusivity.problem import DesignMatrix, ERMProblem, member_costs
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.problem import (
+    Contrast,
+    CurvedLoss,
+    DesignMatrix,
+    ERMProblem,
+    LabelledRows,
+    Objective,
+    member_costs,
+)
+from exclusivity.problem.arrays import Floats
+from exclusivity.solvers.blockwise.rows import RowBlock, RowList, aligned
 from exclusivity.solvers.newton.barrier import Barrier
 from exclusivity.solvers.newton.curvature import bordered_gram
-from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.source import BlockSource, LossSums, Point
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """One SVM on the rows: which classes it tells apart, and on which columns (None: on all).
+    """One SVM on the rows: what it minimises, which classes it tells apart, on which columns (None: all)."""
 
-    ``problem`` is that SVM without its rows.
-    """
-
-    problem: ERMProblem
+    objective: Objective
     contrast: Contrast
     columns: NDArray[np.intp] | None = None
 
@@ -39,12 +40,9 @@ class Target:
         if self.contrast.negative is not None:
             inside = np.flatnonzero((codes == self.contrast.positive) | (codes == self.contrast.negative))
             X, codes, weights = X[inside], codes[inside], weights[inside]
-        return dataclasses.replace(
-            self.problem,
-            design=DesignMatrix(X if self.columns is None else X[:, self.columns]),
-            labels=np.where(codes == self.contrast.positive, 1.0, -1.0),
-            weights=weights,
-        )
+        design = DesignMatrix(X if self.columns is None else X[:, self.columns])
+        labels = np.where(codes == self.contrast.positive, 1.0, -1.0)
+        return ERMProblem(self.objective, LabelledRows(design, labels, weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +51,7 @@ class Evaluate:
 
     target: Target
     point: Point
-    loss: SmoothedHinge
+    loss: CurvedLoss
     curvature: bool
 
     def answer(self, block: RowBlock, state: Any) -> tuple[LossSums, None]:
@@ -67,24 +65,13 @@ class Evaluate:
 
 
 @dataclass(frozen=True, eq=False)
-class CountVotes:
-    """How often each member of a fitted classifier votes for each class."""
-
-    model: Any
-
-    def answer(self, block: RowBlock, state: Any) -> tuple[NDArray[np.intp], None]:
-        """See ``Request``."""
-        return self.model._vote_counts(aligned(block.X)), None
-
-
-@dataclass(frozen=True, eq=False)
 class Slopes:
     """The slopes of ``RowSource.slopes``."""
 
     target: Target
     point: Point
     step: Point
-    loss: SmoothedHinge
+    loss: CurvedLoss
     lengths: Floats
 
     def answer(self, block: RowBlock, state: Any) -> tuple[Floats, None]:
@@ -95,39 +82,12 @@ class Slopes:
 
 
 @dataclass(frozen=True, eq=False)
-class RowList:
-    """Single rows, for the few cases where some of them travel; they add up to more rows."""
-
-    X: Matrix
-    labels: NDArray[Any]
-    weights: Floats
-
-    def __add__(self, other: RowList) -> RowList:
-        """Both, in order."""
-        return RowList.combined([self, other])
-
-    @staticmethod
-    def combined(lists: Sequence[RowList]) -> RowList:
-        """All of them, in order."""
-        parts: list[Matrix] = [part.X for part in lists]
-        return RowList(
-            sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts),
-            np.concatenate([part.labels for part in lists]),
-            np.concatenate([part.weights for part in lists]),
-        )
-
-    def take(self, chosen: NDArray[Any]) -> RowList:
-        """The chosen rows."""
-        return RowList(self.X[chosen], self.labels[chosen], self.weights[chosen])
-
-
-@dataclass(frozen=True, eq=False)
 class CurvatureRows:
     """The rows of ``RowSource.curvature_rows``; asked only where all rows are fewer than the features."""
 
     target: Target
     point: Point
-    loss: SmoothedHinge
+    loss: CurvedLoss
 
     def answer(self, block: RowBlock, state: Any) -> tuple[RowList, None]:
         """See ``Request``."""
@@ -181,7 +141,7 @@ class Linearise:
         with np.errstate(all="ignore"):
             gains = _gains(problem, self.point)
             if state is None:
-                barrier = Barrier(member_costs(problem), problem.loss.p, 1.0, gains)
+                barrier = Barrier(member_costs(problem), problem.loss, 1.0, gains)
             else:
                 barrier = copy.copy(state)
                 barrier.move(self.length)
@@ -258,7 +218,7 @@ def _gram(design: DesignMatrix, weights: Floats) -> Floats:
 def _dual_sums(problem: ERMProblem, barrier: Barrier, gains: Floats) -> LossSums:
     """The loss at the point, and the sums of the dual vector that the barrier holds."""
     y, cost, loss = problem.labels, barrier.costs, problem.loss
-    alpha = np.clip(barrier.alpha, 0.0, cost if loss.p == 1 else np.inf)
+    alpha = np.clip(barrier.alpha, 0.0, cost * loss.largest_slope)
     value = float(cost @ loss.value(1 - gains))
     conjugate = loss.conjugate(alpha, cost)
     return LossSums(

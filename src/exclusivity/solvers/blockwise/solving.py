@@ -9,46 +9,49 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exclusivity.dask.bands import BAND_BYTES, Pilot
-from exclusivity.dask.drive import drive_bands, drive_barrier
-from exclusivity.dask.requests import Target
-from exclusivity.dask.rounds import Meeting, Rows
-from exclusivity.dask.sampling import Sample, draw_sample
-from exclusivity.dask.sources import DaskSource
-from exclusivity.problem import ERMProblem
+from exclusivity.problem import Objective
 from exclusivity.solvers.base import Callback, SolverResult, Start
+from exclusivity.solvers.blockwise.bands import BAND_BYTES, Pilot
+from exclusivity.solvers.blockwise.drive import drive_bands, drive_barrier
+from exclusivity.solvers.blockwise.meeting import Meeting
+from exclusivity.solvers.blockwise.questions import Target
+from exclusivity.solvers.blockwise.rows import BlockRows
+from exclusivity.solvers.blockwise.sample import Sample, draw_sample
+from exclusivity.solvers.blockwise.source import BlockwiseSource
 from exclusivity.solvers.newton.drive import drive_semismooth
 from exclusivity.solvers.newton.run import Run, objective_from_sums
 from exclusivity.solvers.newton.semismooth import Guess
-from exclusivity.solvers.newton.smoothing import SmoothedHinge
-from exclusivity.solvers.newton.solver import DEFAULT_MAX_ITER, Regime, guess_of_sample
+from exclusivity.solvers.newton.solver import DEFAULT_MAX_ITER, Regime, guess_of_sample, require_able
 from exclusivity.solvers.newton.source import Point
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to solve."""
+    """How to solve: the relative duality gap to reach, the most iterations, and the method."""
 
-    tol: float
-    max_iter: int | None
+    tol: float = 1e-4
+    max_iter: int | None = None
     regime: Regime = "auto"
 
 
 def solve_targets(
-    rows: Rows,
+    rows: BlockRows,
     targets: Sequence[Target],
-    settings: Settings,
-    starts: Sequence[Start | None],
-    callbacks: Sequence[Callback | None],
+    settings: Settings | None = None,
+    starts: Sequence[Start | None] | None = None,
+    callbacks: Sequence[Callback | None] | None = None,
 ) -> list[SolverResult]:
-    """One result per target; ``targets`` hold the problems of K members, without rows."""
-    p_is_one = targets[0].problem.loss.p == 1
-    sample = draw_sample(rows) if p_is_one or any(start is None for start in starts) else None
+    """One result per target; ``targets`` hold the objectives of K members."""
+    settings = settings or Settings()
+    starts = starts or [None] * len(targets)
+    watchers = callbacks or [None] * len(targets)
+    is_hinge = targets[0].objective.loss.is_hinge
+    sample = draw_sample(rows) if is_hinge or any(start is None for start in starts) else None
     meeting = Meeting(rows, len(targets))
 
     def solve(party: int) -> SolverResult:
         try:
-            return _solve(meeting, party, targets[party], settings, starts[party], callbacks[party], sample)
+            return _solve(meeting, party, targets[party], settings, starts[party], watchers[party], sample)
         finally:
             meeting.leave()
 
@@ -71,11 +74,10 @@ def _solve(
     callback: Callback | None,
     sample: Sample | None,
 ) -> SolverResult:
-    problem = target.problem
-    run = Run(problem, settings.tol, settings.max_iter or DEFAULT_MAX_ITER, callback)
-    reduced = problem.reduced()
-    target = dataclasses.replace(target, problem=reduced)
-    source = DaskSource(meeting, party, target)
+    run = Run(target.objective, settings.tol, settings.max_iter or DEFAULT_MAX_ITER, callback)
+    reduced = target.objective.reduced()
+    target = dataclasses.replace(target, objective=reduced)
+    source = BlockwiseSource(meeting, party, target)
     regime = choose_regime(reduced, settings.regime)
     small = None if sample is None else sample.problem_of(target)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -86,20 +88,20 @@ def _solve(
             guess, _ = guess_of_sample(small, regime)
         point = guess.point
         if regime == "semismooth":
-            drive_semismooth(run, reduced, guess, source)
+            drive_semismooth(run, reduced, source, guess)
             point = run.best
-        elif reduced.loss.p == 1 and sample is not None and small is not None:
+        elif reduced.loss.is_hinge and sample is not None and small is not None:
             pilot = Pilot(small, point, sample.fraction)
             point = drive_bands(run, reduced, source, pilot, BAND_BYTES // meeting.n_parties)
-        if not run.is_over:
+        if not run.is_over and reduced.loss.vanishes:
             drive_barrier(run, reduced, source, point)
-    return run.result(with_dual=False)
+    return run.result()
 
 
-def _certify_start(run: Run, reduced: ERMProblem, source: DaskSource, start: Start) -> Guess:
+def _certify_start(run: Run, reduced: Objective, source: BlockwiseSource, start: Start) -> Guess:
     """The mean member of an earlier result, or where its method was: one pass."""
     point = Point(start.weights.mean(axis=1), float(start.intercepts.mean()))
-    sums = source.evaluate(point, SmoothedHinge(reduced.loss.p), curvature=False)
+    sums = source.evaluate(point, reduced.loss, curvature=False)
     objective = objective_from_sums(point, sums, reduced, source.row_scale)
     run.take(point, objective, 0.0, lambda: np.empty(0), is_start=True)
     if start.resumes(Guess, run.scale * objective[0], start.gap):  # its dual vector is not known: no gap
@@ -108,14 +110,15 @@ def _certify_start(run: Run, reduced: ERMProblem, source: DaskSource, start: Sta
     return Guess(point)
 
 
-def choose_regime(problem: ERMProblem, wanted: Regime) -> Regime:
+def choose_regime(objective: Objective, wanted: Regime) -> Regime:
     """The regime for distributed rows, or a ValueError where the wanted one cannot do it."""
     if wanted == "iterative":
         raise ValueError(
             "regime='iterative' keeps vectors of all rows and is not for Dask collections; use 'auto'."
         )
-    if wanted == "semismooth" and (problem.loss.p == 1 or problem.regulariser.has_l1):
-        raise ValueError("regime='semismooth' needs p > 1 and sparsity = 0; use 'auto' or 'interior'.")
-    if wanted != "auto":
-        return wanted
-    return "interior" if problem.loss.p == 1 or problem.regulariser.has_l1 else "semismooth"
+    regime = wanted
+    if wanted == "auto":
+        is_smooth = objective.loss.is_smooth and not objective.regulariser.has_l1
+        regime = "semismooth" if is_smooth else "interior"
+    require_able(objective, regime)
+    return regime

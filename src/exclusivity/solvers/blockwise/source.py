@@ -7,25 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from exclusivity.dask.bands import Band, NearMargin
-from exclusivity.dask.requests import (
+from exclusivity.problem import CurvedLoss
+from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.solvers.blockwise.bands import Band, NearMargin
+from exclusivity.solvers.blockwise.meeting import Meeting
+from exclusivity.solvers.blockwise.questions import (
     BarrierSums,
     CurvatureRows,
     Evaluate,
     Linearise,
-    RowList,
     Slopes,
     Target,
     Turn,
 )
-from exclusivity.dask.rounds import Meeting, Question, Request, States
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.solvers.blockwise.rows import Question, Request, RowList
 from exclusivity.solvers.newton.linear import NewtonSystem, ridged_system
-from exclusivity.solvers.newton.smoothing import SmoothedHinge
 from exclusivity.solvers.newton.source import LossSums, Point
 
 
-class DaskSource:
+class BlockwiseSource:
     """A ``RowSource`` whose rows are with the workers: the sums of ``BlockSource``, block by block.
 
     Parameters
@@ -43,37 +43,41 @@ class DaskSource:
         scale, columns = meeting.rows.row_scale, target.columns
         self.n_rows = meeting.rows.n_rows
         self.row_scale = scale if columns is None else replace(scale, columns=scale.columns[columns])
-        self.n_features = target.problem.design.n_features
+        self.n_features = meeting.rows.n_features if columns is None else len(columns)
         self.passes = 0.0
 
     def _ask(self, request: Request) -> Any:
         self.passes += 1
         return self._meeting.ask(self._party, Question(request)).total
 
-    def evaluate(self, point: Point, loss: SmoothedHinge, *, curvature: bool) -> LossSums:
+    def evaluate(self, point: Point, loss: CurvedLoss, *, curvature: bool) -> LossSums:
         """See ``RowSource``."""
         sums: LossSums = self._ask(Evaluate(self.target, point, loss, curvature))
         return sums
 
-    def slopes(self, point: Point, step: Point, loss: SmoothedHinge, lengths: Floats) -> Floats:
+    def slopes(self, point: Point, step: Point, loss: CurvedLoss, lengths: Floats) -> Floats:
         """See ``RowSource``."""
         return np.asarray(self._ask(Slopes(self.target, point, step, loss, lengths)))
 
-    def curvature_rows(self, point: Point, loss: SmoothedHinge) -> tuple[Matrix, Floats]:
+    def curvature_rows(self, point: Point, loss: CurvedLoss) -> tuple[Matrix, Floats]:
         """See ``RowSource``: rows travel, but they are fewer than the features and so than a Hessian's."""
         rows: RowList = self._ask(CurvatureRows(self.target, point, loss))
         return rows.X, rows.weights
+
+    def dual_vector(self, point: Point, loss: CurvedLoss, factors: Floats) -> Floats:
+        """See ``RowSource``: none here."""
+        return np.empty(0)
 
     def band(self, point: Point, width: float, most: int) -> Band:
         """The rows near the margin of ``point`` and sums over the others; see ``bands``."""
         band: Band = self._ask(NearMargin(self.target, point, width, most))
         return band
 
-    def barrier(self, start: Point) -> DaskBarrier:
+    def barrier(self, start: Point) -> BlockwiseBarrier:
         """The rows' side of the interior-point method, beginning at ``start``."""
-        return DaskBarrier(self, start)
+        return BlockwiseBarrier(self, start)
 
-    def advance(self, request: Request, states: States | None) -> tuple[BarrierSums, States]:
+    def advance(self, request: Request, states: Any) -> tuple[BarrierSums, Any]:
         """One round of the interior-point method: sums for the client, new states for the workers."""
         self.passes += 1
         answer = self._meeting.ask(self._party, Question(request, states, keeps_state=True))
@@ -81,7 +85,7 @@ class DaskSource:
         return answer.total, answer.states
 
 
-class DaskBarrier:
+class BlockwiseBarrier:
     """A ``BarrierRows`` in three rounds per step; multipliers and slacks never leave the workers.
 
     Linearising also gives the matrix and the predictor's right-hand side; turning to the predictor also gives
@@ -89,11 +93,11 @@ class DaskBarrier:
     waits for the next round.
     """
 
-    def __init__(self, source: DaskSource, start: Point) -> None:
+    def __init__(self, source: BlockwiseSource, start: Point) -> None:
         self._source, self._target, self._point = source, source.target, start
         self.n_features = source.n_features
         self._step, self._length = start, 0.0
-        self._states: States | None = None
+        self._states: Any = None
         self._is_current = False
         self._sums = BarrierSums()
         self._linearised = self._begin()

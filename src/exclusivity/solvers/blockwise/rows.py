@@ -1,0 +1,168 @@
+"""Rows that are reached block by block, wherever they are: the contract between row sources and solvers.
+
+Solvers ask questions (``questions``) about all rows at once. A question is answered for one block of rows at
+a time, the answers add up, and that is all a source has to arrange: in a loop, in processes, on a cluster. A
+question may leave something with a block (the multipliers of its rows, say) that a later one needs again.
+"""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from exclusivity.problem import DesignMatrix, RowScale
+from exclusivity.problem.arrays import Floats, Matrix
+
+
+@dataclass(frozen=True, eq=False)
+class RowBlock:
+    """Some rows in memory.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        float32 or float64.
+    codes : ndarray of int, shape (n_rows,)
+        The number of each row's class.
+    weights : ndarray of shape (n_rows,)
+        Sample weights above 0, class weights multiplied in.
+    """
+
+    X: Matrix
+    codes: NDArray[np.int32]
+    weights: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class RowList:
+    """Single rows, for the few cases where some of them travel; they add up to more rows."""
+
+    X: Matrix
+    labels: NDArray[Any]
+    weights: Floats
+
+    def __add__(self, other: RowList) -> RowList:
+        """Both, in order."""
+        return RowList.combined([self, other])
+
+    @staticmethod
+    def combined(lists: Sequence[RowList]) -> RowList:
+        """All of them, in order."""
+        parts: list[Matrix] = [part.X for part in lists]
+        return RowList(
+            sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts),
+            np.concatenate([part.labels for part in lists]),
+            np.concatenate([part.weights for part in lists]),
+        )
+
+    def take(self, chosen: NDArray[Any]) -> RowList:
+        """The chosen rows."""
+        return RowList(self.X[chosen], self.labels[chosen], self.weights[chosen])
+
+
+class Request(Protocol):
+    """A question about one block of rows."""
+
+    def answer(self, block: Any, state: Any) -> tuple[Any, Any]:
+        """What adds up over the blocks, and the block's state for later questions, if any."""
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A request to all blocks, with the states that an earlier one left with them."""
+
+    request: Request
+    states: Any = None
+    keeps_state: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The total over all blocks, and what to give back for their states."""
+
+    total: Any
+    states: Any
+
+
+class BlockRows(ABC):
+    """A source of rows.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+    row_scale : RowScale
+        What rounding errors of products with the rows depend on: certificates need to know.
+    """
+
+    n_rows: int
+    n_features: int
+
+    @property
+    @abstractmethod
+    def row_scale(self) -> RowScale:
+        """What rounding errors of products with the rows depend on."""
+
+    @abstractmethod
+    def ask(self, questions: Sequence[Question]) -> list[Answer]:
+        """All questions in one pass over the rows."""
+
+    def abandon(self, error: BaseException) -> None:  # noqa: B027 -- nothing to do, as a rule
+        """Give up a pass that is under way in another thread; by default it just ends by itself."""
+
+    def total(self, request: Request) -> Any:
+        """The answer to one question without a state."""
+        return self.ask([Question(request)])[0].total
+
+
+class LocalBlocks(BlockRows):
+    """A source of rows in this process that gives its blocks again in every pass.
+
+    Subclasses say how many rows and features there are, and what the blocks are: always the same ones.
+    """
+
+    @abstractmethod
+    def blocks(self) -> Iterator[RowBlock]:
+        """All blocks, in the same order every time."""
+
+    @cached_property
+    def row_scale(self) -> RowScale:
+        """See ``BlockRows``: one pass, found once."""
+        return reduce(operator.add, (DesignMatrix(block.X).row_scale for block in self.blocks()))
+
+    def ask(self, questions: Sequence[Question]) -> list[Answer]:
+        """All questions to one block after the other."""
+        totals: list[Any] = [None] * len(questions)
+        states: list[list[Any]] = [[] for _ in questions]
+        for at, block in enumerate(self.blocks()):
+            for number, question in enumerate(questions):
+                before = None if question.states is None else question.states[at]
+                part, state = question.request.answer(block, before)
+                totals[number] = part if at == 0 else added([totals[number], part])
+                states[number].append(state)
+        return [
+            Answer(total, kept if question.keeps_state else None)
+            for total, kept, question in zip(totals, states, questions, strict=True)
+        ]
+
+
+def added(parts: Sequence[Any]) -> Any:
+    """The sum of parts of an answer; lists of rows are put together at once, which is one copy."""
+    combined: Callable[[Sequence[Any]], Any] | None = getattr(parts[0], "combined", None)
+    return reduce(operator.add, parts) if combined is None else combined(parts)
+
+
+def aligned(X: Matrix) -> Matrix:
+    """The same numbers where products take their usual way.
+
+    An array that came from another process may begin anywhere in memory, and NumPy then multiplies it by
+    other routines, which round differently: results would depend on which worker did what.
+    """
+    return X if sparse.issparse(X) or X.flags.carray else np.require(X, requirements=["C", "A", "W"])

@@ -1,0 +1,16 @@
+"""What the snippets of a documentation page define, so that its examples can be tested further."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def names_of(page):
+    """The names that the first snippet of docs/``page`` defines."""
+    snippet = re.search(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
+    namespace = {}
+    exec(compile(snippet[1], page, "exec"), namespace)  # noqa: S102 -- our own pages
+    return namespace

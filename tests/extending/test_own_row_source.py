@@ -1,0 +1,108 @@
+"""A row source that is not ours, memory maps of several files: the optimum of the rows in memory."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from exclusivity.problem import Contrast, ERMProblem, ExclusivityRegulariser, Objective, PowerHinge
+from exclusivity.solvers import solve_newton
+from exclusivity.solvers.blockwise import LocalBlocks, RowBlock, Settings, Target, solve_targets
+from exclusivity.solvers.blockwise import sample as sample_module
+from extending.pages import names_of
+from extending.test_own_loss import HuberisedHinge, Logistic
+
+MappedFiles = names_of("add-a-row-source.md")["MappedFiles"]
+TOL = 1e-8
+
+
+def labelled_rows(n_rows, n_features=4, n_classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, n_features))
+    scores = X[:, :n_classes] + rng.normal(size=(n_rows, n_classes))
+    return X, scores.argmax(axis=1)
+
+
+@pytest.fixture
+def mapped(tmp_path):
+    def save(X, codes, n_files=3, block_rows=37):
+        paths = [tmp_path / f"{number}.npy" for number in range(n_files)]
+        for path, part in zip(paths, np.array_split(np.c_[X, codes], n_files), strict=True):
+            np.save(path, part)
+        return MappedFiles(paths, block_rows)
+
+    return save
+
+
+LOSSES = [PowerHinge(1), PowerHinge(1.5), PowerHinge(2), PowerHinge(3), HuberisedHinge(), Logistic()]
+SETTINGS = [{}, {"fit_intercept": False}, {"sparsity": 5.0}]
+
+
+# There is no method yet for a penalty on a loss that does not vanish.
+@pytest.mark.parametrize(
+    ("loss", "settings"),
+    [case for case in product(LOSSES, SETTINGS) if "sparsity" not in case[1] or case[0].vanishes],
+)
+def test_the_optimum_is_that_of_rows_in_memory(mapped, loss, settings):
+    X, codes = labelled_rows(200)
+    y = np.where(codes == 1, 1.0, -1.0)
+    problem = ERMProblem.build(X, y, n_members=3, cost=2.0, loss=loss, **settings)
+    target = Target(problem.objective, Contrast("1 against 0", 1))
+    [found] = solve_targets(mapped(X, codes), [target], Settings(tol=TOL))
+    assert found.gap <= TOL
+    assert found.objective == pytest.approx(problem.value(found.weights, found.intercepts), rel=1e-11)
+    assert found.objective == pytest.approx(solve_newton(problem, tol=1e-10).objective, rel=2 * TOL)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_many_rows_are_sampled_and_banded(mapped, monkeypatch, p):
+    monkeypatch.setattr(sample_module, "MANY_ROWS", 1000)
+    X, codes = labelled_rows(4000)
+    problem = ERMProblem.build(X, np.where(codes == 1, 1.0, -1.0), cost=2.0, p=p)
+    source = mapped(X, codes, block_rows=500)
+    [found] = solve_targets(source, [Target(problem.objective, Contrast("1", 1))], Settings(tol=1e-6))
+    assert found.gap <= 1e-6
+    assert found.objective == pytest.approx(solve_newton(problem, tol=1e-8).objective, rel=2e-6)
+
+
+def test_classes_share_their_passes(mapped):
+    X, codes = labelled_rows(150, n_classes=3)
+    objective = Objective(PowerHinge(2), ExclusivityRegulariser(), cost=1.0, n_members=5)
+    source = mapped(X, codes)
+    passes = 0
+    original = source.blocks
+
+    def counting():
+        nonlocal passes
+        passes += 1
+        return original()
+
+    source.blocks = counting
+    targets = [Target(objective, Contrast(str(c), c)) for c in range(3)]
+    together = solve_targets(source, targets, Settings(tol=TOL))
+    shared, passes = passes, 0
+    alone = [solve_targets(source, [target], Settings(tol=TOL))[0] for target in targets]
+    assert shared < passes
+    for one, other in zip(together, alone, strict=True):
+        np.testing.assert_array_equal(one.weights, other.weights)
+
+
+def test_a_list_of_sparse_blocks_is_a_source():
+    X, codes = labelled_rows(120, n_features=30)
+    X *= np.random.default_rng(1).random(X.shape) < 0.3
+
+    class SparseBlocks(LocalBlocks):
+        n_rows, n_features = X.shape
+
+        def blocks(self):
+            for rows in np.array_split(np.arange(len(X)), 4):
+                yield RowBlock(sparse.csr_matrix(X[rows]), codes[rows].astype(np.int32), np.ones(len(rows)))
+
+    for p in (1, 2):
+        problem = ERMProblem.build(sparse.csr_matrix(X), np.where(codes == 1, 1.0, -1.0), p=p)
+        [found] = solve_targets(SparseBlocks(), [Target(problem.objective, Contrast("1", 1))], Settings(TOL))
+        assert found.gap <= TOL
+        assert found.objective == pytest.approx(solve_newton(problem, tol=1e-10).objective, rel=2 * TOL)
