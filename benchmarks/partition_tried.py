@@ -21,7 +21,7 @@ from exclusivity import ERMClassifier
 from exclusivity.problem import DesignMatrix, ERMProblem, ExclusivityRegulariser, best_intercept
 from exclusivity.solvers import ExclusiveOptions, solve_exclusive, solve_newton
 from exclusivity.solvers.exclusive import find_partition
-from exclusivity.solvers.exclusive.surrogate import RidgeSurrogate
+from exclusivity.solvers.exclusive.sums import PartitionSums
 from exclusivity.solvers.exclusive.votes import Ballot
 from partition import Data, data_sets, ensemble, measure, random_groups, split
 
@@ -57,7 +57,7 @@ def votes(**options: int) -> Method:
 def with_swaps(problem: ERMProblem, seed: int) -> Partition:
     """The package's search, then every pair of features of two members that gains by changing places."""
     owners, K = votes()(problem, seed), problem.n_members
-    surrogate = RidgeSurrogate([problem], np.random.default_rng(seed))
+    (surrogate,) = PartitionSums.in_memory([[problem]]).surrogates(np.random.default_rng(seed))
     ballot = Ballot(surrogate, [np.flatnonzero(owners == k) for k in range(K)], 3)
     value = ballot.value
     for one, other in combinations(range(len(owners)), 2):

@@ -18,13 +18,17 @@ from exclusivity.solvers.exclusive import search as search_module
 from exclusivity.solvers.exclusive import surrogate as surrogate_module
 from exclusivity.solvers.exclusive.groups import deal, feed
 from exclusivity.solvers.exclusive.heldout import held_out_values, without
-from exclusivity.solvers.exclusive.search import find_partition, group_strength
-from exclusivity.solvers.exclusive.surrogate import RidgeSurrogate
+from exclusivity.solvers.exclusive.search import find_partition
+from exclusivity.solvers.exclusive.sums import PartitionSums, sharing_rows
 from exclusivity.solvers.exclusive.votes import Ballot
 
 
 def rng():
     return np.random.default_rng(0)
+
+
+def surrogate_of(problems):
+    return PartitionSums.in_memory([problems]).surrogates(rng())[0]
 
 
 def problems_of(kind):
@@ -85,7 +89,7 @@ def columns_of(partition, n_members):
 def test_a_stand_in_is_a_ridge_regression(kind):
     problems = problems_of(kind)
     columns = np.array([1, 4, 5, 9])
-    member = RidgeSurrogate(problems, rng()).fit(columns)
+    member = surrogate_of(problems).fit(columns)
     np.testing.assert_allclose(member.scores, ridge_scores(problems, columns), atol=1e-9)
 
 
@@ -93,7 +97,7 @@ def test_a_stand_in_is_a_ridge_regression(kind):
 @pytest.mark.parametrize("extra", [[7], [0, 2, 11]])
 def test_joining_columns_equals_fitting_all(kind, extra):
     problems = problems_of(kind)
-    surrogate = RidgeSurrogate(problems, rng())
+    surrogate = surrogate_of(problems)
     members = [surrogate.fit(np.array(columns)) for columns in ([1], [3, 4, 5, 6], [8, 9])]
     joined = surrogate.joined(members, np.array(extra))
     for scores, member in zip(joined, members, strict=True):
@@ -120,7 +124,7 @@ def test_many_rows_are_sampled_with_a_share_for_every_class(monkeypatch):
     monkeypatch.setattr(surrogate_module, "MAX_ROWS", 50)
     X = np.random.default_rng(0).normal(size=(400, 4))
     y = np.where(np.arange(400) < 10, 1.0, -1.0)
-    surrogate = RidgeSurrogate([ERMProblem.build(X, y, n_members=2, exclusivity=np.inf)], rng())
+    surrogate = surrogate_of([ERMProblem.build(X, y, n_members=2, exclusivity=np.inf)])
     assert np.bincount(surrogate.truth).tolist() == [40, 10]
     np.testing.assert_allclose(np.bincount(surrogate.truth, weights=surrogate.row_weights), 0.5)
     np.testing.assert_allclose(surrogate.gram, (X - X.mean(axis=0)).T @ (X - X.mean(axis=0)))
@@ -134,7 +138,7 @@ def test_many_rows_are_sampled_with_a_share_for_every_class(monkeypatch):
 def test_the_value_of_a_partition_against_loops(kind, radius):
     problems = problems_of(kind)
     partition = np.arange(12) % 3
-    ballot = Ballot(RidgeSurrogate(problems, rng()), columns_of(partition, 3), radius)
+    ballot = Ballot(surrogate_of(problems), columns_of(partition, 3), radius)
     assert ballot.value == pytest.approx(value_by_loops(problems, partition, radius))
 
 
@@ -142,7 +146,7 @@ def test_the_value_of_a_partition_against_loops(kind, radius):
 @pytest.mark.parametrize("moved", [[0], [0, 3]])
 def test_values_after_a_move_equal_those_of_the_new_partition(kind, moved):
     problems = problems_of(kind)
-    surrogate, partition = RidgeSurrogate(problems, rng()), np.arange(12) % 3
+    surrogate, partition = surrogate_of(problems), np.arange(12) % 3
     ballot = Ballot(surrogate, columns_of(partition, 3), 3)
     rest = np.setdiff1d(np.flatnonzero(partition == 0), moved)
     values = ballot.values_after(np.array(moved), rest, 0)
@@ -160,7 +164,7 @@ def test_hard_votes_make_the_value_the_certified_accuracy(monkeypatch):
     monkeypatch.setattr("exclusivity.solvers.exclusive.votes._SHARPNESS", 1e-9)
     problem = binary_problem(5, n_features=15)
     partition = np.arange(15) % 5
-    ballot = Ballot(RidgeSurrogate([problem], rng()), columns_of(partition, 5), 3)
+    ballot = Ballot(surrogate_of([problem]), columns_of(partition, 5), 3)
     scores = np.hstack([ridge_scores([problem], own) for own in columns_of(partition, 5)])
     right = np.sign(scores + problem.labels.mean()) == problem.labels[:, None]
     lead = 2 * right.sum(axis=1) - 5
@@ -176,7 +180,7 @@ def test_hard_votes_make_the_value_the_certified_accuracy(monkeypatch):
 def test_no_single_move_improves_what_the_search_returns():
     problem = binary_problem(3, n_features=9)
     partition = find_partition([problem], np.arange(9), ExclusiveOptions(restarts=1), rng(), None)
-    surrogate = RidgeSurrogate([problem], rng())
+    surrogate = surrogate_of([problem])
     best = Ballot(surrogate, columns_of(partition, 3), 3).value
     for group, member in product(range(9), range(3)):
         after = partition.copy()
@@ -187,7 +191,7 @@ def test_no_single_move_improves_what_the_search_returns():
 
 def test_the_best_of_all_partitions_is_found_where_they_can_be_counted():
     problem = binary_problem(2, n_features=7, seed=3)
-    surrogate = RidgeSurrogate([problem], rng())
+    surrogate = surrogate_of([problem])
     everything = [np.array((0, *rest)) for rest in product(range(2), repeat=6) if any(rest)]
     best = min(Ballot(surrogate, columns_of(owners, 2), 3).value for owners in everything)
     found = find_partition([problem], np.arange(7), ExclusiveOptions(restarts=20), rng(), None)
@@ -236,7 +240,7 @@ def test_a_row_of_weight_two_counts_like_two_rows(n_rows):
         np.repeat(X, times, axis=0), np.repeat(y, times), n_members=5, exclusivity=np.inf
     )
     columns = columns_of(np.arange(30) % 5, 5)
-    values = [Ballot(RidgeSurrogate([p], rng()), columns, 2).value for p in (weighted, repeated)]
+    values = [Ballot(surrogate_of([p]), columns, 2).value for p in (weighted, repeated)]
     assert values[0] == pytest.approx(values[1], rel=1e-12)
     partitions = [solve_exclusive([p], random_state=0)[0].partition for p in (weighted, repeated)]
     assert np.array_equal(*partitions)
@@ -255,10 +259,10 @@ def test_very_many_columns_are_dealt_out_without_a_gram_matrix(monkeypatch, make
 def test_only_one_vs_rest_problems_vote_together():
     shared = one_vs_rest_problems(3)
     shared = [p.changed(design=shared[0].design, weights=shared[0].weights) for p in shared]
-    together = search_module.sharing_rows(shared)
+    together = sharing_rows(shared)
     assert [len(part) for part in together] == [3]
-    assert [len(part) for part in search_module.sharing_rows(shared[:2])] == [1, 1]
-    assert [len(part) for part in search_module.sharing_rows(one_vs_rest_problems(3))] == [1, 1, 1]
+    assert [len(part) for part in sharing_rows(shared[:2])] == [1, 1]
+    assert [len(part) for part in sharing_rows(one_vs_rest_problems(3))] == [1, 1, 1]
 
 
 # --- rows left out ----------------------------------------------------------------------------------------
@@ -267,14 +271,14 @@ def test_only_one_vs_rest_problems_vote_together():
 @pytest.mark.parametrize("kind", ["binary", "one-vs-rest"])
 def test_sums_without_a_fold_are_those_of_the_other_rows(kind):
     problems = problems_of(kind)
-    surrogate, out = RidgeSurrogate(problems, rng()), np.array([0, 3, 4, 17, 60])
+    surrogate, out = surrogate_of(problems), np.array([0, 3, 4, 17, 60])
     keep = np.setdiff1d(np.arange(len(problems[0].labels)), out)
     others = [
         ERMProblem.build(p.design.X[keep], p.labels[keep], weights=p.weights[keep], cost=p.cost, n_members=3)
         for p in problems
     ]
     columns = np.array([1, 4, 5, 9])
-    smaller, wanted = without(surrogate, out), RidgeSurrogate(others, rng())
+    smaller, wanted = without(surrogate, out), surrogate_of(others)
     np.testing.assert_allclose(smaller.gram, wanted.gram, atol=1e-9)
     np.testing.assert_allclose(smaller.moments, wanted.moments, atol=1e-9)
     np.testing.assert_allclose(smaller.label_means, wanted.label_means)
@@ -286,7 +290,7 @@ def test_sums_without_a_fold_are_those_of_the_other_rows(kind):
 @pytest.mark.parametrize("kind", ["binary", "one-vs-rest"])
 def test_held_out_values_against_members_fitted_fold_by_fold(kind):
     problems, partition = problems_of(kind), np.arange(12) % 3
-    surrogate = RidgeSurrogate(problems, rng())
+    surrogate = surrogate_of(problems)
     (value, same), errors = held_out_values([surrogate], np.arange(12), [partition, partition], 1)
     assert value == same
     assert errors.tolist() == [0, 0]
@@ -327,7 +331,7 @@ def test_starved_members_are_not_taken_for_harmless():
     problems, groups = shared_problems(*rare_pixels(), 9), np.arange(24)
     found = find_partition(problems, groups, ExclusiveOptions(), rng(), None)  # a warning would be an error
     drawn = [np.random.default_rng(seed).permutation(groups % 9) for seed in range(4)]
-    values, errors = held_out_values([RidgeSurrogate(problems, rng())], groups, [found, *drawn], 3)
+    values, errors = held_out_values([surrogate_of(problems)], groups, [found, *drawn], 3)
     assert np.all(values[0] - values[1:] > 2 * errors[1:])
 
 
@@ -357,14 +361,14 @@ def test_strength_is_the_squared_correlation():
     problem = binary_problem()
     X, y = problem.design.X, problem.labels
     wanted = [np.corrcoef(X[:, j], y)[0, 1] ** 2 for j in range(12)]
-    np.testing.assert_allclose(group_strength([problem], np.arange(12)), wanted)
-    halves = group_strength([problem, problem], np.arange(12) // 6)
+    np.testing.assert_allclose(PartitionSums.in_memory([[problem]]).strength(np.arange(12)), wanted)
+    halves = PartitionSums.in_memory([[problem], [problem]]).strength(np.arange(12) // 6)
     np.testing.assert_allclose(halves, [2 * sum(wanted[:6]), 2 * sum(wanted[6:])])
 
 
 def test_a_constant_column_has_no_strength():
     problem = ERMProblem.build(np.c_[np.ones(4), [1.0, 1, 0, 0]], np.array([1.0, 1, -1, -1]), n_members=2)
-    np.testing.assert_allclose(group_strength([problem], np.arange(2)), [0.0, 1.0])
+    np.testing.assert_allclose(PartitionSums.in_memory([[problem]]).strength(np.arange(2)), [0.0, 1.0])
 
 
 def test_feeding_gives_free_groups_away_and_fills_empty_members():

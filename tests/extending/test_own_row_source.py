@@ -12,6 +12,7 @@ from exclusivity.problem import Contrast, ERMProblem, ExclusivityRegulariser, Ob
 from exclusivity.solvers import solve_newton
 from exclusivity.solvers.blockwise import LocalBlocks, RowBlock, Settings, Target, solve_targets
 from exclusivity.solvers.blockwise import sample as sample_module
+from exclusivity.solvers.exclusive import solve_exclusive, solve_exclusive_targets
 from extending.pages import names_of
 from extending.test_own_loss import HuberisedHinge, Logistic
 
@@ -106,3 +107,35 @@ def test_a_list_of_sparse_blocks_is_a_source():
         [found] = solve_targets(SparseBlocks(), [Target(problem.objective, Contrast("1", 1))], Settings(TOL))
         assert found.gap <= TOL
         assert found.objective == pytest.approx(solve_newton(problem, tol=1e-10).objective, rel=2 * TOL)
+
+
+@pytest.mark.parametrize("kind", ["two classes", "one-vs-rest", "pairs"])
+def test_members_on_different_features_are_those_of_rows_in_memory(mapped, kind):
+    X, codes = labelled_rows(240, n_features=9, n_classes=2 if kind == "two classes" else 3)
+    contrasts = {
+        "two classes": [Contrast("1", 1)],
+        "one-vs-rest": [Contrast(str(c), c) for c in range(3)],
+        "pairs": [
+            Contrast("1 against 0", 1, 0),
+            Contrast("2 against 0", 2, 0),
+            Contrast("2 against 1", 2, 1),
+        ],
+    }[kind]
+    objective = Objective(PowerHinge(2), ExclusivityRegulariser(np.inf), cost=1.0, n_members=3)
+    targets = [Target(objective, contrast) for contrast in contrasts]
+    whole = RowBlock(X, codes.astype(np.int32), np.ones(len(X)))
+    problems = [target.rows_of(whole) for target in targets]
+    if kind == "one-vs-rest":
+        problems = [problems[0].changed(labels=problem.labels) for problem in problems]
+    found = solve_exclusive_targets(mapped(X, codes), targets, tol=TOL, random_state=0)
+    wanted = solve_exclusive(problems, tol=TOL, random_state=0)
+    for one, other in zip(found, wanted, strict=True):
+        assert one.converged
+        assert np.array_equal(one.partition, other.partition)
+        assert one.objective == pytest.approx(other.objective, rel=2 * TOL)
+
+
+def test_competing_members_need_rows_in_memory(mapped):
+    objective = Objective(PowerHinge(2), ExclusivityRegulariser(2.0), cost=1.0, n_members=3)
+    with pytest.raises(ValueError, match=r"need exclusivity = np\.inf for .* features; got 2"):
+        solve_exclusive_targets(mapped(*labelled_rows(20)), [Target(objective, Contrast("1", 1))])

@@ -17,13 +17,13 @@ from exclusivity.classifier.training import contrasts
 from exclusivity.dask.checkpoint import Checkpoint
 from exclusivity.dask.collections import column_names
 from exclusivity.dask.engine import Engine
-from exclusivity.dask.partition import distributed_partition, solve_partition
 from exclusivity.dask.prediction import DaskPredictions
 from exclusivity.dask.training import CountVotes, DistributedSet, distributed_set
 from exclusivity.problem import Contrast
 from exclusivity.solvers import ExclusiveOptions, SolverResult, Start
 from exclusivity.solvers.base import parse_options
 from exclusivity.solvers.blockwise import Settings, Target, solve_targets
+from exclusivity.solvers.exclusive import solve_exclusive_targets
 from exclusivity.solvers.newton import NewtonOptions
 
 
@@ -202,13 +202,17 @@ class ERMClassifier(DaskPredictions):
     def _solve_exclusive(
         self, data: DistributedSet, targets: list[Target], groups: Ints, watchers: Sequence[ProblemMonitor]
     ) -> Sequence[SolverResult]:
-        options = parse_options(ExclusiveOptions, self.solver_options)
         is_warm = self.warm_start and self.__sklearn_is_fitted__()
-        rng = np.random.default_rng(int(problem_seeds(self, len(targets))[0]))
-        start = former_partition(self, groups) if is_warm else None
-        owners = distributed_partition(data.rows, targets, groups, options, rng, start)
-        callback = watchers[0] if watchers else None
-        return solve_partition(data.rows, targets, owners, groups, Settings(self.tol, None), callback)
+        return solve_exclusive_targets(
+            data.rows,
+            targets,
+            groups=groups,
+            tol=self.tol,
+            options=parse_options(ExclusiveOptions, self.solver_options),
+            random_state=int(problem_seeds(self, len(targets))[0]),
+            start=former_partition(self, groups) if is_warm else None,
+            callback=watchers[0] if watchers else None,
+        )
 
     def _fingerprint(self, data: DistributedSet) -> dict[str, Any]:
         names = ("n_estimators", "C", "p", "exclusivity", "sparsity", "fit_intercept", "multi_class")

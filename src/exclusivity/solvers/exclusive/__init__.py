@@ -3,5 +3,12 @@
 from exclusivity.solvers.exclusive.search import find_partition
 from exclusivity.solvers.exclusive.settings import ExclusiveOptions, ExclusiveResult
 from exclusivity.solvers.exclusive.solver import solve_exclusive
+from exclusivity.solvers.exclusive.targets import solve_exclusive_targets
 
-__all__ = ["ExclusiveOptions", "ExclusiveResult", "find_partition", "solve_exclusive"]
+__all__ = [
+    "ExclusiveOptions",
+    "ExclusiveResult",
+    "find_partition",
+    "solve_exclusive",
+    "solve_exclusive_targets",
+]

@@ -85,7 +85,7 @@ def without(surrogate: RidgeSurrogate, inside: NDArray[np.intp]) -> RidgeSurroga
         sums.moments - weighted.T @ labels - left * np.outer(shift, label_shift),
         left,
     )
-    return RidgeSurrogate.from_sums(smaller, surrogate.cost, rows, surrogate.truth[inside], weights)
+    return RidgeSurrogate(smaller, surrogate.cost, rows, surrogate.truth[inside], weights)
 
 
 def _labels(truth: NDArray[np.intp], n_problems: int) -> Floats:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exclusivity.problem import ERMProblem
-from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.exclusive.groups import deal, feed, renumbered
 from exclusivity.solvers.exclusive.heldout import held_out_values
 from exclusivity.solvers.exclusive.settings import ExclusiveOptions, Partition
+from exclusivity.solvers.exclusive.sums import PartitionSums, sharing_rows
 from exclusivity.solvers.exclusive.surrogate import RidgeSurrogate
 from exclusivity.solvers.exclusive.votes import Ballot
 
@@ -38,40 +37,38 @@ def find_partition(
     rng: np.random.Generator,
     start: Partition | None,
 ) -> Partition:
-    """The best partition found: the owner of every group.
+    """The best partition found, for rows in memory; see ``search_partition``."""
 
-    The first search starts from ``start`` (its free groups given away, nobody left empty), or from the groups
-    dealt out by strength; the others from random partitions of equal sizes.
-    """
-    if start is not None and options.restarts == 0:
-        return start
-    strength = group_strength(problems, groups)
-    return search_partition(
-        strength,
-        lambda: [RidgeSurrogate(shared, rng) for shared in sharing_rows(problems)],
-        groups,
-        problems[0].n_members,
-        options,
-        rng,
-        start,
-    )
+    def make_sums(with_grams: bool) -> PartitionSums:
+        return PartitionSums.in_memory(sharing_rows(problems), with_grams)
+
+    return search_partition(make_sums, groups, problems[0].n_members, options, rng, start)
 
 
 def search_partition(
-    strength: Floats,
-    make_surrogates: Callable[[], Sequence[RidgeSurrogate]],
+    make_sums: Callable[[bool], PartitionSums],
     groups: NDArray[np.intp],
     n_members: int,
     options: ExclusiveOptions,
     rng: np.random.Generator,
     start: Partition | None,
 ) -> Partition:
-    """The same, knowing how strong the groups are; ``make_surrogates`` is asked only where it is needed."""
+    """The best partition found: the owner of every group.
+
+    The first search starts from ``start`` (its free groups given away, nobody left empty), or from the groups
+    dealt out by strength; the others from random partitions of equal sizes. ``make_sums`` is told whether
+    there will be a search, which needs whole Gram matrices.
+    """
+    if start is not None and options.restarts == 0:
+        return start
     K, n_groups = n_members, int(groups.max()) + 1
+    searches = options.restarts > 0 and n_groups > K and len(groups) <= MAX_COLUMNS
+    sums = make_sums(searches)
+    strength = sums.strength(groups)
     first = deal(strength, K) if start is None else feed(start, K, strength)
-    if options.restarts == 0 or n_groups <= K or len(groups) > MAX_COLUMNS:
+    if not searches:
         return first
-    surrogates = make_surrogates()
+    surrogates = sums.surrogates(rng)
     best, best_value = first, np.inf
     for restart in range(options.restarts):
         owners = first if restart == 0 else deal(strength, K, rng.permutation(n_groups))
@@ -108,32 +105,6 @@ def _never_worse_than_random(
         stacklevel=2,
     )
     return drawn[best - 1]
-
-
-def group_strength(problems: Sequence[ERMProblem], groups: NDArray[np.intp]) -> Floats:
-    """How well each group of columns follows the labels: squared correlations, summed."""
-    strength = np.zeros(len(groups))
-    for problem in problems:
-        mean = problem.design.mean(problem.weights)
-        scatter = problem.design.column_scatter(problem.weights, mean)
-        centred = problem.labels - np.average(problem.labels, weights=problem.weights)
-        covariance = problem.design.transposed_times(problem.weights * centred)
-        total = float(problem.weights @ centred**2)
-        strength += np.divide(covariance**2, scatter * total, out=np.zeros_like(mean), where=scatter > 0)
-    return np.bincount(groups, weights=strength).astype(float)
-
-
-def sharing_rows(problems: Sequence[ERMProblem]) -> list[list[ERMProblem]]:
-    """One-vs-rest problems together (a member votes for its best class); all others each alone."""
-    runs = groupby(problems, key=lambda problem: (id(problem.design), id(problem.weights)))
-    shared = [list(run) for _, run in runs]
-    return [part for run in shared for part in ([run] if _is_one_vs_rest(run) else [[one] for one in run])]
-
-
-def _is_one_vs_rest(problems: Sequence[ERMProblem]) -> bool:
-    """Whether every row is positive in exactly one problem."""
-    positive = sum((problem.labels > 0).astype(np.intp) for problem in problems)
-    return len(problems) > 1 and bool(np.all(positive == 1))
 
 
 class _LocalSearch:

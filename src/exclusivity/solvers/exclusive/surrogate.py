@@ -15,12 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.problem import ERMProblem
 from exclusivity.problem.arrays import Floats, Matrix
 
 MAX_ROWS = 1000
@@ -58,39 +56,19 @@ class RidgeSurrogate:
 
     Parameters
     ----------
-    problems : sequence of ERMProblem
-        One, or the one-vs-rest problems of all classes: one right-hand side each.
-    rng : Generator
-        Draws the rows on which scores are compared, where there are too many; every class gets its share.
+    sums : RidgeSums
+        Over all rows; one right-hand side for each problem.
+    cost : float
+        C.
+    X : ndarray or CSR matrix
+        The few rows on which scores are compared.
+    truth : ndarray of int
+        Their classes: 0 and 1 for one problem, else the number of the problem whose label is 1.
+    weights : ndarray
+        Their weights.
     """
 
-    def __init__(self, problems: Sequence[ERMProblem], rng: np.random.Generator) -> None:
-        first = problems[0]
-        design, weights = first.design, first.weights
-        labels = np.stack([problem.labels for problem in problems], axis=1)
-        mean = design.mean(weights)
-        label_means = weights @ labels / weights.sum()
-        sums = RidgeSums(
-            mean,
-            design.gram(weights, mean),
-            label_means,
-            design.transposed_times(weights[:, None] * (labels - label_means)),
-            float(weights.sum()),
-        )
-        truth = labels.argmax(axis=1) if len(problems) > 1 else (labels[:, 0] > 0).astype(np.intp)
-        chosen = sample_classes(truth, rng)
-        self._fill(sums, first.cost, design.X[chosen], truth[chosen], weights[chosen])
-
-    @classmethod
-    def from_sums(
-        cls, sums: RidgeSums, cost: float, X: Matrix, truth: NDArray[np.intp], weights: Floats
-    ) -> Self:
-        """From sums over all rows, and the few rows on which scores are compared."""
-        surrogate = cls.__new__(cls)
-        surrogate._fill(sums, cost, X, truth, weights)
-        return surrogate
-
-    def _fill(
+    def __init__(
         self, sums: RidgeSums, cost: float, X: Matrix, truth: NDArray[np.intp], weights: Floats
     ) -> None:
         self.sums, self.cost, self.weights = sums, cost, weights
