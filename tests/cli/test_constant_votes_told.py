@@ -37,6 +37,7 @@ def test_a_constant_vote_is_told_by_every_command(erm, rare):
     code, out, err = erm(*FIT, *UNWEIGHTED)
     assert code == 0
     assert "members vote common for every training row" in err
+    assert "Set --class-weight balanced, a larger --cost, or fewer members." in err
     assert TOLD in err
     assert "Fit with --class-weight balanced." in err
     assert "most frequent class alone 90.0% accuracy, 50.0% balanced (always common)" in out

@@ -241,6 +241,8 @@ class TestParameters:
         [
             ("raise max_iter, or raise tol.", "raise --max-iter, or raise --tol."),
             ("tol=0.001; got C=2.", "--tol 0.001; got --cost 2."),
+            ("set class_weight='balanced', a larger C", "set --class-weight balanced, a larger --cost"),
+            ("the best C, 2, of Cs (Cs).", "the best C, 2, of --costs (--costs)."),
             ("set fit_intercept=False.", "set --no-intercept."),
             ("leave n_jobs=None.", "leave --jobs out."),
             ("the column 'tol' and \"Cs\" stay", "the column 'tol' and \"Cs\" stay"),

@@ -33,7 +33,7 @@ _OPTIONS = {
     "cv": "--folds",
     "fit_intercept": "--no-intercept",
 }
-# Words of prose too: these are parameters only where a value is given to them.
+# Words of prose too: these are parameters only where a value is given to them (or a larger C is advised).
 _PROSE = {"p", "exclusivity", "sparsity", "voting", "solver", "C"}
 _BARE = "|".join(sorted(set(_OPTIONS) - _PROSE, key=len, reverse=True))
 _ANY = "|".join(sorted(_OPTIONS, key=len, reverse=True))
@@ -85,6 +85,7 @@ def in_options(message: str) -> str:
         lambda found: _assigned(*found.groups()),
         message,
     )
+    message = re.sub(r"\b(larger|smaller) C\b", rf"\1 {_OPTIONS['C']}", message)
     message = re.sub(rf"(?<![\w'\"-])({_BARE})(?![\w'\"=])", lambda found: _OPTIONS[found[1]], message)
     return message.replace("StandardScaler", "--scale standard").replace("MaxAbsScaler", "--scale minmax")
 
