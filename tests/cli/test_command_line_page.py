@@ -34,7 +34,7 @@ def test_the_session_runs(tmp_path, monkeypatch, capsys):
     shown = re.search(r"```\n(data .*?)```", PAGE, re.DOTALL).group(1)
     for line in shown.splitlines():
         # Seconds and the last digits of a gap differ between machines.
-        assert line.split(", within")[0] in out or line.startswith("iterations")
+        assert re.split(", within| in 0", line)[0] in out
     assert {"chosen.erm", "model.erm", "predictions.csv", "report.html", "voters.onnx"} <= {
         path.name for path in tmp_path.iterdir()
     }
