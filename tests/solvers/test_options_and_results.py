@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from exclusivity.cli.options import SOLVERS as OFFERED
 from exclusivity.problem import DesignMatrix, ERMProblem
 from exclusivity.solvers import (
     SOLVERS,
@@ -142,6 +143,21 @@ def test_names_of_solvers():
         resolve_solver("liblinear")
     for name in ("auto", *SOLVERS):
         assert repr(name) in str(error.value)
+
+
+@pytest.mark.parametrize(("gamma", "name"), [(0.0, "newton"), (1.0, "newton"), (1.1, "exclusive")])
+def test_auto_looks_at_the_exclusivity(gamma, name):
+    assert resolve_solver("auto", gamma) == name
+    assert SOLVERS[name].members_compete == (gamma > 1)
+
+
+def test_the_command_line_offers_all_solvers():
+    assert set(OFFERED) == {"auto", *SOLVERS}
+
+
+def test_problems_that_are_solved_together_are_not_solved_one_by_one():
+    with pytest.raises(ValueError, match=r"solver='exclusive' solves its problems together: call solve_ex"):
+        solve_all([build(exclusivity=np.inf)], "exclusive")
 
 
 @EVERY_SOLVER

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from exclusivity.solvers import SOLVERS
+from exclusivity.solvers import SOLVERS, resolve_solver
+from exclusivity.solvers.base import parse_options
 
 
 def check_parameters(params: Mapping[str, Any]) -> None:
@@ -51,21 +52,22 @@ def _exclusivity(params: Mapping[str, Any]) -> None:
 
 
 def _solver(params: Mapping[str, Any]) -> None:
-    name, exclusivity = params["solver"], params["exclusivity"]
-    check_choice(params, "solver", ("auto", *SOLVERS, "exclusive"))
-    options = params["solver_options"]
+    name, exclusivity, options = params["solver"], params["exclusivity"], params["solver_options"]
+    check_choice(params, "solver", ("auto", *SOLVERS))
     if options is not None and not isinstance(options, Mapping):
         raise TypeError(f"solver_options must be a mapping of option names to values; got {options!r}.")
-    if name == "exclusive" and exclusivity <= 1:
+    spec = SOLVERS[resolve_solver(name, exclusivity)]
+    if spec.members_compete and exclusivity <= 1:
         raise ValueError(
-            f"solver='exclusive' needs exclusivity > 1; got {exclusivity!r}. Set exclusivity=np.inf for "
+            f"solver={name!r} needs exclusivity > 1; got {exclusivity!r}. Set exclusivity=np.inf for "
             "members on different features, or solver='auto'."
         )
-    if name in SOLVERS and exclusivity > 1:
+    if not spec.members_compete and exclusivity > 1:
         raise ValueError(
             f"solver={name!r} needs exclusivity <= 1; got {exclusivity!r}. Above 1 the problem is not "
             "convex: use solver='exclusive' or 'auto'."
         )
+    parse_options(spec.options, options)
 
 
 def check_number(

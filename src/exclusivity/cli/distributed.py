@@ -109,11 +109,13 @@ def check_options(args: argparse.Namespace) -> None:
 
 def _check_model(args: argparse.Namespace) -> None:
     """What needs all rows in one place."""
+    from exclusivity.solvers import SOLVERS, resolve_solver
+
     if args.folds:
         raise UsageError("--folds is for rows in memory; with --dask keep some files apart for --test.")
     if args.jobs is not None:
         raise UsageError("--jobs is for rows in memory; with --dask say --workers.")
-    if args.solver in ("paper", "alm"):
+    if SOLVERS[resolve_solver(args.solver, args.exclusivity)].keeps_members:
         raise UsageError(
             f"--solver {args.solver} needs all rows in memory; with --dask use newton, exclusive or auto."
         )

@@ -76,8 +76,11 @@ def folds_for(args: argparse.Namespace, data: TrainingData) -> Folds | None:
 
 def _n_fits(args: argparse.Namespace, n_classes: int) -> int:
     """How many SVMs a fit amounts to: members that differ are trained one by one."""
+    from exclusivity.solvers import SOLVERS, resolve_solver
+
     n_problems = 1 if n_classes == 2 else n_classes if args.multi_class == "ovr" else math.comb(n_classes, 2)
-    differ = args.exclusivity > 1 or args.solver in ("paper", "alm")
+    spec = SOLVERS[resolve_solver(args.solver, args.exclusivity)]
+    differ = spec.members_compete or spec.keeps_members
     return int(n_problems * (args.members if differ else 1))
 
 

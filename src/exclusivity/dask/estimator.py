@@ -20,7 +20,7 @@ from exclusivity.dask.engine import Engine
 from exclusivity.dask.prediction import DaskPredictions
 from exclusivity.dask.training import CountVotes, DistributedSet, distributed_set
 from exclusivity.problem import Contrast
-from exclusivity.solvers import ExclusiveOptions, SolverResult, Start
+from exclusivity.solvers import SOLVERS, ExclusiveOptions, SolverResult, Start, resolve_solver
 from exclusivity.solvers.base import parse_options
 from exclusivity.solvers.blockwise import Settings, Target, solve_targets
 from exclusivity.solvers.exclusive import solve_exclusive_targets
@@ -223,7 +223,7 @@ class ERMClassifier(DaskPredictions):
         }
 
     def _check_supported(self) -> None:
-        if self.solver in ("paper", "alm"):
+        if SOLVERS[resolve_solver(self.solver, self.exclusivity)].keeps_members:
             raise ValueError(
                 f"solver={self.solver!r} keeps vectors of all rows for all members and needs rows in memory; "
                 "on Dask collections use solver='auto', or exclusivity.ERMClassifier on a sample."

@@ -9,35 +9,83 @@ from threading import Event
 from typing import Any
 
 from exclusivity.problem import ERMProblem
-from exclusivity.solvers import alm, newton, paper
+from exclusivity.solvers import alm, exclusive, newton, paper
 from exclusivity.solvers.base import Callback, IterationState, SolverResult, Start, parse_options
 from exclusivity.solvers.constant import constant_result
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SolverSpec:
-    """What the dispatcher has to know about a solver."""
+    """What others have to know about a solver.
 
-    solve: Callable[..., SolverResult]
+    Parameters
+    ----------
+    solve : callable
+    options : type
+        The class of its options.
+    make_system : callable or None
+        What problems that differ in their labels only can share.
+    is_random : bool
+        Whether it takes a seed.
+    can_start_anywhere : bool
+        Whether a path over costs may start it at the last solution.
+    keeps_members : bool
+        Whether it works on all members, with a vector of all rows for each: rows must be in memory then, and
+        members are only nearly equal.
+    members_compete : bool
+        Whether it is for exclusivity > 1, where all problems of a classifier are solved together; the others
+        are for at most 1, and solve one problem at a time.
+    """
+
+    solve: Callable[..., Any]
     options: type
-    make_system: Callable[[ERMProblem], Any]
-    is_random: bool
-    can_start_anywhere: bool
+    make_system: Callable[[ERMProblem], Any] | None = None
+    is_random: bool = False
+    can_start_anywhere: bool = False
+    keeps_members: bool = False
+    members_compete: bool = False
 
 
 SOLVERS: Mapping[str, SolverSpec] = {
-    "paper": SolverSpec(paper.solve_paper, paper.PaperOptions, paper.make_system, True, False),
-    "alm": SolverSpec(alm.solve_alm, alm.AlmOptions, alm.make_system, False, True),
-    "newton": SolverSpec(newton.solve_newton, newton.NewtonOptions, newton.make_system, False, True),
+    "paper": SolverSpec(
+        solve=paper.solve_paper,
+        options=paper.PaperOptions,
+        make_system=paper.make_system,
+        is_random=True,
+        keeps_members=True,
+    ),
+    "alm": SolverSpec(
+        solve=alm.solve_alm,
+        options=alm.AlmOptions,
+        make_system=alm.make_system,
+        can_start_anywhere=True,
+        keeps_members=True,
+    ),
+    "newton": SolverSpec(
+        solve=newton.solve_newton,
+        options=newton.NewtonOptions,
+        make_system=newton.make_system,
+        can_start_anywhere=True,
+    ),
+    "exclusive": SolverSpec(
+        solve=exclusive.solve_exclusive,
+        options=exclusive.ExclusiveOptions,
+        is_random=True,
+        members_compete=True,
+    ),
 }
 
-DEFAULT_SOLVER = "newton"
 
+def resolve_solver(name: str, exclusivity: float = 1.0) -> str:
+    """The solver behind ``name``; "auto" is the best one for this exclusivity.
 
-def resolve_solver(name: str) -> str:
-    """The solver behind ``name``; "auto" is the best one for a convex problem."""
+    Examples
+    --------
+    >>> resolve_solver("auto"), resolve_solver("auto", float("inf")), resolve_solver("alm")
+    ('newton', 'exclusive', 'alm')
+    """
     if name == "auto":
-        return DEFAULT_SOLVER
+        return "exclusive" if exclusivity > 1 else "newton"
     if name not in SOLVERS:
         raise ValueError(f"solver must be one of {['auto', *SOLVERS]}; got {name!r}.")
     return name
@@ -67,6 +115,8 @@ def solve_all(
     [True, True]
     """
     spec = SOLVERS[resolve_solver(solver)]
+    if spec.members_compete:
+        raise ValueError(f"solver={solver!r} solves its problems together: call solve_exclusive(problems).")
     settings: Any = parse_options(spec.options, options)
     systems = _shared_systems(problems, spec)
     watchers = [None] * len(problems) if callbacks is None else list(callbacks)
@@ -83,7 +133,10 @@ def solve_all(
             extra["random_state"] = seeds[index]
         if starts is not None:
             extra["start"] = starts[index]
-        return spec.solve(problem, tol=tol, max_iter=max_iter, options=settings, callback=callback, **extra)
+        result: SolverResult = spec.solve(
+            problem, tol=tol, max_iter=max_iter, options=settings, callback=callback, **extra
+        )
+        return result
 
     if n_threads == 1 or len(problems) == 1:
         return [run(index, watcher) for index, watcher in enumerate(watchers)]
@@ -112,6 +165,8 @@ def _run_in_threads(
 
 def _shared_systems(problems: Sequence[ERMProblem], spec: SolverSpec) -> dict[tuple[Any, ...], Any]:
     """One system for every key that several problems have: what they would all compute alike."""
+    if spec.make_system is None:
+        return {}
     firsts: dict[tuple[Any, ...], ERMProblem] = {}
     systems: dict[tuple[Any, ...], Any] = {}
     for problem in problems:
