@@ -27,6 +27,7 @@ from sklearn.utils.class_weight import compute_class_weight
 import exclusivity
 from classifier.erm_cases import CONVEX_SOLVERS, DIVERSE, assert_same_weights, binary_data, class_data
 from exclusivity import ERMClassifier
+from exclusivity.classifier.state import FittedState
 
 by_solver = pytest.mark.parametrize("solver", CONVEX_SOLVERS)
 
@@ -581,3 +582,21 @@ def test_two_moons_need_a_feature_map(feature_map, settings):
     mapped = make_pipeline(StandardScaler(), feature_map, ERMClassifier(**settings))
     assert cross_val_score(linear, X, y, cv=3).mean() < 0.92
     assert cross_val_score(mapped, X, y, cv=3).mean() > 0.96
+
+
+def test_the_fitted_state_is_all_that_a_fit_leaves_behind():
+    """A copy by its state has every attribute, and a later fit leaves none of the one before."""
+    X, y = binary_data()
+    model = ERMClassifier(3, exclusivity=np.inf, random_state=0).fit(X, y)
+    twin = FittedState.of(model).restore(ERMClassifier(3, exclusivity=np.inf, random_state=0))
+    assert vars(twin).keys() == vars(model).keys()
+    assert "partition_" in vars(model)
+    model.set_params(exclusivity=1.0).fit(X, y)
+    assert vars(twin).keys() - vars(model).keys() == {"partition_"}
+    assert "partition_" not in vars(FittedState.of(model).restore(twin))
+
+
+@pytest.mark.parametrize("params", [{}, {"exclusivity": np.inf}])
+def test_unknown_solver_options_are_refused_before_rows_are_read(params):
+    with pytest.raises(ValueError, match="Unknown solver option 'restart'"):
+        ERMClassifier(3, solver_options={"restart": 1}, **params).fit("no rows", "no labels")

@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -21,17 +20,13 @@ from exclusivity.classifier import describe
 from exclusivity.classifier.erm import ERMClassifier
 from exclusivity.classifier.fitting import old_width_on_failure
 from exclusivity.classifier.grid import Outcome, search
-from exclusivity.classifier.parameters import check_parameters
+from exclusivity.classifier.parameters import check_parameters, shared_parameters
 from exclusivity.classifier.path import PathRows
 from exclusivity.classifier.prediction import EnsemblePredictions
-from exclusivity.classifier.solving import warn_of_constant_votes, warn_of_surplus
+from exclusivity.classifier.solving import problem_seeds, warn_of_constant_votes, warn_of_surplus
+from exclusivity.classifier.state import WIDTH, width_of
 from exclusivity.classifier.training import require_labels, sample_weights
 from exclusivity.problem.arrays import Floats
-
-_OWN_PARAMETERS = ("Cs", "cv", "scoring", "refit")
-# Noted by validation, not by a fit.
-_WIDTH = ("n_features_in_", "feature_names_in_")
-_SEED_LIMIT = np.iinfo(np.int32).max
 
 
 class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
@@ -197,9 +192,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
             require_labels(y)
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
             check_classification_targets(y)
-            for name in _WIDTH:
-                if hasattr(self, name):
-                    setattr(template, name, getattr(self, name))
+            template.__dict__.update(width_of(self))
             weights = sample_weights(sample_weight, X.shape[0])
             everything = PathRows.build(template, X, y, weights)
             Cs = everything.costs(self.Cs)
@@ -275,12 +268,11 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         """A classifier with this one's parameters; folds run side by side, their problems do not."""
         if not isinstance(self.refit, (bool, np.bool_)):
             raise TypeError(f"refit must be True or False; got {self.refit!r}.")
-        params = {k: v for k, v in self.get_params(deep=False).items() if k not in _OWN_PARAMETERS}
-        template = ERMClassifier(**{**params, "n_jobs": None})
+        template = ERMClassifier(**{**shared_parameters(self, ERMClassifier), "n_jobs": None})
         check_parameters(template.get_params(deep=False))
         if not isinstance(self.random_state, (int, np.integer)):
             # One number now, so that the order in which folds run does not matter.
-            template.random_state = int(check_random_state(self.random_state).randint(_SEED_LIMIT))
+            template.random_state = int(problem_seeds(self, 1)[0])
         return template
 
     def _keep(
@@ -292,7 +284,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         scorer: Any,
         fitted: ERMClassifier | None,
     ) -> None:
-        before = [name for name in vars(self) if name.endswith("_") and name not in _WIDTH]
+        before = [name for name in vars(self) if name.endswith("_") and name not in WIDTH]
         for name in [*before, "_ensemble"]:
             self.__dict__.pop(name, None)
         if fitted is not None:

@@ -20,15 +20,16 @@ from exclusivity.classifier._compat import (
     open_fit_context,
     with_callbacks,
 )
-from exclusivity.classifier.fitting import advice, fitted_state, monitors, old_width_on_failure, problem_names
+from exclusivity.classifier.fitting import advice, monitors, old_width_on_failure, problem_names, voting_state
 from exclusivity.classifier.groups import group_codes
 from exclusivity.classifier.parameters import check_parameters
 from exclusivity.classifier.prediction import EnsemblePredictions
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.radius import Ints
 from exclusivity.classifier.solving import solve_tasks, warn_of_constant_votes, warn_of_surplus
+from exclusivity.classifier.state import FittedState, width_of
 from exclusivity.classifier.training import binary_tasks, require_labels, sample_weights, training_set
-from exclusivity.solvers import ExclusiveResult, SolverResult, Start, Status
+from exclusivity.solvers import SolverResult, Start, Status
 
 
 class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -309,15 +310,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         self, results: Sequence[SolverResult], classes: NDArray[Any], groups: Ints, dtype: Any
     ) -> None:
         members = [(result.weights, result.intercepts) for result in results]
-        self.__dict__.update(fitted_state(self, members, classes, dtype))
+        voting = voting_state(self, members, classes, dtype)
+        FittedState.of_results(results, groups, voting, width_of(self)).restore(self)
         # Some numbers per row and problem: kept only where the next fit will go on from them.
         self._starts = [Start.again(result) for result in results] if self.warm_start else []
-        self.groups_ = groups
-        self.__dict__.pop("partition_", None)
-        if isinstance(results[0], ExclusiveResult):
-            self.partition_ = results[0].partition
-        self.objective_ = np.array([result.objective for result in results])
-        self.dual_gap_ = np.array([result.gap for result in results])
-        self.converged_ = np.array([result.converged for result in results])
-        self.n_iter_ = np.array([result.n_iter for result in results])
-        self.history_ = [result.history for result in results]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from exclusivity.classifier.ensemble import Ensemble
 from exclusivity.classifier.progress import ProblemMonitor
+from exclusivity.classifier.state import WIDTH, VotingState, width_of
 from exclusivity.classifier.training import BinaryTask
 from exclusivity.problem import Contrast, ERMProblem, ExclusivityRegulariser, Objective, PowerHinge
 from exclusivity.problem.arrays import Floats
@@ -20,12 +21,11 @@ from exclusivity.solvers import IterationState, SolverResult, Start, Status
 @contextmanager
 def old_width_on_failure(estimator: Any) -> Iterator[None]:
     """Validation notes the width of the new data at once; a fit that then fails must not keep it."""
-    names = ("n_features_in_", "feature_names_in_")
-    before = {name: vars(estimator)[name] for name in names if name in vars(estimator)}
+    before = width_of(estimator)
     try:
         yield
     except BaseException:  # Ctrl-C too
-        for name in names:
+        for name in WIDTH:
             estimator.__dict__.pop(name, None)
         estimator.__dict__.update(before)
         raise
@@ -97,7 +97,7 @@ def monitors(
         members = [(state.weights, state.intercepts)]
         if state.weights.ndim == 3:  # problems that are solved together
             members = list(zip(state.weights, state.intercepts, strict=True))
-        return fitted_state(estimator, members, classes, dtype)
+        return voting_state(estimator, members, classes, dtype).attributes()
 
     watchers = []
     for number, name in enumerate(names):
@@ -110,16 +110,12 @@ def monitors(
     return watchers
 
 
-def fitted_state(
+def voting_state(
     estimator: Any, members: Sequence[tuple[Floats, Floats]], classes: NDArray[Any], dtype: Any
-) -> dict[str, Any]:
-    """The attributes that make an estimator ready to predict."""
-    return {
-        "classes_": classes,
-        "_ensemble": Ensemble.from_members(members, dtype),
-        "_fitted_multi_class": estimator.multi_class,
-        "_fitted_exclusivity": float(estimator.exclusivity),
-    }
+) -> VotingState:
+    """What makes an estimator ready to predict with these members."""
+    ensemble = Ensemble.from_members(members, dtype)
+    return VotingState(classes, ensemble, estimator.multi_class, float(estimator.exclusivity))
 
 
 def advice(name: str, result: SolverResult, tol: float) -> str:

@@ -7,9 +7,19 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from exclusivity.solvers import SOLVERS, resolve_solver
 from exclusivity.solvers.base import parse_options
+
+MINIMISED = ("n_estimators", "C", "p", "exclusivity", "sparsity", "fit_intercept", "multi_class")
+"""The parameters that say what is minimised on given rows; the others say how."""
+
+
+def shared_parameters(estimator: BaseEstimator, kind: type[BaseEstimator]) -> dict[str, Any]:
+    """The parameters of an estimator that another kind of estimator has, too."""
+    names = kind._get_param_names()
+    return {name: value for name, value in estimator.get_params(deep=False).items() if name in names}
 
 
 def check_parameters(params: Mapping[str, Any]) -> None:

@@ -14,7 +14,6 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
@@ -23,7 +22,8 @@ from exclusivity.classifier.fitting import build_problems
 from exclusivity.classifier.groups import group_codes
 from exclusivity.classifier.parameters import check_parameters
 from exclusivity.classifier.radius import Ints
-from exclusivity.classifier.solving import as_stored, solve_tasks, warn_of_surplus
+from exclusivity.classifier.solving import as_stored, problem_seeds, solve_tasks, warn_of_surplus
+from exclusivity.classifier.state import width_of
 from exclusivity.classifier.threads import fitting_threads
 from exclusivity.classifier.training import (
     BinaryTask,
@@ -36,8 +36,6 @@ from exclusivity.classifier.training import (
 from exclusivity.problem import cost_grid
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers import SolverResult, Status, solve_path
-
-_SEED_LIMIT = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,9 +265,7 @@ class PathRows:
 
     def _new(self, C: float) -> ERMClassifier:
         classifier: ERMClassifier = clone(self.template).set_params(C=C)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.template, name):
-                setattr(classifier, name, getattr(self.template, name))
+        classifier.__dict__.update(width_of(self.template))
         return classifier
 
     def _solve_one(self, classifier: ERMClassifier) -> Sequence[SolverResult]:
@@ -283,7 +279,7 @@ class PathRows:
         """One list of results per task."""
         template = self.template
         problems = build_problems(template, self.tasks)
-        seeds = check_random_state(template.random_state).randint(_SEED_LIMIT, size=len(problems))
+        seeds = problem_seeds(template, len(problems))
 
         def solve(number: int) -> list[SolverResult]:
             started = perf_counter()

@@ -1,9 +1,11 @@
-"""All that a fit leaves behind, as one value: what a model file stores and a loaded classifier gets."""
+"""All that a fit leaves behind, as one value: what a fit gives a classifier, and a model file stores."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +14,32 @@ from sklearn.utils.validation import check_is_fitted
 from exclusivity.classifier.ensemble import Ensemble
 from exclusivity.classifier.radius import Ints
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers import History
+from exclusivity.solvers import ExclusiveResult, History, SolverResult
+
+Estimator = TypeVar("Estimator")
+
+WIDTH = ("n_features_in_", "feature_names_in_")
+"""What validation notes of the columns, before there is a fit."""
+
+_OPTIONAL = ("feature_names", "partition")
+_OTHER_NAMES = {
+    "ensemble": "_ensemble",
+    "multi_class": "_fitted_multi_class",
+    "exclusivity": "_fitted_exclusivity",
+    "n_features": "n_features_in_",
+    "feature_names": "feature_names_in_",
+}
+
+
+def _attributes(kind: type[VotingState]) -> dict[str, str]:
+    """The name of every field, and that of the estimator's attribute."""
+    names = [field.name for field in dataclasses.fields(kind)]
+    return {name: _OTHER_NAMES.get(name, f"{name}_") for name in names}
 
 
 @dataclass(frozen=True, eq=False)
-class FittedState:
-    """The fitted part of an ``ERMClassifier``; its parameters are ``get_params()``.
-
-    What ``warm_start=True`` keeps of the solver, some numbers per training row, is left out: a warm start
-    without it begins at the same weights.
+class VotingState:
+    """What predictions need.
 
     Attributes
     ----------
@@ -29,6 +48,28 @@ class FittedState:
     multi_class : {"ovr", "ovo"}
         As it was at the time of the fit, like ``exclusivity``.
     exclusivity : float
+    """
+
+    classes: NDArray[Any]
+    ensemble: Ensemble
+    multi_class: str
+    exclusivity: float
+
+    def attributes(self) -> dict[str, Any]:
+        """The attributes of an estimator in this state; a None is an attribute that it has not."""
+        pairs = ((name, getattr(self, field)) for field, name in _attributes(type(self)).items())
+        return {name: value for name, value in pairs if value is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class FittedState(VotingState):
+    """The fitted part of an ``ERMClassifier``; its parameters are ``get_params()``.
+
+    What ``warm_start=True`` keeps of the solver, some numbers per training row, is left out: a warm start
+    without it begins at the same weights.
+
+    Attributes
+    ----------
     objective, dual_gap : ndarray of shape (n_problems,), float64
     converged : ndarray of shape (n_problems,), bool
     n_iter : ndarray of shape (n_problems,), int64
@@ -49,10 +90,6 @@ class FittedState:
     array([0, 1])
     """
 
-    classes: NDArray[Any]
-    ensemble: Ensemble
-    multi_class: str
-    exclusivity: float
     objective: Floats
     dual_gap: Floats
     converged: NDArray[np.bool_]
@@ -64,41 +101,43 @@ class FittedState:
     partition: Ints | None
 
     @classmethod
+    def of_results(
+        cls, results: Sequence[SolverResult], groups: Ints, voting: VotingState, width: dict[str, Any]
+    ) -> Self:
+        """The state after a fit that ended with these results; ``width`` is what validation noted."""
+        first = results[0]
+        return cls(
+            **vars(voting),
+            objective=np.array([result.objective for result in results]),
+            dual_gap=np.array([result.gap for result in results]),
+            converged=np.array([result.converged for result in results]),
+            n_iter=np.array([result.n_iter for result in results]),
+            history=[result.history for result in results],
+            n_features=width["n_features_in_"],
+            feature_names=width.get("feature_names_in_"),
+            groups=groups,
+            partition=first.partition if isinstance(first, ExclusiveResult) else None,
+        )
+
+    @classmethod
     def of(cls, estimator: Any) -> Self:
         """The state of a fitted classifier."""
         check_is_fitted(estimator)
-        return cls(
-            classes=estimator.classes_,
-            ensemble=estimator._ensemble,
-            multi_class=estimator._fitted_multi_class,
-            exclusivity=estimator._fitted_exclusivity,
-            objective=estimator.objective_,
-            dual_gap=estimator.dual_gap_,
-            converged=estimator.converged_,
-            n_iter=estimator.n_iter_,
-            history=estimator.history_,
-            n_features=estimator.n_features_in_,
-            feature_names=getattr(estimator, "feature_names_in_", None),
-            groups=estimator.groups_,
-            partition=getattr(estimator, "partition_", None),
-        )
+        values: dict[str, Any] = {
+            field: getattr(estimator, name, None) if field in _OPTIONAL else getattr(estimator, name)
+            for field, name in _attributes(cls).items()
+        }
+        return cls(**values)
 
-    def restore(self, estimator: Any) -> Any:
-        """Make an unfitted classifier the fitted one that this state was taken from."""
-        optional = {"feature_names_in_": self.feature_names, "partition_": self.partition}
-        estimator.__dict__.update(
-            classes_=self.classes,
-            _ensemble=self.ensemble,
-            _fitted_multi_class=self.multi_class,
-            _fitted_exclusivity=self.exclusivity,
-            _starts=[],
-            objective_=self.objective,
-            dual_gap_=self.dual_gap,
-            converged_=self.converged,
-            n_iter_=self.n_iter,
-            history_=self.history,
-            groups_=self.groups,
-            n_features_in_=self.n_features,
-            **{name: value for name, value in optional.items() if value is not None},
-        )
+    def restore(self, estimator: Estimator) -> Estimator:
+        """Make a classifier the fitted one of this state, whatever it was fitted to before."""
+        present = self.attributes()
+        for name in set(_attributes(type(self)).values()) - set(present):
+            estimator.__dict__.pop(name, None)
+        estimator.__dict__.update(present, _starts=[])
         return estimator
+
+
+def width_of(estimator: Any) -> dict[str, Any]:
+    """The attributes ``WIDTH``, as far as an estimator has them."""
+    return {name: vars(estimator)[name] for name in WIDTH if name in vars(estimator)}

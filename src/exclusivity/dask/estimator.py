@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from exclusivity.classifier.fitting import objective_of, warm_starts
+from exclusivity.classifier.parameters import MINIMISED
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.radius import Ints
 from exclusivity.classifier.solving import former_partition, problem_seeds
@@ -215,9 +216,8 @@ class ERMClassifier(DaskPredictions):
         )
 
     def _fingerprint(self, data: DistributedSet) -> dict[str, Any]:
-        names = ("n_estimators", "C", "p", "exclusivity", "sparsity", "fit_intercept", "multi_class")
         return {
-            **{name: getattr(self, name) for name in names},
+            **{name: getattr(self, name) for name in MINIMISED},
             "shape": [data.rows.n_rows, data.rows.n_features],
             "classes": data.classes.tolist(),
         }

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dask import delayed
 from exclusivity.classifier import ERMClassifier as LocalERMClassifier
+from exclusivity.classifier.parameters import shared_parameters
 from exclusivity.classifier.state import FittedState
 from exclusivity.dask.collections import is_frame, joint_blocks, row_blocks
 from exclusivity.dask.engine import Engine
@@ -78,10 +79,8 @@ class DaskPredictions(LocalERMClassifier):
         model : exclusivity.ERMClassifier
             For rows in memory: saving, plots and everything else work with it.
         """
-        names = LocalERMClassifier().get_params(deep=False)
-        params = {name: value for name, value in self.get_params(deep=False).items() if name in names}
-        model: LocalERMClassifier = FittedState.of(self).restore(LocalERMClassifier(**params))
-        return model
+        model = LocalERMClassifier(**shared_parameters(self, LocalERMClassifier))
+        return FittedState.of(self).restore(model)
 
     def _mapped(self, method: str, X: Any, tail: tuple[int, ...], dtype: Any) -> Array:
         return mapped(self.to_local(), method, X, tail, dtype)

@@ -81,7 +81,7 @@ def unpack_erm(fields: Fields, table: ArrayTable) -> ERMClassifier:
     """A fitted classifier, complete and consistent."""
     params = unpack_params(fields.take("params"), _KIND, _DEFAULTS, table)
     refuse_parameters(params)
-    return unpack_state(fields.take("fitted"), table).restore(ERMClassifier(**params))  # type: ignore[no-any-return]
+    return unpack_state(fields.take("fitted"), table).restore(ERMClassifier(**params))
 
 
 def refuse_parameters(params: dict[str, Any]) -> None:
