@@ -9,14 +9,31 @@ from scipy import sparse
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from exclusivity.dask.engine import Engine
-from exclusivity.dask.files import FileLayout, FilePart, file_arrays, file_parts, read_part
+from exclusivity.dask.files import FileLayout, file_arrays, read_part
 from exclusivity.dask.scaling import ColumnMoments, ColumnRanges, scaled
 from exclusivity.dask.survey import survey_files, survey_part
-from exclusivity.datasets import DataFileError, read_csv, read_libsvm, read_parquet
+from exclusivity.datasets import (
+    DataFileError,
+    FilePart,
+    Reading,
+    format_named,
+    read_csv,
+    read_libsvm,
+    read_parquet,
+)
 from exclusivity.datasets.text_span import TextSpan, text_spans
 
-CSV = FileLayout("csv", target="state", names=("a", "b"), n_features=2)
-SVM = FileLayout("libsvm")
+
+def layout_named(name, names=None, **reading):
+    return FileLayout(format_named(name), Reading(**reading), names)
+
+
+def file_parts(path, layout, block_bytes):
+    return layout.format.parts(path, layout.reading, block_bytes)
+
+
+CSV = layout_named("csv", target="state", names=("a", "b"), n_features=2)
+SVM = layout_named("libsvm")
 
 
 def write_rows(path, n_rows, seed=0):
@@ -45,8 +62,8 @@ def layout_of(path):
     if kind == "libsvm":
         return SVM
     if kind == "npy":
-        return FileLayout("npy", target=-1, n_features=2)
-    return FileLayout(kind, target="state", names=("a", "b"), n_features=2)
+        return layout_named("npy", target=-1, n_features=2)
+    return layout_named(kind, target="state", names=("a", "b"), n_features=2)
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "x.csv.bz2", "x.parquet", "x.npy", "x.svm"])
@@ -115,6 +132,21 @@ def test_a_later_span_begins_with_the_header_and_counts_lines_as_the_file_does(t
         read_part(FilePart(str(svm), 1, (3, 13)), SVM)
 
 
+@pytest.mark.parametrize("blank", ["\n", " \r\n"])
+def test_spans_of_blank_lines_have_no_rows(tmp_path, blank):
+    """However many there are, between rows, before the header and at the end."""
+    path = tmp_path / "x.csv"
+    path.write_bytes(
+        "\ufeff".encode() + (blank * 9 + "a,b,state\n" + blank * 9 + "1,2,x\n" + blank * 9).encode()
+    )
+    for block_bytes in range(1, 60, 7):
+        blocks = [read_part(part, CSV) for part in file_parts(str(path), CSV, block_bytes)]
+        assert np.vstack([rows for rows, _ in blocks]).tolist() == [[1, 2]]
+    path = tmp_path / "x.svm"
+    path.write_text(blank * 9 + "1 2:3\n" + blank * 9)
+    assert sum(len(read_part(part, SVM)[1]) for part in file_parts(str(path), SVM, 4)) == 1
+
+
 def test_columns_in_another_order_and_other_columns(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("state,b,a\nill,1,2\n")
@@ -127,7 +159,7 @@ def test_columns_in_another_order_and_other_columns(tmp_path):
             read_part(FilePart(str(path), 1), CSV)
     np.save(tmp_path / "x.npy", np.zeros((3, 5)))
     with pytest.raises(DataFileError, match=r"x.npy: the file has 4 features; expected 2"):
-        read_part(FilePart(str(tmp_path / "x.npy"), 1, (0, 3)), FileLayout("npy", target=0, n_features=2))
+        read_part(FilePart(str(tmp_path / "x.npy"), 1, (0, 3)), layout_named("npy", target=0, n_features=2))
 
 
 @pytest.mark.parametrize(
@@ -193,7 +225,7 @@ def test_the_survey_and_the_arrays(local, tmp_path):
     assert survey.sizes == (2, 1, 2)
     assert (survey.n_rows, survey.n_features) == (5, 3)
     assert survey.labels.tolist() == [-1, 1, 3]
-    layout = FileLayout("libsvm", n_features=3)
+    layout = layout_named("libsvm", n_features=3)
     X, y = file_arrays(parts, survey.sizes, layout, survey.sums.scaler(is_sparse=True))
     assert X.chunks == ((2, 1, 2), (3,))
     dense = np.vstack([block.compute().toarray() for block in X.to_delayed().ravel()])

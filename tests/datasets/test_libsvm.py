@@ -68,11 +68,12 @@ class TestSources:
             opened = []
             original = libsvm_lines.open_text
             patch.setattr(
-                "exclusivity.datasets.libsvm.open_text",
-                lambda path: opened.append(original(path)) or opened[0],
+                "exclusivity.datasets.libsvm_lines.open_text",
+                lambda path: opened.append(original(path)) or opened[-1],
             )
             read_libsvm(path)
         assert opened[0].closed
+        assert all(stream.closed for stream in opened)
 
     def test_open_decompressor(self):
         with gzip.open(io.BytesIO(gzip.compress(EXAMPLE))) as stream:

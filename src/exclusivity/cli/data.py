@@ -1,15 +1,15 @@
-"""Data files of the command line: LIBSVM, CSV, TSV, Parquet and .npy, from a path or from standard input."""
+"""Data files of the command line, in any format, from a path or from standard input."""
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import io
 import re
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,31 +17,21 @@ from exclusivity.cli.errors import CommandError, FileError, file_errors
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from exclusivity.datasets import TableData
+    from exclusivity.datasets import Format, Reading, TableData
 
-FORMATS = ("libsvm", "csv", "tsv", "parquet", "npy")
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 _COPY = 1 << 20
 _LISTED = 8
+_LONGEST_LINE = 1 << 26  # what is longer is no text
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What to take from a file.
+class FormatNames:
+    """The names of all formats, for argparse; looked up when somebody asks, for that takes a moment."""
 
-    Attributes
-    ----------
-    target : str or int or None
-        The column of the labels.
-    ignore : tuple of str or int
-        Columns to leave out.
-    n_features : int or None
-        The width to which a LIBSVM file is read; None: its largest index.
-    """
+    def __iter__(self) -> Iterator[str]:
+        from exclusivity.datasets import known_formats
 
-    target: str | int | None = None
-    ignore: tuple[str | int, ...] = ()
-    n_features: int | None = None
+        return iter(known_formats())
 
 
 class Source:
@@ -52,9 +42,9 @@ class Source:
     path : str
         ``-`` is standard input.
     kind : str or None
-        One of ``FORMATS``; None: the name says it.
+        The name of a format; None: the name of the file says it.
     delimiter : str or None
-        One of ``DELIMITERS``; None: what the kind says, or the only one that the first line has.
+        One of ``DELIMITERS``; None: what the format says, or the only one that the first line has.
     header : bool
         Whether a CSV file has a line with names.
     """
@@ -63,17 +53,14 @@ class Source:
         self.is_stdin = path == "-"
         self.title = "standard input" if self.is_stdin else path
         self.path = path
-        self.kind = self._kind(kind)
+        self.format = self._format(kind)
         if not self.is_stdin and Path(path).is_dir():
             raise FileError(in_folder(path))
-        if self.kind in ("libsvm", "parquet", "npy") and (delimiter is not None or not header):
-            option = "--delimiter" if delimiter is not None else "--no-header"
-            raise CommandError(f"{option} is for CSV files, but {self.title} is read as {self.kind}.")
-        self.header = header
-        self.delimiter = DELIMITERS[delimiter or ("tab" if self.kind == "tsv" else "comma")]
-        self._finds_delimiter = delimiter is None
+        self._check_options(delimiter, header)
+        self._header = header
+        self._delimiter = None if delimiter is None else DELIMITERS[delimiter]
         self._head = b""
-        if self.is_stdin and self.kind in ("parquet", "npy"):
+        if self.is_stdin and not self._is_text:
             self._copy = self._copied()
             self.path = self._copy.name
 
@@ -82,60 +69,93 @@ class Source:
         """The file, read as the options say."""
         return cls(path, args.format, args.delimiter, not args.no_header)
 
-    def _kind(self, kind: str | None) -> str:
+    def _format(self, kind: str | None) -> Format:
+        from exclusivity.datasets import format_named, format_of
+
         if kind is not None:
-            return kind
+            return format_named(kind)
+        names = ", ".join(FormatNames())
         if self.is_stdin:
             raise CommandError(
-                "standard input has no name to tell its format from; add --format, one of "
-                f"{', '.join(FORMATS)}."
+                f"standard input has no name to tell its format from; add --format, one of {names}."
             )
-        from exclusivity.datasets.read_any import format_of
-
         try:
-            return format_of(Path(self.path))
+            return format_of(self.path)
         except ValueError:
             with file_errors(self.path):  # a wrong name is the better news
                 Path(self.path).stat()
             raise FileError(
-                f"the name {self.path} does not tell its format; add --format, one of {', '.join(FORMATS)}."
+                f"the name {self.path} does not tell its format; add --format, one of {names}."
             ) from None
 
+    @property
+    def _is_text(self) -> bool:
+        from exclusivity.datasets import TextFormat
+
+        return isinstance(self.format, TextFormat)
+
+    def _check_options(self, delimiter: str | None, header: bool) -> None:
+        for option, is_given, is_known in (
+            ("--delimiter", delimiter is not None, self.format.delimiter != ""),
+            ("--no-header", not header, self.format.has_header),
+        ):
+            if is_given and not is_known:
+                raise CommandError(
+                    f"{option} is for CSV files, but {self.title} is read as {self.format.name}."
+                )
+
+    def reading(
+        self,
+        target: str | int | None = None,
+        ignore: tuple[str | int, ...] = (),
+        n_features: int | None = None,
+    ) -> Reading:
+        """What to take from the file, whose owner asks for it."""
+        from exclusivity.datasets import Reading
+
+        settings = Reading(target, ignore, n_features, self._delimiter, self._header)
+        return settings.unlimited(self.path)
+
     def columns(self) -> list[str] | int | None:
-        """The names of the columns, their number where they have no names, None for LIBSVM.
+        """The names of the columns, their number where they have no names, None where there are none.
 
         A file that is wrong already here gives an empty list: reading it will say what is wrong.
         """
-        if self.kind == "libsvm":
+        from exclusivity.datasets import DataFileError
+
+        if self.format.is_sparse:
             return None
         with file_errors(self.path):
             if not self.is_stdin and Path(self.path).is_file() and not Path(self.path).stat().st_size:
                 raise FileError(f"{self.title} is empty; check how it was written, or give another file.")
-            if self.kind == "parquet":
-                return self._parquet_names()
-            if self.kind == "npy":
-                return self._npy_columns()
-            from exclusivity.datasets.csv_fields import FieldError, Splitter, decoded
-
-            line = self._first_line()
-            if not line.strip():
-                return []
-            self._find_delimiter(line)
             try:
-                decoded(line)
-                fields = Splitter(self.delimiter.encode()).fields(line, 1 << 20)
-            except FieldError:
+                self._find_delimiter()
+                return self.format.columns(self._beginning(), self.reading())
+            except (DataFileError, ImportError):
                 return []
-        return [field.decode("utf-8", "replace") for field in fields] if self.header else len(fields)
 
-    def _find_delimiter(self, line: bytes) -> None:
+    def _find_delimiter(self) -> None:
         """A first line without the usual delimiter would be a table of one column, which nobody means."""
-        if not self._finds_delimiter or self.delimiter.encode() in line:
+        from exclusivity.datasets import TextFormat
+
+        usual = self.format.delimiter
+        if not usual or self._delimiter is not None or not isinstance(self.format, TextFormat):
             return
+        line = self.format.first_line(self._beginning())
         found = [character for character in DELIMITERS.values() if character.encode() in line]
-        if len(found) == 1:
-            (self.delimiter,) = found
+        if usual not in found and len(found) == 1:
+            (self._delimiter,) = found
             print(f"erm: {self.title} has {found[0]!r} between its fields", file=sys.stderr)
+
+    def _beginning(self) -> Any:
+        """The path, or an open file with the first line of standard input, which is kept for its reader."""
+        if not self.is_stdin or not self._is_text:
+            return self.path
+        while not self._head.removeprefix(BOM_UTF8).strip():
+            if not (line := sys.stdin.buffer.readline(_LONGEST_LINE)):
+                break
+            self._head += line
+        return io.BytesIO(self._head)
 
     def read(self, reading: Reading, progress: Progress) -> TableData:
         """The table, or an error that says what to do."""
@@ -143,8 +163,8 @@ class Source:
 
         progress.tell(f"reading {self.title}")
         try:
-            with file_errors(self.path):
-                table = self._read(reading, progress)
+            with file_errors(self.path), self._opened(reading, progress) as source:
+                table = self.format.read(source, reading)
         except DataFileError as error:
             raise FileError(self.in_our_words(str(error))) from error
         except EOFError as error:
@@ -159,65 +179,24 @@ class Source:
         message = re.sub(r"ignore=\[(\d+)\]", r"--ignore \1", message)
         if ", column " in message and "expected a finite decimal number" in message:
             message += " (A column that is no feature: --ignore, or --target for the classes.)"
-        if self.kind == "libsvm" and ", line 1:" in message:  # all of it is something else, as a rule
-            message += " The file is read as LIBSVM, 'label index:value ...'; other formats: --format."
+        if self.format.row and ", line 1:" in message:  # all of it is something else, as a rule
+            kind = self.format.name.upper()
+            message += f" The file is read as {kind}, {self.format.row}; other formats: --format."
         return message
 
-    def _read(self, reading: Reading, progress: Progress) -> TableData:
-        from exclusivity.datasets import read_npy, read_parquet
-        from exclusivity.datasets.read_any import read_text
-
-        if self.kind == "parquet":
-            return read_parquet(self.path, target=reading.target, ignore=reading.ignore, max_bytes=None)
-        if self.kind == "npy":
-            columns: Any = {"target": reading.target, "ignore": reading.ignore}  # numbers: there are no names
-            return read_npy(self.path, **columns, max_bytes=None)
-        with self._opened(progress) as (source, limits):
-            return read_text(
-                source,
-                self.kind,
-                target=reading.target,
-                ignore=reading.ignore,
-                delimiter=self.delimiter,
-                header=self.header,
-                n_features=reading.n_features,
-                **limits,
-            )
-
     @contextmanager
-    def _opened(self, progress: Progress) -> Iterator[tuple[Any, dict[str, Any]]]:
+    def _opened(self, reading: Reading, progress: Progress) -> Iterator[Any]:
         """What to hand to a reader. Compressed files go by name: the reader guards against traps."""
-        if not self.is_stdin and self._is_packed():
-            yield self.path, {}
-            return
-        unlimited = {"max_bytes": None}
-        if self.is_stdin:
-            head, self._head = self._head, b""
-            yield _Counted(sys.stdin.buffer, "standard input", None, progress, head), unlimited
-            return
-        with open(self.path, "rb") as stream:
-            yield _Counted(stream, self.path, Path(self.path).stat().st_size, progress), unlimited
-
-    def _is_packed(self) -> bool:
-        from exclusivity.datasets.libsvm_lines import is_packed
-
-        return is_packed(Path(self.path))
-
-    def _first_line(self) -> bytes:
-        """The first line that is not blank, without its end."""
-        from exclusivity.datasets.libsvm_lines import MAX_LINE_BYTES, open_text
-
-        opened: Any = nullcontext(sys.stdin.buffer) if self.is_stdin else open_text(Path(self.path))
-        with opened as stream:
-            while line := stream.readline(MAX_LINE_BYTES):
-                if self.is_stdin:
-                    self._head += line
-                if line.removeprefix(BOM_UTF8).strip():
-                    break
-        return bytes(line).removeprefix(BOM_UTF8).rstrip(b"\r\n")
+        if not self._is_text or reading.max_bytes is not None:
+            yield self.path
+        elif self.is_stdin:
+            yield _Counted(sys.stdin.buffer, self.title, None, progress, self._head)
+        else:
+            with open(self.path, "rb") as stream:
+                yield _Counted(stream, self.path, Path(self.path).stat().st_size, progress)
 
     def _copied(self) -> Any:
-        """Standard input as a file: a Parquet file begins at its end, and an array is mapped."""
+        """Standard input as a file, for formats that are not read from their first byte to their last."""
         import tempfile
 
         copy = tempfile.NamedTemporaryFile()  # noqa: SIM115 -- goes when the source goes
@@ -225,27 +204,6 @@ class Source:
             copy.write(block)
         copy.flush()
         return copy
-
-    def _npy_columns(self) -> list[str] | int:
-        from exclusivity.datasets import DataFileError
-        from exclusivity.datasets.npy import open_npy
-
-        try:
-            return int(open_npy(self.path).shape[1])
-        except DataFileError:
-            return []
-
-    def _parquet_names(self) -> list[str]:
-        with open(self.path, "rb"):  # for the system's own words on what cannot be opened
-            pass
-        try:
-            from pyarrow import ArrowException, parquet
-        except ImportError:
-            return []
-        try:
-            return [str(name) for name in parquet.read_schema(self.path).names]
-        except (ArrowException, OSError, ValueError):
-            return []
 
 
 class _Counted:
@@ -301,7 +259,7 @@ def _about_first_line(names: list[str]) -> str:
 
 def in_folder(path: str) -> str:
     """The error for a folder as data, with a file in it that could have been meant."""
-    from exclusivity.datasets.read_any import format_of
+    from exclusivity.datasets import format_of
 
     for entry in sorted(Path(path).iterdir()):
         ending = "".join(entry.suffixes)

@@ -11,22 +11,23 @@ import re
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import resource_tracker
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from exclusivity.cli import options, training
-from exclusivity.cli.data import Reading, Source, in_folder
+from exclusivity.cli.data import Source, in_folder
 from exclusivity.cli.errors import CommandError, FileError, UsageError, file_errors
 from exclusivity.cli.matching import target_of
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
     from exclusivity.dask.engine import Engine
-    from exclusivity.dask.files import FileLayout, FilePart
+    from exclusivity.dask.files import FileLayout
     from exclusivity.dask.survey import Survey
+    from exclusivity.datasets import FilePart, Reading
 
 # Below this a worker spends its memory on the libraries that it imports.
 _LEAST_MEMORY = 400_000_000
@@ -169,11 +170,11 @@ def _sources(args: argparse.Namespace) -> list[Source]:
         with file_errors(path), open(path, "rb"):
             pass
     sources = [Source.of(path, args) for path in paths]
-    other = next((source for source in sources if source.kind != sources[0].kind), None)
+    other = next((source for source in sources if source.format is not sources[0].format), None)
     if other is not None:
         raise FileError(
-            f"{sources[0].title} is read as {sources[0].kind} and {other.title} as {other.kind}; use files "
-            "of one format, or say which it is with --format."
+            f"{sources[0].title} is read as {sources[0].format.name} and {other.title} as "
+            f"{other.format.name}; use files of one format, or say which it is with --format."
         )
     if args.scheduler is not None:
         for source in sources:
@@ -195,13 +196,15 @@ def _layout(source: Source, columns: list[str] | int | None, reading: Reading) -
     elif isinstance(columns, int):
         places = {int(place) % columns for place in (reading.target, *reading.ignore) if place is not None}
         n_features = columns - len(places)
-    return FileLayout(source.kind, source.delimiter, source.header, target, ignore, names, n_features)
+    return FileLayout(
+        source.format, replace(reading, target=target, ignore=ignore, n_features=n_features), names
+    )
 
 
 def _scale(args: argparse.Namespace, layout: FileLayout) -> str:
     if args.scale is not None:
         return str(args.scale)
-    return "none" if layout.is_sparse else "standard"
+    return "none" if layout.format.is_sparse else "standard"
 
 
 @contextmanager
@@ -284,14 +287,12 @@ def _worker_errors(source: Source) -> Iterator[None]:
 
 
 def _parts(sources: list[Source], layout: FileLayout, engine: Engine) -> list[FilePart]:
-    from exclusivity.dask.files import file_parts
-
     room = (_SHARE * engine.memory_per_thread - _LIBRARIES) / _COPIES
     block_bytes = int(min(max(room, _SMALLEST_BLOCK), _LARGEST_BLOCK))
     parts: list[FilePart] = []
     for source in sources:
         with file_errors(source.path):
-            parts += file_parts(source.path, layout, block_bytes)
+            parts += layout.format.parts(source.path, layout.reading, block_bytes)
     if not parts:
         raise FileError(f"{sources[0].title} has no rows; check how it was written.")
     largest = max(parts, key=lambda part: part.memory)
@@ -318,7 +319,7 @@ def _survey(
 
     progress.tell(f"reading {len(parts)} blocks: {total:.0f} MB")
     found = survey_files(engine, parts, layout, scale, tell)
-    training.check_header(layout.names, layout.target, found.labels, title)
+    training.check_header(layout.names, layout.reading.target, found.labels, title)
     training.check_classes(found.labels, found.n_rows, title)
     return found
 
@@ -351,7 +352,7 @@ def _fit(
 
     survey = rows.survey
     n_rows, n_features = survey.n_rows, survey.n_features
-    scaler = None if survey.sums is None else survey.sums.scaler(is_sparse=rows.layout.is_sparse)
+    scaler = None if survey.sums is None else survey.sums.scaler(is_sparse=rows.layout.format.is_sparse)
     X, y = file_arrays(rows.parts, survey.sizes, with_width(rows.layout, n_features), scaler)
     stay = _may_stay(survey.n_bytes, engine)
     classifier = ERMClassifier(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli.data import Reading, Source, column, labels, listed
+from exclusivity.cli.data import Source, column, labels, listed
 from exclusivity.cli.errors import FileError
 from exclusivity.cli.models import Loaded, steps_of
 from exclusivity.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from exclusivity.datasets import Reading
 
 
 def rows_for(
@@ -42,7 +45,7 @@ def rows_for(
             f"{source.title} has {X.shape[1]} features, but {loaded.title} was fitted to "
             f"{loaded.n_features}; use data with the same features in the same order."
         )
-    if source.kind == "libsvm":
+    if columns is None:
         _warn_if_narrow(X, source, loaded)
     wanted = table.target is not None and wants_labels is not False
     return _dense_if_needed(X, loaded), labels(table.target) if wanted else None
@@ -57,11 +60,11 @@ def _reading(
 ) -> Reading:
     if columns is None:
         _refuse_columns(source, args)
-        return Reading(n_features=loaded.n_features)
+        return source.reading(n_features=loaded.n_features)
     target = None if args.target is None else column(args.target, columns, source.title)
     ignore = [column(text, columns, source.title) for text in args.ignore]
     if not columns:
-        return Reading(target, tuple(ignore))
+        return source.reading(target, tuple(ignore))
     if isinstance(columns, list) and loaded.names is not None:
         return _by_name(loaded, source, columns, target, ignore, wants_labels)
     return _by_count(loaded, source, columns, target, ignore, wants_labels)
@@ -107,7 +110,7 @@ def _by_name(
         raise FileError(_which_target(source, named))
     if others:
         print(f"erm: ignoring {listed(others)} of {source.title}: no features of the model", file=sys.stderr)
-    return Reading(target, (*ignore, *others))
+    return source.reading(target, (*ignore, *others))
 
 
 def _by_count(
@@ -130,7 +133,7 @@ def _by_count(
             f"{loaded.title} was fitted to {loaded.n_features} features, without names; say with --target "
             "and --ignore which columns are no features."
         )
-    return Reading(target, tuple(ignore))
+    return source.reading(target, tuple(ignore))
 
 
 def _refuse_columns(source: Source, args: argparse.Namespace) -> None:
@@ -138,8 +141,8 @@ def _refuse_columns(source: Source, args: argparse.Namespace) -> None:
     for option, value in (("--target", args.target), ("--ignore", args.ignore)):
         if value:
             raise FileError(
-                f"{option} chooses a column, but {source.title} is read as LIBSVM, with labels in front of "
-                "the rows; leave it out, or say what the file is with --format."
+                f"{option} chooses a column, but {source.title} is read as {source.format.name.upper()}, "
+                "with labels in front of the rows; leave it out, or say what the file is with --format."
             )
 
 
@@ -156,16 +159,16 @@ def target_of(source: Source, columns: list[str] | int | None, args: argparse.Na
     width = getattr(args, "features", None)
     if columns is None:
         _refuse_columns(source, args)
-        return Reading(n_features=width)
+        return source.reading(n_features=width)
     if width is not None:
         raise FileError(
-            f"--features is for LIBSVM files; {source.title} is read as {source.kind}, with a column for "
-            "every feature."
+            f"--features is for LIBSVM files; {source.title} is read as {source.format.name}, with a column "
+            "for every feature."
         )
     if args.target is None and columns:
         raise FileError(_which_target(source, columns if isinstance(columns, list) else []))
     target = None if args.target is None else column(args.target, columns, source.title)
-    return Reading(target, tuple(column(text, columns, source.title) for text in args.ignore))
+    return source.reading(target, tuple(column(text, columns, source.title) for text in args.ignore))
 
 
 def _warn_if_narrow(X: Any, source: Source, loaded: Loaded) -> None:

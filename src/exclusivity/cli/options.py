@@ -6,7 +6,7 @@ import argparse
 import math
 from collections.abc import Callable
 
-from exclusivity.cli.data import DELIMITERS, FORMATS
+from exclusivity.cli.data import DELIMITERS, FormatNames
 
 SOLVERS = ("auto", "newton", "alm", "paper", "exclusive")
 
@@ -83,7 +83,7 @@ def add_reading(group: argparse._ArgumentGroup, target_help: str) -> None:
         help="a column that is no feature, such as a row's number (may be repeated)",
     )
     group.add_argument(
-        "--format", choices=FORMATS, help="format of the data (default: what the name of the file says)"
+        "--format", choices=FormatNames(), help="format of the data (default: what the name of the file says)"
     )
     group.add_argument(
         "--delimiter",

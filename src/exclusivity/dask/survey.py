@@ -16,10 +16,10 @@ from scipy import sparse
 from dask import delayed
 from exclusivity.dask.blocks import MAX_CLASSES
 from exclusivity.dask.engine import Engine
-from exclusivity.dask.files import FileLayout, FilePart, read_part
+from exclusivity.dask.files import FileLayout, read_part
 from exclusivity.dask.rounds import tree_sum
 from exclusivity.dask.scaling import ColumnSums, column_sums
-from exclusivity.datasets import DataFileError
+from exclusivity.datasets import DataFileError, FilePart
 
 
 @dataclass(frozen=True, eq=False)

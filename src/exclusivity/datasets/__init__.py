@@ -3,6 +3,16 @@
 from exclusivity.datasets.csv_file import read_csv
 from exclusivity.datasets.errors import DataFileError, DatasetNotFoundError, DownloadError, LibsvmError
 from exclusivity.datasets.folder import cache_folder, data_folder, find_data_file
+from exclusivity.datasets.formats import (
+    FilePart,
+    Format,
+    Reading,
+    TextFormat,
+    format_named,
+    format_of,
+    known_formats,
+    register_format,
+)
 from exclusivity.datasets.libsvm import LibsvmData, read_libsvm
 from exclusivity.datasets.loader import available_datasets, fetch_dataset, load_dataset
 from exclusivity.datasets.npy import read_npy
@@ -17,18 +27,26 @@ __all__ = [
     "DatasetInfo",
     "DatasetNotFoundError",
     "DownloadError",
+    "FilePart",
+    "Format",
     "LibsvmData",
     "LibsvmError",
+    "Reading",
     "TableData",
+    "TextFormat",
     "available_datasets",
     "cache_folder",
     "data_folder",
     "fetch_dataset",
     "find_data_file",
+    "format_named",
+    "format_of",
+    "known_formats",
     "load_dataset",
     "read_csv",
     "read_libsvm",
     "read_npy",
     "read_parquet",
     "read_table",
+    "register_format",
 ]

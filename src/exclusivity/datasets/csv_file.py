@@ -21,16 +21,16 @@ from exclusivity.datasets.csv_fields import (
 )
 from exclusivity.datasets.csv_rows import CsvRows
 from exclusivity.datasets.errors import DataFileError
+from exclusivity.datasets.formats import Reading, TextFormat
 from exclusivity.datasets.libsvm import whole_from_one
 from exclusivity.datasets.libsvm_lines import (
     DEFAULT_MAX_BYTES,
     LineBlocks,
     Readable,
-    SizeLimit,
-    file_limit,
-    is_packed,
-    open_text,
-    size_limit,
+    opened_lines,
+    plain_suffix,
+    text_error,
+    title_of,
 )
 from exclusivity.datasets.table import TableData
 
@@ -104,28 +104,44 @@ def read_csv(
     reader = _Reader(target, ignore, delimiter, header)
     if max_bytes is not None:
         max_bytes = whole_from_one("max_bytes", max_bytes)
-    if not isinstance(source, (str, os.PathLike)):
-        if not hasattr(source, "read"):
-            raise TypeError(f"source must be a path or an open binary file; got {type(source).__name__}.")
-        return reader.read(source, str(getattr(source, "name", "<stream>")), size_limit(max_bytes))
-    path = Path(source)
-    with open_text(path) as stream:
-        return reader.read(stream, str(path), file_limit(path, max_bytes, _text_error))
+    return reader.read(source, max_bytes)
 
 
-def plain_suffix(path: Path) -> str:
-    """The end of a file's name that says what is in it, in small letters.
+class CsvFormat(TextFormat):
+    """Text with commas, or another delimiter, between its fields."""
 
-    Examples
-    --------
-    >>> plain_suffix(Path("heart.CSV.gz")), plain_suffix(Path("heart_scale"))
-    ('.csv', '')
-    """
-    return Path(path.stem if is_packed(path) else path.name).suffix.lower()
+    name, suffixes, delimiter = "csv", (".csv",), ","
+    has_header = True
+
+    def columns(self, source: str | Readable, reading: Reading) -> list[str] | int:
+        """What the first line says."""
+        line = self.first_line(source)
+        if not line:
+            return []
+        splitter = Splitter((reading.delimiter or self.delimiter).encode())
+        try:
+            decoded(line)
+            fields = splitter.fields(line, MAX_COLUMNS)
+        except FieldError as fault:
+            raise DataFileError(title_of(source), None, None, fault.cause) from None
+        return [field.decode("utf-8", "replace") for field in fields] if reading.header else len(fields)
+
+    def read(self, source: str | Readable, reading: Reading) -> TableData:
+        """See ``read_csv``."""
+        return read_csv(
+            source,
+            target=reading.target,
+            ignore=reading.ignore,
+            delimiter=reading.delimiter or self.delimiter,
+            header=reading.header,
+            max_bytes=reading.max_bytes,
+        )
 
 
-def _text_error(file: str, line: int, cause: str) -> DataFileError:
-    return DataFileError(file, line, None, cause)
+class TsvFormat(CsvFormat):
+    """The same with tabs."""
+
+    name, suffixes, delimiter = "tsv", (".tsv",), "\t"
 
 
 class _Reader:
@@ -147,15 +163,19 @@ class _Reader:
         self._ignore = ignore
         self._target, self._delimiter, self._header = target, delimiter, header
 
-    def read(self, stream: Readable, name: str, limit: SizeLimit | None) -> TableData:
-        """The table in an open file."""
+    def read(self, source: str | os.PathLike[str] | Readable, max_bytes: int | None) -> TableData:
+        """The table in a file."""
+        name = title_of(source)
         delimiter = self._delimiter or ("\t" if plain_suffix(Path(name)) == ".tsv" else ",")
-        splitter = Splitter(delimiter.encode())
-        blocks = LineBlocks(stream, name, limit, _text_error, f"fields with {delimiter!r} between them")
-        content = iter(blocks)
+        row = f"fields with {delimiter!r} between them"
+        with opened_lines(source, max_bytes, text_error, row) as blocks:
+            return self._table(blocks, Splitter(delimiter.encode()))
+
+    def _table(self, blocks: LineBlocks, splitter: Splitter) -> TableData:
+        name, content = blocks.name, iter(blocks)
         first, lines = _first_lines(content)
         if not lines:
-            raise _text_error(name, blocks.line, "the file ends without a single line; expected a table.")
+            raise text_error(name, blocks.line, "the file ends without a single line; expected a table.")
         try:
             columns = self._columns(lines[0].removesuffix(b"\r"), splitter)
         except FieldError as fault:
@@ -166,7 +186,7 @@ class _Reader:
             rows.add_block(first, lines)
         data = rows.data()
         if not len(data):
-            raise _text_error(name, blocks.line, "the file ends after the header; expected rows of numbers.")
+            raise text_error(name, blocks.line, "the file ends after the header; expected rows of numbers.")
         target = None if rows.target is None else rows.target.values()
         return TableData(data, target, columns.feature_names)
 

@@ -6,22 +6,26 @@ import operator
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from exclusivity.datasets.errors import LibsvmError
+from exclusivity.datasets.formats import Reading, TextFormat
 from exclusivity.datasets.libsvm_lines import (
     DEFAULT_MAX_BYTES,
+    LIBSVM_ROW,
     LineBlocks,
     Readable,
-    SizeLimit,
-    file_limit,
-    open_text,
-    size_limit,
+    opened_lines,
+    title_of,
 )
 from exclusivity.datasets.libsvm_rows import MAX_INDEX, RowParser, Rows
+from exclusivity.datasets.table import TableData
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,28 +104,24 @@ def read_libsvm(
         n_features = whole_from_one("n_features", n_features, MAX_INDEX)
     if max_bytes is not None:
         max_bytes = whole_from_one("max_bytes", max_bytes)
-    if not isinstance(source, (str, os.PathLike)):
-        if not hasattr(source, "read"):
-            raise TypeError(f"source must be a path or an open binary file; got {type(source).__name__}.")
-        return _read(source, str(getattr(source, "name", "<stream>")), n_features, size_limit(max_bytes))
-    path = Path(source)
-    with open_text(path) as stream:
-        return _read(stream, str(path), n_features, file_limit(path, max_bytes, LibsvmError))
+    with opened_lines(source, max_bytes, LibsvmError, LIBSVM_ROW) as blocks:
+        return _read(blocks, n_features)
 
 
-def _read(stream: Readable, name: str, n_features: int | None, limit: SizeLimit | None) -> LibsvmData:
-    blocks = LineBlocks(stream, name, limit)
-    parser = RowParser(name, n_features)
+def _read(blocks: LineBlocks, n_features: int | None) -> LibsvmData:
+    parser = RowParser(blocks.name, n_features)
     for first, lines in blocks:
         parser.add_block(first, lines)
     if not len(parser.rows):
         raise LibsvmError(
-            name, blocks.line, "the file ends without a single row; expected 'label index:value ...'."
+            blocks.name, blocks.line, f"the file ends without a single row; expected {LIBSVM_ROW}."
         )
     return _as_data(parser.rows, n_features)
 
 
 def _as_data(rows: Rows, n_features: int | None) -> LibsvmData:
+    from scipy import sparse  # noqa: PLC0415 -- `erm fit --help` lists formats, and should not wait for it
+
     # The arrays below share memory with rows, apart from narrower indices.
     indices = np.asarray(rows.indices)
     if n_features is None:
@@ -140,6 +140,32 @@ def _as_data(rows: Rows, n_features: int | None) -> LibsvmData:
     data.has_canonical_format = True  # each row is sorted and free of duplicates: no need to look again
     query_ids = np.asarray(rows.query_ids) if rows.query_ids else None
     return LibsvmData(data, np.asarray(rows.labels), query_ids)
+
+
+class LibsvmFormat(TextFormat):
+    """The files of the LIBSVM site, whose names end in what sets are for, or in what was done to them."""
+
+    name = "libsvm"
+    suffixes = (
+        *("", ".svm", ".libsvm", ".svmlight", ".txt", ".t", ".tr", ".val", ".train", ".test"),
+        *(".scale", ".numer", ".numer_scale"),
+    )
+    is_sparse = True
+    row = LIBSVM_ROW
+
+    def columns(self, source: str | Readable, reading: Reading) -> None:
+        """None: features have numbers."""
+
+    def read(self, source: str | Readable, reading: Reading) -> TableData:
+        """See ``read_libsvm``."""
+        if reading.target is not None:
+            raise ValueError(
+                f"target={reading.target!r}, but {Path(title_of(source)).name} is read as a LIBSVM file, "
+                "which has its target in front of every row; leave target out, or say what the file is with "
+                "format."
+            )
+        found = read_libsvm(source, n_features=reading.n_features, max_bytes=reading.max_bytes)
+        return TableData(found.data, found.target, None)
 
 
 def whole_from_one(name: str, value: int, largest: int | None = None) -> int:

@@ -6,8 +6,10 @@ import bz2
 import codecs
 import gzip
 import io
+import os
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -28,6 +30,8 @@ MAX_RATIO = 100
 
 MIN_UNPACKED = 16 << 20
 """16 MiB do no harm, whatever they were unpacked from."""
+
+LIBSVM_ROW = "'label index:value ...'"
 
 _UTF8 = "expected UTF-8: save the file as UTF-8, or convert it (iconv -f UTF-16 -t UTF-8 old > new)."
 
@@ -53,6 +57,29 @@ class SizeLimit:
 def is_packed(path: Path) -> bool:
     """Whether the name says that the file is compressed."""
     return path.suffix.lower() in (".gz", ".bz2")
+
+
+def plain_suffix(path: Path) -> str:
+    """The end of a file's name that says what is in it, in small letters.
+
+    Examples
+    --------
+    >>> plain_suffix(Path("heart.CSV.gz")), plain_suffix(Path("heart_scale"))
+    ('.csv', '')
+    """
+    return Path(path.stem if is_packed(path) else path.name).suffix.lower()
+
+
+def title_of(source: str | os.PathLike[str] | Readable) -> str:
+    """What errors call a path or an open file."""
+    if isinstance(source, (str, os.PathLike)):
+        return str(source)
+    return str(getattr(source, "name", "<stream>"))
+
+
+def text_error(file: str, line: int, cause: str) -> DataFileError:
+    """An error in a line as a whole."""
+    return DataFileError(file, line, None, cause)
 
 
 def open_text(path: Path) -> gzip.GzipFile | bz2.BZ2File | io.BufferedReader:
@@ -167,9 +194,9 @@ class LineBlocks:
         name: str,
         limit: SizeLimit | None,
         error: TextError = LibsvmError,
-        row: str = "'label index:value ...'",
+        row: str = LIBSVM_ROW,
     ) -> None:
-        self._stream, self._name, self._limit = stream, name, limit
+        self._stream, self.name, self._limit = stream, name, limit
         self._error, self._row = error, row
         self.line = 1
 
@@ -179,7 +206,7 @@ class LineBlocks:
         total = pending = 0
         while chunk := self._read():
             if not total and _is_utf16(chunk):
-                raise self._error(self._name, 1, f"the text is UTF-16; {_UTF8}")
+                raise self._error(self.name, 1, f"the text is UTF-16; {_UTF8}")
             self._check_size(total, chunk)
             total += len(chunk)
             head, newline, tail = chunk.rpartition(b"\n")
@@ -208,25 +235,58 @@ class LineBlocks:
             if isinstance(error, io.UnsupportedOperation) or getattr(error, "errno", None) is not None:
                 raise
             raise self._error(
-                self._name,
+                self.name,
                 self.line,
                 f"the compressed data are damaged or end early ({error}); fetch the file again.",
             ) from error
         if not isinstance(chunk, bytes):
             raise TypeError(
-                f"{self._name} gave {type(chunk).__name__}, not bytes: open it in binary mode ('rb')."
+                f"{self.name} gave {type(chunk).__name__}, not bytes: open it in binary mode ('rb')."
             )
         return chunk
 
     def _check_size(self, total: int, chunk: bytes) -> None:
         if self._limit is not None and total + len(chunk) > self._limit.n_bytes:
             line = self.line + chunk.count(b"\n", 0, self._limit.n_bytes - total)
-            raise self._error(self._name, line, self._limit.cause)
+            raise self._error(self.name, line, self._limit.cause)
 
     def _check_length(self, length: int) -> None:
         if length > MAX_LINE_BYTES:
             raise self._error(
-                self._name,
+                self.name,
                 self.line,
                 f"the line is longer than {MAX_LINE_BYTES} bytes; expected one row of text, {self._row}.",
             )
+
+
+@contextmanager
+def opened_lines(
+    source: str | os.PathLike[str] | Readable, max_bytes: int | None, error: TextError, row: str
+) -> Iterator[LineBlocks]:
+    """The lines of a path, or of an open file from where it stands; see ``LineBlocks``."""
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(source)
+        with open_text(path) as stream:
+            yield LineBlocks(stream, str(path), file_limit(path, max_bytes, error), error, row)
+    elif hasattr(source, "read"):
+        yield LineBlocks(source, title_of(source), size_limit(max_bytes), error, row)
+    else:
+        raise TypeError(f"source must be a path or an open binary file; got {type(source).__name__}.")
+
+
+def numbered_lines(source: str | Readable, max_bytes: int | None) -> Iterator[tuple[int, bytes]]:
+    r"""The lines that are not blank, with their numbers and without their ends.
+
+    Examples
+    --------
+    >>> import io
+    >>> list(numbered_lines(io.BytesIO(b"one\r\n\nthree"), None))
+    [(1, b'one'), (3, b'three')]
+    """
+    with opened_lines(source, max_bytes, text_error, "one for each line") as blocks:
+        for first, lines in blocks:
+            if first == 1:
+                lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)  # spreadsheets write one
+            for number, line in enumerate(lines, first):
+                if line.strip():
+                    yield number, line.removesuffix(b"\r")

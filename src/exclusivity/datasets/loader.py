@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Bunch
 
 from exclusivity.datasets.bundled import manifest, read_bundled
 from exclusivity.datasets.download import fetch
@@ -15,6 +15,9 @@ from exclusivity.datasets.errors import DataFileError, DatasetNotFoundError, Dow
 from exclusivity.datasets.folder import CACHE_VARIABLE, VARIABLE, cache_folder, data_folder, find_in
 from exclusivity.datasets.libsvm import read_libsvm
 from exclusivity.datasets.registry import REGISTRY, DatasetInfo, RemoteFile, find_info
+
+if TYPE_CHECKING:
+    from sklearn.utils import Bunch
 
 _MAX_BYTES = 64 << 20
 """64 MiB: several times the text of the largest set."""
@@ -94,6 +97,8 @@ def load_dataset(name: str, scaled: bool = True, *, download: bool = True) -> Bu
         raise DatasetNotFoundError(_ways(info, scaled, error)) from error
     if scaled and not place.scaled:
         data = _scale(data)
+    from sklearn.utils import Bunch  # noqa: PLC0415 -- it takes a second, and readers of files need it not
+
     return Bunch(
         data=data,
         target=target,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 from exclusivity.datasets.csv_fields import Columns, FieldError, check_ignore, check_target, columns_of
 from exclusivity.datasets.csv_file import MAX_COLUMNS
 from exclusivity.datasets.errors import DataFileError
+from exclusivity.datasets.formats import FilePart, Format, Reading
 from exclusivity.datasets.libsvm import whole_from_one
 from exclusivity.datasets.libsvm_lines import DEFAULT_MAX_BYTES
 from exclusivity.datasets.table import TableData
@@ -89,6 +92,42 @@ def read_npy(
             f"max_bytes={max_bytes}; if you trust the file, pass a larger max_bytes, or None for no limit.",
         )
     return _table(array, columns, start, stop, path)
+
+
+class NpyFormat(Format):
+    """Arrays as ``numpy.save`` writes them; a part is a range of rows."""
+
+    name, suffixes = "npy", (".npy",)
+
+    def columns(self, source: str, reading: Reading) -> int:
+        """How many there are."""
+        return int(open_npy(source).shape[1])
+
+    def read(self, source: str, reading: Reading) -> TableData:
+        """See ``read_npy``."""
+        return self.read_part(FilePart(source, 0), reading)
+
+    def parts(self, path: str, reading: Reading, block_bytes: int) -> list[FilePart]:
+        """See ``Format``."""
+        n_rows, n_columns = open_npy(path).shape
+        size = Path(path).stat().st_size
+        n_parts = max(1, math.ceil(8 * n_rows * n_columns / block_bytes))
+        cuts = [n_rows * number // n_parts for number in range(n_parts + 1)]
+        return [
+            FilePart(path, size * (b - a) // n_rows, (a, b), 8 * (b - a) * n_columns)
+            for a, b in pairwise(cuts)
+            if b > a
+        ]
+
+    def read_part(self, part: FilePart, reading: Reading) -> TableData:
+        """See ``Format``."""
+        columns: Any = {"target": reading.target, "ignore": reading.ignore}
+        if isinstance(reading.target, str):
+            open_npy(part.path)  # a damaged file is the better news
+            raise ValueError(
+                f"target={reading.target!r}, but a .npy file has no names; give a column's number."
+            )
+        return read_npy(part.path, rows=part.span, **columns, max_bytes=reading.max_bytes)
 
 
 def open_npy(path: str | os.PathLike[str]) -> np.memmap[Any, Any]:

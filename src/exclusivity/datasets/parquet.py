@@ -23,6 +23,7 @@ from exclusivity.datasets.csv_fields import (
 )
 from exclusivity.datasets.csv_file import MAX_COLUMNS
 from exclusivity.datasets.errors import DataFileError
+from exclusivity.datasets.formats import FilePart, Format, Reading
 from exclusivity.datasets.libsvm import whole_from_one
 from exclusivity.datasets.libsvm_lines import DEFAULT_MAX_BYTES
 from exclusivity.datasets.table import TableData
@@ -101,6 +102,62 @@ def row_group_rows(path: str | os.PathLike[str]) -> list[int] | None:
             return [int(metadata.row_group(i).num_rows) for i in range(metadata.num_row_groups)]
     except (arrow.ArrowException, OSError, ValueError, OverflowError):
         return None
+
+
+class ParquetFormat(Format):
+    """Parquet; a part is a few neighbouring row groups."""
+
+    name, suffixes = "parquet", (".parquet", ".pq")
+
+    def columns(self, source: str, reading: Reading) -> list[str]:
+        """What the file calls them."""
+        arrow, parquet = _pyarrow()
+        with open(source, "rb"):  # for the system's own words on what cannot be opened
+            pass
+        try:
+            return [str(name) for name in parquet.read_schema(source).names]
+        except (arrow.ArrowException, OSError, ValueError):
+            return []
+
+    def read(self, source: str, reading: Reading) -> TableData:
+        """See ``read_parquet``."""
+        return self.read_part(FilePart(source, 0), reading)
+
+    def parts(self, path: str, reading: Reading, block_bytes: int) -> list[FilePart]:
+        """See ``Format``: row groups together up to the size of a block."""
+        counts = row_group_rows(path)
+        if counts is None:
+            return super().parts(path, reading, block_bytes)
+        size, total = Path(path).stat().st_size, max(1, sum(counts))
+        width = 8 * (reading.n_features or 1)
+        groups = [(a, b, sum(counts[a:b])) for a, b in _grouped(counts, max(1, block_bytes // width))]
+        return [FilePart(path, size * n_rows // total, (a, b), n_rows * width) for a, b, n_rows in groups]
+
+    def read_part(self, part: FilePart, reading: Reading) -> TableData:
+        """See ``Format``."""
+        return read_parquet(
+            part.path,
+            target=reading.target,
+            ignore=reading.ignore,
+            row_groups=None if part.span is None else range(*part.span),
+            max_bytes=reading.max_bytes,
+        )
+
+
+def _grouped(counts: list[int], most: int) -> list[tuple[int, int]]:
+    """Row groups together as long as they have at most ``most`` rows; those without rows disappear."""
+    groups: list[tuple[int, int]] = []
+    n_rows = most + 1
+    for place, count in enumerate(counts):
+        if count == 0:
+            continue
+        if n_rows + count > most or groups[-1][1] != place:
+            groups.append((place, place + 1))
+            n_rows = count
+        else:
+            groups[-1] = (groups[-1][0], place + 1)
+            n_rows += count
+    return groups
 
 
 def _pyarrow() -> tuple[ModuleType, ModuleType]:

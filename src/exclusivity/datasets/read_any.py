@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from exclusivity.datasets.csv_file import plain_suffix, read_csv
-from exclusivity.datasets.libsvm import read_libsvm
-from exclusivity.datasets.libsvm_lines import is_packed
-from exclusivity.datasets.npy import read_npy
-from exclusivity.datasets.parquet import read_parquet
+from exclusivity.datasets.csv_file import CsvFormat, TsvFormat
+from exclusivity.datasets.formats import Reading, add_format, format_named, format_of
+from exclusivity.datasets.libsvm import LibsvmFormat
+from exclusivity.datasets.npy import NpyFormat
+from exclusivity.datasets.parquet import ParquetFormat
 from exclusivity.datasets.table import TableData
 
-FORMATS = ("libsvm", "csv", "tsv", "parquet", "npy")
-
-# The LIBSVM site's names end in what the sets are for, or in what was done to them (german.numer_scale).
-_LIBSVM = ("", ".svm", ".libsvm", ".svmlight", ".txt", ".t", ".tr", ".val", ".train", ".test")
-_LIBSVM_SCALED = (".scale", ".numer", ".numer_scale")
-_ENDINGS = {
-    **dict.fromkeys(_LIBSVM + _LIBSVM_SCALED, "libsvm"),
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".npy": "npy",
-}
+for _format in (LibsvmFormat(), CsvFormat(), TsvFormat(), ParquetFormat(), NpyFormat()):
+    add_format(_format)
 
 
 def read_table(
@@ -34,13 +21,13 @@ def read_table(
     format: str | None = None,  # noqa: A002 -- what users call it, as in other readers
     target: str | int | None = None,
 ) -> TableData:
-    r"""Read a table from a LIBSVM, CSV, Parquet or .npy file.
+    r"""Read a table from a LIBSVM, CSV, Parquet or .npy file, or one of a format that was added.
 
     Parameters
     ----------
     path : path
         Text files may be compressed, their names then end in ``.gz`` or ``.bz2``.
-    format : {"libsvm", "csv", "tsv", "parquet", "npy"}, optional
+    format : {"libsvm", "csv", "tsv", "parquet", "npy"}, or a name given to ``register_format``, optional
         By default what the name says: ``.csv``, ``.tsv``, ``.parquet`` (``.pq``), ``.npy``, and LIBSVM for
         ``.svm``, ``.libsvm``, ``.svmlight``, ``.txt``, names without a dot, and the endings that the LIBSVM
         site uses.
@@ -67,58 +54,5 @@ def read_table(
     ...     read_table(path, target="state").target
     array(['ill', 'well'], dtype=object)
     """
-    path = Path(path)
-    chosen = format_of(path) if format is None else format
-    if chosen not in FORMATS:
-        raise ValueError(f"format must be one of {FORMATS}, or None; got {format!r}.")
-    if chosen == "parquet":
-        return read_parquet(path, target=target)
-    if chosen == "npy":
-        if isinstance(target, str):
-            raise ValueError(f"target={target!r}, but a .npy file has no names; give a column's number.")
-        return read_npy(path, target=target)
-    if chosen == "libsvm" and target is not None:
-        raise ValueError(
-            f"target={target!r}, but {path.name} is read as a LIBSVM file, which has its target in front of "
-            "every row; leave target out, or say what the file is with format."
-        )
-    return read_text(path, chosen, target=target, delimiter="\t" if chosen == "tsv" else ",")
-
-
-def read_text(
-    source: Any,
-    format: str,  # noqa: A002 -- as above
-    *,
-    target: str | int | None = None,
-    ignore: Sequence[str | int] = (),
-    delimiter: str = ",",
-    header: bool = True,
-    n_features: int | None = None,
-    **limits: Any,
-) -> TableData:
-    """Read LIBSVM, or text with a delimiter, from a path or a stream.
-
-    ``n_features`` is for LIBSVM and the other settings are for the rest; ``limits`` go to either reader.
-    """
-    if format == "libsvm":
-        found = read_libsvm(source, n_features=n_features, **limits)
-        return TableData(found.data, found.target, None)
-    return read_csv(source, target=target, ignore=ignore, delimiter=delimiter, header=header, **limits)
-
-
-def format_of(path: Path) -> str:
-    """The format that the name of a file gives away.
-
-    Examples
-    --------
-    >>> format_of(Path("heart.csv.gz")), format_of(Path("heart_scale"))
-    ('csv', 'libsvm')
-    """
-    chosen = _ENDINGS.get(plain_suffix(path))
-    if chosen is None or (chosen in ("parquet", "npy") and is_packed(path)):
-        known = ", ".join(ending for ending in _ENDINGS if ending)
-        raise ValueError(
-            f"the name {path.name!r} does not say what the file is: it ends in none of {known} (for text "
-            f"also with .gz or .bz2 behind that); pass format, one of {FORMATS}."
-        )
-    return chosen
+    chosen = format_of(Path(path)) if format is None else format_named(format)
+    return chosen.read(os.fspath(path), Reading(target))

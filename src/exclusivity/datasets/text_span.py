@@ -88,6 +88,18 @@ class TextSpan:
         """Whether no line begins in it, besides the header."""
         return self._start >= self._stop
 
+    def is_blank(self) -> bool:
+        """Whether there is nothing in its lines, besides the header."""
+        if self.is_empty:
+            return True
+        head, self._head = self._head, b""
+        found = self.read(_STEP).removeprefix(BOM_UTF8)
+        while found and not found.strip():
+            found = self.read(_STEP)
+        self._head = head
+        self._stream.seek(self._start)
+        return not found
+
     def read(self, size: int, /) -> bytes:
         """At most ``size`` bytes; none at the end of the span."""
         if self._head:
