@@ -206,11 +206,27 @@ class TextFormat(Format):
 
     @abstractmethod
     def columns(self, source: str | Readable, reading: Reading) -> list[str] | int | None:
-        """See ``Format``; the source may also be a file open for reading bytes."""
+        """See ``Format``.
+
+        Parameters
+        ----------
+        source : str or open file
+            The path, or a file open for reading bytes.
+        reading : Reading
+            How to read it.
+        """
 
     @abstractmethod
     def read(self, source: str | Readable, reading: Reading) -> TableData:
-        """See ``Format``; the source may also be a file open for reading bytes."""
+        """See ``Format``.
+
+        Parameters
+        ----------
+        source : str or open file
+            The path, or a file open for reading bytes.
+        reading : Reading
+            How to read it.
+        """
 
     def lines(self, source: str | Readable, max_bytes: int | None = None) -> Iterator[tuple[int, bytes]]:
         """The lines that are not blank, with their numbers from 1 and without their ends.
@@ -249,7 +265,17 @@ class TextFormat(Format):
         return text_error(title_of(source), line, cause)
 
     def parts(self, path: str, reading: Reading, block_bytes: int) -> list[FilePart]:
-        """See ``Format``: spans of lines; compressed text is one part."""
+        """Spans of lines; compressed text is one part.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+        reading : Reading
+            How it will be read.
+        block_bytes : int
+            The memory to aim at.
+        """
         # Numbers of few digits grow when they are read.
         spans = [] if is_packed(Path(path)) else text_spans(path, max(1, block_bytes // 2))
         if len(spans) < 2:
@@ -257,7 +283,15 @@ class TextFormat(Format):
         return [FilePart(path, b - a, (a, b)) for a, b in spans]
 
     def read_part(self, part: FilePart, reading: Reading) -> TableData | None:
-        """See ``Format``: errors count lines as the whole file does."""
+        """The table of a span; its errors count lines as the whole file does.
+
+        Parameters
+        ----------
+        part : FilePart
+            One of ``parts``.
+        reading : Reading
+            What to take from it.
+        """
         if part.span is None:
             return self.read(part.path, reading)
         with TextSpan(part.path, *part.span, header=self.has_header and reading.header) as span:
