@@ -2,17 +2,9 @@
 
 from exclusivity.datasets.csv_file import read_csv
 from exclusivity.datasets.errors import DataFileError, DatasetNotFoundError, DownloadError, LibsvmError
+from exclusivity.datasets.file_format import FilePart, Format, Reading, TextFormat
 from exclusivity.datasets.folder import cache_folder, data_folder, find_data_file
-from exclusivity.datasets.formats import (
-    FilePart,
-    Format,
-    Reading,
-    TextFormat,
-    format_named,
-    format_of,
-    known_formats,
-    register_format,
-)
+from exclusivity.datasets.formats import format_named, format_of, known_formats, register_format
 from exclusivity.datasets.libsvm import LibsvmData, read_libsvm
 from exclusivity.datasets.loader import available_datasets, fetch_dataset, load_dataset
 from exclusivity.datasets.npy import read_npy

@@ -21,7 +21,7 @@ from exclusivity.datasets.csv_fields import (
 )
 from exclusivity.datasets.csv_rows import CsvRows
 from exclusivity.datasets.errors import DataFileError
-from exclusivity.datasets.formats import Reading, TextFormat
+from exclusivity.datasets.file_format import Reading, TextFormat
 from exclusivity.datasets.libsvm import whole_from_one
 from exclusivity.datasets.libsvm_lines import (
     DEFAULT_MAX_BYTES,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exclusivity.datasets.errors import LibsvmError
-from exclusivity.datasets.formats import Reading, TextFormat
+from exclusivity.datasets.file_format import Reading, TextFormat
 from exclusivity.datasets.libsvm_lines import (
     DEFAULT_MAX_BYTES,
     LIBSVM_ROW,

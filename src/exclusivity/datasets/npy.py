@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from exclusivity.datasets.csv_fields import Columns, FieldError, check_ignore, check_target, columns_of
 from exclusivity.datasets.csv_file import MAX_COLUMNS
 from exclusivity.datasets.errors import DataFileError
-from exclusivity.datasets.formats import FilePart, Format, Reading
+from exclusivity.datasets.file_format import FilePart, Format, Reading
 from exclusivity.datasets.libsvm import whole_from_one
 from exclusivity.datasets.libsvm_lines import DEFAULT_MAX_BYTES
 from exclusivity.datasets.table import TableData

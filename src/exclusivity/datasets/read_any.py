@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from exclusivity.datasets.csv_file import CsvFormat, TsvFormat
-from exclusivity.datasets.formats import Reading, add_format, format_named, format_of
+from exclusivity.datasets.file_format import Reading
+from exclusivity.datasets.formats import add_format, format_named, format_of
 from exclusivity.datasets.libsvm import LibsvmFormat
 from exclusivity.datasets.npy import NpyFormat
 from exclusivity.datasets.parquet import ParquetFormat
