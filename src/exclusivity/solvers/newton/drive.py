@@ -164,16 +164,17 @@ def drive_truncated(
     width: float | None = None,
     spent: float = 0.0,
     most_passes: float = np.inf,
+    is_shifted: bool = False,
 ) -> None:
     """Newton steps by products alone until the run is over, no step helps or the passes are used up.
 
-    ``spent`` are those of earlier runs that this one goes on from.
+    ``spent`` are those of earlier runs that this one goes on from; ``is_shifted``: see ``truncated_path``.
     """
-    before = run.passes
-    for iterate in truncated_path(reduced, start, alpha, width):
+    before, method = run.passes, "shifted" if is_shifted else "truncated"
+    for iterate in truncated_path(reduced, start, alpha, width, is_shifted=is_shifted):
         run.passes, passes = before + iterate.passes, spent + iterate.passes
         run.state = Guess(
-            iterate.point, width=iterate.width, dual=iterate.centre, method="truncated", spent=passes
+            iterate.point, width=iterate.width, dual=iterate.centre, method=method, spent=passes
         )
         run.take(
             iterate.point,

@@ -52,9 +52,9 @@ class Guess:
     That is a Newton system that is nearly right (from a sample of the rows, say) with the width of the
     rounding, a dual vector, or the second derivatives of all rows together.
 
-    Where a run is to go on, ``method`` says with what: "semismooth", "truncated" (with its width and its dual
-    vector, and the passes it has spent), "bands" (the width of the next one), or "interior" (the multipliers
-    and slacks of the rows and of the penalty).
+    Where a run is to go on, ``method`` says with what: "semismooth", "truncated" or "shifted" (with the width
+    and the dual vector, and the passes spent), "bands" (the width of the next one), or "interior" (the
+    multipliers and slacks of the rows and of the penalty).
     """
 
     point: Point

@@ -11,8 +11,8 @@ regime        when                                     how
 "interior"    p = 1; an l1 penalty;                    primal-dual interior point; for p = 1 with many rows
               1 < p < 2 with few rows                  only on those near the margin, if they are few, and
                                                        after truncated Newton, if they are not
-"iterative"   rows and features both beyond 4096,      truncated Newton, by products with X alone
-              or beyond 400 for sparse data
+"iterative"   rows and features both beyond 4096,      truncated Newton, by products with X alone; at large
+              or beyond 400 for sparse data            costs around a dual vector that follows
 ============  =======================================  ====================================================
 
 All but the last factorise one matrix per step, on the smaller of the two sides: features or rows.
@@ -38,6 +38,7 @@ from exclusivity.solvers.newton.drive import (
     drive_semismooth,
     drive_truncated,
 )
+from exclusivity.solvers.newton.rounding import steepness
 from exclusivity.solvers.newton.run import Run
 from exclusivity.solvers.newton.sample import MANY_ROWS, SAMPLE_TOL, sample_rows
 from exclusivity.solvers.newton.semismooth import Guess, primal_system
@@ -174,9 +175,15 @@ def continue_run(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) ->
         elif method == "interior":
             drive_interior(run, reduced, guess.point, guess.slacks)
         else:
-            most = np.inf if regime == "iterative" else PATIENCE
             drive_truncated(
-                run, reduced, guess.point, guess.dual, width=guess.width, spent=guess.spent, most_passes=most
+                run,
+                reduced,
+                guess.point,
+                guess.dual,
+                width=guess.width,
+                spent=guess.spent,
+                most_passes=np.inf if regime == "iterative" else PATIENCE,
+                is_shifted=method == "shifted",
             )
         if run.is_over:
             return
@@ -187,8 +194,11 @@ def _methods(reduced: ERMProblem, regime: Regime) -> list[str]:
     """What a regime tries, one after the other: each has other troubles."""
     n_rows, n_features, loss = reduced.design.n_rows, reduced.design.n_features, reduced.loss
     if regime == "iterative":
+        # Rows that can all be fitted call for the shifted loss, steep as it is; others are slower with it.
+        is_steep = n_features >= n_rows and steepness(reduced) > 1
+        first, second = ("shifted", "truncated") if is_steep else ("truncated", "shifted")
         has_interior = loss.vanishes and min(n_rows, n_features) <= DENSE_LIMIT
-        return ["truncated", "interior"] if has_interior else ["truncated"]
+        return [first, "interior"] if has_interior else [first, second]
     if not loss.vanishes:
         return ["semismooth", "truncated"]
     # Features a million times farther from zero than they vary take an interior point's last digits;

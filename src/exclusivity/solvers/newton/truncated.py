@@ -24,7 +24,7 @@ from scipy import sparse
 from exclusivity.problem import ERMProblem, dual_bound_with_pull, member_costs, objective_of_shortfall
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.problem.precision import UNIT
-from exclusivity.solvers.newton.rounding import RoundedLoss, rounded_loss
+from exclusivity.solvers.newton.rounding import RoundedLoss, rounded_loss, shifted_loss
 from exclusivity.solvers.newton.source import Point
 
 _MAX_STEPS = 250
@@ -60,13 +60,23 @@ class TruncatedIterate:
 
 
 def truncated_path(
-    problem: ERMProblem, start: Point, alpha: Floats | None = None, width: float | None = None
+    problem: ERMProblem,
+    start: Point,
+    alpha: Floats | None = None,
+    width: float | None = None,
+    *,
+    is_shifted: bool = False,
 ) -> Iterator[TruncatedIterate]:
     """Iterates of a reduced problem; the caller stops. Ends by itself when no step helps any more.
 
-    A dual vector ``alpha`` that goes with the start is of use for p = 1; ``width`` is that of the rounding.
+    A dual vector ``alpha`` that goes with the start is of use for p = 1, and for any loss that ``is_shifted``
+    (see ``rounding``); ``width`` is that of the rounding.
     """
-    walk = _Walk(problem, start, rounded_loss(problem.loss, member_costs(problem), alpha, width))
+    if is_shifted:
+        loss = shifted_loss(problem, alpha, width)
+    else:
+        loss = rounded_loss(problem.loss, member_costs(problem), alpha, width)
+    walk = _Walk(problem, start, loss)
     for _ in range(_MAX_STEPS):
         yield walk.iterate()
         if not walk.advance():
@@ -143,7 +153,8 @@ class _Walk:
     def advance(self) -> bool:
         """Sharpen the loss where the gradient is settled, else one Newton step; False when nothing helps."""
         error = float(self.gradient @ self.gradient) / 2
-        is_settled = error <= _SETTLED * max(self.objective - self.bound, 0.0)
+        room = min(max(self.objective - self.bound, 0.0), self.loss.distance(self.alpha))
+        is_settled = error <= _SETTLED * room
         if is_settled or not self._step():
             if not self.loss.sharpen(self.shortfall):
                 return is_settled and self._step()
