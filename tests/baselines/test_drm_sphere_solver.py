@@ -31,7 +31,7 @@ def test_gradient_is_the_derivative_along_the_spheres(shape):
 
     def value(flat):
         W = flat.reshape(V.shape)
-        return problem.value(W / np.linalg.norm(W, axis=0))
+        return problem.objective(W / np.linalg.norm(W, axis=0))
 
     numeric = approx_fprime(unit.ravel(), value, 1e-7).reshape(V.shape)
     found, gradient = _value_and_gradient(problem, unit)
@@ -53,7 +53,7 @@ def test_the_end_is_a_stationary_point_of_the_definition(shape):
     rng = np.random.default_rng(1)
     for _ in range(20):  # no small step along the spheres leads down
         nearby = result.weights + 1e-3 * rng.normal(size=result.weights.shape)
-        assert problem.value(nearby / np.linalg.norm(nearby, axis=0)) >= value - 1e-9
+        assert problem.objective(nearby / np.linalg.norm(nearby, axis=0)) >= value - 1e-9
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -88,7 +88,7 @@ def test_equal_members_part_where_the_second_order_condition_says(n_members):
     apart /= np.linalg.norm(apart, axis=0)
     for factor in (0.9, 1.1):
         problem = DRMProblem.build(X, y, n_members=n_members, nu=2.0, mu=factor * critical)
-        rise = problem.value(apart) - problem.value(np.repeat(w[:, None], n_members, axis=1))
+        rise = problem.objective(apart) - problem.objective(np.repeat(w[:, None], n_members, axis=1))
         assert abs(rise) > 1e-10
         assert (rise > 0) == (factor < 1)
 
@@ -99,7 +99,7 @@ def test_where_relaxed_members_lie_on_the_boundary_both_variants_agree():
     np.testing.assert_allclose(np.linalg.norm(relaxed.weights, axis=0), 1)
     W = solve_sphere(problem, tol=1e-7, max_sweeps=5000, random_state=0).weights
     assert cosines(W).min() > 1 - 1e-5
-    np.testing.assert_allclose(problem.value(W), relaxed.history[-1], rtol=1e-6)
+    np.testing.assert_allclose(problem.objective(W), relaxed.history[-1], rtol=1e-6)
 
 
 def test_never_below_the_relaxed_minimum():

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.svm import LinearSVC
 
 from exclusivity.solvers import NewtonOptions, Start, solve_newton
-from exclusivity.solvers.newton.drive import drive_interior
+from exclusivity.solvers.newton.interior import drive_interior
 from exclusivity.solvers.newton.run import Run
 from exclusivity.solvers.newton.source import Point
 from newton.newton_cases import assert_honest, blobs, build, plain_objective, radius

@@ -24,15 +24,14 @@ from exclusivity.problem import design as design_module
 from exclusivity.solvers import NewtonOptions, Start, solve_newton
 from exclusivity.solvers.newton import interior as interior_module
 from exclusivity.solvers.newton import semismooth as semismooth_module
+from exclusivity.solvers.newton.bands import FixedRows, choose_band, drive_screened, first_width, solve_band
 from exclusivity.solvers.newton.barrier import Barrier, WorkingRows
 from exclusivity.solvers.newton.curvature import bordered_gram
-from exclusivity.solvers.newton.drive import drive_interior, drive_screened, with_exact_zeros
-from exclusivity.solvers.newton.interior import interior_path
+from exclusivity.solvers.newton.interior import drive_interior, interior_path, with_exact_zeros
 from exclusivity.solvers.newton.linear import DualSystem, PrimalSystem, robust_cholesky
-from exclusivity.solvers.newton.run import Run, bound_from_sums
+from exclusivity.solvers.newton.run import Guess, Run, bound_from_sums
 from exclusivity.solvers.newton.sample import MANY_ROWS, sample_rows
-from exclusivity.solvers.newton.screening import FixedRows, choose_band, first_width, solve_band
-from exclusivity.solvers.newton.semismooth import Guess, semismooth_path
+from exclusivity.solvers.newton.semismooth import semismooth_path
 from exclusivity.solvers.newton.solver import choose_regime
 from exclusivity.solvers.newton.source import BlockSource, Point
 from newton.newton_cases import assert_honest, blobs, build

@@ -74,7 +74,7 @@ class DRMProblem:
         --------
         >>> import numpy as np
         >>> problem = DRMProblem.build(np.eye(2), np.array([1.0, -1.0]), n_members=3, nu=0.5, mu=0.1)
-        >>> problem.value(np.zeros((2, 3)))
+        >>> problem.objective(np.zeros((2, 3)))
         -0.1875
         """
         signs = y.astype(X.dtype)

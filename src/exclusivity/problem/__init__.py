@@ -13,7 +13,7 @@ from exclusivity.problem.certificate import (
 )
 from exclusivity.problem.costs import cost_grid, natural_cost
 from exclusivity.problem.design import DesignMatrix
-from exclusivity.problem.erm import ERMProblem
+from exclusivity.problem.erm import Contrast, ERMProblem, LabelledRows
 from exclusivity.problem.intercept import best_intercept
 from exclusivity.problem.loss import CurvedLoss, MarginLoss
 from exclusivity.problem.measures import exclusivity, relaxed_exclusivity
@@ -21,7 +21,6 @@ from exclusivity.problem.objective import Objective
 from exclusivity.problem.power_hinge import PowerHinge
 from exclusivity.problem.precision import RowScale, gamma, lower_dual
 from exclusivity.problem.regulariser import ExclusivityRegulariser
-from exclusivity.problem.rows import Contrast, LabelledRows
 
 __all__ = [
     "Contrast",

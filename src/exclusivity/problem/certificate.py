@@ -20,7 +20,11 @@ from exclusivity.problem.arrays import Floats
 from exclusivity.problem.erm import ERMProblem
 from exclusivity.problem.intercept import best_intercept
 from exclusivity.problem.loss import MarginLoss
-from exclusivity.problem.precision import gamma, lower_dual, run_terms
+from exclusivity.problem.precision import LONG_UNIT, UNIT, gamma, lower_dual, run_terms
+
+# Numbers in X for which longer floats are tried, and how much of a bound rounding has to cost before that.
+_FEW_NUMBERS = 1 << 20
+_LEAST_LOSS = 1e-9
 
 
 def member_costs(problem: ERMProblem) -> Floats:
@@ -144,7 +148,21 @@ def dual_bound(problem: ERMProblem, alpha: Floats) -> float:
     problem.objective.require_convex()
     feasible = repair_dual(problem, alpha)
     pull = problem.design.transposed_times(problem.labels * feasible)
-    return _lower_bound(problem, feasible, pull, 0.0)
+    bound = _lower_bound(problem, feasible, pull, 0.0)
+    # Where the cost leaves little of the ridge, u is a small difference of huge sums: longer floats help.
+    if problem.design.n_numbers <= _FEW_NUMBERS:
+        loose = _lower_bound(problem, feasible, pull, 0.0, unit=0.0) - bound
+        if loose > _LEAST_LOSS * abs(bound):
+            bound = max(bound, _precise_bound(problem, feasible))
+    return bound
+
+
+def _precise_bound(problem: ERMProblem, feasible: Floats) -> float:
+    """The same from sums in numpy's longest floats."""
+    signed = (problem.labels * feasible).astype(np.longdouble)
+    moved = abs(float(signed.sum())) if problem.fit_intercept else 0.0
+    pull = np.asarray(problem.design.X.astype(np.longdouble).T @ signed, dtype=float)
+    return _lower_bound(problem, feasible, pull, moved, unit=LONG_UNIT)
 
 
 def dual_bound_with_pull(problem: ERMProblem, alpha: Floats, pull: Floats, lost: float = 0.0) -> float:
@@ -171,18 +189,24 @@ def dual_bound_with_pull(problem: ERMProblem, alpha: Floats, pull: Floats, lost:
     return _lower_bound(problem, feasible, pull, moved)
 
 
-def _lower_bound(problem: ERMProblem, feasible: Floats, pull: Floats, moved: float) -> float:
-    """K kappa D for sums over an alpha inside its box, from which ``moved`` may still have to be taken."""
+def _lower_bound(
+    problem: ERMProblem, feasible: Floats, pull: Floats, moved: float, unit: float = UNIT
+) -> float:
+    """K kappa D for sums over an alpha inside its box, from which ``moved`` may still have to be taken.
+
+    ``unit`` is the relative error of one rounding in the sums.
+    """
     value = lower_dual(
-        mass=float(feasible.sum()),
+        mass=float(feasible.sum(dtype=np.longdouble)),
         moved=moved,
         pull=pull,
         conjugate=float(problem.loss.conjugate(feasible, member_costs(problem)).sum()),
         n_roundings=problem.loss.n_roundings,
         l1=problem.regulariser.sparsity / problem.kappa,
         scale=problem.design.row_scale,
-        n_terms=problem.design.pull_terms(),
+        n_terms=problem.design.pull_terms() if unit == UNIT else problem.design.n_rows,
         has_intercept=problem.fit_intercept,
+        unit=unit,
     )
     return problem.n_members * problem.kappa * value
 

@@ -60,6 +60,11 @@ class DesignMatrix:
             return 1.0
         return float(self.X.nnz / max(self.n_rows * self.n_features, 1))
 
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers are stored."""
+        return int(self.X.nnz if self.is_sparse else self.X.size)
+
     @cached_property
     def centred(self) -> DesignMatrix:
         """The rows around their centre where features are far from zero, else these rows themselves.

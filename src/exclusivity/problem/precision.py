@@ -30,20 +30,23 @@ from exclusivity.problem.arrays import Floats
 UNIT = 2.0**-53
 """The relative error of one rounding."""
 
+LONG_UNIT = float(np.finfo(np.longdouble).eps) / 2
+"""The same in numpy's longest floats: 2^-64 on most machines, and 2^-53 where there are none."""
+
 _RUN = 4096
 # (y m)^(p-1), logarithms times exponents of at most 745 before numbers vanish, and a few products.
 _POWER_ROUNDINGS = 800
 
 
-def gamma(n_roundings: float) -> float:
-    """The relative error after so many roundings in a row; infinite where nothing is left.
+def gamma(n_roundings: float, unit: float = UNIT) -> float:
+    """The relative error after so many roundings of ``unit`` in a row; infinite where nothing is left.
 
     Examples
     --------
     >>> gamma(2**43) == 2**-10 / (1 - 2**-10)
     True
     """
-    share = n_roundings * UNIT
+    share = n_roundings * unit
     return share / (1 - share) if share < 1 else np.inf
 
 
@@ -118,6 +121,7 @@ def lower_dual(
     scale: RowScale,
     n_terms: int,
     has_intercept: bool,
+    unit: float = UNIT,
 ) -> float:
     """D(alpha), rounded down: below the value of a vector that is feasible to the last digit.
 
@@ -140,8 +144,10 @@ def lower_dual(
         The longest chain of additions behind these sums.
     has_intercept : bool
         Whether sum y alpha = 0 is needed.
+    unit : float
+        The relative error of one rounding in ``mass``, ``moved`` and ``pull``.
     """
-    lost = gamma(n_terms + 8) * mass
+    lost = gamma(n_terms + 8, unit) * mass
     moved = moved + lost if has_intercept else moved
     shrunk = np.maximum(np.abs(pull) - l1, 0.0)
     by_rows = float(np.linalg.norm(shrunk)) + (moved + lost) * scale.length

@@ -1,6 +1,6 @@
 """p = 1 with many distributed rows: only rows near the margin matter, and only so many of them travel.
 
-The method of ``solvers.newton.screening``. Rows with |m| > width, m = 1 - y f, are taken for what they look
+The method of ``solvers.newton.bands``. Rows with |m| > width, m = 1 - y f, are taken for what they look
 like, alpha = c for m > 0 and alpha = 0 for m < 0, and stay with the workers: sums of them travel. The rows of
 the band come to the client, at most ``BAND_BYTES`` of them (those nearest to the margin), and are solved for
 exactly. The dual vector found this way is feasible for ALL rows, so that its bound, which needs no further
@@ -26,10 +26,10 @@ from exclusivity.problem import ERMProblem, Objective, member_costs
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.blockwise.questions import Target, no_sums
 from exclusivity.solvers.blockwise.rows import RowBlock, RowList
+from exclusivity.solvers.newton.bands import LEAST_ROWS, can_balance, learned_width, solve_inside
 from exclusivity.solvers.newton.barrier import WorkingRows
 from exclusivity.solvers.newton.curvature import bordered_gram
 from exclusivity.solvers.newton.linear import ridged_system
-from exclusivity.solvers.newton.screening import LEAST_ROWS, can_balance, learned_width, solve_inside
 from exclusivity.solvers.newton.source import LossSums, Point
 
 BAND_BYTES = 1 << 23

@@ -2,7 +2,7 @@
 
 The optimum moves little from cost to cost, and smoothly on the whole: its scores are extrapolated from the
 last three costs without a look at the rows. How wrong that was at the last cost says how wide the band around
-the margin has to be at this one (see ``screening``); usually a per cent of the rows, where a cold start needs
+the margin has to be at this one (see ``bands``); usually a per cent of the rows, where a cold start needs
 ten times as many. Where nothing can be guessed, truncated Newton goes on from the last solution.
 """
 
@@ -14,10 +14,10 @@ import numpy as np
 
 from exclusivity.problem import ERMProblem
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers.newton.drive import drive_bands, drive_truncated
+from exclusivity.solvers.newton.bands import FixedRows, drive_bands, first_width
 from exclusivity.solvers.newton.run import Run
-from exclusivity.solvers.newton.screening import FixedRows, first_width
 from exclusivity.solvers.newton.source import Point
+from exclusivity.solvers.newton.truncated import drive_truncated
 
 # Times the root mean square of the last error; scores are sums of many terms, so 2.5 leave few rows out.
 _ERRORS = 2.5

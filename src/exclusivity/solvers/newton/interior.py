@@ -27,14 +27,58 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import linalg
 
-from exclusivity.problem import MarginLoss, PowerHinge
+from exclusivity.problem import ERMProblem, MarginLoss, PowerHinge, member_costs, repair_dual
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.barrier import Barrier, BarrierRows, MemoryBarrier, WorkingRows
 from exclusivity.solvers.newton.linear import NewtonSystem
+from exclusivity.solvers.newton.run import Guess, Run, take_certified
 from exclusivity.solvers.newton.source import Point
 
 _MAX_ITER = 200
 _BACK_OFF = 0.995
+PASSES = 7
+"""Of one step over the rows it works on."""
+
+
+def drive_interior(
+    run: Run, reduced: ERMProblem, start: Point, slacks: tuple[Floats, Floats | None] | None = None
+) -> None:
+    """The interior-point path over all rows, each iterate certified.
+
+    ``slacks`` are the multipliers and slacks of the rows and of the penalty, where there has been a path.
+    """
+    design, l1 = reduced.design, reduced.regulariser.sparsity
+    rows = WorkingRows(design.X, reduced.labels, member_costs(reduced), np.zeros(design.n_features), 0.0)
+    data = MemoryBarrier(rows, reduced.loss, start, reduced.regulariser.has_l1)
+    of_penalty = None
+    if slacks is not None:
+        data.barrier.values, of_penalty = slacks
+    method, is_start = InteriorPoint(data, l1, reduced.fit_intercept, start, of_penalty), True
+    for point, mu in method.path():
+        run.passes += PASSES
+        run.state = Guess(point, method="interior", slacks=(data.barrier.values, method.penalty_slacks))
+        alpha, candidate = data.barrier.alpha, point
+        if reduced.regulariser.has_l1:
+            candidate = with_exact_zeros(reduced, point, alpha)
+            run.passes += 1
+        take_certified(run, reduced, candidate, alpha, mu, is_start=is_start)
+        is_start = False
+        if run.is_over:
+            return
+
+
+def with_exact_zeros(reduced: ERMProblem, point: Point, alpha: Floats) -> Point:
+    """The point without the weights that its dual vector calls zero."""
+    u = reduced.design.transposed_times(reduced.labels * repair_dual(reduced, alpha))
+    return zeroed(point, u, reduced.regulariser.sparsity)
+
+
+def zeroed(point: Point, u: Floats, l1: float | Floats) -> Point:
+    """The point without the weights that u = X^T (y alpha) calls zero.
+
+    At the optimum w = soft(u, l), so w_j = 0 wherever |u_j| <= l; an interior point only comes close to that.
+    """
+    return Point(np.where(np.abs(u) > l1, point.weights, 0.0), point.intercept)
 
 
 def interior_path(

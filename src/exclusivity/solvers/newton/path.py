@@ -30,9 +30,8 @@ from exclusivity.solvers.newton.batch import (
     scaled_system,
 )
 from exclusivity.solvers.newton.chain import BandChain
-from exclusivity.solvers.newton.run import Run
+from exclusivity.solvers.newton.run import Guess, Run
 from exclusivity.solvers.newton.sample import MANY_ROWS, sample_rows
-from exclusivity.solvers.newton.semismooth import Guess
 from exclusivity.solvers.newton.solver import (
     DEFAULT_MAX_ITER,
     DENSE_LIMIT,

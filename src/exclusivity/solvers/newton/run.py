@@ -4,15 +4,50 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from math import fsum
 from typing import Any
 
 import numpy as np
 
-from exclusivity.problem import Objective, RowScale, gamma, lower_dual, rounded_up
+from exclusivity.problem import (
+    ERMProblem,
+    Objective,
+    RowScale,
+    dual_bound,
+    gamma,
+    lower_dual,
+    objective_of_shortfall,
+    repair_dual,
+    rounded_up,
+)
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.base import Callback, Incumbent, IterationRecord, Recorder, SolverResult, Status
+from exclusivity.solvers.newton.linear import NewtonSystem
 from exclusivity.solvers.newton.source import LossSums, Point
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """Where to start, and what else is known there.
+
+    That is a Newton system that is nearly right (from a sample of the rows, say) with the width of the
+    rounding, a dual vector, or the second derivatives of all rows together.
+
+    Where a run is to go on, ``method`` says with what: "semismooth", "truncated" or "shifted" (with the width
+    and the dual vector, and the passes spent), "bands" (the width of the next one), or "interior" (the
+    multipliers and slacks of the rows and of the penalty).
+    """
+
+    point: Point
+    system: NewtonSystem | None = None
+    width: float | None = None
+    dual: Floats | None = None
+    curvature: Floats | None = None
+    method: str | None = None
+    spent: float = 0.0
+    slacks: tuple[Floats, Floats | None] | None = None
 
 
 class Run:
@@ -174,3 +209,20 @@ def bound_from_sums(sums: LossSums, reduced: Objective, scale: RowScale) -> tupl
         has_intercept=reduced.fit_intercept,
     )
     return value, factors
+
+
+def take_certified(
+    run: Run, reduced: ERMProblem, point: Point, alpha: Floats, mu: float = 0.0, *, is_start: bool = False
+) -> None:
+    """Evaluate a point and a dual vector from scratch: two passes."""
+    run.passes += 2
+    objective = objective_of(reduced, point, reduced.design.times(point.weights) + point.intercept)
+    dual = partial(repair_dual, reduced, alpha)
+    run.take(point, objective, dual_bound(reduced, alpha), dual, mu=mu, is_start=is_start)
+
+
+def objective_of(reduced: ERMProblem, point: Point, scores: Floats) -> tuple[float, float]:
+    """The objective at a point with these scores, and how much larger it may be."""
+    error = reduced.design.row_scale.score_error(point.weights, point.intercept)
+    shortfall = 1 - reduced.labels * scores
+    return objective_of_shortfall(reduced, point.weights[:, None], shortfall[:, None], error)

@@ -14,13 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import linalg
 
-from exclusivity.problem import MarginLoss
+from exclusivity.problem import MarginLoss, Objective
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.linear import DualSystem, NewtonSystem, PrimalSystem, ridged_system
+from exclusivity.solvers.newton.run import Guess, Run, bound_from_sums, objective_from_sums
 from exclusivity.solvers.newton.source import LossSums, Point, RowSource
 
 _FIRST_WIDTH = 1.0
@@ -45,26 +47,30 @@ class NewtonIterate:
     gradient_norm: float
 
 
-@dataclass(frozen=True, eq=False)
-class Guess:
-    """Where to start, and what else is known there.
-
-    That is a Newton system that is nearly right (from a sample of the rows, say) with the width of the
-    rounding, a dual vector, or the second derivatives of all rows together.
-
-    Where a run is to go on, ``method`` says with what: "semismooth", "truncated" or "shifted" (with the width
-    and the dual vector, and the passes spent), "bands" (the width of the next one), or "interior" (the
-    multipliers and slacks of the rows and of the penalty).
-    """
-
-    point: Point
-    system: NewtonSystem | None = None
-    width: float | None = None
-    dual: Floats | None = None
-    curvature: Floats | None = None
-    method: str | None = None
-    spent: float = 0.0
-    slacks: tuple[Floats, Floats | None] | None = None
+def drive_semismooth(run: Run, reduced: Objective, source: RowSource, start: Guess) -> None:
+    """Newton on the primal until the run is over or no step helps."""
+    loss, before = reduced.loss, run.passes
+    path = semismooth_path(source, loss=loss, fit_intercept=reduced.fit_intercept, start=start)
+    iterate, is_start = next(path), True
+    while True:
+        run.passes, run.last_width = before + source.passes, iterate.width
+        run.state = Guess(iterate.point, width=iterate.width, method="semismooth")
+        bound, factors = bound_from_sums(iterate.sums, reduced, source.row_scale)
+        run.take(
+            iterate.point,
+            objective_from_sums(iterate.point, iterate.sums, reduced, source.row_scale),
+            bound,
+            partial(source.dual_vector, iterate.point, loss.rounded(iterate.width), factors),
+            residual=iterate.gradient_norm,
+            mu=iterate.width,
+            is_start=is_start,
+        )
+        if run.is_over:
+            return
+        try:
+            iterate, is_start = path.send(run.gap), False
+        except StopIteration:
+            return
 
 
 def semismooth_path(

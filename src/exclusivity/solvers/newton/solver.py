@@ -26,23 +26,18 @@ from typing import Literal
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem, Objective, member_costs
+from exclusivity.problem import ERMProblem, Objective, dual_from_scores, member_costs, repair_dual
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.base import Callback, SolverResult, Start, check_convex
+from exclusivity.solvers.newton.bands import drive_screened
 from exclusivity.solvers.newton.curvature import ActiveGram
-from exclusivity.solvers.newton.drive import (
-    PATIENCE,
-    certify_start,
-    drive_interior,
-    drive_screened,
-    drive_semismooth,
-    drive_truncated,
-)
+from exclusivity.solvers.newton.interior import drive_interior
 from exclusivity.solvers.newton.rounding import steepness
-from exclusivity.solvers.newton.run import Run
+from exclusivity.solvers.newton.run import Guess, Run, take_certified
 from exclusivity.solvers.newton.sample import MANY_ROWS, SAMPLE_TOL, sample_rows
-from exclusivity.solvers.newton.semismooth import Guess, primal_system
+from exclusivity.solvers.newton.semismooth import drive_semismooth, primal_system
 from exclusivity.solvers.newton.source import BlockSource, Point
+from exclusivity.solvers.newton.truncated import PATIENCE, drive_truncated
 
 DEFAULT_MAX_ITER = 500
 DENSE_LIMIT = 4096
@@ -145,6 +140,21 @@ def solve_newton(
         if not run.is_over:
             continue_run(run, reduced, regime, guess)
         return run.result(problem.design.n_rows)
+
+
+def certify_start(run: Run, reduced: ERMProblem, start: Start) -> Guess:
+    """The mean member of an earlier result, or where its method was; it may be good enough already."""
+    point = Point(start.weights.mean(axis=1, dtype=float), float(start.intercepts.mean()))
+    dual = start.dual
+    if dual is None or len(dual) != reduced.design.n_rows:
+        scores = reduced.design.times(point.weights)
+        run.passes += 1
+        dual = dual_from_scores(reduced, scores)
+    take_certified(run, reduced, point, dual, is_start=True)
+    if start.resumes(Guess, run.scale * run.best_objective, run.gap):
+        going_on: Guess = start.state
+        return going_on
+    return Guess(point, dual=repair_dual(reduced, dual))
 
 
 def make_system(problem: ERMProblem) -> Floats | None:

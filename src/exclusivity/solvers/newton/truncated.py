@@ -17,15 +17,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import sparse
 
-from exclusivity.problem import ERMProblem, dual_bound_with_pull, member_costs, objective_of_shortfall
+from exclusivity.problem import (
+    ERMProblem,
+    dual_bound_with_pull,
+    member_costs,
+    objective_of_shortfall,
+    repair_dual,
+)
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.problem.precision import UNIT
 from exclusivity.solvers.newton.rounding import RoundedLoss, rounded_loss, shifted_loss
+from exclusivity.solvers.newton.run import Guess, Run
 from exclusivity.solvers.newton.source import Point
+
+PATIENCE = 300.0
+"""Passes, 20 to 60 as a rule, after which an interior point is the better bet."""
 
 _MAX_STEPS = 250
 _CG_TOL = 0.1
@@ -57,6 +68,40 @@ class TruncatedIterate:
     passes: float
     centre: Floats | None
     has_moved: bool
+
+
+def drive_truncated(
+    run: Run,
+    reduced: ERMProblem,
+    start: Point,
+    alpha: Floats | None = None,
+    *,
+    width: float | None = None,
+    spent: float = 0.0,
+    most_passes: float = np.inf,
+    is_shifted: bool = False,
+) -> None:
+    """Newton steps by products alone until the run is over, no step helps or the passes are used up.
+
+    ``spent`` are those of earlier runs that this one goes on from; ``is_shifted``: see ``truncated_path``.
+    """
+    before, method = run.passes, "shifted" if is_shifted else "truncated"
+    for iterate in truncated_path(reduced, start, alpha, width, is_shifted=is_shifted):
+        run.passes, passes = before + iterate.passes, spent + iterate.passes
+        run.state = Guess(
+            iterate.point, width=iterate.width, dual=iterate.centre, method=method, spent=passes
+        )
+        run.take(
+            iterate.point,
+            (iterate.objective, iterate.error),
+            iterate.bound,
+            partial(repair_dual, reduced, iterate.alpha),
+            residual=iterate.gradient_norm,
+            mu=iterate.width,
+            is_start=not iterate.has_moved,
+        )
+        if run.is_over or passes > most_passes:
+            return
 
 
 def truncated_path(

@@ -8,15 +8,35 @@ guess was right; where it was wrong the band is made wider.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.problem import ERMProblem, Objective, gamma, member_costs
+from exclusivity.problem import (
+    ERMProblem,
+    Objective,
+    dual_bound_with_pull,
+    gamma,
+    member_costs,
+    repair_dual,
+)
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.barrier import WorkingRows
-from exclusivity.solvers.newton.interior import interior_path
+from exclusivity.solvers.newton.interior import PASSES as INTERIOR_PASSES
+from exclusivity.solvers.newton.interior import interior_path, with_exact_zeros
+from exclusivity.solvers.newton.rounding import width_for_error
+from exclusivity.solvers.newton.run import Guess, Run, objective_of
 from exclusivity.solvers.newton.source import Point
+from exclusivity.solvers.newton.truncated import PATIENCE, drive_truncated
 
+INNER_SHARE = 0.1
+"""The complementarity to reach in a band, relative to the objective and the tolerance."""
+
+# A band is some ten times as wide as the error of most of its margins.
+_ERROR_SHARE = 0.1
+# Of the rows in a band: two of them cost as much as truncated Newton (500,000 x 50, 5 % in the band).
+_SMALL_SHARE = 0.05
 # Standard errors of a margin learned from n rows, in units of sqrt(M / n).
 _SPREAD = 3.0
 _LARGEST_SHARE = 0.5
@@ -28,6 +48,63 @@ WIDEN = 3.0
 
 # From this share of the rows on, reading all of them in order is faster than picking those.
 _MANY_CHANGES = 0.2
+
+
+def drive_screened(run: Run, reduced: ERMProblem, start: Point, width: float | None = None) -> None:
+    """P = 1, many rows: bands around the margin of a start learned from a sample.
+
+    ``width`` is that of the next band where there have been some.
+    """
+    scores = reduced.design.times(start.weights) + start.intercept
+    run.passes += 1
+    first = first_width(reduced, start, scores) if width is None else width
+    drive_bands(run, reduced, start, scores, first, is_first=width is None)
+
+
+def drive_bands(
+    run: Run,
+    reduced: ERMProblem,
+    point: Point,
+    scores: Floats,
+    width: float,
+    *,
+    most: int = 100,
+    fixed: FixedRows | None = None,
+    is_first: bool = True,
+) -> Floats | None:
+    """P = 1: ever wider bands until the gap is closed or every row is inside; returns the last scores.
+
+    None where truncated Newton took over, which needs none.
+
+    A second band of the same width, around the margin that the first one found, usually does it. A band
+    of many rows (a start that is not sure, classes of very different sizes) costs more than Newton steps that
+    only use products, which cannot handle an l1 penalty though.
+    """
+    has_l1, fixed = reduced.regulariser.has_l1, fixed or FixedRows(reduced)
+    # At zero f is the sum of all costs: a start that is worse is no measure for the accuracy to aim at.
+    goal = (INNER_SHARE * run.tol) * min(
+        reduced.value_at(point.weights[:, None], scores[:, None]), float(member_costs(reduced).sum())
+    )
+    for _ in range(most):
+        shortfall = 1 - reduced.labels * scores
+        inside = choose_band(reduced, shortfall, width)
+        if len(inside) > _SMALL_SHARE * len(shortfall) and not has_l1:
+            rounding = width_for_error(_ERROR_SHARE * width)
+            drive_truncated(run, reduced, point, width=rounding, most_passes=PATIENCE)
+            return None
+        point, alpha, pull, lost = solve_band(reduced, shortfall, inside, point, goal, fixed)
+        share = len(inside) / len(shortfall)
+        if has_l1:
+            point = with_exact_zeros(reduced, point, alpha)
+        scores = reduced.design.times(point.weights) + point.intercept
+        run.passes += 2 + INTERIOR_PASSES * share * 20
+        bound = dual_bound_with_pull(reduced, alpha, pull, lost)
+        width, is_first = (width if is_first else WIDEN * width), False
+        run.state = Guess(point, width=width, method="bands")
+        run.take(point, objective_of(reduced, point, scores), bound, partial(repair_dual, reduced, alpha))
+        if run.is_over or share == 1:
+            break
+    return scores
 
 
 def first_width(problem: ERMProblem, start: Point, scores: Floats) -> float:
