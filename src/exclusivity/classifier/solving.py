@@ -15,10 +15,11 @@ from exclusivity.classifier._compat import CALLER_OF_FIT
 from exclusivity.classifier.fitting import build_problems, warm_starts
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.radius import Ints
+from exclusivity.classifier.stored import StoredPoint
 from exclusivity.classifier.threads import fitting_threads
 from exclusivity.classifier.training import BinaryTask
-from exclusivity.problem import ERMProblem, relative_gap
-from exclusivity.solvers import ExclusiveOptions, SolverResult, Status, solve_all, solve_exclusive
+from exclusivity.problem import ERMProblem
+from exclusivity.solvers import ExclusiveOptions, SolverResult, solve_all, solve_exclusive
 from exclusivity.solvers.base import parse_options
 
 _SEED_LIMIT = np.iinfo(np.int32).max
@@ -67,27 +68,14 @@ def solve_tasks(
 
 
 def as_stored(problem: ERMProblem, result: SolverResult, tol: float) -> SolverResult:
-    """The result with its weights in the precision of the rows, and the objective and gap of just these.
-
-    float32 weights are another point than the one that was found: at a large C rounding may undo the last
-    digits of the loss, and a certificate speaks of what is stored. float64 rows keep the result as it is.
-    """
+    """The result as a model of these rows holds it; see :class:`StoredPoint`."""
     if problem.design.X.dtype == np.float64:
         return result
-    weights, intercepts = (a.astype(np.float32).astype(float) for a in (result.weights, result.intercepts))
-    if result.weights.strides[1] == 0:  # K equal members cost what the one SVM behind them costs
-        single = problem.reduced().value(weights[:, :1], intercepts[:1])
-        objective = problem.n_members * problem.kappa * single
-        weights = np.broadcast_to(weights[:, :1], weights.shape)
-    else:
-        objective = problem.value(weights, intercepts)
-    stored = replace(result, weights=weights, intercepts=intercepts, objective=objective)
-    if np.isnan(result.gap):
-        return stored
-    gap = relative_gap(objective, result.objective * (1 - result.gap))
-    is_lost = result.converged and gap > tol
-    status = Status.ROUNDED if is_lost else result.status
-    return replace(stored, gap=gap, converged=gap <= tol, status=status)
+    stored = StoredPoint.of(problem.objective, result)
+    at_point = replace(problem, objective=stored.objective)
+    loss = at_point.total_loss(stored.weights, stored.intercepts)
+    total_cost = at_point.cost * float(problem.weights.sum())
+    return stored.certified(result, tol, loss, total_cost, problem.design.row_scale, problem.design.n_rows)
 
 
 def problem_seeds(estimator: Any, n_problems: int) -> Any:

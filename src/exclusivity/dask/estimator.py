@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from exclusivity.classifier.parameters import MINIMISED
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.radius import Ints
 from exclusivity.classifier.solving import former_partition, problem_seeds
+from exclusivity.classifier.stored import StoredPoint
 from exclusivity.classifier.threads import fitting_threads
 from exclusivity.classifier.training import contrasts
 from exclusivity.dask.checkpoint import Checkpoint
@@ -23,7 +25,7 @@ from exclusivity.dask.training import CountVotes, DistributedSet, distributed_se
 from exclusivity.problem import Contrast
 from exclusivity.solvers import SOLVERS, ExclusiveOptions, SolverResult, Start, resolve_solver
 from exclusivity.solvers.base import parse_options
-from exclusivity.solvers.blockwise import Settings, Target, solve_targets
+from exclusivity.solvers.blockwise import Question, Settings, Target, TotalLoss, solve_targets
 from exclusivity.solvers.exclusive import solve_exclusive_targets
 from exclusivity.solvers.newton import NewtonOptions
 
@@ -172,8 +174,27 @@ class ERMClassifier(DaskPredictions):
         # Of this process: its own systems, and the products of a scheduler of threads.
         with fitting_threads(data.rows.n_rows, data.rows.n_features):
             if self.exclusivity > 1:
-                return self._solve_exclusive(data, targets, groups, watchers)
-            return self._solve_convex(data, targets, tasks, watchers)
+                results = self._solve_exclusive(data, targets, groups, watchers)
+            else:
+                results = self._solve_convex(data, targets, tasks, watchers)
+            return results if data.dtype == np.float64 else self._as_stored(data, targets, results)
+
+    def _as_stored(
+        self, data: DistributedSet, targets: list[Target], results: Sequence[SolverResult]
+    ) -> Sequence[SolverResult]:
+        """The results as a model of float32 rows holds them: one pass for all of them."""
+        points = [StoredPoint.of(*pair) for pair in zip([t.objective for t in targets], results, strict=True)]
+        answers = data.rows.ask(
+            [
+                Question(TotalLoss(replace(target, objective=at.objective), at.weights, at.intercepts))
+                for target, at in zip(targets, points, strict=True)
+            ]
+        )
+        totals = [answer.total.tolist() for answer in answers]
+        return [
+            at.certified(result, self.tol, loss, cost, data.rows.row_scale, data.rows.n_rows)
+            for at, result, (loss, cost) in zip(points, results, totals, strict=True)
+        ]
 
     def _solve_convex(
         self,

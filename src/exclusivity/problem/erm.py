@@ -179,11 +179,15 @@ class ERMProblem:
 
     def value(self, weights: Floats, intercepts: Floats) -> float:
         """F(W, b), from blocks of rows."""
+        return self.regulariser.value(weights) + self.total_loss(weights, intercepts)
+
+    def total_loss(self, weights: Floats, intercepts: Floats) -> float:
+        """C sum_k sum_i s_i phi(m_ik), from blocks of rows."""
         loss = 0.0
         for rows, block in self.design.blocks(weights.shape[1]):
             shortfall = 1 - self.labels[rows, None] * (block @ weights + intercepts)
             loss += self.loss.total(shortfall, self.weights[rows])
-        return self.regulariser.value(weights) + self.cost * loss
+        return self.cost * loss
 
     def value_at(self, weights: Floats, scores: Floats) -> float:
         """F(W, b) where the scores are known already: no product with X."""

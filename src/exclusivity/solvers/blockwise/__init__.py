@@ -2,7 +2,7 @@
 
 from exclusivity.solvers.blockwise.bands import Band
 from exclusivity.solvers.blockwise.meeting import Meeting
-from exclusivity.solvers.blockwise.questions import BarrierSums, Target
+from exclusivity.solvers.blockwise.questions import BarrierSums, Target, TotalLoss
 from exclusivity.solvers.blockwise.rows import (
     Answer,
     BlockRows,
@@ -29,6 +29,7 @@ __all__ = [
     "RowList",
     "Settings",
     "Target",
+    "TotalLoss",
     "added",
     "aligned",
     "solve_targets",

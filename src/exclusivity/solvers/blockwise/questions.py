@@ -65,6 +65,22 @@ class Evaluate:
 
 
 @dataclass(frozen=True, eq=False)
+class TotalLoss:
+    """The loss of any members, C sum_k sum_i s_i phi(m_ik), and the sum of all C s_i."""
+
+    target: Target
+    weights: Floats
+    intercepts: Floats
+
+    def answer(self, block: RowBlock, state: Any) -> tuple[Floats, None]:
+        """See ``Request``."""
+        problem = self.target.rows_of(block)
+        with np.errstate(over="ignore"):
+            loss = problem.total_loss(self.weights, self.intercepts)
+        return np.array([loss, problem.cost * problem.weights.sum()]), None
+
+
+@dataclass(frozen=True, eq=False)
 class Slopes:
     """The slopes of ``RowSource.slopes``."""
 
