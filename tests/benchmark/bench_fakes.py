@@ -1,5 +1,6 @@
 """Peers that a child process can import: exact, hanging, broken and absent."""
 
+import os
 import time
 
 import numpy as np
@@ -32,6 +33,10 @@ def _breaks(X, y, setting: Setting):
     raise RuntimeError("no such luck")
 
 
+def _which_process(X, y, setting: Setting):
+    return lambda: Solution(np.full((X.shape[1], 1), float(os.getpid())), np.array([float(os.getppid())]))
+
+
 def fake(name, prepare, ladder, **more):
     return Peer(name, f"a fake that {name}", "numpy", "none", prepare, ladder, ladder, "steps", **more)
 
@@ -44,5 +49,6 @@ EXACT = fake("exact", _exact, (0.5, 0.1, 0.0), certify=_half)
 FAR = fake("stays far", _exact, (0.9, 0.8, 0.7))
 HANGS = fake("hangs", _hangs, (1.0, HANGS_AT, 3.0))
 BREAKS = fake("breaks", _breaks, (1.0, 2.0))
+PROCESS = fake("says where it runs", _which_process, (1.0,))
 ABSENT = Peer("absent", "never there", "surely_not_installed", "none", _exact)
 NOT_A_PEER = 3

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmark.bench_fakes import tiny
-from exclusivity.benchmark import Workload, child, markdown, plan, runner
-from exclusivity.benchmark.processes import StepOutcome, collect
+from exclusivity.benchmark import Workload, child, markdown, plan
+from exclusivity.benchmark.processes import Children, StepOutcome, collect
 from exclusivity.benchmark.report import command
 from exclusivity.cli.main import main
 
@@ -19,7 +19,7 @@ FAKES = "benchmark.bench_fakes"
 def no_processes(monkeypatch):
     """Children run here; the one that would hang is reported as ended."""
 
-    def run_here(request, limit):
+    def run_here(self, request, limit):
         if request.peer.endswith("HANGS"):
             return [StepOutcome(step, "limit", {}) for step in request.steps[:1]]
         Path(request.out).mkdir(parents=True)
@@ -27,7 +27,7 @@ def no_processes(monkeypatch):
         return collect(request, Path(request.out), in_time=True, failure="")
 
     monkeypatch.setattr(child, "pin", lambda threads: None)
-    monkeypatch.setattr(runner, "run_child", run_here)
+    monkeypatch.setattr(Children, "run", run_here)
     monkeypatch.setattr(
         plan, "find_workloads", lambda wanted, quick: (Workload("tiny", "two rows", "dense", tiny),)
     )

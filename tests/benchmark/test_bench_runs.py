@@ -5,14 +5,15 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmark.bench_fakes import tiny
-from exclusivity.benchmark import Plan, Workload, child, plan, run_benchmark, runner
+from exclusivity.benchmark import Plan, Workload, child, plan, processes, run_benchmark
 from exclusivity.benchmark.child import Request
-from exclusivity.benchmark.processes import collect, run_child
+from exclusivity.benchmark.processes import Children, collect
 from exclusivity.benchmark.workloads import save_rows
 from exclusivity.datasets import DatasetNotFoundError
 
@@ -28,7 +29,7 @@ def rows(tmp_path):
 
 
 def request(rows, peer, steps, certify=False):
-    out = str(rows.parent / f"out-{peer.partition(':')[2]}")
+    out = str(rows.parent / f"out-{peer}")
     return Request(str(rows), out, f"{FAKES}:{peer}", steps, cost=1.0, p=1, threads=1, certify=certify)
 
 
@@ -41,7 +42,8 @@ def children_can_import_fakes(monkeypatch):
 def test_a_hanging_fit_is_ended_and_its_coarse_steps_are_kept(rows, children_can_import_fakes):
     # Long enough for a fit that takes no time on the busiest machine, and far less than the fit that hangs.
     started = time.monotonic()
-    outcomes = run_child(request(rows, "HANGS", (1.0, 2.0, 3.0)), limit=4.0)
+    with Children(threads=1) as children:
+        outcomes = children.run(request(rows, "HANGS", (1.0, 2.0, 3.0)), limit=4.0)
     assert time.monotonic() - started < 300
     assert [outcome.status for outcome in outcomes] == ["done", "limit", "not reached"]
     assert outcomes[0].numbers["seconds"] < 4.0
@@ -50,9 +52,52 @@ def test_a_hanging_fit_is_ended_and_its_coarse_steps_are_kept(rows, children_can
 
 
 def test_a_broken_peer_says_why(rows, children_can_import_fakes):
-    outcomes = run_child(request(rows, "BREAKS", (1.0, 2.0)), limit=60)
+    with Children(threads=1) as children:
+        outcomes = children.run(request(rows, "BREAKS", (1.0, 2.0)), limit=60)
     assert [outcome.status for outcome in outcomes] == ["failed", "not reached"]
     assert outcomes[0].message == "RuntimeError: no such luck"
+
+
+def test_every_request_has_a_process_of_its_own_and_imports_are_shared(rows, children_can_import_fakes):
+    """A fit that was ended at its limit or broke takes nothing along."""
+    with Children(threads=1) as children:
+        answers = []
+        for number, before in enumerate(["HANGS", "BREAKS"]):
+            first = children.run(request(rows, before, (2.0,)), limit=1.0)
+            assert first[0].status in ("limit", "failed")
+            asked = replace(request(rows, "PROCESS", (1.0,)), out=str(rows.parent / f"process-{number}"))
+            (answer,) = children.run(asked, limit=60)
+            assert answer.status == "done"
+            answers.append((answer.solution.weights.item(), answer.solution.intercepts.item()))
+    (one, parent), (other, same_parent) = answers
+    assert one != other
+    assert parent == same_parent
+    assert not running(int(parent))
+
+
+def test_no_process_outlives_an_interrupt(rows, children_can_import_fakes, monkeypatch):
+    told = rows.parent / "out-HANGS" / "progress"
+    really_sleep = time.sleep
+
+    def interrupted(seconds):
+        if told.exists() and "fit 0" in told.read_text():
+            raise KeyboardInterrupt
+        really_sleep(seconds)
+
+    monkeypatch.setattr(processes, "sleep", interrupted)
+    with pytest.raises(KeyboardInterrupt), Children(threads=1) as children:
+        children.run(request(rows, "HANGS", (2.0,)), limit=300)
+    pid = int(told.read_text().split()[1])
+    deadline = time.monotonic() + 60
+    while running(pid) and time.monotonic() < deadline:
+        really_sleep(0.01)
+    assert not running(pid)
+
+
+def running(pid):
+    """Whether there is such a process that has not ended; one that nobody waited for has."""
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout  # noqa: S603, S607, PLW1510
+    return bool(state.strip()) and not state.startswith("Z")
 
 
 @pytest.fixture
@@ -60,7 +105,7 @@ def in_process(monkeypatch):
     """Children without processes; the requests that were made."""
     made = []
 
-    def run_here(request, limit):
+    def run_here(self, request, limit):
         made.append(request)
         out = Path(request.out)
         out.mkdir(parents=True)
@@ -68,7 +113,7 @@ def in_process(monkeypatch):
         return collect(request, out, in_time=True, failure="")
 
     monkeypatch.setattr(child, "pin", lambda threads: None)
-    monkeypatch.setattr(runner, "run_child", run_here)
+    monkeypatch.setattr(Children, "run", run_here)
     monkeypatch.setattr(plan, "find_workloads", lambda wanted, quick: (TINY,))
     return made
 

@@ -1,8 +1,12 @@
-"""One peer in a fresh process: ``python -m exclusivity.benchmark.child REQUEST.json``.
+"""Each request in a fresh process: ``serve`` reads their paths, one per line.
+
+Importing takes longer than most fits, so this process does it once and forks for every request: the fork has
+the modules, and nothing else that an earlier fit might have left in memory.
 
 The request names the folder of the rows, the peer, its steps, and where to write. Every step leaves
 ``STEP-weights.npy``, ``STEP-intercepts.npy`` and, last and at once, ``STEP.json``; with ``certify`` also
-``STEP-duals.npy``. A line in ``progress`` tells the parent that a fit begins or has ended.
+``STEP-duals.npy``. Lines in ``progress`` tell the parent which process it is, that a fit begins or has ended,
+and the exit status.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -160,11 +164,22 @@ def write_duals(out: Path, number: int, peer: Peer, X: Any, y: Any, setting: Set
     part.replace(out / f"{number}-duals.npy")
 
 
-def main(argv: list[str]) -> None:
-    """Read the request and run it."""
-    request = json.loads(Path(argv[0]).read_text())
+def serve(paths: Iterable[str]) -> None:
+    """Fork for each request, and wait for the fork's end."""
+    for line in paths:
+        path = Path(line.rstrip("\n"))
+        pid = os.fork()
+        if pid == 0:
+            answer(path)
+            return  # the fork ends here: the other requests are not its own
+        tell(path.parent, f"end {os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])}")
+
+
+def answer(path: Path) -> None:
+    """Run one request; what it prints, the error that ends it included, goes to ``output``."""
+    with (path.parent / "output").open("w") as output:
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(output.fileno(), stream.fileno())
+    tell(path.parent, f"pid {os.getpid()}")
+    request = json.loads(path.read_text())
     run(Request(**request | {"steps": tuple(request["steps"])}))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -16,7 +16,7 @@ from exclusivity.benchmark.child import Request
 from exclusivity.benchmark.measures import Judge, curve, reference
 from exclusivity.benchmark.peers import Peer
 from exclusivity.benchmark.plan import Plan
-from exclusivity.benchmark.processes import StepOutcome, run_child
+from exclusivity.benchmark.processes import Children, StepOutcome
 from exclusivity.benchmark.workloads import Workload, save_rows
 from exclusivity.experiments.progress import Progress
 from exclusivity.experiments.provenance import machine, today, versions
@@ -64,17 +64,18 @@ def run_benchmark(
     peers = _present(plan, skip)
     progress.start(_count(plan, peers), done=0)
     try:
-        for workload in plan.found_workloads():
-            try:
-                X, y = workload.make()
-            except (OSError, ValueError) as error:
-                skip(workload.name, str(error))
-                continue
-            with tempfile.TemporaryDirectory(prefix="erm-bench-") as scratch:
-                stage = _Stage(plan, peers, workload, X, y, Path(scratch), progress)
-                for case in stage.cases():
-                    document["cases"].append(case)
-                    keep(document)
+        with Children(plan.threads) as children:
+            for workload in plan.found_workloads():
+                try:
+                    X, y = workload.make()
+                except (OSError, ValueError) as error:
+                    skip(workload.name, str(error))
+                    continue
+                with tempfile.TemporaryDirectory(prefix="erm-bench-") as scratch:
+                    stage = _Stage(plan, peers, workload, X, y, Path(scratch), progress, children)
+                    for case in stage.cases():
+                        document["cases"].append(case)
+                        keep(document)
     finally:
         progress.stop()
     return document
@@ -139,6 +140,7 @@ class _Stage:
     y: Any
     scratch: Path
     progress: Progress
+    children: Children
     numbers: Iterator[int] = field(default_factory=count)
 
     def cases(self) -> Iterator[dict[str, Any]]:
@@ -158,7 +160,7 @@ class _Stage:
             ladder = self.peers[name].steps(self.plan.quick)
             left = [step for step in steps if wanted(earlier, step, ladder)]
             if left:
-                outcomes = run_child(self.request(name, left, p, cost, repeat), self.plan.run_limit)
+                outcomes = self.children.run(self.request(name, left, p, cost, repeat), self.plan.run_limit)
                 runs += [self.record(judge, name, outcome, repeat, earlier) for outcome in outcomes]
             self.progress.advance(label)
         return self.document(p, cost, runs)

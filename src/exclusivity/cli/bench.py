@@ -27,7 +27,9 @@ OUTPUTS = {"out": overwriting.BENCHMARK}
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "--quick", action="store_true", help="two minutes: small workloads, few peers, one process per ladder"
+        "--quick",
+        action="store_true",
+        help="a minute of processor time: small workloads, few peers, one process per ladder",
     )
     parser.add_argument("--only", metavar="WORKLOAD,...", type=_words, help="workloads or groups of them")
     parser.add_argument("--peers", metavar="PEER,...", type=_words, help="solvers; MODULE:NAME for your own")
