@@ -1,11 +1,13 @@
 # Two commands for a newcomer: `make demo` and `make test`. Everything runs in .venv, made on first use.
 PYTHON ?= python3
 BIN := .venv/bin
+# The oldest Python that pyproject.toml allows.
+OLDEST_PYTHON ?= python3.11
 # Two test processes with one BLAS thread each beat one process with two on the small problems of the tests.
 # Compiled tests are kept for the next run and for the processes that tests start, whatever the shell says.
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
-.PHONY: demo test test-dask coverage lint format bench docs clean
+.PHONY: demo test test-dask test-oldest test-newest coverage lint format bench docs clean
 
 demo: .venv/.plot
 	$(BIN)/erm demo
@@ -18,6 +20,17 @@ test: .venv/.dev
 # Workers and schedulers killed in the middle of fits, Ctrl-C, beside the short tests of the same folder.
 test-dask: .venv/.dev
 	$(TEST_ENV) EXCLUSIVITY_LONG=1 $(BIN)/python -m pytest tests/dask
+
+# The suite with exactly the lowest versions that pyproject.toml allows. Old packages stand beside newer ones
+# that they need in turn, and are told of their deprecations: those are shown, and are no errors.
+test-oldest: .venv-oldest/.dev
+	$(TEST_ENV) .venv-oldest/bin/python -m pytest -n 2 --dist worksteal -W default::DeprecationWarning
+
+# The suite with whatever is newest today, pre-releases included; installed again in every run.
+test-newest: .venv-newest/bin/python
+	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check \
+		--pre --upgrade --upgrade-strategy eager --editable ".[dev]"
+	$(TEST_ENV) .venv-newest/bin/python -m pytest -n 2 --dist worksteal
 
 # The same tests under branch coverage, which takes 1.7 times the processor time; below 95 % it fails.
 coverage: .venv/.dev
@@ -32,7 +45,7 @@ format: .venv/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Two minutes of `erm bench`, then what only the scripts measure. Peers that cannot be installed are skipped.
+# A minute of `erm bench`, then what only the scripts measure. Peers that cannot be installed are skipped.
 bench: .venv/.bench
 	$(BIN)/erm bench --quick --out benchmark
 	$(BIN)/python benchmarks/alm_iteration.py
@@ -46,8 +59,17 @@ docs: .venv/.docs
 	$(TEST_ENV) $(BIN)/python -m sphinx -W --keep-going --quiet -b html -d docs/_build/doctrees docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
-.venv/bin/python:
-	$(PYTHON) -m venv .venv
+.venv/bin/python .venv-newest/bin/python:
+	$(PYTHON) -m venv $(@:/bin/python=)
+
+.venv-oldest/bin/python:
+	$(OLDEST_PYTHON) -m venv .venv-oldest
+
+.venv-oldest/.dev: .venv-oldest/bin/python pyproject.toml scripts/lowest_versions.py
+	.venv-oldest/bin/python scripts/lowest_versions.py > .venv-oldest/floors.txt
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check \
+		--constraint .venv-oldest/floors.txt --editable ".[dev]"
+	touch $@
 
 .venv/.installed: .venv/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
@@ -72,4 +94,4 @@ docs: .venv/.docs
 
 clean:
 	rm -rf docs/_build docs/api docs/gallery docs/sg_execution_times.rst
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist
+	rm -rf .venv .venv-oldest .venv-newest .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist
