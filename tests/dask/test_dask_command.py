@@ -197,9 +197,11 @@ def test_rows_stay_beside_the_libraries(n_bytes, each, stays):
 
 
 def test_a_row_group_that_no_worker_can_hold(folder, monkeypatch):
+    from exclusivity.dask.files import FileLayout
+
     monkeypatch.chdir(folder)
     source = Source("part-1.parquet", None, None, True)
-    layout = distributed._layout(source, source.columns(), source.reading("state"))
+    layout = FileLayout.of(source.format, source.columns(), source.reading("state"))
     assert len(distributed._parts([source], layout, Limits(1e9, 1))) == 1
     with pytest.raises(FileError, match=r"part-1.parquet: one row group takes 0 MB, .* smaller row groups"):
         distributed._parts([source], layout, Limits(4 * 8 * 129, 1))

@@ -56,7 +56,10 @@ class Source:
         self.format = self._format(kind)
         if not self.is_stdin and Path(path).is_dir():
             raise FileError(in_folder(path))
-        self._check_options(delimiter, header)
+        is_unknown = delimiter is not None and not self.format.delimiter
+        if is_unknown or not (header or self.format.has_header):
+            option = "--delimiter" if is_unknown else "--no-header"
+            raise CommandError(f"{option} is for CSV files, but {self.title} is read as {self.format.name}.")
         self._header = header
         self._delimiter = None if delimiter is None else DELIMITERS[delimiter]
         self._head = b""
@@ -93,16 +96,6 @@ class Source:
         from exclusivity.datasets import TextFormat
 
         return isinstance(self.format, TextFormat)
-
-    def _check_options(self, delimiter: str | None, header: bool) -> None:
-        for option, is_given, is_known in (
-            ("--delimiter", delimiter is not None, self.format.delimiter != ""),
-            ("--no-header", not header, self.format.has_header),
-        ):
-            if is_given and not is_known:
-                raise CommandError(
-                    f"{option} is for CSV files, but {self.title} is read as {self.format.name}."
-                )
 
     def reading(
         self,
@@ -288,12 +281,3 @@ def listed(names: list[str]) -> str:
         half = _LISTED // 2
         shown = [*shown[:half], f"... ({len(shown) - _LISTED} more) ...", *shown[-half:]]
     return ", ".join(shown)
-
-
-def labels(target: Any) -> Any:
-    """Labels of a table: whole numbers as such, text and other numbers as they are."""
-    import numpy as np
-
-    if target.dtype.kind == "f" and np.all(target == np.rint(target)) and np.all(np.abs(target) < 2**53):
-        return target.astype(np.int64)
-    return target

@@ -11,7 +11,7 @@ import re
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from pathlib import Path
 from time import perf_counter
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from exclusivity.dask.engine import Engine
     from exclusivity.dask.files import FileLayout
     from exclusivity.dask.survey import Survey
-    from exclusivity.datasets import FilePart, Reading
+    from exclusivity.datasets import FilePart
 
 # Below this a worker spends its memory on the libraries that it imports.
 _LEAST_MEMORY = 400_000_000
@@ -142,8 +142,10 @@ def train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     reading = target_of(sources[0], columns, args)
     if columns == []:  # a damaged file, or no pyarrow: reading it says so
         sources[0].read(reading, progress)
-    layout = _layout(sources[0], columns, reading)
     with _cluster(args, progress) as engine, _worker_errors(sources[0]):
+        from exclusivity.dask.files import FileLayout
+
+        layout = FileLayout.of(sources[0].format, columns, reading)
         started = perf_counter()
         parts = _parts(sources, layout, engine)
         title = sources[0].title if len(sources) == 1 else f"the {len(sources)} files"
@@ -180,25 +182,6 @@ def _sources(args: argparse.Namespace) -> list[Source]:
         for source in sources:
             source.path = os.path.abspath(source.path)
     return sources
-
-
-def _layout(source: Source, columns: list[str] | int | None, reading: Reading) -> FileLayout:
-    from exclusivity.dask.files import FileLayout
-
-    target, ignore, names, n_features = reading.target, reading.ignore, None, reading.n_features
-    if isinstance(columns, list) and columns:
-        # By name, so that other files may have their columns in another order.
-        chosen = [reading.target, *reading.ignore]
-        target, *ignored = [columns[name] if isinstance(name, int) else str(name) for name in chosen]
-        ignore = tuple(ignored)
-        names = tuple(name for name in columns if name != target and name not in ignored)
-        n_features = len(names)
-    elif isinstance(columns, int):
-        places = {int(place) % columns for place in (reading.target, *reading.ignore) if place is not None}
-        n_features = columns - len(places)
-    return FileLayout(
-        source.format, replace(reading, target=target, ignore=ignore, n_features=n_features), names
-    )
 
 
 def _scale(args: argparse.Namespace, layout: FileLayout) -> str:

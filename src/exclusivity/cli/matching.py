@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli.data import Source, column, labels, listed
+from exclusivity.cli.data import Source, column, listed
 from exclusivity.cli.errors import FileError
 from exclusivity.cli.models import Loaded, steps_of
 from exclusivity.cli.progress import Progress
@@ -47,8 +47,7 @@ def rows_for(
         )
     if columns is None:
         _warn_if_narrow(X, source, loaded)
-    wanted = table.target is not None and wants_labels is not False
-    return _dense_if_needed(X, loaded), labels(table.target) if wanted else None
+    return _dense_if_needed(X, loaded), None if wants_labels is False else table.labels
 
 
 def _reading(

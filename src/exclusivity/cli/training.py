@@ -10,7 +10,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli.data import Source, labels
+from exclusivity.cli.data import Source
 from exclusivity.cli.errors import CommandError, FileError, file_errors
 from exclusivity.cli.matching import target_of
 from exclusivity.cli.progress import Progress
@@ -93,7 +93,7 @@ def read_training_data(args: argparse.Namespace, progress: Progress) -> Training
     import numpy as np
 
     table = source.read(reading, progress)
-    y = labels(table.target)
+    y: Any = table.labels
     target = remembered(reading.target, columns)
     if y.dtype.kind == "f":
         raise FileError(_no_classes(np.unique(y), len(y), source.title))

@@ -16,8 +16,6 @@ from exclusivity.dask.scaling import scaled
 from exclusivity.datasets import DataFileError, FilePart, Format, Reading, TableData
 from exclusivity.problem.arrays import Matrix
 
-_EXACT = 2**53
-
 
 @dataclass(frozen=True)
 class FileLayout:
@@ -35,6 +33,24 @@ class FileLayout:
     format: Format
     reading: Reading
     names: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, format: Format, columns: list[str] | int | None, reading: Reading) -> FileLayout:  # noqa: A002
+        """All files as the first one, whose columns these are."""
+        if isinstance(columns, list):
+            # By name, so that other files may have their columns in another order.
+            chosen = [reading.target, *reading.ignore]
+            target, *ignored = [columns[name] if isinstance(name, int) else str(name) for name in chosen]
+            names = tuple(name for name in columns if name != target and name not in ignored)
+            return cls(
+                format, replace(reading, target=target, ignore=(*ignored,), n_features=len(names)), names
+            )
+        if columns is not None:
+            places = {
+                int(place) % columns for place in (reading.target, *reading.ignore) if place is not None
+            }
+            reading = replace(reading, n_features=columns - len(places))
+        return cls(format, reading)
 
     def empty(self) -> Matrix:
         """No rows, of the type and the width of all blocks."""
@@ -56,7 +72,7 @@ def read_part(part: FilePart, layout: FileLayout) -> tuple[Matrix, NDArray[Any]]
         ) from error
     if table is None:
         return layout.empty(), np.empty(0, dtype=np.int64)
-    return _ordered(table, part, layout), _labels(table.target, part)
+    return _ordered(table, part, layout), _labels(table, part)
 
 
 def _ordered(table: TableData, part: FilePart, layout: FileLayout) -> Matrix:
@@ -78,16 +94,13 @@ def _ordered(table: TableData, part: FilePart, layout: FileLayout) -> Matrix:
     return X
 
 
-def _labels(target: Any, part: FilePart) -> NDArray[Any]:
-    """Whole numbers as such, text as it is; what has been measured is no class."""
-    if target.dtype.kind != "f":
-        return np.asarray(target)
-    is_class = (target == np.rint(target)) & (np.abs(target) < _EXACT)
-    if not is_class.all():
-        value = target[int(np.argmin(is_class))]
-        cause = f"the target holds {value}; expected classes: whole numbers, or text."
+def _labels(table: TableData, part: FilePart) -> NDArray[Any]:
+    """What has been measured is no class."""
+    labels = np.asarray(table.labels)
+    if labels.dtype.kind == "f":
+        cause = f"the target holds {table.first_measured}; expected classes: whole numbers, or text."
         raise DataFileError(part.path, None, None, cause)
-    return np.asarray(target.astype(np.int64))
+    return labels
 
 
 def file_arrays(

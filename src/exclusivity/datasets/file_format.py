@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from exclusivity.datasets.csv_fields import Columns, FieldError, columns_of
 from exclusivity.datasets.errors import DataFileError
@@ -131,7 +132,7 @@ class Format(ABC):
         Parameters
         ----------
         source : str
-            The path.
+            The path; a ``TextFormat`` also takes a file open for reading bytes.
         reading : Reading
             How to read it; only what does not name columns counts here.
         """
@@ -143,7 +144,7 @@ class Format(ABC):
         Parameters
         ----------
         source : str
-            The path.
+            The path; a ``TextFormat`` also takes a file open for reading bytes.
         reading : Reading
             What to take from it.
         """
@@ -196,30 +197,6 @@ class TextFormat(Format):
     >>> format_of("heart.csv").first_line(io.BytesIO(b"age,mass"))
     b'age,mass'
     """
-
-    @abstractmethod
-    def columns(self, source: str | Readable, reading: Reading) -> list[str] | int | None:
-        """See ``Format``.
-
-        Parameters
-        ----------
-        source : str or open file
-            The path, or a file open for reading bytes.
-        reading : Reading
-            How to read it.
-        """
-
-    @abstractmethod
-    def read(self, source: str | Readable, reading: Reading) -> TableData:
-        """See ``Format``.
-
-        Parameters
-        ----------
-        source : str or open file
-            The path, or a file open for reading bytes.
-        reading : Reading
-            How to read it.
-        """
 
     def lines(self, source: str | Readable, max_bytes: int | None = None) -> Iterator[tuple[int, bytes]]:
         """The lines that are not blank, with their numbers from 1 and without their ends.
@@ -290,8 +267,9 @@ class TextFormat(Format):
         with TextSpan(part.path, *part.span, header=self.has_header and reading.header) as span:
             if span.is_blank():
                 return None
+            source: Any = span
             try:
-                return self.read(span, reading)
+                return self.read(source, reading)
             except DataFileError as error:
                 if error.line is None:
                     raise

@@ -36,3 +36,17 @@ class TableData:
     data: NDArray[np.float64] | sparse.csr_matrix
     target: NDArray[Any] | None
     feature_names: tuple[str, ...] | None
+
+    @property
+    def labels(self) -> NDArray[Any] | None:
+        """The target as classes: whole numbers as such, text and other numbers as they are."""
+        if self.target is None or self.target.dtype.kind != "f" or self.first_measured is not None:
+            return self.target
+        return np.asarray(self.target.astype(np.int64))
+
+    @property
+    def first_measured(self) -> float | None:
+        """Of a target of numbers: the first that is not whole, or too large to be exact."""
+        numbers = np.asarray(self.target)
+        is_class = (numbers == np.rint(numbers)) & (np.abs(numbers) < 2**53)
+        return None if is_class.all() else float(numbers[int(np.argmin(is_class))])
