@@ -82,7 +82,7 @@ BENCHMARK = FolderKind(
     "results of 'erm bench'", "bench.json", rb'\{\s*"format":', ("bench.*", "*-p[12]-C*.svg")
 )
 
-_ROLES = {"data": "as DATA", "model": "as MODEL", "test": "for --test", "groups": "for --groups"}
+_ROLES = {"data": "as DATA", "model": "as MODEL"}  # all others are options
 
 
 def check(args: argparse.Namespace, command: Any) -> None:
@@ -113,7 +113,7 @@ def _inputs(args: argparse.Namespace, names: tuple[str, ...]) -> Iterator[tuple[
             for path in paths:
                 status = _status(path, sys.stdin)
                 if status is not None:
-                    yield path, _ROLES[name], status
+                    yield path, _ROLES.get(name, f"for --{name}"), status
 
 
 def _status(path: str, stream: Any) -> os.stat_result | None:
