@@ -33,7 +33,7 @@ FOR_USERS = (
 )
 FOR_EXTENSION = ("benchmark", "problem", "solvers")
 """Modules for those who build on the package: a summary and a page are enough."""
-INSIDE = ("classifier", "cli", "versions")
+INSIDE = ("classifier", "cli", "pages", "versions")
 """The first is reached through the package itself, the second through the command ``erm``."""
 
 

@@ -147,7 +147,15 @@ def test_bagging_of_few_rows_works_as_with_linear_svc(data, knobs):
 # Sparse form
 
 
-@pytest.mark.parametrize("knobs", [EQUAL, {**EQUAL, "sparsity": 2.0}, APART, VOTE], ids=str)
+def test_a_vote_has_nothing_to_make_sparse():
+    X, y = class_data()
+    vote = ERMClassifier(**VOTE).fit(X, y)
+    assert not hasattr(vote, "sparsify")
+    assert not hasattr(vote, "densify")
+    assert hasattr(vote.set_params(voting="soft"), "sparsify")
+
+
+@pytest.mark.parametrize("knobs", [EQUAL, {**EQUAL, "sparsity": 2.0}, APART], ids=str)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_sparsify_changes_the_form_and_not_the_model(knobs, dtype, tmp_path):
     X, y = class_data()

@@ -70,6 +70,7 @@ def test_the_configurations_are_as_many_and_as_different_as_promised():
 
 @pytest.mark.filterwarnings("ignore:.*members compete for")  # some checks have one feature only
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=str)
+@pytest.mark.filterwarnings("ignore:The search for a partition")  # checks have few features
 def test_every_check_passes(configuration, caplog):
     caplog.set_level(logging.CRITICAL)
     results = outcomes(ERMClassifier(**configuration))

@@ -26,7 +26,8 @@ def client(cluster):
     from distributed import Client
 
     with Client(cluster) as connected:
-        connected.wait_for_workers(2)
+        cluster.scale(2)  # a worker that was killed, and whose nanny gave up on a busy machine, comes back
+        connected.wait_for_workers(2, timeout=600)
         yield connected
 
 

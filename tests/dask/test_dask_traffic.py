@@ -6,12 +6,13 @@ import dask.array as da
 import numpy as np
 import pytest
 from dask.sizeof import sizeof
-from exclusivity.dask.requests import RowList
 
 from dask import delayed
 from dask_traffic import round_bytes, sums_bytes, travelling_sums
-from exclusivity.dask import ERMClassifier, rounds, sampling
+from exclusivity.dask import ERMClassifier, rounds
 from exclusivity.dask.blocks import RowBlock
+from exclusivity.solvers.blockwise import RowList
+from exclusivity.solvers.blockwise import sample as sampling
 
 
 @pytest.fixture

@@ -136,7 +136,7 @@ def test_checksum(refused, sound):
         (b'"classes":{"array":0},', b"", "has no 'classes'"),
         (b'"type":"U"', b'"type":"O"', "unknown type 'O'"),
         (b'"type":"U"', b'"type":"text"', "whole number from 20"),
-        (b'"passes"]', b'"passes","x"]', "unknown column 'x'|history has"),
+        (b'"error"]', b'"error","x"]', "unknown column 'x'|history has"),
         (b'"mu",', b"", "the history has the columns"),
         (b'"written_by":"0.1.0"', b'"written_by":1', "expected a text"),
     ],

@@ -177,6 +177,7 @@ def test_feature_groups(tmp_path):
         same(twin.fit(frame, Y2).groups_, model.groups_)
 
 
+@pytest.mark.filterwarnings("ignore:The search for a partition")  # three members of four features
 def test_certificates_of_a_pipeline(tmp_path):
     model = make_pipeline(StandardScaler(), exclusive(n_estimators=3, voting="hard")).fit(X2, Y2)
     same(certify(reloaded(model, tmp_path), X2), certify(model, X2))

@@ -39,7 +39,7 @@ def problem():
     X = rng.standard_normal((N_ROWS, N_FEATURES))
     y = np.where(X[:, 0] + 0.5 * rng.standard_normal(N_ROWS) > 0, 1.0, -1.0)
     built = ERMProblem.build(X.view(Watched), y, n_members=K, p=1)
-    object.__setattr__(built, "weights", built.weights.view(Watched))
+    object.__setattr__(built.rows, "weights", built.weights.view(Watched))
     Watched.largest = 0
     return built
 

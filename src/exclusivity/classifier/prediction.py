@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exclusivity.classifier.certainty import certain_votes, rough_slack
@@ -27,6 +28,15 @@ from exclusivity.problem.arrays import Floats
 # Scores in memory at once while votes are counted: 32 MB.
 _BLOCK_SCORES = 1 << 22
 _COUNTED_ROWS = 1 << 16
+
+
+def _averages(estimator: Any) -> bool:
+    """Whether the members are averaged, so that there is one ``coef_`` to store; AttributeError if not."""
+    if estimator.voting != "soft":
+        raise AttributeError(
+            f"voting={estimator.voting!r}: a vote of members has no coef_ to make sparse or dense."
+        )
+    return True
 
 
 class LinearPredictions:
@@ -203,6 +213,7 @@ class EnsemblePredictions(LinearPredictions):
         """
         return "l1" if self.sparsity > 0 else "l2"
 
+    @available_if(_averages)
     def sparsify(self) -> Self:
         """Store the weights in a sparse matrix; ``coef_`` becomes a CSR matrix.
 
@@ -218,6 +229,7 @@ class EnsemblePredictions(LinearPredictions):
         self._ensemble = SparseEnsemble.of(self._ensemble)
         return self
 
+    @available_if(_averages)
     def densify(self) -> Self:
         """Store the weights in an array again, as after ``fit``; undoes :meth:`sparsify`.
 

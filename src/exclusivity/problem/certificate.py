@@ -108,7 +108,7 @@ def objective_of_shortfall(
     return objective, _rounded_up(problem, upper) - objective
 
 
-def rounded_up(objective: float, loss: MarginLoss, n_terms: int, n_weights: int) -> float:
+def rounded_up(objective: float, loss: MarginLoss, n_terms: float, n_weights: int) -> float:
     """An objective plus what its own sums may have lost.
 
     Parameters
@@ -117,7 +117,7 @@ def rounded_up(objective: float, loss: MarginLoss, n_terms: int, n_weights: int)
         F, as computed.
     loss : MarginLoss
         The loss that it sums.
-    n_terms, n_weights : int
+    n_terms, n_weights : float
         So many rows were added in a chain, and so many weights.
     """
     return objective * (1 + gamma(n_terms + n_weights + loss.n_roundings))

@@ -67,5 +67,8 @@ def cost_grid(problems: list[ERMProblem], n_costs: int) -> Floats:
     costs : ndarray of shape (n_costs,)
         In increasing order.
     """
-    least = min(natural_cost(problem) for problem in problems)
+    told_apart = [problem for problem in problems if abs(problem.labels.sum()) < len(problem.labels)]
+    if not told_apart:
+        raise ValueError("all rows of positive weight are of one class: no cost is better than another.")
+    least = min(natural_cost(problem) for problem in told_apart)
     return np.asarray(least * np.logspace(-_DECADES_BELOW, _DECADES_ABOVE, n_costs))

@@ -65,18 +65,24 @@ class DesignMatrix:
         """How many numbers are stored."""
         return int(self.X.nnz if self.is_sparse else self.X.size)
 
-    @cached_property
+    @property
     def centred(self) -> DesignMatrix:
-        """The rows around their centre where features are far from zero, else these rows themselves.
+        """The rows around their centre where features are far from zero, else these rows themselves."""
+        # Not cached itself: an object that holds itself keeps its rows until the collector comes by.
+        return self if self._centred is None else self._centred
+
+    @cached_property
+    def _centred(self) -> DesignMatrix | None:
+        """The rows around their centre; None where features are not far from zero.
 
         Of a feature that is a thousand times farther from zero than it varies, squares keep ten digits and
         products of such features fewer: what a free intercept could take over costs the digits of the rest.
         """
         centre = self._far_centre()
         if self.offset is not None or not np.any(centre):
-            return self
+            return None
         if self.is_sparse and self.n_rows * self.n_features > max(_FEW_NUMBERS, _MOST_GROWTH * self.X.nnz):
-            return self
+            return None
         X = self.X.toarray() if self.is_sparse else self.X
         return DesignMatrix(np.subtract(X, centre, dtype=float), centre)
 

@@ -27,7 +27,7 @@ class LabelledRows:
     labels : ndarray of shape (N,)
         -1 or +1.
     weights : ndarray of shape (N,)
-        Sample weights s_i > 0. (Leave rows of weight 0 out: they have no dual variable.)
+        Sample weights s_i > 0. Leave rows of weight 0 out: they have no dual variable.
     """
 
     design: DesignMatrix

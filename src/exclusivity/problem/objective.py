@@ -20,7 +20,7 @@ class Objective:
     Parameters
     ----------
     loss : MarginLoss
-        phi.
+        The loss phi of one row.
     regulariser : ExclusivityRegulariser
         Of the M x K matrix W.
     cost : float

@@ -41,6 +41,13 @@ _POWER_ROUNDINGS = 800
 def gamma(n_roundings: float, unit: float = UNIT) -> float:
     """The relative error after so many roundings of ``unit`` in a row; infinite where nothing is left.
 
+    Parameters
+    ----------
+    n_roundings : float
+        How many roundings.
+    unit : float
+        The relative error of one.
+
     Examples
     --------
     >>> gamma(2**43) == 2**-10 / (1 - 2**-10)
@@ -76,9 +83,10 @@ class RowScale:
     Parameters
     ----------
     length : float
-        r = max_i |x_i|, or more.
+        The longest row r = max_i |x_i|, or more.
     columns : ndarray of shape (n_features,)
-        max_i |x_ij|: where features differ in their scales, sum_j |w_j| max_i |x_ij| is far below r |w|.
+        The largest |x_ij| of every feature: where features differ in their scales, sum_j |w_j| max_i |x_ij|
+        is far below r |w|.
     n_terms : int
         So many numbers are in a row, at most.
     offset : float
@@ -119,7 +127,7 @@ def lower_dual(
     n_roundings: float,
     l1: float | Floats,
     scale: RowScale,
-    n_terms: int,
+    n_terms: float,
     has_intercept: bool,
     unit: float = UNIT,
 ) -> float:
@@ -128,19 +136,19 @@ def lower_dual(
     Parameters
     ----------
     mass : float
-        sum_i alpha_i, before ``moved`` is taken from it.
+        The sum of alpha_i, before ``moved`` is taken from it.
     moved : float
         What has to be taken from rows to make alpha feasible; conjugates only fall by that.
     pull : ndarray of shape (n_features,)
         X^T (y alpha) with sum y alpha = 0 up to ``moved`` and rounding.
     conjugate : float
-        sum_i loss*_i(alpha_i).
+        The sum of loss*_i(alpha_i).
     n_roundings : float
         Of one conjugate; see ``MarginLoss``.
     l1 : float or ndarray of shape (n_features,)
         The penalty of one or of each feature.
     scale : RowScale
-    n_terms : int
+    n_terms : float
         The longest chain of additions behind these sums.
     has_intercept : bool
         Whether sum y alpha = 0 is needed.

@@ -245,5 +245,5 @@ def _dual_sums(problem: ERMProblem, barrier: Barrier, gains: Floats) -> LossSums
         conjugates=np.array([conjugate.sum(), y @ conjugate]),
         curvature=None,
         cost=float(cost.sum()),
-        n_terms=len(y),
+        n_terms=float(len(y)),
     )

@@ -51,7 +51,7 @@ class LossSums:
     conjugates: Floats
     curvature: Floats | None
     cost: float
-    n_terms: int
+    n_terms: float
 
     def __add__(self, other: LossSums) -> LossSums:
         """The sums over both sets of rows."""
@@ -189,7 +189,7 @@ class BlockSource:
             conjugates=np.array([cost @ conjugate, (y * cost) @ conjugate]),
             curvature=None if bend is None else bordered_gram(block, cost * bend),
             cost=float(cost.sum()),
-            n_terms=len(y),
+            n_terms=float(len(y)),
         )
 
     def slopes(self, point: Point, step: Point, loss: CurvedLoss, lengths: Floats) -> Floats:
