@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import sklearn
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
@@ -24,7 +23,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.fixes import parse_version
 
 import exclusivity
 from classifier.erm_cases import CONVEX_SOLVERS, DIVERSE, assert_same_weights, binary_data, class_data
@@ -539,10 +537,6 @@ def test_weights_are_routed_through_pipelines(two, asking):
         make_pipeline(StandardScaler(), ERMClassifier()).fit(X, y, sample_weight=weights)
 
 
-@pytest.mark.skipif(
-    parse_version(sklearn.__version__) < parse_version("1.8"),
-    reason="a pipeline's score asks for weights from scikit-learn 1.8 on",
-)
 def test_weights_are_routed_through_cross_validation(two, asking):
     X, y = two
     weights = np.where(y, 8.0, 1.0)

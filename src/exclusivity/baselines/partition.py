@@ -81,8 +81,8 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = FeaturePartitionClassifier(DecisionTreeClassifier(), 9, random_state=0).fit(X[::2], y[::2])
-    >>> clf.certify(X[1::2]).max()
-    np.int64(4)
+    >>> int(clf.certify(X[1::2]).max())
+    4
     """
 
     def __init__(

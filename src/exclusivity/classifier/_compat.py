@@ -15,7 +15,13 @@ except ImportError:  # scikit-learn < 1.9
         """Stands in for scikit-learn's mixin where that does not exist yet."""
 
         def set_callbacks(self, *callbacks: Any) -> Any:
-            """Refuse: there is no callback protocol to speak."""
+            """Refuse: there is no callback protocol to speak.
+
+            Parameters
+            ----------
+            *callbacks : callback instances
+                What scikit-learn 1.9 would call during a fit.
+            """
             raise RuntimeError("Callbacks need scikit-learn 1.9 or newer (pip install -U scikit-learn).")
 
     def with_callbacks(method: Method) -> Method:

@@ -161,8 +161,8 @@ class EnsemblePredictions(LinearPredictions):
         >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
         >>> clf = ERMClassifier(9, exclusivity=np.inf, voting="hard", random_state=0).fit(X[::2], y[::2])
         >>> radius = clf.certify(X[1::2])
-        >>> radius.max()
-        np.int64(4)
+        >>> int(radius.max())
+        4
         """
         check_is_fitted(self)
         self._require_hard()
