@@ -66,7 +66,7 @@ def _survived(
         others = without(surrogate, rows)
         for count, columns in zip(counts, partitions, strict=True):
             for own in columns:
-                count[rows, decided(others.fit(own).scores + others.label_means)] += 1
+                count[rows] += decided(others.fit(own).scores + others.label_means, others.truth)
     pairs = zip(counts, partitions, strict=True)
     return np.stack([ramp(count, surrogate.truth, radius, len(columns)) for count, columns in pairs])
 

@@ -15,7 +15,8 @@ votes stands still under most moves:
 
 Half of a vote among many classes is the vote, because a soft vote alone hides what a starved member does: on
 a column that is nearly always zero the scores of many classes are equal on nearly all rows. Split evenly they
-would do no harm; the vote goes to the first of them, row after row.
+would do no harm; but the vote goes to one of them, row after row, and a certificate, which cannot know to
+which, has to count it for every rival of the winner. So does this: a tie is a vote for every wrong class.
 
 The scale t is half the spread of the member's own scores, so that neither C nor the strength of a member
 changes how decided its votes are. The value is negated: smaller is better.
@@ -92,10 +93,10 @@ class Ballot:
         scores = centred + self.surrogate.label_means
         scores -= scores.max(axis=2, keepdims=True)
         scores *= 2 / scale[:, :, None]
-        winners = (scores >= -_TIE).argmax(axis=2)
+        cast = cast_votes(scores >= -_TIE, self.surrogate.truth)
         votes = np.exp(scores, out=scores)
         votes *= 0.5 / votes.sum(axis=2, keepdims=True)
-        votes.reshape(-1, votes.shape[2])[np.arange(winners.size), winners.ravel()] += 0.5
+        votes[cast] += 0.5
         return votes
 
     def _values(self, totals: Floats) -> Floats:
@@ -114,12 +115,20 @@ def lead_of_truth(totals: Floats, truth: Codes) -> Floats:
     return np.asarray(own - rivals.max(axis=-1))
 
 
-def decided(scores: Floats) -> Codes:
-    """The class that a member votes for, by its scores (rows, problems); the first of equals."""
+def cast_votes(is_best: NDArray[np.bool_], truth: Codes) -> NDArray[np.bool_]:
+    """The vote of each (..., row) for one of the classes, or for every wrong one where several are best."""
+    tied = np.nonzero(np.count_nonzero(is_best, axis=-1) > 1)
+    is_best[tied] = np.arange(is_best.shape[-1]) != truth[tied[-1], None]
+    return is_best
+
+
+def decided(scores: Floats, truth: Codes) -> NDArray[np.bool_]:
+    """The votes of a member by its scores (rows, problems): (rows, classes)."""
     if scores.shape[1] == 1:
-        return (scores[:, 0] > 0).astype(np.intp)
+        is_second = scores > 0
+        return np.hstack([~is_second, is_second])
     slack = _TIE * np.abs(scores).max(axis=1, keepdims=True)
-    return np.asarray((scores >= scores.max(axis=1, keepdims=True) - slack).argmax(axis=1))
+    return cast_votes(scores >= scores.max(axis=1, keepdims=True) - slack, truth)
 
 
 def ramp(counts: Floats, truth: Codes, radius: int, n_members: int) -> Floats:
