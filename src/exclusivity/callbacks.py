@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 __all__ = ["TimeLimit"]
 
@@ -35,16 +39,16 @@ class TimeLimit:
             raise ValueError(f"seconds must be positive; got {seconds!r}.")
         self.seconds = seconds
 
-    def setup(self, estimator: Any, context: Any) -> None:
+    def setup(self, estimator: BaseEstimator, context: object) -> None:
         """Start the clock."""
         self._end = monotonic() + self.seconds
 
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+    def on_fit_task_begin(self, estimator: BaseEstimator, context: object) -> None:
         """Nothing to do."""
 
-    def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
+    def on_fit_task_end(self, estimator: BaseEstimator, context: object) -> bool:
         """Whether time is up."""
         return monotonic() >= self._end
 
-    def teardown(self, estimator: Any, context: Any) -> None:
+    def teardown(self, estimator: BaseEstimator, context: object) -> None:
         """Nothing to do."""

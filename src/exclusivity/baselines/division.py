@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
-from exclusivity.classifier.radius import Ints
 from exclusivity.problem import ERMProblem
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Ints, Matrix
 from exclusivity.solvers.exclusive import ExclusiveOptions, find_partition
 
 # The ridge of the members' linear stand-ins, on columns of variance 1.
@@ -19,7 +18,7 @@ _COST = 0.1
 _SEED_LIMIT = np.iinfo(np.int32).max
 
 
-def dealt(n_groups: int, n_members: int, rng: Any) -> Ints:
+def dealt(n_groups: int, n_members: int, rng: np.random.RandomState) -> Ints:
     """A random owner for every group; sizes differ by one at most."""
     if n_groups < n_members:
         warnings.warn(
@@ -32,7 +31,9 @@ def dealt(n_groups: int, n_members: int, rng: Any) -> Ints:
     return np.asarray(rng.permutation(owners))
 
 
-def learned(X: Any, codes: Ints, weights: Floats, groups: Ints, n_members: int, rng: Any) -> Ints:
+def learned(
+    X: Matrix, codes: Ints, weights: Floats, groups: Ints, n_members: int, rng: np.random.RandomState
+) -> Ints:
     """The partition that ``ERMClassifier(exclusivity=np.inf)`` would choose, on standardised columns.
 
     Linear members stand in for the members, each class counts the same, and a gap is filled with the mean.
@@ -54,14 +55,14 @@ def learned(X: Any, codes: Ints, weights: Floats, groups: Ints, n_members: int, 
     return find_partition(problems, groups, ExclusiveOptions(), generator, None)
 
 
-def _standardised(X: Any, weights: Floats) -> Any:
+def _standardised(X: Matrix, weights: Floats) -> Matrix:
     scaled = StandardScaler(with_mean=not sparse.issparse(X)).fit_transform(X, sample_weight=weights)
     values = scaled.data if sparse.issparse(scaled) else scaled
     values[np.isnan(values)] = 0.0
     return scaled.astype(float)
 
 
-def given(labels: Any, groups: Ints, n_members: int) -> Ints:
+def given(labels: ArrayLike, groups: Ints, n_members: int) -> Ints:
     """The owner of every group from one label per column or group; members in the order of their labels."""
     if np.ndim(labels) != 1:
         raise ValueError(

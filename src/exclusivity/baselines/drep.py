@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
 from exclusivity.baselines.votes import Tally, Votes, member_votes
 from exclusivity.classifier.parameters import check_number
 from exclusivity.diversity.labels import label_codes, truth_vector
-from exclusivity.problem.arrays import Matrix
+from exclusivity.problem.arrays import Ints, Matrix
 
 
 def drep_prune(
-    ensemble: Any, X_val: Matrix, y_val: ArrayLike, *, rho: float = 0.4, patience: int = 0
-) -> NDArray[np.intp]:
+    ensemble: BaseEstimator, X_val: Matrix, y_val: ArrayLike, *, rho: float = 0.4, patience: int = 0
+) -> Ints:
     """Choose members of a fitted ensemble by diversity regularised ensemble pruning.
 
     Start with the member that is most accurate on the validation rows. Then, of the n members left, look at
@@ -83,7 +84,7 @@ def drep_select(
     margins: ArrayLike | None = None,
     rho: float = 0.4,
     patience: int = 0,
-) -> NDArray[np.intp]:
+) -> Ints:
     """Choose members from their predictions; :func:`drep_prune` says how.
 
     Parameters
@@ -163,7 +164,7 @@ class PrunedEnsemble:
     """
 
     ensemble: Any
-    members: Sequence[int] | NDArray[np.intp]
+    members: Sequence[int] | Ints
 
     def predict(self, X: Matrix) -> NDArray[Any]:
         """The label with most votes; ties are broken as in :func:`drep_prune`.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -14,9 +15,9 @@ from exclusivity.baselines.drm_problem import DRMProblem
 from exclusivity.baselines.drm_relaxed import DRMResult, solve_relaxed
 from exclusivity.baselines.drm_sphere import solve_sphere
 from exclusivity.baselines.linear import LinearBaseline
-from exclusivity.classifier.parameters import check_choice, check_number
+from exclusivity.classifier.parameters import RandomState, check_choice, check_number
 from exclusivity.classifier.training import BinaryTask, binary_tasks
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Matrix
 
 _SEED_LIMIT = np.iinfo(np.int32).max
 
@@ -111,7 +112,7 @@ class DRMClassifier(LinearBaseline):
         variant: str = "relaxed",
         max_sweeps: int = 1000,
         tol: float = 1e-4,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_estimators = n_estimators
         self.nu = nu
@@ -121,7 +122,7 @@ class DRMClassifier(LinearBaseline):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike) -> Self:
         """Train the ensemble.
 
         Parameters
@@ -152,7 +153,7 @@ class DRMClassifier(LinearBaseline):
                 warnings.warn(_advice(task, result, self.tol), ConvergenceWarning, stacklevel=2)
         return self
 
-    def component_decision_function(self, X: Any) -> Floats:
+    def component_decision_function(self, X: Matrix) -> Floats:
         """The margins of every member in every binary problem.
 
         Parameters

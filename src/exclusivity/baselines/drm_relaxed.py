@@ -21,11 +21,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exclusivity.baselines.drm_problem import DRMProblem
 from exclusivity.problem import DesignMatrix
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Bools, Floats
 from exclusivity.solvers.ridge import RidgeSystem, ridge_system
 
 # Without a ridge of its own (T = 1 or mu = 0) a member gets this fraction of the mean squared feature, as a
@@ -98,9 +97,7 @@ class _Alternation:
                 self.total += moved - w
                 break
 
-    def _piece_minimiser(
-        self, active: NDArray[np.bool_], pull: Floats, multiplier: float
-    ) -> tuple[Floats, float]:
+    def _piece_minimiser(self, active: Bools, pull: Floats, multiplier: float) -> tuple[Floats, float]:
         """The best point of the ball for the quadratic piece of the active rows, and its D.
 
         ``pull`` stands for -mu s, with the proximal term if there is one.
@@ -118,7 +115,7 @@ class _Alternation:
             multiplier = max(self.least, multiplier + length**2 * (length - 1) / slope)
         return w / max(1.0, length), multiplier
 
-    def _ridge_system(self, active: NDArray[np.bool_], ridge: float) -> RidgeSystem:
+    def _ridge_system(self, active: Bools, ridge: float) -> RidgeSystem:
         """The factorised step; members close to each other have the same active rows and share it."""
         key = (active.tobytes(), ridge)
         if self._system is None or key != self._key:

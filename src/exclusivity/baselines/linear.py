@@ -4,24 +4,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exclusivity.classifier.ensemble import Ensemble
+from exclusivity.classifier.parameters import ClassWeight
 from exclusivity.classifier.prediction import LinearPredictions
 from exclusivity.classifier.training import TrainingSet, sample_weights, training_set
 from exclusivity.classifier.voting import soft_decision
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Matrix
 
 
 class LinearBaseline(LinearPredictions, ClassifierMixin, BaseEstimator):
     """A classifier whose decision is linear: one binary problem per class, or one for two classes."""
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Matrix) -> Floats:
         """Scores of the classes; their order decides ``predict``.
 
         Parameters
@@ -51,20 +53,24 @@ class LinearBaseline(LinearPredictions, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._ensemble.intercept
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """Sparse input is welcome."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
     def _training_set(
-        self, X: Any, y: Any, sample_weight: Any = None, class_weight: Any = None
+        self,
+        X: Matrix,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        class_weight: ClassWeight = None,
     ) -> TrainingSet:
         """Validated rows of positive weight with numbered classes."""
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        check_classification_targets(y)
+        X, labels = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        check_classification_targets(labels)
         weights = sample_weights(sample_weight, X.shape[0])
-        return training_set(X, y, weights, class_weight, keep_classes=False)
+        return training_set(X, labels, weights, class_weight, keep_classes=False)
 
     def _store_members(self, data: TrainingSet, members: Sequence[tuple[Floats, Floats]]) -> None:
         """Keep the classes and one (weights (n_features, n_members), intercepts) pair per task."""

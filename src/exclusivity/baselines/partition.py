@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
@@ -17,10 +17,10 @@ from exclusivity.baselines.division import dealt, given, learned
 from exclusivity.baselines.votes import MarginOf, Tally
 from exclusivity.classifier.certainty import DoubtOf
 from exclusivity.classifier.groups import group_codes
-from exclusivity.classifier.parameters import check_choice, check_number
-from exclusivity.classifier.radius import UNDECIDED, Bools, Ints, certified_radius, grouped
+from exclusivity.classifier.parameters import RandomState, check_choice, check_number
+from exclusivity.classifier.radius import UNDECIDED, certified_radius, grouped
 from exclusivity.classifier.training import sample_weights
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 
 _SEED_LIMIT = np.iinfo(np.int32).max
 
@@ -87,12 +87,12 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: BaseEstimator,
         n_estimators: int = 10,
         *,
-        feature_groups: Any = None,
-        random_state: Any = None,
-        partition: Any = "random",
+        feature_groups: object = None,
+        random_state: RandomState = None,
+        partition: ArrayLike = "random",
         n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -102,7 +102,7 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
         self.partition = partition
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Divide the features and train a member on each part.
 
         Parameters
@@ -144,7 +144,9 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
         self.classes_, self.groups_, self.partition_ = classes, groups, partition
         return self
 
-    def _divide(self, X: Any, codes: Ints, weights: Floats, groups: Ints, rng: Any) -> Ints:
+    def _divide(
+        self, X: Matrix, codes: Ints, weights: Floats, groups: Ints, rng: np.random.RandomState
+    ) -> Ints:
         """The owner of every feature group."""
         if not isinstance(self.partition, str):
             return given(self.partition, groups, self.n_estimators)
@@ -153,7 +155,7 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
             return learned(X, codes, weights, groups, self.n_estimators, rng)
         return dealt(int(groups.max()) + 1, self.n_estimators, rng)
 
-    def component_predict(self, X: Any) -> NDArray[Any]:
+    def component_predict(self, X: Matrix) -> NDArray[Any]:
         """The class that every member votes for.
 
         Parameters
@@ -168,7 +170,7 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
         """
         return np.asarray(self.classes_[self._votes(self._validate_rows(X))])
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Matrix) -> NDArray[Any]:
         """The class with most votes; among equals the one whose voters are surest.
 
         Its ``decision_function`` or ``predict_proba`` tells how sure a member is; without these ties go to
@@ -189,7 +191,7 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
         tally = Tally.count(self._votes(X), np.stack(margins, axis=1), len(self.classes_))
         return np.asarray(self.classes_[tally.winners()])
 
-    def certify(self, X: Any) -> Ints:
+    def certify(self, X: Matrix) -> Ints:
         """How many features (groups) may take any allowed value without changing the prediction.
 
         Parameters
@@ -220,7 +222,7 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
             "ensure_all_finite": "allow-nan" if allow_nan else True,
         }
 
-    def _validate_rows(self, X: Any) -> Any:
+    def _validate_rows(self, X: Matrix) -> Any:
         check_is_fitted(self)
         return validate_data(self, X, reset=False, **self._rows_allowed())
 
@@ -228,17 +230,17 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
         """The members with the columns that they see."""
         return zip(self.estimators_, self.supports_, strict=True)
 
-    def _certain_votes(self, X: Any) -> Ints:
+    def _certain_votes(self, X: Matrix) -> Ints:
         """Class numbers, (n_samples, n_members); ``UNDECIDED`` where rounding might turn a vote."""
         X = self._validate_rows(X)
         doubts = [DoubtOf(member).predict(X[:, columns]) for member, columns in self._members()]
         return np.where(np.stack(doubts, axis=1), UNDECIDED, self._votes(X))
 
-    def _votes(self, X: Any) -> Ints:
+    def _votes(self, X: Matrix) -> Ints:
         return np.stack([member.predict(X[:, columns]) for member, columns in self._members()], axis=1)
 
 
-def _fit(member: Any, X: Any, codes: Ints, extra: dict[str, Any]) -> Any:
+def _fit(member: BaseEstimator, X: Matrix, codes: Ints, extra: dict[str, Any]) -> Any:
     if extra and not has_fit_parameter(member, "sample_weight"):
         raise TypeError(
             f"sample_weight was given, and {type(member).__name__} takes none in fit; leave it out, or "
@@ -247,7 +249,7 @@ def _fit(member: Any, X: Any, codes: Ints, extra: dict[str, Any]) -> Any:
     return member.fit(X, codes, **extra)
 
 
-def _seeded(estimator: Any, rng: Any) -> Any:
+def _seeded(estimator: BaseEstimator, rng: Any) -> Any:
     """The estimator with all its random states drawn from ``rng``."""
     names = [name for name in estimator.get_params() if name.split("__")[-1] == "random_state"]
     return estimator.set_params(**{name: int(rng.randint(_SEED_LIMIT)) for name in sorted(names)})

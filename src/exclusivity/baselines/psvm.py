@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from exclusivity.baselines.linear import LinearBaseline
 from exclusivity.baselines.svm_alm import make_system, solve_svm_alm
-from exclusivity.classifier.parameters import check_number
+from exclusivity.classifier.parameters import ClassWeight, check_number
 from exclusivity.classifier.training import BinaryTask, binary_tasks
 from exclusivity.problem import ERMProblem, ExclusivityRegulariser, Objective, PowerHinge
+from exclusivity.problem.arrays import Matrix
 from exclusivity.solvers import SolverResult
 
 # u lies between 0 and C where e is of order 1. Measured on 150 rows of the paper's sets scaled to [-1, 1],
@@ -99,7 +101,7 @@ class PSVMClassifier(LinearBaseline):
         tol: float = 1e-4,
         max_iter: int = 10_000,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
     ) -> None:
         self.C = C
         self.p = p
@@ -109,7 +111,7 @@ class PSVMClassifier(LinearBaseline):
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train the SVM.
 
         Parameters

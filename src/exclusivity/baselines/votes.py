@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from exclusivity.classifier.voting import class_scores
 from exclusivity.diversity import member_predictions
 from exclusivity.diversity.ensembles import Members, members_of
 from exclusivity.diversity.labels import label_codes, prediction_matrix
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.problem.arrays import Floats, Ints, Matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,17 +55,17 @@ class Votes:
 class Tally:
     """Votes and margins per label, and the label of the member that breaks the last ties."""
 
-    votes: NDArray[np.intp]
+    votes: Ints
     margins: Floats
-    first: NDArray[np.intp]
+    first: Ints
 
     @classmethod
-    def count(cls, codes: NDArray[np.intp], margins: Floats, n_labels: int) -> Tally:
+    def count(cls, codes: Ints, margins: Floats, n_labels: int) -> Tally:
         """From (n_samples, n_members) label numbers and margins."""
         chosen = codes[:, :, None] == np.arange(n_labels)
         return cls(chosen.sum(axis=1), np.einsum("ikc,ik->ic", chosen, margins), codes[:, 0])
 
-    def plus(self, codes: NDArray[np.intp], margins: Floats) -> Tally:
+    def plus(self, codes: Ints, margins: Floats) -> Tally:
         """The same with one member more."""
         rows = np.arange(len(codes))
         votes, sums = self.votes.copy(), self.margins.copy()
@@ -72,7 +73,7 @@ class Tally:
         sums[rows, codes] += margins
         return Tally(votes, sums, self.first)
 
-    def winners(self) -> NDArray[np.intp]:
+    def winners(self) -> Ints:
         """The number of the winning label of every sample."""
         is_top = self.votes == self.votes.max(axis=1, keepdims=True)
         sums = np.where(is_top, self.margins, -1.0)
@@ -80,7 +81,7 @@ class Tally:
         return np.where(is_top[np.arange(len(sums)), self.first], self.first, is_top.argmax(axis=1))
 
 
-def member_votes(ensemble: Any, X: Matrix, members: Sequence[int] | None = None) -> Votes:
+def member_votes(ensemble: BaseEstimator, X: Matrix, members: Sequence[int] | None = None) -> Votes:
     """The votes of the members of a fitted ensemble, or of some of them in the order given.
 
     ``ensemble`` is anything that :func:`exclusivity.diversity.member_predictions` takes. Margins are those of
@@ -104,7 +105,7 @@ def member_votes(ensemble: Any, X: Matrix, members: Sequence[int] | None = None)
 class MarginOf:
     """Stands in for a member: its prediction is the margin of the member's label."""
 
-    def __init__(self, member: Any) -> None:
+    def __init__(self, member: BaseEstimator) -> None:
         self._member = member
 
     def predict(self, X: Matrix) -> Floats:
@@ -125,7 +126,7 @@ def lead(scores: Floats) -> Floats:
     return np.asarray(best[:, 1] - best[:, 0])
 
 
-def _component_margins(ensemble: Any, X: Matrix) -> Floats:
+def _component_margins(ensemble: BaseEstimator, X: Matrix) -> Floats:
     scores = np.asarray(ensemble.component_decision_function(X), dtype=float)
     n_classes = len(ensemble.classes_)
     if n_classes == 2:

@@ -23,11 +23,13 @@ from time import perf_counter, process_time
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from exclusivity.benchmark.memory import peak_bytes, reset_peak
 from exclusivity.benchmark.peers import Action, Peer, Setting, Solution, find_peer
 from exclusivity.benchmark.workloads import load_rows
+from exclusivity.problem.arrays import Matrix
 
 # Fits of a millisecond are repeated until they add up to something that a clock can tell.
 _ENOUGH_SECONDS, _ENOUGH_FITS = 0.2, 50
@@ -97,7 +99,7 @@ def pin(threads: int) -> None:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
 
 
-def tiny_rows(X: Any, y: Any) -> tuple[Any, Any]:
+def tiny_rows(X: object, y: ArrayLike) -> tuple[Any, Any]:
     """A problem of the same kind (dense or sparse, number of classes), for imports and compilers."""
     classes = np.unique(y)
     labels = np.tile(classes, 20)
@@ -132,7 +134,7 @@ def timed(action: Callable[[], Outcome]) -> tuple[Outcome, float, float]:
     return outcome, perf_counter() - wall, process_time() - cpu
 
 
-def product_times(X: Any) -> dict[str, float]:
+def product_times(X: Matrix) -> dict[str, float]:
     """Wall and CPU seconds of one product X @ w, the unit of passes."""
     w = np.ones(X.shape[1])
     times = [timed(lambda: X @ w)[1:] for _ in range(_PRODUCTS)]
@@ -155,7 +157,7 @@ def write_solution(out: Path, number: int, solution: Solution, numbers: dict[str
     part.replace(out / f"{number}.json")
 
 
-def write_duals(out: Path, number: int, peer: Peer, X: Any, y: Any, setting: Setting) -> None:
+def write_duals(out: Path, number: int, peer: Peer, X: Matrix, y: NDArray[Any], setting: Setting) -> None:
     """Dual vectors of all binary problems, one per row; nothing where the peer has none."""
     if peer.certify is None:
         return

@@ -41,7 +41,7 @@ class Judge:
     1.125
     """
 
-    def __init__(self, X: Any, y: Floats, *, cost: float, p: int) -> None:
+    def __init__(self, X: object, y: Floats, *, cost: float, p: int) -> None:
         self._problems = [ERMProblem.build(X, labels, cost=cost, p=p) for labels in binary_labels(y)]
 
     def value(self, solution: Solution) -> dict[str, float]:

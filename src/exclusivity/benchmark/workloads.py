@@ -20,6 +20,7 @@ from exclusivity.benchmark.generators import (
     text_rows,
 )
 from exclusivity.datasets import load_dataset
+from exclusivity.problem.arrays import Matrix
 
 Kind = Literal["paper", "ijcnn1", "one-hot", "dense", "sparse", "classes"]
 PAPER_ROWS = 150
@@ -158,7 +159,7 @@ def find_workloads(wanted: Sequence[str] | None, *, quick: bool) -> tuple[Worklo
     return tuple(found.values())
 
 
-def save_rows(folder: Path, X: Any, y: Floats) -> None:
+def save_rows(folder: Path, X: Matrix, y: Floats) -> None:
     """Write X and y as .npy files."""
     folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / "y.npy", y)

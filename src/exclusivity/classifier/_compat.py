@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -14,7 +18,7 @@ except ImportError:  # scikit-learn < 1.9
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in for scikit-learn's mixin where that does not exist yet."""
 
-        def set_callbacks(self, *callbacks: Any) -> Any:
+        def set_callbacks(self, *callbacks: object) -> Any:
             """Refuse: there is no callback protocol to speak.
 
             Parameters
@@ -29,7 +33,7 @@ except ImportError:  # scikit-learn < 1.9
         return method
 
 
-def open_fit_context(estimator: Any, shown: dict[str, Any], n_problems: int) -> Any:
+def open_fit_context(estimator: BaseEstimator, shown: dict[str, Any], n_problems: int) -> Any:
     """scikit-learn's context of a fit that is about to solve ``n_problems``; None without callbacks."""
     if not getattr(estimator, "_skl_callbacks", None):
         return None

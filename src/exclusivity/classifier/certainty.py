@@ -21,20 +21,20 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
-from exclusivity.classifier.radius import UNDECIDED, Bools, Ints
+from exclusivity.classifier.radius import UNDECIDED
 from exclusivity.classifier.voting import finite, member_votes, pair_tallies
 from exclusivity.problem import DesignMatrix
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 
 _SPARE_ROUNDINGS = 8
 
 
-def score_slack(X: Matrix, weights: Floats, intercepts: Floats, precision: Any = np.float64) -> Floats:
+def score_slack(X: Matrix, weights: Floats, intercepts: Floats, precision: object = np.float64) -> Floats:
     """How far two computed values of each score can be apart, (n_samples, n_scores).
 
     Parameters
@@ -135,10 +135,10 @@ class DoubtOf:
     ``decision_function`` with one score per row, or one per class. Others are taken at their word.
     """
 
-    def __init__(self, member: Any) -> None:
+    def __init__(self, member: BaseEstimator) -> None:
         self._member = member
 
-    def predict(self, X: Any) -> NDArray[np.bool_]:
+    def predict(self, X: Matrix) -> Bools:
         """One answer per row."""
         member = self._member
         if isinstance(member, Pipeline):

@@ -8,11 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -20,13 +21,13 @@ from exclusivity.classifier import describe
 from exclusivity.classifier.erm import ERMClassifier
 from exclusivity.classifier.fitting import old_width_on_failure
 from exclusivity.classifier.grid import Outcome, search
-from exclusivity.classifier.parameters import check_parameters, shared_parameters
+from exclusivity.classifier.parameters import ClassWeight, RandomState, check_parameters, shared_parameters
 from exclusivity.classifier.path import PathRows
 from exclusivity.classifier.prediction import EnsemblePredictions
 from exclusivity.classifier.solving import problem_seeds, warn_of_constant_votes, warn_of_surplus
 from exclusivity.classifier.state import WIDTH, width_of
 from exclusivity.classifier.training import require_labels, sample_weights
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Ints, Matrix
 
 
 class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
@@ -127,22 +128,22 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         n_estimators: int = 10,
         *,
         Cs: Any = 10,
-        cv: Any = None,
-        scoring: Any = None,
+        cv: object = None,
+        scoring: object = None,
         refit: bool = True,
         p: float = 2,
         exclusivity: float = 1.0,
         sparsity: float = 0.0,
         voting: str = "soft",
-        feature_groups: Any = None,
+        feature_groups: object = None,
         solver: str = "auto",
         solver_options: dict[str, Any] | None = None,
         tol: float = 1e-4,
         max_iter: int | None = None,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         multi_class: str = "ovr",
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -167,7 +168,9 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self, X: Matrix, y: NDArray[Any], sample_weight: ArrayLike | None = None, groups: Any = None
+    ) -> Self:
         """Choose C and train the ensemble.
 
         Parameters
@@ -216,7 +219,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
             warn_of_constant_votes(fitted._vote_counts(everything.data.X), fitted)
         return self
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The score of the last fit, as ``scoring`` asks.
 
         Parameters
@@ -248,7 +251,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
             )
         return hasattr(self, "_ensemble")
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """Sparse input is welcome."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -261,7 +264,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
     def _repr_html_inner(self) -> str:
         return describe.html(self)
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
         return describe.mimebundle(self)
 
     def _template(self) -> ERMClassifier:
@@ -272,7 +275,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         check_parameters(template.get_params(deep=False))
         if not isinstance(self.random_state, (int, np.integer)):
             # One number now, so that the order in which folds run does not matter.
-            template.random_state = int(problem_seeds(self, 1)[0])
+            template.random_state = problem_seeds(self, 1)[0]
         return template
 
     def _keep(
@@ -281,7 +284,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         results: dict[str, Any],
         best: int,
         n_splits: int,
-        scorer: Any,
+        scorer: object,
         fitted: ERMClassifier | None,
     ) -> None:
         before = [name for name in vars(self) if name.endswith("_") and name not in WIDTH]
@@ -302,7 +305,7 @@ class _Fold:
     def __init__(
         self,
         template: ERMClassifier,
-        X: Any,
+        X: Matrix,
         y: NDArray[Any],
         weights: Floats,
         is_weighted: bool,
@@ -312,7 +315,7 @@ class _Fold:
         self._scorer = scorer
         self._scores_weights = is_weighted and takes_sample_weight(scorer)
 
-    def scores(self, Cs: Floats, number: int, train: NDArray[np.intp], test: NDArray[np.intp]) -> Outcome:
+    def scores(self, Cs: Floats, number: int, train: Ints, test: Ints) -> Outcome:
         """Test score, mean number of iterations and largest gap of every C."""
         test = np.asarray(test)
         test = (

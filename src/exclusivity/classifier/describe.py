@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Any
 
 from sklearn import get_config
+from sklearn.base import BaseEstimator
 from sklearn.utils import estimator_html_repr
 
-from exclusivity.classifier.radius import Bools
 from exclusivity.problem import ExclusivityRegulariser
+from exclusivity.problem.arrays import Bools
 
 
-def note(estimator: Any) -> str:
+def note(estimator: BaseEstimator) -> str:
     """One sentence on the members of a fitted classifier: all equal, or on which features; else nothing."""
     ensemble = getattr(estimator, "_ensemble", None)
     if ensemble is None or ensemble.n_members == 1:
@@ -32,20 +32,20 @@ def _difference(supports: Bools) -> str:
     return f"{n_members} members on {sizes}{surplus}"
 
 
-def text(estimator: Any, plain: str) -> str:
+def text(estimator: BaseEstimator, plain: str) -> str:
     """The plain repr with the note behind it."""
     sentence = note(estimator)
     return f"{plain}  # {sentence}" if sentence else plain
 
 
-def html(estimator: Any) -> str:
+def html(estimator: BaseEstimator) -> str:
     """scikit-learn's diagram with the note below it."""
     diagram = str(estimator_html_repr(estimator))
     sentence = note(estimator)
     return f"{diagram}<p>{escape(sentence)}</p>" if sentence else diagram
 
 
-def mimebundle(estimator: Any) -> dict[str, str]:
+def mimebundle(estimator: BaseEstimator) -> dict[str, str]:
     """What a notebook asks for."""
     bundle = {"text/plain": repr(estimator)}
     if get_config()["display"] == "diagram":

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from exclusivity.classifier.certainty import score_slack
 from exclusivity.problem import DesignMatrix
@@ -38,7 +39,7 @@ class Ensemble:
             object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name)))
 
     @classmethod
-    def from_members(cls, members: Sequence[tuple[Floats, Floats]], dtype: Any) -> Self:
+    def from_members(cls, members: Sequence[tuple[Floats, Floats]], dtype: DTypeLike) -> Self:
         """From one (weights of shape (n_features, n_members), intercepts) pair per binary problem."""
         n_members = len(members[0][1])
         if all(weights.strides[1] == 0 for weights, _ in members):  # a view of one member, repeated
@@ -87,7 +88,7 @@ class Ensemble:
         return type(self)(weights, intercepts, 1)
 
     @property
-    def coef(self) -> Any:
+    def coef(self) -> Matrix:
         """Weights of the averaged model, (n_problems, n_features), read-only."""
         return _read_only(self.mean().weights[:, 0])
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
@@ -22,13 +23,13 @@ from exclusivity.classifier._compat import (
 )
 from exclusivity.classifier.fitting import advice, monitors, old_width_on_failure, problem_names, voting_state
 from exclusivity.classifier.groups import group_codes
-from exclusivity.classifier.parameters import check_parameters
+from exclusivity.classifier.parameters import ClassWeight, RandomState, check_parameters
 from exclusivity.classifier.prediction import EnsemblePredictions
 from exclusivity.classifier.progress import ProblemMonitor
-from exclusivity.classifier.radius import Ints
 from exclusivity.classifier.solving import solve_tasks, warn_of_constant_votes, warn_of_surplus
 from exclusivity.classifier.state import FittedState, width_of
 from exclusivity.classifier.training import binary_tasks, require_labels, sample_weights, training_set
+from exclusivity.problem.arrays import Ints, Matrix
 from exclusivity.solvers import SolverResult, Start, Status
 
 
@@ -185,16 +186,16 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         exclusivity: float = 1.0,
         sparsity: float = 0.0,
         voting: str = "soft",
-        feature_groups: Any = None,
+        feature_groups: object = None,
         solver: str = "auto",
         solver_options: dict[str, Any] | None = None,
         tol: float = 1e-4,
         max_iter: int | None = None,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         multi_class: str = "ovr",
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -218,7 +219,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train the ensemble.
 
         Parameters
@@ -251,7 +252,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         return self
 
     def _training_tasks(
-        self, X: Any, y: Any, sample_weight: Any
+        self, X: Matrix, y: Any, sample_weight: Any
     ) -> tuple[Any, Sequence[Any], dict[str, Any]]:
         """Validated data (with ``classes`` and ``dtype``), named binary tasks, and what callbacks may see."""
         require_labels(y)
@@ -290,7 +291,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         if self.exclusivity > 1:
             warn_of_surplus(self.groups_, self.n_estimators)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """Sparse input is welcome."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -303,11 +304,11 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
     def _repr_html_inner(self) -> str:
         return describe.html(self)
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
         return describe.mimebundle(self)
 
     def _store(
-        self, results: Sequence[SolverResult], classes: NDArray[Any], groups: Ints, dtype: Any
+        self, results: Sequence[SolverResult], classes: NDArray[Any], groups: Ints, dtype: DTypeLike
     ) -> None:
         members = [(result.weights, result.intercepts) for result in results]
         voting = voting_state(self, members, classes, dtype)

@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
+from sklearn.base import BaseEstimator
 
 from exclusivity.classifier.ensemble import Ensemble
+from exclusivity.classifier.parameters import ErmParameters
 from exclusivity.classifier.progress import ProblemMonitor
-from exclusivity.classifier.state import WIDTH, VotingState, width_of
+from exclusivity.classifier.state import WIDTH, FittedErm, VotingState, width_of
 from exclusivity.classifier.training import BinaryTask
 from exclusivity.problem import Contrast, ERMProblem, ExclusivityRegulariser, Objective, PowerHinge
 from exclusivity.problem.arrays import Floats
@@ -19,7 +21,7 @@ from exclusivity.solvers import IterationState, SolverResult, Start, Status
 
 
 @contextmanager
-def old_width_on_failure(estimator: Any) -> Iterator[None]:
+def old_width_on_failure(estimator: BaseEstimator) -> Iterator[None]:
     """Validation notes the width of the new data at once; a fit that then fails must not keep it."""
     before = width_of(estimator)
     try:
@@ -31,13 +33,13 @@ def old_width_on_failure(estimator: Any) -> Iterator[None]:
         raise
 
 
-def build_problems(estimator: Any, tasks: Sequence[BinaryTask]) -> list[ERMProblem]:
+def build_problems(estimator: ErmParameters, tasks: Sequence[BinaryTask]) -> list[ERMProblem]:
     """One ERM problem per task, with the estimator's parameters."""
     objective = objective_of(estimator)
     return [ERMProblem(objective, task.rows) for task in tasks]
 
 
-def objective_of(estimator: Any) -> Objective:
+def objective_of(estimator: ErmParameters) -> Objective:
     """What an estimator with these parameters minimises."""
     return Objective(
         loss=PowerHinge(float(estimator.p)),
@@ -48,7 +50,7 @@ def objective_of(estimator: Any) -> Objective:
     )
 
 
-def warm_starts(estimator: Any, n_problems: int) -> list[Start]:
+def warm_starts(estimator: FittedErm, n_problems: int) -> list[Start]:
     """The solution of the previous fit as starts of this one."""
     ensemble, starts, n_members = estimator._ensemble, estimator._starts, estimator.n_estimators
     n_features = estimator.n_features_in_
@@ -72,7 +74,7 @@ def warm_starts(estimator: Any, n_problems: int) -> list[Start]:
     ]
 
 
-def problem_names(estimator: Any, tasks: Sequence[BinaryTask | Contrast]) -> list[str]:
+def problem_names(estimator: ErmParameters, tasks: Sequence[BinaryTask | Contrast]) -> list[str]:
     """What is solved, for messages: every task by itself, or all together where they share a partition."""
     if estimator.exclusivity > 1 and len(tasks) > 1:
         return [f"{len(tasks)} binary problems together"]
@@ -80,12 +82,12 @@ def problem_names(estimator: Any, tasks: Sequence[BinaryTask | Contrast]) -> lis
 
 
 def monitors(
-    estimator: Any,
+    estimator: ErmParameters,
     names: Sequence[str],
     classes: NDArray[Any],
     context: Any,
     shown: dict[str, Any],
-    dtype: Any,
+    dtype: DTypeLike,
 ) -> list[ProblemMonitor]:
     """One watcher per name; none at all when nobody listens."""
     if context is None and not estimator.verbose:
@@ -111,7 +113,10 @@ def monitors(
 
 
 def voting_state(
-    estimator: Any, members: Sequence[tuple[Floats, Floats]], classes: NDArray[Any], dtype: Any
+    estimator: ErmParameters,
+    members: Sequence[tuple[Floats, Floats]],
+    classes: NDArray[Any],
+    dtype: DTypeLike,
 ) -> VotingState:
     """What makes an estimator ready to predict with these members."""
     ensemble = Ensemble.from_members(members, dtype)

@@ -6,9 +6,8 @@ import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Ints
 
 Outcome = tuple[Floats, Floats, Floats]
 """Of one fold: score, mean number of iterations and largest gap of every C."""
@@ -67,7 +66,7 @@ def winning_end(Cs: Floats, outcomes: Sequence[Outcome]) -> int:
     return int(Cs[best[0]] == Cs.max()) - int(Cs[best[0]] == Cs.min())
 
 
-def _joined(old: Outcome, new: Outcome, order: NDArray[np.intp]) -> Outcome:
+def _joined(old: Outcome, new: Outcome, order: Ints) -> Outcome:
     scores, n_iter, gaps = (np.concatenate(pair)[order] for pair in zip(old, new, strict=True))
     return scores, n_iter, gaps
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.classifier.radius import Ints
+from exclusivity.problem.arrays import Ints
 
 
-def group_codes(feature_groups: Any, n_features: int, names: NDArray[Any] | None) -> Ints:
+def group_codes(feature_groups: object, n_features: int, names: NDArray[Any] | None) -> Ints:
     """One number per column, 0 to n_groups - 1 in the order of first appearance.
 
     Parameters

@@ -4,13 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from exclusivity.solvers import SOLVERS, resolve_solver
 from exclusivity.solvers.base import parse_options
+
+ClassWeight = Mapping[Any, float] | str | None
+RandomState = int | np.random.RandomState | None
+
+
+class ErmParameters(Protocol):
+    """The parameters of an ensemble, as ``ERMClassifier`` and its kin have them."""
+
+    n_estimators: int
+    C: float
+    p: float
+    exclusivity: float
+    sparsity: float
+    voting: str
+    feature_groups: object
+    solver: str
+    solver_options: dict[str, Any] | None
+    tol: float
+    max_iter: int | None
+    fit_intercept: bool
+    class_weight: ClassWeight
+    multi_class: str
+    warm_start: bool
+    random_state: RandomState
+    n_jobs: int | None
+    verbose: int
+
 
 MINIMISED = ("n_estimators", "C", "p", "exclusivity", "sparsity", "fit_intercept", "multi_class")
 """The parameters that say what is minimised on given rows; the others say how."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
@@ -20,8 +20,7 @@ from sklearn.utils.validation import validate_data
 from exclusivity.classifier.erm import ERMClassifier
 from exclusivity.classifier.fitting import build_problems
 from exclusivity.classifier.groups import group_codes
-from exclusivity.classifier.parameters import check_parameters
-from exclusivity.classifier.radius import Ints
+from exclusivity.classifier.parameters import ClassWeight, RandomState, check_parameters
 from exclusivity.classifier.solving import as_stored, problem_seeds, solve_tasks, warn_of_surplus
 from exclusivity.classifier.state import width_of
 from exclusivity.classifier.threads import fitting_threads
@@ -34,7 +33,7 @@ from exclusivity.classifier.training import (
     training_set,
 )
 from exclusivity.problem import cost_grid
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Ints, Matrix
 from exclusivity.solvers import SolverResult, Status, solve_path
 
 
@@ -64,7 +63,7 @@ class ERMPath:
     intercepts: Floats
     objectives: Floats
     gaps: Floats
-    n_iter: NDArray[np.intp]
+    n_iter: Ints
     classifiers: tuple[ERMClassifier, ...]
 
     @classmethod
@@ -103,24 +102,24 @@ class ERMPath:
 
 
 def erm_path(
-    X: Any,
-    y: Any,
+    X: Matrix,
+    y: NDArray[Any],
     *,
-    Cs: Any = 10,
+    Cs: object = 10,
     n_estimators: int = 10,
     p: float = 2,
     exclusivity: float = 1.0,
     sparsity: float = 0.0,
-    feature_groups: Any = None,
+    feature_groups: object = None,
     solver: str = "auto",
     solver_options: dict[str, Any] | None = None,
     tol: float = 1e-4,
     max_iter: int | None = None,
     fit_intercept: bool = True,
-    class_weight: Any = None,
+    class_weight: ClassWeight = None,
     multi_class: str = "ovr",
-    sample_weight: Any = None,
-    random_state: Any = None,
+    sample_weight: ArrayLike | None = None,
+    random_state: RandomState = None,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> ERMPath:
@@ -228,14 +227,14 @@ class PathRows:
     groups: Ints
 
     @classmethod
-    def build(cls, template: ERMClassifier, X: Any, y: NDArray[Any], weights: Floats) -> PathRows:
+    def build(cls, template: ERMClassifier, X: Matrix, y: NDArray[Any], weights: Floats) -> PathRows:
         """From validated arrays."""
         data = training_set(X, y, weights, template.class_weight)
         names = getattr(template, "feature_names_in_", None)
         groups = group_codes(template.feature_groups, X.shape[1], names)
         return cls(template, data, binary_tasks(data, template.multi_class), groups)
 
-    def costs(self, Cs: Any) -> Floats:
+    def costs(self, Cs: object) -> Floats:
         """The values of C to solve for."""
         if isinstance(Cs, (int, np.integer)) and not isinstance(Cs, bool):
             if Cs < 1:
@@ -290,7 +289,7 @@ class PathRows:
                 options=template.solver_options,
                 tol=template.tol,
                 max_iter=template.max_iter,
-                seed=int(seeds[number]),
+                seed=seeds[number],
             )
             costs = [problems[number].changed(cost=C) for C in Cs.tolist()]
             results = [as_stored(*pair, template.tol) for pair in zip(costs, results, strict=True)]
@@ -302,7 +301,7 @@ class PathRows:
             return list(workers(delayed(solve)(number) for number in range(len(problems))))
 
 
-def given_costs(Cs: Any) -> Floats:
+def given_costs(Cs: object) -> Floats:
     """A user's values of C as float64, or an error that says what is wrong with them."""
     if isinstance(Cs, (bool, np.bool_, str, Real)):
         raise TypeError(f"Cs must be an integer (how many values of C) or a sequence of numbers; got {Cs!r}.")

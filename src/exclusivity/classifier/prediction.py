@@ -13,17 +13,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exclusivity.classifier.certainty import certain_votes, rough_slack
 from exclusivity.classifier.ensemble import Ensemble
-from exclusivity.classifier.radius import (
-    UNDECIDED,
-    Bools,
-    Ints,
-    certified_radius,
-    grouped,
-    member_supports,
-)
+from exclusivity.classifier.radius import UNDECIDED, certified_radius, grouped, member_supports
 from exclusivity.classifier.sparse_ensemble import SparseEnsemble
 from exclusivity.classifier.voting import hard_decision, member_votes, soft_decision, winning_codes
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 
 # Scores in memory at once while votes are counted: 32 MB.
 _BLOCK_SCORES = 1 << 22
@@ -46,10 +39,10 @@ class LinearPredictions:
     classes_: NDArray[Any]
 
     @abstractmethod
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Matrix) -> Floats:
         """Scores of the classes."""
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Matrix) -> NDArray[Any]:
         """The class of every row.
 
         Parameters
@@ -69,7 +62,7 @@ class LinearPredictions:
         """Fitted means having members; validation alone already sets other attributes."""
         return hasattr(self, "_ensemble")
 
-    def _validate_rows(self, X: Any) -> Any:
+    def _validate_rows(self, X: Matrix) -> Matrix:
         return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
 
 
@@ -81,7 +74,7 @@ class EnsemblePredictions(LinearPredictions):
     sparsity: float
     voting: str
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Matrix) -> Floats:
         """Scores of the classes; their order decides ``predict``.
 
         Parameters
@@ -103,7 +96,7 @@ class EnsemblePredictions(LinearPredictions):
         scores = ensemble.scores(self._validate_rows(X))
         return ensemble.rounded(decide(scores, len(self.classes_), self.multi_class_))
 
-    def component_decision_function(self, X: Any) -> Floats:
+    def component_decision_function(self, X: Matrix) -> Floats:
         """The margins of every member in every binary problem.
 
         Parameters
@@ -119,7 +112,7 @@ class EnsemblePredictions(LinearPredictions):
         check_is_fitted(self)
         return self._ensemble.rounded(self._ensemble.scores(self._validate_rows(X)))
 
-    def component_predict(self, X: Any) -> NDArray[Any]:
+    def component_predict(self, X: Matrix) -> NDArray[Any]:
         """The class that every member votes for, as in hard voting.
 
         Parameters
@@ -136,7 +129,7 @@ class EnsemblePredictions(LinearPredictions):
         check_is_fitted(self)
         return np.asarray(self.classes_[self._votes(self._validate_rows(X))])
 
-    def certify(self, X: Any) -> Ints:
+    def certify(self, X: Matrix) -> Ints:
         """How many features may take any finite value without changing the prediction; hard voting only.
 
         Parameters
@@ -194,7 +187,7 @@ class EnsemblePredictions(LinearPredictions):
         return self._fitted_multi_class
 
     @property
-    def coef_(self) -> Any:
+    def coef_(self) -> Matrix:
         """Weights of the averaged model, (n_problems, n_features), read-only."""
         self._require_soft("coef_")
         return self._ensemble.coef
@@ -242,10 +235,10 @@ class EnsemblePredictions(LinearPredictions):
         self._ensemble = self._ensemble.dense()
         return self
 
-    def _certain_votes(self, X: Any) -> Ints:
+    def _certain_votes(self, X: Matrix) -> Ints:
         """Class numbers, (n_samples, n_estimators); ``UNDECIDED`` where rounding might turn a vote."""
 
-        def decide(rows: Any) -> Ints:
+        def decide(rows: Matrix) -> Ints:
             scores, scheme = self._ensemble.scores(rows), (len(self.classes_), self.multi_class_)
             votes = certain_votes(scores, self._ensemble.slack(rows, rough_slack), *scheme)
             doubtful = np.flatnonzero((votes == UNDECIDED).any(axis=1))
@@ -256,13 +249,13 @@ class EnsemblePredictions(LinearPredictions):
 
         return self._by_blocks(decide, self._validate_rows(X))
 
-    def _votes(self, X: Any) -> Ints:
+    def _votes(self, X: Matrix) -> Ints:
         """Class numbers, (n_samples, n_estimators)."""
         return self._by_blocks(
             lambda rows: member_votes(self._ensemble.scores(rows), len(self.classes_), self.multi_class_), X
         )
 
-    def _vote_counts(self, X: Any) -> Ints:
+    def _vote_counts(self, X: Matrix) -> Ints:
         """How often each member votes for each class, (n_estimators, n_classes)."""
         counts = np.zeros((self._ensemble.n_members, len(self.classes_)), dtype=np.intp)
         for start in range(0, X.shape[0], _COUNTED_ROWS):
@@ -270,7 +263,7 @@ class EnsemblePredictions(LinearPredictions):
             counts += [np.bincount(column, minlength=counts.shape[1]) for column in votes.T]
         return counts
 
-    def _by_blocks(self, decide: Callable[[Any], Ints], X: Any) -> Ints:
+    def _by_blocks(self, decide: Callable[[Any], Ints], X: Matrix) -> Ints:
         """Votes from blocks of rows: scores take far more memory."""
         n_scores = int(np.prod(self._ensemble.all_intercepts.shape))
         step = max(1, _BLOCK_SCORES // n_scores)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from exclusivity.solvers import IterationState, SolverResult
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 def verbose_line(name: str, state: IterationState) -> str:
@@ -62,7 +65,7 @@ class ProblemMonitor:
         name: str,
         verbose: int,
         context: Any,
-        estimator: Any,
+        estimator: BaseEstimator,
         shown: dict[str, Any],
         describe: Callable[[IterationState], dict[str, Any] | None],
     ) -> None:

@@ -19,12 +19,8 @@ w wins there, and stays.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from exclusivity.problem.arrays import Floats
-
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.intp]
+from exclusivity.problem.arrays import Bools, Floats, Ints
 
 UNDECIDED = -2
 """The vote of a member that might be for any class: its scores lie within their rounding errors."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.metrics import check_scoring
 
 from exclusivity.classifier.cv import best_index, summary
@@ -29,13 +30,13 @@ class SearchState:
     max_dual_gap: Floats
 
     @classmethod
-    def of(cls, estimator: Any) -> Self:
+    def of(cls, estimator: BaseEstimator) -> Self:
         """The search of a fitted classifier."""
         estimator._template()  # its parameters are those of a classifier
         results = estimator.cv_results_
         return cls(estimator.Cs_, estimator.scores_, results["mean_n_iter"], results["max_dual_gap"])
 
-    def restore(self, estimator: Any) -> Any:
+    def restore(self, estimator: BaseEstimator) -> BaseEstimator:
         """Give the search to a classifier; ValueError or TypeError where its parameters are not allowed."""
         estimator._template()
         with np.errstate(all="ignore"):  # scores may be infinite

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -13,12 +12,14 @@ from sklearn.utils import check_random_state
 
 from exclusivity.classifier._compat import CALLER_OF_FIT
 from exclusivity.classifier.fitting import build_problems, warm_starts
+from exclusivity.classifier.parameters import ErmParameters
 from exclusivity.classifier.progress import ProblemMonitor
-from exclusivity.classifier.radius import Ints
+from exclusivity.classifier.state import FittedErm
 from exclusivity.classifier.stored import StoredPoint
 from exclusivity.classifier.threads import fitting_threads
 from exclusivity.classifier.training import BinaryTask
 from exclusivity.problem import ERMProblem
+from exclusivity.problem.arrays import Ints
 from exclusivity.solvers import ExclusiveOptions, SolverResult, solve_all, solve_exclusive
 from exclusivity.solvers.base import parse_options
 
@@ -26,7 +27,7 @@ _SEED_LIMIT = np.iinfo(np.int32).max
 
 
 def solve_tasks(
-    estimator: Any, tasks: Sequence[BinaryTask], groups: Ints, watchers: Sequence[ProblemMonitor]
+    estimator: FittedErm, tasks: Sequence[BinaryTask], groups: Ints, watchers: Sequence[ProblemMonitor]
 ) -> Sequence[SolverResult]:
     """One result per task, by the solver that the estimator's parameters ask for.
 
@@ -48,7 +49,7 @@ def solve_tasks(
                 problems,
                 groups=groups,
                 options=parse_options(ExclusiveOptions, estimator.solver_options),
-                random_state=int(seeds[0]),
+                random_state=seeds[0],
                 start=former_partition(estimator, groups) if is_warm else None,
                 resume=estimator._starts if is_warm else (),
                 callback=watchers[0] if watchers else None,
@@ -78,10 +79,10 @@ def as_stored(problem: ERMProblem, result: SolverResult, tol: float) -> SolverRe
     return stored.certified(result, tol, loss, total_cost, problem.design.row_scale, problem.design.n_rows)
 
 
-def problem_seeds(estimator: Any, n_problems: int) -> Any:
+def problem_seeds(estimator: ErmParameters, n_problems: int) -> list[int]:
     """One seed per binary problem; of problems that are solved together the first one's counts."""
-    rng = check_random_state(estimator.random_state)
-    return rng.randint(_SEED_LIMIT, size=n_problems)
+    seeds: Ints = check_random_state(estimator.random_state).randint(_SEED_LIMIT, size=n_problems)
+    return [int(seed) for seed in seeds]
 
 
 def warn_of_surplus(groups: Ints, n_members: int) -> None:
@@ -97,7 +98,7 @@ def warn_of_surplus(groups: Ints, n_members: int) -> None:
         )
 
 
-def warn_of_constant_votes(counts: Ints, estimator: Any) -> None:
+def warn_of_constant_votes(counts: Ints, estimator: FittedErm) -> None:
     """Say it when members give all training rows the same class; ``counts`` has their votes by class.
 
     No feature can turn such a vote, so that certificates look better for it, and it says nothing about a row.
@@ -115,7 +116,7 @@ def warn_of_constant_votes(counts: Ints, estimator: Any) -> None:
         )
 
 
-def former_partition(estimator: Any, groups: Ints) -> Ints | None:
+def former_partition(estimator: FittedErm, groups: Ints) -> Ints | None:
     """The partition of the previous fit; None if that had none."""
     partition: Ints | None = getattr(estimator, "partition_", None)
     if partition is None:

@@ -25,7 +25,7 @@ class SparseEnsemble(Ensemble):
 
     rows: Any
 
-    def __init__(self, rows: Any, intercepts: Floats, n_members: int) -> None:
+    def __init__(self, rows: object, intercepts: Floats, n_members: int) -> None:
         self.__dict__.update(rows=rows, intercepts=intercepts, n_members=n_members)
 
     @classmethod
@@ -46,7 +46,7 @@ class SparseEnsemble(Ensemble):
         return bool(self.intercepts.shape[1] == 1)
 
     @property
-    def coef(self) -> Any:
+    def coef(self) -> Matrix:
         """Weights of the averaged model, (n_problems, n_features), as a CSR matrix of the caller's own."""
         return self.mean().rows.copy()
 

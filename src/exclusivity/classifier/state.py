@@ -5,16 +5,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.classifier.ensemble import Ensemble
-from exclusivity.classifier.radius import Ints
-from exclusivity.problem.arrays import Floats
-from exclusivity.solvers import ExclusiveResult, History, SolverResult
+from exclusivity.classifier.parameters import ErmParameters
+from exclusivity.problem.arrays import Bools, Floats, Ints
+from exclusivity.solvers import ExclusiveResult, History, SolverResult, Start
 
 Estimator = TypeVar("Estimator")
 
@@ -92,7 +93,7 @@ class FittedState(VotingState):
 
     objective: Floats
     dual_gap: Floats
-    converged: NDArray[np.bool_]
+    converged: Bools
     n_iter: NDArray[np.int64]
     history: list[History]
     n_features: int
@@ -120,7 +121,7 @@ class FittedState(VotingState):
         )
 
     @classmethod
-    def of(cls, estimator: Any) -> Self:
+    def of(cls, estimator: BaseEstimator) -> Self:
         """The state of a fitted classifier."""
         check_is_fitted(estimator)
         values: dict[str, Any] = {
@@ -138,6 +139,23 @@ class FittedState(VotingState):
         return estimator
 
 
-def width_of(estimator: Any) -> dict[str, Any]:
+class FittedErm(ErmParameters, Protocol):
+    """A classifier that may be fitted: what the next fit wants to know of the last one."""
+
+    classes_: NDArray[Any]
+    groups_: Ints
+    n_features_in_: int
+    _ensemble: Ensemble
+    _starts: list[Start]
+
+    @property
+    def supports_(self) -> Bools:
+        """Which member uses which column."""
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there was a fit."""
+
+
+def width_of(estimator: BaseEstimator) -> dict[str, Any]:
     """The attributes ``WIDTH``, as far as an estimator has them."""
     return {name: vars(estimator)[name] for name in WIDTH if name in vars(estimator)}

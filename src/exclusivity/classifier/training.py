@@ -8,10 +8,11 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from exclusivity.classifier.parameters import ClassWeight
 from exclusivity.problem import Contrast, DesignMatrix, LabelledRows
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.problem.arrays import Floats, Ints, Matrix
 
 # Sums of squares of the features must stay finite, with room for rows, weights and costs.
 _LARGEST_FEATURE = 1e140
@@ -25,7 +26,7 @@ class TrainingSet:
     """Rows of positive weight, their class numbers and their weights."""
 
     X: Matrix
-    codes: NDArray[np.intp]
+    codes: Ints
     classes: NDArray[Any]
     weights: Floats
 
@@ -43,7 +44,7 @@ class BinaryTask:
     rows: LabelledRows
 
 
-def sample_weights(given: Any, n_rows: int) -> Floats:
+def sample_weights(given: object, n_rows: int) -> Floats:
     """The sample weights as float64: one per row, finite, not negative, not all zero."""
     weights = checked_weights(given, n_rows)
     if not np.any(weights):
@@ -51,7 +52,7 @@ def sample_weights(given: Any, n_rows: int) -> Floats:
     return weights
 
 
-def checked_weights(given: Any, n_rows: int) -> Floats:
+def checked_weights(given: object, n_rows: int) -> Floats:
     """The weights of some of the rows, which may all be zero: one per row, finite, not negative."""
     if given is None:
         return np.ones(n_rows)
@@ -73,7 +74,12 @@ def checked_weights(given: Any, n_rows: int) -> Floats:
 
 
 def training_set(
-    X: Matrix, y: NDArray[Any], weights: Floats, class_weight: Any, *, keep_classes: bool = True
+    X: Matrix,
+    y: NDArray[Any],
+    weights: Floats,
+    class_weight: ClassWeight,
+    *,
+    keep_classes: bool = True,
 ) -> TrainingSet:
     """Leave out rows of weight 0, number the classes, multiply class weights in.
 
@@ -94,7 +100,7 @@ def training_set(
     return TrainingSet(X, codes, classes, weights * factors[codes])
 
 
-def require_labels(y: Any, whose: str = "") -> None:
+def require_labels(y: ArrayLike, whose: str = "") -> None:
     """Raise where a label is missing: None, NaN, or the NA of pandas and Arrow.
 
     For labels of Python objects; NaN among numbers is found by scikit-learn's own check. ``whose`` says what
@@ -114,7 +120,7 @@ def require_labels(y: Any, whose: str = "") -> None:
         )
 
 
-def _is_missing(label: Any) -> bool:
+def _is_missing(label: object) -> bool:
     try:
         return label is None or bool(label != label)  # noqa: PLR0124 -- NaN and NaT
     except TypeError:  # pandas' NA, which is neither equal nor unequal
@@ -132,7 +138,7 @@ def require_two_classes(classes: NDArray[Any]) -> None:
         )
 
 
-def class_weights(given: Any, classes: NDArray[Any], totals: Floats) -> Floats:
+def class_weights(given: object, classes: NDArray[Any], totals: Floats) -> Floats:
     """One factor per class; "balanced" gives every class that has weight the same total weight.
 
     ``totals`` holds the sums of the classes' sample weights.

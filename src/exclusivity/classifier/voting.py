@@ -8,9 +8,8 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Ints
 
 # Beyond this a margin only tells its sign; sums of such margins stay finite.
 _LARGEST_MARGIN = 1e150
@@ -54,7 +53,7 @@ def soft_decision(scores: Floats, n_classes: int, multi_class: str) -> Floats:
     return class_scores(scores, n_classes, multi_class)[:, :, 0]
 
 
-def member_votes(scores: Floats, n_classes: int, multi_class: str) -> NDArray[np.intp]:
+def member_votes(scores: Floats, n_classes: int, multi_class: str) -> Ints:
     """The number of the class that each member votes for, (n_samples, n_members).
 
     A margin that is infinite or NaN votes like any other: NaN like zero, infinities by their sign.
@@ -91,6 +90,6 @@ def finite(scores: Floats) -> Floats:
     return np.asarray(np.clip(np.nan_to_num(scores), -_LARGEST_MARGIN, _LARGEST_MARGIN))
 
 
-def winning_codes(scores: Floats) -> NDArray[np.intp]:
+def winning_codes(scores: Floats) -> Ints:
     """The number of the class that the scores of ``decision_function`` choose, for every row."""
     return np.asarray(scores > 0 if scores.ndim == 1 else scores.argmax(axis=1), dtype=np.intp)

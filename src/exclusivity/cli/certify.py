@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exclusivity.cli import matching, models, options, output, overwriting
 from exclusivity.cli.errors import CommandError
 from exclusivity.cli.evaluate import constant, in_words, scores_for, warn_of_constant
 from exclusivity.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 
 SUMMARY = "count the features that may break without changing a prediction"
 DESCRIPTION = (
@@ -74,7 +78,9 @@ def run(args: argparse.Namespace) -> None:
         warn_of_constant(scores_of(y, predicted), loaded.classifier)
 
 
-def document(radii: Any, predicted: Any, y: Any, radius: int | None) -> dict[str, Any]:
+def document(
+    radii: NDArray[Any], predicted: NDArray[Any], y: NDArray[Any], radius: int | None
+) -> dict[str, Any]:
     """Shares of certified rows by radius, and certified accuracies where there are labels."""
     from exclusivity.inspection import scores_of
     from exclusivity.robustness import certified_accuracy
@@ -96,7 +102,7 @@ def document(radii: Any, predicted: Any, y: Any, radius: int | None) -> dict[str
     }
 
 
-def _median(radii: Any) -> Any:
+def _median(radii: NDArray[Any]) -> Any:
     import numpy as np
 
     return np.median(radii)

@@ -11,7 +11,11 @@ from exclusivity.cli.errors import FileError
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from sklearn.base import BaseEstimator
+
     from exclusivity.inspection import Scores
+    from exclusivity.problem.arrays import Matrix
 
 SUMMARY = "compare predictions with the classes of a data file"
 DESCRIPTION = (
@@ -51,7 +55,7 @@ def run(args: argparse.Namespace) -> None:
     warn_of_constant(scores, loaded.classifier)
 
 
-def scores_for(loaded: models.Loaded, X: Any, y: Any, title: str) -> Scores:
+def scores_for(loaded: models.Loaded, X: Matrix, y: NDArray[Any], title: str) -> Scores:
     """Scores; an error where the labels have nothing to do with the model's."""
     import numpy as np
 
@@ -84,7 +88,7 @@ def in_words(constant: dict[str, Any]) -> str:
     return f"alone {accuracies} (always {constant['class']})"
 
 
-def warn_of_constant(scores: Scores, classifier: Any) -> None:
+def warn_of_constant(scores: Scores, classifier: BaseEstimator) -> None:
     """Say it when a model tells the classes hardly apart, and what to change."""
     if not scores.hardly_beats_a_constant:
         return

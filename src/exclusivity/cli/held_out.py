@@ -6,10 +6,14 @@ import argparse
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exclusivity.cli.progress import Progress
 from exclusivity.cli.training import TrainingData
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 FOLDS = 5
 # Values times fits of one SVM: so much is seconds, and a copy of the rows takes no more than 80 MB.
@@ -98,7 +102,7 @@ def _split(data: TrainingData, n_folds: int, seed: int, *, is_once: bool) -> Fol
     return Folds(splits, f"{n_folds}-fold cross-validation at the same settings")
 
 
-def one_svm(pipeline: Any) -> Any:
+def one_svm(pipeline: object) -> BaseEstimator:
     """The same pipeline with one SVM on all features in place of its members, at the cost of each of them."""
     from sklearn.base import clone
 
@@ -107,7 +111,7 @@ def one_svm(pipeline: Any) -> Any:
     return rival
 
 
-def predict_held_out(pipeline: Any, data: TrainingData, folds: Folds, progress: Progress) -> HeldOut:
+def predict_held_out(pipeline: object, data: TrainingData, folds: Folds, progress: Progress) -> HeldOut:
     """Fit a copy of the pipeline, its scaler included, to every fold's rows, and predict the others.
 
     The rows may have been scaled already: scaling is learned anew from a fold's rows, and what it gives does

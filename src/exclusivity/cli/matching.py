@@ -189,7 +189,7 @@ def _ordered(table: Any, loaded: Loaded) -> Any:
     return table.data[:, [places[name] for name in loaded.names]]
 
 
-def _dense_if_needed(X: Any, loaded: Loaded) -> Any:
+def _dense_if_needed(X: object, loaded: Loaded) -> Any:
     """Sparse rows as a plain array for a model whose scaler shifts features."""
     shifts = any(
         type(step).__name__ == "MinMaxScaler"

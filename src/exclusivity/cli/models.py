@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exclusivity.cli.errors import FileError, check_output, file_errors
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,12 @@ class Loaded:
         return int(self.model.n_features_in_)
 
     @property
-    def classifier(self) -> Any:
+    def classifier(self) -> BaseEstimator:
         """The last step."""
         return self.model[-1] if hasattr(self.model, "steps") else self.model
 
 
-def steps_of(model: Any) -> list[Any]:
+def steps_of(model: object) -> list[Any]:
     """The steps of a pipeline that can have names, or the model itself."""
     return [step for _, step in model.steps if hasattr(step, "fit")] if hasattr(model, "steps") else [model]
 
@@ -61,7 +64,7 @@ def load(path: str) -> Loaded:
     return Loaded(model, names, getattr(model, "target_column_", None), path)
 
 
-def save(model: Any, names: tuple[str, ...] | None, target: str | int | None, path: str) -> None:
+def save(model: BaseEstimator, names: tuple[str, ...] | None, target: str | int | None, path: str) -> None:
     """Write a model file that knows the names of the features and the column of the classes."""
     import numpy as np
 

@@ -35,12 +35,12 @@ def print_facts(facts: Iterable[tuple[str, object]]) -> None:
         print(f"{name.ljust(width)}  {value}")
 
 
-def print_json(document: Any) -> None:
+def print_json(document: object) -> None:
     """One JSON document; what is not finite becomes null, or text for infinity."""
     print(json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def write_json(path: str | None, document: Any) -> None:
+def write_json(path: str | None, document: object) -> None:
     """One JSON document to a file or to standard output."""
     if path is None or path == "-":
         print_json(document)
@@ -48,7 +48,7 @@ def write_json(path: str | None, document: Any) -> None:
         write_whole(path, [json.dumps(plain(document), ensure_ascii=False, allow_nan=False).encode()])
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """The value in types that JSON has.
 
     Examples

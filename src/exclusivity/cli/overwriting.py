@@ -85,7 +85,7 @@ BENCHMARK = FolderKind(
 _ROLES = {"data": "as DATA", "model": "as MODEL"}  # all others are options
 
 
-def check(args: argparse.Namespace, command: Any) -> None:
+def check(args: argparse.Namespace, command: object) -> None:
     """Refuse outputs that are inputs, that hold something else, or that cannot be written.
 
     Parameters

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exclusivity.cli import models, options, output, overwriting, training
 from exclusivity.cli.errors import DONE, NOT_CONVERGED
 from exclusivity.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 SUMMARY = "choose the cost C by cross-validation"
 DESCRIPTION = (
@@ -76,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     return DONE if fitted.converged_.all() else NOT_CONVERGED
 
 
-def document(fitted: Any, args: argparse.Namespace) -> dict[str, Any]:
+def document(fitted: BaseEstimator, args: argparse.Namespace) -> dict[str, Any]:
     """The search, for JSON."""
     results = fitted.cv_results_
     columns = (results[key] for key in ("param_C", "mean_test_score", "std_test_score", "max_dual_gap"))
@@ -94,7 +98,7 @@ def document(fitted: Any, args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _print(fitted: Any, args: argparse.Namespace) -> None:
+def _print(fitted: object, args: argparse.Namespace) -> None:
     found = document(fitted, args)
     output.print_table(
         ["", "C", args.scoring, "spread", "largest gap"],

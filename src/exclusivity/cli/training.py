@@ -179,7 +179,7 @@ def _no_classes(values: Any, n_rows: int, title: str) -> str:
     )
 
 
-def build(classifier: Any, scale: str | None, is_sparse: bool) -> Pipeline:
+def build(classifier: object, scale: str | None, is_sparse: bool) -> Pipeline:
     """A pipeline of the scaler that was asked for and the classifier."""
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler

@@ -88,7 +88,7 @@ class BlockFacts:
         )
 
 
-def checked_block(X: Any, y: Any, weights: Any) -> LabelledBlock:
+def checked_block(X: Matrix, y: NDArray[Any], weights: NDArray[Any]) -> LabelledBlock:
     """The rows as the solver wants them, or the errors of the classifier in memory."""
     X = check_array(
         X,

@@ -16,8 +16,11 @@ from numpy.typing import NDArray
 
 from dask import is_dask_collection
 
+Collection = Any
+"""What users of Dask hold: an array or a DataFrame; of labels and weights an array or a series."""
 
-def row_blocks(X: Any) -> list[Any]:
+
+def row_blocks(X: Collection) -> list[Any]:
     """The blocks of a table, every one with all columns.
 
     Parameters
@@ -27,7 +30,9 @@ def row_blocks(X: Any) -> list[Any]:
     return list(np.ravel(_table(X).to_delayed()))
 
 
-def joint_blocks(X: Any, y: Any, sample_weight: Any) -> tuple[list[Any], list[Any], list[Any]]:
+def joint_blocks(
+    X: Collection, y: Collection, sample_weight: Collection | None
+) -> tuple[list[Any], list[Any], list[Any]]:
     """The blocks of rows, labels and weights (None each where there are none), cut alike.
 
     What they have in common is made once: columns of one array, or rows and labels from one file, would
@@ -57,7 +62,7 @@ def _jointly_optimised(arrays: list[Array]) -> list[list[Any]]:
     return [[Delayed(key, graph, layer=name) for key in part] for part in keys]
 
 
-def _table(X: Any) -> Any:
+def _table(X: Collection) -> Collection:
     if isinstance(X, Array):
         if X.ndim != 2:
             raise ValueError(f"X must be two-dimensional; got {X.ndim} dimensions.")
@@ -70,7 +75,7 @@ def _table(X: Any) -> Any:
     )
 
 
-def _column(values: Any, X: Any, name: str) -> Any:
+def _column(values: Collection, X: Collection, name: str) -> Collection:
     """One value per row (labels, weights), cut like ``X`` where that is known."""
     if not is_dask_collection(values):
         raise TypeError(
@@ -87,12 +92,12 @@ def _column(values: Any, X: Any, name: str) -> Any:
     return values
 
 
-def is_frame(X: Any) -> bool:
+def is_frame(X: Collection) -> bool:
     """Whether this is a Dask DataFrame, told without importing what it needs."""
     return is_dask_collection(X) and hasattr(X, "npartitions") and hasattr(X, "columns")
 
 
-def column_names(X: Any) -> NDArray[Any] | None:
+def column_names(X: Collection) -> NDArray[Any] | None:
     """The names of a DataFrame's columns, if all of them are text; None for arrays."""
     if not is_frame(X):
         return None

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 
 from exclusivity.classifier.fitting import objective_of, warm_starts
-from exclusivity.classifier.parameters import MINIMISED
+from exclusivity.classifier.parameters import MINIMISED, ClassWeight, RandomState
 from exclusivity.classifier.progress import ProblemMonitor
-from exclusivity.classifier.radius import Ints
 from exclusivity.classifier.solving import former_partition, problem_seeds
 from exclusivity.classifier.stored import StoredPoint
 from exclusivity.classifier.threads import fitting_threads
 from exclusivity.classifier.training import contrasts
 from exclusivity.dask.checkpoint import Checkpoint
-from exclusivity.dask.collections import column_names
+from exclusivity.dask.collections import Collection, column_names
 from exclusivity.dask.engine import Engine
 from exclusivity.dask.prediction import DaskPredictions
 from exclusivity.dask.training import CountVotes, DistributedSet, distributed_set
 from exclusivity.problem import Contrast
+from exclusivity.problem.arrays import Ints
 from exclusivity.solvers import SOLVERS, ExclusiveOptions, SolverResult, Start, resolve_solver
 from exclusivity.solvers.base import parse_options
 from exclusivity.solvers.blockwise import Question, Settings, Target, TotalLoss, solve_targets
@@ -117,10 +117,10 @@ class ERMClassifier(DaskPredictions):
         tol: float = 1e-4,
         max_iter: int | None = None,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         multi_class: str = "ovr",
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
         persist: bool | str = "auto",
@@ -150,7 +150,7 @@ class ERMClassifier(DaskPredictions):
         self.checkpoint = checkpoint
 
     def _training_tasks(
-        self, X: Any, y: Any, sample_weight: Any
+        self, X: Collection, y: Collection, sample_weight: Collection | None
     ) -> tuple[DistributedSet, Sequence[Contrast], dict[str, Any]]:
         self._check_supported()
         names = column_names(X)
@@ -231,7 +231,7 @@ class ERMClassifier(DaskPredictions):
             groups=groups,
             tol=self.tol,
             options=parse_options(ExclusiveOptions, self.solver_options),
-            random_state=int(problem_seeds(self, len(targets))[0]),
+            random_state=problem_seeds(self, len(targets))[0],
             start=former_partition(self, groups) if is_warm else None,
             callback=watchers[0] if watchers else None,
         )

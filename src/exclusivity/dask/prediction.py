@@ -8,6 +8,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 from dask.array import Array
+from numpy.typing import DTypeLike, NDArray
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,12 +16,15 @@ from dask import delayed
 from exclusivity.classifier import ERMClassifier as LocalERMClassifier
 from exclusivity.classifier.parameters import shared_parameters
 from exclusivity.classifier.state import FittedState
-from exclusivity.dask.collections import is_frame, joint_blocks, row_blocks
+from exclusivity.dask.collections import Collection, is_frame, joint_blocks, row_blocks
 from exclusivity.dask.engine import Engine
 from exclusivity.dask.rounds import tree_sum
+from exclusivity.problem.arrays import Matrix
 
 
-def mapped(model: LocalERMClassifier, method: str, X: Any, tail: tuple[int, ...], dtype: Any) -> Array:
+def mapped(
+    model: LocalERMClassifier, method: str, X: Collection, tail: tuple[int, ...], dtype: DTypeLike
+) -> Array:
     """``model.method`` of every block of rows, as one lazy array of shape (n_samples, *tail).
 
     Empty blocks, which the model in memory would refuse, give empty answers.
@@ -42,7 +46,9 @@ def mapped(model: LocalERMClassifier, method: str, X: Any, tail: tuple[int, ...]
     return da.concatenate(parts, allow_unknown_chunksizes=True)
 
 
-def accuracy(model: LocalERMClassifier, X: Any, y: Any, sample_weight: Any) -> float:
+def accuracy(
+    model: LocalERMClassifier, X: Collection, y: Collection, sample_weight: Collection | None
+) -> float:
     """The weighted share of right predictions: two sums over the blocks."""
     blocks = zip(*joint_blocks(X, y, sample_weight), strict=True)
     sent = delayed(model, traverse=False)
@@ -52,14 +58,16 @@ def accuracy(model: LocalERMClassifier, X: Any, y: Any, sample_weight: Any) -> f
 
 
 def _answer(
-    model: LocalERMClassifier, method: str, rows: Any, tail: tuple[int, ...], dtype: Any
+    model: LocalERMClassifier, method: str, rows: Matrix, tail: tuple[int, ...], dtype: DTypeLike
 ) -> np.ndarray[Any, Any]:
     if len(rows) == 0 if not hasattr(rows, "shape") else rows.shape[0] == 0:
         return np.empty((0, *tail), dtype=dtype)
     return np.ascontiguousarray(getattr(model, method)(rows))
 
 
-def _hits(model: LocalERMClassifier, X: Any, y: Any, weights: Any) -> list[np.ndarray[Any, Any]]:
+def _hits(
+    model: LocalERMClassifier, X: Matrix, y: NDArray[Any], weights: object
+) -> list[np.ndarray[Any, Any]]:
     n_rows = X.shape[0]
     if n_rows == 0:
         return [np.zeros(2)]
@@ -82,10 +90,10 @@ class DaskPredictions(LocalERMClassifier):
         model = LocalERMClassifier(**shared_parameters(self, LocalERMClassifier))
         return FittedState.of(self).restore(model)
 
-    def _mapped(self, method: str, X: Any, tail: tuple[int, ...], dtype: Any) -> Array:
+    def _mapped(self, method: str, X: Collection, tail: tuple[int, ...], dtype: DTypeLike) -> Array:
         return mapped(self.to_local(), method, X, tail, dtype)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Collection) -> Array:
         """The class of every row, as a lazy array of shape (n_samples,).
 
         Parameters
@@ -101,7 +109,7 @@ class DaskPredictions(LocalERMClassifier):
         check_is_fitted(self)
         return self._mapped("predict", X, (), self.classes_.dtype)
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Collection) -> Array:
         """Scores of the classes, lazily; see the classifier in memory.
 
         Parameters
@@ -119,7 +127,7 @@ class DaskPredictions(LocalERMClassifier):
             "decision_function", X, () if n_classes == 2 else (n_classes,), self._ensemble.weights.dtype
         )
 
-    def component_decision_function(self, X: Any) -> Any:
+    def component_decision_function(self, X: Collection) -> Array:
         """The margins of every member in every binary problem, lazily.
 
         Parameters
@@ -139,7 +147,7 @@ class DaskPredictions(LocalERMClassifier):
             self._ensemble.weights.dtype,
         )
 
-    def component_predict(self, X: Any) -> Any:
+    def component_predict(self, X: Collection) -> Array:
         """The class that every member votes for, lazily.
 
         Parameters
@@ -154,7 +162,7 @@ class DaskPredictions(LocalERMClassifier):
         check_is_fitted(self)
         return self._mapped("component_predict", X, (self._ensemble.n_members,), self.classes_.dtype)
 
-    def certify(self, X: Any) -> Any:
+    def certify(self, X: Collection) -> Array:
         """How many features may take any finite value without changing the prediction, lazily.
 
         Parameters
@@ -170,7 +178,7 @@ class DaskPredictions(LocalERMClassifier):
         self._require_hard()
         return self._mapped("certify", X, (), np.intp)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Collection, y: Collection, sample_weight: Collection | None = None) -> float:
         """The accuracy on rows with known labels; computed at once.
 
         Parameters

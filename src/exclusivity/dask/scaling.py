@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from exclusivity.problem.arrays import Floats, Matrix
@@ -24,7 +25,7 @@ class ColumnSums(Protocol):
     def widened(self, n_features: int) -> Self:
         """The same with more columns, whose entries are all zero."""
 
-    def scaler(self, *, is_sparse: bool) -> Any:
+    def scaler(self, *, is_sparse: bool) -> BaseEstimator:
         """The fitted scaler; for sparse rows one that keeps zeros."""
 
 
@@ -94,7 +95,7 @@ class ColumnRanges:
         """See ``ColumnSums``."""
         return ColumnRanges(self.n_rows, _padded(self.low, n_features), _padded(self.high, n_features))
 
-    def scaler(self, *, is_sparse: bool) -> Any:
+    def scaler(self, *, is_sparse: bool) -> BaseEstimator:
         """See ``ColumnSums``."""
         # Two rows with the same extremes teach a scaler the same.
         learned = MaxAbsScaler() if is_sparse else MinMaxScaler((-1, 1))
@@ -110,7 +111,7 @@ def column_sums(X: Matrix, scale: str) -> ColumnSums | None:
     return ColumnMoments.of(X) if scale == "standard" else ColumnRanges.of(X)
 
 
-def scaled(scaler: Any, X: Matrix) -> Matrix:
+def scaled(scaler: BaseEstimator, X: Matrix) -> Matrix:
     """The rows as the scaler makes them, in their own memory."""
     if scaler is None or X.shape[0] == 0:
         return X

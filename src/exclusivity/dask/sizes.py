@@ -6,8 +6,6 @@ megabytes, and neither spill in time nor compute where the data are.
 
 from __future__ import annotations
 
-from typing import Any
-
 from dask.sizeof import sizeof
 
 from exclusivity.dask.blocks import BlockFacts, LabelledBlock
@@ -16,7 +14,7 @@ from exclusivity.solvers.newton.barrier import Barrier
 from exclusivity.solvers.newton.source import LossSums
 
 
-def bytes_of(value: Any) -> int:
+def bytes_of(value: object) -> int:
     """The bytes of everything that an object holds."""
     return int(sum(sizeof(part) for part in vars(value).values()))
 

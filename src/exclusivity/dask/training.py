@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dask import delayed
+from exclusivity.classifier.parameters import ClassWeight
 from exclusivity.classifier.training import NO_WEIGHT, class_weights, require_two_classes
 from exclusivity.dask.blocks import BlockFacts, LabelledBlock, block_facts, checked_block, encoded_block
-from exclusivity.dask.collections import joint_blocks
+from exclusivity.dask.collections import Collection, joint_blocks
 from exclusivity.dask.engine import Engine
 from exclusivity.dask.rounds import Rows
+from exclusivity.problem.arrays import Ints
 from exclusivity.solvers.blockwise import RowBlock, aligned
 
 # Blocks that fill more than this share of the workers' memory are read anew in every pass.
@@ -31,7 +33,12 @@ class DistributedSet:
 
 
 def distributed_set(
-    engine: Engine, X: Any, y: Any, sample_weight: Any, class_weight: Any, persist: bool | str
+    engine: Engine,
+    X: Collection,
+    y: NDArray[Any],
+    sample_weight: Collection | None,
+    class_weight: ClassWeight,
+    persist: bool | str,
 ) -> DistributedSet:
     """Check, describe and encode all blocks.
 
@@ -71,12 +78,12 @@ class CountVotes:
 
     model: Any
 
-    def answer(self, block: RowBlock, state: Any) -> tuple[NDArray[np.intp], None]:
+    def answer(self, block: RowBlock, state: Any) -> tuple[Ints, None]:
         """See ``Request``."""
         return self.model._vote_counts(aligned(block.X)), None
 
 
-def _classes(facts: BlockFacts, class_weight: Any) -> tuple[NDArray[Any], Any]:
+def _classes(facts: BlockFacts, class_weight: ClassWeight) -> tuple[NDArray[Any], Any]:
     if facts.n_rows == 0:
         if any(found.n_rows > 0 for found in facts.fingerprints):
             raise ValueError(NO_WEIGHT)
@@ -85,7 +92,7 @@ def _classes(facts: BlockFacts, class_weight: Any) -> tuple[NDArray[Any], Any]:
     return facts.labels, class_weights(class_weight, facts.labels, facts.totals)
 
 
-def _known_bytes(X: Any) -> float:
+def _known_bytes(X: Collection) -> float:
     """The size of the rows where the collection knows it; NaN where only the blocks do."""
     is_dense = isinstance(getattr(X, "_meta", None), np.ndarray)
     return float(getattr(X, "nbytes", np.nan)) if is_dense else np.nan

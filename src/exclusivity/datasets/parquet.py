@@ -273,7 +273,7 @@ class _ParquetReader:
                 self._refuse(cause, column=columns.title(place))
         return columns
 
-    def _is_number(self, kind: Any) -> bool:
+    def _is_number(self, kind: object) -> bool:
         types = self._arrow.types
         return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
 

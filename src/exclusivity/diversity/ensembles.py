@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -20,7 +20,7 @@ from sklearn.ensemble import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.problem.arrays import Floats, Ints, Matrix
 
 _SUPPORTED = (
     "an ERMClassifier, BaggingClassifier, RandomForestClassifier, ExtraTreesClassifier, AdaBoostClassifier, "
@@ -47,7 +47,7 @@ class Members:
     estimators: Sequence[Any]
     classes: NDArray[Any] | None = None
     checked_by: Any = None
-    columns: Sequence[NDArray[np.intp]] | None = None
+    columns: Sequence[Ints] | None = None
 
     def predictions(self, X: Matrix) -> list[NDArray[Any]]:
         """The labels of each member."""
@@ -74,7 +74,7 @@ class Members:
         n_features = self.checked_by.n_features_in_
         return [_embedded(*pair, n_features) for pair in zip(coefficients, self.columns, strict=True)]
 
-    def _labels(self, estimator: Any, rows: Matrix) -> NDArray[Any]:
+    def _labels(self, estimator: BaseEstimator, rows: Matrix) -> NDArray[Any]:
         if not hasattr(estimator, "predict") or isinstance(estimator, RegressorMixin):
             raise TypeError(f"Every member must be a fitted classifier; one is {estimator!r}.")
         predicted = np.asarray(estimator.predict(rows))
@@ -87,7 +87,7 @@ class Members:
         return predicted if self.classes is None else np.asarray(self.classes[predicted.astype(np.intp)])
 
 
-def members_of(ensemble: Any) -> Members:
+def members_of(ensemble: BaseEstimator) -> Members:
     """The members of a list or of one of scikit-learn's ensembles; a TypeError for anything else."""
     if isinstance(ensemble, (list, tuple)):
         if not ensemble:
@@ -104,23 +104,23 @@ def members_of(ensemble: Any) -> Members:
     raise TypeError(f"No members are known of {type(ensemble).__name__}; give {_SUPPORTED}.")
 
 
-def _bagging(ensemble: Any) -> Members:
+def _bagging(ensemble: BaseEstimator) -> Members:
     return Members(ensemble.estimators_, ensemble.classes_, ensemble, ensemble.estimators_features_)
 
 
-def _forest(ensemble: Any) -> Members:
+def _forest(ensemble: BaseEstimator) -> Members:
     return Members(ensemble.estimators_, ensemble.classes_, ensemble)
 
 
-def _boosting(ensemble: Any) -> Members:
+def _boosting(ensemble: BaseEstimator) -> Members:
     return Members(ensemble.estimators_, checked_by=ensemble)
 
 
-def _voting(ensemble: Any) -> Members:
+def _voting(ensemble: BaseEstimator) -> Members:
     return Members(ensemble.estimators_, ensemble.classes_)
 
 
-def _stacking(ensemble: Any) -> Members:
+def _stacking(ensemble: BaseEstimator) -> Members:
     # Members that came fitted were trained on the labels and not on their numbers.
     is_prefit = isinstance(ensemble.cv, str) and ensemble.cv == "prefit"
     return Members(ensemble.estimators_, None if is_prefit else ensemble.classes_)
@@ -135,7 +135,7 @@ _READERS: tuple[tuple[Any, Callable[[Any], Members]], ...] = (
 )
 
 
-def _coefficients(estimator: Any) -> Floats:
+def _coefficients(estimator: BaseEstimator) -> Floats:
     """``coef_`` as a dense (n_problems, n_features) array."""
     coefficients = getattr(estimator, "coef_", None)
     if coefficients is None:
@@ -146,7 +146,7 @@ def _coefficients(estimator: Any) -> Floats:
     return np.atleast_2d(np.asarray(dense, dtype=float))
 
 
-def _embedded(coefficients: Floats, columns: NDArray[np.intp], n_features: int) -> Floats:
+def _embedded(coefficients: Floats, columns: Ints, n_features: int) -> Floats:
     """Weights among all features; a feature that was drawn twice has the sum of its weights."""
     full = np.zeros((n_features, len(coefficients)))
     np.add.at(full, columns, coefficients.T)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exclusivity.problem.arrays import Bools, Ints
+
 
 def prediction_matrix(predictions: ArrayLike) -> NDArray[Any]:
     """The predictions as an array of at least one sample (rows) and two members (columns)."""
@@ -38,14 +40,14 @@ def truth_vector(y_true: ArrayLike, predictions: NDArray[Any]) -> NDArray[Any]:
     return truth
 
 
-def correctness(predictions: ArrayLike, y_true: ArrayLike) -> NDArray[np.bool_]:
+def correctness(predictions: ArrayLike, y_true: ArrayLike) -> Bools:
     """Which member is right on which sample, (n_samples, n_members)."""
     labels = prediction_matrix(predictions)
     truth = truth_vector(y_true, labels)
     return np.asarray(labels == truth[:, None], dtype=bool)
 
 
-def label_codes(labels: NDArray[Any]) -> tuple[NDArray[np.intp], int]:
+def label_codes(labels: NDArray[Any]) -> tuple[Ints, int]:
     """Every label by its place among the distinct labels, and how many of these there are."""
     if labels.dtype.kind != "O":
         names, codes = np.unique(labels.ravel(), return_inverse=True)

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from exclusivity.diversity.ensembles import members_of
 from exclusivity.problem.arrays import Floats, Matrix
 
 
-def member_predictions(ensemble: Any, X: Matrix) -> NDArray[Any]:
+def member_predictions(ensemble: BaseEstimator, X: Matrix) -> NDArray[Any]:
     """The label that each member of a fitted ensemble gives to each row.
 
     Parameters
@@ -55,7 +56,7 @@ def member_predictions(ensemble: Any, X: Matrix) -> NDArray[Any]:
     return np.stack(labels, axis=1)
 
 
-def member_weights(ensemble: Any) -> Floats:
+def member_weights(ensemble: BaseEstimator) -> Floats:
     """The weight vector of each member of a fitted ensemble of linear models.
 
     Parameters
@@ -95,7 +96,7 @@ def member_weights(ensemble: Any) -> Floats:
     return np.stack([coefficients.ravel() for coefficients in weights])
 
 
-def _component_labels(ensemble: Any, X: Matrix) -> NDArray[Any]:
+def _component_labels(ensemble: BaseEstimator, X: Matrix) -> NDArray[Any]:
     """Every member by its own best class; scores alone are taken for one-vs-rest scores."""
     if hasattr(ensemble, "component_predict"):
         return np.asarray(ensemble.component_predict(X))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 from numpy.typing import ArrayLike
 
@@ -24,6 +24,9 @@ from exclusivity.diversity.weights import (
     weight_matrix,
 )
 from exclusivity.problem.arrays import Floats, Matrix
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 # Attribute, name in the table, and which values mean more diversity.
 _ROWS = (
@@ -132,7 +135,7 @@ class DiversityReport:
         return "\n".join(lines)
 
 
-def diversity_report(ensemble: Any, X: Matrix, y: ArrayLike, *, g: float = 1.0) -> DiversityReport:
+def diversity_report(ensemble: BaseEstimator, X: Matrix, y: ArrayLike, *, g: float = 1.0) -> DiversityReport:
     """Measure the diversity of a fitted ensemble on labelled rows, by every measure.
 
     Parameters
@@ -165,7 +168,7 @@ def diversity_report(ensemble: Any, X: Matrix, y: ArrayLike, *, g: float = 1.0) 
     return DiversityReport.from_predictions(predictions, y, _weights_if_any(ensemble), g=g)
 
 
-def _weights_if_any(ensemble: Any) -> Floats | None:
+def _weights_if_any(ensemble: BaseEstimator) -> Floats | None:
     """None for members that are not linear, or not over the same classes."""
     try:
         return member_weights(ensemble)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
 from sklearn.svm import SVC, NuSVC
 from sklearn.tree import DecisionTreeClassifier
@@ -62,49 +63,49 @@ def feasible_nu(y: Labels, wanted: float = _LIBSVM_NU) -> float:
     return float(min(wanted, 0.99 * 2 * smaller / len(y)))
 
 
-def matched_svm(p: int, cost: float) -> Any:
+def matched_svm(p: int, cost: float) -> BaseEstimator:
     """One SVM by a solver that shares nothing with ours for p = 1, and by the tight PSVM for p = 2."""
     if p == 1:
         return SVC(kernel="linear", C=cost, tol=_LIBSVM_TIGHT, max_iter=_LIBSVM_ITERATIONS)
     return PSVMClassifier(cost, p=2, tol=_TIGHT, max_iter=100_000)
 
 
-def _erm(members: int, p: int, _y: Labels, _seed: int) -> Any:
+def _erm(members: int, p: int, _y: Labels, _seed: int) -> BaseEstimator:
     return ERMClassifier(members, C=COST, p=p, solver="paper")
 
 
-def certified_erm(members: int, p: int, cost: float) -> Any:
+def certified_erm(members: int, p: int, cost: float) -> BaseEstimator:
     """The optimum of the paper's objective, with a proof of it."""
     return ERMClassifier(members, C=cost, p=p, solver="newton", tol=_TIGHT)
 
 
-def _certified(members: int, p: int, _y: Labels, _seed: int) -> Any:
+def _certified(members: int, p: int, _y: Labels, _seed: int) -> BaseEstimator:
     return certified_erm(members, p, COST)
 
 
-def _matched(members: int, p: int, _y: Labels, _seed: int) -> Any:
+def _matched(members: int, p: int, _y: Labels, _seed: int) -> BaseEstimator:
     return matched_svm(p, COST / members)
 
 
-def _psvm(p: int, _y: Labels, _seed: int) -> Any:
+def _psvm(p: int, _y: Labels, _seed: int) -> BaseEstimator:
     return PSVMClassifier(COST, p=p)
 
 
-def _nu_svm(y: Labels, _seed: int) -> Any:
+def _nu_svm(y: Labels, _seed: int) -> BaseEstimator:
     return NuSVC(kernel="linear", nu=feasible_nu(y))
 
 
 # Matlab's fitensemble of the paper's time: boosting has MinParent = the number of rows, so one split per
 # tree; bagging has MinParent = 2 and MinLeaf = 1, so trees are grown to the end.
-def _adaboost(members: int, _y: Labels, seed: int) -> Any:
+def _adaboost(members: int, _y: Labels, seed: int) -> BaseEstimator:
     return AdaBoostClassifier(DecisionTreeClassifier(max_depth=1), n_estimators=members, random_state=seed)
 
 
-def _bagging(members: int, _y: Labels, seed: int) -> Any:
+def _bagging(members: int, _y: Labels, seed: int) -> BaseEstimator:
     return BaggingClassifier(DecisionTreeClassifier(), n_estimators=members, random_state=seed)
 
 
-def _drm(members: int, _y: Labels, seed: int) -> Any:
+def _drm(members: int, _y: Labels, seed: int) -> BaseEstimator:
     return DRMClassifier(members, random_state=seed)
 
 

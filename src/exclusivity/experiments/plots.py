@@ -51,7 +51,7 @@ def draw_all(documents: Documents) -> dict[str, str]:
 
 
 def _svg(name: str, draw: Callable[[Axes], None]) -> str | None:
-    def draw_with_legend(axes: Any) -> None:
+    def draw_with_legend(axes: Axes) -> None:
         draw(axes)
         # Below the axes: curves fill the panel, wherever they happen to run.
         axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)

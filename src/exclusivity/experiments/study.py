@@ -221,7 +221,7 @@ class Plan:
             else None,
         }
 
-    def _task(self, kind: str, data: ExperimentSet, **params: Any) -> Task:
+    def _task(self, kind: str, data: ExperimentSet, **params: object) -> Task:
         return Task(kind, {"dataset": data.name, "fingerprint": data.fingerprint, **params})
 
     def _trials(self) -> dict[str, list[Task]]:

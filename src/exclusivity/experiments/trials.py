@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from functools import cache
 from time import process_time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from exclusivity.experiments.published import MEMBERS
 from exclusivity.experiments.splits import Split, generator, random_split
 from exclusivity.experiments.tasks import Result, Sets, pick
 from exclusivity.problem.arrays import Floats
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 def run_trial(
@@ -50,7 +53,7 @@ def run_trial(
     }
 
 
-def timed_fit(model: Any, split: Split) -> tuple[Any, float]:
+def timed_fit(model: BaseEstimator, split: Split) -> tuple[Any, float]:
     """The fitted model and the CPU seconds it took; CPU time does not see what else the machine does."""
     started = process_time()
     model.fit(split.X_train, split.y_train)
@@ -74,12 +77,12 @@ def error_percent(predicted: Floats, true: Floats) -> float:
     return 100 * float(np.mean(predicted != true))
 
 
-def has_members(model: Any) -> bool:
+def has_members(model: BaseEstimator) -> bool:
     """Whether the model is an ensemble of linear members."""
     return hasattr(model, "components_")
 
 
-def member_spread(model: Any) -> float:
+def member_spread(model: BaseEstimator) -> float:
     """max_k |w_k - w| / |w| with w the mean member; 0 for equal members."""
     members = np.asarray(model.components_)[0]
     mean = members.mean(axis=0)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from exclusivity.inspection import drawing
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.robustness import certified_accuracy_curve, certify
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 class CertifiedAccuracyDisplay:
@@ -54,7 +58,7 @@ class CertifiedAccuracyDisplay:
 
     def __init__(
         self,
-        certified: Any,
+        certified: object,
         *,
         balanced: bool = False,
         accuracy: float | None = None,
@@ -66,16 +70,16 @@ class CertifiedAccuracyDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: BaseEstimator,
+        X: Matrix,
+        y: ArrayLike,
         *,
         balanced: bool = False,
         max_radius: int | None = None,
         name: str | None = None,
         plot: bool = True,
-        ax: Any = None,
-        **kwargs: Any,
+        ax: object = None,
+        **kwargs: object,
     ) -> Self:
         """Certify the predictions of a fitted classifier or pipeline, and draw.
 
@@ -119,9 +123,9 @@ class CertifiedAccuracyDisplay:
     @classmethod
     def from_predictions(
         cls,
-        radii: Any,
-        y_true: Any,
-        y_pred: Any,
+        radii: ArrayLike,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
         *,
         balanced: bool = False,
         max_radius: int | None = None,
@@ -153,7 +157,7 @@ class CertifiedAccuracyDisplay:
         display = cls(curve, balanced=balanced, accuracy=float(plain[0]), name=name)
         return display.plot(ax=ax, **kwargs) if plot else display
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: object) -> Self:
         """Draw the curve.
 
         Parameters

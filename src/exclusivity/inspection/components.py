@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from exclusivity.inspection import drawing
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 # Room that a label needs to be read.
 _POINTS_PER_TICK = 11.0
@@ -61,7 +64,7 @@ class ComponentsDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, problem: int = 0, feature_names: Any = None, ax: Any = None
+        cls, estimator: BaseEstimator, *, problem: int = 0, feature_names: object = None, ax: object = None
     ) -> Self:
         """Draw the members of a fitted classifier, or of a pipeline that ends with one.
 

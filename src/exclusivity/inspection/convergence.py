@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from exclusivity.inspection import drawing
 from exclusivity.solvers import History
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 # A gap of zero has no place on a log axis; what is far below the tolerance is drawn at its bottom.
 _FAR_BELOW = 1e-4
@@ -51,7 +54,7 @@ class ConvergenceDisplay:
         self.histories, self.names, self.tol = list(histories), list(names), tol
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, axes: Any = None) -> Self:
+    def from_estimator(cls, estimator: BaseEstimator, *, axes: object = None) -> Self:
         """Draw the last fit of a classifier, or of a pipeline that ends with one.
 
         Parameters

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
+
 
 # Okabe and Ito: told apart by everybody, and in grey.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#555555", "#8A6D00")
@@ -22,7 +27,7 @@ def new_axes(n_rows: int = 1, size: tuple[float, float] = (6.4, 4.2)) -> Any:
     return axes
 
 
-def tidy(ax: Any) -> None:
+def tidy(ax: Axes) -> None:
     """No box around the axes, a light grid behind the data."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(color="#e4e4e4", linewidth=0.8)
@@ -35,7 +40,7 @@ def legend(ax: Any, *, outside: bool) -> None:
     ax.legend(frameon=False, fontsize="small", **place)
 
 
-def last_step(estimator: Any, needed: str) -> Any:
+def last_step(estimator: BaseEstimator, needed: str) -> BaseEstimator:
     """The estimator itself, or the last step of a pipeline, if it has what is needed."""
     step = estimator[-1] if hasattr(estimator, "steps") else estimator
     if not hasattr(step, needed):
@@ -46,7 +51,7 @@ def last_step(estimator: Any, needed: str) -> Any:
     return step
 
 
-def feature_names(estimator: Any, given: Any) -> list[str]:
+def feature_names(estimator: BaseEstimator, given: Any) -> list[str]:
     """The names to write on axes: those given, those seen in ``fit``, or numbers."""
     n_features = int(estimator.n_features_in_)
     if given is None:
@@ -57,7 +62,7 @@ def feature_names(estimator: Any, given: Any) -> list[str]:
     return names
 
 
-def input_names(model: Any, given: Any) -> list[str]:
+def input_names(model: BaseEstimator, given: Any) -> list[str]:
     """The names of what a classifier, or the last step of a pipeline, weighs.
 
     Those given, else the ones that the steps before make of the names seen in ``fit``, else numbers.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
 from exclusivity.classifier import ERMPath
 from exclusivity.inspection import drawing
@@ -70,7 +71,7 @@ class PathDisplay:
         self.feature_names = feature_names
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+    def from_estimator(cls, estimator: BaseEstimator, *, ax: object = None) -> Self:
         """Draw the scores of a fitted ``ERMClassifierCV``, or of a pipeline that ends with one.
 
         Parameters
@@ -96,9 +97,9 @@ class PathDisplay:
         path: ERMPath,
         *,
         problem: int = 0,
-        feature_names: Any = None,
+        feature_names: object = None,
         best_C: float | None = None,
-        ax: Any = None,
+        ax: object = None,
     ) -> Self:
         """Draw the coefficients along an ``erm_path``.
 
@@ -169,7 +170,7 @@ class PathDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _draw_scores(self, ax: Any, order: Any) -> None:
+    def _draw_scores(self, ax: Any, order: NDArray[Any]) -> None:
         assert self.scores is not None  # noqa: S101 -- plot looked
         Cs, scores = self.Cs[order], self.scores[:, order]
         mean, spread = scores.mean(axis=0), scores.std(axis=0)
@@ -187,7 +188,7 @@ class PathDisplay:
             )
         ax.set_ylabel(self.score_name)
 
-    def _draw_coefs(self, ax: Any, order: Any, n_labels: int) -> None:
+    def _draw_coefs(self, ax: Any, order: NDArray[Any], n_labels: int) -> None:
         assert self.coefs is not None  # noqa: S101 -- plot looked
         Cs, coefs = self.Cs[order], self.coefs[order]
         names = self.feature_names or [f"feature {j}" for j in range(coefs.shape[1])]

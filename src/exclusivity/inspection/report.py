@@ -13,6 +13,7 @@ from exclusivity.inspection.report_plots import ReportPlots
 from exclusivity.inspection.scores import Scores, scores_of
 from exclusivity.inspection.summary import ModelSummary, summarise
 from exclusivity.pages import counts, figure, gallery, page, paragraph, section, table, text
+from exclusivity.problem.arrays import Matrix
 
 _MOST_MEMBERS = 60
 _MOST_PROBLEMS = 12
@@ -25,10 +26,10 @@ _WHY_EQUAL = (
 
 def model_report(
     model: Any,
-    X: Any = None,
+    X: Matrix = None,
     y: Any = None,
     *,
-    feature_names: Any = None,
+    feature_names: object = None,
     title: str = "Report on a model",
 ) -> str:
     """Describe a fitted model in one self-contained HTML page.

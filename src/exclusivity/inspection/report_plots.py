@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exclusivity.inspection import drawing
 from exclusivity.inspection.certified import CertifiedAccuracyDisplay
@@ -12,8 +13,13 @@ from exclusivity.inspection.components import ComponentsDisplay
 from exclusivity.inspection.convergence import ConvergenceDisplay
 from exclusivity.inspection.path import PathDisplay
 from exclusivity.pages import drawn
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.robustness import certify
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
+
 
 # Drawn at most: more cells than that, and a heat map is megabytes of a picture in which nothing can be seen.
 _MOST_FEATURES = 200
@@ -31,7 +37,7 @@ class ReportPlots:
     feature_names : list of str
     """
 
-    def __init__(self, model: Any, feature_names: list[str]) -> None:
+    def __init__(self, model: BaseEstimator, feature_names: list[str]) -> None:
         self._model, self._names = model, feature_names
         self._fitted = drawing.last_step(model, "components_")
 
@@ -50,7 +56,7 @@ class ReportPlots:
         """Scores along C."""
         return drawn("path", _SIZE, lambda ax: _ignored(PathDisplay.from_estimator(self._model, ax=ax)))
 
-    def certified(self, X: Any, y: Any) -> tuple[str | None, Floats, Floats]:
+    def certified(self, X: Matrix, y: NDArray[Any]) -> tuple[str | None, Floats, Floats]:
         """The certified accuracy curve, drawn and as numbers, and the balanced one."""
         radii, predicted = certify(self._model, X), self._model.predict(X)
         plain, balanced = (
@@ -60,7 +66,7 @@ class ReportPlots:
             for is_balanced, name in ((False, "all rows alike"), (True, "balanced: all classes alike"))
         )
 
-        def draw(ax: Any) -> None:
+        def draw(ax: Axes) -> None:
             plain.plot(ax=ax)
             balanced.plot(ax=ax)
             ax.set_ylabel("certified accuracy")

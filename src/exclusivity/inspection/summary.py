@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from exclusivity.classifier import describe
 from exclusivity.inspection import drawing
@@ -97,7 +99,7 @@ class ModelSummary:
     problems: tuple[ProblemSummary, ...]
 
 
-def summarise(model: Any, *, feature_names: Any = None, n_strongest: int = 5) -> ModelSummary:
+def summarise(model: BaseEstimator, *, feature_names: object = None, n_strongest: int = 5) -> ModelSummary:
     """Sum up a fitted model.
 
     Parameters
@@ -145,7 +147,7 @@ def summarise(model: Any, *, feature_names: Any = None, n_strongest: int = 5) ->
     )
 
 
-def _member(number: int, weights: Any, names: list[str], n_strongest: int) -> MemberSummary:
+def _member(number: int, weights: NDArray[Any], names: list[str], n_strongest: int) -> MemberSummary:
     size = np.abs(weights).max(axis=0)
     order = np.argsort(-size, kind="stable")[:n_strongest]
     values = weights[0] if len(weights) == 1 else size
@@ -153,7 +155,7 @@ def _member(number: int, weights: Any, names: list[str], n_strongest: int) -> Me
     return MemberSummary(number, int((size > 0).sum()), strongest)
 
 
-def _problems(fitted: Any) -> list[ProblemSummary]:
+def _problems(fitted: BaseEstimator) -> list[ProblemSummary]:
     names = drawing.problem_names(fitted.classes_, fitted.multi_class_)
     if len(fitted.history_) < len(names):  # exclusivity > 1: one descent for all problems
         names = ["all problems together"]

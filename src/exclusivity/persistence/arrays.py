@@ -70,7 +70,7 @@ class ArraySpec:
         return {"type": self.type, "shape": list(self.shape), **width}
 
     @classmethod
-    def from_json(cls, value: Any, largest: int) -> Self:
+    def from_json(cls, value: object, largest: int) -> Self:
         """Checked against the closed set of types; no dimension may exceed ``largest``."""
         fields = Fields(value, "an array of the header")
         kind = fields.text("type")

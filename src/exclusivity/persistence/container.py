@@ -61,7 +61,7 @@ class ArrayTable:
     def __init__(self, arrays: list[NDArray[Any]]) -> None:
         self._arrays: dict[int, NDArray[Any]] = dict(enumerate(arrays))
 
-    def take(self, reference: Any, where: str) -> NDArray[Any]:
+    def take(self, reference: object, where: str) -> NDArray[Any]:
         """The array behind ``{"array": number}``."""
         fields = Fields(reference, where)
         number = fields.take("array")
@@ -76,7 +76,7 @@ class ArrayTable:
             raise ModelFormatError(f"{len(self._arrays)} arrays belong to nothing. {DAMAGED}")
 
 
-def write_container(model: Any, store: ArrayStore, version: str, write: Callable[[Any], Any]) -> None:
+def write_container(model: object, store: ArrayStore, version: str, write: Callable[[Any], Any]) -> None:
     """Write the whole file through ``write``; arrays are not copied as a whole."""
     specs = [spec.as_json() for spec, _ in store.arrays]
     header = dump_json({"arrays": specs, "model": model, "written_by": version})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from exclusivity.classifier import ERMClassifier
 from exclusivity.classifier.ensemble import Ensemble
@@ -67,7 +67,7 @@ def pack_names(names: NDArray[Any] | None, store: ArrayStore) -> Any:
     return None if names is None else store.add(names, "feature_names_in_")
 
 
-def unpack_names(reference: Any, n_features: int, table: ArrayTable) -> NDArray[Any] | None:
+def unpack_names(reference: object, n_features: int, table: ArrayTable) -> NDArray[Any] | None:
     """The names of the columns: one text for each, or None."""
     if reference is None:
         return None
@@ -92,7 +92,7 @@ def refuse_parameters(params: dict[str, Any]) -> None:
         raise ModelFormatError(f"a parameter is not allowed: {str(error)[:300]} {DAMAGED}") from error
 
 
-def unpack_state(value: Any, table: ArrayTable) -> FittedState:
+def unpack_state(value: object, table: ArrayTable) -> FittedState:
     """What a fit left behind, complete and consistent."""
     fields = Fields(value, "the fitted classifier")
     multi_class = fields.text("multi_class", ("ovr", "ovo"))
@@ -160,14 +160,16 @@ def _exclusivity(fields: Fields, table: ArrayTable) -> float:
     return value
 
 
-def _per_problem(fields: Fields, name: str, dtype: Any, n_problems: int, table: ArrayTable) -> Any:
+def _per_problem(
+    fields: Fields, name: str, dtype: DTypeLike, n_problems: int, table: ArrayTable
+) -> NDArray[Any]:
     array = table.take(fields.take(name), name)
     if array.dtype != dtype or array.shape != (n_problems,):
         raise fields.wrong(name, array.shape, f"{np.dtype(dtype)} of shape {(n_problems,)}")
     return array
 
 
-def _int64(values: Any) -> NDArray[np.int64]:
+def _int64(values: object) -> NDArray[np.int64]:
     return np.asarray(values, dtype=np.int64)
 
 

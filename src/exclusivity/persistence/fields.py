@@ -18,7 +18,7 @@ class Fields:
     >>> fields.finish()
     """
 
-    def __init__(self, value: Any, where: str) -> None:
+    def __init__(self, value: object, where: str) -> None:
         if not isinstance(value, dict):
             raise ModelFormatError(f"{where} is {shown(value)}; expected an object. {DAMAGED}")
         self._left, self.where = dict(value), where
@@ -38,7 +38,7 @@ class Fields:
         if self._left:
             raise ModelFormatError(f"{self.where} has the unknown key {shown(min(self._left))}. {NEWER}")
 
-    def wrong(self, name: str, value: Any, expected: str) -> ModelFormatError:
+    def wrong(self, name: str, value: object, expected: str) -> ModelFormatError:
         """The error for a value that cannot be."""
         return ModelFormatError(f"{name!r} of {self.where} is {shown(value)}; expected {expected}. {DAMAGED}")
 
@@ -79,5 +79,5 @@ class Fields:
         return values
 
 
-def _is_integer(value: Any, least: int, most: int) -> bool:
+def _is_integer(value: object, least: int, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most

@@ -53,7 +53,7 @@ def pack_histories(histories: Sequence[History], store: ArrayStore) -> dict[str,
     }
 
 
-def unpack_histories(value: Any, n_problems: int, table: ArrayTable) -> list[History]:
+def unpack_histories(value: object, n_problems: int, table: ArrayTable) -> list[History]:
     """One history per problem."""
     found = Fields(value, "the history")
     columns = found.items("columns")

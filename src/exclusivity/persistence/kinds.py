@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from exclusivity.classifier import ERMClassifier, ERMClassifierCV
@@ -65,7 +66,7 @@ def _kinds() -> dict[str, Kind]:
 KINDS = _kinds()
 
 
-def pack_model(model: Any, store: ArrayStore) -> dict[str, Any]:
+def pack_model(model: BaseEstimator, store: ArrayStore) -> dict[str, Any]:
     """The header's form of a classifier or of a pipeline that ends in one."""
     is_pipeline = type(model) is Pipeline
     packed = _pack_pipeline(model, store) if is_pipeline else _pack_kind(model, store, is_classifier=True)
@@ -77,7 +78,7 @@ def pack_model(model: Any, store: ArrayStore) -> dict[str, Any]:
     return {**packed, "target": target}
 
 
-def unpack_model(value: Any, table: ArrayTable) -> Any:
+def unpack_model(value: object, table: ArrayTable) -> BaseEstimator:
     """The model of a header; all arrays must be used."""
     fields = Fields(value, "the model")
     name = fields.text("kind")
@@ -92,11 +93,11 @@ def unpack_model(value: Any, table: ArrayTable) -> Any:
     return model
 
 
-def _is_column(value: Any) -> bool:
+def _is_column(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool) and value >= 0)
 
 
-def _pack_kind(model: Any, store: ArrayStore, *, is_classifier: bool) -> dict[str, Any]:
+def _pack_kind(model: BaseEstimator, store: ArrayStore, *, is_classifier: bool) -> dict[str, Any]:
     for name, kind in KINDS.items():
         if type(model) is kind.made and kind.is_classifier == is_classifier:
             return {"kind": name, **kind.pack(model, store)}
@@ -108,7 +109,7 @@ def _pack_kind(model: Any, store: ArrayStore, *, is_classifier: bool) -> dict[st
     )
 
 
-def _unpack_kind(name: str, fields: Fields, table: ArrayTable, is_classifier: bool) -> Any:
+def _unpack_kind(name: str, fields: Fields, table: ArrayTable, is_classifier: bool) -> BaseEstimator:
     kind = KINDS.get(name)
     if kind is None or kind.is_classifier != is_classifier:
         role = "model" if is_classifier else "step before the classifier"

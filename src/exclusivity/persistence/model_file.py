@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from exclusivity import __version__
 from exclusivity.persistence.container import ArrayStore, Stream, read_container, write_container
@@ -13,8 +13,11 @@ from exclusivity.persistence.errors import ModelFormatError
 from exclusivity.persistence.files import whole_file
 from exclusivity.persistence.kinds import pack_model, unpack_model
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
-def save_model(model: Any, path: str | os.PathLike[str]) -> None:
+
+def save_model(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     """Save a fitted model to a file that holds data only, no code.
 
     The file is written as a whole or not at all: an existing one stays intact until the new one is complete.
@@ -57,7 +60,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         write_container(packed, store, __version__, stream.write)
 
 
-def load_model(path: str | os.PathLike[str]) -> Any:
+def load_model(path: str | os.PathLike[str]) -> BaseEstimator:
     """Load a model that ``save_model`` wrote. Safe with files of strangers: nothing in a file is executed.
 
     The model is as good as the saved one: it predicts bit by bit the same, can be cloned and fitted again.
@@ -110,7 +113,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
             raise ModelFormatError(error.cause, str(path)) from error.__cause__
 
 
-def read_model(stream: Stream, size: int) -> Any:
+def read_model(stream: Stream, size: int) -> BaseEstimator:
     """Load a model from an open binary file, as :func:`load_model` does from a path.
 
     Parameters

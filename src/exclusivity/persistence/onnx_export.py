@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from exclusivity import __version__
@@ -20,7 +21,7 @@ _INPUT_TYPES = ("float32", "float64")
 _LARGEST_MARGIN = 1e150
 
 
-def to_onnx(model: Any, *, input_type: str | None = None) -> Any:
+def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
     """Turn a fitted model into an ONNX graph.
 
     The graph has the input ``X`` of shape (rows, features) and the outputs ``label`` and ``scores``, which

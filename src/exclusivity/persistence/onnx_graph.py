@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 OPSET = 18
 IR_VERSION = 8
@@ -43,13 +43,13 @@ class GraphWriter:
         self._constants.append(self.onnx.numpy_helper.from_array(np.asarray(values, order="C"), name))
         return name
 
-    def op(self, kind: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
+    def op(self, kind: str, *inputs: str, output: str | None = None, **attributes: object) -> str:
         """The (first) result of an operation of the ONNX standard."""
         name = output or self._name()
         self._nodes.append(self.onnx.helper.make_node(kind, list(inputs), [name], **attributes))
         return name
 
-    def cast(self, value: str, dtype: Any, output: str | None = None) -> str:
+    def cast(self, value: str, dtype: DTypeLike, output: str | None = None) -> str:
         """The same numbers in another type."""
         return self.op("Cast", value, output=output, to=self.tensor_type(dtype))
 
@@ -57,7 +57,7 @@ class GraphWriter:
         """A reduction over one axis, which disappears."""
         return self.op(kind, value, self.constant(np.array([axis], dtype=np.int64)), keepdims=0)
 
-    def tensor_type(self, dtype: Any) -> int:
+    def tensor_type(self, dtype: DTypeLike) -> int:
         """ONNX's number for a numpy type; texts are strings."""
         dtype = np.dtype(dtype)
         if dtype.kind in "UO":

@@ -8,6 +8,8 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
@@ -80,7 +82,7 @@ SCALERS = {
 _LATER = {("MaxAbsScaler", "clip"): False}
 
 
-def pack_scaler(name: str, scaler: Any, store: ArrayStore) -> dict[str, Any]:
+def pack_scaler(name: str, scaler: BaseEstimator, store: ArrayStore) -> dict[str, Any]:
     """The header's form of a fitted scaler."""
     check_is_fitted(scaler)
     kind = SCALERS[name]
@@ -107,7 +109,7 @@ def pack_scaler(name: str, scaler: Any, store: ArrayStore) -> dict[str, Any]:
     }
 
 
-def unpack_scaler(name: str, fields: Fields, table: ArrayTable) -> Any:
+def unpack_scaler(name: str, fields: Fields, table: ArrayTable) -> BaseEstimator:
     """A fitted scaler, complete and consistent."""
     kind = SCALERS[name]
     scaler = kind.make()
@@ -136,7 +138,9 @@ def unpack_scaler(name: str, fields: Fields, table: ArrayTable) -> Any:
     return scaler
 
 
-def _unpack_scaler_params(name: str, value: Any, scaler: Any, table: ArrayTable) -> dict[str, Any]:
+def _unpack_scaler_params(
+    name: str, value: object, scaler: BaseEstimator, table: ArrayTable
+) -> dict[str, Any]:
     known = scaler.get_params(deep=False)
     later = {param: harmless for (owner, param), harmless in _LATER.items() if owner == name}
     found = unpack_params(value, name, {**later, **known}, table)
@@ -165,11 +169,11 @@ def _parameter_fault(kind: ScalerKind, params: dict[str, Any]) -> str | None:
     return None
 
 
-def _is_finite(value: Any) -> bool:
+def _is_finite(value: object) -> bool:
     return not isinstance(value, bool) and isinstance(value, Real) and bool(np.isfinite(float(value)))
 
 
-def _column(reference: Any, name: str, n_features: int, table: ArrayTable) -> Any:
+def _column(reference: object, name: str, n_features: int, table: ArrayTable) -> NDArray[Any]:
     values = table.take(reference, name)
     if values.dtype.kind != "f" or values.shape != (n_features,) or not all_finite(values):
         raise ModelFormatError(f"{name} is not one finite number per feature. {DAMAGED}")
@@ -182,7 +186,7 @@ def _pack_rows(seen: Any, store: ArrayStore) -> Any:
     return store.add(np.asarray(seen), "n_samples_seen_") if np.ndim(seen) else int(seen)
 
 
-def _unpack_rows(rows: Any, n_features: int, table: ArrayTable) -> Any:
+def _unpack_rows(rows: object, n_features: int, table: ArrayTable) -> Any:
     if isinstance(rows, int) and not isinstance(rows, bool) and 0 <= rows <= _MOST:
         return rows
     seen = table.take(rows, "n_samples_seen_")
@@ -195,7 +199,7 @@ def _unpack_rows(rows: Any, n_features: int, table: ArrayTable) -> Any:
     return seen
 
 
-def _set_output(scaler: Any, fields: Fields) -> None:
+def _set_output(scaler: BaseEstimator, fields: Fields) -> None:
     output = fields.take("output")
     if output is None:
         return

@@ -12,7 +12,7 @@ from exclusivity.persistence.errors import DAMAGED, ModelFormatError, shown
 _LONGEST_NUMBER = 32
 
 
-def dump_json(value: Any) -> bytes:
+def dump_json(value: object) -> bytes:
     """Compact, sorted, ASCII: the same value always gives the same bytes."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"), sort_keys=True)
     return text.encode("ascii")

@@ -18,6 +18,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exclusivity.persistence.container import ArrayStore, ArrayTable
 from exclusivity.persistence.errors import DAMAGED, ModelFormatError, shown
@@ -32,7 +33,7 @@ _INFINITIES = {"inf": math.inf, "-inf": -math.inf}
 _LARGEST_INT = 1 << 64
 
 
-def pack(value: Any, name: str, store: ArrayStore, depth: int = 0) -> Any:
+def pack(value: object, name: str, store: ArrayStore, depth: int = 0) -> Any:
     """The header's form of a parameter; TypeError or ValueError where there is none."""
     if depth > _MAX_DEPTH:
         raise ValueError(f"{name} is nested too deeply to be stored.")
@@ -62,7 +63,7 @@ def pack(value: Any, name: str, store: ArrayStore, depth: int = 0) -> Any:
     )
 
 
-def _as_array(value: Any) -> Any:
+def _as_array(value: object) -> NDArray[Any]:
     array = np.asarray(value)
     # numpy would turn a list of numbers and texts into texts.
     mixed = isinstance(value, (list, tuple)) and array.dtype.kind == "U"
@@ -85,7 +86,7 @@ def _checked_text(value: str, name: str) -> str:
     return str(value)
 
 
-def unpack(value: Any, name: str, table: ArrayTable, depth: int = 0) -> Any:
+def unpack(value: object, name: str, table: ArrayTable, depth: int = 0) -> Any:
     """The parameter behind its header's form."""
     if depth > _MAX_DEPTH:
         raise ModelFormatError(f"{name} is nested too deeply. {DAMAGED}")

@@ -12,3 +12,9 @@ Floats = NDArray[np.float64]
 
 Matrix = Any
 """What users hold: a dense ndarray (float32 or float64) or a CSR matrix or array."""
+
+Ints = NDArray[np.intp]
+"""Numbers of classes, members, columns or rows; counts."""
+
+Bools = NDArray[np.bool_]
+"""Which of several: columns of a member, rows of a class."""

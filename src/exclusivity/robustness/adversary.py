@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import comb
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.classifier.groups import group_codes
 from exclusivity.classifier.parameters import check_choice, check_number
-from exclusivity.classifier.radius import Bools, Ints, grouped
-from exclusivity.problem.arrays import Floats
+from exclusivity.classifier.radius import grouped
+from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 from exclusivity.robustness.corruption import finite_numbers
 from exclusivity.robustness.moves import Moves, blind_moves, linear_moves
 
@@ -51,13 +51,13 @@ class Attack:
 
 
 def attack(
-    estimator: Any,
-    X: Any,
+    estimator: BaseEstimator,
+    X: Matrix,
     n_features: int,
     *,
     method: str = "auto",
-    feature_groups: Any = None,
-    reference: Any = None,
+    feature_groups: object = None,
+    reference: object = None,
     size: float = 1000.0,
     max_sets: int = 500,
 ) -> Attack:
@@ -125,7 +125,13 @@ def attack(
 
 class _Adversary:
     def __init__(
-        self, estimator: Any, groups: Ints, deviations: Floats, size: float, method: str, max_sets: int
+        self,
+        estimator: BaseEstimator,
+        groups: Ints,
+        deviations: Floats,
+        size: float,
+        method: str,
+        max_sets: int,
     ) -> None:
         self.estimator, self.deviations, self.size = estimator, deviations, size
         self.method, self.max_sets = method, max_sets

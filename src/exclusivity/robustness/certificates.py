@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
 from exclusivity.classifier.parameters import check_number
-from exclusivity.classifier.radius import Bools, Ints, certified_radius, grouped
-from exclusivity.problem.arrays import Floats
+from exclusivity.classifier.radius import certified_radius, grouped
+from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 from exclusivity.robustness.electorate import electorate_of
 
 
-def certify(estimator: Any, X: Any) -> Ints:
+def certify(estimator: BaseEstimator, X: Matrix) -> Ints:
     """How many input columns may take any value without changing each prediction.
 
     Parameters
@@ -147,7 +148,7 @@ def _is_right(radii: ArrayLike, y_true: ArrayLike, y_pred: ArrayLike) -> Bools:
     return np.asarray(np.asarray(y_true) == np.asarray(y_pred))
 
 
-def _mean(is_safe: Bools, labels: Any, balanced: bool) -> float:
+def _mean(is_safe: Bools, labels: NDArray[Any], balanced: bool) -> float:
     if not balanced:
         return float(is_safe.mean())
     return float(np.mean([is_safe[labels == label].mean() for label in np.unique(labels)]))

@@ -9,28 +9,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.utils import check_random_state
 
 from exclusivity.classifier.groups import group_codes
-from exclusivity.classifier.parameters import check_choice, check_number
-from exclusivity.classifier.radius import Bools, Ints
-from exclusivity.problem.arrays import Floats
+from exclusivity.classifier.parameters import RandomState, check_choice, check_number
+from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 
 KINDS = ("outliers", "swapped", "stuck", "missing")
 
 
 def corrupt(
-    X: Any,
+    X: Matrix,
     k: int,
     kind: str = "outliers",
     *,
-    reference: Any = None,
-    feature_groups: Any = None,
+    reference: object = None,
+    feature_groups: object = None,
     size: float = 20.0,
     same_for_all: bool = False,
-    random_state: Any = None,
-) -> Any:
+    random_state: RandomState = None,
+) -> Matrix:
     """A copy of X in which ``k`` features of every row are broken.
 
     Parameters
@@ -121,19 +121,19 @@ class CorruptionCurve:
 
 
 def corruption_curve(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: BaseEstimator,
+    X: Matrix,
+    y: object,
     *,
     ks: Sequence[int] = (0, 1, 2, 3),
     kinds: Sequence[str] = KINDS,
     n_repeats: int = 5,
     balanced: bool = False,
-    reference: Any = None,
-    feature_groups: Any = None,
+    reference: object = None,
+    feature_groups: object = None,
     size: float = 20.0,
     same_for_all: bool = False,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> CorruptionCurve:
     """The accuracy of ANY fitted classifier when k features of every row break.
 
@@ -198,7 +198,7 @@ def corruption_curve(
     return CorruptionCurve(tuple(ks), tuple(kinds), scores)
 
 
-def finite_numbers(X: Any, name: str) -> Floats:
+def finite_numbers(X: Matrix, name: str) -> Floats:
     """A float copy of X, or an error that names what is wrong with it."""
     if sparse.issparse(X):
         raise TypeError(f"{name} is sparse; broken features need dense rows, {name}.toarray().")
@@ -213,11 +213,11 @@ def finite_numbers(X: Any, name: str) -> Floats:
     return values
 
 
-def _names(X: Any) -> NDArray[Any] | None:
+def _names(X: Matrix) -> NDArray[Any] | None:
     return np.asarray(X.columns, dtype=object) if hasattr(X, "iloc") else None
 
 
-def _draw(rng: Any, n_rows: int, groups: Ints, k: int, same_for_all: bool) -> Bools:
+def _draw(rng: np.random.RandomState, n_rows: int, groups: Ints, k: int, same_for_all: bool) -> Bools:
     n_groups = int(groups.max()) + 1
     check_number({"k": k}, "k", least=0, integer=True)
     if k > n_groups:
@@ -226,7 +226,7 @@ def _draw(rng: Any, n_rows: int, groups: Ints, k: int, same_for_all: bool) -> Bo
     return np.broadcast_to((ranks < k)[:, groups], (n_rows, len(groups)))
 
 
-def _replacement(kind: str, values: Floats, base: Floats, size: float, rng: Any) -> Floats:
+def _replacement(kind: str, values: Floats, base: Floats, size: float, rng: np.random.RandomState) -> Floats:
     if kind == "missing":
         return np.broadcast_to(base.mean(axis=0), values.shape)
     if kind == "stuck":

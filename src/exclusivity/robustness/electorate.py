@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import BaggingClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.classifier.certainty import DoubtOf
-from exclusivity.classifier.radius import UNDECIDED, Bools, Ints
+from exclusivity.classifier.radius import UNDECIDED
 from exclusivity.diversity.ensembles import members_of
+from exclusivity.problem.arrays import Bools, Ints, Matrix
 from exclusivity.robustness.sources import column_sources
 
 
@@ -40,7 +42,7 @@ class Electorate:
     votes: Callable[[Any], Ints]
 
 
-def electorate_of(estimator: Any) -> Electorate:
+def electorate_of(estimator: BaseEstimator) -> Electorate:
     """The voters of a fitted estimator; an error that says what is missing if there is no majority."""
     if hasattr(estimator, "best_estimator_"):
         return electorate_of(estimator.best_estimator_)
@@ -65,7 +67,7 @@ def electorate_of(estimator: Any) -> Electorate:
     return Electorate(estimator.classes_, estimator.supports_, estimator.groups_, estimator._certain_votes)
 
 
-def _behind_steps(pipeline: Any) -> Electorate:
+def _behind_steps(pipeline: BaseEstimator) -> Electorate:
     """The voters of the last step, asked about rows of the pipeline; columns of one source break together."""
     inner, head = electorate_of(pipeline[-1]), pipeline[:-1]
     if all(step in (None, "passthrough") for _, step in head.steps):
@@ -98,7 +100,7 @@ def joined(groups: Ints, sources: Ints) -> Ints:
             return np.unique(numbers, return_inverse=True)[1].astype(np.intp)
 
 
-def _bagging(estimator: Any) -> Electorate:
+def _bagging(estimator: BaseEstimator) -> Electorate:
     if any(hasattr(member, "predict_proba") for member in estimator.estimators_):
         raise ValueError(
             "This BaggingClassifier averages the probabilities of its members, and one broken feature may "
@@ -112,7 +114,7 @@ def _bagging(estimator: Any) -> Electorate:
     return Electorate(estimator.classes_, supports, groups, lambda X: _bagged_votes(estimator, X))
 
 
-def _bagged_votes(estimator: Any, X: Any) -> Ints:
+def _bagged_votes(estimator: BaseEstimator, X: Matrix) -> Ints:
     found = members_of(estimator)
     # The same rows and columns reach a stand-in that "predicts" whether its member's vote is in doubt.
     doubtful = replace(found, estimators=[DoubtOf(member) for member in found.estimators], classes=None)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exclusivity.robustness.sources import column_sources
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
-def feature_groups_from_transformer(transformer: Any) -> list[Any]:
+
+def feature_groups_from_transformer(transformer: BaseEstimator) -> list[Any]:
     """One label per output column of a fitted transformer: the name or the number of its input column.
 
     Parameters

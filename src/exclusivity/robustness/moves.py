@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from exclusivity.classifier.radius import Bools, Ints
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Bools, Floats, Ints
 
 # How far beyond its boundary a member is pushed: other columns of the same member cannot pull it back.
 _PUSH = 100.0
@@ -24,7 +23,7 @@ class Moves:
 
 
 def linear_moves(
-    estimator: Any, X: Floats, targets: Ints, votes: Ints, columns_of: Bools, supports: Bools
+    estimator: BaseEstimator, X: Floats, targets: Ints, votes: Ints, columns_of: Bools, supports: Bools
 ) -> Moves:
     """For linear members: for every member and every group that it uses, towards the target class.
 
@@ -57,7 +56,7 @@ def linear_moves(
     return Moves(pairs[:, 0], steps)
 
 
-def class_slopes(estimator: Any) -> tuple[Floats, Floats]:
+def class_slopes(estimator: BaseEstimator) -> tuple[Floats, Floats]:
     """Gradients (n_classes, n_members, n_columns) and offsets of every member's score of every class."""
     weights = np.asarray(estimator.components_, dtype=float)
     offsets = np.asarray(estimator.component_intercepts_, dtype=float)

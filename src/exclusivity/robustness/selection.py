@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import clone
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -17,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 
 from exclusivity.baselines import FeaturePartitionClassifier
 from exclusivity.classifier import ERMClassifier
-from exclusivity.classifier.parameters import check_number
-from exclusivity.problem.arrays import Floats
+from exclusivity.classifier.parameters import ClassWeight, RandomState, check_number
+from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.robustness.certificates import certified_accuracy, certify
 
 _COSTS = (0.01, 0.1, 1.0, 10.0)
@@ -88,17 +89,17 @@ class MemberChoice:
 
 
 def choose_members(
-    X: Any,
-    y: Any,
+    X: Matrix,
+    y: NDArray[Any],
     r: int,
     *,
-    estimator: Any = None,
+    estimator: BaseEstimator = None,
     n_estimators: Sequence[int] | None = None,
     C: Sequence[float] = _COSTS,
     exclusivity: Sequence[float] = _EXCLUSIVITIES,
-    class_weight: Any = "balanced",
+    class_weight: ClassWeight = "balanced",
     cv: Any = 5,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
     n_jobs: int | None = None,
 ) -> MemberChoice:
     """Choose K, C and gamma by cross-validated balanced certified accuracy at ``r`` broken features.
@@ -167,7 +168,11 @@ def choose_members(
     return MemberChoice(r, chosen[best], final, table)
 
 
-def _template(estimator: Any, class_weight: Any, random_state: Any) -> Any:
+def _template(
+    estimator: BaseEstimator,
+    class_weight: ClassWeight,
+    random_state: RandomState,
+) -> BaseEstimator:
     """The estimator to tune, with hard voting."""
     model = make_pipeline(StandardScaler(), ERMClassifier()) if estimator is None else clone(estimator)
     last = model[-1] if isinstance(model, Pipeline) else model
@@ -184,7 +189,7 @@ def _template(estimator: Any, class_weight: Any, random_state: Any) -> Any:
     return model
 
 
-def _balance(last: Any, class_weight: Any) -> None:
+def _balance(last: Any, class_weight: object) -> None:
     """Give the class weight to a classifier, or to the members that take one, unless they have their own."""
     is_partition = isinstance(last, FeaturePartitionClassifier)
     if is_partition and class_weight not in (None, "balanced"):
@@ -225,13 +230,15 @@ def _members_to_try(r: int, n_columns: int) -> list[int]:
     return sorted({min(n, n_columns) for n in (2 * r + 1, 3 * r + 2, 5 * r + 4)})
 
 
-def _folds(cv: Any, y: Any, random_state: Any) -> Any:
+def _folds(cv: object, y: ArrayLike, random_state: RandomState) -> Any:
     if isinstance(cv, (int, np.integer)):
         return StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
     return check_cv(cv, y, classifier=True)
 
 
-def _score(model: Any, X: Any, y: Any, train: Any, test: Any, r: int) -> tuple[float, float, float]:
+def _score(
+    model: BaseEstimator, X: Matrix, y: ArrayLike, train: NDArray[Any], test: NDArray[Any], r: int
+) -> tuple[float, float, float]:
     labels = np.asarray(y)
     model.fit(_rows(X, train), labels[train])
     rows = _rows(X, test)
@@ -243,7 +250,7 @@ def _score(model: Any, X: Any, y: Any, train: Any, test: Any, r: int) -> tuple[f
     )
 
 
-def _rows(X: Any, numbers: Any) -> Any:
+def _rows(X: Matrix, numbers: NDArray[Any]) -> Matrix:
     """Some rows of an array, a sparse matrix or a DataFrame."""
     if hasattr(X, "iloc"):
         return X.iloc[numbers]

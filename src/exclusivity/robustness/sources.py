@@ -11,6 +11,7 @@ from inspect import getattr_static
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import MissingIndicator, SimpleImputer
@@ -33,7 +34,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity.classifier.radius import Ints
+from exclusivity.problem.arrays import Ints
 
 _ONE_TO_ONE = (
     StandardScaler,
@@ -61,7 +62,7 @@ _REASONS = {
 }
 
 
-def column_sources(transformer: Any) -> Ints:
+def column_sources(transformer: BaseEstimator) -> Ints:
     """The number of the input column behind every output column of a fitted transformer.
 
     Parameters
@@ -93,7 +94,7 @@ def column_sources(transformer: Any) -> Ints:
     raise _mixing(transformer)
 
 
-def _keeps_transform(transformer: Any, kind: Any) -> bool:
+def _keeps_transform(transformer: BaseEstimator, kind: object) -> bool:
     """Whether a transformer of a known kind, or of a class derived from it, transforms as the kind does.
 
     A Pipeline does nothing to rows but call its steps, whatever class it is of.
@@ -102,7 +103,7 @@ def _keeps_transform(transformer: Any, kind: Any) -> bool:
     return own is known or kind is Pipeline
 
 
-def _mixing(transformer: Any) -> ValueError:
+def _mixing(transformer: BaseEstimator) -> ValueError:
     name = type(transformer).__name__
     reason = _REASONS.get(name, "is not known to keep columns apart")
     return ValueError(
@@ -113,15 +114,15 @@ def _mixing(transformer: Any) -> ValueError:
     )
 
 
-def _identity(transformer: Any) -> Ints:
+def _identity(transformer: BaseEstimator) -> Ints:
     return np.arange(transformer.n_features_in_)
 
 
-def _selected(transformer: Any) -> Ints:
+def _selected(transformer: BaseEstimator) -> Ints:
     return np.asarray(transformer.get_support(indices=True), dtype=np.intp)
 
 
-def _imputed(transformer: Any) -> Ints:
+def _imputed(transformer: BaseEstimator) -> Ints:
     # Columns without any value are left out, unless asked to stay; indicators of gaps come last.
     is_empty = np.array([_is_nan(value) for value in transformer.statistics_])
     kept = np.flatnonzero(~is_empty | transformer.keep_empty_features)
@@ -130,11 +131,11 @@ def _imputed(transformer: Any) -> Ints:
     return np.concatenate([kept, transformer.indicator_.features_]).astype(np.intp)
 
 
-def _is_nan(value: Any) -> bool:
+def _is_nan(value: object) -> bool:
     return isinstance(value, float) and bool(np.isnan(value))
 
 
-def _one_hot(transformer: Any) -> Ints:
+def _one_hot(transformer: BaseEstimator) -> Ints:
     counts = np.array([len(categories) for categories in transformer.categories_])
     rare = getattr(transformer, "infrequent_categories_", [None] * len(counts))
     counts -= [0 if names is None else len(names) - 1 for names in rare]
@@ -143,7 +144,7 @@ def _one_hot(transformer: Any) -> Ints:
     return np.repeat(np.arange(len(counts)), counts)
 
 
-def _function(transformer: Any) -> Ints:
+def _function(transformer: BaseEstimator) -> Ints:
     """None is what a ColumnTransformer makes of "passthrough"; a ufunc of one argument minds no neighbour."""
     func = transformer.func
     is_elementwise = isinstance(func, np.ufunc) and (func.nin, func.nout, func.signature) == (1, 1, None)
@@ -152,30 +153,30 @@ def _function(transformer: Any) -> Ints:
     raise _mixing(transformer)
 
 
-def _in_equal_parts(transformer: Any) -> Ints:
+def _in_equal_parts(transformer: BaseEstimator) -> Ints:
     """As many columns of each input, one input after the other."""
     n_in = transformer.n_features_in_
     return np.repeat(np.arange(n_in), len(transformer.get_feature_names_out()) // n_in)
 
 
-def _powers(transformer: Any) -> Ints:
+def _powers(transformer: BaseEstimator) -> Ints:
     is_used = transformer.powers_ > 0
     if np.any(is_used.sum(axis=1) != 1):
         raise _mixing(transformer)
     return np.asarray(is_used.argmax(axis=1))
 
 
-def _indicators(transformer: Any) -> Ints:
+def _indicators(transformer: BaseEstimator) -> Ints:
     return np.asarray(transformer.features_, dtype=np.intp)
 
 
-def _binned(transformer: Any) -> Ints:
+def _binned(transformer: BaseEstimator) -> Ints:
     if transformer.encode == "ordinal":
         return _identity(transformer)
     return np.repeat(np.arange(len(transformer.n_bins_)), transformer.n_bins_)
 
 
-def _pipeline(pipeline: Any) -> Ints:
+def _pipeline(pipeline: BaseEstimator) -> Ints:
     sources: Ints | None = None
     for _, step in pipeline.steps:
         if step is not None and step != "passthrough":
@@ -186,14 +187,14 @@ def _pipeline(pipeline: Any) -> Ints:
     return sources
 
 
-def _union(transformer: Any) -> Ints:
+def _union(transformer: BaseEstimator) -> Ints:
     parts = [step for _, step in transformer.transformer_list if step != "drop"]
     if not parts:
         raise ValueError("This FeatureUnion has no part that makes columns.")
     return np.concatenate([column_sources(step) for step in parts])
 
 
-def _columns(transformer: Any) -> Ints:
+def _columns(transformer: BaseEstimator) -> Ints:
     names = list(getattr(transformer, "feature_names_in_", []))
     blocks = transformer.output_indices_
     sources = np.empty(max(block.stop for block in blocks.values()), dtype=np.intp)
@@ -205,7 +206,7 @@ def _columns(transformer: Any) -> Ints:
     return sources
 
 
-def _numbers(columns: Any, names: Sequence[str], n_columns: int) -> Ints:
+def _numbers(columns: object, names: Sequence[str], n_columns: int) -> Ints:
     """Column numbers from what a ColumnTransformer takes: numbers, names, slices or a mask."""
     if isinstance(columns, slice):
         if isinstance(columns.start, str) or isinstance(columns.stop, str):  # the end of names is included

@@ -246,7 +246,7 @@ class Incumbent:
         """The relative gap between the two."""
         return relative_gap(self.objective + self.error, self.bound)
 
-    def result(self, tol: float, status: Status, history: History, state: Any = None) -> SolverResult:
+    def result(self, tol: float, status: Status, history: History, state: object = None) -> SolverResult:
         """The end of the run."""
         return SolverResult(
             weights=self.weights,
@@ -318,7 +318,7 @@ def weighted_squares(values: Floats, weights: Floats | None = None) -> float:
     return float(squares.sum() if weights is None else weights @ squares)
 
 
-def check_positive(name: str, value: Any, *, least: float = 0.0, strict: bool = True) -> None:
+def check_positive(name: str, value: object, *, least: float = 0.0, strict: bool = True) -> None:
     """Raise unless ``value`` is a finite number above (or, not strict, at least) ``least``."""
     number: Any = value if isinstance(value, Real) else np.nan
     in_range = np.isfinite(number) and number >= least

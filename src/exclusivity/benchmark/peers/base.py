@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +37,7 @@ class Solution:
     intercepts: Floats
 
     @classmethod
-    def of_estimator(cls, model: Any) -> Solution:
+    def of_estimator(cls, model: BaseEstimator) -> Solution:
         """From ``coef_`` and ``intercept_``."""
         weights = np.atleast_2d(np.asarray(model.coef_, dtype=float)).T
         intercepts = np.broadcast_to(np.asarray(model.intercept_, dtype=float), weights.shape[1:])

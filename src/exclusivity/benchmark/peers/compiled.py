@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -19,11 +18,12 @@ from exclusivity.benchmark.peers.base import (
     Solution,
     binary_labels,
 )
+from exclusivity.problem.arrays import Matrix
 
 _MANY = 1_000_000
 
 
-def _liblinear(X: Any, y: Floats, setting: Setting, *, method: str) -> Action:
+def _liblinear(X: Matrix, y: Floats, setting: Setting, *, method: str) -> Action:
     """Rows are converted to LIBLINEAR's own records before the clock starts: in its favour."""
     package = import_module("liblinear.liblinearutil")
     solver = {"tron": "2", "free": "2 -R", "dcd": {1: "3", 2: "1"}[setting.p]}[method]
@@ -44,7 +44,7 @@ def _liblinear(X: Any, y: Floats, setting: Setting, *, method: str) -> Action:
     return fit
 
 
-def _snapml(X: Any, y: Floats, setting: Setting, *, scaling: float) -> Action:
+def _snapml(X: object, y: Floats, setting: Setting, *, scaling: float) -> Action:
     """Its ``intercept_`` is the weight of the constant feature: the intercept is that times the feature."""
     machine = import_module("snapml").SupportVectorMachine
     tasks = binary_labels(y)
@@ -68,7 +68,7 @@ def _snapml(X: Any, y: Floats, setting: Setting, *, scaling: float) -> Action:
     return fit
 
 
-def _skglm(X: Any, y: Floats, setting: Setting) -> Action:
+def _skglm(X: Matrix, y: Floats, setting: Setting) -> Action:
     """It fits no intercept: the constant feature is appended for it, before the clock starts."""
     machine = import_module("skglm").LinearSVC
     ones = np.ones((X.shape[0], 1))

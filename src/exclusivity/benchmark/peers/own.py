@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from exclusivity import ERMClassifier
 from exclusivity.baselines import PSVMClassifier
@@ -16,19 +15,19 @@ _SOLVERS: dict[str, Callable[..., SolverResult]] = {"newton": solve_newton, "alm
 _TOLERANCES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8)
 
 
-def _erm(X: Any, y: Floats, setting: Setting, *, solver: str) -> Action:
+def _erm(X: object, y: Floats, setting: Setting, *, solver: str) -> Action:
     model = ERMClassifier(1, C=setting.cost, p=setting.p, solver=solver, tol=setting.step)
     return lambda: Solution.of_estimator(model.fit(X, y))
 
 
-def _duals(X: Any, y: Floats, setting: Setting, *, solver: str) -> list[Floats]:
+def _duals(X: object, y: Floats, setting: Setting, *, solver: str) -> list[Floats]:
     """The estimator keeps no dual vectors: the same solver, run again. Any dual vector bounds any weights."""
     solve = _SOLVERS[solver]
     problems = (ERMProblem.build(X, labels, cost=setting.cost, p=setting.p) for labels in binary_labels(y))
     return [solve(problem, tol=setting.step).dual for problem in problems]
 
 
-def _psvm(X: Any, y: Floats, setting: Setting) -> Action:
+def _psvm(X: object, y: Floats, setting: Setting) -> Action:
     model = PSVMClassifier(C=setting.cost, p=setting.p, tol=setting.step, max_iter=100_000)
     return lambda: Solution.of_estimator(model.fit(X, y))
 

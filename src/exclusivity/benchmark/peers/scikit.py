@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from sklearn.linear_model import SGDClassifier
 from sklearn.svm import SVC, LinearSVC
@@ -18,13 +17,14 @@ from exclusivity.benchmark.peers.base import (
     Solution,
     binary_labels,
 )
+from exclusivity.problem.arrays import Matrix
 
 _LOSS = {1: "hinge", 2: "squared_hinge"}
 _MANY = 10_000_000  # the tolerance ends a run, or the time limit; never the number of iterations
 _EPOCHS = (1, 3, 10, 30, 100, 300, 1000)
 
 
-def _linear_svc(X: Any, y: Floats, setting: Setting, *, dual: bool, scaling: float) -> Action:
+def _linear_svc(X: object, y: Floats, setting: Setting, *, dual: bool, scaling: float) -> Action:
     model = LinearSVC(
         C=setting.cost,
         loss=_LOSS[setting.p],
@@ -37,7 +37,7 @@ def _linear_svc(X: Any, y: Floats, setting: Setting, *, dual: bool, scaling: flo
     return lambda: Solution.of_estimator(model.fit(X, y))
 
 
-def _svc(X: Any, y: Floats, setting: Setting) -> Action:
+def _svc(X: object, y: Floats, setting: Setting) -> Action:
     tasks = binary_labels(y)
 
     def fit() -> Solution:
@@ -51,7 +51,7 @@ def _svc(X: Any, y: Floats, setting: Setting) -> Action:
     return fit
 
 
-def _sgd(X: Any, y: Floats, setting: Setting) -> Action:
+def _sgd(X: Matrix, y: Floats, setting: Setting) -> Action:
     model = SGDClassifier(
         loss="hinge",
         alpha=1 / (setting.cost * X.shape[0]),

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -118,7 +117,7 @@ class NearMargin:
     width: float
     most: int
 
-    def answer(self, block: RowBlock, state: Any) -> tuple[Band, None]:
+    def answer(self, block: RowBlock, state: object) -> tuple[Band, None]:
         """See ``Request``."""
         problem = self.target.rows_of(block)
         costs, labels, sums = member_costs(problem), problem.labels, no_sums(problem.design.n_features, False)

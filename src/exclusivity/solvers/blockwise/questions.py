@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exclusivity.problem import (
     Contrast,
@@ -19,7 +18,7 @@ from exclusivity.problem import (
     Objective,
     member_costs,
 )
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Ints
 from exclusivity.solvers.blockwise.rows import RowBlock, RowList, aligned
 from exclusivity.solvers.newton.barrier import Barrier
 from exclusivity.solvers.newton.curvature import bordered_gram
@@ -32,7 +31,7 @@ class Target:
 
     objective: Objective
     contrast: Contrast
-    columns: NDArray[np.intp] | None = None
+    columns: Ints | None = None
 
     def rows_of(self, block: RowBlock) -> ERMProblem:
         """The problem on the rows of one block, which may be none."""
@@ -54,7 +53,7 @@ class Evaluate:
     loss: CurvedLoss
     curvature: bool
 
-    def answer(self, block: RowBlock, state: Any) -> tuple[LossSums, None]:
+    def answer(self, block: RowBlock, state: object) -> tuple[LossSums, None]:
         """See ``Request``."""
         problem = self.target.rows_of(block)
         if problem.design.n_rows == 0:
@@ -90,7 +89,7 @@ class Slopes:
     loss: CurvedLoss
     lengths: Floats
 
-    def answer(self, block: RowBlock, state: Any) -> tuple[Floats, None]:
+    def answer(self, block: RowBlock, state: object) -> tuple[Floats, None]:
         """See ``Request``."""
         with np.errstate(all="ignore"):
             source = BlockSource(self.target.rows_of(block))
@@ -105,7 +104,7 @@ class CurvatureRows:
     point: Point
     loss: CurvedLoss
 
-    def answer(self, block: RowBlock, state: Any) -> tuple[RowList, None]:
+    def answer(self, block: RowBlock, state: object) -> tuple[RowList, None]:
         """See ``Request``."""
         problem = self.target.rows_of(block)
         rows, weights = BlockSource(problem).curvature_rows(self.point, self.loss)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Ints
 from exclusivity.solvers.exclusive.settings import Partition
 
 
-def check_groups(groups: NDArray[np.intp] | None, n_features: int) -> NDArray[np.intp]:
+def check_groups(groups: Ints | None, n_features: int) -> Ints:
     """One group code per column, 0 to G - 1, every one of them in use; ``None``: each column its own."""
     if groups is None:
         return np.arange(n_features)

@@ -14,9 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Ints
 from exclusivity.solvers.exclusive.settings import Partition
 from exclusivity.solvers.exclusive.surrogate import RidgeSums, RidgeSurrogate
 from exclusivity.solvers.exclusive.votes import decided, ramp
@@ -26,7 +25,7 @@ N_FOLDS = 5
 
 def held_out_values(
     surrogates: Sequence[RidgeSurrogate],
-    groups: NDArray[np.intp],
+    groups: Ints,
     partitions: Sequence[Partition],
     radius: int,
 ) -> tuple[Floats, Floats]:
@@ -54,8 +53,8 @@ def held_out_values(
 
 def _survived(
     surrogate: RidgeSurrogate,
-    places: NDArray[np.intp],
-    partitions: Sequence[Sequence[NDArray[np.intp]]],
+    places: Ints,
+    partitions: Sequence[Sequence[Ints]],
     radius: int,
 ) -> Floats:
     """For each partition and row, left out with its fold, for how many r it stays right."""
@@ -71,7 +70,7 @@ def _survived(
     return np.stack([ramp(count, surrogate.truth, radius, len(columns)) for count, columns in pairs])
 
 
-def without(surrogate: RidgeSurrogate, inside: NDArray[np.intp]) -> RidgeSurrogate:
+def without(surrogate: RidgeSurrogate, inside: Ints) -> RidgeSurrogate:
     """Ridge regressions of all rows but these, whose scores are those of these."""
     sums, rows, weights = surrogate.sums, surrogate.rows[inside], surrogate.weights[inside]
     labels = _labels(surrogate.truth[inside], len(sums.label_means)) - sums.label_means
@@ -88,7 +87,7 @@ def without(surrogate: RidgeSurrogate, inside: NDArray[np.intp]) -> RidgeSurroga
     return RidgeSurrogate(smaller, surrogate.cost, rows, surrogate.truth[inside], weights)
 
 
-def _labels(truth: NDArray[np.intp], n_problems: int) -> Floats:
+def _labels(truth: Ints, n_problems: int) -> Floats:
     """-1 and 1: one column of two classes, else one for each class."""
     classes = np.arange(n_problems) if n_problems > 1 else np.ones(1)
     return np.where(truth[:, None] == classes, 1.0, -1.0)

@@ -14,10 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exclusivity.problem import DesignMatrix, ERMProblem, ExclusivityRegulariser, dual_bound
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Ints
 from exclusivity.solvers.base import SolverResult
 from exclusivity.solvers.constant import constant_result
 from exclusivity.solvers.newton import solve_newton
@@ -39,7 +38,7 @@ class Member:
     certified: bool
 
 
-def fit_on_columns(problem: ERMProblem, columns: NDArray[np.intp], tol: float) -> Member:
+def fit_on_columns(problem: ERMProblem, columns: Ints, tol: float) -> Member:
     """The SVM on these columns alone, each penalised by beta."""
     sparsity = problem.regulariser.sparsity
     single = _on_columns(problem, columns, np.broadcast_to(sparsity, problem.design.n_features))
@@ -67,7 +66,7 @@ def fit_against(problem: ERMProblem, penalties: Floats, current: Floats, tol: fl
         inside |= entering
 
 
-def _on_columns(problem: ERMProblem, columns: NDArray[np.intp], penalties: Floats) -> ERMProblem:
+def _on_columns(problem: ERMProblem, columns: Ints, penalties: Floats) -> ERMProblem:
     """The SVM of one member on these columns."""
     chosen, is_whole = penalties[columns], len(columns) == problem.design.n_features
     return problem.changed(
@@ -77,7 +76,7 @@ def _on_columns(problem: ERMProblem, columns: NDArray[np.intp], penalties: Float
     )
 
 
-def _spread(problem: ERMProblem, columns: NDArray[np.intp], result: SolverResult, bound: float) -> Member:
+def _spread(problem: ERMProblem, columns: Ints, result: SolverResult, bound: float) -> Member:
     weights = np.zeros(problem.design.n_features)
     weights[columns] = result.weights[:, 0]
     return Member(weights, float(result.intercepts[0]), bound, result.converged)

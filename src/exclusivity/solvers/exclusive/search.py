@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exclusivity.problem import ERMProblem
+from exclusivity.problem.arrays import Ints
 from exclusivity.solvers.exclusive.groups import deal, feed, renumbered
 from exclusivity.solvers.exclusive.heldout import held_out_values
 from exclusivity.solvers.exclusive.settings import ExclusiveOptions, Partition
@@ -32,7 +32,7 @@ _CHANCE = 2.0
 
 def find_partition(
     problems: Sequence[ERMProblem],
-    groups: NDArray[np.intp],
+    groups: Ints,
     options: ExclusiveOptions,
     rng: np.random.Generator,
     start: Partition | None,
@@ -47,7 +47,7 @@ def find_partition(
 
 def search_partition(
     make_sums: Callable[[bool], PartitionSums],
-    groups: NDArray[np.intp],
+    groups: Ints,
     n_members: int,
     options: ExclusiveOptions,
     rng: np.random.Generator,
@@ -82,7 +82,7 @@ def search_partition(
 def _never_worse_than_random(
     owners: Partition,
     surrogates: Sequence[RidgeSurrogate],
-    groups: NDArray[np.intp],
+    groups: Ints,
     n_members: int,
     radius: int,
     rng: np.random.Generator,
@@ -113,7 +113,7 @@ class _LocalSearch:
     def __init__(
         self,
         surrogates: Sequence[RidgeSurrogate],
-        groups: NDArray[np.intp],
+        groups: Ints,
         owners: Partition,
         n_members: int,
         radius: int,
@@ -122,7 +122,7 @@ class _LocalSearch:
         columns = [self._columns(k) for k in range(n_members)]
         self.ballots = [Ballot(surrogate, columns, radius) for surrogate in surrogates]
 
-    def _columns(self, member: int, without: int = -1) -> NDArray[np.intp]:
+    def _columns(self, member: int, without: int = -1) -> Ints:
         """The columns of a member, one of its groups left out."""
         owned = self.owners == member
         if without >= 0:

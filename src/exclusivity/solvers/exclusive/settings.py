@@ -8,12 +8,11 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Ints
 from exclusivity.solvers.base import History, SolverResult, Status, check_positive
 
-Partition = NDArray[np.intp]
+Partition = Ints
 """The member that owns each feature group; -1 where nobody does."""
 
 
@@ -76,7 +75,7 @@ class ExclusiveResult(SolverResult):
         status: Status,
         history: History,
         partition: Partition,
-        state: Any = None,
+        state: object = None,
     ) -> ExclusiveResult:
         """The result of one problem of a run that ended with ``status``."""
         return cls(

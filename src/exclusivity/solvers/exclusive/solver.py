@@ -14,10 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exclusivity.problem import ERMProblem
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Ints
 from exclusivity.solvers.base import Callback, IterationRecord, Recorder, Start, Status
 from exclusivity.solvers.constant import constant_result
 from exclusivity.solvers.exclusive.groups import check_groups, check_partition
@@ -34,7 +33,7 @@ _FIT_SHARE = 0.2
 def solve_exclusive(
     problems: Sequence[ERMProblem],
     *,
-    groups: NDArray[np.intp] | None = None,
+    groups: Ints | None = None,
     tol: float = 1e-4,
     max_iter: int | None = None,
     options: ExclusiveOptions | None = None,
@@ -154,7 +153,7 @@ class _Descent:
     def __init__(
         self,
         problems: Sequence[ERMProblem],
-        codes: NDArray[np.intp],
+        codes: Ints,
         owners: Partition,
         tol: float,
         callback: Callback | None,

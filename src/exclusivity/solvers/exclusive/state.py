@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exclusivity.problem import ERMProblem, relative_gap
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Ints
 from exclusivity.solvers.exclusive.members import Member
 
 
@@ -37,7 +36,7 @@ class JointState:
         Group codes.
     """
 
-    def __init__(self, problems: Sequence[ERMProblem], groups: NDArray[np.intp]) -> None:
+    def __init__(self, problems: Sequence[ERMProblem], groups: Ints) -> None:
         self.problems, self.groups = problems, groups
         self.gamma = problems[0].regulariser.exclusivity
         n_features, K = len(groups), problems[0].n_members
@@ -109,6 +108,6 @@ class JointState:
         loss = problem.loss.total(shortfall[:, None], problem.weights)
         return float(fit.weights @ fit.weights) / 2 + size + problem.cost * loss
 
-    def owners(self) -> NDArray[np.intp]:
+    def owners(self) -> Ints:
         """The member with the largest mass on each group; -1 where all are zero."""
         return np.where(self.masses.max(axis=1) > 0, self.masses.argmax(axis=1), -1)

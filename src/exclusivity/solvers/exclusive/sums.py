@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exclusivity.problem import ERMProblem
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Ints
 from exclusivity.solvers.exclusive.surrogate import RidgeSums, RidgeSurrogate, sample_classes
 
 Part = Sequence[ERMProblem]
@@ -92,7 +91,7 @@ class PartitionSums:
             sums.append(means.with_scatter(second_sums(part, means, with_grams)))
         return cls(sums, lambda: parts)
 
-    def strength(self, groups: NDArray[np.intp]) -> Floats:
+    def strength(self, groups: Ints) -> Floats:
         """How well each group of columns follows the labels: squared correlations, summed."""
         strength = np.zeros(len(groups))
         for sums in self._sums:

@@ -17,9 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.problem.arrays import Floats, Ints, Matrix
 
 MAX_ROWS = 1000
 """Scores are compared on this many rows at most; the Gram matrix is that of all rows."""
@@ -27,7 +26,7 @@ MAX_ROWS = 1000
 # Keeps the small systems solvable when C is so large that collinear columns have no ridge left.
 _RELATIVE_RIDGE = 1e-6
 
-Columns = NDArray[np.intp]
+Columns = Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +67,7 @@ class RidgeSurrogate:
         Their weights.
     """
 
-    def __init__(
-        self, sums: RidgeSums, cost: float, X: Matrix, truth: NDArray[np.intp], weights: Floats
-    ) -> None:
+    def __init__(self, sums: RidgeSums, cost: float, X: Matrix, truth: Ints, weights: Floats) -> None:
         self.sums, self.cost, self.weights = sums, cost, weights
         self.gram, self.label_means, self.moments = sums.gram, sums.label_means, sums.moments
         self.ridge = max(1 / (2 * cost), _RELATIVE_RIDGE * float(np.diagonal(self.gram).mean()))
@@ -107,7 +104,7 @@ class RidgeSurrogate:
         return scores
 
 
-def sample_classes(truth: NDArray[np.intp], rng: np.random.Generator) -> Columns:
+def sample_classes(truth: Ints, rng: np.random.Generator) -> Columns:
     """At most ``MAX_ROWS`` rows: all of the small classes, as many of each large one as fit."""
     if len(truth) <= MAX_ROWS:
         return np.arange(len(truth))

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exclusivity.problem import ExclusivityRegulariser
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Ints
 from exclusivity.solvers.base import Callback, Recorder, SolverResult, Status
 from exclusivity.solvers.blockwise import BlockRows, RowBlock, RowList, Settings, Target, solve_targets
 from exclusivity.solvers.exclusive.groups import check_groups, check_partition
@@ -33,7 +32,7 @@ def solve_exclusive_targets(
     rows: BlockRows,
     targets: Sequence[Target],
     *,
-    groups: NDArray[np.intp] | None = None,
+    groups: Ints | None = None,
     tol: float = 1e-4,
     options: ExclusiveOptions | None = None,
     random_state: int | np.random.Generator | None = None,
@@ -178,7 +177,7 @@ def _solve_members(
     targets: Sequence[Target],
     totals: Floats,
     owners: Partition,
-    groups: NDArray[np.intp],
+    groups: Ints,
     tol: float,
     callback: Callback | None,
 ) -> list[ExclusiveResult]:
@@ -214,7 +213,7 @@ class _Members:
         self.intercepts = np.zeros((len(targets), K))
         self.own = np.repeat(targets[0].objective.cost * totals[:, None], K, axis=1)
 
-    def put(self, k: int, columns: NDArray[np.intp], fits: Sequence[SolverResult]) -> None:
+    def put(self, k: int, columns: Ints, fits: Sequence[SolverResult]) -> None:
         """A member with its fits; one that uses no feature at all stays zero, and abstains."""
         if not any(np.any(fit.weights) for fit in fits):
             return
@@ -225,7 +224,7 @@ class _Members:
                 self.own[number, k] = fit.objective
 
 
-def _member(target: Target, columns: NDArray[np.intp]) -> Target:
+def _member(target: Target, columns: Ints) -> Target:
     """The SVM of one member on its columns."""
     alone = dataclasses.replace(
         target.objective,

@@ -27,12 +27,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Bools, Floats, Ints
 from exclusivity.solvers.exclusive.surrogate import Columns, RidgeSurrogate
 
-Codes = NDArray[np.intp]
+Codes = Ints
 
 _SHARPNESS = 0.5
 _TINY = 1e-12
@@ -115,14 +114,14 @@ def lead_of_truth(totals: Floats, truth: Codes) -> Floats:
     return np.asarray(own - rivals.max(axis=-1))
 
 
-def cast_votes(is_best: NDArray[np.bool_], truth: Codes) -> NDArray[np.bool_]:
+def cast_votes(is_best: Bools, truth: Codes) -> Bools:
     """The vote of each (..., row) for one of the classes, or for every wrong one where several are best."""
     tied = np.nonzero(np.count_nonzero(is_best, axis=-1) > 1)
     is_best[tied] = np.arange(is_best.shape[-1]) != truth[tied[-1], None]
     return is_best
 
 
-def decided(scores: Floats, truth: Codes) -> NDArray[np.bool_]:
+def decided(scores: Floats, truth: Codes) -> Bools:
     """The votes of a member by its scores (rows, problems): (rows, classes)."""
     if scores.shape[1] == 1:
         is_second = scores > 0
