@@ -58,10 +58,15 @@ class Case:
         share = np.longdouble(problem.cost) / np.longdouble(problem.kappa)
         return np.asarray(problem.weights.astype(np.longdouble) * share)
 
-    def objective(self, weights: Extended, intercept: np.longdouble) -> np.longdouble:
-        """The objective of one member's SVM (all members being equal), in extended precision."""
+    def objective(self, weights: Extended, intercept: np.longdouble, side: int) -> np.longdouble:
+        """The objective of one member's SVM (all members being equal), in extended precision.
+
+        With ``side`` 1 no less than the truth, with -1 no more: even these numbers are not exact.
+        """
         problem = self.problem
-        missed = np.maximum(1 - problem.labels * (self.rows @ weights + intercept), np.longdouble(0))
+        error = EXTENDED * (np.abs(self.rows) @ np.abs(weights) + np.abs(intercept) + 1)
+        missed = 1 - problem.labels * (self.rows @ weights + intercept) + side * error
+        missed = np.maximum(missed, np.longdouble(0))
         penalty = np.longdouble(problem.regulariser.sparsity) / np.longdouble(problem.kappa)
         value = weights @ weights / 2 + penalty * np.abs(weights).sum()
         return value + self.costs @ missed ** np.longdouble(problem.loss.p)
@@ -117,14 +122,15 @@ def best_known(case: Case, found: list[SolverResult]) -> np.longdouble:
     starts.append((np.zeros(case.rows.shape[1], np.longdouble), np.longdouble(0)))
     starts += [_solved_otherwise(case)] if case.problem.fit_intercept else []
     with np.errstate(all="ignore"):
-        values = [case.objective(*start) for start in starts]
+        values = [case.objective(*start, 1) for start in starts]
         values = [value for value in values if np.isfinite(value)]
         # A little longer weights have margins that are a little larger, for next to nothing.
         for w, b in starts:
             values += [
-                case.objective(w * (1 + t), b * (1 + t)) for t in np.longdouble(10.0) ** np.arange(-18, -5, 2)
+                case.objective(w * (1 + t), b * (1 + t), 1)
+                for t in np.longdouble(10.0) ** np.arange(-18, -5, 2)
             ]
-        order = np.argsort([case.objective(*start) for start in starts])
+        order = np.argsort([case.objective(*start, 1) for start in starts])
         values += [_polished(case, *starts[place]) for place in order[:2]]
     return min(value for value in values if np.isfinite(value))
 
@@ -149,7 +155,7 @@ def _solved_otherwise(case: Case) -> tuple[Extended, np.longdouble]:
 def _polished(case: Case, weights: Extended, intercept: np.longdouble) -> np.longdouble:
     """The smallest objective after Newton steps whose gradients are exact to extended precision."""
     problem, p = case.problem, case.problem.loss.p
-    best = case.objective(weights, intercept)
+    best = case.objective(weights, intercept, 1)
     if p == 1 or problem.regulariser.has_l1:
         return best
     bordered = np.column_stack([case.rows, np.ones(len(case.rows), np.longdouble)])
@@ -170,7 +176,7 @@ def _polished(case: Case, weights: Extended, intercept: np.longdouble) -> np.lon
         right = (scale * gradient).astype(float)
         step = scale * np.linalg.lstsq(system, right, rcond=1e-15)[0]
         lengths = np.longdouble(2.0) ** -np.arange(0, 12, 2)
-        values = [case.objective((point - t * step)[:-1], (point - t * step)[-1]) for t in lengths]
+        values = [case.objective((point - t * step)[:-1], (point - t * step)[-1], 1) for t in lengths]
         place = int(np.nanargmin(values)) if np.isfinite(values).any() else 0
         if not values[place] < best:
             break
@@ -185,9 +191,8 @@ def judge(seed: int) -> tuple[list[str], list[tuple[str, float, float]]]:
     best = best_known(case, [result for _, result in found])
     wrong, seen = [], []
     for regime, result in found:
-        own = case.objective(
-            result.weights.mean(axis=1).astype(np.longdouble), np.longdouble(result.intercepts.mean())
-        )
+        point = result.weights.mean(axis=1).astype(np.longdouble), np.longdouble(result.intercepts.mean())
+        own = case.objective(*point, -1)
         excess = float((own - best) / own) if own > 0 else 0.0
         seen.append((regime, result.gap, case.tol))
         if not excess <= result.gap + EXTENDED:
