@@ -251,3 +251,13 @@ def test_fenchel_young_equality_at_the_derivative(p, m, cost):
 def test_power_below_one_or_not_finite_is_refused(p):
     with pytest.raises(ValueError, match="p must be a finite number >= 1"):
         PowerHinge(p)
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, 6])
+def test_raised_totals_bound_the_loss_of_larger_shortfalls(p):
+    rng = np.random.default_rng(0)
+    m, costs, error = rng.normal(size=50), rng.uniform(0.1, 3, 50), 0.01
+    loss = PowerHinge(p)
+    total, raised = (float(costs @ loss.value(shortfall)) for shortfall in (m, m + error))
+    assert raised <= loss.raised_total(total, float(costs.sum()), error) * (1 + 1e-14)
+    assert loss.raised_total(total, 1.0, 1e200) == (np.inf if p >= 2 else pytest.approx(1e200**p, rel=1e-6))

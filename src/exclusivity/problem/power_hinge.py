@@ -100,8 +100,9 @@ class PowerHinge(MarginLoss):
         return RoundedHinge(self.p, width) if self.has_corner and width > 0 else self
 
     def raised_total(self, total: float, cost: float, error: float) -> float:
-        """By Minkowski's inequality, see ``precision``."""
-        return float((total ** (1 / self.p) + error * cost ** (1 / self.p)) ** self.p)
+        """By Minkowski's inequality, see ``precision``; infinite beyond the range of numbers."""
+        with np.errstate(over="ignore"):
+            return float(np.float64(total ** (1 / self.p) + error * cost ** (1 / self.p)) ** self.p)
 
     def scaled_conjugate(self, total: float, factor: float) -> float:
         """Exactly: the conjugate is homogeneous of degree p / (p - 1), and zero for p = 1."""
