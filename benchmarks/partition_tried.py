@@ -21,7 +21,7 @@ from exclusivity import ERMClassifier
 from exclusivity.problem import DesignMatrix, ERMProblem, ExclusivityRegulariser, best_intercept
 from exclusivity.solvers import ExclusiveOptions, solve_exclusive, solve_newton
 from exclusivity.solvers.exclusive import find_partition
-from exclusivity.solvers.exclusive.sums import PartitionSums
+from exclusivity.solvers.exclusive.surrogate import PartitionSums
 from exclusivity.solvers.exclusive.votes import Ballot
 from partition import Data, data_sets, ensemble, measure, random_groups, split
 

@@ -8,8 +8,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from exclusivity import ERMClassifier, ERMClassifierCV, erm_path
-from exclusivity.classifier import threads
-from exclusivity.classifier.threads import LARGE_SIDE, fitting_threads
+from exclusivity.classifier import fitting as threads
+from exclusivity.classifier.fitting import LARGE_SIDE, fitting_threads
 
 
 def blas_threads():

@@ -27,8 +27,8 @@ from sklearn.utils.class_weight import compute_class_weight
 import exclusivity
 from classifier.erm_cases import CONVEX_SOLVERS, DIVERSE, assert_same_weights, binary_data, class_data
 from exclusivity import ERMClassifier
-from exclusivity.classifier.parameters import ErmParameters
-from exclusivity.classifier.state import FittedState
+from exclusivity.classifier.fitted import FittedState
+from exclusivity.classifier.training import ErmParameters
 
 by_solver = pytest.mark.parametrize("solver", CONVEX_SOLVERS)
 

@@ -16,11 +16,9 @@ from exclusivity.problem import ERMProblem
 from exclusivity.solvers.exclusive import ExclusiveOptions, solve_exclusive
 from exclusivity.solvers.exclusive import search as search_module
 from exclusivity.solvers.exclusive import surrogate as surrogate_module
-from exclusivity.solvers.exclusive.groups import deal, feed
-from exclusivity.solvers.exclusive.heldout import held_out_values, without
-from exclusivity.solvers.exclusive.search import find_partition
-from exclusivity.solvers.exclusive.sums import PartitionSums, sharing_rows
-from exclusivity.solvers.exclusive.votes import Ballot
+from exclusivity.solvers.exclusive.search import deal, feed, find_partition
+from exclusivity.solvers.exclusive.surrogate import PartitionSums, sharing_rows
+from exclusivity.solvers.exclusive.votes import Ballot, held_out_values, without
 
 
 def rng():

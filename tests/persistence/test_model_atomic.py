@@ -18,8 +18,8 @@ SAVER = """
 import sys
 import numpy as np
 from exclusivity import ERMClassifier
-from exclusivity.classifier.ensemble import Ensemble
-from exclusivity.classifier.state import FittedState
+from exclusivity.classifier.fitted import Ensemble
+from exclusivity.classifier.fitted import FittedState
 from exclusivity.persistence import save_model
 import dataclasses
 

@@ -9,8 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from exclusivity import ERMClassifier
-from exclusivity.classifier.ensemble import Ensemble
-from exclusivity.classifier.state import FittedState
+from exclusivity.classifier.fitted import Ensemble, FittedState
 from exclusivity.persistence import ModelFormatError, load_model, save_model
 from exclusivity.persistence.container import MAX_HEADER
 from exclusivity.solvers import History, IterationRecord

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from exclusivity import ERMClassifier, ERMClassifierCV
-from exclusivity.classifier.solving import warn_of_constant_votes
+from exclusivity.classifier.fitting import warn_of_constant_votes
 from exclusivity.robustness import certified_accuracy, certify, choose_members
 
 CONSTANT = r"\d of 3 members vote common for every training row"

@@ -16,10 +16,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from exclusivity.baselines.division import dealt, given, learned
 from exclusivity.baselines.votes import MarginOf, Tally
 from exclusivity.classifier.certainty import DoubtOf
-from exclusivity.classifier.groups import group_codes
-from exclusivity.classifier.parameters import RandomState, check_choice, check_number
+from exclusivity.classifier.fitting import group_codes
 from exclusivity.classifier.radius import UNDECIDED, certified_radius, grouped
-from exclusivity.classifier.training import sample_weights
+from exclusivity.classifier.training import RandomState, check_choice, check_number, sample_weights
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 
 _SEED_LIMIT = np.iinfo(np.int32).max

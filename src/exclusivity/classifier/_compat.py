@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
-
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
+from typing import Any, TypeVar
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -33,15 +29,7 @@ except ImportError:  # scikit-learn < 1.9
         return method
 
 
-def open_fit_context(estimator: BaseEstimator, shown: dict[str, Any], n_problems: int) -> Any:
-    """scikit-learn's context of a fit that is about to solve ``n_problems``; None without callbacks."""
-    if not getattr(estimator, "_skl_callbacks", None):
-        return None
-    context = estimator._init_callback_context(max_subtasks=n_problems, sequential_subtasks=False)
-    return context.call_on_fit_task_begin(estimator=estimator, **shown)
-
-
 # The decorator stands between ``fit`` and its caller.
 CALLER_OF_FIT = 3 if hasattr(CallbackSupportMixin, "_init_callback_context") else 2
 
-__all__ = ["CALLER_OF_FIT", "CallbackSupportMixin", "open_fit_context", "with_callbacks"]
+__all__ = ["CALLER_OF_FIT", "CallbackSupportMixin", "with_callbacks"]

@@ -19,14 +19,24 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exclusivity.classifier import describe
 from exclusivity.classifier.erm import ERMClassifier
-from exclusivity.classifier.fitting import old_width_on_failure
+from exclusivity.classifier.fitted import WIDTH, width_of
+from exclusivity.classifier.fitting import (
+    old_width_on_failure,
+    problem_seeds,
+    warn_of_constant_votes,
+    warn_of_surplus,
+)
 from exclusivity.classifier.grid import Outcome, search
-from exclusivity.classifier.parameters import ClassWeight, RandomState, check_parameters, shared_parameters
 from exclusivity.classifier.path import PathRows
 from exclusivity.classifier.prediction import EnsemblePredictions
-from exclusivity.classifier.solving import problem_seeds, warn_of_constant_votes, warn_of_surplus
-from exclusivity.classifier.state import WIDTH, width_of
-from exclusivity.classifier.training import require_labels, sample_weights
+from exclusivity.classifier.training import (
+    ClassWeight,
+    RandomState,
+    check_parameters,
+    require_labels,
+    sample_weights,
+    shared_parameters,
+)
 from exclusivity.problem.arrays import Floats, Ints, Matrix
 
 

@@ -18,17 +18,32 @@ from exclusivity.classifier import describe
 from exclusivity.classifier._compat import (
     CALLER_OF_FIT,
     CallbackSupportMixin,
-    open_fit_context,
     with_callbacks,
 )
-from exclusivity.classifier.fitting import advice, monitors, old_width_on_failure, problem_names, voting_state
-from exclusivity.classifier.groups import group_codes
-from exclusivity.classifier.parameters import ClassWeight, RandomState, check_parameters
+from exclusivity.classifier.fitted import FittedState, width_of
+from exclusivity.classifier.fitting import (
+    advice,
+    group_codes,
+    monitors,
+    old_width_on_failure,
+    open_fit_context,
+    problem_names,
+    solve_tasks,
+    voting_state,
+    warn_of_constant_votes,
+    warn_of_surplus,
+)
 from exclusivity.classifier.prediction import EnsemblePredictions
 from exclusivity.classifier.progress import ProblemMonitor
-from exclusivity.classifier.solving import solve_tasks, warn_of_constant_votes, warn_of_surplus
-from exclusivity.classifier.state import FittedState, width_of
-from exclusivity.classifier.training import binary_tasks, require_labels, sample_weights, training_set
+from exclusivity.classifier.training import (
+    ClassWeight,
+    RandomState,
+    binary_tasks,
+    check_parameters,
+    require_labels,
+    sample_weights,
+    training_set,
+)
 from exclusivity.problem.arrays import Ints, Matrix
 from exclusivity.solvers import SolverResult, Start, Status
 

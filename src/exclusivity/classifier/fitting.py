@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import DTypeLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from threadpoolctl import ThreadpoolController
 
-from exclusivity.classifier.ensemble import Ensemble
-from exclusivity.classifier.parameters import ErmParameters
+from exclusivity.classifier._compat import CALLER_OF_FIT
+from exclusivity.classifier.fitted import WIDTH, Ensemble, FittedErm, VotingState, width_of
 from exclusivity.classifier.progress import ProblemMonitor
-from exclusivity.classifier.state import WIDTH, FittedErm, VotingState, width_of
-from exclusivity.classifier.training import BinaryTask
+from exclusivity.classifier.stored import StoredPoint
+from exclusivity.classifier.training import BinaryTask, ErmParameters
 from exclusivity.problem import Contrast, ERMProblem, ExclusivityRegulariser, Objective, PowerHinge
-from exclusivity.problem.arrays import Floats
-from exclusivity.solvers import IterationState, SolverResult, Start, Status
+from exclusivity.problem.arrays import Floats, Ints
+from exclusivity.solvers import (
+    ExclusiveOptions,
+    IterationState,
+    SolverResult,
+    Start,
+    Status,
+    solve_all,
+    solve_exclusive,
+)
+from exclusivity.solvers.base import parse_options
+
+LARGE_SIDE = 4096
+"""From this size of the smaller side of X on, BLAS keeps its threads."""
+
+_SEED_LIMIT = np.iinfo(np.int32).max
+_is_limited = Lock()
 
 
 @contextmanager
@@ -81,6 +103,14 @@ def problem_names(estimator: ErmParameters, tasks: Sequence[BinaryTask | Contras
     return [task.name for task in tasks]
 
 
+def open_fit_context(estimator: BaseEstimator, shown: dict[str, Any], n_problems: int) -> Any:
+    """scikit-learn's context of a fit that is about to solve ``n_problems``; None without callbacks."""
+    if not getattr(estimator, "_skl_callbacks", None):
+        return None
+    context = estimator._init_callback_context(max_subtasks=n_problems, sequential_subtasks=False)
+    return context.call_on_fit_task_begin(estimator=estimator, **shown)
+
+
 def monitors(
     estimator: ErmParameters,
     names: Sequence[str],
@@ -142,3 +172,189 @@ def advice(name: str, result: SolverResult, tol: float) -> str:
         "The objective is at most that fraction above its optimum. Scale the features (StandardScaler), "
         "raise max_iter, or accept the gap by raising tol."
     )
+
+
+def solve_tasks(
+    estimator: FittedErm, tasks: Sequence[BinaryTask], groups: Ints, watchers: Sequence[ProblemMonitor]
+) -> Sequence[SolverResult]:
+    """One result per task, by the solver that the estimator's parameters ask for.
+
+    For ``exclusivity > 1`` all tasks are solved together, watched by one monitor: a feature group belongs to
+    one member in every task.
+    """
+    problems = build_problems(estimator, tasks)
+    seeds = problem_seeds(estimator, len(tasks))
+    settings = {
+        "tol": estimator.tol,
+        "max_iter": estimator.max_iter,
+        "n_threads": effective_n_jobs(estimator.n_jobs),
+    }
+    is_warm = estimator.warm_start and estimator.__sklearn_is_fitted__()
+    results: Sequence[SolverResult]
+    with fitting_threads(*tasks[0].rows.design.X.shape):
+        if estimator.exclusivity > 1:
+            results = solve_exclusive(
+                problems,
+                groups=groups,
+                options=parse_options(ExclusiveOptions, estimator.solver_options),
+                random_state=seeds[0],
+                start=former_partition(estimator, groups) if is_warm else None,
+                resume=estimator._starts if is_warm else (),
+                callback=watchers[0] if watchers else None,
+                **settings,
+            )
+        else:
+            results = solve_all(
+                problems,
+                estimator.solver,
+                options=estimator.solver_options,
+                starts=warm_starts(estimator, len(tasks)) if is_warm else None,
+                seeds=seeds,
+                callbacks=watchers or None,
+                **settings,
+            )
+        return [as_stored(*pair, estimator.tol) for pair in zip(problems, results, strict=True)]
+
+
+def as_stored(problem: ERMProblem, result: SolverResult, tol: float) -> SolverResult:
+    """The result as a model of these rows holds it; see :class:`StoredPoint`."""
+    if problem.design.X.dtype == np.float64:
+        return result
+    stored = StoredPoint.of(problem.objective, result)
+    at_point = replace(problem, objective=stored.objective)
+    loss = at_point.total_loss(stored.weights, stored.intercepts)
+    total_cost = at_point.cost * float(problem.weights.sum())
+    return stored.certified(result, tol, loss, total_cost, problem.design.row_scale, problem.design.n_rows)
+
+
+def problem_seeds(estimator: ErmParameters, n_problems: int) -> list[int]:
+    """One seed per binary problem; of problems that are solved together the first one's counts."""
+    seeds: Ints = check_random_state(estimator.random_state).randint(_SEED_LIMIT, size=n_problems)
+    return [int(seed) for seed in seeds]
+
+
+def warn_of_surplus(groups: Ints, n_members: int) -> None:
+    """Say it when there are more members than feature groups to give them."""
+    n_groups = int(groups.max()) + 1
+    if n_groups < n_members:
+        kind = "features" if n_groups == len(groups) else "feature groups"
+        warnings.warn(
+            f"{n_members} members compete for {n_groups} {kind}: {n_members - n_groups} of them get none and "
+            f"abstain. Set n_estimators to {n_groups} or less.",
+            UserWarning,
+            stacklevel=CALLER_OF_FIT + 2,
+        )
+
+
+def warn_of_constant_votes(counts: Ints, estimator: FittedErm) -> None:
+    """Say it when members give all training rows the same class; ``counts`` has their votes by class.
+
+    No feature can turn such a vote, so that certificates look better for it, and it says nothing about a row.
+    """
+    constant = np.flatnonzero((counts > 0).sum(axis=1) * estimator.supports_.any(axis=1) == 1)
+    if len(constant):
+        classes = np.unique(estimator.classes_[counts[constant].argmax(axis=1)])
+        more = "" if estimator.class_weight == "balanced" else "class_weight='balanced', "
+        warnings.warn(
+            f"{len(constant)} of {len(counts)} members vote {' or '.join(map(str, classes))} for every "
+            f"training row (the first is number {constant[0]}): nothing can turn such a vote, and it knows "
+            f"nothing. Set {more}a larger C, or fewer members.",
+            UserWarning,
+            stacklevel=CALLER_OF_FIT + 1,
+        )
+
+
+def former_partition(estimator: FittedErm, groups: Ints) -> Ints | None:
+    """The partition of the previous fit; None if that had none."""
+    partition: Ints | None = getattr(estimator, "partition_", None)
+    if partition is None:
+        return None
+    n_members = len(estimator.supports_)
+    if n_members != estimator.n_estimators or not np.array_equal(estimator.groups_, groups):
+        raise ValueError(
+            f"warm_start=True, but the previous fit divided {len(partition)} feature groups among "
+            f"{n_members} members, and this one has {int(groups.max()) + 1} groups and "
+            f"{estimator.n_estimators} members, "
+            "or other columns in the groups; set warm_start=False to start anew."
+        )
+    return partition
+
+
+def group_codes(feature_groups: object, n_features: int, names: NDArray[Any] | None) -> Ints:
+    """One number per column, 0 to n_groups - 1 in the order of first appearance.
+
+    Parameters
+    ----------
+    feature_groups : None, sequence of labels, or callable
+        None: every column is a group of its own. A callable is given the array of column names.
+    n_features : int
+    names : ndarray of str or None
+        The column names seen in ``fit``, if there were any.
+
+    Examples
+    --------
+    >>> group_codes(["engine", "brake", "engine"], 3, None)
+    array([0, 1, 0])
+    """
+    if feature_groups is None:
+        return np.arange(n_features)
+    labels = feature_groups
+    if callable(feature_groups):
+        if names is None:
+            raise ValueError(
+                "feature_groups is a callable from column names to labels, but X has no column names; fit "
+                "on a DataFrame with string columns, or give one label per column."
+            )
+        labels = feature_groups(names)
+    return _numbered(_as_list(labels), n_features)
+
+
+def _as_list(labels: Any) -> list[Any]:
+    if isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__"):
+        raise TypeError(
+            "feature_groups must be None, a sequence with one label per column, or a callable that makes one "
+            f"from the column names; got {labels!r}."
+        )
+    if np.ndim(labels) != 1:
+        raise ValueError(f"feature_groups must be one-dimensional; got {np.ndim(labels)} dimensions.")
+    return labels.tolist() if hasattr(labels, "tolist") else list(labels)
+
+
+def _numbered(labels: list[Any], n_features: int) -> Ints:
+    if len(labels) != n_features:
+        raise ValueError(
+            f"feature_groups must have one label per column: X has {n_features} columns, and "
+            f"{len(labels)} labels were given."
+        )
+    # NaN is unlike itself: columns without a label would become groups of their own without a word.
+    if any(label is None or label != label for label in labels):  # noqa: PLR0124
+        raise ValueError("feature_groups has a missing label (None or NaN); give every column a label.")
+    numbers: dict[Any, int] = {}
+    return np.array([numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.intp)
+
+
+@cache
+def _controller() -> Any:
+    """Finding the loaded libraries costs milliseconds, once per process; a limit then 20 microseconds."""
+    return ThreadpoolController()
+
+
+@contextmanager
+def fitting_threads(n_rows: int, n_features: int) -> Iterator[None]:
+    """Solve inside: with one BLAS thread where products are too small to be shared out.
+
+    A solver works on blocks of rows that fit into a cache and on systems of the size of the smaller side of
+    X. Up to thousands of columns a second thread waits longer than it works, and waiting is done at full
+    speed: on a busy machine it multiplies the processor time of a fit. The number of threads belongs to the
+    whole process, so of fits that run side by side (``n_jobs``, joblib, Dask's threads) or one inside the
+    other only the first sets it, and gives the old number back: two that undo each other's limit could leave
+    it behind for ever.
+    """
+    if min(n_rows, n_features) >= LARGE_SIDE or not _is_limited.acquire(blocking=False):
+        yield
+        return
+    try:
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _is_limited.release()

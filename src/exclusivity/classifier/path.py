@@ -18,16 +18,23 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from exclusivity.classifier.erm import ERMClassifier
-from exclusivity.classifier.fitting import build_problems
-from exclusivity.classifier.groups import group_codes
-from exclusivity.classifier.parameters import ClassWeight, RandomState, check_parameters
-from exclusivity.classifier.solving import as_stored, problem_seeds, solve_tasks, warn_of_surplus
-from exclusivity.classifier.state import width_of
-from exclusivity.classifier.threads import fitting_threads
+from exclusivity.classifier.fitted import width_of
+from exclusivity.classifier.fitting import (
+    as_stored,
+    build_problems,
+    fitting_threads,
+    group_codes,
+    problem_seeds,
+    solve_tasks,
+    warn_of_surplus,
+)
 from exclusivity.classifier.training import (
     BinaryTask,
+    ClassWeight,
+    RandomState,
     TrainingSet,
     binary_tasks,
+    check_parameters,
     require_labels,
     sample_weights,
     training_set,

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exclusivity.classifier.certainty import certain_votes, rough_slack
-from exclusivity.classifier.ensemble import Ensemble
+from exclusivity.classifier.fitted import Ensemble
 from exclusivity.classifier.radius import UNDECIDED, certified_radius, grouped, member_supports
 from exclusivity.classifier.sparse_ensemble import SparseEnsemble
 from exclusivity.classifier.voting import hard_decision, member_votes, soft_decision, winning_codes

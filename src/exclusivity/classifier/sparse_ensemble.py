@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from exclusivity.classifier.ensemble import Ensemble
+from exclusivity.classifier.fitted import Ensemble
 from exclusivity.problem.arrays import Floats, Matrix
 
 

@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from exclusivity.classifier.fitting import objective_of, warm_starts
-from exclusivity.classifier.parameters import MINIMISED, ClassWeight, RandomState
+from exclusivity.classifier.fitting import (
+    fitting_threads,
+    former_partition,
+    objective_of,
+    problem_seeds,
+    warm_starts,
+)
 from exclusivity.classifier.progress import ProblemMonitor
-from exclusivity.classifier.solving import former_partition, problem_seeds
 from exclusivity.classifier.stored import StoredPoint
-from exclusivity.classifier.threads import fitting_threads
-from exclusivity.classifier.training import contrasts
+from exclusivity.classifier.training import MINIMISED, ClassWeight, RandomState, contrasts
 from exclusivity.dask.checkpoint import Checkpoint
 from exclusivity.dask.collections import Collection, column_names
 from exclusivity.dask.engine import Engine

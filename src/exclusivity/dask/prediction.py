@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from dask import delayed
 from exclusivity.classifier import ERMClassifier as LocalERMClassifier
-from exclusivity.classifier.parameters import shared_parameters
-from exclusivity.classifier.state import FittedState
+from exclusivity.classifier.fitted import FittedState
+from exclusivity.classifier.training import shared_parameters
 from exclusivity.dask.collections import Collection, is_frame, joint_blocks, row_blocks
 from exclusivity.dask.engine import Engine
 from exclusivity.dask.rounds import tree_sum

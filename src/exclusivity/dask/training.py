@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dask import delayed
-from exclusivity.classifier.parameters import ClassWeight
-from exclusivity.classifier.training import NO_WEIGHT, class_weights, require_two_classes
+from exclusivity.classifier.training import NO_WEIGHT, ClassWeight, class_weights, require_two_classes
 from exclusivity.dask.blocks import BlockFacts, LabelledBlock, block_facts, checked_block, encoded_block
 from exclusivity.dask.collections import Collection, joint_blocks
 from exclusivity.dask.engine import Engine

@@ -10,8 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from exclusivity import __version__
-from exclusivity.classifier.ensemble import Ensemble
-from exclusivity.classifier.state import FittedState
+from exclusivity.classifier.fitted import Ensemble, FittedState
 from exclusivity.persistence.container import ArrayStore
 from exclusivity.persistence.kinds import PASSTHROUGH, pack_model
 from exclusivity.persistence.onnx_graph import GraphWriter

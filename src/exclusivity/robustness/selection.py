@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from exclusivity.baselines import FeaturePartitionClassifier
 from exclusivity.classifier import ERMClassifier
-from exclusivity.classifier.parameters import ClassWeight, RandomState, check_number
+from exclusivity.classifier.training import ClassWeight, RandomState, check_number
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.robustness.certificates import certified_accuracy, certify
 

@@ -1,7 +1,6 @@
 """Solver "exclusive": members that compete for features (exclusivity > 1), up to disjoint supports."""
 
-from exclusivity.solvers.exclusive.search import find_partition
-from exclusivity.solvers.exclusive.settings import ExclusiveOptions, ExclusiveResult
+from exclusivity.solvers.exclusive.search import ExclusiveOptions, ExclusiveResult, find_partition
 from exclusivity.solvers.exclusive.solver import solve_exclusive
 from exclusivity.solvers.exclusive.targets import solve_exclusive_targets
 

@@ -1,20 +1,187 @@
-"""The search for a partition of the feature groups: moves of one group at a time, from several starts."""
+"""Partitions of the feature groups: what a search takes and gives, and the search itself.
+
+It moves one group at a time, from several starts.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 
 from exclusivity.problem import ERMProblem
-from exclusivity.problem.arrays import Ints
-from exclusivity.solvers.exclusive.groups import deal, feed, renumbered
-from exclusivity.solvers.exclusive.heldout import held_out_values
-from exclusivity.solvers.exclusive.settings import ExclusiveOptions, Partition
-from exclusivity.solvers.exclusive.sums import PartitionSums, sharing_rows
-from exclusivity.solvers.exclusive.surrogate import RidgeSurrogate
-from exclusivity.solvers.exclusive.votes import Ballot
+from exclusivity.problem.arrays import Floats, Ints
+from exclusivity.solvers.base import History, SolverResult, Status, check_positive
+from exclusivity.solvers.exclusive.surrogate import PartitionSums, RidgeSurrogate, sharing_rows
+from exclusivity.solvers.exclusive.votes import Ballot, held_out_values
+
+Partition = Ints
+"""The member that owns each feature group; -1 where nobody does."""
+
+
+@dataclass(frozen=True)
+class ExclusiveOptions:
+    """The settings of the exclusive solver.
+
+    Parameters
+    ----------
+    change : float
+        For finite exclusivity: a member within the tolerance of its optimum still moves where that lowers the
+        objective by more than this share. The run ends with a sweep in which no member moves. At ``inf`` one
+        sweep is exact.
+    restarts : int
+        How many partitions the search starts from; the best one found is kept. 0 means no search: the given
+        partition (or a balanced one, dealt out by the strength of the features) is used as it is.
+    radius : int
+        The search counts the rows whose vote survives up to this many broken features.
+    partition : sequence of int or None
+        Where the search starts: the member of every feature group, in the order of the group codes, or -1 for
+        a group that is free.
+    """
+
+    change: float = 1e-4
+    restarts: int = 2
+    radius: int = 3
+    partition: Sequence[int] | Partition | None = None
+
+    def __post_init__(self) -> None:
+        check_positive("change", self.change)
+        for name in ("restarts", "radius"):
+            value: Any = getattr(self, name)
+            if not isinstance(value, Integral) or value < 0:
+                raise ValueError(f"solver option {name} must be an integer >= 0; got {value!r}.")
+
+
+@dataclass(frozen=True, eq=False)
+class ExclusiveResult(SolverResult):
+    """The end of an exclusive run, for one of the problems that were solved together.
+
+    ``objective`` is F of this problem alone; ``history`` shows the objective of all of them together, which
+    is what the run minimises. ``gap`` is NaN: above exclusivity = 1 nothing bounds the distance to the best
+    F. ``converged`` says that every member is within the tolerance of ITS optimum, given the partition (at
+    ``inf``) or the other members (finite exclusivity), and that the stopping rule was met.
+
+    Attributes
+    ----------
+    partition : ndarray of shape (n_groups,)
+        The member that owns each feature group (at finite exclusivity: that weighs it most), -1 if nobody.
+    """
+
+    partition: Partition
+
+    @classmethod
+    def at_end(
+        cls,
+        weights: Floats,
+        intercepts: Floats,
+        objective: float,
+        status: Status,
+        history: History,
+        partition: Partition,
+        state: object = None,
+    ) -> ExclusiveResult:
+        """The result of one problem of a run that ended with ``status``."""
+        return cls(
+            weights=weights,
+            intercepts=intercepts,
+            objective=float(objective),
+            gap=np.nan,
+            dual=np.empty(0),
+            converged=status is Status.RULE,
+            n_iter=len(history),
+            status=status,
+            history=history,
+            partition=partition,
+            state=state,
+        )
+
+
+def check_groups(groups: Ints | None, n_features: int) -> Ints:
+    """One group code per column, 0 to G - 1, every one of them in use; ``None``: each column its own."""
+    if groups is None:
+        return np.arange(n_features)
+    codes = np.asarray(groups)
+    if codes.shape != (n_features,):
+        raise ValueError(f"groups needs one code per feature ({n_features}); got shape {codes.shape}.")
+    if not np.issubdtype(codes.dtype, np.integer):
+        raise TypeError(f"groups must hold integer codes; got {codes.dtype}.")
+    if not np.array_equal(np.unique(codes), np.arange(codes.max() + 1)):
+        raise ValueError(
+            "group codes must be 0, 1, ..., G - 1 without gaps; number them with np.unique(labels, "
+            "return_inverse=True)[1]."
+        )
+    return codes.astype(np.intp, copy=False)
+
+
+def check_partition(partition: Sequence[int] | Partition, n_groups: int, n_members: int) -> Partition:
+    """The partition as an array: one member from 0 to K - 1, or -1, for every group."""
+    owners = np.asarray(partition)
+    if owners.shape != (n_groups,):
+        raise ValueError(
+            f"partition needs one member for each of the {n_groups} feature groups; got shape {owners.shape}."
+        )
+    if not np.issubdtype(owners.dtype, np.integer) or owners.min() < -1 or owners.max() >= n_members:
+        raise ValueError(
+            f"partition must hold members 0 to {n_members - 1}, or -1 for a group without one; "
+            f"got {owners.min()} to {owners.max()} ({owners.dtype})."
+        )
+    return owners.astype(np.intp)
+
+
+def deal(strength: Floats, n_members: int, order: Partition | None = None) -> Partition:
+    """Deal groups out from the strongest to the weakest, to and fro: sizes differ by one at most.
+
+    Examples
+    --------
+    >>> deal(np.array([9.0, 8.0, 7.0, 6.0]), 2)
+    array([0, 1, 1, 0])
+    """
+    ranked = np.argsort(-strength, kind="stable") if order is None else order
+    n_members = min(n_members, len(ranked))
+    position = np.arange(len(ranked)) % (2 * n_members)
+    owners = np.empty(len(ranked), dtype=np.intp)
+    owners[ranked] = np.minimum(position, 2 * n_members - 1 - position)
+    return owners
+
+
+def renumbered(owners: Partition) -> Partition:
+    """The same partition with members numbered in the order of their first groups.
+
+    Examples
+    --------
+    >>> renumbered(np.array([2, 0, 2, 1]))
+    array([0, 1, 0, 2])
+    """
+    members, first = np.unique(owners, return_index=True)
+    numbers = np.empty(members.max() + 1, dtype=np.intp)
+    numbers[members[np.argsort(first)]] = np.arange(len(members))
+    return numbers[owners]
+
+
+def feed(owners: Partition, n_members: int, strength: Floats) -> Partition:
+    """The same partition with free groups given away, so that nobody starves while groups suffice.
+
+    Free groups go, from the strongest on, to the member with the fewest; members that are still empty take
+    the weakest group of the richest member.
+    """
+    owners = owners.copy()
+    sizes = np.bincount(owners[owners >= 0], minlength=n_members)
+    free = np.flatnonzero(owners < 0)
+    for group in free[np.argsort(-strength[free], kind="stable")]:
+        owners[group] = sizes.argmin()
+        sizes[owners[group]] += 1
+    while sizes.min() == 0 and sizes.max() > 1:
+        rich, poor = sizes.argmax(), sizes.argmin()
+        held = np.flatnonzero(owners == rich)
+        owners[held[strength[held].argmin()]] = poor
+        sizes[rich] -= 1
+        sizes[poor] += 1
+    return owners
+
 
 MAX_COLUMNS = 2048
 """Beyond this many columns there is no Gram matrix: groups are dealt out by strength."""

@@ -19,11 +19,15 @@ from exclusivity.problem import ERMProblem
 from exclusivity.problem.arrays import Floats, Ints
 from exclusivity.solvers.base import Callback, IterationRecord, Recorder, Start, Status
 from exclusivity.solvers.constant import constant_result
-from exclusivity.solvers.exclusive.groups import check_groups, check_partition
-from exclusivity.solvers.exclusive.members import Member, fit_against, fit_on_columns
-from exclusivity.solvers.exclusive.search import find_partition
-from exclusivity.solvers.exclusive.settings import ExclusiveOptions, ExclusiveResult, Partition
-from exclusivity.solvers.exclusive.state import JointState
+from exclusivity.solvers.exclusive.members import JointState, Member, fit_against, fit_on_columns
+from exclusivity.solvers.exclusive.search import (
+    ExclusiveOptions,
+    ExclusiveResult,
+    Partition,
+    check_groups,
+    check_partition,
+    find_partition,
+)
 
 DEFAULT_SWEEPS = 100
 

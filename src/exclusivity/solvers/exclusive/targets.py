@@ -18,12 +18,23 @@ from exclusivity.problem import ExclusivityRegulariser
 from exclusivity.problem.arrays import Floats, Ints
 from exclusivity.solvers.base import Callback, Recorder, SolverResult, Status
 from exclusivity.solvers.blockwise import BlockRows, RowBlock, RowList, Settings, Target, solve_targets
-from exclusivity.solvers.exclusive.groups import check_groups, check_partition
-from exclusivity.solvers.exclusive.search import search_partition
-from exclusivity.solvers.exclusive.settings import ExclusiveOptions, ExclusiveResult, Partition
+from exclusivity.solvers.exclusive.search import (
+    ExclusiveOptions,
+    ExclusiveResult,
+    Partition,
+    check_groups,
+    check_partition,
+    search_partition,
+)
 from exclusivity.solvers.exclusive.solver import record_members
-from exclusivity.solvers.exclusive.sums import Means, Part, PartitionSums, first_sums, second_sums
-from exclusivity.solvers.exclusive.surrogate import MAX_ROWS
+from exclusivity.solvers.exclusive.surrogate import (
+    MAX_ROWS,
+    Means,
+    Part,
+    PartitionSums,
+    first_sums,
+    second_sums,
+)
 
 _SEED = 20160328
 
