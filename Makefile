@@ -59,6 +59,16 @@ docs: .venv/.docs
 	$(TEST_ENV) $(BIN)/python -m sphinx -W --keep-going --quiet -b html -d docs/_build/doctrees docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
+.PHONY: release-check paper-figures
+
+# Do tag, version, changelog, citation and recipe agree? `make release-check TAG=v1.2.3`; needs no environment.
+release-check:
+	$(PYTHON) scripts/check_release.py $(TAG)
+
+# The figures of paper/paper.md.
+paper-figures: .venv/.plot
+	$(TEST_ENV) $(BIN)/python paper/figures.py
+
 .venv/bin/python .venv-newest/bin/python:
 	$(PYTHON) -m venv $(@:/bin/python=)
 
