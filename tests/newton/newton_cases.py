@@ -61,14 +61,18 @@ def _solve(X, y, K, C, p, gamma, beta, weights, fit_intercept, **settings):
     W, b, xi = cp.Variable((M, K)), cp.Variable((1, K)), cp.Variable((N, K), nonneg=True)
     row_sums = cp.sum(cp.abs(W), axis=1)
     penalty = gamma / 2 * cp.sum_squares(row_sums) + (1 - gamma) / 2 * cp.sum_squares(W)
-    loss = cp.sum(xi if p == 1 else cp.power(xi, p, approx=False), axis=1)
+    # powers >= xi^p by true power cones: powers^(1/p) 1^(1-1/p) >= |xi|. cp.power has its own since 1.7 only.
+    powers = xi if p == 1 else cp.Variable((N, K))
     rows = [xi >= 1 - cp.multiply(y[:, None], X @ W + np.ones((N, 1)) @ b)]
+    if p != 1:
+        rows.append(cp.PowCone3D(cp.vec(powers, "F"), np.ones(N * K), cp.vec(xi, "F"), 1 / p))
     problem = cp.Problem(
-        cp.Minimize(penalty + beta * cp.sum(row_sums) + C * (s @ loss)),
+        cp.Minimize(penalty + beta * cp.sum(row_sums) + C * (s @ cp.sum(powers, axis=1))),
         rows if fit_intercept else [*rows, b == 0],
     )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")  # F will tell
+        warnings.filterwarnings("ignore", message="The default value of raise_error")  # OSQP to old CVXPYs
         problem.solve(**settings)
     intercepts = b.value.ravel() if fit_intercept else np.zeros(K)
     return objective_by_loops(X, y, W.value, intercepts, C, p, gamma, beta, s), W.value, intercepts

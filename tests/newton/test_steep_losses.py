@@ -19,10 +19,8 @@ ITERATIVE, INTERIOR = NewtonOptions("iterative"), NewtonOptions("interior")
 def separable(n_rows, n_features, seed=0):
     """Sparse rows of length 1 that a hyperplane divides."""
     rng = np.random.default_rng(seed)
-    X = sparse.random_array(
-        (n_rows, n_features), density=0.03, format="csr", rng=rng, data_sampler=rng.standard_normal
-    )
-    X = sparse.csr_array(X / np.sqrt(X.multiply(X).sum(axis=1))[:, None])
+    X = rng.standard_normal((n_rows, n_features)) * (rng.random((n_rows, n_features)) < 0.03)
+    X = sparse.csr_array(X / np.linalg.norm(X, axis=1, keepdims=True))
     scores = X @ rng.standard_normal(n_features)
     far = np.abs(scores) > 0.2
     return X[far], np.where(scores[far] > 0, 1.0, -1.0)

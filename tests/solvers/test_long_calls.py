@@ -60,7 +60,7 @@ def test_nor_does_a_warm_start(problem):
 @pytest.mark.parametrize("n_columns", [None, 1, 5])
 def test_sparse_products_in_views_are_the_same(shape, n_columns, monkeypatch):
     rng = np.random.default_rng(1)
-    X = sparse.random_array(shape, density=0.2, format="csr", rng=rng)
+    X = sparse.csr_array((rng.random(shape) < 0.2).astype(float))
     X.data[:] = rng.integers(-4, 5, X.nnz)  # whole numbers: no order of summation changes anything
     tail = () if n_columns is None else (n_columns,)
     weights, values = (rng.integers(-4, 5, (n, *tail)).astype(float) for n in reversed(shape))
