@@ -7,7 +7,6 @@ import runpy
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
@@ -18,7 +17,7 @@ EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 def test_the_example_runs(example, capsys, monkeypatch, tmp_path):
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("Agg")
-    monkeypatch.setattr(sys, "argv", [str(example)])
+    monkeypatch.setattr(sys, "argv", [str(example), "-f", "kernel.json"])  # as in a notebook
     monkeypatch.chdir(tmp_path)
     try:
         runpy.run_path(str(example), run_name="__main__")
@@ -43,19 +42,6 @@ def check_broken_sensors(printed):
     proven = [float(value) for value in rows["anything", "vote,", "proven"][3:]]
     assert 1 - vote[2] < (1 - svm[2]) / 2  # two broken: less than half of the error
     assert all(p <= v for p, v in zip(proven, vote, strict=True))
-
-
-def test_the_picture_may_go_to_a_file(tmp_path, capsys):
-    """The drawing alone; what is drawn needs no training."""
-    plt = pytest.importorskip("matplotlib.pyplot")
-    plt.switch_backend("Agg")
-    example = next(example for example in EXAMPLES if example.stem == "broken_sensors")
-    picture = tmp_path / "sensors.png"
-    draw = runpy.run_path(str(example))["draw"]
-    draw({}, [1.0, 0.9, 0.8, 0.7, 0.6], np.array([0, 1, 1, 3]), str(picture))
-    plt.close("all")
-    assert str(picture) in capsys.readouterr().out
-    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)

@@ -1,6 +1,7 @@
 """``erm`` as a person at a terminal meets it."""
 
 import re
+import shlex
 import subprocess
 import sys
 
@@ -17,12 +18,30 @@ def test_version(capsys):
     assert capsys.readouterr().out.strip() == f"erm {__version__}"
 
 
-@pytest.mark.parametrize("argv", [[], ["dmo"], ["demo", "--members", "many"]])
+@pytest.mark.parametrize("argv", [["dmo"], ["demo", "--members", "many"]])
 def test_a_wrong_command_line_exits_with_2_and_usage(argv, capsys):
     with pytest.raises(SystemExit) as stop:
         main(argv)
     assert stop.value.code == 2
     assert "usage: erm" in capsys.readouterr().err
+
+
+def test_no_command_shows_three_that_work(capsys, tmp_path, monkeypatch):
+    """The lines that it shows are run as they stand, one after the other."""
+    monkeypatch.setattr(sys, "argv", ["erm"])
+    assert main() == 2  # to a script an empty command line is a mistake
+    out, err = capsys.readouterr()
+    assert out == ""
+    lines = re.findall(r"^  (erm .+?)  ", err, re.MULTILINE)
+    assert [line.split()[1] for line in lines] == ["fit", "evaluate", "predict"]
+    monkeypatch.chdir(tmp_path)
+    for name in ("heart.csv", "test.csv", "new.csv"):
+        rows = [f"{i % 7},{i % 5},{'yes' if i % 7 > 3 else 'no'}" for i in range(30)]
+        (tmp_path / name).write_text("\n".join(["age,pulse,disease", *rows]))
+    for line in lines:
+        assert main(shlex.split(line)[1:]) == 0
+    assert (tmp_path / "predictions.csv").exists()
+    assert max(map(len, err.splitlines())) <= 100
 
 
 def test_demo_prints_the_table_and_explains_it(capsys):

@@ -27,7 +27,7 @@ from exclusivity.cli import (
     reproduce,
     wording,
 )
-from exclusivity.cli.errors import DONE, EXIT_STATUS, FAILED, INTERRUPTED, PIPE_CLOSED, CommandError
+from exclusivity.cli.errors import DONE, EXIT_STATUS, FAILED, INTERRUPTED, PIPE_CLOSED, USAGE, CommandError
 
 COMMANDS = {
     "fit": fit,
@@ -56,6 +56,15 @@ examples:
   erm inspect heart.erm --html report.html            what is in it?
 
 {EXIT_STATUS}"""
+
+
+_WELCOME = """erm trains linear SVMs, and votes of them that survive broken features, on tables of numbers.
+
+  erm fit heart.csv --target disease -o heart.erm     train; 'disease' is the column to predict
+  erm evaluate heart.erm test.csv                     how good is it on rows that it has not seen?
+  erm predict heart.erm new.csv -o predictions.csv    the class of every row of another file
+
+No data at hand: 'erm demo'. All commands: 'erm --help'. One of them: 'erm fit --help'."""
 
 
 _FORCE_HELP = (
@@ -103,6 +112,10 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``erm`` with ``argv`` (default: the process's own) and return its exit code."""
+    argv = sys.argv[1:] if argv is None else argv
+    if not argv:  # to a person a start, to a script whose variable was empty a mistake
+        print(_WELCOME, file=sys.stderr)
+        return USAGE
     args = _parsed(argv)
     try:
         with warnings.catch_warnings():
@@ -130,7 +143,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return DONE if code is None else code
 
 
-def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+def _parsed(argv: Sequence[str]) -> argparse.Namespace:
     """The arguments; what nobody takes is an error that says what may have been meant."""
     parser = build_parser()
     args, extras = parser.parse_known_args(argv)
