@@ -30,6 +30,7 @@ FOR_USERS = (
     "inspection",
     "persistence",
     "robustness",
+    "tables",
 )
 FOR_EXTENSION = ("benchmark", "problem", "solvers")
 """Modules for those who build on the package: a summary and a page are enough."""

@@ -6,11 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from exclusivity.classifier import ERMClassifier, ERMClassifierCV, erm_path
+    from exclusivity.tables.robust import make_robust_classifier
     from exclusivity.versions import show_versions
 
 __version__ = "0.1.0"
 
-__all__ = ["ERMClassifier", "ERMClassifierCV", "__version__", "erm_path", "show_versions"]
+__all__ = [
+    "ERMClassifier",
+    "ERMClassifierCV",
+    "__version__",
+    "erm_path",
+    "make_robust_classifier",
+    "show_versions",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -19,6 +27,10 @@ def __getattr__(name: str) -> Any:
         from exclusivity import classifier
 
         return getattr(classifier, name)
+    if name == "make_robust_classifier":
+        from exclusivity.tables.robust import make_robust_classifier
+
+        return make_robust_classifier
     if name == "show_versions":
         from exclusivity.versions import show_versions
 

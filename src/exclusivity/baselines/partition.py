@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from exclusivity.baselines.division import dealt, given, learned
 from exclusivity.baselines.votes import MarginOf, Tally
 from exclusivity.classifier.certainty import DoubtOf
-from exclusivity.classifier.fitting import group_codes
+from exclusivity.classifier.fitting import carried_groups, group_codes
 from exclusivity.classifier.radius import UNDECIDED, certified_radius, grouped
 from exclusivity.classifier.training import RandomState, check_choice, check_number, sample_weights
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
@@ -119,6 +119,7 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
             The fitted classifier.
         """
         check_number(self.get_params(deep=False), "n_estimators", least=1, integer=True)
+        labels = carried_groups(self.feature_groups, X)
         X, y = validate_data(self, X, y, **self._rows_allowed())
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
@@ -129,7 +130,7 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
                 "A classifier needs at least 2 classes in y, in rows that have weight; these rows have one "
                 f"class only: {present[0]!r}."
             )
-        groups = group_codes(self.feature_groups, X.shape[1], getattr(self, "feature_names_in_", None))
+        groups = group_codes(labels, X.shape[1], getattr(self, "feature_names_in_", None))
         rng = check_random_state(self.random_state)
         partition = self._divide(X, codes, weights, groups, rng)
         owners = partition[groups]

@@ -21,6 +21,7 @@ from exclusivity.classifier import describe
 from exclusivity.classifier.erm import ERMClassifier
 from exclusivity.classifier.fitted import WIDTH, width_of
 from exclusivity.classifier.fitting import (
+    carried_groups,
     old_width_on_failure,
     problem_seeds,
     warn_of_constant_votes,
@@ -201,6 +202,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         template = self._template()
+        template.feature_groups = carried_groups(self.feature_groups, X, self.exclusivity)
         with old_width_on_failure(self):
             require_labels(y)
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])

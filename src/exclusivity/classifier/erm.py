@@ -23,6 +23,7 @@ from exclusivity.classifier._compat import (
 from exclusivity.classifier.fitted import FittedState, width_of
 from exclusivity.classifier.fitting import (
     advice,
+    carried_groups,
     group_codes,
     monitors,
     old_width_on_failure,
@@ -86,7 +87,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         Columns that come from one source (a sensor, a one-hot encoded category): one label per column, or a
         callable from the array of column names to labels. For ``exclusivity > 1`` only. A group goes to one
         member as a whole, in all classes, and :meth:`certify` counts groups. None: every column is its own
-        group.
+        group, but behind a :class:`~exclusivity.tables.TableEncoder` in a pipeline every input column is.
     solver : {"auto", "newton", "alm", "paper", "exclusive"}, default="auto"
         "newton" solves the one SVM that the ensemble is equivalent to, by second-order steps: its cost does
         not depend on ``n_estimators``. "alm" is the paper's splitting made convergent, with all members
@@ -255,7 +256,8 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         with old_width_on_failure(self):
             data, tasks, shown = self._training_tasks(X, y, sample_weight)
             names_in = getattr(self, "feature_names_in_", None)
-            groups = group_codes(self.feature_groups, self.n_features_in_, names_in)
+            labels = carried_groups(self.feature_groups, X, self.exclusivity)
+            groups = group_codes(labels, self.n_features_in_, names_in)
             names = problem_names(self, tasks)
             context = open_fit_context(self, shown, len(names))
             watchers = monitors(self, names, data.classes, context, shown, data.dtype)

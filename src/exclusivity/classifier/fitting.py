@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController
@@ -23,7 +24,7 @@ from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.stored import StoredPoint
 from exclusivity.classifier.training import BinaryTask, ErmParameters
 from exclusivity.problem import Contrast, ERMProblem, ExclusivityRegulariser, Objective, PowerHinge
-from exclusivity.problem.arrays import Floats, Ints
+from exclusivity.problem.arrays import Floats, Ints, Matrix
 from exclusivity.solvers import (
     ExclusiveOptions,
     IterationState,
@@ -278,6 +279,19 @@ def former_partition(estimator: FittedErm, groups: Ints) -> Ints | None:
             "or other columns in the groups; set warm_start=False to start anew."
         )
     return partition
+
+
+def carried_groups(feature_groups: object, X: Matrix, exclusivity: float = np.inf) -> object:
+    """The parameter as given; where it is None and members compete, the groups that the rows carry.
+
+    A :class:`~exclusivity.tables.TableEncoder` hands out arrays with an attribute ``feature_groups``: the
+    columns that it made of one input column belong together.
+    """
+    # Not of a DataFrame: there an attribute may be a column.
+    may_carry = isinstance(X, np.ndarray) or sparse.issparse(X)
+    if feature_groups is not None or not exclusivity > 1 or not may_carry:
+        return feature_groups
+    return getattr(X, "feature_groups", None)
 
 
 def group_codes(feature_groups: object, n_features: int, names: NDArray[Any] | None) -> Ints:

@@ -1,4 +1,4 @@
-"""How many members, which C and which exclusivity, when r features may break."""
+"""How many members, which C, which exclusivity and which curves, when r features may break."""
 
 from __future__ import annotations
 
@@ -21,9 +21,13 @@ from exclusivity.classifier import ERMClassifier
 from exclusivity.classifier.training import ClassWeight, RandomState, check_number
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.robustness.certificates import certified_accuracy, certify
+from exclusivity.tables import TableEncoder
+from exclusivity.tables.frames import is_table, take_rows
+from exclusivity.tables.robust import make_robust_classifier
 
 _COSTS = (0.01, 0.1, 1.0, 10.0)
 _EXCLUSIVITIES = (np.inf,)
+_CURVES = ("linear", "spline")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +39,7 @@ class MemberChoice:
     r : int
         The number of features that may break.
     best_params : dict
-        The chosen ``n_estimators``, ``C`` and ``exclusivity``, as far as the estimator has them.
+        The chosen ``n_estimators``, ``C``, ``exclusivity`` and ``numeric``, as far as the estimator has them.
     estimator : estimator
         Fitted with them on all rows.
     table : list of dict
@@ -97,12 +101,16 @@ def choose_members(
     n_estimators: Sequence[int] | None = None,
     C: Sequence[float] = _COSTS,
     exclusivity: Sequence[float] = _EXCLUSIVITIES,
+    numeric: Sequence[str] | None = None,
     class_weight: ClassWeight = "balanced",
     cv: Any = 5,
     random_state: RandomState = 0,
     n_jobs: int | None = None,
 ) -> MemberChoice:
     """Choose K, C and gamma by cross-validated balanced certified accuracy at ``r`` broken features.
+
+    Of tables (DataFrames, arrays of Python objects) it chooses as well whether members are linear in numbers
+    or follow curves of them.
 
     Parameters
     ----------
@@ -111,13 +119,18 @@ def choose_members(
         How many features (feature groups) may break at once.
     estimator : ERMClassifier, FeaturePartitionClassifier, or Pipeline that ends in one, default=None
         What is tuned; its other parameters (``feature_groups``, ``p``, ...) stay. Hard voting is set, and
-        ``class_weight`` where it has none of its own. None: a StandardScaler and an ERMClassifier. Members of
-        a FeaturePartitionClassifier have no exclusivity; C is tried and ``class_weight`` set if they have it.
+        ``class_weight`` where it has none of its own. None: for tables, and where ``numeric`` is given, what
+        :func:`~exclusivity.make_robust_classifier` makes; otherwise a StandardScaler and an ERMClassifier.
+        Members of a FeaturePartitionClassifier have no exclusivity; C is tried and ``class_weight`` set if
+        they have it.
     n_estimators : sequence of int, default=None
         Numbers of members to try. With 2 r + 1 members the vote has to be unanimous; None tries 2 r + 1,
         3 r + 2 and 5 r + 4, up to the number of columns.
     C, exclusivity : sequence of float
         Values to try.
+    numeric : sequence of {"linear", "spline"}, default=None
+        What to try of a :class:`~exclusivity.tables.TableEncoder` in the pipeline; None: both for tables,
+        and what the estimator says where one is given.
     class_weight : dict, "balanced" or None, default="balanced"
         Weights of the classes in training. What is judged is balanced accuracy, and members that count rows
         alike tend to vote for the larger class whatever they see. None: all rows weigh the same.
@@ -141,20 +154,19 @@ def choose_members(
     9
     """
     check_number({"r": r}, "r", least=1, integer=True)
-    model = _template(estimator, class_weight, random_state)
-    prefix = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
-    members = _members_to_try(r, np.shape(X)[1]) if n_estimators is None else list(n_estimators)
-    names = _tuned(model[-1] if prefix else model, C, exclusivity)
-    to_try = {"n_estimators": members, "C": C, "exclusivity": exclusivity}
+    if numeric is None and estimator is None and is_table(X):
+        numeric = _CURVES
+    model = _template(estimator, numeric, class_weight, random_state)
+    n_columns = X.shape[1] if hasattr(X, "shape") else np.shape(X)[1]
+    members = _members_to_try(r, n_columns) if n_estimators is None else list(n_estimators)
+    names = _tuned(model, C, exclusivity, numeric)
+    to_try = {"n_estimators": members, "C": C, "exclusivity": exclusivity, "numeric": numeric or ()}
     combinations = list(product(*(to_try[name] for name in names)))
     if not combinations:
-        raise ValueError("n_estimators, C and exclusivity must each have a value to try.")
+        raise ValueError("n_estimators, C, exclusivity and numeric must each have a value to try.")
     splitter = _folds(cv, y, random_state)
     splits = list(splitter.split(np.zeros(len(y)), y))
-    settings = [
-        {f"{prefix}{name}": value for name, value in zip(names.values(), combination, strict=True)}
-        for combination in combinations
-    ]
+    settings = [dict(zip(names.values(), combination, strict=True)) for combination in combinations]
     scores = Parallel(n_jobs=n_jobs)(
         delayed(_score)(clone(model).set_params(**setting), X, y, train, test, r)
         for setting in settings
@@ -170,11 +182,17 @@ def choose_members(
 
 def _template(
     estimator: BaseEstimator,
+    numeric: Sequence[str] | None,
     class_weight: ClassWeight,
     random_state: RandomState,
 ) -> BaseEstimator:
     """The estimator to tune, with hard voting."""
-    model = make_pipeline(StandardScaler(), ERMClassifier()) if estimator is None else clone(estimator)
+    if estimator is not None:
+        model = clone(estimator)
+    elif numeric is not None:
+        model = make_robust_classifier(class_weight=None)
+    else:
+        model = make_pipeline(StandardScaler(), ERMClassifier())
     last = model[-1] if isinstance(model, Pipeline) else model
     if isinstance(last, ERMClassifier):
         last.set_params(voting="hard")
@@ -202,8 +220,28 @@ def _balance(last: Any, class_weight: object) -> None:
     last.set_params(**dict.fromkeys(names, class_weight))
 
 
-def _tuned(last: Any, C: Sequence[float], exclusivity: Sequence[float]) -> dict[str, str]:
-    """What is tuned, and the parameter that it is."""
+def _tuned(
+    model: BaseEstimator, C: Sequence[float], exclusivity: Sequence[float], numeric: Sequence[str] | None
+) -> dict[str, str]:
+    """What is tuned, and the parameter of the model that it is."""
+    is_pipeline = isinstance(model, Pipeline)
+    last = model[-1] if is_pipeline else model
+    prefix = f"{model.steps[-1][0]}__" if is_pipeline else ""
+    found = {name: f"{prefix}{parameter}" for name, parameter in _voting(last, C, exclusivity).items()}
+    if numeric is None:
+        return found
+    steps = model.steps if is_pipeline else []
+    encoders = [name for name, step in steps if isinstance(step, TableEncoder)]
+    if len(encoders) != 1:
+        raise ValueError(
+            f"numeric was given, and {type(model).__name__} has {len(encoders)} TableEncoder steps, not one; "
+            "leave numeric out, or give a Pipeline with one."
+        )
+    return found | {"numeric": f"{encoders[0]}__numeric"}
+
+
+def _voting(last: Any, C: Sequence[float], exclusivity: Sequence[float]) -> dict[str, str]:
+    """What is tuned of the classifier, and its parameters."""
     if isinstance(last, ERMClassifier):
         return {"n_estimators": "n_estimators", "C": "C", "exclusivity": "exclusivity"}
     if exclusivity is not _EXCLUSIVITIES:
@@ -240,21 +278,14 @@ def _score(
     model: BaseEstimator, X: Matrix, y: ArrayLike, train: NDArray[Any], test: NDArray[Any], r: int
 ) -> tuple[float, float, float]:
     labels = np.asarray(y)
-    model.fit(_rows(X, train), labels[train])
-    rows = _rows(X, test)
+    model.fit(take_rows(X, train), labels[train])
+    rows = take_rows(X, test)
     predicted, radii = model.predict(rows), certify(model, rows)
     return (
         certified_accuracy(radii, labels[test], predicted, r, balanced=True),
         float(accuracy_score(labels[test], predicted)),
         float(balanced_accuracy_score(labels[test], predicted)),
     )
-
-
-def _rows(X: Matrix, numbers: NDArray[Any]) -> Matrix:
-    """Some rows of an array, a sparse matrix or a DataFrame."""
-    if hasattr(X, "iloc"):
-        return X.iloc[numbers]
-    return X[numbers] if hasattr(X, "shape") else np.asarray(X)[numbers]
 
 
 def _summary(scores: Floats) -> dict[str, float]:

@@ -35,6 +35,7 @@ from sklearn.preprocessing import (
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.problem.arrays import Ints
+from exclusivity.tables import TableEncoder
 
 _ONE_TO_ONE = (
     StandardScaler,
@@ -68,8 +69,8 @@ def column_sources(transformer: BaseEstimator) -> Ints:
     Parameters
     ----------
     transformer : fitted transformer
-        Scalers, column-wise encoders, splines, bins and imputers, feature selectors, and a ColumnTransformer,
-        FeatureUnion or Pipeline of these.
+        A TableEncoder, scalers, column-wise encoders, splines, bins and imputers, feature selectors, and a
+        ColumnTransformer, FeatureUnion or Pipeline of these.
 
     Returns
     -------
@@ -194,6 +195,10 @@ def _union(transformer: BaseEstimator) -> Ints:
     return np.concatenate([column_sources(step) for step in parts])
 
 
+def _encoded(transformer: TableEncoder) -> Ints:
+    return transformer.sources_
+
+
 def _columns(transformer: BaseEstimator) -> Ints:
     names = list(getattr(transformer, "feature_names_in_", []))
     blocks = transformer.output_indices_
@@ -224,6 +229,7 @@ _READERS: tuple[tuple[tuple[Any, ...], Callable[[Any], Ints]], ...] = (
     ((Pipeline,), _pipeline),
     ((ColumnTransformer,), _columns),
     ((FeatureUnion,), _union),
+    ((TableEncoder,), _encoded),
     (_ONE_TO_ONE, _identity),
     ((SimpleImputer,), _imputed),
     ((MissingIndicator,), _indicators),

@@ -1,0 +1,389 @@
+"""What becomes of columns of every kind, and where the bounds are."""
+
+import datetime as dt
+import pickle
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from exclusivity.tables import TableEncoder
+from exclusivity.tables.knots import hats, place_knots
+from tables.table_cases import mixed_table
+
+TABLE, CLASSES = mixed_table()
+ENCODER = TableEncoder().fit(TABLE)
+
+
+def outputs(encoder, column):
+    """Names of the output columns of an input column."""
+    names = encoder.get_feature_names_out()
+    return names[encoder.feature_groups_ == column].tolist()
+
+
+def encoded(values, rows, **parameters):
+    """Fit a column (beside one that always tells rows apart), encode other values of it."""
+    values = np.array([*values], dtype=object)
+    ballast = np.arange(len(values))
+    encoder = TableEncoder(**parameters).fit(pd.DataFrame({"it": values, "ballast": ballast}))
+    found = encoder.transform(pd.DataFrame({"it": np.array([*rows], dtype=object), "ballast": 0}))
+    mine = encoder.sources_ == 0
+    return encoder, np.asarray(found)[:, mine]
+
+
+class TestKinds:
+    def test_of_a_mixed_table(self):
+        kinds = {column.name: column.kind for column in ENCODER.columns_}
+        assert kinds == {
+            "age": "number",
+            "income": "number",
+            "colour": "category",
+            "member": "category",
+            "visits": "number",
+            "day": "date",
+        }
+        gaps = {column.name: column.n_gaps for column in ENCODER.columns_}
+        assert gaps == {name: int(TABLE[name].isna().sum()) for name in TABLE}
+        levels = {column.name: column.n_levels for column in ENCODER.columns_}
+        assert levels["colour"] == 4
+        assert levels["age"] is None
+
+    def test_names_say_what_they_are(self):
+        assert outputs(ENCODER, "age") == [
+            "age",
+            *(f"age_spline{j}" for j in range(6)),
+            "age=(missing)",
+        ]
+        assert outputs(ENCODER, "member") == ["member=False", "member=True"]
+        assert outputs(ENCODER, "colour")[-1] == "colour=(missing)"
+        assert outputs(ENCODER, "day")[0] == "day.year"
+        assert "day.month=12" in outputs(ENCODER, "day")
+        assert "day.weekday=1" in outputs(ENCODER, "day")
+        assert not [name for name in outputs(ENCODER, "day") if "hour" in name]
+
+    @pytest.mark.parametrize(
+        ("values", "kind"),
+        [
+            ([1, 2.5, None], "number"),
+            ([Decimal("1.5"), Decimal(2), None], "number"),
+            ([True, False, None], "category"),
+            (["1", "2", "1"], "category"),
+            ([1, "a", 1], "category"),
+            (["2024-01-31", "", "2024-02-29 12:00"], "date"),
+            (["2024-01-31", "soon", "2024-01-31"], "category"),
+            ([dt.date(2024, 1, 31), dt.date(2023, 2, 1), None], "date"),
+        ],
+    )
+    def test_of_python_objects(self, values, kind):
+        encoder, _ = encoded(values, values, min_frequency=1)
+        assert encoder.columns_[0].kind == kind
+
+    def test_integers_that_are_categories(self):
+        X = np.array([[3, 0.1], [3, 0.2], [7, 0.3], [7, 0.4]])
+        by_number = TableEncoder(categorical=[0]).fit(X)
+        assert by_number.get_feature_names_out()[:2].tolist() == ["x0=3", "x0=7"]
+        frame = pd.DataFrame(X, columns=["code", "size"])
+        by_name = TableEncoder(categorical=["code"]).fit(frame.astype({"code": int}))
+        np.testing.assert_array_equal(by_name.transform(frame), by_number.transform(X))
+        with pytest.raises(ValueError, match="'cod', which is no column of X"):
+            TableEncoder(categorical=["cod"]).fit(frame)
+        with pytest.raises(TypeError, match="a sequence of columns"):
+            TableEncoder(categorical="code").fit(frame)
+
+
+class TestTheSameTable:
+    """In every form in which people have it."""
+
+    expected = np.asarray(ENCODER.transform(TABLE))
+
+    @pytest.mark.parametrize(
+        "form",
+        [
+            TABLE.convert_dtypes,
+            lambda: TABLE.astype({"colour": "category"}),
+            lambda: TABLE.assign(day=TABLE["day"].dt.tz_localize("Europe/Berlin")),
+            lambda: pa.Table.from_pandas(TABLE),
+            lambda: pa.table(TABLE.assign(colour=TABLE["colour"].astype("category"))),
+            lambda: pl.from_pandas(TABLE),
+            lambda: pl.from_pandas(TABLE).with_columns(pl.col("colour").cast(pl.Categorical)),
+        ],
+    )
+    def test_as_a_frame(self, form):
+        for encoder in (ENCODER, clone(ENCODER).fit(form())):
+            np.testing.assert_array_equal(encoder.transform(form()), self.expected)
+            assert encoder.feature_names_in_.tolist() == TABLE.columns.tolist()
+
+    def test_as_an_array_of_objects(self):
+        rows = TABLE.to_numpy(dtype=object)
+        encoder = TableEncoder().fit(rows)
+        np.testing.assert_array_equal(encoder.transform(rows), self.expected)
+        assert not hasattr(encoder, "feature_names_in_")
+        assert encoder.feature_groups_.tolist() == encoder.sources_.tolist()
+
+    def test_as_lists(self):
+        rows = TABLE.to_numpy(dtype=object)[:50].tolist()
+        np.testing.assert_array_equal(
+            TableEncoder().fit(rows).transform(rows), TableEncoder().fit_transform(TABLE[:50])
+        )
+
+    def test_sparse_and_float32(self):
+        for dtype in (np.float64, np.float32):
+            found = TableEncoder(sparse_output=True, dtype=dtype).fit_transform(TABLE)
+            assert sparse.issparse(found)
+            assert found.has_sorted_indices
+            assert found.dtype == dtype
+            assert np.all(found.data != 0)
+            np.testing.assert_array_equal(found.toarray(), self.expected.astype(dtype))
+
+    def test_row_by_row(self):
+        single = [np.asarray(ENCODER.transform(TABLE[i : i + 1]))[0] for i in range(len(TABLE))]
+        np.testing.assert_array_equal(single, self.expected)
+
+    def test_columns_do_not_mix(self):
+        rng = np.random.default_rng(0)
+        for place, name in enumerate(TABLE):
+            changed = TABLE.copy()
+            changed[name] = TABLE[name].to_numpy()[rng.permutation(len(TABLE))]
+            differs = np.any(np.asarray(ENCODER.transform(changed)) != self.expected, axis=0)
+            assert set(ENCODER.sources_[differs]) == {place}
+
+    def test_pickled(self):
+        again = pickle.loads(pickle.dumps(ENCODER))  # noqa: S301 -- our own
+        np.testing.assert_array_equal(again.transform(TABLE), self.expected)
+        rows = pickle.loads(pickle.dumps(ENCODER.transform(TABLE)))  # noqa: S301 -- our own
+        assert rows.feature_groups.tolist() == ENCODER.sources_.tolist()
+
+
+class TestNumbers:
+    def test_standardised_and_bounded(self):
+        values = np.array([1.0, 2.0, 3.0, 6.0])
+        _, rows = encoded(values, [1, 6, 1e308, -1e308, np.inf, -np.inf], numeric="linear")
+        standardised = (values - values.mean()) / values.std()
+        np.testing.assert_allclose(rows[:, 0], standardised[[0, 3, 3, 0, 3, 0]], rtol=1e-14)
+
+    def test_hats_are_a_partition_of_one(self):
+        _, rows = encoded(np.random.default_rng(0).normal(size=60), np.linspace(-9, 9, 101))
+        assert np.all((rows[:, 1:] >= 0) & (rows[:, 1:] <= 1))
+        np.testing.assert_allclose(rows[:, 1:].sum(axis=1), 1.0, rtol=1e-15)
+        assert np.all((rows[:, 1:] > 0).sum(axis=1) <= 2)
+
+    def test_hats_against_interpolation(self):
+        """Hat j at x is what np.interp makes of the j-th unit vector."""
+        rng = np.random.default_rng(1)
+        knots, values = np.sort(rng.normal(size=7)), rng.normal(size=500) * 2
+        first, upper = hats(values, knots)
+        found = np.zeros((500, 7))
+        found[np.arange(500), first] += 1 - upper
+        found[np.arange(500), first + 1] += upper
+        expected = np.stack([np.interp(values, knots, unit) for unit in np.eye(7)], axis=1)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_knots_of_any_column(self, seed):
+        rng = np.random.default_rng(seed)
+        values = rng.choice([rng.normal(size=50), rng.poisson(1, 50) * 1.0, np.zeros(50)], axis=0)
+        values[: rng.integers(0, 40)] = 0.0
+        knots = place_knots(values, int(rng.integers(3, 9)))
+        if len(np.unique(values)) < 3:
+            assert len(knots) == 0
+        else:
+            assert np.all(np.diff(knots) > 0)
+            assert knots[0] == values.min()
+            assert knots[-1] == values.max()
+
+    def test_ties_take_no_knots_away(self):
+        values = np.r_[np.zeros(950), np.random.default_rng(0).exponential(size=50)]
+        knots = place_knots(values, 6)
+        assert knots[0] == 0
+        assert len(knots) >= 5
+
+    def test_a_gap_is_the_median_and_a_sign(self):
+        encoder, rows = encoded([1.0, 2.0, 9.0, None], [None, 2.0])
+        assert encoder.get_feature_names_out()[encoder.sources_ == 0][-1] == "it=(missing)"
+        np.testing.assert_array_equal(rows[0, :-1], rows[1, :-1])
+        assert rows[:, -1].tolist() == [1.0, 0.0]
+
+    def test_a_gap_where_there_was_none(self):
+        encoder, rows = encoded([1.0, 2.0, 9.0], [np.nan, 2.0])
+        assert "it=(missing)" not in encoder.get_feature_names_out()
+        np.testing.assert_array_equal(rows[0], rows[1])
+
+    @pytest.mark.parametrize(
+        "values", [[1e308, -1e308, 1e308], [1e-320, 2e-320, 0.0], [1e15, 1e15 + 1, 1e15], [5e-324, 0, 0]]
+    )
+    def test_of_any_size(self, values):
+        _, rows = encoded(values, [*values, 1e308, -1e308, 0, 10**400])
+        assert np.all(np.isfinite(rows))
+        assert np.abs(rows).max(initial=0) < 100
+
+    def test_infinite_in_training(self):
+        _, rows = encoded([np.inf, 1.0, 2.0, -np.inf, 4.0], [np.inf, 4.0])
+        assert np.all(np.isfinite(rows))
+        np.testing.assert_array_equal(rows[0], rows[1])
+
+    def test_texts_that_are_numbers(self):
+        _, rows = encoded([1.0, 2.0, 9.0], ["2", "", True])
+        np.testing.assert_array_equal(rows[0], rows[1])
+        with pytest.raises(ValueError, match=r"Column 'it': it held numbers in fit.*'two'"):
+            encoded([1.0, 2.0, 9.0], ["two"])
+        with pytest.raises(ValueError, match=r"Column 'it'.*holds dates"):
+            TableEncoder().fit(pd.DataFrame({"it": [1.0, 2.0]})).transform(
+                pd.DataFrame({"it": pd.to_datetime(["2024-01-01"])})
+            )
+
+    def test_durations(self):
+        table = pd.DataFrame({"it": pd.to_timedelta([1, 2, 3], unit="h")})
+        np.testing.assert_allclose(
+            TableEncoder().fit_transform(table), TableEncoder().fit_transform([[3600.0], [7200.0], [10800.0]])
+        )
+
+
+class TestCategories:
+    def test_rare_and_unknown(self):
+        encoder, rows = encoded(["a", "a", "b", "b", "c", "d"], ["a", "b", "c", "d", "e", None, 1.5])
+        assert encoder.get_feature_names_out()[:3].tolist() == ["it=a", "it=b", "it=(rare)"]
+        expected = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0]]
+        assert rows.tolist() == expected
+
+    def test_most_frequent_ones(self):
+        _, rows = encoded(list("aaabbbccd"), "abcd", max_levels=2)
+        assert rows.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]]
+
+    def test_gaps_have_a_sign(self):
+        _, rows = encoded(["a", "b", "a", "b", None], ["a", None, np.nan, pd.NA, "", "  "])
+        assert rows.tolist() == [[1, 0, 0]] + 5 * [[0, 0, 1]]
+
+    def test_true_is_not_one(self):
+        _, rows = encoded([True, False, True, False], [True, 1, 1.0, "True", np.True_, 0])
+        assert rows.tolist() == [[0, 1], [0, 0], [0, 0], [0, 1], [0, 1], [0, 0]]
+
+    def test_numbers_of_any_type(self):
+        X = np.array([3, 3, 4, 4])
+        encoder = TableEncoder(categorical=[0]).fit(X[:, None])
+        for cell in (3, 3.0, np.int8(3), np.float32(3), Decimal("3.0"), "3"):
+            rows = np.array([[cell]], dtype=object)
+            assert encoder.transform(rows).tolist() == [[1, 0]], cell
+
+    def test_names_that_clash(self):
+        table = pd.DataFrame({"a": ["b", "b", "c", "c"], "a=b": [1.0, 2.0, 3.0, 5.0]})
+        names = TableEncoder("linear").fit(table).get_feature_names_out().tolist()
+        assert names == ["a=b", "a=c", "a=b_2"]
+
+    def test_dates_that_are_categories(self):
+        table = pd.DataFrame({"it": pd.to_datetime(["2024-01-01", "2024-01-01", "2025-01-01", "2025-01-01"])})
+        encoder = TableEncoder(categorical=["it"]).fit(table)
+        found = encoder.transform(table.astype("datetime64[s]"))
+        assert found.tolist() == [[1, 0], [1, 0], [0, 1], [0, 1]]
+        np.testing.assert_array_equal(encoder.transform(table.astype(object)), found)
+
+    def test_what_is_no_value(self):
+        with pytest.raises(ValueError, match=r"Column 'it': a cell holds {'a': 1}"):
+            encoded([{"a": 1}, {"a": 1}], [])
+        with pytest.raises(ValueError, match=r"Column 'it': a cell holds \{3\}"):
+            encoded(["a", "b", "a", "b"], [{3}])
+
+
+class TestDates:
+    def test_parts(self):
+        days = ["2023-05-01 06:30", "2024-05-02 18:00", "2024-06-01 18:00", None]
+        encoder, rows = encoded(days, ["2024-05-01 06:30", "1700-12-24", None], numeric="linear")
+        names = encoder.get_feature_names_out()[encoder.sources_ == 0].tolist()
+        assert names == [
+            "it.year",
+            "it.month=5",
+            "it.month=6",
+            "it.weekday=1",
+            "it.weekday=4",
+            "it.weekday=6",
+            "it.hour",
+            "it=(missing)",
+        ]
+        assert rows[0, 1:6].tolist() == [1, 0, 0, 0, 0]  # a Wednesday, which training rows had not
+        assert rows[1, 1:6].tolist() == [0, 0, 0, 0, 0]
+        assert rows[1, 0] == encoded(days, ["2023-01-01"], numeric="linear")[1][0, 0]
+        assert rows[:, -1].tolist() == [0, 0, 1]
+
+    def test_what_is_no_date(self):
+        for cell in ("2024-02-30", "tomorrow", 5.0):
+            with pytest.raises(ValueError, match=r"Column 'it': it held dates in fit"):
+                encoded(["2024-01-01", "2023-03-02"], [cell])
+        with pytest.raises(ValueError, match=r"Column 'it'.*holds numbers"):
+            TableEncoder().fit(pd.DataFrame({"it": pd.to_datetime(["2024-01-01", "2023-02-02"])})).transform(
+                pd.DataFrame({"it": [1.0]})
+            )
+
+
+class TestLeftOut:
+    @pytest.mark.parametrize(
+        ("values", "why"),
+        [
+            ([1.0] * 6, "all its values are the same"),
+            (["a"] * 6, "all its values are the same"),
+            (list("abcdef"), "no level is in 2 rows or more"),
+            ([None] * 6, "no value at all"),
+            ([np.nan] * 6, "no value at all"),
+            (["2024-01-01"] * 6, "year, month, weekday and hour are the same"),
+        ],
+    )
+    def test_and_why(self, values, why):
+        encoder, rows = encoded(values, [values[0]])
+        assert rows.shape == (1, 0)
+        assert why in encoder.columns_[0].left_out
+
+    def test_gaps_alone_may_tell(self):
+        for values in ([1.0, 1.0, None], ["a", "a", None], [*"abcde", None], ["2024-01-01", None]):
+            encoder, rows = encoded(values, [values[0], None, "anything"])
+            assert encoder.get_feature_names_out()[0] == "it=(missing)"
+            assert rows.tolist() == [[0], [1], [0]]
+
+    def test_nothing_left(self):
+        with pytest.raises(ValueError, match=r"No column of X .*'it', is left out because all its values"):
+            TableEncoder().fit(pd.DataFrame({"it": [1.0, 1.0]}))
+
+
+class TestWrongUse:
+    @pytest.mark.parametrize(
+        ("parameters", "message"),
+        [
+            ({"numeric": "cubic"}, "numeric must be one of"),
+            ({"n_knots": 2}, "n_knots must be an integer of at least 3"),
+            ({"min_frequency": 0}, "min_frequency must be"),
+            ({"max_levels": 1.5}, "max_levels must be"),
+            ({"sparse_output": "yes"}, "sparse_output must be"),
+            ({"dtype": np.int64}, "dtype must be float64 or float32"),
+        ],
+    )
+    def test_parameters(self, parameters, message):
+        with pytest.raises(ValueError, match=message):
+            TableEncoder(**parameters).fit(TABLE)
+
+    def test_columns_that_are_missing_or_moved(self):
+        with pytest.raises(ValueError, match="age"):
+            ENCODER.transform(TABLE.drop(columns="age"))
+        with pytest.raises(ValueError, match="same order"):
+            ENCODER.transform(TABLE[TABLE.columns[::-1]])
+        with pytest.raises(ValueError, match="0 sample"):
+            ENCODER.transform(TABLE[:0])
+        with pytest.raises(TypeError, match=r"[Ss]parse"):
+            TableEncoder().fit(sparse.eye(3).tocsr())
+
+    def test_names_for_others(self):
+        encoder = TableEncoder("linear").fit([[1.0, "a"], [2.0, "a"], [3.0, "b"], [4.0, "b"]])
+        assert encoder.get_feature_names_out(["u", "v"]).tolist() == ["u", "v=a", "v=b"]
+        with pytest.raises(ValueError, match="should have length equal"):
+            encoder.get_feature_names_out(["u"])
+
+
+def test_large_tables_become_sparse():
+    from exclusivity.tables.assembling import sparse_is_better
+
+    codes = [column.code for column in ENCODER.columns_]
+    width = sum(code.width for code in codes)
+    assert not sparse_is_better(codes, 1000, 8)
+    assert sparse_is_better(codes, (1 << 26) // (8 * width) + 1, 8)
+    assert not sparse_is_better(codes[:0], 10**9, 8)

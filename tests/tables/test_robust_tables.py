@@ -1,0 +1,240 @@
+"""From a raw table to certified votes: groups are found, and certificates speak of input columns."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from exclusivity import ERMClassifier, ERMClassifierCV, make_robust_classifier
+from exclusivity.baselines import FeaturePartitionClassifier
+from exclusivity.robustness import certify, choose_members, feature_groups_from_transformer
+from exclusivity.robustness.sources import column_sources
+from exclusivity.tables import TableEncoder
+from tables.table_cases import mixed_table
+
+TABLE, CLASSES = mixed_table()
+VOTING = {"exclusivity": np.inf, "voting": "hard", "random_state": 0}
+
+
+class TestGroups:
+    def test_of_the_one_line(self):
+        model = make_robust_classifier(5, random_state=0).fit(TABLE, CLASSES)
+        encoder, classifier = model
+        assert classifier.groups_.tolist() == encoder.sources_.tolist()
+        assert len(classifier.partition_) == 6
+        assert classifier.voting == "hard"
+        assert classifier.feature_groups is None
+
+    @pytest.mark.parametrize("sparse_output", [False, True])
+    def test_in_any_pipeline(self, sparse_output, tmp_path):
+        encoder = TableEncoder(sparse_output=sparse_output)
+        expected = encoder.fit(TABLE).sources_.tolist()
+        for memory in (None, str(tmp_path)):
+            for _ in range(2):  # the second time from the cache
+                pipeline = make_pipeline(encoder, ERMClassifier(3, **VOTING), memory=memory)
+                assert pipeline.fit(TABLE, CLASSES)[-1].groups_.tolist() == expected
+
+    def test_after_cloning_and_slicing_and_in_a_search(self):
+        model = make_robust_classifier(3, random_state=0)
+        expected = clone(model).fit(TABLE, CLASSES)
+        search = GridSearchCV(model, {"encoder__numeric": ["linear", "spline"]}, cv=2).fit(TABLE, CLASSES)
+        best = search.best_estimator_
+        assert best[-1].groups_.tolist() == best[0].sources_.tolist()
+        assert certify(search, TABLE).max() >= 1
+        head = clone(expected)[:-1].fit(TABLE)
+        rows = head.transform(TABLE)
+        alone = clone(expected[-1]).fit(rows, CLASSES)
+        np.testing.assert_array_equal(alone.groups_, expected[-1].groups_)
+
+    @pytest.mark.filterwarnings("ignore:The search for a partition:UserWarning")
+    def test_of_other_classifiers(self):
+        encoder = TableEncoder().fit(TABLE)
+        for classifier in (
+            ERMClassifierCV(3, Cs=[0.1, 1], cv=2, **VOTING),
+            FeaturePartitionClassifier(LogisticRegression(), 3, random_state=0),
+            FeaturePartitionClassifier(LogisticRegression(), 3, partition="learned", random_state=0),
+        ):
+            model = make_pipeline(encoder, classifier).fit(TABLE, CLASSES)
+            assert model[-1].groups_.tolist() == encoder.sources_.tolist()
+            assert certify(model, TABLE).max() == 1
+
+    def test_only_where_members_compete(self):
+        model = make_pipeline(TableEncoder(), ERMClassifier(3)).fit(TABLE, CLASSES)
+        assert len(np.unique(model[-1].groups_)) == len(model[0].sources_)
+
+    def test_given_groups_win(self):
+        n_columns = len(TableEncoder().fit(TABLE).sources_)
+        model = make_robust_classifier(3, feature_groups=np.arange(n_columns) % 4, random_state=0)
+        assert model.fit(TABLE, CLASSES)[-1].groups_.tolist() == (np.arange(n_columns) % 4).tolist()
+
+    def test_a_column_called_feature_groups(self):
+        X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["feature_groups", "b"])
+        model = ERMClassifier(2, **VOTING).fit(X, X["b"] > 0)
+        assert model.groups_.tolist() == [0, 1]
+
+    def test_sources(self):
+        encoder = TableEncoder().fit(TABLE)
+        np.testing.assert_array_equal(column_sources(encoder), encoder.sources_)
+        assert feature_groups_from_transformer(encoder) == encoder.feature_groups_.tolist()
+
+
+class TestOneLine:
+    def test_parameters_go_where_they_belong(self):
+        model = make_robust_classifier(
+            5, C=3.0, numeric="linear", categorical=["visits"], p=1, class_weight=None, dtype=np.float32
+        )
+        encoder, classifier = model
+        assert (encoder.numeric, encoder.categorical, encoder.dtype) == ("linear", ["visits"], np.float32)
+        assert (classifier.n_estimators, classifier.C, classifier.p) == (5, 3.0, 1)
+        assert (classifier.class_weight, classifier.exclusivity) == (None, np.inf)
+        with pytest.raises(TypeError, match="'n_knot' is a parameter neither of"):
+            make_robust_classifier(n_knot=3)
+
+    @pytest.mark.parametrize("form", [lambda X: X, pa.Table.from_pandas, pl.from_pandas])
+    def test_any_table(self, form):
+        model = make_robust_classifier(3, random_state=0).fit(form(TABLE), CLASSES)
+        assert model.score(form(TABLE), CLASSES) > 0.7
+        assert certify(model, form(TABLE)).max() == 1
+
+    def test_curves_see_what_lines_do_not(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(600, 9))
+        y = np.abs(X).sum(axis=1) > np.median(np.abs(X).sum(axis=1))
+        curves, lines = (
+            make_robust_classifier(9, numeric=numeric, random_state=0)
+            .fit(X[:400], y[:400])
+            .score(X[400:], y[400:])
+            for numeric in ("spline", "linear")
+        )
+        assert curves > lines + 0.15
+
+
+class TestChoice:
+    def test_of_tables(self):
+        choice = choose_members(TABLE, CLASSES, r=1, n_estimators=[3, 5], C=[0.1, 1.0], cv=2)
+        assert set(choice.best_params) == {"n_estimators", "C", "exclusivity", "numeric"}
+        assert {record["numeric"] for record in choice.table} == {"linear", "spline"}
+        assert len(choice.table) == 8
+        assert choice.estimator[0].numeric == choice.best_params["numeric"]
+        assert choice.estimator[-1].class_weight == "balanced"
+        assert certify(choice.estimator, TABLE).max() >= 1
+
+    @pytest.mark.parametrize(
+        "form", [pa.Table.from_pandas, pl.from_pandas, lambda X: X.to_numpy(dtype=object)]
+    )
+    def test_any_table(self, form):
+        choice = choose_members(
+            form(TABLE), CLASSES, r=1, n_estimators=[3], C=[1.0], numeric=["linear"], cv=2
+        )
+        assert choice.best_params["numeric"] == "linear"
+
+    def test_arrays_of_numbers_only_where_asked(self):
+        X, y = np.random.default_rng(0).normal(size=(80, 6)), np.arange(80) % 2
+        X[:, 0] += y
+        plain = choose_members(X, y, r=1, n_estimators=[3], C=[1.0], cv=2)
+        assert "numeric" not in plain.best_params
+        asked = choose_members(X, y, r=1, n_estimators=[3], C=[1.0], numeric=["spline"], cv=2)
+        assert isinstance(asked.estimator[0], TableEncoder)
+        with pytest.raises(ValueError, match="0 TableEncoder steps"):
+            choose_members(X, y, 1, estimator=ERMClassifier(), numeric=["spline"])
+
+
+JUNK = {
+    "age": [0, -1e308, 1e308, np.inf, None, "17", True, 10**400, 49.5],
+    "income": [0.0, 1e300, -5, np.nan, "1e5", False, 20_000],
+    "colour": ["red", "green", "blue", "grey", "never seen", None, "", 3.5, True],
+    "member": [True, False, None, "maybe", 1, "True"],
+    "visits": [0, 1, 2, 3.5, 1e9, None, "-4"],
+    "day": ["1700-01-01", "2021-12-31", "2999-06-15 23:59", None, np.datetime64("2022-02-02")],
+}
+"""What the encoder takes in each column, sense or not."""
+
+
+def broken(table, chosen, rng):
+    """The table with the chosen cells replaced by anything that the encoder accepts."""
+    changed = table.astype(object)
+    for place, name in enumerate(table):
+        rows = np.flatnonzero(chosen[:, place])
+        values = np.empty(len(rows), dtype=object)
+        values[:] = [JUNK[name][k] for k in rng.integers(len(JUNK[name]), size=len(rows))]
+        column = changed[name].to_numpy(dtype=object).copy()
+        column[rows] = values
+        changed[name] = pd.Series(column, dtype=object, index=table.index)
+    return changed
+
+
+class TestSoundness:
+    """A prediction of radius r stands, whatever stands in any r input columns."""
+
+    @pytest.mark.parametrize(
+        ("n_members", "parameters", "n_classes"),
+        [
+            (3, {}, 2),
+            (5, {}, 2),
+            (5, {"numeric": "linear", "sparse_output": True}, 2),
+            (5, {"dtype": np.float32, "categorical": ["visits"]}, 3),
+            (6, {"multi_class": "ovo"}, 3),
+        ],
+    )
+    def test_a_thousand_rows(self, n_members, parameters, n_classes):
+        train, y = mixed_table(300, seed=1)
+        if n_classes == 3:
+            y = np.where(np.arange(len(y)) % 3 == 0, "maybe", y)
+        test, _ = mixed_table(1000, seed=2)
+        model = make_robust_classifier(n_members, random_state=0, **parameters).fit(train, y)
+        radii, labels = certify(model, test), model.predict(test)
+        assert radii.max() >= 1
+        rng = np.random.default_rng(0)
+        for _ in range(10):
+            # Of every row as many columns as its radius allows, others every time.
+            ranks = rng.permuted(np.tile(np.arange(6), (len(test), 1)), axis=1)
+            changed = broken(test, ranks < np.maximum(radii, 0)[:, None], rng)
+            assert np.all((model.predict(changed) == labels)[radii >= 0])
+
+    @pytest.mark.parametrize("numeric", ["linear", "spline"])
+    def test_exhaustive(self, numeric):
+        """Every choice of r columns, and every value that the encoder tells apart at its corners."""
+        table, y = mixed_table(120, seed=3)
+        table = table[["age", "colour", "member", "visits", "income"]]
+        model = make_robust_classifier(5, numeric=numeric, random_state=0).fit(table, y)
+        radii, labels = certify(model, table), model.predict(table)
+        rows = np.concatenate([np.flatnonzero(radii == r)[:4] for r in np.unique(radii)])
+        # Curves are piecewise linear: a score is largest and smallest at corners.
+        corners = {name: self.corners(model, name, JUNK[name]) for name in table}
+        for row in rows:
+            r = max(int(radii[row]), 0)
+            for chosen in combinations(table.columns, r):
+                values = list(product(*(corners[name] for name in chosen)))
+                changed = pd.concat(
+                    [table.iloc[[row]].astype(object)] * max(1, len(values)), ignore_index=True
+                )
+                for place, name in enumerate(chosen):
+                    changed[name] = pd.Series([value[place] for value in values], dtype=object)
+                if radii[row] >= 0:
+                    assert set(model.predict(changed)) == {labels[row]}
+
+    @staticmethod
+    def corners(model, name, junk):
+        column = next(column for column in model[0].columns_ if column.name == name)
+        if column.kind != "number":
+            return junk
+        code = column.code
+        return [None, code.low, code.high, *(code.mean + code.scale * code.knots[1:-1])]
+
+    def test_it_would_notice(self):
+        """Past the radius some rows do turn."""
+        train, y = mixed_table(300, seed=1)
+        test, _ = mixed_table(1000, seed=2)
+        model = make_robust_classifier(3, random_state=0).fit(train, y)
+        radii, labels = certify(model, test), model.predict(test)
+        rng = np.random.default_rng(0)
+        ranks = rng.permuted(np.tile(np.arange(6), (len(test), 1)), axis=1)
+        changed = broken(test, ranks < radii[:, None] + 2, rng)
+        assert np.any(model.predict(changed) != labels)
