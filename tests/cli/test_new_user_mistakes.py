@@ -189,6 +189,34 @@ class TestOtherMistakes:
         check(erm("fit", "shuffled.csv", "--target", "state", "-o", "m.erm"), "'r0'", "--ignore")
         assert erm("fit", "shuffled.csv", "--target", "state", "--ignore", "row", "-o", "m.erm")[0] == 0
 
+    def test_all_text_columns_are_named_at_once(self, erm):
+        with open("messy.csv", "w") as stream:
+            stream.write("id,age,sex,weight,smoker,state\n")
+            stream.writelines(f"P{i},{30 + i},f,61.5,no,{'ill' if i % 3 else 'well'}\n" for i in range(9))
+        names = "no numbers in 'sex', 'smoker' either."
+        check(erm("fit", "messy.csv", "--target", "state", "-o", "m.erm"), "'P0'", names, "--ignore for each")
+        check(erm("fit", "messy.csv", "--target", "state", "--no-header", "-o", "m.erm"), "'state'")
+        ignored = [word for name in ("id", "sex", "smoker") for word in ("--ignore", name)]
+        assert erm("fit", "messy.csv", "--target", "state", *ignored, "-o", "m.erm")[0] == 0
+
+    def test_several_columns_to_ignore(self, erm, capsys):
+        with pytest.raises(SystemExit):
+            erm("fit", "train.csv", "--target", "state", "-o", "m.erm", "--ignore", "c", "d")
+        assert (
+            "'d' is one argument too many (several columns to leave out: --ignore A"
+            in capsys.readouterr().err
+        )
+        with pytest.raises(SystemExit):
+            erm("demo", "d")
+        assert "--ignore" not in capsys.readouterr().err
+
+    def test_a_column_that_was_renamed(self, erm, tmp_path):
+        text = (tmp_path / "new.csv").read_text().replace("a b,c", "A B,c", 1)
+        (tmp_path / "renamed.csv").write_text(text)
+        check(
+            erm("predict", "soft.erm", "renamed.csv"), "lacks 'a b'", "Is 'A B' what the model calls 'a b'?"
+        )
+
     def test_one_class(self, erm):
         with open("one.csv", "w") as stream:
             stream.write("a,b\n1,x\n2,x\n")

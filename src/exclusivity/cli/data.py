@@ -171,7 +171,7 @@ class Source:
         message = message.replace(", or pass max_bytes=None for no limit", "")
         message = re.sub(r"ignore=\[(\d+)\]", r"--ignore \1", message)
         if ", column " in message and "expected a finite decimal number" in message:
-            message += " (A column that is no feature: --ignore, or --target for the classes.)"
+            message += " (Columns that are no features: --ignore for each; for the classes: --target.)"
         if self.format.row and ", line 1:" in message:  # all of it is something else, as a rule
             kind = self.format.name.upper()
             message += f" The file is read as {kind}, {self.format.row}; other formats: --format."

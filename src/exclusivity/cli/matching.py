@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
     from exclusivity.datasets import Reading
+
+_NAMED = 3  # pairs of names in a message
 
 
 def rows_for(
@@ -69,6 +72,22 @@ def _reading(
     return _by_count(loaded, source, columns, target, ignore, wants_labels)
 
 
+def _renamed(missing: list[str], columns: list[str]) -> str:
+    """What the missing columns may be called in the data.
+
+    Examples
+    --------
+    >>> _renamed(["Age", "Mass"], ["age ", "height"])
+    " Is 'age ' what the model calls 'Age'?"
+    """
+    folded = {name.strip().casefold(): name for name in columns}
+    pairs = []
+    for name in missing:
+        near = difflib.get_close_matches(name.strip().casefold(), folded, n=1, cutoff=0.8)
+        pairs += [f"{folded[found]!r} what the model calls {name!r}" for found in near]
+    return f" Is {', and '.join(pairs[:_NAMED])}?" if pairs else ""
+
+
 def _by_name(
     loaded: Loaded,
     source: Source,
@@ -83,7 +102,7 @@ def _by_name(
     if missing:
         raise FileError(
             f"{source.title} lacks {listed(missing)}, which {loaded.title} was fitted to; it has "
-            f"{listed(columns)}. Use data with the same columns."
+            f"{listed(columns)}. Use data with the same columns.{_renamed(missing, columns)}"
         )
     picked = [*ignore, *([] if target is None else [target])]
     chosen = {columns[name] if isinstance(name, int) else name for name in picked}

@@ -112,7 +112,9 @@ def unknown_option(extras: list[str], command: str, parsers: dict[str, argparse.
     """
     first = next((word for word in extras if re.match(r"--?[A-Za-z]", word)), None)
     if first is None:
-        return f"{extras[0]!r} is one argument too many; 'erm {command} --help' lists them."
+        ignores = "--ignore" in parsers[command]._option_string_actions
+        each = " (several columns to leave out: --ignore A --ignore B)" * ignores
+        return f"{extras[0]!r} is one argument too many{each}; 'erm {command} --help' lists them."
     tried = first.partition("=")[0] if first.startswith("--") else first[:2]
     return f"there is no option {tried}; {_meant(tried, command, parsers)}"
 

@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.datasets.csv_fields import Columns, FieldError, Splitter, decoded, excerpt, label, number
+from exclusivity.datasets.csv_fields import (
+    Columns,
+    FieldError,
+    Splitter,
+    decoded,
+    excerpt,
+    is_number,
+    label,
+    listed,
+    number,
+)
 from exclusivity.datasets.errors import DataFileError
 
 # Within these characters float() accepts exactly the decimal numbers.
@@ -132,8 +142,10 @@ class CsvRows:
     def _add_line(self, position: int, line: bytes) -> None:
         """The exact way."""
         place: int | None = None
+        fields: list[bytes] = []
         try:
-            for place, field in enumerate(self._fields(line.removesuffix(b"\r"))):
+            fields = self._fields(line.removesuffix(b"\r"))
+            for place, field in enumerate(fields):
                 if self.target is not None and place == self._columns.target:
                     self.target.extend([field])
                 elif place not in self._columns.ignored:
@@ -141,7 +153,19 @@ class CsvRows:
         except FieldError as fault:
             place = place if fault.field is None else fault.field
             title = None if place is None else self._columns.title(place)
-            raise DataFileError(self._name, position, title, fault.cause) from None
+            cause = fault.cause + self._others(fields, place)
+            raise DataFileError(self._name, position, title, cause) from None
+
+    def _others(self, fields: list[bytes], place: int | None) -> str:
+        """The features of the line that would be refused next, so that nobody meets them one by one."""
+        if place is None or place == self._columns.target:
+            return ""
+        apart, names = self._columns.set_apart, self._columns.names
+        others = [j for j in range(place + 1, len(fields)) if j not in apart and not is_number(fields[j])]
+        if not others:
+            return ""
+        titles = [str(j + 1) for j in others] if names is None else [names[j] for j in others]
+        return f" The same line has no numbers in {listed(tuple(titles))} either."
 
     def _fields(self, line: bytes) -> list[bytes]:
         decoded(line)  # first of all, so that what is no text is not counted as too few fields
