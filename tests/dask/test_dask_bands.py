@@ -11,11 +11,10 @@ import exclusivity
 from exclusivity.dask import ERMClassifier, rounds
 from exclusivity.problem import Contrast, ERMProblem, member_costs
 from exclusivity.solvers.blockwise import RowBlock, Target, bands, solving
-from exclusivity.solvers.blockwise import sample as sampling
+from exclusivity.solvers.blockwise import questions as sampling
 from exclusivity.solvers.blockwise.bands import Band, NearMargin
-from exclusivity.solvers.newton.run import bound_from_sums
+from exclusivity.solvers.newton.run import Point, bound_from_sums
 from exclusivity.solvers.newton.solver import solve_newton
-from exclusivity.solvers.newton.source import Point
 
 N_ROWS = 4000
 

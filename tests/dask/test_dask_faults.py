@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from exclusivity.dask import ERMClassifier, engine
-from exclusivity.solvers.blockwise import sample as sampling
+from exclusivity.solvers.blockwise import questions as sampling
 
 
 def collections(rows, chunks=200):

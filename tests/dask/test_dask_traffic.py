@@ -12,7 +12,7 @@ from dask_traffic import round_bytes, sums_bytes, travelling_sums
 from exclusivity.dask import ERMClassifier, rounds
 from exclusivity.dask.blocks import RowBlock
 from exclusivity.solvers.blockwise import RowList
-from exclusivity.solvers.blockwise import sample as sampling
+from exclusivity.solvers.blockwise import questions as sampling
 
 
 @pytest.fixture

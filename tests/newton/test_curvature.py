@@ -14,10 +14,10 @@ from exclusivity import ERMClassifier
 from exclusivity.problem import DesignMatrix, ERMProblem
 from exclusivity.solvers import solve_newton
 from exclusivity.solvers.dispatch import SOLVERS, solve_all
-from exclusivity.solvers.newton import curvature as curvature_module
 from exclusivity.solvers.newton import make_system
 from exclusivity.solvers.newton import solver as solver_module
-from exclusivity.solvers.newton.curvature import ActiveGram
+from exclusivity.solvers.newton import source as curvature_module
+from exclusivity.solvers.newton.source import ActiveGram
 
 
 def from_scratch(X, costs, active):

@@ -8,9 +8,9 @@ from scipy import sparse
 from sklearn.svm import LinearSVC
 
 from exclusivity.solvers import NewtonOptions, Start, solve_newton
+from exclusivity.solvers.newton.barrier import MemoryBarrier
 from exclusivity.solvers.newton.interior import drive_interior
-from exclusivity.solvers.newton.run import Run
-from exclusivity.solvers.newton.source import Point
+from exclusivity.solvers.newton.run import Point, Run
 from newton.newton_cases import assert_honest, blobs, build, plain_objective, radius
 
 TOL = 1e-6
@@ -26,7 +26,8 @@ def without_sampling(problem):
     zero = Point(np.zeros(problem.design.n_features), 0.0)
     if problem.loss.p == 1:
         run = Run(problem.objective, TOL, 100, None)
-        drive_interior(run, problem.reduced(), zero)
+        reduced = problem.reduced()
+        drive_interior(run, reduced.objective, MemoryBarrier(reduced, zero), zero)
         return run.result()
     start = Start(zero.weights[:, None], np.zeros(1))
     return solve_newton(problem, tol=TOL, start=start)

@@ -14,6 +14,7 @@ from scipy import linalg, sparse
 
 from exclusivity.problem import (
     DesignMatrix,
+    ElasticPenalty,
     ExclusivityRegulariser,
     PowerHinge,
     dual_bound,
@@ -25,15 +26,13 @@ from exclusivity.solvers import NewtonOptions, Start, solve_newton
 from exclusivity.solvers.newton import interior as interior_module
 from exclusivity.solvers.newton import semismooth as semismooth_module
 from exclusivity.solvers.newton.bands import FixedRows, choose_band, drive_screened, first_width, solve_band
-from exclusivity.solvers.newton.barrier import Barrier, WorkingRows
-from exclusivity.solvers.newton.curvature import bordered_gram
-from exclusivity.solvers.newton.interior import drive_interior, interior_path, with_exact_zeros
-from exclusivity.solvers.newton.linear import DualSystem, PrimalSystem, robust_cholesky
-from exclusivity.solvers.newton.run import Guess, Run, bound_from_sums
-from exclusivity.solvers.newton.sample import MANY_ROWS, sample_rows
-from exclusivity.solvers.newton.semismooth import semismooth_path
-from exclusivity.solvers.newton.solver import choose_regime
-from exclusivity.solvers.newton.source import BlockSource, Point
+from exclusivity.solvers.newton.barrier import Barrier, MemoryBarrier, WorkingBarrier, WorkingRows
+from exclusivity.solvers.newton.interior import InteriorPoint, drive_interior, with_exact_zeros
+from exclusivity.solvers.newton.linear import DualSystem, PrimalSystem, bordered_gram, robust_cholesky
+from exclusivity.solvers.newton.run import Guess, Point, Run, bound_from_sums, dual_pull
+from exclusivity.solvers.newton.semismooth import semismooth_iterates
+from exclusivity.solvers.newton.solver import MANY_ROWS, RowFacts, choose_regime, sample_rows
+from exclusivity.solvers.newton.source import BlockSource
 from newton.newton_cases import assert_honest, blobs, build
 
 POWERS = [1, 1.2, 1.5, 2, 3]
@@ -430,6 +429,14 @@ def working_rows(X, y, costs):
     return WorkingRows(X, y, costs, np.zeros(X.shape[1]), 0.0)
 
 
+def interior_iterates(rows, *, loss, l1, fit_intercept, start):
+    """Points, dual vectors and complementarity."""
+    data = WorkingBarrier(rows, loss, start, l1 > 0)
+    method = InteriorPoint(data, ElasticPenalty(l1), fit_intercept, start)
+    for point, complementarity in method.iterates():
+        yield point, data.barrier.alpha, complementarity
+
+
 @pytest.mark.parametrize("shape", [(40, 5), (10, 25)])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("p", [1, 1.5, 2, 3])
@@ -438,7 +445,7 @@ def test_interior_path_shrinks_all_residuals_alike(p, fit_intercept, shape):
     costs = np.random.default_rng(1).uniform(0.2, 2, size=len(y))
     start = Point(np.zeros(shape[1]), 0.0)
     path = []
-    for each in interior_path(
+    for each in interior_iterates(
         working_rows(X, y, costs), loss=PowerHinge(p), l1=0.0, fit_intercept=fit_intercept, start=start
     ):
         path.append(each)
@@ -471,7 +478,7 @@ def test_interior_path_with_linear_rows_and_a_penalty_is_optimal():
     costs, linear_w, linear_b, l1 = np.full(60, 0.7), np.array([0.5, -1, 0, 2, 0.1]), -1.3, 0.4
     rows = WorkingRows(X, y, costs, linear_w, linear_b)
     for data in (rows, dataclasses.replace(rows, X=sparse.csr_matrix(X))):
-        path = interior_path(
+        path = interior_iterates(
             data, loss=PowerHinge(1), l1=l1, fit_intercept=True, start=Point(np.zeros(5), 0.0)
         )
         point, alpha, _ = next(found for found in path if found[2] < 1e-10)
@@ -490,7 +497,7 @@ def test_interior_path_ends_when_its_numbers_do(monkeypatch):
     def path(X, costs=1.0):
         with np.errstate(all="ignore"):
             return list(
-                interior_path(
+                interior_iterates(
                     working_rows(X, y, np.full(12, costs)),
                     loss=PowerHinge(1),
                     l1=0.0,
@@ -520,7 +527,7 @@ def test_a_borrowed_system_that_is_useless_is_given_back():
     X, y = blobs(50, 4, seed=1)
     problem = build(X, y, p=2)
     source, start = BlockSource(problem), Point(np.zeros(4), 0.0)
-    path = semismooth_path(source, loss=PowerHinge(2), fit_intercept=True, start=Guess(start, TooFar()))
+    path = semismooth_iterates(source, problem.objective, Guess(start, TooFar()))
     first = next(path)
     second = path.send(1.0)
     assert second.point is first.point, "no step that long helps, not even its 2^-23rd part"
@@ -536,9 +543,8 @@ def test_semismooth_path_ends_at_its_limit(monkeypatch):
     X, y = blobs(50, 4, seed=1)
     problem = build(X, y, p=3, cost=100.0)
     start = Guess(Point(np.zeros(4), 0.0))
-    path = semismooth_path(
-        BlockSource(problem.reduced()), loss=PowerHinge(3), fit_intercept=True, start=start
-    )
+    reduced = problem.reduced()
+    path = semismooth_iterates(BlockSource(reduced), reduced.objective, start)
     next(path)
     path.send(1.0)
     with pytest.raises(StopIteration):
@@ -552,7 +558,7 @@ def test_exact_zeros_follow_the_dual_vector():
     problem = build(X, y, p=1, sparsity=8.0).reduced()
     alpha = solve_newton(problem, tol=1e-9).dual
     u = np.abs(X.T @ (y * alpha))
-    point = with_exact_zeros(problem, Point(np.ones(8), 2.0), alpha)
+    point = with_exact_zeros(Point(np.ones(8), 2.0), dual_pull(problem, alpha), problem.penalty)
     np.testing.assert_array_equal(point.weights, (u > 8.0).astype(float))
     assert point.intercept == 2
     assert 0 < point.weights.sum() < 8
@@ -572,7 +578,8 @@ def many():
 
 def certified_by_interior(problem):
     run = Run(problem.objective, 1e-9, 100, None)
-    drive_interior(run, problem, Point(np.zeros(3), 0.0))
+    zero = Point(np.zeros(3), 0.0)
+    drive_interior(run, problem.objective, MemoryBarrier(problem, zero), zero)
     result = run.result()
     assert result.converged
     return problem, result
@@ -762,7 +769,8 @@ def test_no_sample_of_few_rows_or_of_one_class():
 
 def regime_of(p, n_rows, n_features, beta=0.0):
     X = np.broadcast_to(np.zeros(1), (n_rows, n_features))  # dense, without the memory
-    return choose_regime(build(X, np.where(np.arange(n_rows) % 2, 1.0, -1.0), p=p, sparsity=beta), "auto")
+    problem = build(X, np.where(np.arange(n_rows) % 2, 1.0, -1.0), p=p, sparsity=beta)
+    return choose_regime(problem.objective, RowFacts.of(problem), "auto")
 
 
 def test_regimes_by_shape_p_and_penalty():

@@ -13,12 +13,12 @@ from exclusivity.solvers import Start, solve_newton
 from exclusivity.solvers.newton import NewtonOptions
 from exclusivity.solvers.newton import truncated as truncated_module
 from exclusivity.solvers.newton.rounding import RoundedCorner, ShiftedHinge, rounded_loss
-from exclusivity.solvers.newton.solver import choose_regime
-from exclusivity.solvers.newton.source import Point
+from exclusivity.solvers.newton.run import Point
+from exclusivity.solvers.newton.solver import RowFacts, choose_regime
 from exclusivity.solvers.newton.truncated import (
     balancing_shift,
     conjugate_gradients,
-    truncated_path,
+    truncated_iterates,
 )
 
 ITERATIVE = NewtonOptions("iterative")
@@ -30,6 +30,10 @@ def rows(n=60, m=8, seed=0, noise=0.5):
     y = np.where(X[:, 0] + noise * rng.normal(size=n) + 0.2 > 0, 1.0, -1.0)
     y[:2] = 1, -1
     return X, y
+
+
+def regime_of(problem):
+    return choose_regime(problem.objective, RowFacts.of(problem), "auto")
 
 
 @given(
@@ -120,7 +124,7 @@ def test_every_bound_on_the_way_is_below_the_optimum(p, shape, fit_intercept):
     problem = ERMProblem.build(X, y, cost=0.7, p=p, fit_intercept=fit_intercept)
     optimum = solve_newton(problem, tol=1e-10).objective
     previous_passes = 0.0
-    path = truncated_path(problem, Point(np.zeros(shape[1]), 0.0), None)
+    path = truncated_iterates(problem, Point(np.zeros(shape[1]), 0.0), None)
     for _, iterate in zip(range(40), path, strict=False):
         weights, intercepts = iterate.point.weights[:, None], np.array([iterate.point.intercept])
         assert iterate.objective == pytest.approx(problem.value(weights, intercepts), rel=1e-9)
@@ -159,11 +163,11 @@ def test_a_warm_start_is_quicker(p):
 def test_sparse_rows_take_the_products_early():
     X = sparse.random(500, 450, density=0.05, random_state=0, format="csr")
     y = np.where(np.arange(500) % 2 == 0, 1.0, -1.0)
-    assert choose_regime(ERMProblem.build(X, y), "auto") == "iterative"
-    assert choose_regime(ERMProblem.build(X.toarray(), y), "auto") == "semismooth"
+    assert regime_of(ERMProblem.build(X, y)) == "iterative"
+    assert regime_of(ERMProblem.build(X.toarray(), y)) == "semismooth"
     full = sparse.csr_matrix(np.ones((500, 450)))
-    assert choose_regime(ERMProblem.build(full, y), "auto") == "semismooth"
-    assert choose_regime(ERMProblem.build(X, y, sparsity=1.0), "auto") == "interior"
+    assert regime_of(ERMProblem.build(full, y)) == "semismooth"
+    assert regime_of(ERMProblem.build(X, y, sparsity=1.0)) == "interior"
     assert ERMProblem.build(sparse.csr_matrix((0, 3)), np.empty(0)).design.density == 0
 
 

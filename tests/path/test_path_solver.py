@@ -12,7 +12,8 @@ from exclusivity.problem import ERMProblem, PowerHinge, cost_grid, natural_cost
 from exclusivity.solvers import Status, solve_newton, solve_path
 from exclusivity.solvers.newton.batch import BatchSource, HessianChain
 from exclusivity.solvers.newton.path import solve_newton_path
-from exclusivity.solvers.newton.source import BlockSource, Point
+from exclusivity.solvers.newton.run import Point
+from exclusivity.solvers.newton.source import BlockSource
 
 
 def rows(n_rows=300, n_features=6, seed=0, weights=False, **settings):

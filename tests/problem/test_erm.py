@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from conic import objective_by_loops, solve_conic
-from exclusivity.problem import DesignMatrix, ERMProblem, ExclusivityRegulariser, PowerHinge
+from exclusivity.problem import DesignMatrix, ERMProblem, ExclusivityRegulariser, PowerHinge, weighted_total
 
 N, M, K, COST = 14, 4, 3, 1.3
 
@@ -91,9 +91,9 @@ def test_loss_of_the_mean_is_at_most_the_mean_loss(p, members, scale, seed):
     rng = np.random.default_rng(seed)
     W, b = scale * rng.normal(size=(M, members)), scale * rng.normal(size=members)
     shortfall = 1 - y[:, None] * problem.scores(W, b)
-    mean_loss = problem.loss.total(shortfall, weights) / members
+    mean_loss = weighted_total(weights, problem.loss.value(shortfall)) / members
     ensemble = problem.scores(W.mean(axis=1, keepdims=True), b.mean(keepdims=True))
-    loss_of_mean = problem.loss.total(1 - y[:, None] * ensemble, weights)
+    loss_of_mean = weighted_total(weights, problem.loss.value(1 - y[:, None] * ensemble))
     assert loss_of_mean <= mean_loss * (1 + 1e-13 * p)
     if scale > 1 and members > 1:
         assert loss_of_mean < mean_loss  # members that differ: strictly
@@ -172,10 +172,10 @@ def test_reduced_keeps_data_loss_and_intercept():
 
 
 def test_convexity():
-    assert build(gamma=1.0).is_convex
-    assert build(gamma=0.0).is_convex
+    assert build(gamma=1.0).objective.is_convex
+    assert build(gamma=0.0).objective.is_convex
     problem = build(gamma=np.nextafter(1, 2))
-    assert not problem.is_convex
+    assert not problem.objective.is_convex
     with pytest.raises(ValueError, match="makes the problem non-convex"):
         problem.reduced()
     with pytest.raises(ValueError, match="makes the problem non-convex"):

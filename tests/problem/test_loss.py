@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from exclusivity.problem import PowerHinge
+from exclusivity.problem import PowerHinge, weighted_total
 
 POWERS = [1, 1.001, 1.1, 1.5, 2, 2.5, 3, 10, 50]
 CURVED = POWERS[1:]
@@ -69,7 +69,7 @@ def test_total_weighs_rows(p):
     rng = np.random.default_rng(0)
     shortfall, weights = rng.normal(size=(7, 3)), rng.uniform(0.1, 3, 7)
     expected = sum(weights[i] * hinge(shortfall[i, k], p) for i in range(7) for k in range(3))
-    assert PowerHinge(p).total(shortfall, weights) == pytest.approx(expected, rel=1e-13)
+    assert weighted_total(weights, PowerHinge(p).value(shortfall)) == pytest.approx(expected, rel=1e-13)
 
 
 @given(p=powers, m=st.one_of(st.floats(-3, -1e-2), st.floats(1e-2, 3)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from exclusivity.problem import Objective, RowScale, relative_gap, rounded_up
+from exclusivity.problem import Objective, RowScale, relative_gap
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers import SolverResult, Status
 
@@ -61,7 +61,7 @@ class StoredPoint:
             return stored
         error = float(np.max(rows.score_error(self.weights, self.intercepts)))
         raised = penalty + self.objective.loss.raised_total(loss, members * total_cost, error)
-        upper = self.scale * rounded_up(raised, self.objective.loss, n_rows, self.weights.size)
+        upper = self.scale * self.objective.rounded_up(raised, n_rows, self.weights.size)
         bound = result.objective * (1 - result.gap)
         gap = relative_gap(objective, bound - (upper - objective))
         is_lost = result.converged and gap > tol

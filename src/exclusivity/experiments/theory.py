@@ -13,7 +13,7 @@ from exclusivity.experiments.sets import ExperimentSet
 from exclusivity.experiments.splits import Split, generator, random_split
 from exclusivity.experiments.tasks import Result, Sets, pick
 from exclusivity.experiments.trials import error_percent
-from exclusivity.problem import ERMProblem, ExclusivityRegulariser
+from exclusivity.problem import ERMProblem, ExclusivityRegulariser, weighted_total
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers import solve_alm, solve_newton, solve_paper
 from exclusivity.solvers.paper import PaperOptions, _Algorithm2, make_system
@@ -56,7 +56,7 @@ def proposition1(data: ExperimentSet, seed: int) -> Result:
 
 
 def _loss(problem: ERMProblem, scores: Floats) -> float:
-    return float(problem.loss.total(1 - problem.labels * scores, problem.weights))
+    return weighted_total(problem.weights, problem.loss.value(1 - problem.labels * scores))
 
 
 def theorem1(data: ExperimentSet, seed: int) -> Result:

@@ -45,7 +45,7 @@ def natural_cost(problem: ERMProblem) -> float:
     spread = float(np.sqrt(weights @ along**2 / total))
     pull = 2 * float(problem.loss.slope(np.ones(1))[0]) * masses[0] * masses[1] / total
     # Above exclusivity 1 members have features of their own, and the cost is every member's own.
-    kappa = problem.kappa if problem.is_convex else 1.0
+    kappa = problem.kappa if problem.objective.is_convex else 1.0
     scale = spread if np.isfinite(spread) and spread > 0 else 1.0
     return float(kappa / (pull * scale))
 

@@ -1,19 +1,37 @@
-"""Rows in memory, and an objective on them: one binary ERM."""
+"""Rows in memory, an objective on them, and a lower bound on its optimum from any dual vector.
+
+Let c_i = s_i C / kappa and l = beta / kappa be the numbers of the reduced SVM f (see
+:meth:`ERMProblem.reduced`). For every alpha in the domain of the loss's conjugate with
+sum_i y_i alpha_i = 0 (only needed where the intercept is free), and u = X^T (y alpha),
+
+    D(alpha) = sum_i alpha_i - 1/2 |soft(u, l)|^2 - sum_i loss*_i(alpha_i)  <=  min f,
+
+so that F(W, b) - K kappa D(alpha) bounds the excess of ANY (W, b) from ANY solver. The bound is only
+as honest as alpha is feasible: every vector is repaired before it is used. And it is only as honest as its
+sums are exact: bounds are rounded down by what rounding may have done to them (see ``design``), and
+objectives come with how much larger they may be, so that the gap between the two is one of exact numbers.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from exclusivity.problem.arrays import Floats, Matrix
-from exclusivity.problem.design import DesignMatrix
+from exclusivity.problem.design import LONG_UNIT, DesignMatrix, run_terms, weighted_total
 from exclusivity.problem.loss import MarginLoss
-from exclusivity.problem.objective import Objective
+from exclusivity.problem.objective import ExclusivityRegulariser, Objective
+from exclusivity.problem.penalty import Penalty
 from exclusivity.problem.power_hinge import PowerHinge
-from exclusivity.problem.regulariser import ExclusivityRegulariser
+
+# Numbers in X for which longer floats are tried, and how much of a bound rounding has to cost before that.
+_FEW_NUMBERS = 1 << 20
+_LEAST_LOSS = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +152,11 @@ class ERMProblem:
         return self.objective.regulariser
 
     @property
+    def penalty(self) -> Penalty:
+        """Of the objective's one member."""
+        return self.objective.penalty
+
+    @property
     def cost(self) -> float:
         """C of the objective."""
         return self.objective.cost
@@ -152,11 +175,6 @@ class ERMProblem:
     def kappa(self) -> float:
         """1 + gamma (K - 1); K for the paper."""
         return self.objective.kappa
-
-    @property
-    def is_convex(self) -> bool:
-        """Whether gamma <= 1, so that a duality gap can certify the optimum."""
-        return self.objective.is_convex
 
     @property
     def design(self) -> DesignMatrix:
@@ -186,14 +204,15 @@ class ERMProblem:
         loss = 0.0
         for rows, block in self.design.blocks(weights.shape[1]):
             shortfall = 1 - self.labels[rows, None] * (block @ weights + intercepts)
-            loss += self.loss.total(shortfall, self.weights[rows])
+            loss += weighted_total(self.weights[rows], self.loss.value(shortfall))
         return self.cost * loss
 
     def value_at(self, weights: Floats, scores: Floats) -> float:
         """F(W, b) where the scores are known already: no product with X."""
         loss = 0.0
         for rows in self.design.row_slices(scores.shape[1]):
-            loss += self.loss.total(1 - self.labels[rows, None] * scores[rows], self.weights[rows])
+            missed = 1 - self.labels[rows, None] * scores[rows]
+            loss += weighted_total(self.weights[rows], self.loss.value(missed))
         return self.regulariser.value(weights) + self.cost * loss
 
     def reduced(self) -> ERMProblem:
@@ -225,3 +244,157 @@ class ERMProblem:
         if not self.fit_intercept or self.design.centred is self.design:
             return self
         return self.changed(design=self.design.centred)
+
+
+def member_costs(problem: ERMProblem) -> Floats:
+    """c_i = s_i C / kappa, the cost of row i in the reduced SVM.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    """
+    return problem.weights * (problem.cost / problem.kappa)
+
+
+def repair_dual(problem: ERMProblem, alpha: Floats) -> Floats:
+    """The nearest easy feasible point: clip to the box, then shrink the heavier class.
+
+    Scaling the class with the larger sum by (smaller sum) / (larger sum) keeps the box and makes
+    sum y alpha = 0 up to rounding; where one class has no mass, nothing but zero is left.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    alpha : ndarray of shape (n_rows,)
+        Any dual vector, feasible or not.
+    """
+    feasible = np.clip(alpha, 0.0, member_costs(problem) * problem.loss.largest_slope)
+    if not problem.fit_intercept:
+        return feasible
+    positive = problem.labels > 0
+    # numpy adds in pairs, which keeps more digits than a product with masks.
+    above, below = float((feasible * positive).sum()), float((feasible * ~positive).sum())
+    if above > below:
+        feasible *= np.where(positive, below / above, 1.0)
+    elif below > above:
+        feasible *= np.where(positive, 1.0, above / below)
+    return feasible
+
+
+def objective_error(
+    problem: ERMProblem, weights: Floats, intercepts: Floats, objective: float, loss: float
+) -> float:
+    """How far F(W, b) may be above what was computed, knowing only the sum of the losses.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    weights, intercepts : ndarrays of shape (n_features, n_members) and (n_members,)
+        W and b.
+    objective, loss : float
+        F(W, b) as computed, and its part C sum_k sum_i s_i phi(m_ik).
+    """
+    error = float(np.max(problem.design.row_scale.score_error(weights, intercepts)))
+    total = problem.cost * problem.n_members * float(problem.weights.sum())
+    raised = problem.loss.raised_total(loss, total, error)
+    return _rounded_up(problem, objective - loss + raised) - objective
+
+
+def objective_of_shortfall(
+    problem: ERMProblem, weights: Floats, shortfall: Floats, error: Floats | float
+) -> tuple[float, float]:
+    """F(W, b), and how far it may be above that: to where all shortfalls are larger by their error.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    weights : ndarray of shape (n_features, n_members)
+        W.
+    shortfall : ndarray of shape (n_rows, n_members)
+        1 - y_i (x_i . w_k + b_k), as computed.
+    error : float or ndarray of shape (n_members,)
+        How far the scores may be off; see :meth:`RowScale.score_error`.
+    """
+    penalty = problem.regulariser.value(weights)
+    objective, upper = (
+        penalty + problem.cost * weighted_total(problem.weights, problem.loss.value(missed))
+        for missed in (shortfall, shortfall + error)
+    )
+    return objective, _rounded_up(problem, upper) - objective
+
+
+def _rounded_up(problem: ERMProblem, value: float) -> float:
+    n_weights = problem.design.n_features * problem.n_members
+    return problem.objective.rounded_up(value, run_terms(problem.design.n_rows), n_weights)
+
+
+def dual_bound(problem: ERMProblem, alpha: Floats) -> float:
+    """K kappa D(alpha) for a repaired alpha: no (W, b) has an objective below this.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    alpha : ndarray of shape (n_rows,)
+        Any dual vector, feasible or not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> problem = ERMProblem.build(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), p=1)
+    >>> round(dual_bound(problem, np.array([0.5, 0.5])), 12)
+    0.5
+    """
+    problem.objective.require_convex()
+    feasible, design = repair_dual(problem, alpha), problem.design
+    below = _lower_bound(problem, feasible)
+    pull, n_terms = design.transposed_times(problem.labels * feasible), design.pull_terms()
+    bound = below(pull=pull, moved=0.0, n_terms=n_terms)
+    # Where the cost leaves little of the ridge, u is a small difference of huge sums: longer floats help.
+    if design.n_numbers <= _FEW_NUMBERS:
+        lost = below(pull=pull, moved=0.0, n_terms=n_terms, unit=0.0) - bound
+        if lost > _LEAST_LOSS * abs(bound):
+            signed = (problem.labels * feasible).astype(np.longdouble)
+            moved = abs(float(signed.sum())) if problem.fit_intercept else 0.0
+            pull = np.asarray(design.X.astype(np.longdouble).T @ signed, dtype=float)
+            bound = max(bound, below(pull=pull, moved=moved, n_terms=design.n_rows, unit=LONG_UNIT))
+    return problem.n_members * problem.kappa * bound
+
+
+def dual_bound_with_pull(problem: ERMProblem, alpha: Floats, pull: Floats, lost: float = 0.0) -> float:
+    """What :func:`dual_bound` gives, or a little less, where u = X^T (y alpha) is known: no product with X.
+
+    Repairing takes some mass t from rows of alpha. That lengthens u, and with it soft(u, l), by at most t
+    times the largest row; conjugates only fall.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    alpha : ndarray of shape (n_rows,)
+        Any dual vector, nearly feasible.
+    pull : ndarray of shape (n_features,)
+        X^T (y alpha).
+    lost : float
+        How much mass the rounding of ``pull`` is worth, beyond that of one product with X.
+    """
+    feasible = np.clip(alpha, 0.0, member_costs(problem) * problem.loss.largest_slope)
+    moved = float(np.abs(feasible - alpha).sum()) + lost
+    if problem.fit_intercept:
+        moved += abs(float((problem.labels * feasible).sum()))
+    bound = _lower_bound(problem, feasible)(pull=pull, moved=moved, n_terms=problem.design.pull_terms())
+    return problem.n_members * problem.kappa * bound
+
+
+def _lower_bound(problem: ERMProblem, feasible: Floats) -> Callable[..., float]:
+    """``Objective.lower_dual`` for an alpha inside its box; it still wants what depends on its pull."""
+    return partial(
+        problem.objective.lower_dual,
+        mass=float(feasible.sum(dtype=np.longdouble)),
+        conjugate=float(problem.loss.conjugate(feasible, member_costs(problem)).sum()),
+        scale=problem.design.row_scale,
+    )

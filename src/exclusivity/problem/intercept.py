@@ -1,4 +1,4 @@
-"""The best intercept for given scores: a convex problem in one variable."""
+"""The best intercept for given scores, a convex problem in one variable, and the dual vector there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from exclusivity.problem.arrays import Floats
-from exclusivity.problem.erm import ERMProblem
+from exclusivity.problem.erm import ERMProblem, member_costs
 
 _MAX_DOUBLINGS = 60
 
@@ -72,3 +72,22 @@ def _hinge_midpoint(breakpoints: Floats, labels: Floats, weights: Floats) -> flo
     # The slope is flat at zero up to the next breakpoint, or jumps over zero at this one.
     last = first + 1 if abs(slopes[first]) <= tolerance and first + 1 < len(ends) else first
     return float((ends[first] + ends[last]) / 2)
+
+
+def dual_from_scores(problem: ERMProblem, mean_scores: Floats) -> Floats:
+    """The dual vector that belongs to the mean member's scores x_i . w (any intercept); smooth losses.
+
+    alpha_i = c_i phi'(m_i) is the slope of the loss; with the intercept at its best for these scores,
+    sum y alpha = 0 holds by optimality. Where the slope jumps (p = 1 at m_i = 0) it is not unique where it
+    matters, and multipliers have to come from the solver.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    mean_scores : ndarray of shape (n_rows,)
+        The x_i . w of the mean member.
+    """
+    intercept = best_intercept(problem, mean_scores) if problem.fit_intercept else 0.0
+    shortfall = 1 - problem.labels * (mean_scores + intercept)
+    return member_costs(problem) * problem.loss.slope(shortfall)

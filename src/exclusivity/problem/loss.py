@@ -13,7 +13,6 @@ from typing import Protocol
 import numpy as np
 
 from exclusivity.problem.arrays import Floats
-from exclusivity.problem.precision import weighted_total
 
 
 class CurvedLoss(Protocol):
@@ -48,6 +47,8 @@ class MarginLoss(ABC):
         The curvature wherever the slope is positive, if it is the same everywhere.
     n_roundings : float
         So many roundings, one after the other, are as bad as the errors of one value or conjugate.
+    width : float
+        0: nothing is rounded here.
     """
 
     is_smooth: bool = True
@@ -58,6 +59,7 @@ class MarginLoss(ABC):
     degree: float | None = None
     active_curvature: float | None = None
     n_roundings: float = 1000.0
+    width: float = 0.0
 
     @abstractmethod
     def value(self, shortfall: Floats) -> Floats:
@@ -79,19 +81,10 @@ class MarginLoss(ABC):
     def prox(self, point: Floats, step: float) -> Floats:
         """argmin_m  step phi(m) + (m - point)^2 / 2."""
 
-    @property
-    def width(self) -> float:
-        """0: nothing is rounded here."""
-        return 0.0
-
     def parts(self, shortfall: Floats, *, curvature: bool = True) -> tuple[Floats, Floats, Floats | None]:
         """Value, slope and, if wanted, curvature, element by element."""
         bend = self.curvature(shortfall) if curvature else None
         return self.value(shortfall), self.slope(shortfall), bend
-
-    def total(self, shortfall: Floats, weights: Floats) -> float:
-        """sum_i s_i sum_k phi(m_ik): the weighted loss of a block of rows."""
-        return weighted_total(weights, self.value(shortfall))
 
     def rounded(self, width: float) -> CurvedLoss:
         """A loss just below this one, nearer to it for smaller widths, with a finite curvature everywhere.

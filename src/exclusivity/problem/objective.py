@@ -1,14 +1,172 @@
-"""What is minimised, whatever the rows: loss, regulariser, cost, members, and the one SVM they reduce to."""
+"""What is minimised, whatever the rows: loss, regulariser, cost, members, and the one SVM they reduce to.
+
+For row j of the M x K matrix W (feature j across the members), with gamma = ``exclusivity`` and
+beta = ``sparsity``, the exclusivity regulariser charges
+
+    gamma/2 |W_j|_1^2  +  (1 - gamma)/2 |W_j|_2^2  +  beta |W_j|_1 .
+
+gamma = 1, beta = 0 is the paper's 1/2 |W^T|_{1,2}^2, Eq. (4); gamma = 0 leaves K independent SVMs;
+beta > 0 is the extension of the paper's conclusion, W~ = [W, beta 1]. gamma = inf is the limit of growing
+gamma: what two members share costs infinitely much, what one member has alone costs 1/2 w^2 + beta |w|.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from exclusivity.problem.arrays import Bools, Floats
+from exclusivity.problem.design import UNIT, RowScale, gamma
 from exclusivity.problem.loss import MarginLoss
-from exclusivity.problem.regulariser import ExclusivityRegulariser
+from exclusivity.problem.penalty import Penalty
+
+
+@dataclass(frozen=True)
+class ExclusivityRegulariser:
+    """gamma/2 |W_j|_1^2 + (1-gamma)/2 |W_j|_2^2 + beta |W_j|_1, summed over the rows of W.
+
+    Parameters
+    ----------
+    exclusivity : float
+        The paper's gamma >= 0. Convex in W for gamma <= 1; at ``inf`` every feature belongs to one member.
+    sparsity : float or ndarray of shape (n_features,)
+        The penalty beta >= 0, for all features or for each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ExclusivityRegulariser().value(np.array([[1.0, -2.0]]))
+    4.5
+    >>> ExclusivityRegulariser(np.inf).value(np.array([[1.0, -2.0]]))
+    inf
+    """
+
+    exclusivity: float = 1.0
+    sparsity: float | Floats = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.exclusivity >= 0:
+            raise ValueError(f"exclusivity must be a number >= 0, or infinite; got {self.exclusivity!r}.")
+        if not np.all(np.isfinite(self.sparsity) & (np.asarray(self.sparsity) >= 0)):
+            raise ValueError(f"sparsity must be a finite number >= 0; got {self.sparsity!r}.")
+
+    @cached_property
+    def has_l1(self) -> bool:
+        """Whether any feature has an l1 penalty of its own, beta > 0."""
+        return bool(np.any(self.sparsity))
+
+    def kappa(self, n_members: int) -> float:
+        """1 + gamma (K - 1): how many times stiffer K equal members are than one SVM."""
+        return 1.0 if n_members == 1 else 1.0 + self.exclusivity * (n_members - 1)
+
+    def value(self, weights: Floats) -> float:
+        """The regulariser of the M x K matrix ``weights``."""
+        row_sums = np.abs(weights).sum(axis=1)
+        squares = np.einsum("jk,jk->", weights, weights)
+        penalty = float(np.sum(self.sparsity * row_sums))
+        gamma = self.exclusivity
+        if np.isinf(gamma):
+            is_shared = np.any(np.count_nonzero(weights, axis=1) > 1)
+            return np.inf if is_shared else float(squares / 2) + penalty
+        return float(gamma / 2 * (row_sums @ row_sums) + (1 - gamma) / 2 * squares) + penalty
+
+    @property
+    def _per_row(self) -> Floats:
+        """Beta as a column, one entry or one per feature."""
+        return np.asarray(self.sparsity, dtype=float)[..., None]
+
+    def prox(self, point: Floats, mu: float) -> Floats:
+        """argmin_x  mu/2 |x - v|^2 + regulariser(x) for every row v of ``point``, exactly.
+
+        Soft-threshold v by beta/mu. With a = mu + 1 - gamma > 0 the rest is strictly convex:
+        for z = mu v / a the solution is sign(z) max(|z| - tau, 0), where
+        tau = max_k gamma (|z|_(1) + ... + |z|_(k)) / (a + gamma k) over the entries sorted
+        downwards. For a <= 0 the mixed terms win and only the largest entry survives.
+        """
+        shrunk = np.maximum(np.abs(point) - self._per_row / mu, 0.0)
+        gamma, a = self.exclusivity, mu + 1 - self.exclusivity
+        if a > 0:
+            counts = np.arange(1, point.shape[1] + 1)
+            ordered = -np.sort(-shrunk, axis=1)
+            sums = np.cumsum(ordered, axis=1)
+            inside = a * ordered + gamma * (counts * ordered - sums) > 0
+            k = np.maximum(inside.sum(axis=1, keepdims=True), 1)
+            total = np.take_along_axis(sums, k - 1, axis=1)
+            # = (mu/a) (shrunk - gamma total / (a + gamma k)), without the cancellation as a -> 0.
+            size = np.maximum((shrunk + gamma / a * (k * shrunk - total)) * (mu / (a + gamma * k)), 0.0)
+        else:
+            rows, winner = np.arange(point.shape[0]), shrunk.argmax(axis=1)
+            size = np.zeros_like(shrunk)
+            size[rows, winner] = shrunk[rows, winner] * (mu / (mu + 1))
+        return np.asarray(np.copysign(size, point))
+
+    def reweighted(
+        self, point: Floats, mu: float, start: Floats, *, eps: float, max_iter: int, tol: float
+    ) -> Floats:
+        """Algorithm 1 of the paper: the same minimiser as :meth:`prox`, approached by reweighting.
+
+        Eq. (10): G_k = (gamma |H|_1 + beta) / (|H_k| + eps) + 1 - gamma, then
+        Eq. (11): H = mu v / (G + mu), row by row, until no entry of a row moves by more than
+        ``tol`` times its largest entry. An entry that is zero in ``start`` stays (nearly) zero, and
+        entries that should vanish do so slowly: the price of dividing by |H_k|.
+        """
+        gamma, beta = self.exclusivity, np.broadcast_to(self._per_row, (len(point), 1))
+        if mu + 1 - gamma <= 0:
+            raise ValueError(
+                f"Reweighting needs mu > exclusivity - 1 (here mu={mu:g}, exclusivity={gamma:g}); "
+                "use the exact step."
+            )
+        result = np.array(start, dtype=float)
+        active = np.arange(result.shape[0])
+        for _ in range(max_iter):
+            old = result[active]
+            size = np.abs(old)
+            stiffness = (gamma * size.sum(axis=1, keepdims=True) + beta[active]) / (size + eps) + 1 - gamma
+            new = mu * point[active] / (stiffness + mu)  # Eq. (11)
+            result[active] = new
+            moved = np.abs(new - old).max(axis=1) > tol * np.abs(new).max(axis=1)
+            active = active[moved]
+            if active.size == 0:
+                break
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class ElasticPenalty(Penalty):
+    """g(w) = 1/2 |w|^2 + sum_j l_j |w_j|: what the exclusivity regulariser leaves for equal members.
+
+    Parameters
+    ----------
+    kinks : float or ndarray of shape (n_features,)
+        The l_j.
+    """
+
+    kinks: float | Floats = 0.0
+
+    def __post_init__(self) -> None:
+        vars(self)["is_smooth"] = not np.any(self.kinks)
+
+    def value(self, weights: Floats) -> float:
+        """See ``Penalty``."""
+        return float(weights @ weights) / 2 + float(np.sum(self.kinks * np.abs(weights)))
+
+    def prox(self, point: Floats, step: float) -> Floats:
+        """See ``Penalty``: soft-thresholding, then shrinking."""
+        size = np.maximum(np.abs(point) - step * np.asarray(self.kinks), 0.0) / (1 + step)
+        return np.asarray(np.copysign(size, point))
+
+    def largest_conjugate(self, pull: Floats, reach: float, reaches: Floats) -> float:
+        """See ``Penalty``: g*(u) = 1/2 |soft(u, l)|^2, and soft is no longer than what it is applied to."""
+        shrunk = np.maximum(np.abs(pull) - self.kinks, 0.0)
+        by_rows, by_columns = np.linalg.norm(shrunk) + reach, np.linalg.norm(shrunk + reaches)
+        return (float(np.fmin(by_rows, by_columns)) * (1 + gamma(len(pull) + 2))) ** 2 / 2
+
+    def uses(self, pull: Floats) -> Bools:
+        """See ``Penalty``: where |u_j| > l_j."""
+        return np.asarray(np.abs(pull) > self.kinks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +230,12 @@ class Objective:
         and min F = K kappa min f. For the paper, gamma = 1: an SVM of cost C / K.
         """
         self.require_convex()
-        gamma, beta = self.regulariser.exclusivity, self.regulariser.sparsity
+        regulariser = self.regulariser
         return dataclasses.replace(
             self,
             n_members=1,
             cost=self.cost / self.kappa,
-            regulariser=ExclusivityRegulariser(gamma, beta / self.kappa),
+            regulariser=dataclasses.replace(regulariser, sparsity=regulariser.sparsity / self.kappa),
         )
 
     def require_convex(self) -> None:
@@ -87,3 +245,72 @@ class Objective:
                 f"exclusivity={self.regulariser.exclusivity:g} makes the problem non-convex: "
                 "there is no equivalent SVM and no duality gap above exclusivity=1."
             )
+
+    @cached_property
+    def penalty(self) -> Penalty:
+        """What the weights of the one member of :meth:`reduced` cost."""
+        return ElasticPenalty(self.regulariser.sparsity / self.kappa)
+
+    def lower_dual(
+        self,
+        *,
+        mass: float,
+        moved: float,
+        pull: Floats,
+        conjugate: float,
+        scale: RowScale,
+        n_terms: float,
+        unit: float = UNIT,
+    ) -> float:
+        """D(alpha) of :meth:`reduced`, rounded down: below that of a vector feasible to the last digit.
+
+        Parameters
+        ----------
+        mass : float
+            The sum of alpha_i, before ``moved`` is taken from it.
+        moved : float
+            What has to be taken from rows to make alpha feasible; conjugates only fall by that.
+        pull : ndarray of shape (n_features,)
+            X^T (y alpha) with sum y alpha = 0 up to ``moved`` and rounding.
+        conjugate : float
+            The sum of loss*_i(alpha_i).
+        scale : RowScale
+        n_terms : float
+            The longest chain of additions behind these sums.
+        unit : float
+            The relative error of one rounding in ``mass``, ``moved`` and ``pull``.
+        """
+        lost = gamma(n_terms + 8, unit) * mass
+        moved = moved + lost if self.fit_intercept else moved
+        off = moved + lost
+        paid = self.penalty.largest_conjugate(pull, off * scale.length, off * scale.columns)
+        conjugate += gamma(n_terms + self.loss.n_roundings) * abs(conjugate)
+        value = (mass - moved - lost) - paid - conjugate
+        return value - 4 * UNIT * (mass + 2 * paid + conjugate)
+
+    def rounded_up(self, value: float, n_terms: float, n_weights: int) -> float:
+        """A value of the objective plus what its own sums of rows and weights, so many, may have lost."""
+        return value * (1 + gamma(n_terms + n_weights + self.loss.n_roundings))
+
+
+def relative_gap(objective: float, bound: float) -> float:
+    """(F - max(D, 0)) / F, at most 1: F is never negative, so 0 is a bound whatever D says.
+
+    Zero when F itself is zero; infinite where F is not finite, or where nobody has computed a D.
+
+    Parameters
+    ----------
+    objective : float
+        F at any point.
+    bound : float
+        D, a lower bound on the optimum; see :func:`dual_bound`.
+
+    Examples
+    --------
+    >>> relative_gap(2.0, 1.0)
+    0.5
+    """
+    if objective == 0:
+        return 0.0
+    gap = (objective - bound) / objective
+    return min(max(gap, 0.0), 1.0) if np.isfinite(gap) else np.inf

@@ -18,13 +18,14 @@ import numpy as np
 
 from exclusivity.problem.arrays import Floats
 from exclusivity.problem.loss import CurvedLoss, MarginLoss
-from exclusivity.problem.precision import power_roundings
 
 # From its bracket (at most a factor 2^(1/(p-1)) wide) a bisection needs one halving per bit of the
 # mantissa; Newton steps usually end it after five. The rest is for p close to 1.
 _MAX_ROOT_STEPS = 100
 _ROOT_TOL = 4e-16
 _TINY = float(np.finfo(float).tiny)
+# (y m)^(p-1), logarithms times exponents of at most 745 before numbers vanish, and a few products.
+_POWER_ROUNDINGS = 800
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class PowerHinge(MarginLoss):
             largest_slope=1.0 if self.p == 1 else np.inf,
             degree=self.p,
             active_curvature=2.0 if self.p == 2 else None,
-            n_roundings=power_roundings(self.p),
+            n_roundings=_roundings(self.p),
         )
 
     def value(self, shortfall: Floats) -> Floats:
@@ -69,7 +70,7 @@ class PowerHinge(MarginLoss):
         return np.power(positive, self.p, out=positive)
 
     def slope(self, shortfall: Floats) -> Floats:
-        """P max(0, m)^(p-1); at the kink of p = 1 the left derivative, 0."""
+        """The slope p max(0, m)^(p-1); at the kink of p = 1 the left derivative, 0."""
         if self.p == 1:
             return (shortfall > 0).astype(float)
         if self.p == 2:
@@ -77,7 +78,7 @@ class PowerHinge(MarginLoss):
         return self.p * np.power(np.maximum(shortfall, 0.0), self.p - 1)
 
     def curvature(self, shortfall: Floats) -> Floats:
-        """P (p-1) m^(p-2) for m > 0, else 0."""
+        """The curvature p (p-1) m^(p-2) for m > 0, else 0."""
         if self.p == 1:
             return np.zeros_like(shortfall)
         if self.p == 2:
@@ -158,6 +159,13 @@ class PowerHinge(MarginLoss):
         with np.errstate(over="ignore"):
             inside = cost * (self.p - 1) * ratio ** (self.p / (self.p - 1))
         return np.where(alpha >= 0, inside, np.inf)
+
+
+def _roundings(p: float) -> float:
+    """Of one m^p, or of one conjugate of it, whose exponent p / (p - 1) magnifies errors."""
+    if p in (1, 2):
+        return 16.0
+    return _POWER_ROUNDINGS + 4 * (p + p / (p - 1))
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem, dual_bound, dual_from_scores, objective_error
+from exclusivity.problem import ERMProblem, dual_bound, dual_from_scores, objective_error, weighted_total
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.base import (
     Callback,
@@ -171,7 +171,7 @@ class _TwoBlocks:
     @property
     def point(self) -> Floats:
         """The weights that are certified and returned: P, or W where exact zeros are wanted."""
-        return self.W if self.problem.regulariser.has_l1 else self.P
+        return self.P if self.problem.penalty.is_smooth else self.W
 
     def iterate(self, iteration: int, mu_factor: float) -> IterationRecord:
         """The (P, b) block, the multipliers, a change of mu, and the {W, E} block for the next turn."""
@@ -221,9 +221,9 @@ class _TwoBlocks:
         residual = loss.prox(point, self.problem.cost / self.mu)  # y E
         self.alpha[rows] = ((point - residual) @ self.mean_member) * weights * (self.mu / self.problem.kappa)
         if self.point is self.P:
-            point_loss = loss.total(shortfall, weights)
+            point_loss = weighted_total(weights, loss.value(shortfall))
         else:
-            point_loss = loss.total(1 - y * (block @ self.W + self.b), weights)
+            point_loss = weighted_total(weights, loss.value(1 - y * (block @ self.W + self.b)))
         self.scores[rows], self.U[rows] = scores, multipliers
         # R = Y - E_relaxed - U, with y E_relaxed = shortfall + relaxation (y E - shortfall)
         residual -= shortfall

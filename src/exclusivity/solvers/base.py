@@ -293,6 +293,35 @@ class Recorder:
         return History(tuple(self._records))
 
 
+def constant_result(problem: ERMProblem) -> SolverResult | None:
+    """The optimum where one class has all the rows; None where a solver is needed.
+
+    A free intercept at the margin, b = y, leaves no loss and no weights: F = 0, which nothing can be below.
+
+    Examples
+    --------
+    >>> problem = ERMProblem.build(np.array([[1.0], [2.0]]), np.array([-1.0, -1.0]), n_members=3)
+    >>> constant_result(problem).intercepts
+    array([-1., -1., -1.])
+    """
+    labels = problem.labels
+    is_solved = problem.fit_intercept and abs(labels.sum()) == len(labels)
+    if len(labels) > 0 and not is_solved:
+        return None
+    side = float(labels[0]) if len(labels) > 0 else 0.0
+    return SolverResult(
+        weights=np.zeros((problem.design.n_features, problem.n_members)),
+        intercepts=np.full(problem.n_members, side),
+        objective=0.0,
+        gap=0.0,
+        dual=np.zeros(len(labels)),
+        converged=True,
+        n_iter=1,
+        status=Status.CERTIFIED,
+        history=History((IterationRecord(1, 0.0, 0.0, 0.0, 0.0, 0.0),)),
+    )
+
+
 def parse_options(kind: type[Options], given: Mapping[str, Any] | None) -> Options:
     """An options object from a user's mapping, refusing keys that the solver does not know.
 

@@ -10,8 +10,14 @@ from typing import Any
 
 from exclusivity.problem import ERMProblem
 from exclusivity.solvers import alm, exclusive, newton, paper
-from exclusivity.solvers.base import Callback, IterationState, SolverResult, Start, parse_options
-from exclusivity.solvers.constant import constant_result
+from exclusivity.solvers.base import (
+    Callback,
+    IterationState,
+    SolverResult,
+    Start,
+    constant_result,
+    parse_options,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from typing import Literal
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem, dual_bound, dual_from_scores, objective_error
+from exclusivity.problem import ERMProblem, dual_bound, dual_from_scores, objective_error, weighted_total
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.base import (
     Callback,
@@ -190,7 +190,7 @@ class _Algorithm2:
             dual += weighted_squares(moved, weights[rows])
             pull = -problem.labels[rows] * self.Z[rows].mean(axis=1)
             self.alpha[rows] = weights[rows] * pull / problem.kappa
-            loss += problem.loss.total(1 - y * (block @ self.W + self.b), weights[rows])
+            loss += weighted_total(weights[rows], problem.loss.value(1 - y * (block @ self.W + self.b)))
         self.Q += self.mu * (self.P - self.W)
         loss *= problem.cost
         objective = problem.regulariser.value(self.W) + loss

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from exclusivity.problem import ERMProblem
-from exclusivity.solvers.base import SolverResult, Start, parse_options
-from exclusivity.solvers.constant import constant_result
+from exclusivity.solvers.base import SolverResult, Start, constant_result, parse_options
 from exclusivity.solvers.dispatch import SOLVERS, resolve_solver, solve_all
 from exclusivity.solvers.newton import solve_newton_path
 

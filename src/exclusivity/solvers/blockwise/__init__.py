@@ -1,12 +1,12 @@
 """Rows that are reached block by block: what such a source has to give, and the solver above it."""
 
 from exclusivity.solvers.blockwise.bands import Band
-from exclusivity.solvers.blockwise.meeting import Meeting
 from exclusivity.solvers.blockwise.questions import BarrierSums, Target, TotalLoss
 from exclusivity.solvers.blockwise.rows import (
     Answer,
     BlockRows,
     LocalBlocks,
+    Meeting,
     Question,
     Request,
     RowBlock,

@@ -17,19 +17,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
+from typing import Protocol
 
 import numpy as np
 from scipy import linalg
 
-from exclusivity.problem import ERMProblem, Objective, member_costs
+from exclusivity.problem import ERMProblem, Objective, RowScale, member_costs
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.blockwise.questions import Target, no_sums
 from exclusivity.solvers.blockwise.rows import RowBlock, RowList
-from exclusivity.solvers.newton.bands import LEAST_ROWS, can_balance, learned_width, solve_inside
+from exclusivity.solvers.newton.bands import (
+    INNER_SHARE,
+    LEAST_ROWS,
+    WIDEN,
+    can_balance,
+    learned_width,
+    solve_inside,
+)
 from exclusivity.solvers.newton.barrier import WorkingRows
-from exclusivity.solvers.newton.curvature import bordered_gram
-from exclusivity.solvers.newton.linear import ridged_system
-from exclusivity.solvers.newton.source import LossSums, Point
+from exclusivity.solvers.newton.interior import with_exact_zeros
+from exclusivity.solvers.newton.linear import bordered_gram, ridged_system
+from exclusivity.solvers.newton.run import (
+    Certificate,
+    Guess,
+    LossSums,
+    Point,
+    Run,
+    bound_from_sums,
+    objective_from_sums,
+    repaired_pull,
+)
 
 BAND_BYTES = 1 << 23
 """A band may bring so many bytes of rows to the client, all problems together."""
@@ -39,6 +56,7 @@ _KERNEL = 1.0
 # Three standard errors of the margins after a Newton step, in units of that step's size in the margins; from
 # 0.1 to 0.4 in samples of 5,000 to 75,000 rows of 28 columns.
 _REST = 0.3
+_MOST_BANDS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +211,92 @@ class Pilot:
     @property
     def _least(self) -> int:
         return int(LEAST_ROWS * (self.problem.design.n_features + 1))
+
+
+class BandSource(Protocol):
+    """What the driver asks of rows, beyond ``passes`` over them."""
+
+    n_rows: int
+    n_features: int
+    passes: float
+    row_scale: RowScale
+
+    def band(self, point: Point, width: float, most: int) -> Band:
+        """The rows near the margin of ``point``, and sums over the others: one pass."""
+
+
+def drive_bounded_bands(
+    run: Run, reduced: Objective, source: BandSource, pilot: Pilot, most_bytes: int
+) -> None:
+    """The hinge, many rows: bands around the margin, each of bounded size, until the gap is closed.
+
+    Ends early where bounded bands cannot do it (too many rows on the margin itself,
+    say, or too many features).
+    """
+    point, most = pilot.point, most_bytes // (8 * source.n_features)
+    if not pilot.is_enough(most):
+        return
+    walk = _BandWalk(run, reduced, source)
+    sums = walk.certify(point, None, is_start=True)
+    centre, width = walk.approach(pilot, point, sums, most)
+    has_moved = False
+    for _ in range(_MOST_BANDS):
+        if run.is_over:
+            break
+        band = source.band(centre, max(width, pilot.reach(centre, most)[0]), most)
+        gap, objective, is_second = run.gap, run.best_objective, has_moved
+        if band.can_balance(reduced.fit_intercept):
+            point, dual = walk.solve(band, centre, pilot.total_cost)
+            sums = walk.certify(point, dual)
+            if run.best_objective < objective:
+                centre, has_moved = point, True
+        if len(band.shortfall) == source.n_rows or (band.is_cut and run.gap > gap / 2):
+            break
+        if band.is_cut:
+            centre, width = walk.approach(pilot, point, sums, most)
+        elif is_second or not has_moved:  # a second band of the same width usually does it
+            width *= WIDEN
+
+
+class _BandWalk:
+    """What is done with every band."""
+
+    def __init__(self, run: Run, reduced: Objective, source: BandSource) -> None:
+        self._run, self._reduced, self._source = run, reduced, source
+        self._before = run.passes - source.passes
+
+    def approach(self, pilot: Pilot, point: Point, sums: LossSums, most: int) -> tuple[Point, float]:
+        """Newton steps until the rows that may change sides are few enough for one band; its width."""
+        if not self._reduced.penalty.is_smooth:
+            return point, pilot.width()
+        point, width = pilot.improved(point, sums)
+        while width > pilot.reach(point, most)[1] and not self._run.is_over:
+            better, narrower = pilot.improved(point, self.certify(point, None))
+            if narrower > width / 2:
+                break
+            point, width = better, narrower
+        return point, width
+
+    def solve(self, band: Band, start: Point, total_cost: float) -> tuple[Point, LossSums]:
+        """The optimum that a band suggests, and the sums of its dual vector."""
+        run, reduced = self._run, self._reduced
+        goal = INNER_SHARE * run.tol * min(run.best_objective, total_cost)
+        point, dual = band.solve(reduced, start, goal)
+        if not reduced.penalty.is_smooth:
+            pull = repaired_pull(dual, reduced, self._source.row_scale)
+            point = with_exact_zeros(point, pull, reduced.penalty)
+        return point, dual
+
+    def certify(self, point: Point, dual: LossSums | None, *, is_start: bool = False) -> LossSums:
+        """One pass for the objective, and the sums of alpha = c [m > 0], which is a dual vector too."""
+        sums = self._source.band(point, 0.0, 0).sums
+        self._run.passes = self._before + self._source.passes
+        reduced, scale = self._reduced, self._source.row_scale
+        bound, _ = bound_from_sums(sums if dual is None else dual, reduced, scale)
+        certificate = Certificate(*objective_from_sums(point, sums, reduced, scale), bound)
+        self._run.state = Guess(point)
+        self._run.take(point, certificate, is_start=is_start)
+        return sums
 
 
 def nearest(distance: Floats, count: int) -> float:

@@ -19,10 +19,18 @@ from exclusivity.problem import (
     member_costs,
 )
 from exclusivity.problem.arrays import Floats, Ints
-from exclusivity.solvers.blockwise.rows import RowBlock, RowList, aligned
+from exclusivity.solvers.blockwise.rows import BlockRows, RowBlock, RowList, aligned
 from exclusivity.solvers.newton.barrier import Barrier
-from exclusivity.solvers.newton.curvature import bordered_gram
-from exclusivity.solvers.newton.source import BlockSource, LossSums, Point
+from exclusivity.solvers.newton.linear import bordered_gram
+from exclusivity.solvers.newton.run import LossSums, Point
+from exclusivity.solvers.newton.solver import MANY_ROWS
+from exclusivity.solvers.newton.source import BlockSource
+
+SAMPLE_BYTES = 1 << 22
+"""A sample of the rows, to start from, may bring so many bytes to the client."""
+
+_FRACTION = 25
+_SEED = 20160328
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,3 +254,46 @@ def _dual_sums(problem: ERMProblem, barrier: Barrier, gains: Floats) -> LossSums
         cost=float(cost.sum()),
         n_terms=float(len(y)),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Asks for rows drawn at random from every block, always the same ones."""
+
+    fraction: float
+
+    def answer(self, block: RowBlock, state: Any) -> tuple[RowList, None]:
+        """See ``Request``."""
+        n_rows = block.X.shape[0]
+        rng = np.random.default_rng([_SEED, n_rows])
+        chosen = np.flatnonzero(rng.random(n_rows) < self.fraction)
+        return RowList(block.X[chosen], block.codes[chosen], block.weights[chosen]), None
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A random share of all rows."""
+
+    rows: RowList
+    fraction: float
+
+    def problem_of(self, target: Target) -> ERMProblem | None:
+        """The target's problem on the sample, weights scaled up to those of all rows.
+
+        None where the sample has one class only: there is nothing to learn from it.
+        """
+        rows = self.rows
+        problem = target.rows_of(RowBlock(rows.X, rows.labels.astype(np.int32), rows.weights))
+        if problem.design.n_rows == 0 or abs(problem.labels.sum()) == len(problem.labels):
+            return None
+        return problem.changed(weights=problem.weights / self.fraction)
+
+
+def draw_sample(rows: BlockRows) -> Sample | None:
+    """At most ``SAMPLE_BYTES`` of the rows; None where they are few."""
+    if rows.n_rows <= MANY_ROWS:
+        return None
+    most = SAMPLE_BYTES / (8 * rows.n_features)
+    n_wanted = min(max(rows.n_rows / _FRACTION, MANY_ROWS), most)
+    drawn: RowList = rows.total(Draw(n_wanted / rows.n_rows))
+    return Sample(drawn, len(drawn.weights) / rows.n_rows)

@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from exclusivity.problem import Objective
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem import CurvedLoss, Objective
+from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.base import Callback, SolverResult, Start
-from exclusivity.solvers.blockwise.bands import BAND_BYTES, Band, Pilot
-from exclusivity.solvers.blockwise.meeting import Meeting
-from exclusivity.solvers.blockwise.questions import Target
-from exclusivity.solvers.blockwise.rows import BlockRows
-from exclusivity.solvers.blockwise.sample import Sample, draw_sample
-from exclusivity.solvers.blockwise.source import BlockwiseSource
-from exclusivity.solvers.newton.bands import INNER_SHARE, WIDEN
-from exclusivity.solvers.newton.interior import InteriorPoint, zeroed
-from exclusivity.solvers.newton.run import Guess, Run, bound_from_sums, objective_from_sums
+from exclusivity.solvers.blockwise.bands import BAND_BYTES, Band, NearMargin, Pilot, drive_bounded_bands
+from exclusivity.solvers.blockwise.questions import (
+    BarrierSums,
+    CurvatureRows,
+    Evaluate,
+    Linearise,
+    Sample,
+    Slopes,
+    Target,
+    Turn,
+    draw_sample,
+)
+from exclusivity.solvers.blockwise.rows import BlockRows, Meeting, Question, Request, RowList
+from exclusivity.solvers.newton.interior import drive_interior
+from exclusivity.solvers.newton.linear import NewtonSystem, ridged_system
+from exclusivity.solvers.newton.run import (
+    Certificate,
+    Guess,
+    LossSums,
+    Point,
+    Run,
+    bound_from_sums,
+    objective_from_sums,
+    repaired_pull,
+)
 from exclusivity.solvers.newton.semismooth import drive_semismooth
-from exclusivity.solvers.newton.solver import DEFAULT_MAX_ITER, Regime, guess_of_sample, require_able
-from exclusivity.solvers.newton.source import LossSums, Point
-
-_MOST_BANDS = 10
+from exclusivity.solvers.newton.solver import (
+    DEFAULT_MAX_ITER,
+    Regime,
+    RowFacts,
+    choose_regime,
+    guess_of_sample,
+    methods_of,
+)
 
 
 @dataclass(frozen=True)
@@ -79,9 +99,10 @@ def _solve(
 ) -> SolverResult:
     run = Run(target.objective, settings.tol, settings.max_iter or DEFAULT_MAX_ITER, callback)
     reduced = target.objective.reduced()
-    target = dataclasses.replace(target, objective=reduced)
+    target = replace(target, objective=reduced)
     source = BlockwiseSource(meeting, party, target)
-    regime = choose_regime(reduced, settings.regime)
+    rows = RowFacts(source.n_rows, source.n_features, has_vectors=False)
+    regime = choose_regime(reduced, rows, settings.regime)
     small = None if sample is None else sample.problem_of(target)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         guess = Guess(Point(np.zeros(source.n_features), 0.0))
@@ -89,15 +110,17 @@ def _solve(
             guess = _certify_start(run, reduced, source, start)
         elif small is not None:
             guess, _ = guess_of_sample(small, regime)
-        point = guess.point
-        if regime == "semismooth":
-            drive_semismooth(run, reduced, source, guess)
-            point = run.best
-        elif reduced.loss.is_hinge and sample is not None and small is not None:
-            pilot = Pilot(small, point, sample.fraction)
-            point = drive_bands(run, reduced, source, pilot, BAND_BYTES // meeting.n_parties)
-        if not run.is_over and reduced.loss.vanishes:
-            drive_barrier(run, reduced, source, point)
+        for method in methods_of(reduced, rows, regime):
+            if method == "semismooth":
+                drive_semismooth(run, reduced, source, guess)
+            elif method == "interior":
+                drive_interior(run, reduced, source.barrier(guess.point), guess.point)
+            elif sample is not None and small is not None:
+                pilot = Pilot(small, guess.point, sample.fraction)
+                drive_bounded_bands(run, reduced, source, pilot, BAND_BYTES // meeting.n_parties)
+            if run.is_over:
+                break
+            guess = Guess(run.best) if run.has_point else guess
     return run.result()
 
 
@@ -106,122 +129,170 @@ def _certify_start(run: Run, reduced: Objective, source: BlockwiseSource, start:
     point = Point(start.weights.mean(axis=1), float(start.intercepts.mean()))
     sums = source.evaluate(point, reduced.loss, curvature=False)
     objective = objective_from_sums(point, sums, reduced, source.row_scale)
-    run.take(point, objective, 0.0, lambda: np.empty(0), is_start=True)
+    run.take(point, Certificate(*objective, bound=0.0), is_start=True)
     if start.resumes(Guess, run.scale * objective[0], start.gap):  # its dual vector is not known: no gap
         going_on: Guess = start.state
         return going_on
     return Guess(point)
 
 
-def choose_regime(objective: Objective, wanted: Regime) -> Regime:
-    """The regime for distributed rows, or a ValueError where the wanted one cannot do it."""
-    if wanted == "iterative":
-        raise ValueError(
-            "regime='iterative' keeps vectors of all rows and is not for Dask collections; use 'auto'."
-        )
-    regime = wanted
-    if wanted == "auto":
-        is_smooth = objective.loss.is_smooth and not objective.regulariser.has_l1
-        regime = "semismooth" if is_smooth else "interior"
-    require_able(objective, regime)
-    return regime
+class BlockwiseSource:
+    """A ``RowSource`` whose rows are with the workers: the sums of ``BlockSource``, block by block.
 
-
-def drive_bands(
-    run: Run, reduced: Objective, source: BlockwiseSource, pilot: Pilot, most_bytes: int
-) -> Point:
-    """P = 1, many rows: bands around the margin, each of bounded size, until the gap is closed.
-
-    Returns the best point. Ends early where bounded bands cannot do it (too many rows on the margin itself,
-    say, or too many features).
+    Parameters
+    ----------
+    meeting : Meeting
+        Where questions are asked.
+    party : int
+        The place in that meeting.
+    target : Target
+        The SVM to solve.
     """
-    point, most = pilot.point, most_bytes // (8 * source.n_features)
-    if not pilot.is_enough(most):
-        return point
-    walk = _BandWalk(run, reduced, source)
-    sums = walk.certify(point, None, is_start=True)
-    centre, width = walk.approach(pilot, point, sums, most)
-    has_moved = False
-    for _ in range(_MOST_BANDS):
-        if run.is_over:
-            break
-        band = source.band(centre, max(width, pilot.reach(centre, most)[0]), most)
-        gap, objective, is_second = run.gap, run.best_objective, has_moved
-        if band.can_balance(reduced.fit_intercept):
-            point, dual = walk.solve(band, centre, pilot.total_cost)
-            sums = walk.certify(point, dual)
-            if run.best_objective < objective:
-                centre, has_moved = point, True
-        if len(band.shortfall) == source.n_rows or (band.is_cut and run.gap > gap / 2):
-            break
-        if band.is_cut:
-            centre, width = walk.approach(pilot, point, sums, most)
-        elif is_second or not has_moved:  # a second band of the same width usually does it
-            width *= WIDEN
-    return run.best
 
+    def __init__(self, meeting: Meeting, party: int, target: Target) -> None:
+        self._meeting, self._party, self.target = meeting, party, target
+        scale, columns = meeting.rows.row_scale, target.columns
+        self.n_rows = meeting.rows.n_rows
+        self.row_scale = scale if columns is None else replace(scale, columns=scale.columns[columns])
+        self.n_features = meeting.rows.n_features if columns is None else len(columns)
+        self.passes = 0.0
 
-class _BandWalk:
-    """What is done with every band."""
+    def _ask(self, request: Request) -> Any:
+        self.passes += 1
+        return self._meeting.ask(self._party, Question(request)).total
 
-    def __init__(self, run: Run, reduced: Objective, source: BlockwiseSource) -> None:
-        self._run, self._reduced, self._source = run, reduced, source
-        self._before = run.passes - source.passes
-
-    def approach(self, pilot: Pilot, point: Point, sums: LossSums, most: int) -> tuple[Point, float]:
-        """Newton steps until the rows that may change sides are few enough for one band; its width."""
-        if self._reduced.regulariser.has_l1:
-            return point, pilot.width()
-        point, width = pilot.improved(point, sums)
-        while width > pilot.reach(point, most)[1] and not self._run.is_over:
-            better, narrower = pilot.improved(point, self.certify(point, None))
-            if narrower > width / 2:
-                break
-            point, width = better, narrower
-        return point, width
-
-    def solve(self, band: Band, start: Point, total_cost: float) -> tuple[Point, LossSums]:
-        """The optimum that a band suggests, and the sums of its dual vector."""
-        run, reduced = self._run, self._reduced
-        goal = INNER_SHARE * run.tol * min(run.best_objective, total_cost)
-        point, dual = band.solve(reduced, start, goal)
-        if reduced.regulariser.has_l1:
-            l1 = reduced.regulariser.sparsity
-            _, factors = bound_from_sums(dual, reduced, self._source.row_scale)
-            point = _with_exact_zeros(point, dual, factors, l1)
-        return point, dual
-
-    def certify(self, point: Point, dual: LossSums | None, *, is_start: bool = False) -> LossSums:
-        """One pass for the objective, and the sums of alpha = c [m > 0], which is a dual vector too."""
-        sums = self._source.band(point, 0.0, 0).sums
-        self._run.passes = self._before + self._source.passes
-        reduced, scale = self._reduced, self._source.row_scale
-        bound, _ = bound_from_sums(sums if dual is None else dual, reduced, scale)
-        objective = objective_from_sums(point, sums, reduced, scale)
-        self._run.state = Guess(point)
-        self._run.take(point, objective, bound, lambda: np.empty(0), is_start=is_start)
+    def evaluate(self, point: Point, loss: CurvedLoss, *, curvature: bool) -> LossSums:
+        """See ``RowSource``."""
+        sums: LossSums = self._ask(Evaluate(self.target, point, loss, curvature))
         return sums
 
+    def slopes(self, point: Point, step: Point, loss: CurvedLoss, lengths: Floats) -> Floats:
+        """See ``RowSource``."""
+        return np.asarray(self._ask(Slopes(self.target, point, step, loss, lengths)))
 
-def drive_barrier(run: Run, reduced: Objective, source: BlockwiseSource, start: Point) -> None:
-    """The interior-point path, each iterate certified from sums."""
-    l1, before = reduced.regulariser.sparsity, run.passes - source.passes
-    data = source.barrier(start)
-    is_start = True
-    for point, complementarity in InteriorPoint(data, l1, reduced.fit_intercept, start).path():
-        sums = data.dual
-        bound, factors = bound_from_sums(sums, reduced, source.row_scale)
-        if reduced.regulariser.has_l1:
-            point = _with_exact_zeros(point, sums, factors, l1)  # noqa: PLW2901 -- the certified one
-            sums = source.evaluate(point, reduced.loss, curvature=False)
-        run.passes = before + source.passes
-        objective = objective_from_sums(point, sums, reduced, source.row_scale)
-        run.take(point, objective, bound, lambda: np.empty(0), mu=complementarity, is_start=is_start)
-        is_start = False
-        if run.is_over:
-            return
+    def curvature_rows(self, point: Point, loss: CurvedLoss) -> tuple[Matrix, Floats]:
+        """See ``RowSource``: rows travel, but they are fewer than the features and so than a Hessian's."""
+        rows: RowList = self._ask(CurvatureRows(self.target, point, loss))
+        return rows.X, rows.weights
+
+    def dual_vector(self, point: Point, loss: CurvedLoss, factors: Floats) -> Floats:
+        """See ``RowSource``: none here."""
+        return np.empty(0)
+
+    def band(self, point: Point, width: float, most: int) -> Band:
+        """The rows near the margin of ``point`` and sums over the others; see ``bands``."""
+        band: Band = self._ask(NearMargin(self.target, point, width, most))
+        return band
+
+    def barrier(self, start: Point) -> BlockwiseBarrier:
+        """The rows' side of the interior-point method: multipliers and slacks never come here."""
+        return BlockwiseBarrier(self, start)
+
+    def advance(self, request: Request, states: Any) -> tuple[BarrierSums, Any]:
+        """One round of the interior-point method: sums for the client, new states for the workers."""
+        self.passes += 1
+        answer = self._meeting.ask(self._party, Question(request, states, keeps_state=True))
+        assert answer.states is not None  # noqa: S101 -- asked for
+        return answer.total, answer.states
 
 
-def _with_exact_zeros(point: Point, sums: LossSums, factors: Floats, l1: float | Floats) -> Point:
-    """The point without the weights that the dual vector behind ``sums`` calls zero."""
-    return zeroed(point, (factors * [1.0, -1.0]) @ sums.by_class()[0], l1)
+class BlockwiseBarrier:
+    """A ``BarrierRows`` in three rounds per step; multipliers and slacks never leave the workers.
+
+    Linearising also gives the matrix and the predictor's right-hand side; turning to the predictor also gives
+    the corrector's, which is linear in sigma_mu; turning to the corrector gives the longest step. Moving
+    waits for the next round.
+    """
+
+    def __init__(self, source: BlockwiseSource, start: Point) -> None:
+        self._source, self._target, self._point = source, source.target, start
+        self._before = source.passes
+        self.n_features = source.n_features
+        self._step, self._length = start, 0.0
+        self._states: Any = None
+        self._is_current = False
+        self._sums = BarrierSums()
+        self._linearised = self._begin()
+        self.total_cost = self._linearised.total_cost
+
+    def _begin(self) -> BarrierSums:
+        """The sums at the current point, after the step that is still to take."""
+        if not self._is_current:
+            request = Linearise(self._target, self._point, self._length)
+            self._linearised, self._states = self._source.advance(request, self._states)
+            self._is_current = True
+        return self._linearised
+
+    @property
+    def passes(self) -> float:
+        """See ``BarrierRows``."""
+        return self._source.passes - self._before
+
+    def pull(self) -> Floats:
+        """See ``BarrierRows``."""
+        return repaired_pull(self._dual(), self._target.objective, self._source.row_scale)
+
+    def certify(self, point: Point) -> Certificate:
+        """See ``BarrierRows``: from the sums at the current point, and one more pass at another one."""
+        objective, scale, sums = self._target.objective, self._source.row_scale, self._dual()
+        bound, _ = bound_from_sums(sums, objective, scale)
+        if not objective.penalty.is_smooth:  # weights have been set to zero
+            sums = self._source.evaluate(point, objective.loss, curvature=False)
+        return Certificate(*objective_from_sums(point, sums, objective, scale), bound)
+
+    def slacks(self) -> Floats | None:
+        """See ``BarrierRows``: they are with the workers."""
+        return None
+
+    def _dual(self) -> LossSums:
+        """The loss at the current point, and the sums of the dual vector there."""
+        dual = self._begin().dual
+        assert dual is not None  # noqa: S101 -- linearising gives it
+        return dual
+
+    @property
+    def complementarity(self) -> float:
+        """See ``BarrierRows``."""
+        return self._begin().complementarity
+
+    def linearise(self) -> tuple[Floats, float]:
+        """See ``BarrierRows``."""
+        pull = self._begin().pull
+        assert pull is not None  # noqa: S101 -- linearising gives it
+        return pull[:-1].copy(), float(pull[-1])
+
+    def system(self, ridge: Floats, fit_intercept: bool) -> NewtonSystem:
+        """See ``BarrierRows``."""
+        gram = self._begin().gram
+        assert gram is not None  # noqa: S101 -- linearising gives it
+        return ridged_system(gram.copy(), ridge, fit_intercept)
+
+    def aim(self, sigma_mu: float, correct: bool) -> tuple[Floats, float]:
+        """See ``BarrierRows``."""
+        self._sigma_mu = sigma_mu if correct else None
+        aims = self._sums.aims if correct else self._begin().aims
+        assert aims is not None  # noqa: S101 -- both rounds give them
+        line = aims[0] + sigma_mu * aims[1] if correct else aims[0]
+        return line[:-1].copy(), float(line[-1])
+
+    def turn(self, system: NewtonSystem, right: Floats, total: float) -> tuple[Floats, float]:
+        """See ``BarrierRows``."""
+        dw, db = system.solve(right, total)
+        self._step = Point(dw, db)
+        request = Turn(self._target, self._step, self._sigma_mu)
+        self._sums, self._states = self._source.advance(request, self._states)
+        return dw, db
+
+    def longest_step(self) -> float:
+        """See ``BarrierRows``."""
+        return self._sums.longest
+
+    def complementarity_after(self, length: float) -> float:
+        """See ``BarrierRows``."""
+        sums = self._sums
+        return sums.complementarity + length * (sums.slope + length * sums.bend)
+
+    def move(self, length: float) -> None:
+        """See ``BarrierRows``."""
+        self._point, self._length = self._point.moved(self._step, length), length
+        self._is_current = False

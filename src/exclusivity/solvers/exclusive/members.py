@@ -19,10 +19,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exclusivity.problem import DesignMatrix, ERMProblem, ExclusivityRegulariser, dual_bound, relative_gap
+from exclusivity.problem import (
+    DesignMatrix,
+    ElasticPenalty,
+    ERMProblem,
+    ExclusivityRegulariser,
+    dual_bound,
+    relative_gap,
+    weighted_total,
+)
 from exclusivity.problem.arrays import Floats, Ints
-from exclusivity.solvers.base import SolverResult
-from exclusivity.solvers.constant import constant_result
+from exclusivity.solvers.base import SolverResult, constant_result
 from exclusivity.solvers.newton import solve_newton
 
 # A column outside may pull this much more than its penalty before it is let in: rounding, not a violation.
@@ -178,9 +185,8 @@ class JointState:
     @staticmethod
     def _own_value(problem: ERMProblem, fit: Member) -> float:
         shortfall = 1 - problem.labels * (problem.design.times(fit.weights) + fit.intercept)
-        size = float(np.sum(problem.regulariser.sparsity * np.abs(fit.weights)))
-        loss = problem.loss.total(shortfall[:, None], problem.weights)
-        return float(fit.weights @ fit.weights) / 2 + size + problem.cost * loss
+        loss = weighted_total(problem.weights, problem.loss.value(shortfall))
+        return ElasticPenalty(problem.regulariser.sparsity).value(fit.weights) + problem.cost * loss
 
     def owners(self) -> Ints:
         """The member with the largest mass on each group; -1 where all are zero."""

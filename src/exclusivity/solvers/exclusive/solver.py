@@ -17,8 +17,7 @@ import numpy as np
 
 from exclusivity.problem import ERMProblem
 from exclusivity.problem.arrays import Floats, Ints
-from exclusivity.solvers.base import Callback, IterationRecord, Recorder, Start, Status
-from exclusivity.solvers.constant import constant_result
+from exclusivity.solvers.base import Callback, IterationRecord, Recorder, Start, Status, constant_result
 from exclusivity.solvers.exclusive.members import JointState, Member, fit_against, fit_on_columns
 from exclusivity.solvers.exclusive.search import (
     ExclusiveOptions,

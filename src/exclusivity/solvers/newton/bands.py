@@ -22,12 +22,10 @@ from exclusivity.problem import (
     repair_dual,
 )
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers.newton.barrier import WorkingRows
-from exclusivity.solvers.newton.interior import PASSES as INTERIOR_PASSES
-from exclusivity.solvers.newton.interior import interior_path, with_exact_zeros
+from exclusivity.solvers.newton.barrier import STEP_PASSES, WorkingBarrier, WorkingRows
+from exclusivity.solvers.newton.interior import InteriorPoint, with_exact_zeros
 from exclusivity.solvers.newton.rounding import width_for_error
-from exclusivity.solvers.newton.run import Guess, Run, objective_of
-from exclusivity.solvers.newton.source import Point
+from exclusivity.solvers.newton.run import Certificate, Guess, Point, Run, dual_pull, objective_of
 from exclusivity.solvers.newton.truncated import PATIENCE, drive_truncated
 
 INNER_SHARE = 0.1
@@ -80,7 +78,7 @@ def drive_bands(
     of many rows (a start that is not sure, classes of very different sizes) costs more than Newton steps that
     only use products, which cannot handle an l1 penalty though.
     """
-    has_l1, fixed = reduced.regulariser.has_l1, fixed or FixedRows(reduced)
+    has_l1, fixed = not reduced.penalty.is_smooth, fixed or FixedRows(reduced)
     # At zero f is the sum of all costs: a start that is worse is no measure for the accuracy to aim at.
     goal = (INNER_SHARE * run.tol) * min(
         reduced.value_at(point.weights[:, None], scores[:, None]), float(member_costs(reduced).sum())
@@ -95,13 +93,14 @@ def drive_bands(
         point, alpha, pull, lost = solve_band(reduced, shortfall, inside, point, goal, fixed)
         share = len(inside) / len(shortfall)
         if has_l1:
-            point = with_exact_zeros(reduced, point, alpha)
+            point = with_exact_zeros(point, dual_pull(reduced, alpha), reduced.penalty)
         scores = reduced.design.times(point.weights) + point.intercept
-        run.passes += 2 + INTERIOR_PASSES * share * 20
+        run.passes += 2 + STEP_PASSES * share * 20
         bound = dual_bound_with_pull(reduced, alpha, pull, lost)
         width, is_first = (width if is_first else WIDEN * width), False
         run.state = Guess(point, width=width, method="bands")
-        run.take(point, objective_of(reduced, point, scores), bound, partial(repair_dual, reduced, alpha))
+        objective, dual = objective_of(reduced, point, scores), partial(repair_dual, reduced, alpha)
+        run.take(point, Certificate(*objective, bound, dual))
         if run.is_over or share == 1:
             break
     return scores
@@ -228,15 +227,9 @@ def solve_inside(rows: WorkingRows, objective: Objective, start: Point, goal: fl
 
     ``goal`` is the complementarity to reach.
     """
-    path = interior_path(
-        rows,
-        loss=objective.loss,
-        l1=objective.regulariser.sparsity,
-        fit_intercept=objective.fit_intercept,
-        start=start,
-    )
-    point, alpha = start, rows.costs / 2
-    for point, alpha, complementarity in path:  # noqa: B007 -- the last ones are the answer
+    data = WorkingBarrier(rows, objective.loss, start, not objective.penalty.is_smooth)
+    method = InteriorPoint(data, objective.penalty, objective.fit_intercept, start)
+    for _, complementarity in method.iterates():
         if complementarity <= goal:
             break
-    return point, alpha
+    return method.point, data.barrier.alpha

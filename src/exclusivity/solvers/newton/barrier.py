@@ -1,7 +1,7 @@
 """The rows' side of the interior-point method: multipliers and slacks, and the sums that steps need of them.
 
 ``interior`` says what is solved. Here are the variables that belong to single rows (``Barrier``), the few
-questions that a step asks about all rows (``BarrierRows``), and the answers for rows in memory.
+questions that a step asks about all rows (``StepRows``, ``BarrierRows``), and the answers for rows in memory.
 """
 
 from __future__ import annotations
@@ -11,30 +11,22 @@ from typing import Protocol
 
 import numpy as np
 
-from exclusivity.problem import MarginLoss
+from exclusivity.problem import ERMProblem, MarginLoss, member_costs
 from exclusivity.problem.arrays import Floats, Matrix
-from exclusivity.solvers.newton.curvature import bordered_gram
 from exclusivity.solvers.newton.linear import (
     DualSystem,
     NewtonSystem,
+    bordered_gram,
     dense_product,
     ridged_system,
 )
-from exclusivity.solvers.newton.source import Point
+from exclusivity.solvers.newton.run import Certificate, Point, certificate_of, dual_pull
+
+STEP_PASSES = 7
+"""Of one step over the rows it works on."""
 
 _FIRST_SLACK = 0.5
 _PENALISED_PRIMAL_LIMIT = 4096
-
-
-@dataclass(frozen=True, eq=False)
-class WorkingRows:
-    """Rows with a loss of their own, and the linear loss of all others."""
-
-    X: Matrix
-    labels: Floats
-    costs: Floats
-    linear_w: Floats
-    linear_b: float
 
 
 class Barrier:
@@ -144,7 +136,7 @@ def _complementarity(values: Floats) -> float:
     return float(alpha @ s + z @ xi)
 
 
-class BarrierRows(Protocol):
+class StepRows(Protocol):
     """What one step asks about the data rows, in this order.
 
     ``linearise``, ``system``, then ``aim`` and ``turn`` for the predictor, ``longest_step`` and
@@ -180,8 +172,36 @@ class BarrierRows(Protocol):
         """Take the step, the point's own included."""
 
 
-class MemoryBarrier:
-    """Rows in memory, on the smaller side of the system.
+class BarrierRows(StepRows, Protocol):
+    """The same rows where iterates are certified."""
+
+    @property
+    def passes(self) -> float:
+        """How often the rows have been read."""
+
+    def pull(self) -> Floats:
+        """X^T (y alpha) of the dual vector at the current point, made feasible."""
+
+    def certify(self, point: Point) -> Certificate:
+        """What this point and the dual vector at the current one prove."""
+
+    def slacks(self) -> Floats | None:
+        """Multipliers and slacks of the rows, for a later run to go on from, where they are at hand."""
+
+
+@dataclass(frozen=True, eq=False)
+class WorkingRows:
+    """Rows with a loss of their own, and the linear loss of all others."""
+
+    X: Matrix
+    labels: Floats
+    costs: Floats
+    linear_w: Floats
+    linear_b: float
+
+
+class WorkingBarrier:
+    """The interior point's side of rows in memory, on the smaller side of the system.
 
     Parameters
     ----------
@@ -211,28 +231,28 @@ class MemoryBarrier:
 
     @property
     def complementarity(self) -> float:
-        """See ``BarrierRows``."""
+        """See ``StepRows``."""
         return self.barrier.complementarity
 
     def linearise(self) -> tuple[Floats, float]:
-        """See ``BarrierRows``."""
+        """See ``StepRows``."""
         self.barrier.linearise(self._gains(self.point))
         alpha, rows = self.barrier.alpha, self.rows
         return self._fold(alpha) - rows.linear_w, float(rows.labels @ alpha) - rows.linear_b
 
     def system(self, ridge: Floats, fit_intercept: bool) -> NewtonSystem:
-        """See ``BarrierRows``."""
+        """See ``StepRows``."""
         if not self._on_primal_side:
             return DualSystem(self.rows.X, ridge, self.barrier.D, fit_intercept, self._kernel)
         return ridged_system(bordered_gram(self.rows.X, self.barrier.D), ridge, fit_intercept)
 
     def aim(self, sigma_mu: float, correct: bool) -> tuple[Floats, float]:
-        """See ``BarrierRows``."""
+        """See ``StepRows``."""
         aimed = self.barrier.D * self.barrier.aim(sigma_mu, correct)
         return self._fold(aimed), float(self.rows.labels @ aimed)
 
     def turn(self, system: NewtonSystem, right: Floats, total: float) -> tuple[Floats, float]:
-        """See ``BarrierRows``."""
+        """See ``StepRows``."""
         if isinstance(system, DualSystem):
             dw, db, pulls = system.solve_with_pulls(right, total)
             self.barrier.turn(self.rows.labels * pulls)
@@ -243,14 +263,49 @@ class MemoryBarrier:
         return dw, db
 
     def longest_step(self) -> float:
-        """See ``BarrierRows``."""
+        """See ``StepRows``."""
         return self.barrier.longest_step()
 
     def complementarity_after(self, length: float) -> float:
-        """See ``BarrierRows``."""
+        """See ``StepRows``."""
         return self.barrier.complementarity_after(length)
 
     def move(self, length: float) -> None:
-        """See ``BarrierRows``."""
+        """See ``StepRows``."""
         self.barrier.move(length)
         self.point = self.point.moved(self._step, length)
+
+
+class MemoryBarrier(WorkingBarrier):
+    """The same for all rows of a problem, whose iterates are certified.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        Of one member.
+    start : Point
+    slacks : ndarray or None
+        Multipliers and slacks of the rows, to go on from.
+    """
+
+    def __init__(self, problem: ERMProblem, start: Point, slacks: Floats | None = None) -> None:
+        linear = np.zeros(problem.design.n_features)
+        rows = WorkingRows(problem.design.X, problem.labels, member_costs(problem), linear, 0.0)
+        super().__init__(rows, problem.loss, start, not problem.penalty.is_smooth)
+        self._problem, self.passes = problem, 0.0
+        if slacks is not None:
+            self.barrier.values = slacks
+
+    def pull(self) -> Floats:
+        """See ``BarrierRows``."""
+        self.passes += 1
+        return dual_pull(self._problem, self.barrier.alpha)
+
+    def certify(self, point: Point) -> Certificate:
+        """See ``BarrierRows``: from scratch."""
+        self.passes += STEP_PASSES + 2
+        return certificate_of(self._problem, point, self.barrier.alpha)
+
+    def slacks(self) -> Floats | None:
+        """See ``BarrierRows``."""
+        return self.barrier.values

@@ -16,10 +16,17 @@ import numpy as np
 from exclusivity.problem import ERMProblem
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.newton.linear import NewtonSystem, PrimalSystem
-from exclusivity.solvers.newton.run import Run, bound_from_sums, objective_from_sums
-from exclusivity.solvers.newton.sample import SAMPLE_TOL
+from exclusivity.solvers.newton.run import (
+    Certificate,
+    LossSums,
+    Point,
+    Run,
+    bound_from_sums,
+    objective_from_sums,
+)
 from exclusivity.solvers.newton.semismooth import primal_system
-from exclusivity.solvers.newton.source import BlockSource, LossSums, Point
+from exclusivity.solvers.newton.solver import SAMPLE_TOL
+from exclusivity.solvers.newton.source import BlockSource
 
 # A borrowed system is kept while every step with it divides the gradient by three (as in ``semismooth``).
 _GOOD_RATE = 1 / 3
@@ -205,7 +212,7 @@ def certify(column: PathColumn, unit_sums: LossSums) -> bool:
     gradient = column.gradient(point, sums)
     norm = float(np.hypot(np.linalg.norm(gradient.weights), gradient.intercept))
     is_start = not np.isfinite(column.gradient_norm)
-    run.take(point, objective, bound, lambda: np.empty(0), residual=norm, is_start=is_start)
+    run.take(point, Certificate(*objective, bound), residual=norm, is_start=is_start)
     helped = objective[0] < column.objective and norm <= _GOOD_RATE * column.gradient_norm
     column.objective, column.gradient_norm = objective[0], norm
     return helped and not run.is_over

@@ -15,8 +15,7 @@ import numpy as np
 from exclusivity.problem import ERMProblem
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.bands import FixedRows, drive_bands, first_width
-from exclusivity.solvers.newton.run import Run
-from exclusivity.solvers.newton.source import Point
+from exclusivity.solvers.newton.run import Point, Run
 from exclusivity.solvers.newton.truncated import drive_truncated
 
 # Times the root mean square of the last error; scores are sums of many terms, so 2.5 leave few rows out.
@@ -77,7 +76,7 @@ class BandChain:
             scores = drive_bands(
                 run, reduced, guess.point, guess.scores, width, most=_MOST_BANDS, fixed=self._fixed
             )
-        elif not reduced.regulariser.has_l1:
+        elif reduced.penalty.is_smooth:
             drive_truncated(run, reduced, self._solved[-1].point, width=_STEP_WIDTH)
         if run.is_over:
             self.remember(run, reduced, scores)

@@ -1,4 +1,4 @@
-"""A primal-dual interior-point method for rows in memory: any p >= 1, with or without an l1 penalty.
+"""A primal-dual interior-point method: losses that vanish, with or without an l1 penalty, any rows.
 
     min over w, b, xi:   1/2 |w|^2 + a_w . w + a_b b + sum_i c_i xi_i^p
     subject to           xi_i >= k_i - y_i (x_i . w + o_i b),   xi_i >= 0
@@ -18,6 +18,9 @@ D = 1 / (s / alpha + 1 / q), leaves the system of ``linear`` in (dw, db), and
     dalpha = D (v - y df),   df = X dw + o db .
 
 10 to 25 iterations reach a relative gap of 1e-8, whatever the scales in X: each is one factorisation.
+
+``barrier`` has the variables that belong to single rows, and the few questions that a step asks about all
+rows, wherever they are.
 """
 
 from __future__ import annotations
@@ -27,84 +30,57 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import linalg
 
-from exclusivity.problem import ERMProblem, MarginLoss, PowerHinge, member_costs, repair_dual
+from exclusivity.problem import Objective, Penalty, PowerHinge
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers.newton.barrier import Barrier, BarrierRows, MemoryBarrier, WorkingRows
+from exclusivity.solvers.newton.barrier import Barrier, BarrierRows, StepRows
 from exclusivity.solvers.newton.linear import NewtonSystem
-from exclusivity.solvers.newton.run import Guess, Run, take_certified
-from exclusivity.solvers.newton.source import Point
+from exclusivity.solvers.newton.run import Guess, Point, Run
 
 _MAX_ITER = 200
 _BACK_OFF = 0.995
-PASSES = 7
-"""Of one step over the rows it works on."""
 
 
 def drive_interior(
-    run: Run, reduced: ERMProblem, start: Point, slacks: tuple[Floats, Floats | None] | None = None
+    run: Run, reduced: Objective, rows: BarrierRows, start: Point, slacks: Floats | None = None
 ) -> None:
-    """The interior-point path over all rows, each iterate certified.
+    """The interior-point iterates, each certified, until the run is over or rounding allows no step.
 
-    ``slacks`` are the multipliers and slacks of the rows and of the penalty, where there has been a path.
+    ``slacks`` are the multipliers and slacks of the penalty, where there has been a run; those of the rows
+    are their own business.
     """
-    design, l1 = reduced.design, reduced.regulariser.sparsity
-    rows = WorkingRows(design.X, reduced.labels, member_costs(reduced), np.zeros(design.n_features), 0.0)
-    data = MemoryBarrier(rows, reduced.loss, start, reduced.regulariser.has_l1)
-    of_penalty = None
-    if slacks is not None:
-        data.barrier.values, of_penalty = slacks
-    method, is_start = InteriorPoint(data, l1, reduced.fit_intercept, start, of_penalty), True
-    for point, mu in method.path():
-        run.passes += PASSES
-        run.state = Guess(point, method="interior", slacks=(data.barrier.values, method.penalty_slacks))
-        alpha, candidate = data.barrier.alpha, point
-        if reduced.regulariser.has_l1:
-            candidate = with_exact_zeros(reduced, point, alpha)
-            run.passes += 1
-        take_certified(run, reduced, candidate, alpha, mu, is_start=is_start)
+    method, before = InteriorPoint(rows, reduced.penalty, reduced.fit_intercept, start, slacks), run.passes
+    is_start = True
+    for point, complementarity in method.iterates():
+        candidate = point
+        if not reduced.penalty.is_smooth:
+            candidate = with_exact_zeros(point, rows.pull(), reduced.penalty)
+        certificate = rows.certify(candidate)
+        run.passes = before + rows.passes
+        of_rows = rows.slacks()
+        if of_rows is not None:
+            run.state = Guess(point, method="interior", slacks=(of_rows, method.penalty_slacks))
+        run.take(candidate, certificate, mu=complementarity, is_start=is_start)
         is_start = False
         if run.is_over:
             return
 
 
-def with_exact_zeros(reduced: ERMProblem, point: Point, alpha: Floats) -> Point:
-    """The point without the weights that its dual vector calls zero."""
-    u = reduced.design.transposed_times(reduced.labels * repair_dual(reduced, alpha))
-    return zeroed(point, u, reduced.regulariser.sparsity)
-
-
-def zeroed(point: Point, u: Floats, l1: float | Floats) -> Point:
+def with_exact_zeros(point: Point, pull: Floats, penalty: Penalty) -> Point:
     """The point without the weights that u = X^T (y alpha) calls zero.
 
-    At the optimum w = soft(u, l), so w_j = 0 wherever |u_j| <= l; an interior point only comes close to that.
+    At the optimum w attains the penalty's conjugate at u; an interior point only comes close to that.
     """
-    return Point(np.where(np.abs(u) > l1, point.weights, 0.0), point.intercept)
-
-
-def interior_path(
-    rows: WorkingRows, *, loss: MarginLoss, l1: float | Floats, fit_intercept: bool, start: Point
-) -> Iterator[tuple[Point, Floats, float]]:
-    """Points (w, b), dual vectors alpha of the rows and total complementarity, ever closer to the optimum.
-
-    ``l1`` is one penalty for all features or one for each.
-
-    The caller certifies each point and stops when it is good enough; the path ends by itself when rounding
-    allows no further step.
-    """
-    data = MemoryBarrier(rows, loss, start, bool(np.any(l1)))
-    for point, complementarity in InteriorPoint(data, l1, fit_intercept, start).path():
-        yield point, data.barrier.alpha, complementarity
+    return Point(np.where(penalty.uses(pull), point.weights, 0.0), point.intercept)
 
 
 class InteriorPoint:
-    """The same path for rows that live anywhere.
+    """The iterates, ever closer to the optimum.
 
     Parameters
     ----------
-    data : BarrierRows
+    data : StepRows
         The rows' side.
-    l1 : float or ndarray of shape (n_features,)
-        The penalty.
+    penalty : Penalty
     fit_intercept : bool
     start : Point
     slacks : ndarray or None
@@ -113,27 +89,27 @@ class InteriorPoint:
 
     def __init__(
         self,
-        data: BarrierRows,
-        l1: float | Floats,
+        data: StepRows,
+        penalty: Penalty,
         fit_intercept: bool,
         start: Point,
         slacks: Floats | None = None,
     ) -> None:
         self.data, self.point, self.fit_intercept = data, start, fit_intercept
-        penalties = np.broadcast_to(np.asarray(l1, dtype=float), data.n_features)
+        penalties = np.broadcast_to(np.asarray(penalty.kinks, dtype=float), data.n_features)
         self.penalised = np.flatnonzero(penalties)
         # The penalty's rows: first w_j <= xi, then -w_j <= xi.
         costs, gains = np.tile(penalties[self.penalised], 2), self._penalty_gains(start.weights)
-        penalty = Barrier(costs, PowerHinge(1), 0.0, gains)
+        kinks = Barrier(costs, PowerHinge(1), 0.0, gains)
         if slacks is not None:
-            penalty.values = slacks
-        self.penalty = penalty if len(self.penalised) > 0 else None
-        self.barriers: list[Barrier | BarrierRows] = [data] if self.penalty is None else [data, self.penalty]
+            kinks.values = slacks
+        self.penalty = kinks if len(self.penalised) > 0 else None
+        self.barriers: list[Barrier | StepRows] = [data] if self.penalty is None else [data, self.penalty]
         # Row i aims at c_i mu, so that a row of weight 2 behaves like two rows in every iterate.
         penalty_cost = 0.0 if self.penalty is None else float(self.penalty.costs.sum())
         self.total_cost = 2 * (data.total_cost + penalty_cost)
 
-    def path(self) -> Iterator[tuple[Point, float]]:
+    def iterates(self) -> Iterator[tuple[Point, float]]:
         """Points and total complementarity."""
         for _ in range(_MAX_ITER):
             yield self.point, self.mu * self.total_cost

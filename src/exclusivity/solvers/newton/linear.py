@@ -23,6 +23,8 @@ from exclusivity.problem.arrays import Floats, Matrix
 # Relative to the trace; enough to factorise what rounding has made indefinite, too little to bend a step.
 _JITTER = 1e-15
 _MAX_JITTERS = 8
+CHUNK_NUMBERS = 1 << 20
+"""Rows are copied so many numbers at a time."""
 
 
 class NewtonSystem(Protocol):
@@ -139,3 +141,33 @@ def ridged_system(gram: Floats, ridge: Floats, fit_intercept: bool) -> PrimalSys
     """The system of a bordered Gram matrix (contiguous), to which the ridge is added in place."""
     gram.reshape(-1)[:: len(gram) + 1][: len(ridge)] += ridge
     return PrimalSystem(gram, fit_intercept)
+
+
+def bordered_gram(X: Matrix, weights: Floats) -> Floats:
+    """sum_i h_i (x_i, 1)(x_i, 1)^T over the rows with h_i > 0."""
+    step = max(CHUNK_NUMBERS // (X.shape[1] + 1), 1)
+    if sparse.issparse(X) or len(weights) <= step:
+        return _bordered_gram(X, weights)
+    total = np.zeros((X.shape[1] + 1, X.shape[1] + 1))
+    for start in range(0, len(weights), step):  # neither a scaled copy of X nor one long call
+        chunk = slice(start, start + step)
+        total += _bordered_gram(X[chunk], weights[chunk])
+    return total
+
+
+def _bordered_gram(X: Matrix, weights: Floats) -> Floats:
+    active = np.flatnonzero(weights)
+    rows = X[active] if len(active) < len(weights) else X
+    h = weights[active]
+    M = X.shape[1]
+    gram = np.empty((M + 1, M + 1))
+    roots = np.sqrt(h)[:, None]
+    if sparse.issparse(rows):
+        scaled = rows.multiply(roots).tocsr()
+        gram[:M, :M] = (scaled.T @ scaled).toarray()
+    else:
+        scaled = rows * roots
+        gram[:M, :M] = scaled.T @ scaled
+    gram[:M, M] = gram[M, :M] = scaled.T @ roots[:, 0]
+    gram[M, M] = h.sum()
+    return gram

@@ -31,13 +31,15 @@ from exclusivity.solvers.newton.batch import (
 )
 from exclusivity.solvers.newton.chain import BandChain
 from exclusivity.solvers.newton.run import Guess, Run
-from exclusivity.solvers.newton.sample import MANY_ROWS, sample_rows
 from exclusivity.solvers.newton.solver import (
     DEFAULT_MAX_ITER,
     DENSE_LIMIT,
+    MANY_ROWS,
     NewtonOptions,
+    RowFacts,
     choose_regime,
     continue_run,
+    sample_rows,
     sampled_guess,
     solve_newton,
 )
@@ -67,7 +69,7 @@ def solve_newton_path(
     [0.333, 0.4]
     """
     check_convex(problem.objective, "newton")
-    regime = choose_regime(problem, (options or NewtonOptions()).regime)
+    regime = choose_regime(problem.objective, RowFacts.of(problem), (options or NewtonOptions()).regime)
     problem = problem.centred()
     problems = [problem.changed(cost=float(cost)) for cost in costs]
     n_rows, n_features, loss = problem.design.n_rows, problem.design.n_features, problem.loss

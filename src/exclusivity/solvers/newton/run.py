@@ -1,4 +1,7 @@
-"""The record of a Newton run: the reduced SVM inside, the ERM of K members outside."""
+"""Points, sums over rows and what they certify, and the record of a run.
+
+Inside is the reduced SVM, outside the ERM of K members.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import fsum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,15 +20,84 @@ from exclusivity.problem import (
     RowScale,
     dual_bound,
     gamma,
-    lower_dual,
     objective_of_shortfall,
     repair_dual,
-    rounded_up,
 )
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.base import Callback, Incumbent, IterationRecord, Recorder, SolverResult, Status
 from exclusivity.solvers.newton.linear import NewtonSystem
-from exclusivity.solvers.newton.source import LossSums, Point
+
+# From sums of v and of y v to sums over the rows with y = 1 and with y = -1.
+_HALVES: Floats = np.array([[0.5, 0.5], [0.5, -0.5]])
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Weights and intercept of one linear model, or a step between two."""
+
+    weights: Floats
+    intercept: float
+
+    def moved(self, step: Point, length: float) -> Point:
+        """The point plus ``length`` times ``step``."""
+        return Point(self.weights + length * step.weights, self.intercept + length * step.intercept)
+
+
+@dataclass(frozen=True, eq=False)
+class LossSums:
+    """Sums over rows at one point, alpha_i = c_i phi'(m_i) being the dual vector it suggests.
+
+    ``pulls`` (2 x M), ``masses`` and ``conjugates`` (2 each) hold sums of v_i and of y_i v_i for
+    v_i = alpha_i x_i, alpha_i and the loss's conjugate: half their sum belongs to the positive class, half
+    their difference to the negative one. Repairing the dual vector needs them apart. ``cost`` is the sum of
+    the costs of the rows whose loss this is, and ``n_terms`` the longest chain of additions behind any sum:
+    what rounding errors depend on.
+    """
+
+    loss: float
+    smoothed: float
+    pulls: Floats
+    masses: Floats
+    conjugates: Floats
+    curvature: Floats | None
+    cost: float
+    n_terms: float
+
+    def __add__(self, other: LossSums) -> LossSums:
+        """The sums over both sets of rows."""
+        has_curvature = self.curvature is not None and other.curvature is not None
+        return LossSums(
+            self.loss + other.loss,
+            self.smoothed + other.smoothed,
+            self.pulls + other.pulls,
+            self.masses + other.masses,
+            self.conjugates + other.conjugates,
+            self.curvature + other.curvature if has_curvature else None,  # type: ignore[operator]
+            self.cost + other.cost,
+            max(self.n_terms, other.n_terms) + 1,
+        )
+
+    def times(self, factor: float) -> LossSums:
+        """The sums with all costs multiplied by ``factor``."""
+        return LossSums(
+            factor * self.loss,
+            factor * self.smoothed,
+            factor * self.pulls,
+            factor * self.masses,
+            factor * self.conjugates,
+            None if self.curvature is None else factor * self.curvature,
+            factor * self.cost,
+            self.n_terms + 1,
+        )
+
+    @property
+    def pull(self) -> Point:
+        """sum_i y_i alpha_i (x_i, 1): minus the gradient of the smoothed loss."""
+        return Point(self.pulls[1], float(self.masses[1]))
+
+    def by_class(self) -> tuple[Floats, Floats, Floats]:
+        """``pulls``, ``masses`` and ``conjugates`` of the positive and of the negative class."""
+        return _HALVES @ self.pulls, _HALVES @ self.masses, _HALVES @ self.conjugates
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +120,18 @@ class Guess:
     method: str | None = None
     spent: float = 0.0
     slacks: tuple[Floats, Floats | None] | None = None
+
+
+class Certificate(NamedTuple):
+    """What is known of a point: its objective and how much larger that may be, and a bound on all points.
+
+    ``dual`` gives the vector behind the bound, where there is one; it is only asked at the end, for the best.
+    """
+
+    objective: float
+    error: float
+    bound: float
+    dual: Callable[[], Floats] = partial(np.empty, 0)
 
 
 class Run:
@@ -94,6 +178,11 @@ class Run:
         return self._incumbent.gap
 
     @property
+    def has_point(self) -> bool:
+        """Whether there has been any point."""
+        return bool(np.isfinite(self.best_objective))
+
+    @property
     def best(self) -> Point:
         """The best point so far."""
         return Point(self._incumbent.weights, float(self._incumbent.intercepts[0]))
@@ -111,23 +200,19 @@ class Run:
     def take(
         self,
         point: Point,
-        objective: tuple[float, float],
-        bound: float,
-        dual: Callable[[], Floats],
+        certificate: Certificate,
         *,
         residual: float = 0.0,
         mu: float = 0.0,
         is_start: bool = False,
     ) -> None:
-        """One certified point with its objective and a lower bound, both of the reduced SVM.
+        """One point of the reduced SVM and what is known of it.
 
-        ``objective`` comes with how much larger it may be.
-        ``dual`` gives the vector behind the bound; it is only asked at the end, for the best one. Where a
-        method starts is no iteration, unless it is good enough: an iteration takes a step.
+        Where a method starts is no iteration, unless it is good enough: an iteration takes a step.
         """
-        value, error = (self.scale * part for part in objective)
-        if bound > self._best_bound:
-            self._best_bound, self._dual = bound, dual
+        value, error = self.scale * certificate.objective, self.scale * certificate.error
+        if certificate.bound > self._best_bound:
+            self._best_bound, self._dual = certificate.bound, certificate.dual
         self._incumbent.raise_bound(self.scale * self._best_bound, np.empty(0))
         self._incumbent.offer(value, point.weights, np.array([point.intercept]), error)
         record = IterationRecord(
@@ -178,9 +263,9 @@ def objective_from_sums(
 ) -> tuple[float, float]:
     """The objective at ``point``, and how much larger it may be; ``scale`` is that of all rows."""
     error = float(scale.score_error(point.weights, point.intercept))
-    penalty = reduced.regulariser.value(point.weights[:, None])
+    penalty = reduced.penalty.value(point.weights)
     objective, raised = penalty + sums.loss, reduced.loss.raised_total(sums.loss, sums.cost, error)
-    upper = rounded_up(penalty + raised, reduced.loss, sums.n_terms, len(point.weights))
+    upper = reduced.rounded_up(penalty + raised, sums.n_terms, len(point.weights))
     return objective, upper - objective
 
 
@@ -197,28 +282,32 @@ def bound_from_sums(sums: LossSums, reduced: Objective, scale: RowScale) -> tupl
             factors[heavier] = max(masses[1 - heavier], 0.0) / masses[heavier]
     # The two classes' sums are differences of sums over all rows, and as exact as these.
     rounding = gamma(sums.n_terms + 4) * float(masses.sum())
-    value = lower_dual(
+    value = reduced.lower_dual(
         mass=float(factors @ masses),
         moved=rounding if reduced.fit_intercept else 0.0,
         pull=factors[0] * pulls[0] - factors[1] * pulls[1],
         conjugate=sum(map(reduced.loss.scaled_conjugate, conjugates, factors)),
-        n_roundings=reduced.loss.n_roundings,
-        l1=reduced.regulariser.sparsity,
         scale=scale,
         n_terms=sums.n_terms,
-        has_intercept=reduced.fit_intercept,
     )
     return value, factors
 
 
-def take_certified(
-    run: Run, reduced: ERMProblem, point: Point, alpha: Floats, mu: float = 0.0, *, is_start: bool = False
-) -> None:
-    """Evaluate a point and a dual vector from scratch: two passes."""
-    run.passes += 2
+def repaired_pull(sums: LossSums, reduced: Objective, scale: RowScale) -> Floats:
+    """X^T (y alpha) of the repaired dual vector behind ``sums``."""
+    _, factors = bound_from_sums(sums, reduced, scale)
+    return np.asarray((factors * [1.0, -1.0]) @ sums.by_class()[0])
+
+
+def certificate_of(reduced: ERMProblem, point: Point, alpha: Floats) -> Certificate:
+    """What a point and a dual vector prove, evaluated from scratch: two passes."""
     objective = objective_of(reduced, point, reduced.design.times(point.weights) + point.intercept)
-    dual = partial(repair_dual, reduced, alpha)
-    run.take(point, objective, dual_bound(reduced, alpha), dual, mu=mu, is_start=is_start)
+    return Certificate(*objective, dual_bound(reduced, alpha), partial(repair_dual, reduced, alpha))
+
+
+def dual_pull(reduced: ERMProblem, alpha: Floats) -> Floats:
+    """X^T (y alpha) of the repaired dual vector: one pass."""
+    return reduced.design.transposed_times(reduced.labels * repair_dual(reduced, alpha))
 
 
 def objective_of(reduced: ERMProblem, point: Point, scores: Floats) -> tuple[float, float]:

@@ -19,11 +19,19 @@ from functools import partial
 import numpy as np
 from scipy import linalg
 
-from exclusivity.problem import MarginLoss, Objective
+from exclusivity.problem import Objective
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.linear import DualSystem, NewtonSystem, PrimalSystem, ridged_system
-from exclusivity.solvers.newton.run import Guess, Run, bound_from_sums, objective_from_sums
-from exclusivity.solvers.newton.source import LossSums, Point, RowSource
+from exclusivity.solvers.newton.run import (
+    Certificate,
+    Guess,
+    LossSums,
+    Point,
+    Run,
+    bound_from_sums,
+    objective_from_sums,
+)
+from exclusivity.solvers.newton.source import RowSource
 
 _FIRST_WIDTH = 1.0
 _WIDTH_FACTOR = 0.1
@@ -50,17 +58,18 @@ class NewtonIterate:
 def drive_semismooth(run: Run, reduced: Objective, source: RowSource, start: Guess) -> None:
     """Newton on the primal until the run is over or no step helps."""
     loss, before = reduced.loss, run.passes
-    path = semismooth_path(source, loss=loss, fit_intercept=reduced.fit_intercept, start=start)
-    iterate, is_start = next(path), True
+    iterates = semismooth_iterates(source, reduced, start)
+    iterate, is_start = next(iterates), True
     while True:
         run.passes, run.last_width = before + source.passes, iterate.width
         run.state = Guess(iterate.point, width=iterate.width, method="semismooth")
         bound, factors = bound_from_sums(iterate.sums, reduced, source.row_scale)
+        objective = objective_from_sums(iterate.point, iterate.sums, reduced, source.row_scale)
+        dual = partial(source.dual_vector, iterate.point, loss.rounded(iterate.width), factors)
+        certificate = Certificate(*objective, bound, dual)
         run.take(
             iterate.point,
-            objective_from_sums(iterate.point, iterate.sums, reduced, source.row_scale),
-            bound,
-            partial(source.dual_vector, iterate.point, loss.rounded(iterate.width), factors),
+            certificate,
             residual=iterate.gradient_norm,
             mu=iterate.width,
             is_start=is_start,
@@ -68,20 +77,20 @@ def drive_semismooth(run: Run, reduced: Objective, source: RowSource, start: Gue
         if run.is_over:
             return
         try:
-            iterate, is_start = path.send(run.gap), False
+            iterate, is_start = iterates.send(run.gap), False
         except StopIteration:
             return
 
 
-def semismooth_path(
-    source: RowSource, *, loss: MarginLoss, fit_intercept: bool, start: Guess
+def semismooth_iterates(
+    source: RowSource, reduced: Objective, start: Guess
 ) -> Generator[NewtonIterate, float, None]:
     """Iterates with a falling objective; the caller certifies each and stops.
 
     The caller sends the relative gap of the iterate back (``generator.send``), by which the width of the
     rounding is chosen. Ends by itself when no step lowers the objective any more.
     """
-    walk = _Walk(source, loss, fit_intercept, start)
+    walk = _Walk(source, reduced, start)
     for _ in range(_MAX_ITER):
         gap = yield walk.iterate()
         if not walk.advance(gap):
@@ -89,11 +98,12 @@ def semismooth_path(
 
 
 class _Walk:
-    def __init__(self, source: RowSource, loss: MarginLoss, fit_intercept: bool, start: Guess) -> None:
-        self.source, self.fit_intercept, self.point = source, fit_intercept, start.point
+    def __init__(self, source: RowSource, reduced: Objective, start: Guess) -> None:
+        self.source, self.point = source, start.point
+        self.penalty, self.fit_intercept = reduced.penalty, reduced.fit_intercept
         self.borrowed, self.last_norm = start.system, np.inf
         self.on_primal_side = source.n_features <= source.n_rows  # the smaller side of the system
-        self.exact, self.loss = loss, loss.rounded(start.width or _FIRST_WIDTH)
+        self.exact, self.loss = reduced.loss, reduced.loss.rounded(start.width or _FIRST_WIDTH)
         self.sums = self._evaluate(start.point)
 
     def _evaluate(self, point: Point) -> LossSums:
@@ -101,7 +111,7 @@ class _Walk:
         return self.source.evaluate(point, self.loss, curvature=wanted)
 
     def _objective(self, point: Point, sums: LossSums) -> float:
-        return float(point.weights @ point.weights) / 2 + sums.smoothed
+        return self.penalty.value(point.weights) + sums.smoothed
 
     def _gradient(self) -> Point:
         pull = self.sums.pull

@@ -22,22 +22,36 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem, Objective, dual_from_scores, member_costs, repair_dual
+from exclusivity.problem import (
+    DesignMatrix,
+    ERMProblem,
+    Objective,
+    dual_from_scores,
+    member_costs,
+    repair_dual,
+)
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.base import Callback, SolverResult, Start, check_convex
 from exclusivity.solvers.newton.bands import drive_screened
-from exclusivity.solvers.newton.curvature import ActiveGram
+from exclusivity.solvers.newton.barrier import MemoryBarrier
 from exclusivity.solvers.newton.interior import drive_interior
 from exclusivity.solvers.newton.rounding import steepness
-from exclusivity.solvers.newton.run import Guess, Run, take_certified
-from exclusivity.solvers.newton.sample import MANY_ROWS, SAMPLE_TOL, sample_rows
+from exclusivity.solvers.newton.run import Guess, Point, Run, certificate_of
 from exclusivity.solvers.newton.semismooth import drive_semismooth, primal_system
-from exclusivity.solvers.newton.source import BlockSource, Point
+from exclusivity.solvers.newton.source import ActiveGram, BlockSource
 from exclusivity.solvers.newton.truncated import PATIENCE, drive_truncated
+
+MANY_ROWS = 20_000
+"""From here on a sample is worth its while."""
+
+_FRACTION = 10
+_SEED = 20160328
+SAMPLE_TOL = 1e-3
+"""Enough: the optimum of a sample is off by more than that."""
 
 DEFAULT_MAX_ITER = 500
 DENSE_LIMIT = 4096
@@ -70,36 +84,95 @@ class NewtonOptions:
             )
 
 
-def choose_regime(problem: ERMProblem, wanted: Regime) -> Regime:
-    """The regime for a problem, or a ValueError where it cannot do it."""
-    regime = _fitting_regime(problem) if wanted == "auto" else wanted
-    require_able(problem.objective, regime)
-    return regime
+class RowFacts(NamedTuple):
+    """What the choice of a method looks at: where the rows are and how many.
+
+    ``has_vectors``: whether vectors of all rows are at hand, as products with X alone need them.
+    """
+
+    n_rows: int
+    n_features: int
+    density: float = 1.0
+    has_vectors: bool = True
+
+    @classmethod
+    def of(cls, problem: ERMProblem) -> RowFacts:
+        """Of rows in memory."""
+        return cls(problem.design.n_rows, problem.design.n_features, problem.design.density)
 
 
-def require_able(objective: Objective, regime: Regime) -> None:
-    """Raise where a regime cannot minimise an objective, with the reason."""
-    loss, has_l1 = objective.loss, objective.regulariser.has_l1
+def choose_regime(objective: Objective, rows: RowFacts, wanted: Regime) -> Regime:
+    """The regime for an objective on such rows, or a ValueError where it cannot do it."""
+    regime = _fitting_regime(objective, rows) if wanted == "auto" else wanted
+    loss, is_smooth = objective.loss, objective.penalty.is_smooth
     if regime == "interior" and not loss.vanishes:
-        needed = ", which sparsity > 0 needs," if has_l1 else ""
+        needed = "" if is_smooth else ", which sparsity > 0 needs,"
         raise ValueError(
             f"regime='interior'{needed} takes losses that are zero for m <= 0; {type(loss).__name__} is not."
         )
-    if regime != "interior" and has_l1:
+    if regime == "iterative" and not rows.has_vectors:
+        raise ValueError(
+            "regime='iterative' keeps vectors of all rows and is not for Dask collections; use 'auto'."
+        )
+    if regime != "interior" and not is_smooth:
         raise ValueError(f"regime={regime!r} cannot handle sparsity > 0; use 'auto' or 'interior'.")
     if regime == "semismooth" and not loss.is_smooth:
         raise ValueError("regime='semismooth' needs p > 1 (a smooth loss); use 'auto' or 'interior'.")
+    return regime
 
 
-def _fitting_regime(problem: ERMProblem) -> Regime:
-    loss, has_l1 = problem.loss, problem.regulariser.has_l1
-    n_rows, n_features = problem.design.n_rows, problem.design.n_features
-    limit = _SPARSE_LIMIT if problem.design.density <= _SPARSE_DENSITY else DENSE_LIMIT
-    if min(n_rows, n_features) > limit and not has_l1:
+def _fitting_regime(objective: Objective, rows: RowFacts) -> Regime:
+    loss, is_smooth = objective.loss, objective.penalty.is_smooth
+    limit = _SPARSE_LIMIT if rows.density <= _SPARSE_DENSITY else DENSE_LIMIT
+    if min(rows.n_rows, rows.n_features) > limit and is_smooth and rows.has_vectors:
         return "iterative"
-    if not loss.is_smooth or has_l1:
+    if not (loss.is_smooth and is_smooth):
         return "interior"
-    return "semismooth" if not loss.has_corner or n_rows > MANY_ROWS else "interior"
+    is_few = rows.n_rows <= MANY_ROWS and rows.has_vectors
+    return "interior" if loss.has_corner and is_few else "semismooth"
+
+
+def methods_of(objective: Objective, rows: RowFacts, regime: Regime, *, is_steep: bool = False) -> list[str]:
+    """What a regime tries, one after the other: each has other troubles.
+
+    ============  =============================================  ==========================================
+    regime        rows, loss                                     methods
+    ============  =============================================  ==========================================
+    "iterative"   steep: rows can all be fitted                  shifted, then interior (or truncated)
+    "iterative"   others                                         truncated, then interior (or shifted)
+    "semismooth"  losses that vanish                             semismooth, interior, truncated
+    "semismooth"  others                                         semismooth, truncated
+    "interior"    the hinge, many rows (or no vectors of them)   bands, interior, truncated
+    "interior"    the hinge, long rows                           truncated, interior, truncated
+    "interior"    others                                         interior, truncated
+    ============  =============================================  ==========================================
+
+    Truncated Newton needs vectors of all rows and a smooth penalty, the interior point a loss that vanishes;
+    in the iterative regime it also needs one side that can be factorised.
+    """
+    loss, can_truncate = objective.loss, rows.has_vectors and objective.penalty.is_smooth
+    if regime == "iterative":
+        # Rows that can all be fitted call for the shifted loss, steep as it is; others are slower with it.
+        first, second = ("shifted", "truncated") if is_steep else ("truncated", "shifted")
+        has_interior = loss.vanishes and min(rows.n_rows, rows.n_features) <= DENSE_LIMIT
+        return [first, "interior"] if has_interior else [first, second]
+    # Features a million times farther from zero than they vary take an interior point's last digits;
+    # products with centred rows keep theirs.
+    last = ["interior"] * loss.vanishes + ["truncated"] * can_truncate
+    if regime == "semismooth":
+        return ["semismooth", *last]
+    if loss.is_hinge and (rows.n_rows > MANY_ROWS or not rows.has_vectors):
+        return ["bands", *last]
+    return ["truncated", *last] if loss.is_hinge and can_truncate and _is_long(rows) else last
+
+
+def _is_long(rows: RowFacts) -> bool:
+    """Whether steps by products alone beat an interior point over all rows, for the hinge.
+
+    Measured at 10^6 numbers in X, on 10 to 400 rows per feature: 1.0 to 4 times as fast; with fewer rows per
+    feature or fewer numbers sometimes slower.
+    """
+    return rows.n_rows * rows.n_features >= _LONG_SIZE and rows.n_rows >= _LONG_RATIO * rows.n_features
 
 
 def solve_newton(
@@ -125,7 +198,7 @@ def solve_newton(
     (True, 3.272727)
     """
     check_convex(problem.objective, "newton")
-    regime = choose_regime(problem, (options or NewtonOptions()).regime)
+    regime = choose_regime(problem.objective, RowFacts.of(problem), (options or NewtonOptions()).regime)
     # Numbers beyond 1e150 overflow when squared: such points lose every comparison, which is all it takes.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         problem = problem.centred()
@@ -150,7 +223,8 @@ def certify_start(run: Run, reduced: ERMProblem, start: Start) -> Guess:
         scores = reduced.design.times(point.weights)
         run.passes += 1
         dual = dual_from_scores(reduced, scores)
-    take_certified(run, reduced, point, dual, is_start=True)
+    run.passes += 2
+    run.take(point, certificate_of(reduced, point, dual), is_start=True)
     if start.resumes(Guess, run.scale * run.best_objective, run.gap):
         going_on: Guess = start.state
         return going_on
@@ -164,7 +238,9 @@ def make_system(problem: ERMProblem) -> Floats | None:
     """
     is_small = problem.design.n_features <= problem.design.n_rows <= MANY_ROWS
     curvature = problem.loss.active_curvature
-    if not is_small or curvature is None or choose_regime(problem, "auto") != "semismooth":
+    if not is_small or curvature is None:
+        return None
+    if choose_regime(problem.objective, RowFacts.of(problem), "auto") != "semismooth":
         return None
     with np.errstate(over="ignore", invalid="ignore"):  # as in ``solve_newton``
         rows = ActiveGram(problem.centred().design, curvature * member_costs(problem))
@@ -173,7 +249,9 @@ def make_system(problem: ERMProblem) -> Floats | None:
 
 def continue_run(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) -> None:
     """Go on from a guess, method after method, until the run is over or nothing helps any more."""
-    methods = _methods(reduced, regime)
+    rows = RowFacts.of(reduced)
+    is_steep = regime == "iterative" and rows.n_features >= rows.n_rows and steepness(reduced) > 1
+    methods = methods_of(reduced.objective, rows, regime, is_steep=is_steep)
     if guess.method in methods:  # what comes before it has been tried
         at = methods.index(guess.method)
         methods = methods[at:] + methods[:at]
@@ -183,7 +261,9 @@ def continue_run(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) ->
         elif method == "bands":
             drive_screened(run, reduced, guess.point, guess.width)
         elif method == "interior":
-            drive_interior(run, reduced, guess.point, guess.slacks)
+            of_rows, of_penalty = guess.slacks or (None, None)
+            rows_side = MemoryBarrier(reduced, guess.point, of_rows)
+            drive_interior(run, reduced.objective, rows_side, guess.point, of_penalty)
         else:
             drive_truncated(
                 run,
@@ -198,38 +278,6 @@ def continue_run(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) ->
         if run.is_over:
             return
         guess = Guess(run.best)
-
-
-def _methods(reduced: ERMProblem, regime: Regime) -> list[str]:
-    """What a regime tries, one after the other: each has other troubles."""
-    n_rows, n_features, loss = reduced.design.n_rows, reduced.design.n_features, reduced.loss
-    if regime == "iterative":
-        # Rows that can all be fitted call for the shifted loss, steep as it is; others are slower with it.
-        is_steep = n_features >= n_rows and steepness(reduced) > 1
-        first, second = ("shifted", "truncated") if is_steep else ("truncated", "shifted")
-        has_interior = loss.vanishes and min(n_rows, n_features) <= DENSE_LIMIT
-        return [first, "interior"] if has_interior else [first, second]
-    if not loss.vanishes:
-        return ["semismooth", "truncated"]
-    # Features a million times farther from zero than they vary take an interior point's last digits;
-    # products with centred rows keep theirs.
-    methods = ["interior"] if reduced.regulariser.has_l1 else ["interior", "truncated"]
-    if regime == "semismooth":
-        return ["semismooth", *methods]
-    if loss.is_hinge and n_rows > MANY_ROWS:
-        return ["bands", *methods]
-    return ["truncated", *methods] if loss.is_hinge and _is_long(reduced) else methods
-
-
-def _is_long(reduced: ERMProblem) -> bool:
-    """Whether steps by products alone beat an interior point over all rows, p = 1.
-
-    Measured at 10^6 numbers in X, on 10 to 400 rows per feature: 1.0 to 4 times as fast; with fewer rows per
-    feature or fewer numbers sometimes slower.
-    """
-    n_rows, n_features = reduced.design.n_rows, reduced.design.n_features
-    is_large = n_rows * n_features >= _LONG_SIZE and n_rows >= _LONG_RATIO * n_features
-    return is_large and not reduced.regulariser.has_l1
 
 
 def sampled_guess(run: Run, reduced: ERMProblem, regime: Regime) -> Guess:
@@ -250,3 +298,24 @@ def guess_of_sample(sample: ERMProblem, regime: Regime) -> tuple[Guess, float]:
         return Guess(inner.best), inner.passes
     sums = BlockSource(sample).evaluate(inner.best, sample.loss.rounded(inner.last_width), curvature=True)
     return Guess(inner.best, primal_system(sums, sample.fit_intercept), inner.last_width), inner.passes + 1
+
+
+def sample_rows(problem: ERMProblem) -> ERMProblem | None:
+    """The problem on a tenth of its rows, weights scaled up to the same total; None when it is small.
+
+    The sample is random but always the same, so that results repeat bit for bit.
+    """
+    n_rows = problem.design.n_rows
+    if n_rows <= MANY_ROWS:
+        return None
+    chosen = np.sort(
+        np.random.default_rng(_SEED).choice(n_rows, n_rows // _FRACTION, replace=False, shuffle=False)
+    )
+    labels, weights = problem.labels[chosen], problem.weights[chosen]
+    if abs(labels.sum()) == len(labels):  # one class only: nothing to learn from
+        return None
+    return problem.changed(
+        design=DesignMatrix(problem.design.X[chosen]),
+        labels=labels,
+        weights=weights * (problem.weights.sum() / weights.sum()),
+    )

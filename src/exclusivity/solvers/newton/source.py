@@ -7,87 +7,18 @@ A source answers a few questions about the loss of a linear model; where the row
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.problem import CurvedLoss, ERMProblem, RowScale, member_costs
+from exclusivity.problem import CurvedLoss, DesignMatrix, ERMProblem, RowScale, member_costs
 from exclusivity.problem.arrays import Floats, Matrix
-from exclusivity.solvers.newton.curvature import ActiveGram, bordered_gram
+from exclusivity.solvers.newton.linear import CHUNK_NUMBERS, bordered_gram
+from exclusivity.solvers.newton.run import LossSums, Point
 
-# From sums of v and of y v to sums over the rows with y = 1 and with y = -1.
-_HALVES: Floats = np.array([[0.5, 0.5], [0.5, -0.5]])
-
-
-@dataclass(frozen=True, eq=False)
-class Point:
-    """Weights and intercept of one linear model, or a step between two."""
-
-    weights: Floats
-    intercept: float
-
-    def moved(self, step: Point, length: float) -> Point:
-        """The point plus ``length`` times ``step``."""
-        return Point(self.weights + length * step.weights, self.intercept + length * step.intercept)
-
-
-@dataclass(frozen=True, eq=False)
-class LossSums:
-    """Sums over rows at one point, alpha_i = c_i phi'(m_i) being the dual vector it suggests.
-
-    ``pulls`` (2 x M), ``masses`` and ``conjugates`` (2 each) hold sums of v_i and of y_i v_i for
-    v_i = alpha_i x_i, alpha_i and the loss's conjugate: half their sum belongs to the positive class, half
-    their difference to the negative one. Repairing the dual vector needs them apart. ``cost`` is the sum of
-    the costs of the rows whose loss this is, and ``n_terms`` the longest chain of additions behind any sum:
-    what rounding errors depend on.
-    """
-
-    loss: float
-    smoothed: float
-    pulls: Floats
-    masses: Floats
-    conjugates: Floats
-    curvature: Floats | None
-    cost: float
-    n_terms: float
-
-    def __add__(self, other: LossSums) -> LossSums:
-        """The sums over both sets of rows."""
-        has_curvature = self.curvature is not None and other.curvature is not None
-        return LossSums(
-            self.loss + other.loss,
-            self.smoothed + other.smoothed,
-            self.pulls + other.pulls,
-            self.masses + other.masses,
-            self.conjugates + other.conjugates,
-            self.curvature + other.curvature if has_curvature else None,  # type: ignore[operator]
-            self.cost + other.cost,
-            max(self.n_terms, other.n_terms) + 1,
-        )
-
-    def times(self, factor: float) -> LossSums:
-        """The sums with all costs multiplied by ``factor``."""
-        return LossSums(
-            factor * self.loss,
-            factor * self.smoothed,
-            factor * self.pulls,
-            factor * self.masses,
-            factor * self.conjugates,
-            None if self.curvature is None else factor * self.curvature,
-            factor * self.cost,
-            self.n_terms + 1,
-        )
-
-    @property
-    def pull(self) -> Point:
-        """sum_i y_i alpha_i (x_i, 1): minus the gradient of the smoothed loss."""
-        return Point(self.pulls[1], float(self.masses[1]))
-
-    def by_class(self) -> tuple[Floats, Floats, Floats]:
-        """``pulls``, ``masses`` and ``conjugates`` of the positive and of the negative class."""
-        return _HALVES @ self.pulls, _HALVES @ self.masses, _HALVES @ self.conjugates
+# Below this share of what it once was, a diagonal entry has lost too many digits to subtractions.
+_LEAST_SHARE = 1e-6
 
 
 class RowSource(Protocol):
@@ -220,3 +151,58 @@ class BlockSource:
         shortfall = 1 - self.labels * (self.design.times(point.weights) + point.intercept)
         alpha = self.costs * loss.parts(shortfall, curvature=False)[1]
         return np.asarray(alpha * np.where(self.labels > 0, factors[0], factors[1]))
+
+
+class ActiveGram:
+    """Second derivatives of the squared hinge, sum_i c_i (x_i, 1)(x_i, 1)^T over the active rows (m_i > 0).
+
+    Newton's method changes its mind about fewer and fewer rows: only those that come or go are read, which
+    takes the price of a step from M products with X to little more than that of the gradient.
+
+    Parameters
+    ----------
+    design : DesignMatrix
+    costs : ndarray of shape (n_rows,)
+        The c_i.
+    of_all : ndarray of shape (n_features + 1, n_features + 1) or None
+        The sum over all rows, if it is known.
+    """
+
+    def __init__(self, design: DesignMatrix, costs: Floats, of_all: Floats | None = None) -> None:
+        self._design, self._costs = design, costs
+        self._forget()
+        if of_all is not None:
+            self._active[:] = True
+            self._gram, self._peak = of_all, np.diagonal(of_all)
+
+    def _forget(self) -> None:
+        self._active = np.zeros(self._design.n_rows, dtype=bool)
+        self._gram = np.zeros((self._design.n_features + 1, self._design.n_features + 1))
+        self._peak = np.zeros(self._design.n_features + 1)
+
+    def at(self, active: NDArray[np.bool_]) -> Floats:
+        """The matrix for these rows, read-only: the next one starts from it."""
+        coming = np.flatnonzero(active & ~self._active)
+        going = np.flatnonzero(self._active & ~active)
+        n_active = int(np.count_nonzero(active))
+        if len(coming) + len(going) > n_active:
+            self._forget()
+            coming, going = np.flatnonzero(active), going[:0]
+        gram = self._gram + self._sum_over(coming)
+        self._peak = np.maximum(self._peak, np.diagonal(gram))
+        if len(going):
+            gram -= self._sum_over(going)
+            if np.any(np.diagonal(gram) < _LEAST_SHARE * self._peak):
+                self._forget()
+                return self.at(active)
+        gram.flags.writeable = False
+        self._active, self._gram = active, gram
+        return gram
+
+    def _sum_over(self, rows: NDArray[np.intp]) -> Floats:
+        total = np.zeros_like(self._gram)
+        step = max(CHUNK_NUMBERS // (self._design.n_features + 1), 1)
+        for start in range(0, len(rows), step):
+            chunk = rows[start : start + step]
+            total += bordered_gram(self._design.X[chunk], self._costs[chunk])
+        return total

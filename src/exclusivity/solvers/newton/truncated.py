@@ -23,6 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from exclusivity.problem import (
+    UNIT,
     ERMProblem,
     dual_bound_with_pull,
     member_costs,
@@ -30,10 +31,8 @@ from exclusivity.problem import (
     repair_dual,
 )
 from exclusivity.problem.arrays import Floats, Matrix
-from exclusivity.problem.precision import UNIT
 from exclusivity.solvers.newton.rounding import RoundedLoss, rounded_loss, shifted_loss
-from exclusivity.solvers.newton.run import Guess, Run
-from exclusivity.solvers.newton.source import Point
+from exclusivity.solvers.newton.run import Certificate, Guess, Point, Run
 
 PATIENCE = 300.0
 """Passes, 20 to 60 as a rule, after which an interior point is the better bet."""
@@ -83,19 +82,19 @@ def drive_truncated(
 ) -> None:
     """Newton steps by products alone until the run is over, no step helps or the passes are used up.
 
-    ``spent`` are those of earlier runs that this one goes on from; ``is_shifted``: see ``truncated_path``.
+    ``spent`` are those of earlier runs; ``is_shifted``: see ``truncated_iterates``.
     """
     before, method = run.passes, "shifted" if is_shifted else "truncated"
-    for iterate in truncated_path(reduced, start, alpha, width, is_shifted=is_shifted):
+    for iterate in truncated_iterates(reduced, start, alpha, width, is_shifted=is_shifted):
         run.passes, passes = before + iterate.passes, spent + iterate.passes
         run.state = Guess(
             iterate.point, width=iterate.width, dual=iterate.centre, method=method, spent=passes
         )
         run.take(
             iterate.point,
-            (iterate.objective, iterate.error),
-            iterate.bound,
-            partial(repair_dual, reduced, iterate.alpha),
+            Certificate(
+                iterate.objective, iterate.error, iterate.bound, partial(repair_dual, reduced, iterate.alpha)
+            ),
             residual=iterate.gradient_norm,
             mu=iterate.width,
             is_start=not iterate.has_moved,
@@ -104,7 +103,7 @@ def drive_truncated(
             return
 
 
-def truncated_path(
+def truncated_iterates(
     problem: ERMProblem,
     start: Point,
     alpha: Floats | None = None,
