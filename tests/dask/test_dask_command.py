@@ -164,7 +164,7 @@ def test_npy_works_in_memory_too(run, tmp_path):
 
 
 def test_rows_that_do_not_stay(run, tmp_path, monkeypatch):
-    from exclusivity.dask import training
+    from exclusivity.dask import rounds as training
 
     monkeypatch.setattr(training, "fits", lambda n_bytes, engine: False)
     monkeypatch.setattr(distributed, "_LARGEST_BLOCK", 5000)

@@ -209,7 +209,7 @@ def test_the_command_without_its_scheduler(machines, rows, tmp_path, capsys):
 
 @pytest.mark.parametrize("damage", ["gone", "cut"])
 def test_a_file_that_changes_while_it_is_needed(cluster, rows, tmp_path, monkeypatch, capsys, damage):
-    from exclusivity.dask import training
+    from exclusivity.dask import rounds as training
 
     monkeypatch.setattr(training, "fits", lambda n_bytes, engine: False)
     argv = write_parts(tmp_path, rows)

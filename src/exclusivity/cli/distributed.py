@@ -309,7 +309,7 @@ def _survey(
 
 def _may_stay(n_bytes: int, engine: Engine) -> bool:
     """Whether workers can keep the rows beside their libraries."""
-    from exclusivity.dask.training import fits
+    from exclusivity.dask.rounds import fits
 
     each = engine.memory_per_thread
     # Without limits the quotient is not a number, and everything fits.

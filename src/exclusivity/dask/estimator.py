@@ -19,11 +19,11 @@ from exclusivity.classifier.fitting import (
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.stored import StoredPoint
 from exclusivity.classifier.training import MINIMISED, ClassWeight, RandomState, contrasts
+from exclusivity.dask.blocks import Collection, column_names
 from exclusivity.dask.checkpoint import Checkpoint
-from exclusivity.dask.collections import Collection, column_names
 from exclusivity.dask.engine import Engine
 from exclusivity.dask.prediction import DaskPredictions
-from exclusivity.dask.training import CountVotes, DistributedSet, distributed_set
+from exclusivity.dask.rounds import CountVotes, DistributedSet, distributed_set
 from exclusivity.problem import Contrast
 from exclusivity.problem.arrays import Ints
 from exclusivity.solvers import SOLVERS, ExclusiveOptions, SolverResult, Start, resolve_solver
@@ -129,26 +129,24 @@ class ERMClassifier(DaskPredictions):
         persist: bool | str = "auto",
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
-        super().__init__(
-            n_estimators,
-            C=C,
-            p=p,
-            exclusivity=exclusivity,
-            sparsity=sparsity,
-            voting=voting,
-            feature_groups=feature_groups,
-            solver=solver,
-            solver_options=solver_options,
-            tol=tol,
-            max_iter=max_iter,
-            fit_intercept=fit_intercept,
-            class_weight=class_weight,
-            multi_class=multi_class,
-            warm_start=warm_start,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
+        self.n_estimators = n_estimators
+        self.C = C
+        self.p = p
+        self.exclusivity = exclusivity
+        self.sparsity = sparsity
+        self.voting = voting
+        self.feature_groups = feature_groups
+        self.solver = solver
+        self.solver_options = solver_options
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
         self.persist = persist
         self.checkpoint = checkpoint
 

@@ -16,7 +16,7 @@ from dask import delayed
 from exclusivity.classifier import ERMClassifier as LocalERMClassifier
 from exclusivity.classifier.fitted import FittedState
 from exclusivity.classifier.training import shared_parameters
-from exclusivity.dask.collections import Collection, is_frame, joint_blocks, row_blocks
+from exclusivity.dask.blocks import Collection, is_frame, joint_blocks, row_blocks
 from exclusivity.dask.engine import Engine
 from exclusivity.dask.rounds import tree_sum
 from exclusivity.problem.arrays import Matrix

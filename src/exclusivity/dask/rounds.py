@@ -1,4 +1,4 @@
-"""Rounds: questions go to all blocks of rows, their answers come back added up.
+"""Rounds: questions go to all blocks of rows, their answers come back added up; the first one describes them.
 
 One round is one pass over the rows. Blocks that lie together are asked by one task; what blocks answer is
 added along a tree, eight neighbours at a time, and only the total travels to the client. A task adds those
@@ -8,20 +8,34 @@ results repeat bit for bit, whichever worker has which block and whichever worke
 
 from __future__ import annotations
 
+import operator
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
 from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph
+from numpy.typing import NDArray
 
+from exclusivity.classifier.training import NO_WEIGHT, ClassWeight, class_weights, require_two_classes
 from exclusivity.dask import sizes  # noqa: F401 -- workers import it with this module
+from exclusivity.dask.blocks import (
+    BlockFacts,
+    Collection,
+    LabelledBlock,
+    block_facts,
+    checked_block,
+    encoded_block,
+    joint_blocks,
+)
 from exclusivity.dask.engine import Engine
 from exclusivity.problem import RowScale
-from exclusivity.solvers.blockwise import Answer, BlockRows, Question, Request, RowBlock, added
+from exclusivity.problem.arrays import Ints
+from exclusivity.solvers.blockwise import Answer, BlockRows, Question, Request, RowBlock, aligned
 
 FAN_IN = 8
 """How many partial sums one task adds."""
@@ -66,9 +80,8 @@ class Rows(BlockRows):
         row_scale: RowScale | None = None,
     ) -> None:
         self.engine, self.n_rows, self.n_features = engine, n_rows, n_features
-        self._row_scale = (
-            RowScale(np.inf, np.full(n_features, np.inf), n_features) if row_scale is None else row_scale
-        )
+        unknown = RowScale(np.inf, np.full(n_features, np.inf), n_features)
+        self.row_scale = unknown if row_scale is None else row_scale
         self.groups = [[number] for number in range(len(blocks))] if groups is None else groups
         self.n_blocks, self.n_rounds = len(blocks), 0
         self._keys = [block.key for block in blocks]
@@ -113,11 +126,6 @@ class Rows(BlockRows):
             Answer(value, States(values[1:], place) if question.keeps_state else None)
             for place, (question, value) in enumerate(zip(questions, totals, strict=True))
         ]
-
-    @property
-    def row_scale(self) -> RowScale:
-        """See ``BlockRows``."""
-        return self._row_scale
 
     def abandon(self, error: BaseException) -> None:
         """See ``BlockRows``."""
@@ -191,4 +199,95 @@ def collapse(nodes: Nodes, n_blocks: int) -> Nodes:
 
 
 def _added(parts: list[list[Any]]) -> list[Any]:
-    return [added(summands) for summands in zip(*parts, strict=True)]
+    return [_sum(summands) for summands in zip(*parts, strict=True)]
+
+
+def _sum(parts: Sequence[Any]) -> Any:
+    """The sum of parts of an answer; lists of rows are put together at once, which is one copy."""
+    combined: Callable[[Sequence[Any]], Any] | None = getattr(parts[0], "combined", None)
+    return reduce(operator.add, parts) if combined is None else combined(parts)
+
+
+# Blocks that fill more than this share of the workers' memory are read anew in every pass.
+_MEMORY_SHARE = 0.4
+
+
+@dataclass(frozen=True, eq=False)
+class DistributedSet:
+    """What a fit needs: the rows, and what is known about all of them."""
+
+    rows: Rows
+    classes: NDArray[Any]
+    dtype: Any
+    totals: Any
+
+
+def distributed_set(
+    engine: Engine,
+    X: Collection,
+    y: NDArray[Any],
+    sample_weight: Collection | None,
+    class_weight: ClassWeight,
+    persist: bool | str,
+) -> DistributedSet:
+    """Check, describe and encode all blocks.
+
+    With ``persist`` the workers keep them; without, every pass makes them anew from the collections.
+    """
+    blocks = [
+        delayed(checked_block)(*parts) for parts in zip(*joint_blocks(X, y, sample_weight), strict=True)
+    ]
+    keep = persist if isinstance(persist, bool) else fits(_known_bytes(X), engine)
+    if keep:
+        blocks = engine.persist(blocks)
+    facts: BlockFacts = Rows(engine, blocks, 0, 0).ask([Question(Describe())])[0].total
+    classes, factors = _classes(facts, class_weight)
+    keep = keep or (keep is None and fits(facts.n_bytes, engine))
+    groups = engine.together(blocks) if keep else None
+    blocks = [
+        delayed(encoded_block)(block, classes, factors, number, expected)
+        for number, (block, expected) in enumerate(zip(blocks, facts.fingerprints, strict=True))
+    ]
+    if keep:
+        blocks = engine.persist(blocks)
+    rows = Rows(engine, blocks, facts.n_rows, facts.n_features, groups, facts.row_scale)
+    return DistributedSet(rows, classes, facts.dtype, facts.totals * factors)
+
+
+class Describe:
+    """Asks a block for its ``BlockFacts``."""
+
+    def answer(self, block: LabelledBlock, state: Any) -> tuple[BlockFacts, None]:
+        """See ``Request``."""
+        return block_facts(block), None
+
+
+@dataclass(frozen=True, eq=False)
+class CountVotes:
+    """How often each member of a fitted classifier votes for each class."""
+
+    model: Any
+
+    def answer(self, block: RowBlock, state: Any) -> tuple[Ints, None]:
+        """See ``Request``."""
+        return self.model._vote_counts(aligned(block.X)), None
+
+
+def _classes(facts: BlockFacts, class_weight: ClassWeight) -> tuple[NDArray[Any], Any]:
+    if facts.n_rows == 0:
+        if any(found.n_rows > 0 for found in facts.fingerprints):
+            raise ValueError(NO_WEIGHT)
+        raise ValueError("X has no rows: Found array with 0 sample(s) while a minimum of 1 is required.")
+    require_two_classes(facts.labels)
+    return facts.labels, class_weights(class_weight, facts.labels, facts.totals)
+
+
+def _known_bytes(X: Collection) -> float:
+    """The size of the rows where the collection knows it; NaN where only the blocks do."""
+    is_dense = isinstance(getattr(X, "_meta", None), np.ndarray)
+    return float(getattr(X, "nbytes", np.nan)) if is_dense else np.nan
+
+
+def fits(n_bytes: float, engine: Engine) -> bool | None:
+    """Whether so many bytes of rows may stay with the workers; None if nobody knows how many they are."""
+    return None if np.isnan(n_bytes) else bool(n_bytes <= _MEMORY_SHARE * engine.memory)

@@ -1,7 +1,8 @@
 """Rows that are reached block by block: what such a source has to give, and the solver above it."""
 
 from exclusivity.solvers.blockwise.bands import Band
-from exclusivity.solvers.blockwise.questions import BarrierSums, Target, TotalLoss
+from exclusivity.solvers.blockwise.barrier import BarrierSums
+from exclusivity.solvers.blockwise.questions import RowList, Target, TotalLoss, aligned
 from exclusivity.solvers.blockwise.rows import (
     Answer,
     BlockRows,
@@ -10,9 +11,6 @@ from exclusivity.solvers.blockwise.rows import (
     Question,
     Request,
     RowBlock,
-    RowList,
-    added,
-    aligned,
 )
 from exclusivity.solvers.blockwise.solving import Settings, solve_targets
 
@@ -30,7 +28,6 @@ __all__ = [
     "Settings",
     "Target",
     "TotalLoss",
-    "added",
     "aligned",
     "solve_targets",
 ]

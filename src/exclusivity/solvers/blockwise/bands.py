@@ -17,15 +17,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Protocol
 
 import numpy as np
 from scipy import linalg
 
-from exclusivity.problem import ERMProblem, Objective, RowScale, member_costs
+from exclusivity.problem import ERMProblem, Objective, member_costs
 from exclusivity.problem.arrays import Floats, Matrix
-from exclusivity.solvers.blockwise.questions import Target, no_sums
-from exclusivity.solvers.blockwise.rows import RowBlock, RowList
+from exclusivity.solvers.blockwise.questions import BlockwiseSource, RowList, Target, no_sums
+from exclusivity.solvers.blockwise.rows import RowBlock
 from exclusivity.solvers.newton.bands import (
     INNER_SHARE,
     LEAST_ROWS,
@@ -213,20 +212,8 @@ class Pilot:
         return int(LEAST_ROWS * (self.problem.design.n_features + 1))
 
 
-class BandSource(Protocol):
-    """What the driver asks of rows, beyond ``passes`` over them."""
-
-    n_rows: int
-    n_features: int
-    passes: float
-    row_scale: RowScale
-
-    def band(self, point: Point, width: float, most: int) -> Band:
-        """The rows near the margin of ``point``, and sums over the others: one pass."""
-
-
 def drive_bounded_bands(
-    run: Run, reduced: Objective, source: BandSource, pilot: Pilot, most_bytes: int
+    run: Run, reduced: Objective, source: BlockwiseSource, pilot: Pilot, most_bytes: int
 ) -> None:
     """The hinge, many rows: bands around the margin, each of bounded size, until the gap is closed.
 
@@ -243,7 +230,8 @@ def drive_bounded_bands(
     for _ in range(_MOST_BANDS):
         if run.is_over:
             break
-        band = source.band(centre, max(width, pilot.reach(centre, most)[0]), most)
+        width_here = max(width, pilot.reach(centre, most)[0])
+        band: Band = source.ask(NearMargin(source.target, centre, width_here, most))
         gap, objective, is_second = run.gap, run.best_objective, has_moved
         if band.can_balance(reduced.fit_intercept):
             point, dual = walk.solve(band, centre, pilot.total_cost)
@@ -261,7 +249,7 @@ def drive_bounded_bands(
 class _BandWalk:
     """What is done with every band."""
 
-    def __init__(self, run: Run, reduced: Objective, source: BandSource) -> None:
+    def __init__(self, run: Run, reduced: Objective, source: BlockwiseSource) -> None:
         self._run, self._reduced, self._source = run, reduced, source
         self._before = run.passes - source.passes
 
@@ -289,7 +277,7 @@ class _BandWalk:
 
     def certify(self, point: Point, dual: LossSums | None, *, is_start: bool = False) -> LossSums:
         """One pass for the objective, and the sums of alpha = c [m > 0], which is a dual vector too."""
-        sums = self._source.band(point, 0.0, 0).sums
+        sums: LossSums = self._source.ask(NearMargin(self._source.target, point, 0.0, 0)).sums
         self._run.passes = self._before + self._source.passes
         reduced, scale = self._reduced, self._source.row_scale
         bound, _ = bound_from_sums(sums if dual is None else dual, reduced, scale)

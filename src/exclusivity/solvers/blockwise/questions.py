@@ -1,13 +1,17 @@
-"""What the Newton solver asks about one block of rows, answered by its own code for rows in memory."""
+"""What Newton's method asks about rows that are reached block by block: a sample, and sums at a point.
+
+Each block is answered for by the code for rows in memory.
+"""
 
 from __future__ import annotations
 
-import copy
-import dataclasses
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
 from exclusivity.problem import (
     Contrast,
@@ -16,12 +20,9 @@ from exclusivity.problem import (
     ERMProblem,
     LabelledRows,
     Objective,
-    member_costs,
 )
-from exclusivity.problem.arrays import Floats, Ints
-from exclusivity.solvers.blockwise.rows import BlockRows, RowBlock, RowList, aligned
-from exclusivity.solvers.newton.barrier import Barrier
-from exclusivity.solvers.newton.linear import bordered_gram
+from exclusivity.problem.arrays import Floats, Ints, Matrix
+from exclusivity.solvers.blockwise.rows import BlockRows, Meeting, Question, Request, RowBlock
 from exclusivity.solvers.newton.run import LossSums, Point
 from exclusivity.solvers.newton.solver import MANY_ROWS
 from exclusivity.solvers.newton.source import BlockSource
@@ -31,6 +32,33 @@ SAMPLE_BYTES = 1 << 22
 
 _FRACTION = 25
 _SEED = 20160328
+
+
+@dataclass(frozen=True, eq=False)
+class RowList:
+    """Single rows, for the few cases where some of them travel; they add up to more rows."""
+
+    X: Matrix
+    labels: NDArray[Any]
+    weights: Floats
+
+    def __add__(self, other: RowList) -> RowList:
+        """Both, in order."""
+        return RowList.combined([self, other])
+
+    @staticmethod
+    def combined(lists: Sequence[RowList]) -> RowList:
+        """All of them, in order."""
+        parts: list[Matrix] = [part.X for part in lists]
+        return RowList(
+            sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts),
+            np.concatenate([part.labels for part in lists]),
+            np.concatenate([part.weights for part in lists]),
+        )
+
+    def take(self, chosen: NDArray[Any]) -> RowList:
+        """The chosen rows."""
+        return RowList(self.X[chosen], self.labels[chosen], self.weights[chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,99 +147,13 @@ class CurvatureRows:
         return RowList(rows, np.zeros(len(weights)), weights), None
 
 
-@dataclass(frozen=True, eq=False)
-class BarrierSums:
-    """What an interior-point step has to know of all rows; see ``BarrierRows``.
+def aligned(X: Matrix) -> Matrix:
+    """The same numbers where products take their usual way.
 
-    ``slope`` and ``bend`` make the complementarity after a step of length t a parabola in t. ``pull`` is
-    X^T (y alpha) with y . alpha behind it. ``aims`` holds X^T (y D v) and y . D v for sigma_mu = 0 and, in
-    its second row, how they change with sigma_mu.
+    An array that came from another process may begin anywhere in memory, and NumPy then multiplies it by
+    other routines, which round differently: results would depend on which worker did what.
     """
-
-    total_cost: float = 0.0
-    complementarity: float = 0.0
-    slope: float = 0.0
-    bend: float = 0.0
-    longest: float = np.inf
-    gram: Floats | None = None
-    pull: Floats | None = None
-    aims: Floats | None = None
-    dual: LossSums | None = None
-
-    def __add__(self, other: BarrierSums) -> BarrierSums:
-        """The sums over both sets of rows, and the shorter of the two longest steps."""
-        values: dict[str, Any] = {}
-        for field in dataclasses.fields(self):
-            mine, yours = getattr(self, field.name), getattr(other, field.name)
-            if field.name == "longest":
-                values[field.name] = min(mine, yours)
-            else:
-                values[field.name] = mine if mine is None else mine + yours
-        return BarrierSums(**values)
-
-
-@dataclass(frozen=True, eq=False)
-class Linearise:
-    """Move by ``length`` (at the first time: begin), then linearise at ``point`` and aim at zero."""
-
-    target: Target
-    point: Point
-    length: float
-
-    def answer(self, block: RowBlock, state: Barrier | None) -> tuple[BarrierSums, Barrier]:
-        """See ``Request``."""
-        problem = self.target.rows_of(block)
-        with np.errstate(all="ignore"):
-            gains = _gains(problem, self.point)
-            if state is None:
-                barrier = Barrier(member_costs(problem), problem.loss, 1.0, gains)
-            else:
-                barrier = copy.copy(state)
-                barrier.move(self.length)
-            barrier.linearise(gains)
-            aimed = barrier.D * barrier.aim(0.0, correct=False)
-            sums = BarrierSums(
-                total_cost=float(barrier.costs.sum()),
-                complementarity=barrier.complementarity,
-                gram=_gram(problem.design, barrier.D),
-                pull=_folded(problem, barrier.alpha),
-                aims=np.array([_folded(problem, aimed)]),
-                dual=_dual_sums(problem, barrier, gains),
-            )
-        return sums, barrier
-
-
-@dataclass(frozen=True, eq=False)
-class Turn:
-    """The directions for a change of the point; with ``sigma_mu`` those of the corrector."""
-
-    target: Target
-    step: Point
-    sigma_mu: float | None
-
-    def answer(self, block: RowBlock, state: Barrier) -> tuple[BarrierSums, Barrier]:
-        """See ``Request``."""
-        problem, barrier = self.target.rows_of(block), copy.copy(state)
-        with np.errstate(all="ignore"):
-            if self.sigma_mu is not None:
-                barrier.aim(self.sigma_mu, correct=True)
-            barrier.turn(barrier.D * _gains(problem, self.step))
-            aims = None
-            if self.sigma_mu is None:
-                # Aim on a copy: the corrector aims again, from the predictor's directions.
-                trial = copy.copy(barrier)
-                at_zero = trial.D * trial.aim(0.0, correct=True)
-                change = trial.D * trial.aim_slope()
-                aims = np.array([_folded(problem, at_zero), _folded(problem, change)])
-            slope, bend = barrier.complementarity_growth()
-            sums = BarrierSums(
-                complementarity=barrier.complementarity,
-                slope=slope,
-                bend=bend,
-                longest=barrier.longest_step(),
-                aims=aims,
-            )
-        return sums, barrier
+    return X if sparse.issparse(X) or X.flags.carray else np.require(X, requirements=["C", "A", "W"])
 
 
 def no_sums(n_features: int, curvature: bool) -> LossSums:
@@ -219,41 +161,6 @@ def no_sums(n_features: int, curvature: bool) -> LossSums:
     size = n_features + 1
     hessian = np.zeros((size, size)) if curvature else None
     return LossSums(0.0, 0.0, np.zeros((2, n_features)), np.zeros(2), np.zeros(2), hessian, 0.0, 0)
-
-
-def _gains(problem: ERMProblem, point: Point) -> Floats:
-    return np.asarray(problem.labels * (problem.design.times(point.weights) + point.intercept))
-
-
-def _folded(problem: ERMProblem, values: Floats) -> Floats:
-    """X^T (y values) with y . values behind it."""
-    signed = problem.labels * values
-    return np.append(problem.design.transposed_times(signed), signed.sum())
-
-
-def _gram(design: DesignMatrix, weights: Floats) -> Floats:
-    gram = np.zeros((design.n_features + 1, design.n_features + 1))
-    for rows, block in design.blocks(1):
-        gram += bordered_gram(block, weights[rows])
-    return gram
-
-
-def _dual_sums(problem: ERMProblem, barrier: Barrier, gains: Floats) -> LossSums:
-    """The loss at the point, and the sums of the dual vector that the barrier holds."""
-    y, cost, loss = problem.labels, barrier.costs, problem.loss
-    alpha = np.clip(barrier.alpha, 0.0, cost * loss.largest_slope)
-    value = float(cost @ loss.value(1 - gains))
-    conjugate = loss.conjugate(alpha, cost)
-    return LossSums(
-        loss=value,
-        smoothed=value,
-        pulls=problem.design.transposed_times(np.stack([alpha, y * alpha], axis=1)).T,
-        masses=np.array([alpha.sum(), y @ alpha]),
-        conjugates=np.array([conjugate.sum(), y @ conjugate]),
-        curvature=None,
-        cost=float(cost.sum()),
-        n_terms=float(len(y)),
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,3 +204,55 @@ def draw_sample(rows: BlockRows) -> Sample | None:
     n_wanted = min(max(rows.n_rows / _FRACTION, MANY_ROWS), most)
     drawn: RowList = rows.total(Draw(n_wanted / rows.n_rows))
     return Sample(drawn, len(drawn.weights) / rows.n_rows)
+
+
+class BlockwiseSource:
+    """A ``RowSource`` whose rows are with the workers: the sums of ``BlockSource``, block by block.
+
+    Parameters
+    ----------
+    meeting : Meeting
+        Where questions are asked.
+    place : int
+        The place in that meeting.
+    target : Target
+        The SVM to solve.
+    """
+
+    def __init__(self, meeting: Meeting, place: int, target: Target) -> None:
+        self._meeting, self._place, self.target = meeting, place, target
+        scale, columns = meeting.rows.row_scale, target.columns
+        self.n_rows = meeting.rows.n_rows
+        self.row_scale = scale if columns is None else replace(scale, columns=scale.columns[columns])
+        self.n_features = meeting.rows.n_features if columns is None else len(columns)
+        self.passes = 0.0
+
+    def ask(self, request: Request) -> Any:
+        """The total over all blocks: one pass."""
+        self.passes += 1
+        return self._meeting.ask(self._place, Question(request)).total
+
+    def evaluate(self, point: Point, loss: CurvedLoss, *, curvature: bool) -> LossSums:
+        """See ``RowSource``."""
+        sums: LossSums = self.ask(Evaluate(self.target, point, loss, curvature))
+        return sums
+
+    def slopes(self, point: Point, step: Point, loss: CurvedLoss, lengths: Floats) -> Floats:
+        """See ``RowSource``."""
+        return np.asarray(self.ask(Slopes(self.target, point, step, loss, lengths)))
+
+    def curvature_rows(self, point: Point, loss: CurvedLoss) -> tuple[Matrix, Floats]:
+        """See ``RowSource``: rows travel, but they are fewer than the features and so than a Hessian's."""
+        rows: RowList = self.ask(CurvatureRows(self.target, point, loss))
+        return rows.X, rows.weights
+
+    def dual_vector(self, point: Point, loss: CurvedLoss, factors: Floats) -> Floats:
+        """See ``RowSource``: none here."""
+        return np.empty(0)
+
+    def advance(self, request: Request, states: Any) -> tuple[Any, Any]:
+        """The same for a request that needs states of the blocks and leaves new ones with them."""
+        self.passes += 1
+        answer = self._meeting.ask(self._place, Question(request, states, keeps_state=True))
+        assert answer.states is not None  # noqa: S101 -- asked for
+        return answer.total, answer.states

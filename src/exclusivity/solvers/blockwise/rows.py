@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from threading import Condition
@@ -17,7 +17,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from exclusivity.problem import DesignMatrix, RowScale
 from exclusivity.problem.arrays import Floats, Matrix
@@ -40,33 +39,6 @@ class RowBlock:
     X: Matrix
     codes: NDArray[np.int32]
     weights: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class RowList:
-    """Single rows, for the few cases where some of them travel; they add up to more rows."""
-
-    X: Matrix
-    labels: NDArray[Any]
-    weights: Floats
-
-    def __add__(self, other: RowList) -> RowList:
-        """Both, in order."""
-        return RowList.combined([self, other])
-
-    @staticmethod
-    def combined(lists: Sequence[RowList]) -> RowList:
-        """All of them, in order."""
-        parts: list[Matrix] = [part.X for part in lists]
-        return RowList(
-            sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts),
-            np.concatenate([part.labels for part in lists]),
-            np.concatenate([part.weights for part in lists]),
-        )
-
-    def take(self, chosen: NDArray[Any]) -> RowList:
-        """The chosen rows."""
-        return RowList(self.X[chosen], self.labels[chosen], self.weights[chosen])
 
 
 class Request(Protocol):
@@ -105,11 +77,7 @@ class BlockRows(ABC):
 
     n_rows: int
     n_features: int
-
-    @property
-    @abstractmethod
-    def row_scale(self) -> RowScale:
-        """What rounding errors of products with the rows depend on."""
+    row_scale: RowScale
 
     @abstractmethod
     def ask(self, questions: Sequence[Question]) -> list[Answer]:
@@ -134,7 +102,7 @@ class LocalBlocks(BlockRows):
         """All blocks, in the same order every time."""
 
     @cached_property
-    def row_scale(self) -> RowScale:
+    def row_scale(self) -> RowScale:  # type: ignore[override]
         """See ``BlockRows``: one pass, found once."""
         return reduce(operator.add, (DesignMatrix(block.X).row_scale for block in self.blocks()))
 
@@ -146,7 +114,7 @@ class LocalBlocks(BlockRows):
             for number, question in enumerate(questions):
                 before = None if question.states is None else question.states[at]
                 part, state = question.request.answer(block, before)
-                totals[number] = part if at == 0 else added([totals[number], part])
+                totals[number] = part if at == 0 else totals[number] + part
                 states[number].append(state)
         return [
             Answer(total, kept if question.keeps_state else None)
@@ -162,32 +130,32 @@ class Meeting:
     Parameters
     ----------
     rows : BlockRows
-    n_parties : int
+    n_solvers : int
     """
 
-    def __init__(self, rows: BlockRows, n_parties: int) -> None:
-        self.rows, self.n_parties, self._n_present = rows, n_parties, n_parties
+    def __init__(self, rows: BlockRows, n_solvers: int) -> None:
+        self.rows, self.n_solvers, self._n_present = rows, n_solvers, n_solvers
         self._questions: dict[int, Question] = {}
         self._answers: dict[int, Answer] = {}
         self._error: BaseException | None = None
         self._is_held = False
         self._changed = Condition()
 
-    def ask(self, party: int, question: Question) -> Answer:
+    def ask(self, place: int, question: Question) -> Answer:
         """Wait for the others, then for the answer."""
         with self._changed:
-            self._questions[party] = question
-            while party not in self._answers:
+            self._questions[place] = question
+            while place not in self._answers:
                 if self._error is not None:
                     raise self._error
                 if len(self._questions) == self._n_present and not self._is_held:
                     self._hold()
                 else:
                     self._changed.wait()
-            return self._answers.pop(party)
+            return self._answers.pop(place)
 
     def leave(self) -> None:
-        """One party less."""
+        """One solver less."""
         with self._changed:
             self._n_present -= 1
             self._changed.notify_all()
@@ -200,8 +168,8 @@ class Meeting:
         self.rows.abandon(error)
 
     def _hold(self) -> None:
-        parties = sorted(self._questions)
-        questions = [self._questions[party] for party in parties]
+        places = sorted(self._questions)
+        questions = [self._questions[place] for place in places]
         self._is_held = True
         self._changed.release()  # during the pass: others may leave, or stop it
         try:
@@ -212,23 +180,8 @@ class Meeting:
             raise
         else:
             self._changed.acquire()
-            self._answers.update(zip(parties, answers, strict=True))
+            self._answers.update(zip(places, answers, strict=True))
         finally:
             self._is_held = False
             self._questions.clear()
             self._changed.notify_all()
-
-
-def added(parts: Sequence[Any]) -> Any:
-    """The sum of parts of an answer; lists of rows are put together at once, which is one copy."""
-    combined: Callable[[Sequence[Any]], Any] | None = getattr(parts[0], "combined", None)
-    return reduce(operator.add, parts) if combined is None else combined(parts)
-
-
-def aligned(X: Matrix) -> Matrix:
-    """The same numbers where products take their usual way.
-
-    An array that came from another process may begin anywhere in memory, and NumPy then multiplies it by
-    other routines, which round differently: results would depend on which worker did what.
-    """
-    return X if sparse.issparse(X) or X.flags.carray else np.require(X, requirements=["C", "A", "W"])
