@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from exclusivity import ERMClassifier, ERMClassifierCV
+from exclusivity import ERMClassifier, ERMClassifierCV, make_robust_classifier
 from exclusivity.persistence import save_model
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "persistence" / "golden"
@@ -114,6 +114,40 @@ def target_column() -> Any:
     return model
 
 
+def table() -> Any:
+    """A table of numbers, categories and dates with gaps, and columns that are left out."""
+    import pandas as pd  # noqa: PLC0415 -- one model needs it
+
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(
+        {
+            "size": rng.standard_normal(60).round(2),
+            "colour": rng.choice(["red", "größer", "blue"], 60),
+            "visits": rng.poisson(1, 60),
+            "constant": 1.0,
+            "code": rng.integers(0, 3, 60),
+            "day": [f"2024-0{month}-1{day} 0{day}:30" for month, day in rng.integers(1, 9, (60, 2))],
+            "seen": np.where(rng.random(60) < 0.5, "once", None),
+        }
+    )
+    frame.loc[:2, "colour"] = ["rare", None, None]
+    frame.loc[5, "size"] = np.nan
+    y = np.where(np.abs(frame["size"].fillna(0)) + (frame["colour"] == "red") > 0.9, "large", "small")
+    model = make_robust_classifier(3, categorical=["code"], random_state=0)
+    return model.fit(frame, y)
+
+
+def rows_of(model: Any) -> list[list[Any]]:
+    """Five rows that the model takes."""
+    X = np.random.default_rng(1).standard_normal((5, model.n_features_in_)).round(3).tolist()
+    if "colour" in getattr(model, "feature_names_in_", []):
+        texts = ["red", "rare", None, "unseen", "größer"]
+        days = ["2024-01-01 05:00", "2023-12-31", None, "2024-05-05 23:59", "2030-01-01"]
+        for row, colour, day, code in zip(X, texts, days, [0, 1, 2, None, 7], strict=True):
+            row[1], row[4], row[5], row[6] = colour, code, day, "once" if code else None
+    return X
+
+
 MODELS: dict[str, Callable[[], Any]] = {
     "v1-binary-soft": binary_soft,
     "v1-binary-hard-float32": binary_hard_float32,
@@ -124,6 +158,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "v1-standard-pipeline": standard_pipeline,
     "v1-scalers-pipeline": scalers_pipeline,
     "v1-target-column": target_column,
+    "v1-table": table,
 }
 
 
@@ -135,11 +170,11 @@ def main() -> None:
         if path.exists():
             continue
         model = make()
-        X = np.random.default_rng(1).standard_normal((5, model.n_features_in_)).round(3)
+        X = rows_of(model)
         named = getattr(model, "feature_names_in_", None)
         shown = X if named is None else _frame(X, named)
         expected = {
-            "rows": X.tolist(),
+            "rows": X,
             "labels": model.predict(shown).tolist(),
             "scores": np.asarray(model.decision_function(shown), dtype=float).tolist(),
         }

@@ -23,7 +23,7 @@ def test_there_are_golden_files():
 def test_golden(path):
     model = load_model(path)
     expected = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-    X = np.array(expected["rows"])
+    X = expected["rows"]
     if hasattr(model, "feature_names_in_"):
         X = pd.DataFrame(X, columns=model.feature_names_in_)
     assert model.predict(X).tolist() == expected["labels"]

@@ -16,10 +16,12 @@ from sklearn.pipeline import Pipeline
 from exclusivity.classifier import ERMClassifier, ERMClassifierCV
 from exclusivity.persistence.container import ArrayStore, ArrayTable
 from exclusivity.persistence.cv_kind import pack_cv, unpack_cv
+from exclusivity.persistence.encoder_kind import pack_encoder, unpack_encoder
 from exclusivity.persistence.erm_kind import pack_erm, unpack_erm
 from exclusivity.persistence.errors import DAMAGED, NEWER, ModelFormatError, shown
 from exclusivity.persistence.fields import Fields
 from exclusivity.persistence.scaler_kinds import SCALERS, pack_scaler, unpack_scaler
+from exclusivity.tables import TableEncoder
 
 PASSTHROUGH = "passthrough"
 TARGET = "target_column_"
@@ -54,6 +56,7 @@ def _kinds() -> dict[str, Kind]:
     table = {
         "ERMClassifier": Kind(ERMClassifier, pack_erm, unpack_erm, is_classifier=True),
         "ERMClassifierCV": Kind(ERMClassifierCV, pack_cv, unpack_cv, is_classifier=True),
+        "TableEncoder": Kind(TableEncoder, pack_encoder, unpack_encoder, is_classifier=False),
     }
     for name, scaler in SCALERS.items():
         made: Any = scaler.make
@@ -105,7 +108,11 @@ def _pack_kind(model: BaseEstimator, store: ArrayStore, *, is_classifier: bool) 
     allowed = [name for name, kind in KINDS.items() if kind.is_classifier == is_classifier]
     raise TypeError(
         f"{type(model).__name__} cannot be stored as a {role}; a model file holds {', '.join(allowed)}"
-        + (", or a Pipeline of scalers and one of these." if is_classifier else f" and {PASSTHROUGH!r}.")
+        + (
+            ", or a Pipeline of scalers or a TableEncoder and one of these."
+            if is_classifier
+            else f" and {PASSTHROUGH!r}."
+        )
     )
 
 
@@ -132,8 +139,7 @@ def _pack_pipeline(pipeline: Pipeline, store: ArrayStore) -> dict[str, Any]:
         else:
             steps.append([name, _pack_kind(step, store, is_classifier=False)])
     steps.append([last_name, _pack_kind(last, store, is_classifier=True)])
-    widths = [step["n_features"] for _, step in steps[:-1] if "n_features" in step]
-    _check_widths([*widths, last.n_features_in_], ValueError, "Fit the whole pipeline, then save.")
+    _check_widths(pipeline.steps, ValueError, "Fit the whole pipeline, then save.")
     return {"kind": "Pipeline", "steps": steps, "verbose": bool(pipeline.verbose)}
 
 
@@ -152,8 +158,7 @@ def _unpack_pipeline(fields: Fields, table: ArrayTable) -> Pipeline:
             found = _unpack_kind(kind, step, table, is_classifier=is_last)
         step.finish()
         steps.append((name, found))
-    widths = [step.n_features_in_ for _, step in steps if not isinstance(step, str)]
-    _check_widths(widths, ModelFormatError, DAMAGED)
+    _check_widths(steps, ModelFormatError, DAMAGED)
     return Pipeline(steps, verbose=fields.boolean("verbose"))
 
 
@@ -168,6 +173,13 @@ def _check_names(names: list[Any], error: type[Exception], remedy: str) -> None:
         raise error(f"{shown(names)} are not allowed as names of steps. {remedy}".rstrip())
 
 
-def _check_widths(widths: list[int], error: type[Exception], remedy: str) -> None:
-    if len(set(widths)) > 1:
-        raise error(f"the steps of the pipeline have {shown(widths)} features. {remedy}")
+def _check_widths(steps: list[tuple[str, Any]], error: type[Exception], remedy: str) -> None:
+    """What a step hands on, the next one takes."""
+    handed_on: int | None = None
+    for _, step in steps:
+        if step is None or isinstance(step, str):
+            continue
+        if handed_on not in (None, step.n_features_in_):
+            widths = [handed_on, step.n_features_in_]
+            raise error(f"the steps of the pipeline have {shown(widths)} features. {remedy}")
+        handed_on = len(step.sources_) if isinstance(step, TableEncoder) else step.n_features_in_

@@ -13,8 +13,10 @@ from exclusivity import __version__
 from exclusivity.classifier.fitted import Ensemble, FittedState
 from exclusivity.persistence.container import ArrayStore
 from exclusivity.persistence.kinds import PASSTHROUGH, pack_model
+from exclusivity.persistence.onnx_encoder import column_inputs, takes_one_array, write_encoder
 from exclusivity.persistence.onnx_graph import GraphWriter
 from exclusivity.persistence.onnx_scalers import Rows, write_scaler
+from exclusivity.tables import TableEncoder
 
 _INPUT_TYPES = ("float32", "float64")
 _LARGEST_MARGIN = 1e150
@@ -27,12 +29,19 @@ def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
     are ``predict`` and ``decision_function`` of the model. Scores are summed in float64, as in the model:
     labels agree wherever the scores of the best two classes differ by more than the rounding of such sums.
 
+    Of a pipeline that begins with a :class:`~exclusivity.tables.TableEncoder` the graph takes raw rows: X,
+    where all columns are numbers, else one input of shape (rows, 1) for every column that the encoder uses,
+    under the column's name (``input_`` in front of it where that is X, label, scores or v0, v1, ...). Gaps
+    are NaN, categories are texts ("3" and "True" for what was a number or a boolean), an empty text is a
+    gap. Dates are refused.
+
     Parameters
     ----------
     model : ERMClassifier, ERMClassifierCV or Pipeline
         What ``save_model`` takes; soft or hard voting, two or more classes, one-vs-rest or one-vs-one.
     input_type : {"float32", "float64"}, optional
-        The type of X; by default that of the weights, which is the type of the training data.
+        The type of X; by default that of the weights, which is the type of the training data, and float64 for
+        raw rows.
 
     Returns
     -------
@@ -58,11 +67,16 @@ def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
     classifier = steps[-1]
     state = FittedState.of(classifier)
     score_type = state.ensemble.weights.dtype
-    dtype = np.dtype(input_type or score_type)
+    before = [step for step in steps[:-1] if step is not None and not _is_passthrough(step)]
+    is_raw = any(isinstance(step, TableEncoder) for step in before)
+    dtype = np.dtype(input_type or (np.float64 if is_raw else score_type))
+    inputs = _inputs(before, dtype, state.n_features)
     graph = GraphWriter()
     rows = Rows(graph, "X", dtype)
-    for step in steps[:-1]:
-        if step is not None and not (isinstance(step, str) and step == PASSTHROUGH):
+    for step in before:
+        if isinstance(step, TableEncoder):
+            write_encoder(rows, step)
+        else:
             write_scaler(rows, step)
     votes = _Votes(graph, state)
     scores = votes.hard(rows.wide) if classifier.voting == "hard" else votes.soft(rows.wide)
@@ -70,10 +84,28 @@ def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
     _write_label(graph, state)
     shape = ["rows"] if len(state.classes) == 2 else ["rows", len(state.classes)]
     return graph.model(
-        {"X": (dtype, ["rows", state.n_features])},
+        inputs,
         {"label": (state.classes.dtype, ["rows"]), "scores": (score_type, shape)},
         __version__,
     )
+
+
+def _is_passthrough(step: object) -> bool:
+    return isinstance(step, str) and step == PASSTHROUGH
+
+
+def _inputs(before: list[BaseEstimator], dtype: np.dtype[Any], n_features: int) -> dict[str, Any]:
+    """Names of the inputs, their types and shapes."""
+    width = before[0].n_features_in_ if before else n_features
+    encoders = [step for step in before if isinstance(step, TableEncoder)]
+    if all(map(takes_one_array, encoders)):
+        return {"X": (dtype, ["rows", width])}
+    if encoders[0] is not before[0]:
+        raise ValueError(
+            "a TableEncoder of categories has to be the first step of a pipeline that is exported: a graph "
+            "has no way from numbers to categories."
+        )
+    return column_inputs(encoders[0], dtype)
 
 
 def _write_label(graph: GraphWriter, state: FittedState) -> None:

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 OPSET = 18
+OPSET_OF_TABLES = 3
+"""Of the domain ai.onnx.ml, where texts become numbers."""
 IR_VERSION = 8
 
 
@@ -36,6 +38,7 @@ class GraphWriter:
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
         self._count = 0
+        self._domains = {"": OPSET}
 
     def constant(self, values: NDArray[Any] | np.generic) -> str:
         """A tensor that is part of the graph."""
@@ -43,10 +46,16 @@ class GraphWriter:
         self._constants.append(self.onnx.numpy_helper.from_array(np.asarray(values, order="C"), name))
         return name
 
-    def op(self, kind: str, *inputs: str, output: str | None = None, **attributes: object) -> str:
+    def op(
+        self, kind: str, *inputs: str, output: str | None = None, domain: str = "", **attributes: object
+    ) -> str:
         """The (first) result of an operation of the ONNX standard."""
         name = output or self._name()
-        self._nodes.append(self.onnx.helper.make_node(kind, list(inputs), [name], **attributes))
+        if domain:
+            self._domains[domain] = OPSET_OF_TABLES
+        self._nodes.append(
+            self.onnx.helper.make_node(kind, list(inputs), [name], domain=domain, **attributes)
+        )
         return name
 
     def cast(self, value: str, dtype: DTypeLike, output: str | None = None) -> str:
@@ -78,7 +87,7 @@ class GraphWriter:
             graph,
             producer_name="exclusivity",
             producer_version=producer,
-            opset_imports=[self.onnx.helper.make_opsetid("", OPSET)],
+            opset_imports=[self.onnx.helper.make_opsetid(*pair) for pair in self._domains.items()],
             ir_version=IR_VERSION,
         )
         self.onnx.checker.check_model(model)

@@ -103,7 +103,7 @@ def pack_scaler(name: str, scaler: BaseEstimator, store: ArrayStore) -> dict[str
             for attribute, values in columns.items()
         },
         "rows": _pack_rows(scaler.n_samples_seen_, store) if kind.counts_rows else None,
-        "output": getattr(scaler, "_sklearn_output_config", {}).get("transform"),
+        "output": output_of(scaler),
         "n_features": scaler.n_features_in_,
         "feature_names": pack_names(getattr(scaler, "feature_names_in_", None), store),
     }
@@ -134,7 +134,7 @@ def unpack_scaler(name: str, fields: Fields, table: ArrayTable) -> BaseEstimator
     names = unpack_names(fields.take("feature_names"), n_features, table)
     if names is not None:
         scaler.feature_names_in_ = names
-    _set_output(scaler, fields)
+    restore_output(scaler, fields)
     return scaler
 
 
@@ -199,10 +199,17 @@ def _unpack_rows(rows: object, n_features: int, table: ArrayTable) -> Any:
     return seen
 
 
-def _set_output(scaler: BaseEstimator, fields: Fields) -> None:
+def output_of(transformer: BaseEstimator) -> str | None:
+    """What ``set_output`` was told, if it was."""
+    chosen: str | None = getattr(transformer, "_sklearn_output_config", {}).get("transform")
+    return chosen
+
+
+def restore_output(transformer: BaseEstimator, fields: Fields) -> None:
+    """Tell a transformer what ``set_output`` had told it."""
     output = fields.take("output")
     if output is None:
         return
     if output not in _OUTPUTS:
         raise fields.wrong("output", output, " or ".join(_OUTPUTS))
-    scaler.set_output(transform=output)
+    transformer.set_output(transform=output)

@@ -22,6 +22,9 @@ from exclusivity.tables.values import as_dates, as_levels, as_numbers, missing
 Entry = tuple[Ints | int, Floats | float]
 """Of every row an output column, by its number within the code, and the value there."""
 
+MOST_RARE = 1000
+"""So many rare levels are known by name; others, rarer still, are taken for levels never seen."""
+
 GAP = "(missing)"
 RARE = "(rare)"
 
@@ -44,7 +47,7 @@ class Code(Protocol):
         """The entries of some rows."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class NumberCode:
     """A number: itself, standardised, and hat functions of it.
 
@@ -157,7 +160,7 @@ class LevelCode:
             yield self.width - 1, (codes < 0).astype(np.float64)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class DateCode:
     """A date: its year, month, day of the week and time of day, as far as they differ.
 
@@ -252,7 +255,8 @@ def learn_levels(codes: Ints, levels: list[str], min_frequency: int, max_levels:
     counts = np.bincount(codes[codes >= 0], minlength=len(levels))
     ranked = sorted(range(len(levels)), key=lambda place: (-counts[place], levels[place]))
     kept = [place for place in ranked[:max_levels] if counts[place] >= min_frequency]
-    rare = sorted(set(levels) - {levels[place] for place in kept})
+    others = ranked[len(kept) : len(kept) + MOST_RARE]  # ranked by frequency, so that those kept come first
+    rare = sorted(levels[place] for place in others)
     if not kept or (len(kept) == 1 and not rare):
         return None
     return LevelCode(tuple(sorted(levels[place] for place in kept)), tuple(rare), bool((codes < 0).any()))

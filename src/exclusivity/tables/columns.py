@@ -13,7 +13,7 @@ from exclusivity.tables.frames import Values
 from exclusivity.tables.values import as_dates, as_levels, as_numbers, kind_of
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class TableColumn:
     """One input column of a fitted :class:`TableEncoder`.
 

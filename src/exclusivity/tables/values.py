@@ -17,6 +17,9 @@ from exclusivity.tables.frames import Values
 DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)?\Z")
 """A date as ISO 8601 writes it, with or without the time of day."""
 
+LONGEST_LEVEL = 200
+"""Texts are told apart by so many characters."""
+
 _MOMENT = "datetime64[us]"
 # The type of a cell says what its column is; the first few that are no gaps decide whether to look further.
 _FEW = 50
@@ -188,12 +191,12 @@ def text_of(cell: Any) -> str | None:
     if is_gap(cell):
         return None
     if isinstance(cell, (str, bool, np.bool_, int, np.integer, dt.time, dt.timedelta, np.timedelta64)):
-        return str(cell)
+        return str(cell)[:LONGEST_LEVEL]
     if isinstance(cell, (Real, Decimal)):
         number = float(cell)
         return str(int(number) if number.is_integer() else number)
     if isinstance(cell, bytes):
-        return cell.decode(errors="backslashreplace")
+        return cell.decode(errors="backslashreplace")[:LONGEST_LEVEL]
     if isinstance(cell, (dt.date, np.datetime64)):
         return str(_moment(cell))
     raise CellError(f"a cell holds {_shown(cell)}; expected a number, a text, a date, or nothing")
