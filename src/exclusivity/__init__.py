@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from exclusivity.classifier import ERMClassifier, ERMClassifierCV, erm_path
-    from exclusivity.tables.robust import make_robust_classifier
+    from exclusivity.tables import make_robust_classifier
     from exclusivity.versions import show_versions
 
 __version__ = "0.1.0"
@@ -28,7 +28,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(classifier, name)
     if name == "make_robust_classifier":
-        from exclusivity.tables.robust import make_robust_classifier
+        from exclusivity.tables import make_robust_classifier
 
         return make_robust_classifier
     if name == "show_versions":

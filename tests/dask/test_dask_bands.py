@@ -10,8 +10,7 @@ from scipy import sparse
 import exclusivity
 from exclusivity.dask import ERMClassifier, rounds
 from exclusivity.problem import Contrast, ERMProblem, member_costs
-from exclusivity.solvers.blockwise import RowBlock, Target, bands, solving
-from exclusivity.solvers.blockwise import questions as sampling
+from exclusivity.solvers.blockwise import RowBlock, Target, bands, questions as sampling, solving
 from exclusivity.solvers.blockwise.bands import Band, NearMargin
 from exclusivity.solvers.newton.run import Point, bound_from_sums
 from exclusivity.solvers.newton.solver import solve_newton

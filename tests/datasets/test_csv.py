@@ -6,8 +6,7 @@ import io
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from exclusivity.datasets import DataFileError, csv_rows, read_csv
 

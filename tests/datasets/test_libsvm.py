@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn.datasets import load_svmlight_file
 
 from exclusivity.datasets import LibsvmData, find_data_file, libsvm_lines, libsvm_rows, read_libsvm

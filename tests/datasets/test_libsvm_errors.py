@@ -8,8 +8,7 @@ import pickle
 import tracemalloc
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from exclusivity.datasets import LibsvmError, libsvm_lines, libsvm_rows, read_libsvm
 from exclusivity.datasets.libsvm_lines import CHUNK_BYTES, MAX_LINE_BYTES

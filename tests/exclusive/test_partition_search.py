@@ -13,9 +13,12 @@ from scipy import sparse
 
 from exclusive.exclusive_cases import binary_problem, one_vs_rest_problems
 from exclusivity.problem import ERMProblem
-from exclusivity.solvers.exclusive import ExclusiveOptions, solve_exclusive
-from exclusivity.solvers.exclusive import search as search_module
-from exclusivity.solvers.exclusive import surrogate as surrogate_module
+from exclusivity.solvers.exclusive import (
+    ExclusiveOptions,
+    search as search_module,
+    solve_exclusive,
+    surrogate as surrogate_module,
+)
 from exclusivity.solvers.exclusive.search import deal, feed, find_partition
 from exclusivity.solvers.exclusive.surrogate import PartitionSums, sharing_rows
 from exclusivity.solvers.exclusive.votes import Ballot, held_out_values, without

@@ -10,8 +10,14 @@ from scipy import sparse
 
 from exclusivity.problem import Contrast, ERMProblem, ExclusivityRegulariser, Objective, PowerHinge
 from exclusivity.solvers import solve_newton
-from exclusivity.solvers.blockwise import LocalBlocks, RowBlock, Settings, Target, solve_targets
-from exclusivity.solvers.blockwise import questions as sample_module
+from exclusivity.solvers.blockwise import (
+    LocalBlocks,
+    RowBlock,
+    Settings,
+    Target,
+    questions as sample_module,
+    solve_targets,
+)
 from exclusivity.solvers.exclusive import solve_exclusive, solve_exclusive_targets
 from extending.pages import names_of
 from extending.test_own_loss import HuberisedHinge, Logistic

@@ -6,17 +6,14 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import sparse
 
 from exclusivity import ERMClassifier
 from exclusivity.problem import DesignMatrix, ERMProblem
 from exclusivity.solvers import solve_newton
 from exclusivity.solvers.dispatch import SOLVERS, solve_all
-from exclusivity.solvers.newton import make_system
-from exclusivity.solvers.newton import solver as solver_module
-from exclusivity.solvers.newton import source as curvature_module
+from exclusivity.solvers.newton import make_system, solver as solver_module, source as curvature_module
 from exclusivity.solvers.newton.source import ActiveGram
 
 

@@ -8,8 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import linalg, sparse
 
 from exclusivity.problem import (
@@ -17,14 +16,13 @@ from exclusivity.problem import (
     ElasticPenalty,
     ExclusivityRegulariser,
     PowerHinge,
+    design as design_module,
     dual_bound,
     member_costs,
     repair_dual,
 )
-from exclusivity.problem import design as design_module
 from exclusivity.solvers import NewtonOptions, Start, solve_newton
-from exclusivity.solvers.newton import interior as interior_module
-from exclusivity.solvers.newton import semismooth as semismooth_module
+from exclusivity.solvers.newton import interior as interior_module, semismooth as semismooth_module
 from exclusivity.solvers.newton.bands import FixedRows, choose_band, drive_screened, first_width, solve_band
 from exclusivity.solvers.newton.barrier import Barrier, MemoryBarrier, WorkingBarrier, WorkingRows
 from exclusivity.solvers.newton.interior import InteriorPoint, drive_interior, with_exact_zeros

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from scipy import sparse
 
 from exclusivity.problem import ERMProblem, PowerHinge, dual_bound, member_costs
 from exclusivity.solvers import Start, solve_newton
-from exclusivity.solvers.newton import NewtonOptions
-from exclusivity.solvers.newton import truncated as truncated_module
+from exclusivity.solvers.newton import NewtonOptions, truncated as truncated_module
 from exclusivity.solvers.newton.rounding import RoundedCorner, ShiftedHinge, rounded_loss
 from exclusivity.solvers.newton.run import Point
 from exclusivity.solvers.newton.solver import RowFacts, choose_regime

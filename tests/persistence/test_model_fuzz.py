@@ -7,8 +7,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from exclusivity import ERMClassifier
 from exclusivity.persistence import ModelFormatError, load_model, read_model, save_model

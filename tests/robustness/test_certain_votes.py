@@ -5,8 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import sparse
 from sklearn.ensemble import BaggingClassifier
 from sklearn.pipeline import make_pipeline

@@ -7,8 +7,7 @@ from time import process_time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from exclusivity.classifier import radius as module
 from exclusivity.classifier.radius import certified_radius, grouped, largest_reaches, member_supports

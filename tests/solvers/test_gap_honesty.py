@@ -11,8 +11,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from conic import solve_conic
 from exclusivity.problem import ERMProblem, dual_bound, repair_dual

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from exclusivity.problem import DesignMatrix, ERMProblem
-from exclusivity.problem import design as design_module
+from exclusivity.problem import DesignMatrix, ERMProblem, design as design_module
 from exclusivity.solvers import Start, solve_alm, solve_newton, solve_paper
 
 N_ROWS, N_FEATURES, K = 60_000, 8, 6

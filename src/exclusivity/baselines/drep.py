@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from exclusivity.baselines.votes import Tally, Votes, member_votes
-from exclusivity.classifier.training import check_number
-from exclusivity.diversity.labels import label_codes, truth_vector
+from exclusivity.classifier import check_number
+from exclusivity.diversity import label_codes, truth_vector
 from exclusivity.problem.arrays import Ints, Matrix
 
 

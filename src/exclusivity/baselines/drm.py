@@ -15,7 +15,7 @@ from exclusivity.baselines.drm_problem import DRMProblem
 from exclusivity.baselines.drm_relaxed import DRMResult, solve_relaxed
 from exclusivity.baselines.drm_sphere import solve_sphere
 from exclusivity.baselines.linear import LinearBaseline
-from exclusivity.classifier.training import BinaryTask, RandomState, binary_tasks, check_choice, check_number
+from exclusivity.classifier import BinaryTask, RandomState, binary_tasks, check_choice, check_number
 from exclusivity.problem.arrays import Floats, Matrix
 
 _SEED_LIMIT = np.iinfo(np.int32).max

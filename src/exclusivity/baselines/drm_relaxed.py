@@ -25,7 +25,7 @@ import numpy as np
 from exclusivity.baselines.drm_problem import DRMProblem
 from exclusivity.problem import DesignMatrix
 from exclusivity.problem.arrays import Bools, Floats
-from exclusivity.solvers.ridge import RidgeSystem, ridge_system
+from exclusivity.solvers import RidgeSystem, ridge_system
 
 # Without a ridge of its own (T = 1 or mu = 0) a member gets this fraction of the mean squared feature, as a
 # proximal term around where it is: the step stays defined, and the point it leads to is not biased.

@@ -12,10 +12,15 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from exclusivity.classifier.fitted import Ensemble
-from exclusivity.classifier.prediction import LinearPredictions
-from exclusivity.classifier.training import ClassWeight, TrainingSet, sample_weights, training_set
-from exclusivity.classifier.voting import soft_decision
+from exclusivity.classifier import (
+    ClassWeight,
+    Ensemble,
+    LinearPredictions,
+    TrainingSet,
+    sample_weights,
+    soft_decision,
+    training_set,
+)
 from exclusivity.problem.arrays import Floats, Matrix
 
 

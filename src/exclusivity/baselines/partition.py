@@ -15,10 +15,18 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from exclusivity.baselines.division import dealt, given, learned
 from exclusivity.baselines.votes import MarginOf, Tally
-from exclusivity.classifier.certainty import DoubtOf
-from exclusivity.classifier.fitting import carried_groups, group_codes
-from exclusivity.classifier.radius import UNDECIDED, certified_radius, grouped
-from exclusivity.classifier.training import RandomState, check_choice, check_number, sample_weights
+from exclusivity.classifier import (
+    UNDECIDED,
+    DoubtOf,
+    RandomState,
+    carried_groups,
+    certified_radius,
+    check_choice,
+    check_number,
+    group_codes,
+    grouped,
+    sample_weights,
+)
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 
 _SEED_LIMIT = np.iinfo(np.int32).max

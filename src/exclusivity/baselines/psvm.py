@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from exclusivity.baselines.linear import LinearBaseline
 from exclusivity.baselines.svm_alm import make_system, solve_svm_alm
-from exclusivity.classifier.training import BinaryTask, ClassWeight, binary_tasks, check_number
+from exclusivity.classifier import BinaryTask, ClassWeight, binary_tasks, check_number
 from exclusivity.problem import ERMProblem, ExclusivityRegulariser, Objective, PowerHinge
 from exclusivity.problem.arrays import Matrix
 from exclusivity.solvers import SolverResult

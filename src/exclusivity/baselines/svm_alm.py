@@ -24,9 +24,15 @@ import numpy as np
 
 from exclusivity.problem import ERMProblem, dual_bound, objective_of_shortfall
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers import IterationRecord, SolverResult, Status
-from exclusivity.solvers.base import Incumbent, Recorder
-from exclusivity.solvers.ridge import RidgeSystem, ridge_system
+from exclusivity.solvers import (
+    Incumbent,
+    IterationRecord,
+    Recorder,
+    RidgeSystem,
+    SolverResult,
+    Status,
+    ridge_system,
+)
 
 
 def make_system(problem: ERMProblem, mu: float) -> RidgeSystem:

@@ -11,10 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from exclusivity.classifier.voting import class_scores
-from exclusivity.diversity import member_predictions
-from exclusivity.diversity.ensembles import Members, members_of
-from exclusivity.diversity.labels import label_codes, prediction_matrix
+from exclusivity.classifier import class_scores
+from exclusivity.diversity import Members, label_codes, member_predictions, members_of, prediction_matrix
 from exclusivity.problem.arrays import Floats, Ints, Matrix
 
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from exclusivity.benchmark.peers import Solution, binary_labels
-from exclusivity.benchmark.peers.base import Floats
 from exclusivity.problem import ERMProblem, best_intercept, dual_bound, dual_from_scores
+from exclusivity.problem.arrays import Floats
 
 LEVELS = (1e-2, 1e-4, 1e-6)
 # A gap recomputed in another order of summation may differ in its last digits.

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from exclusivity.benchmark.peers import Peer, find_peers
 from exclusivity.benchmark.workloads import Workload, find_workloads
-from exclusivity.experiments.provenance import available_cpus
+from exclusivity.experiments import available_cpus
 
 COSTS = (2.0, 0.2, 1 / 15)
 QUICK_COSTS = (0.2,)

@@ -17,7 +17,7 @@ import numpy as np
 
 from exclusivity.benchmark.child import Request
 from exclusivity.benchmark.peers import Solution
-from exclusivity.benchmark.peers.base import Floats
+from exclusivity.problem.arrays import Floats
 
 # Importing, compiling and reading the rows are not part of a fit, but must end some time.
 SETUP_SECONDS = 180.0

@@ -18,8 +18,7 @@ from exclusivity.benchmark.peers import Peer
 from exclusivity.benchmark.plan import Plan
 from exclusivity.benchmark.processes import Children, StepOutcome
 from exclusivity.benchmark.workloads import Workload, save_rows
-from exclusivity.experiments.progress import Progress
-from exclusivity.experiments.provenance import machine, today, versions
+from exclusivity.experiments import Progress, machine, today, versions
 from exclusivity.versions import installed_versions
 
 FORMAT = 1

@@ -1,7 +1,91 @@
 """The scikit-learn estimators: validate, encode classes, build problems, store results."""
 
+from exclusivity.classifier.certainty import DoubtOf
 from exclusivity.classifier.cv import ERMClassifierCV
+from exclusivity.classifier.describe import note
 from exclusivity.classifier.erm import ERMClassifier
+from exclusivity.classifier.fitted import Ensemble, FittedState
+from exclusivity.classifier.fitting import (
+    carried_groups,
+    fitting_threads,
+    former_partition,
+    group_codes,
+    objective_of,
+    problem_seeds,
+    warm_starts,
+)
 from exclusivity.classifier.path import ERMPath, erm_path
+from exclusivity.classifier.prediction import LinearPredictions
+from exclusivity.classifier.progress import ProblemMonitor
+from exclusivity.classifier.radius import UNDECIDED, certified_radius, grouped
+from exclusivity.classifier.search import SearchState
+from exclusivity.classifier.stored import StoredPoint
+from exclusivity.classifier.training import (
+    MINIMISED,
+    NO_WEIGHT,
+    BinaryTask,
+    ClassWeight,
+    RandomState,
+    TrainingSet,
+    binary_tasks,
+    check_choice,
+    check_number,
+    check_parameters,
+    check_scale,
+    checked_weights,
+    class_weights,
+    contrasts,
+    require_labels,
+    require_two_classes,
+    sample_weights,
+    shared_parameters,
+    training_set,
+)
+from exclusivity.classifier.voting import class_scores, soft_decision, winning_codes
 
-__all__ = ["ERMClassifier", "ERMClassifierCV", "ERMPath", "erm_path"]
+__all__ = [
+    "MINIMISED",
+    "NO_WEIGHT",
+    "UNDECIDED",
+    "BinaryTask",
+    "ClassWeight",
+    "DoubtOf",
+    "ERMClassifier",
+    "ERMClassifierCV",
+    "ERMPath",
+    "Ensemble",
+    "FittedState",
+    "LinearPredictions",
+    "ProblemMonitor",
+    "RandomState",
+    "SearchState",
+    "StoredPoint",
+    "TrainingSet",
+    "binary_tasks",
+    "carried_groups",
+    "certified_radius",
+    "check_choice",
+    "check_number",
+    "check_parameters",
+    "check_scale",
+    "checked_weights",
+    "class_scores",
+    "class_weights",
+    "contrasts",
+    "erm_path",
+    "fitting_threads",
+    "former_partition",
+    "group_codes",
+    "grouped",
+    "note",
+    "objective_of",
+    "problem_seeds",
+    "require_labels",
+    "require_two_classes",
+    "sample_weights",
+    "shared_parameters",
+    "soft_decision",
+    "training_set",
+    "warm_starts",
+    "winning_codes",
+]

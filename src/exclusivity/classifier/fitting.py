@@ -31,10 +31,10 @@ from exclusivity.solvers import (
     SolverResult,
     Start,
     Status,
+    parse_options,
     solve_all,
     solve_exclusive,
 )
-from exclusivity.solvers.base import parse_options
 
 LARGE_SIDE = 4096
 """From this size of the smaller side of X on, BLAS keeps its threads."""

@@ -14,8 +14,7 @@ from sklearn.base import BaseEstimator
 
 from exclusivity.problem import Contrast, DesignMatrix, LabelledRows
 from exclusivity.problem.arrays import Floats, Ints, Matrix
-from exclusivity.solvers import SOLVERS, resolve_solver
-from exclusivity.solvers.base import parse_options
+from exclusivity.solvers import SOLVERS, parse_options, resolve_solver
 
 ClassWeight = Mapping[Any, float] | str | None
 RandomState = int | np.random.RandomState | None

@@ -67,9 +67,8 @@ def _words(text: str) -> tuple[str, ...]:
 
 def run(args: argparse.Namespace) -> None:
     """Run, write, and tell what was found."""
-    from exclusivity.benchmark import judge, run_benchmark, write_report
-    from exclusivity.benchmark.report import write_json
-    from exclusivity.experiments.progress import terminal_progress
+    from exclusivity.benchmark import judge, run_benchmark, write_json, write_report
+    from exclusivity.experiments import terminal_progress
 
     plan = _plan(args)
     try:
@@ -122,8 +121,7 @@ def _fraction(word: str) -> float:
 
 def summary(document: dict[str, Any], verdicts: list[dict[str, Any]]) -> str:
     """Seconds to a true 1e-4 per case, then the verdicts, and how many claims have none."""
-    from exclusivity.benchmark.bars import NO_VERDICT
-    from exclusivity.benchmark.measures import reached
+    from exclusivity.benchmark import NO_VERDICT, reached
 
     lines = ["milliseconds to a true relative excess of 1e-4 (-: not reached)"]
     for case in document["cases"]:

@@ -241,7 +241,7 @@ def column(text: str, columns: list[str] | int, title: str) -> str | int:
 
 def _about_first_line(names: list[str]) -> str:
     """What may be wrong with names that are none."""
-    from exclusivity.datasets.csv_fields import is_number
+    from exclusivity.datasets import is_number
 
     others = [key for key, character in DELIMITERS.items() if any(character in name for name in names)]
     if len(names) < 3 and others:

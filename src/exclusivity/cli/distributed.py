@@ -24,9 +24,7 @@ from exclusivity.cli.matching import target_of
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from exclusivity.dask.engine import Engine
-    from exclusivity.dask.files import FileLayout
-    from exclusivity.dask.survey import Survey
+    from exclusivity.dask import Engine, FileLayout, Survey
     from exclusivity.datasets import FilePart
 
 # Below this a worker spends its memory on the libraries that it imports.
@@ -143,7 +141,7 @@ def train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     if columns == []:  # a damaged file, or no pyarrow: reading it says so
         sources[0].read(reading, progress)
     with _cluster(args, progress) as engine, _worker_errors(sources[0]):
-        from exclusivity.dask.files import FileLayout
+        from exclusivity.dask import FileLayout
 
         layout = FileLayout.of(sources[0].format, columns, reading)
         started = perf_counter()
@@ -198,7 +196,7 @@ def _cluster(args: argparse.Namespace, progress: Progress) -> Iterator[Engine]:
         from distributed import Client, LocalCluster
     except ImportError:
         raise CommandError("--dask needs Dask; install it with: pip install 'exclusivity[dask]'.") from None
-    from exclusivity.dask.engine import Engine
+    from exclusivity.dask import Engine
 
     if args.scheduler is not None:
         progress.tell(f"connecting to {args.scheduler}")
@@ -291,7 +289,7 @@ def _parts(sources: list[Source], layout: FileLayout, engine: Engine) -> list[Fi
 def _survey(
     engine: Engine, parts: list[FilePart], layout: FileLayout, scale: str, progress: Progress, title: str
 ) -> Survey:
-    from exclusivity.dask.survey import survey_files
+    from exclusivity.dask import survey_files
 
     total, done = sum(part.n_bytes for part in parts) / 1e6, 0
 
@@ -309,7 +307,7 @@ def _survey(
 
 def _may_stay(n_bytes: int, engine: Engine) -> bool:
     """Whether workers can keep the rows beside their libraries."""
-    from exclusivity.dask.rounds import fits
+    from exclusivity.dask import fits
 
     each = engine.memory_per_thread
     # Without limits the quotient is not a number, and everything fits.
@@ -330,8 +328,7 @@ def _fit(
 ) -> training.Trained:
     from sklearn.pipeline import Pipeline
 
-    from exclusivity.dask import ERMClassifier
-    from exclusivity.dask.files import file_arrays, with_width
+    from exclusivity.dask import ERMClassifier, file_arrays, with_width
 
     survey = rows.survey
     n_rows, n_features = survey.n_rows, survey.n_features

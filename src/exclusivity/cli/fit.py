@@ -115,7 +115,7 @@ def _train(args: argparse.Namespace, progress: Progress) -> training.Trained:
 
 def report(args: argparse.Namespace, trained: training.Trained) -> dict[str, Any]:
     """What was done."""
-    from exclusivity.classifier.describe import note
+    from exclusivity.classifier import note
 
     pipeline, fitted = trained.pipeline, trained.pipeline[-1]
     return {

@@ -93,7 +93,7 @@ def write_rows(path: str | None, header: Sequence[str], columns: Sequence[Any]) 
 
 def write_whole(path: str, blocks: Iterable[bytes]) -> None:
     """A file, written as a whole or not at all."""
-    from exclusivity.persistence.files import whole_file
+    from exclusivity.persistence import whole_file
 
     check_output(path)
     # A device or a pipe cannot be replaced by a file.

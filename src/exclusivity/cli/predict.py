@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Load, read, predict, write."""
-    from exclusivity.classifier.voting import winning_codes
+    from exclusivity.classifier import winning_codes
 
     progress = Progress("predict", quiet=args.quiet)
     loaded = models.load(args.model)

@@ -47,8 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Run, write, and tell what was found."""
-    from exclusivity.experiments import collect, reproduce, write_study
-    from exclusivity.experiments.progress import terminal_progress
+    from exclusivity.experiments import collect, reproduce, terminal_progress, write_study
 
     settings = _settings(args)
     collection = collect(download=not args.quick)
@@ -64,9 +63,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _settings(args: argparse.Namespace) -> Settings:
-    from exclusivity.experiments import Settings
-    from exclusivity.experiments.provenance import available_cpus
-    from exclusivity.experiments.study import default_trials
+    from exclusivity.experiments import Settings, available_cpus, default_trials
 
     for name, least in (("trials", 1), ("seed", 0), ("jobs", 1)):
         value = getattr(args, name)

@@ -138,7 +138,7 @@ def remembered(target: str | int | None, columns: list[str] | int | None) -> str
 
 def check_header(names: tuple[str, ...] | None, target: str | int | None, classes: Any, title: str) -> None:
     """Refuse a first line that is a row: numbers as names of features, and a class as that of the target."""
-    from exclusivity.datasets.csv_fields import is_number
+    from exclusivity.datasets import is_number
 
     if not isinstance(target, str) or target not in {str(label) for label in classes}:
         return

@@ -9,4 +9,13 @@ except ModuleNotFoundError as error:  # pragma: no cover -- the tests have Dask
         "exclusivity.dask needs Dask; install it with: pip install 'exclusivity[dask]'.", name=error.name
     ) from error
 
+from exclusivity.dask.engine import Engine as Engine
+from exclusivity.dask.files import (
+    FileLayout as FileLayout,
+    file_arrays as file_arrays,
+    with_width as with_width,
+)
+from exclusivity.dask.rounds import fits as fits
+from exclusivity.dask.survey import Survey as Survey, survey_files as survey_files
+
 __all__ = ["ERMClassifier"]

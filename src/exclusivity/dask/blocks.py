@@ -24,7 +24,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from dask import is_dask_collection
-from exclusivity.classifier.training import check_scale, checked_weights, require_labels
+from exclusivity.classifier import check_scale, checked_weights, require_labels
 from exclusivity.problem import DesignMatrix, RowScale
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.blockwise import RowBlock, aligned

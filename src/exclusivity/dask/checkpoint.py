@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers.base import Callback, IterationState, Start
+from exclusivity.solvers import Callback, IterationState, Start
 
 
 class Checkpoint:

@@ -9,16 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from exclusivity.classifier.fitting import (
+from exclusivity.classifier import (
+    MINIMISED,
+    ClassWeight,
+    ProblemMonitor,
+    RandomState,
+    StoredPoint,
+    contrasts,
     fitting_threads,
     former_partition,
     objective_of,
     problem_seeds,
     warm_starts,
 )
-from exclusivity.classifier.progress import ProblemMonitor
-from exclusivity.classifier.stored import StoredPoint
-from exclusivity.classifier.training import MINIMISED, ClassWeight, RandomState, contrasts
 from exclusivity.dask.blocks import Collection, column_names
 from exclusivity.dask.checkpoint import Checkpoint
 from exclusivity.dask.engine import Engine
@@ -26,8 +29,7 @@ from exclusivity.dask.prediction import DaskPredictions
 from exclusivity.dask.rounds import CountVotes, DistributedSet, distributed_set
 from exclusivity.problem import Contrast
 from exclusivity.problem.arrays import Ints
-from exclusivity.solvers import SOLVERS, ExclusiveOptions, SolverResult, Start, resolve_solver
-from exclusivity.solvers.base import parse_options
+from exclusivity.solvers import SOLVERS, ExclusiveOptions, SolverResult, Start, parse_options, resolve_solver
 from exclusivity.solvers.blockwise import Question, Settings, Target, TotalLoss, solve_targets
 from exclusivity.solvers.exclusive import solve_exclusive_targets
 from exclusivity.solvers.newton import NewtonOptions

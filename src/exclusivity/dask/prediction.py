@@ -13,9 +13,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from dask import delayed
-from exclusivity.classifier import ERMClassifier as LocalERMClassifier
-from exclusivity.classifier.fitted import FittedState
-from exclusivity.classifier.training import shared_parameters
+from exclusivity.classifier import ERMClassifier as LocalERMClassifier, FittedState, shared_parameters
 from exclusivity.dask.blocks import Collection, is_frame, joint_blocks, row_blocks
 from exclusivity.dask.engine import Engine
 from exclusivity.dask.rounds import tree_sum

@@ -21,7 +21,7 @@ from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph
 from numpy.typing import NDArray
 
-from exclusivity.classifier.training import NO_WEIGHT, ClassWeight, class_weights, require_two_classes
+from exclusivity.classifier import NO_WEIGHT, ClassWeight, class_weights, require_two_classes
 from exclusivity.dask import sizes  # noqa: F401 -- workers import it with this module
 from exclusivity.dask.blocks import (
     BlockFacts,

@@ -10,8 +10,7 @@ from dask.sizeof import sizeof
 
 from exclusivity.dask.blocks import BlockFacts, LabelledBlock
 from exclusivity.solvers.blockwise import Band, BarrierSums, RowBlock, RowList
-from exclusivity.solvers.newton.barrier import Barrier
-from exclusivity.solvers.newton.run import LossSums
+from exclusivity.solvers.newton import Barrier, LossSums
 
 
 def bytes_of(value: object) -> int:

@@ -1,5 +1,6 @@
 """Data sets and data files: the nine sets of the paper, and strict LIBSVM, CSV, Parquet and .npy readers."""
 
+from exclusivity.datasets.csv_fields import is_number as is_number
 from exclusivity.datasets.csv_file import read_csv
 from exclusivity.datasets.errors import DataFileError, DatasetNotFoundError, DownloadError, LibsvmError
 from exclusivity.datasets.file_format import FilePart, Format, Reading, TextFormat

@@ -13,6 +13,12 @@ from exclusivity.diversity.decompositions import (
     bias_variance_covariance,
     error_ambiguity,
 )
+from exclusivity.diversity.ensembles import Members as Members, members_of as members_of
+from exclusivity.diversity.labels import (
+    label_codes as label_codes,
+    prediction_matrix as prediction_matrix,
+    truth_vector as truth_vector,
+)
 from exclusivity.diversity.members import member_predictions, member_weights
 from exclusivity.diversity.pairs import mean_over_pairs
 from exclusivity.diversity.report import DiversityReport, diversity_report

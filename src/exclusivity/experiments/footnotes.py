@@ -13,8 +13,7 @@ from exclusivity.experiments.splits import generator, random_split
 from exclusivity.experiments.tasks import Result
 from exclusivity.problem import ERMProblem, ExclusivityRegulariser
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers import solve_newton, solve_paper
-from exclusivity.solvers.paper import PaperOptions
+from exclusivity.solvers import PaperOptions, solve_newton, solve_paper
 
 _K = 10
 # The optimal face is explored within this factor of the optimum: LP solvers are accurate to about 1e-9.

@@ -15,8 +15,7 @@ from exclusivity.experiments.tasks import Result, Sets, pick
 from exclusivity.experiments.trials import error_percent
 from exclusivity.problem import ERMProblem, ExclusivityRegulariser, weighted_total
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers import solve_alm, solve_newton, solve_paper
-from exclusivity.solvers.paper import PaperOptions, _Algorithm2, make_system
+from exclusivity.solvers import Algorithm2, PaperOptions, make_system, solve_alm, solve_newton, solve_paper
 
 _K = 10
 # mu = 1.1^300 = 2.6e12: past the point where nothing moves any more.
@@ -87,7 +86,7 @@ def lemma2(data: ExperimentSet, seed: int) -> Result:
     found = {}
     for p in (1, 2):
         problem = _problem(split, p)
-        algorithm = _Algorithm2(problem, PaperOptions(), make_system(problem), np.random.default_rng(seed))
+        algorithm = Algorithm2(problem, PaperOptions(), make_system(problem), np.random.default_rng(seed))
         largest = []
         for iteration in range(1, _LONG + 1):
             algorithm.iterate(iteration)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from exclusivity.classifier import describe
+from exclusivity.classifier import note
 from exclusivity.inspection import drawing
 from exclusivity.solvers import History
 
@@ -140,7 +140,7 @@ def summarise(model: BaseEstimator, *, feature_names: object = None, n_strongest
         classes=tuple(fitted.classes_.tolist()),
         n_features=weights.shape[2],
         n_members=weights.shape[1],
-        note=describe.note(fitted),
+        note=note(fitted),
         members_are_equal=members_are_equal,
         members=tuple(_member(k, weights[:, k], names, n_strongest) for k in numbers),
         problems=tuple(_problems(fitted)),

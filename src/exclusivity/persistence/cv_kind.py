@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from exclusivity.classifier import ERMClassifierCV
-from exclusivity.classifier.fitted import FittedState
-from exclusivity.classifier.search import SearchState
+from exclusivity.classifier import ERMClassifierCV, FittedState, SearchState
 from exclusivity.persistence.container import ArrayStore, ArrayTable
 from exclusivity.persistence.erm_kind import pack_state, unpack_state
 from exclusivity.persistence.errors import DAMAGED, ModelFormatError

@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from exclusivity.classifier import ERMClassifier
-from exclusivity.classifier.fitted import Ensemble, FittedState
-from exclusivity.classifier.training import check_parameters
+from exclusivity.classifier import Ensemble, ERMClassifier, FittedState, check_parameters
 from exclusivity.persistence.arrays import all_finite
 from exclusivity.persistence.container import ArrayStore, ArrayTable
 from exclusivity.persistence.errors import DAMAGED, ModelFormatError

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from exclusivity import __version__
-from exclusivity.classifier.fitted import Ensemble, FittedState
+from exclusivity.classifier import Ensemble, FittedState
 from exclusivity.persistence.container import ArrayStore
 from exclusivity.persistence.kinds import PASSTHROUGH, pack_model
 from exclusivity.persistence.onnx_encoder import column_inputs, takes_one_array, write_encoder

@@ -11,9 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity.classifier.fitting import group_codes
-from exclusivity.classifier.radius import grouped
-from exclusivity.classifier.training import check_choice, check_number
+from exclusivity.classifier import check_choice, check_number, group_codes, grouped
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 from exclusivity.robustness.corruption import finite_numbers
 from exclusivity.robustness.moves import Moves, blind_moves, linear_moves

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from exclusivity.classifier.radius import certified_radius, grouped
-from exclusivity.classifier.training import check_number
+from exclusivity.classifier import certified_radius, check_number, grouped
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 from exclusivity.robustness.electorate import electorate_of
 

@@ -13,9 +13,8 @@ from sklearn.ensemble import BaggingClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity.classifier.certainty import DoubtOf
-from exclusivity.classifier.radius import UNDECIDED
-from exclusivity.diversity.ensembles import members_of
+from exclusivity.classifier import UNDECIDED, DoubtOf
+from exclusivity.diversity import members_of
 from exclusivity.problem.arrays import Bools, Ints, Matrix
 from exclusivity.robustness.sources import column_sources
 

@@ -17,13 +17,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from exclusivity.baselines import FeaturePartitionClassifier
-from exclusivity.classifier import ERMClassifier
-from exclusivity.classifier.training import ClassWeight, RandomState, check_number
+from exclusivity.classifier import ClassWeight, ERMClassifier, RandomState, check_number
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.robustness.certificates import certified_accuracy, certify
-from exclusivity.tables import TableEncoder
-from exclusivity.tables.frames import is_table, take_rows
-from exclusivity.tables.robust import make_robust_classifier
+from exclusivity.tables import TableEncoder, is_table, make_robust_classifier, take_rows
 
 _COSTS = (0.01, 0.1, 1.0, 10.0)
 _EXCLUSIVITIES = (np.inf,)

@@ -104,7 +104,7 @@ class _Stopped:
     objective: float
 
 
-class _Algorithm2:
+class Algorithm2:
     """The variables of Algorithm 2 and its steps, in the paper's order."""
 
     def __init__(
@@ -242,7 +242,7 @@ def solve_paper(
     """
     check_convex(problem.objective, "paper")
     options = options or PaperOptions()
-    algorithm = _Algorithm2(
+    algorithm = Algorithm2(
         problem, options, system or make_system(problem), np.random.default_rng(random_state)
     )
     incumbent, recorder, status = Incumbent(), Recorder(callback), Status.MAX_ITER
@@ -271,7 +271,7 @@ def solve_paper(
     return incumbent.result(tol, status, recorder.history(), algorithm.stopped())
 
 
-def _go_on(algorithm: _Algorithm2, start: Start, incumbent: Incumbent) -> None:
+def _go_on(algorithm: Algorithm2, start: Start, incumbent: Incumbent) -> None:
     """Take up the run that ``start`` is the end of, with the bound it had."""
     problem, dual = algorithm.problem, start.dual
     if dual is not None and len(dual) == problem.design.n_rows and start.weights.shape == algorithm.W.shape:

@@ -25,26 +25,25 @@ from exclusivity.problem import ERMProblem, Objective, member_costs
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.blockwise.questions import BlockwiseSource, RowList, Target, no_sums
 from exclusivity.solvers.blockwise.rows import RowBlock
-from exclusivity.solvers.newton.bands import (
+from exclusivity.solvers.newton import (
     INNER_SHARE,
     LEAST_ROWS,
     WIDEN,
-    can_balance,
-    learned_width,
-    solve_inside,
-)
-from exclusivity.solvers.newton.barrier import WorkingRows
-from exclusivity.solvers.newton.interior import with_exact_zeros
-from exclusivity.solvers.newton.linear import bordered_gram, ridged_system
-from exclusivity.solvers.newton.run import (
     Certificate,
     Guess,
     LossSums,
     Point,
     Run,
+    WorkingRows,
+    bordered_gram,
     bound_from_sums,
+    can_balance,
+    learned_width,
     objective_from_sums,
     repaired_pull,
+    ridged_system,
+    solve_inside,
+    with_exact_zeros,
 )
 
 BAND_BYTES = 1 << 23

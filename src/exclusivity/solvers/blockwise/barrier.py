@@ -13,15 +13,17 @@ from exclusivity.problem import DesignMatrix, ERMProblem, member_costs
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.blockwise.questions import BlockwiseSource, Target
 from exclusivity.solvers.blockwise.rows import RowBlock
-from exclusivity.solvers.newton.barrier import Barrier
-from exclusivity.solvers.newton.linear import NewtonSystem, bordered_gram, ridged_system
-from exclusivity.solvers.newton.run import (
+from exclusivity.solvers.newton import (
+    Barrier,
     Certificate,
     LossSums,
+    NewtonSystem,
     Point,
+    bordered_gram,
     bound_from_sums,
     objective_from_sums,
     repaired_pull,
+    ridged_system,
 )
 
 

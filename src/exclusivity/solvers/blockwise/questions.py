@@ -23,9 +23,7 @@ from exclusivity.problem import (
 )
 from exclusivity.problem.arrays import Floats, Ints, Matrix
 from exclusivity.solvers.blockwise.rows import BlockRows, Meeting, Question, Request, RowBlock
-from exclusivity.solvers.newton.run import LossSums, Point
-from exclusivity.solvers.newton.solver import MANY_ROWS
-from exclusivity.solvers.newton.source import BlockSource
+from exclusivity.solvers.newton import MANY_ROWS, BlockSource, LossSums, Point
 
 SAMPLE_BYTES = 1 << 22
 """A sample of the rows, to start from, may bring so many bytes to the client."""

@@ -14,16 +14,20 @@ from exclusivity.solvers.blockwise.bands import BAND_BYTES, Pilot, drive_bounded
 from exclusivity.solvers.blockwise.barrier import BlockwiseBarrier
 from exclusivity.solvers.blockwise.questions import BlockwiseSource, Sample, Target, draw_sample
 from exclusivity.solvers.blockwise.rows import BlockRows, Meeting
-from exclusivity.solvers.newton.interior import drive_interior
-from exclusivity.solvers.newton.run import Certificate, Guess, Point, Run, objective_from_sums
-from exclusivity.solvers.newton.semismooth import drive_semismooth
-from exclusivity.solvers.newton.solver import (
+from exclusivity.solvers.newton import (
     DEFAULT_MAX_ITER,
+    Certificate,
+    Guess,
+    Point,
     Regime,
     RowFacts,
+    Run,
     choose_regime,
+    drive_interior,
+    drive_semismooth,
     guess_of_sample,
     methods_of,
+    objective_from_sums,
 )
 
 
