@@ -86,9 +86,9 @@ def test_a_band_is_the_same_however_rows_are_cut(data, most, is_sparse):
     alpha = np.where(m > 0, costs, 0.0)
     np.testing.assert_allclose(band.sums.loss, alpha @ m)
     alpha[inside] = 0.0
-    np.testing.assert_allclose(band.sums.pulls[0], X.T @ alpha)
-    np.testing.assert_allclose(band.sums.pulls[1], X.T @ (whole.labels * alpha))
-    np.testing.assert_allclose(band.sums.masses, [alpha.sum(), whole.labels @ alpha])
+    np.testing.assert_allclose(band.sums.weighted_sums[0], X.T @ alpha)
+    np.testing.assert_allclose(band.sums.weighted_sums[1], X.T @ (whole.labels * alpha))
+    np.testing.assert_allclose(band.sums.alpha_sums, [alpha.sum(), whole.labels @ alpha])
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

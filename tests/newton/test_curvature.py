@@ -32,7 +32,7 @@ def test_rows_may_come_and_go_in_any_order(seed, kind, chunk):
     X, costs = rng.normal(size=(40, 3)), rng.uniform(0.1, 3, 40)
     design = DesignMatrix(sparse.csr_array(X) if kind == "csr" else X)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(curvature_module, "_CHUNK_NUMBERS", chunk)
+        patch.setattr(curvature_module, "CHUNK_NUMBERS", chunk)
         gram = ActiveGram(design, costs)
         active = np.zeros(40, dtype=bool)
         for share in (1.0, 0.7, 0.05, 0.0, 1.0, 0.1):

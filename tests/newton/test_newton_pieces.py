@@ -27,7 +27,7 @@ from exclusivity.solvers.newton.bands import FixedRows, choose_band, drive_scree
 from exclusivity.solvers.newton.barrier import Barrier, MemoryBarrier, WorkingBarrier, WorkingRows
 from exclusivity.solvers.newton.interior import InteriorPoint, drive_interior, with_exact_zeros
 from exclusivity.solvers.newton.linear import DualSystem, PrimalSystem, bordered_gram, robust_cholesky
-from exclusivity.solvers.newton.run import Guess, Point, Run, bound_from_sums, dual_pull
+from exclusivity.solvers.newton.run import Guess, Point, Run, bound_from_sums, dual_weights_of
 from exclusivity.solvers.newton.semismooth import semismooth_iterates
 from exclusivity.solvers.newton.solver import MANY_ROWS, RowFacts, choose_regime, sample_rows
 from exclusivity.solvers.newton.source import BlockSource
@@ -134,8 +134,8 @@ def plain(problem, point, width):
         "loss": c @ np.maximum(m, 0) ** p,
         "smoothed": c @ smooth,
         "alpha": alpha,
-        "pulls": np.array([X[k].T @ alpha[k] for k in (y > 0, y < 0)]),
-        "masses": np.array([alpha[k].sum() for k in (y > 0, y < 0)]),
+        "weighted_sums": np.array([X[k].T @ alpha[k] for k in (y > 0, y < 0)]),
+        "alpha_sums": np.array([alpha[k].sum() for k in (y > 0, y < 0)]),
         "conjugates": np.array([conjugate[k].sum() for k in (y > 0, y < 0)]),
         "curvature": Xb.T @ ((c * bend)[:, None] * Xb),
     }
@@ -158,12 +158,18 @@ def test_block_sums_are_the_sums(p, n_blocks, monkeypatch):
     pulls, masses, conjugates = sums.by_class()
     assert sums.loss == pytest.approx(expected["loss"], rel=1e-13)
     assert sums.smoothed == pytest.approx(expected["smoothed"], rel=1e-13)
-    np.testing.assert_allclose(pulls, expected["pulls"], rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(masses, expected["masses"], rtol=1e-12)
+    np.testing.assert_allclose(pulls, expected["weighted_sums"], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(masses, expected["alpha_sums"], rtol=1e-12)
     np.testing.assert_allclose(conjugates, expected["conjugates"], rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(sums.curvature, expected["curvature"], rtol=1e-12, atol=1e-11)
-    np.testing.assert_allclose(sums.pull.weights, expected["pulls"][0] - expected["pulls"][1], atol=1e-12)
-    assert sums.pull.intercept == pytest.approx(expected["masses"][0] - expected["masses"][1], abs=1e-12)
+    np.testing.assert_allclose(
+        sums.negative_gradient.weights,
+        expected["weighted_sums"][0] - expected["weighted_sums"][1],
+        atol=1e-12,
+    )
+    assert sums.negative_gradient.intercept == pytest.approx(
+        expected["alpha_sums"][0] - expected["alpha_sums"][1], abs=1e-12
+    )
 
     assert source.passes == 1
     less = source.evaluate(POINT, PowerHinge(p).rounded(width), curvature=False)
@@ -180,7 +186,7 @@ def test_csr_rows_give_the_sums_of_dense_ones(p, monkeypatch):
     loss = PowerHinge(p).rounded(0.4)
     a = dense.evaluate(POINT, loss, curvature=True)
     b = csr.evaluate(POINT, loss, curvature=True)
-    for name in ("loss", "smoothed", "pulls", "masses", "conjugates", "curvature"):
+    for name in ("loss", "smoothed", "weighted_sums", "alpha_sums", "conjugates", "curvature"):
         np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-12, atol=1e-12, err_msg=name)
     step, lengths = Point(np.array([1.0, -2.0, 0.5, 0.0]), 0.3), np.array([1.0, 0.5, 0.125])
     np.testing.assert_allclose(
@@ -217,9 +223,13 @@ def test_gradient_and_curvature_of_the_sums_are_derivatives(p):
         pair = [source.evaluate(POINT.moved(unit, d), loss, curvature=False) for d in (h, -h)]
         slope = (pair[0].smoothed - pair[1].smoothed) / (2 * h)
         assert slope == pytest.approx(
-            -np.append(sums.pull.weights, sums.pull.intercept)[j], rel=1e-5, abs=1e-3
+            -np.append(sums.negative_gradient.weights, sums.negative_gradient.intercept)[j],
+            rel=1e-5,
+            abs=1e-3,
         )
-        change = [-np.append(each.pull.weights, each.pull.intercept) for each in pair]
+        change = [
+            -np.append(each.negative_gradient.weights, each.negative_gradient.intercept) for each in pair
+        ]
         bend = (change[0] - change[1]) / (2 * h)
         # A row on a joint within h would show up; for these data there is none.
         np.testing.assert_allclose(bend, sums.curvature[j], rtol=1e-4, atol=1e-2)
@@ -310,7 +320,7 @@ def test_systems_solve_what_numpy_solves(shape, has_intercept):
         for data in (X, sparse.csr_matrix(X), np.asfortranarray(X)):
             assert_solves(DualSystem(data, ridge, D, has_intercept).solve(r_w, r_b), expected, matrix, 1e-11)
         known = DualSystem(X, ridge, D, has_intercept, (X / ridge) @ X.T)
-        dw, db, pulls = known.solve_with_pulls(r_w, r_b)
+        dw, db, pulls = known.solve_with_multipliers(r_w, r_b)
         assert_solves((dw, db), expected, matrix, 1e-11)
         np.testing.assert_allclose(pulls, D * (X @ expected[0] + expected[1]), atol=1e-11)
 
@@ -356,7 +366,7 @@ def test_rows_side_keeps_its_digits_when_row_weights_explode():
     D = np.array([1e14, 3e15, 1e-3, 2e13])
     r_w, r_b = rng.normal(size=7) * 10, 0.3
     exact_w, exact_b, exact_g = exact_solution(X, D, ridge, r_w, r_b)
-    dw, db, g = DualSystem(X, ridge, D, True).solve_with_pulls(r_w, r_b)
+    dw, db, g = DualSystem(X, ridge, D, True).solve_with_multipliers(r_w, r_b)
     np.testing.assert_allclose(dw, exact_w, atol=1e-12 * np.abs(exact_w).max())
     assert db == pytest.approx(exact_b, rel=1e-10)
     np.testing.assert_allclose(g, exact_g, atol=1e-11 * np.abs(exact_g).max())
@@ -395,7 +405,7 @@ def test_barrier_directions_solve_the_linearised_equations(p, target):
         if correct:
             second = barrier.steps[:2] * barrier.steps[2:]
         barrier.linearise(gain)
-        barrier.aim(sigma_mu, correct)
+        barrier.right_side(sigma_mu, correct)
         barrier.turn(barrier.D * d_gain)
         b, goal = barrier, sigma_mu * costs
         d_alpha, d_z, d_s, d_xi = b.steps
@@ -556,7 +566,7 @@ def test_exact_zeros_follow_the_dual_vector():
     problem = build(X, y, p=1, sparsity=8.0).reduced()
     alpha = solve_newton(problem, tol=1e-9).dual
     u = np.abs(X.T @ (y * alpha))
-    point = with_exact_zeros(Point(np.ones(8), 2.0), dual_pull(problem, alpha), problem.penalty)
+    point = with_exact_zeros(Point(np.ones(8), 2.0), dual_weights_of(problem, alpha), problem.penalty)
     np.testing.assert_array_equal(point.weights, (u > 8.0).astype(float))
     assert point.intercept == 2
     assert 0 < point.weights.sum() < 8

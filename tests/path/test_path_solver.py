@@ -135,7 +135,7 @@ def test_batches_sum_what_single_evaluations_sum():
         points = [Point(rng.standard_normal(4), float(b)) for b in rng.standard_normal(5)]
         for point, sums in zip(points, BatchSource(problem).sums(points), strict=True):
             single = BlockSource(problem).evaluate(point, PowerHinge(p), curvature=False)
-            for name in ("loss", "smoothed", "pulls", "masses", "conjugates"):
+            for name in ("loss", "smoothed", "weighted_sums", "alpha_sums", "conjugates"):
                 np.testing.assert_allclose(getattr(sums, name), getattr(single, name), rtol=1e-12, atol=1e-9)
 
 

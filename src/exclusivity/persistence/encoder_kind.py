@@ -19,8 +19,8 @@ from exclusivity.persistence.errors import DAMAGED, ModelFormatError
 from exclusivity.persistence.fields import Fields
 from exclusivity.persistence.scaler_kinds import output_of, restore_output
 from exclusivity.persistence.values import pack_params, unpack_params
-from exclusivity.tables import TableColumn, TableEncoder
-from exclusivity.tables.codes import (
+from exclusivity.tables import (
+    LONGEST_LEVEL,
     MONTHS,
     MOST_RARE,
     PARTS,
@@ -30,9 +30,11 @@ from exclusivity.tables.codes import (
     GapCode,
     LevelCode,
     NumberCode,
+    TableColumn,
+    TableEncoder,
+    is_gap,
+    output_sources,
 )
-from exclusivity.tables.columns import output_sources
-from exclusivity.tables.values import LONGEST_LEVEL, is_gap
 
 _NAME = "TableEncoder"
 _DEFAULTS = TableEncoder().get_params()

@@ -9,8 +9,7 @@ import numpy as np
 
 from exclusivity.persistence.onnx_graph import GraphWriter
 from exclusivity.persistence.onnx_scalers import Rows
-from exclusivity.tables import TableColumn, TableEncoder
-from exclusivity.tables.codes import GapCode, LevelCode, NumberCode
+from exclusivity.tables import GapCode, LevelCode, NumberCode, TableColumn, TableEncoder
 
 _RESERVED = re.compile(r"label|scores|X|v\d+")
 _TEXT = np.dtype(object)

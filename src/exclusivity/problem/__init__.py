@@ -3,7 +3,6 @@
 from exclusivity.problem.costs import cost_grid, natural_cost
 from exclusivity.problem.design import UNIT, DesignMatrix, RowScale, gamma, weighted_total
 from exclusivity.problem.erm import (
-    Contrast,
     ERMProblem,
     LabelledRows,
     dual_bound,
@@ -16,7 +15,13 @@ from exclusivity.problem.erm import (
 from exclusivity.problem.intercept import best_intercept, dual_from_scores
 from exclusivity.problem.loss import CurvedLoss, MarginLoss
 from exclusivity.problem.measures import exclusivity, relaxed_exclusivity
-from exclusivity.problem.objective import ElasticPenalty, ExclusivityRegulariser, Objective, relative_gap
+from exclusivity.problem.objective import (
+    Contrast,
+    ElasticPenalty,
+    ExclusivityRegulariser,
+    Objective,
+    relative_gap,
+)
 from exclusivity.problem.penalty import Penalty
 from exclusivity.problem.power_hinge import PowerHinge
 

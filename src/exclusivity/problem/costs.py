@@ -36,18 +36,18 @@ def natural_cost(problem: ERMProblem) -> float:
     """
     design, weights = problem.design, problem.weights
     positive = problem.labels > 0
-    masses = np.array([weights[positive].sum(), weights[~positive].sum()])
+    totals = np.array([weights[positive].sum(), weights[~positive].sum()])
     means = [design.transposed_times(np.where(side, weights, 0.0)) for side in (positive, ~positive)]
-    direction = means[0] / masses[0] - means[1] / masses[1]
+    direction = means[0] / totals[0] - means[1] / totals[1]
     along = design.times(direction)
-    total = masses.sum()
+    total = totals.sum()
     along -= weights @ along / total
     spread = float(np.sqrt(weights @ along**2 / total))
-    pull = 2 * float(problem.loss.slope(np.ones(1))[0]) * masses[0] * masses[1] / total
+    steepness = 2 * float(problem.loss.slope(np.ones(1))[0]) * totals[0] * totals[1] / total
     # Above exclusivity 1 members have features of their own, and the cost is every member's own.
     kappa = problem.kappa if problem.objective.is_convex else 1.0
     scale = spread if np.isfinite(spread) and spread > 0 else 1.0
-    return float(kappa / (pull * scale))
+    return float(kappa / (steepness * scale))
 
 
 def cost_grid(problems: list[ERMProblem], n_costs: int) -> Floats:

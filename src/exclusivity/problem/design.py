@@ -10,10 +10,10 @@ is less) this gives
 
       sum_i c_i max(0, m_i + delta)^p  <=  (L^(1/p) + delta (sum_i c_i)^(1/p))^p ;
 
-* pulls:  the vector X^T (y alpha) is off by at most gamma_n r sum_i alpha_i, n rows being added up;
+* dual weights:  the vector X^T (y alpha) is off by at most gamma_n r sum_i alpha_i, n rows being added up;
 * balance:  what was computed as sum_i y_i alpha_i = 0 is off by tau <= gamma_n sum_i alpha_i. With a free
-  intercept the bound holds for sum y alpha = 0 only: taking the mass tau from rows of the heavier class makes
-  it so, costs tau, and lengthens X^T (y alpha) by at most r tau.
+  intercept the bound holds for sum y alpha = 0 only: taking tau from rows of the heavier
+  class makes it so, costs tau, and lengthens X^T (y alpha) by at most r tau.
 
 The first and the last two grow with r: features far from zero cost digits. Sums of numbers of one sign
 (losses, squares, conjugates) are off by their share gamma_n alone.
@@ -227,7 +227,7 @@ class DesignMatrix:
                 np.maximum(largest, size.reshape(width, -1).max(axis=0), out=largest)
         return largest
 
-    def pull_terms(self, n_columns: int = 1) -> int:
+    def transposed_terms(self, n_columns: int = 1) -> int:
         """The longest chain of additions behind a number of :meth:`transposed_times`."""
         if self.is_sparse:
             return int(self.n_rows)

@@ -65,25 +65,6 @@ class LabelledRows:
             raise ValueError("weights must be positive and finite; leave rows of weight 0 out.")
 
 
-@dataclass(frozen=True)
-class Contrast:
-    """Which class numbers a binary problem sets against each other.
-
-    Parameters
-    ----------
-    name : str
-        For messages.
-    positive : int
-        The class whose rows have label +1.
-    negative : int or None
-        The class whose rows have label -1; None: all the rest.
-    """
-
-    name: str
-    positive: int
-    negative: int | None = None
-
-
 _OF_ROWS = frozenset(field.name for field in dataclasses.fields(LabelledRows))
 
 
@@ -261,7 +242,7 @@ def repair_dual(problem: ERMProblem, alpha: Floats) -> Floats:
     """The nearest easy feasible point: clip to the box, then shrink the heavier class.
 
     Scaling the class with the larger sum by (smaller sum) / (larger sum) keeps the box and makes
-    sum y alpha = 0 up to rounding; where one class has no mass, nothing but zero is left.
+    sum y alpha = 0 up to rounding; where the alphas of one class are zero, nothing but zero is left.
 
     Parameters
     ----------
@@ -351,25 +332,25 @@ def dual_bound(problem: ERMProblem, alpha: Floats) -> float:
     """
     problem.objective.require_convex()
     feasible, design = repair_dual(problem, alpha), problem.design
-    below = _lower_bound(problem, feasible)
-    pull, n_terms = design.transposed_times(problem.labels * feasible), design.pull_terms()
-    bound = below(pull=pull, moved=0.0, n_terms=n_terms)
+    below, n_terms = _lower_bound(problem, feasible), design.transposed_terms()
+    sums = {"dual_weights": design.transposed_times(problem.labels * feasible), "moved": 0.0}
+    bound = below(**sums, n_terms=n_terms)
     # Where the cost leaves little of the ridge, u is a small difference of huge sums: longer floats help.
     if design.n_numbers <= _FEW_NUMBERS:
-        lost = below(pull=pull, moved=0.0, n_terms=n_terms, unit=0.0) - bound
+        lost = below(**sums, n_terms=n_terms, unit=0.0) - bound
         if lost > _LEAST_LOSS * abs(bound):
             signed = (problem.labels * feasible).astype(np.longdouble)
-            moved = abs(float(signed.sum())) if problem.fit_intercept else 0.0
-            pull = np.asarray(design.X.astype(np.longdouble).T @ signed, dtype=float)
-            bound = max(bound, below(pull=pull, moved=moved, n_terms=design.n_rows, unit=LONG_UNIT))
+            sums["moved"] = abs(float(signed.sum())) if problem.fit_intercept else 0.0
+            sums["dual_weights"] = np.asarray(design.X.astype(np.longdouble).T @ signed, dtype=float)
+            bound = max(bound, below(**sums, n_terms=design.n_rows, unit=LONG_UNIT))
     return problem.n_members * problem.kappa * bound
 
 
 def dual_bound_with_pull(problem: ERMProblem, alpha: Floats, pull: Floats, lost: float = 0.0) -> float:
     """What :func:`dual_bound` gives, or a little less, where u = X^T (y alpha) is known: no product with X.
 
-    Repairing takes some mass t from rows of alpha. That lengthens u, and with it soft(u, l), by at most t
-    times the largest row; conjugates only fall.
+    Repairing takes some t from alpha, all rows together. That lengthens u, and with it soft(u, l), by at
+    most t times the largest row; conjugates only fall.
 
     Parameters
     ----------
@@ -380,21 +361,23 @@ def dual_bound_with_pull(problem: ERMProblem, alpha: Floats, pull: Floats, lost:
     pull : ndarray of shape (n_features,)
         X^T (y alpha).
     lost : float
-        How much mass the rounding of ``pull`` is worth, beyond that of one product with X.
+        How much of the sum of alpha the rounding of ``pull`` is worth, beyond that of one product with X.
     """
     feasible = np.clip(alpha, 0.0, member_costs(problem) * problem.loss.largest_slope)
     moved = float(np.abs(feasible - alpha).sum()) + lost
     if problem.fit_intercept:
         moved += abs(float((problem.labels * feasible).sum()))
-    bound = _lower_bound(problem, feasible)(pull=pull, moved=moved, n_terms=problem.design.pull_terms())
+    bound = _lower_bound(problem, feasible)(
+        dual_weights=pull, moved=moved, n_terms=problem.design.transposed_terms()
+    )
     return problem.n_members * problem.kappa * bound
 
 
 def _lower_bound(problem: ERMProblem, feasible: Floats) -> Callable[..., float]:
-    """``Objective.lower_dual`` for an alpha inside its box; it still wants what depends on its pull."""
+    """``Objective.lower_dual`` for an alpha inside its box; it still wants X^T (y alpha)."""
     return partial(
         problem.objective.lower_dual,
-        mass=float(feasible.sum(dtype=np.longdouble)),
+        alpha_sum=float(feasible.sum(dtype=np.longdouble)),
         conjugate=float(problem.loss.conjugate(feasible, member_costs(problem)).sum()),
         scale=problem.design.row_scale,
     )

@@ -34,8 +34,8 @@ def best_intercept(problem: ERMProblem, scores: Floats) -> float:
         return _hinge_midpoint(breakpoints, problem.labels, problem.weights)
 
     def slope(b: float) -> float:
-        pull = problem.loss.slope(1 - problem.labels * (scores + b))
-        return float(-(problem.weights * problem.labels) @ pull)
+        slopes = problem.loss.slope(1 - problem.labels * (scores + b))
+        return float(-(problem.weights * problem.labels) @ slopes)
 
     if not problem.loss.vanishes:
         low, high = _widened(slope, low, high)

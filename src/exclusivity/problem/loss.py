@@ -83,8 +83,8 @@ class MarginLoss(ABC):
 
     def parts(self, shortfall: Floats, *, curvature: bool = True) -> tuple[Floats, Floats, Floats | None]:
         """Value, slope and, if wanted, curvature, element by element."""
-        bend = self.curvature(shortfall) if curvature else None
-        return self.value(shortfall), self.slope(shortfall), bend
+        curvatures = self.curvature(shortfall) if curvature else None
+        return self.value(shortfall), self.slope(shortfall), curvatures
 
     def rounded(self, width: float) -> CurvedLoss:
         """A loss just below this one, nearer to it for smaller widths, with a finite curvature everywhere.

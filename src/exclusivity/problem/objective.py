@@ -75,7 +75,7 @@ class ExclusivityRegulariser:
 
     @property
     def _per_row(self) -> Floats:
-        """Beta as a column, one entry or one per feature."""
+        """The penalty beta as a column, one entry or one per feature."""
         return np.asarray(self.sparsity, dtype=float)[..., None]
 
     def prox(self, point: Floats, mu: float) -> Floats:
@@ -158,15 +158,15 @@ class ElasticPenalty(Penalty):
         size = np.maximum(np.abs(point) - step * np.asarray(self.kinks), 0.0) / (1 + step)
         return np.asarray(np.copysign(size, point))
 
-    def largest_conjugate(self, pull: Floats, reach: float, reaches: Floats) -> float:
+    def largest_conjugate(self, dual_weights: Floats, reach: float, reaches: Floats) -> float:
         """See ``Penalty``: g*(u) = 1/2 |soft(u, l)|^2, and soft is no longer than what it is applied to."""
-        shrunk = np.maximum(np.abs(pull) - self.kinks, 0.0)
+        shrunk = np.maximum(np.abs(dual_weights) - self.kinks, 0.0)
         by_rows, by_columns = np.linalg.norm(shrunk) + reach, np.linalg.norm(shrunk + reaches)
-        return (float(np.fmin(by_rows, by_columns)) * (1 + gamma(len(pull) + 2))) ** 2 / 2
+        return (float(np.fmin(by_rows, by_columns)) * (1 + gamma(len(dual_weights) + 2))) ** 2 / 2
 
-    def uses(self, pull: Floats) -> Bools:
+    def uses(self, dual_weights: Floats) -> Bools:
         """See ``Penalty``: where |u_j| > l_j."""
-        return np.asarray(np.abs(pull) > self.kinks)
+        return np.asarray(np.abs(dual_weights) > self.kinks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,9 +254,9 @@ class Objective:
     def lower_dual(
         self,
         *,
-        mass: float,
+        alpha_sum: float,
         moved: float,
-        pull: Floats,
+        dual_weights: Floats,
         conjugate: float,
         scale: RowScale,
         n_terms: float,
@@ -266,11 +266,11 @@ class Objective:
 
         Parameters
         ----------
-        mass : float
+        alpha_sum : float
             The sum of alpha_i, before ``moved`` is taken from it.
         moved : float
             What has to be taken from rows to make alpha feasible; conjugates only fall by that.
-        pull : ndarray of shape (n_features,)
+        dual_weights : ndarray of shape (n_features,)
             X^T (y alpha) with sum y alpha = 0 up to ``moved`` and rounding.
         conjugate : float
             The sum of loss*_i(alpha_i).
@@ -278,19 +278,38 @@ class Objective:
         n_terms : float
             The longest chain of additions behind these sums.
         unit : float
-            The relative error of one rounding in ``mass``, ``moved`` and ``pull``.
+            The relative error of one rounding in ``alpha_sum``, ``moved`` and ``dual_weights``.
         """
-        lost = gamma(n_terms + 8, unit) * mass
+        lost = gamma(n_terms + 8, unit) * alpha_sum
         moved = moved + lost if self.fit_intercept else moved
         off = moved + lost
-        paid = self.penalty.largest_conjugate(pull, off * scale.length, off * scale.columns)
+        paid = self.penalty.largest_conjugate(dual_weights, off * scale.length, off * scale.columns)
         conjugate += gamma(n_terms + self.loss.n_roundings) * abs(conjugate)
-        value = (mass - moved - lost) - paid - conjugate
-        return value - 4 * UNIT * (mass + 2 * paid + conjugate)
+        value = (alpha_sum - moved - lost) - paid - conjugate
+        return value - 4 * UNIT * (alpha_sum + 2 * paid + conjugate)
 
     def rounded_up(self, value: float, n_terms: float, n_weights: int) -> float:
         """A value of the objective plus what its own sums of rows and weights, so many, may have lost."""
         return value * (1 + gamma(n_terms + n_weights + self.loss.n_roundings))
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Which class numbers a binary problem sets against each other.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    positive : int
+        The class whose rows have label +1.
+    negative : int or None
+        The class whose rows have label -1; None: all the rest.
+    """
+
+    name: str
+    positive: int
+    negative: int | None = None
 
 
 def relative_gap(objective: float, bound: float) -> float:

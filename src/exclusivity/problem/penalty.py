@@ -37,12 +37,12 @@ class Penalty(ABC):
         """argmin_w  step g(w) + |w - point|^2 / 2."""
 
     @abstractmethod
-    def largest_conjugate(self, pull: Floats, reach: float, reaches: Floats) -> float:
-        """At least g*(u) for every u that is no farther from ``pull`` than ``reach``, or ``reaches``.
+    def largest_conjugate(self, dual_weights: Floats, reach: float, reaches: Floats) -> float:
+        """At least g*(u) for every u that is no farther from ``dual_weights`` than ``reach``.
 
         The first is a distance, the second one for each feature: what rounding may have done to a sum.
         """
 
     @abstractmethod
-    def uses(self, pull: Floats) -> Bools:
-        """Which weights of the w that attains g*(pull) are not exactly zero."""
+    def uses(self, dual_weights: Floats) -> Bools:
+        """Which weights of the w that attains g*(dual_weights) are not exactly zero."""

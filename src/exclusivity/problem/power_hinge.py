@@ -83,18 +83,18 @@ class PowerHinge(MarginLoss):
             return np.zeros_like(shortfall)
         if self.p == 2:
             return np.where(shortfall > 0, 2.0, 0.0)
-        bend = np.zeros_like(shortfall)
-        np.power(shortfall, self.p - 2, out=bend, where=shortfall > 0)
-        bend *= self.p * (self.p - 1)
-        return bend
+        curvatures = np.zeros_like(shortfall)
+        np.power(shortfall, self.p - 2, out=curvatures, where=shortfall > 0)
+        curvatures *= self.p * (self.p - 1)
+        return curvatures
 
     def parts(self, shortfall: Floats, *, curvature: bool = True) -> tuple[Floats, Floats, Floats | None]:
         """Value, slope and, if wanted, curvature; the maximum is taken once."""
         p, positive = self.p, np.maximum(shortfall, 0.0)
         if p == 2:
             return positive * positive, 2 * positive, self.curvature(shortfall) if curvature else None
-        bend = self.curvature(shortfall) if curvature else None
-        return positive**p, self.slope(shortfall), bend
+        curvatures = self.curvature(shortfall) if curvature else None
+        return positive**p, self.slope(shortfall), curvatures
 
     def rounded(self, width: float) -> CurvedLoss:
         """The parabola on [0, width] where p < 2; see above."""
@@ -195,5 +195,5 @@ class RoundedHinge:
         slope = np.where(inside, stiffness * positive, p * beyond ** (p - 1))
         if not curvature:
             return value, slope, None
-        bend = np.where(inside, stiffness, p * (p - 1) * beyond ** (p - 2))
-        return value, slope, np.where(shortfall > 0, bend, 0.0)
+        curvatures = np.where(inside, stiffness, p * (p - 1) * beyond ** (p - 2))
+        return value, slope, np.where(shortfall > 0, curvatures, 0.0)

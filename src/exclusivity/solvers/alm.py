@@ -161,10 +161,10 @@ class _TwoBlocks:
             self._settle()
             return stopped
         # At an optimum Z = -kappa y alpha / s and Q = -X^T S Z.
-        pull = problem.kappa * problem.labels * alpha
+        signed = problem.kappa * problem.labels * alpha
         self.P, self.b, self.scores = np.array(start.weights), np.array(start.intercepts), scores
-        self.U -= (pull / problem.weights / self.mu)[:, None]
-        self.V += (problem.design.transposed_times(pull) / (self.ratio * self.mu))[:, None]
+        self.U -= (signed / problem.weights / self.mu)[:, None]
+        self.V += (problem.design.transposed_times(signed) / (self.ratio * self.mu))[:, None]
         self._settle()
         return None
 

@@ -188,8 +188,8 @@ class Algorithm2:
             self.XP[rows] = XP
             primal += weighted_squares(violation, weights[rows])
             dual += weighted_squares(moved, weights[rows])
-            pull = -problem.labels[rows] * self.Z[rows].mean(axis=1)
-            self.alpha[rows] = weights[rows] * pull / problem.kappa
+            signed = -problem.labels[rows] * self.Z[rows].mean(axis=1)
+            self.alpha[rows] = weights[rows] * signed / problem.kappa
             loss += weighted_total(weights[rows], problem.loss.value(1 - y * (block @ self.W + self.b)))
         self.Q += self.mu * (self.P - self.W)
         loss *= problem.cost

@@ -40,7 +40,7 @@ from exclusivity.solvers.newton import (
     can_balance,
     learned_width,
     objective_from_sums,
-    repaired_pull,
+    repaired_weights,
     ridged_system,
     solve_inside,
     with_exact_zeros,
@@ -109,7 +109,7 @@ class Band:
     def can_balance(self, fit_intercept: bool) -> bool:
         """Whether the rows inside can make up for those outside in sum y alpha = 0."""
         signed = self.rows.labels * self.rows.weights
-        return not fit_intercept or can_balance(signed, -float(self.sums.masses[1]))
+        return not fit_intercept or can_balance(signed, -float(self.sums.alpha_sums[1]))
 
     def solve(self, objective: Objective, start: Point, goal: float) -> tuple[Point, LossSums]:
         """The optimum with the rows outside fixed, and the sums of the dual vector of ALL rows there.
@@ -118,7 +118,7 @@ class Band:
         """
         rows = self.rows
         working = WorkingRows(
-            rows.X, rows.labels, rows.weights, -self.sums.pulls[1], -float(self.sums.masses[1])
+            rows.X, rows.labels, rows.weights, -self.sums.weighted_sums[1], -float(self.sums.alpha_sums[1])
         )
         point, alpha = solve_inside(working, objective, start, goal)
         return point, self.sums + _dual_sums(rows.X, rows.labels, np.clip(alpha, 0.0, rows.weights))
@@ -176,7 +176,7 @@ class Pilot:
         ``sums`` are those of alpha = c [m > 0] over all rows. Their second derivatives, costs times the
         density of the rows on the margin, come from the sample. A step without sense is not taken.
         """
-        sample, pull = self.problem, sums.pull
+        sample, descent = self.problem, sums.negative_gradient
         distance = self._distance(point)
         half = max(_KERNEL * self.width(), nearest(distance, 4 * self._least))
         weights = np.where(distance <= half, member_costs(sample) / (2 * half), 0.0)
@@ -185,7 +185,7 @@ class Pilot:
             system = ridged_system(gram, ridge, sample.fit_intercept)
         except linalg.LinAlgError:
             return point, self.width()
-        dw, db = system.solve(pull.weights - point.weights, pull.intercept)
+        dw, db = system.solve(descent.weights - point.weights, descent.intercept)
         size = float(np.sqrt(np.mean((sample.design.times(dw) + db) ** 2)))
         if not size <= self.width():  # nor where it is not a number
             return point, self.width()
@@ -270,8 +270,8 @@ class _BandWalk:
         goal = INNER_SHARE * run.tol * min(run.best_objective, total_cost)
         point, dual = band.solve(reduced, start, goal)
         if not reduced.penalty.is_smooth:
-            pull = repaired_pull(dual, reduced, self._source.row_scale)
-            point = with_exact_zeros(point, pull, reduced.penalty)
+            dual_weights = repaired_weights(dual, reduced, self._source.row_scale)
+            point = with_exact_zeros(point, dual_weights, reduced.penalty)
         return point, dual
 
     def certify(self, point: Point, dual: LossSums | None, *, is_start: bool = False) -> LossSums:
@@ -298,6 +298,6 @@ def _fixed_alpha(costs: Floats, shortfall: Floats) -> Floats:
 
 def _dual_sums(X: Matrix, labels: Floats, alpha: Floats, loss: float = 0.0, cost: float = 0.0) -> LossSums:
     signed = labels * alpha
-    pulls = np.array([X.T @ alpha, X.T @ signed], dtype=float)
-    masses = np.array([alpha.sum(), signed.sum()])
-    return LossSums(loss, loss, pulls, masses, np.zeros(2), None, cost, len(alpha))
+    weighted_sums = np.array([X.T @ alpha, X.T @ signed], dtype=float)
+    alpha_sums = np.array([alpha.sum(), signed.sum()])
+    return LossSums(loss, loss, weighted_sums, alpha_sums, np.zeros(2), None, cost, len(alpha))

@@ -22,7 +22,7 @@ from exclusivity.solvers.newton import (
     bordered_gram,
     bound_from_sums,
     objective_from_sums,
-    repaired_pull,
+    repaired_weights,
     ridged_system,
 )
 
@@ -31,19 +31,19 @@ from exclusivity.solvers.newton import (
 class BarrierSums:
     """What an interior-point step has to know of all rows; see ``BarrierRows``.
 
-    ``slope`` and ``bend`` make the complementarity after a step of length t a parabola in t. ``pull`` is
-    X^T (y alpha) with y . alpha behind it. ``aims`` holds X^T (y D v) and y . D v for sigma_mu = 0 and, in
-    its second row, how they change with sigma_mu.
+    ``slope`` and ``curvature`` make the complementarity after a step of length t a parabola in t.
+    ``dual_weights`` is X^T (y alpha) with y . alpha behind it. ``right_sides`` holds X^T (y D v) and y . D v
+    for sigma_mu = 0 and, in its second row, how they change with sigma_mu.
     """
 
     total_cost: float = 0.0
     complementarity: float = 0.0
     slope: float = 0.0
-    bend: float = 0.0
+    curvature: float = 0.0
     longest: float = np.inf
     gram: Floats | None = None
-    pull: Floats | None = None
-    aims: Floats | None = None
+    dual_weights: Floats | None = None
+    right_sides: Floats | None = None
     dual: LossSums | None = None
 
     def __add__(self, other: BarrierSums) -> BarrierSums:
@@ -60,7 +60,7 @@ class BarrierSums:
 
 @dataclass(frozen=True, eq=False)
 class Linearise:
-    """Move by ``length`` (at the first time: begin), then linearise at ``point`` and aim at zero."""
+    """Move by ``length`` (at the first time: begin), then linearise at ``point`` with sigma_mu = 0."""
 
     target: Target
     point: Point
@@ -77,13 +77,13 @@ class Linearise:
                 barrier = copy.copy(state)
                 barrier.move(self.length)
             barrier.linearise(gains)
-            aimed = barrier.D * barrier.aim(0.0, correct=False)
+            weighted = barrier.D * barrier.right_side(0.0, correct=False)
             sums = BarrierSums(
                 total_cost=float(barrier.costs.sum()),
                 complementarity=barrier.complementarity,
                 gram=_gram(problem.design, barrier.D),
-                pull=_folded(problem, barrier.alpha),
-                aims=np.array([_folded(problem, aimed)]),
+                dual_weights=_folded(problem, barrier.alpha),
+                right_sides=np.array([_folded(problem, weighted)]),
                 dual=_dual_sums(problem, barrier, gains),
             )
         return sums, barrier
@@ -102,22 +102,22 @@ class Turn:
         problem, barrier = self.target.rows_of(block), copy.copy(state)
         with np.errstate(all="ignore"):
             if self.sigma_mu is not None:
-                barrier.aim(self.sigma_mu, correct=True)
+                barrier.right_side(self.sigma_mu, correct=True)
             barrier.turn(barrier.D * _gains(problem, self.step))
-            aims = None
+            right_sides = None
             if self.sigma_mu is None:
-                # Aim on a copy: the corrector aims again, from the predictor's directions.
+                # On a copy: the corrector does it again, from the predictor's directions.
                 trial = copy.copy(barrier)
-                at_zero = trial.D * trial.aim(0.0, correct=True)
-                change = trial.D * trial.aim_slope()
-                aims = np.array([_folded(problem, at_zero), _folded(problem, change)])
-            slope, bend = barrier.complementarity_growth()
+                at_zero = trial.D * trial.right_side(0.0, correct=True)
+                change = trial.D * trial.right_side_slope()
+                right_sides = np.array([_folded(problem, at_zero), _folded(problem, change)])
+            slope, curvature = barrier.complementarity_growth()
             sums = BarrierSums(
                 complementarity=barrier.complementarity,
                 slope=slope,
-                bend=bend,
+                curvature=curvature,
                 longest=barrier.longest_step(),
-                aims=aims,
+                right_sides=right_sides,
             )
         return sums, barrier
 
@@ -154,9 +154,9 @@ class BlockwiseBarrier:
         """See ``BarrierRows``."""
         return self._source.passes - self._before
 
-    def pull(self) -> Floats:
+    def dual_weights(self) -> Floats:
         """See ``BarrierRows``."""
-        return repaired_pull(self._dual(), self._target.objective, self._source.row_scale)
+        return repaired_weights(self._dual(), self._target.objective, self._source.row_scale)
 
     def certify(self, point: Point) -> Certificate:
         """See ``BarrierRows``: from the sums at the current point, and one more pass at another one."""
@@ -183,9 +183,9 @@ class BlockwiseBarrier:
 
     def linearise(self) -> tuple[Floats, float]:
         """See ``BarrierRows``."""
-        pull = self._begin().pull
-        assert pull is not None  # noqa: S101 -- linearising gives it
-        return pull[:-1].copy(), float(pull[-1])
+        dual_weights = self._begin().dual_weights
+        assert dual_weights is not None  # noqa: S101 -- linearising gives it
+        return dual_weights[:-1].copy(), float(dual_weights[-1])
 
     def system(self, ridge: Floats, fit_intercept: bool) -> NewtonSystem:
         """See ``BarrierRows``."""
@@ -193,12 +193,12 @@ class BlockwiseBarrier:
         assert gram is not None  # noqa: S101 -- linearising gives it
         return ridged_system(gram.copy(), ridge, fit_intercept)
 
-    def aim(self, sigma_mu: float, correct: bool) -> tuple[Floats, float]:
+    def right_side(self, sigma_mu: float, correct: bool) -> tuple[Floats, float]:
         """See ``BarrierRows``."""
         self._sigma_mu = sigma_mu if correct else None
-        aims = self._sums.aims if correct else self._begin().aims
-        assert aims is not None  # noqa: S101 -- both rounds give them
-        line = aims[0] + sigma_mu * aims[1] if correct else aims[0]
+        right_sides = self._sums.right_sides if correct else self._begin().right_sides
+        assert right_sides is not None  # noqa: S101 -- both rounds give them
+        line = right_sides[0] + sigma_mu * right_sides[1] if correct else right_sides[0]
         return line[:-1].copy(), float(line[-1])
 
     def turn(self, system: NewtonSystem, right: Floats, total: float) -> tuple[Floats, float]:
@@ -216,7 +216,7 @@ class BlockwiseBarrier:
     def complementarity_after(self, length: float) -> float:
         """See ``BarrierRows``."""
         sums = self._sums
-        return sums.complementarity + length * (sums.slope + length * sums.bend)
+        return sums.complementarity + length * (sums.slope + length * sums.curvature)
 
     def move(self, length: float) -> None:
         """See ``BarrierRows``."""
@@ -250,8 +250,8 @@ def _dual_sums(problem: ERMProblem, barrier: Barrier, gains: Floats) -> LossSums
     return LossSums(
         loss=value,
         smoothed=value,
-        pulls=problem.design.transposed_times(np.stack([alpha, y * alpha], axis=1)).T,
-        masses=np.array([alpha.sum(), y @ alpha]),
+        weighted_sums=problem.design.transposed_times(np.stack([alpha, y * alpha], axis=1)).T,
+        alpha_sums=np.array([alpha.sum(), y @ alpha]),
         conjugates=np.array([conjugate.sum(), y @ conjugate]),
         curvature=None,
         cost=float(cost.sum()),

@@ -2,7 +2,7 @@
 
 A member is an SVM on some columns, with an l1 penalty for each.
 
-For member k and column j of group g, with A_gk the l1 mass of member k on the columns of g (in all classes)
+For member k and column j of group g, with A_gk the l1 norm of member k on the columns of g (in all classes)
 and a_g = sum of A_gk' over the other members k', everything in F that depends on member k is
 
     sum_j [1/2 w_j^2 + (beta + gamma a_g(j)) |w_j|]  +  C sum_i s_i max(0, m_i)^p ,
@@ -32,7 +32,8 @@ from exclusivity.problem.arrays import Floats, Ints
 from exclusivity.solvers.base import SolverResult, constant_result
 from exclusivity.solvers.newton import solve_newton
 
-# A column outside may pull this much more than its penalty before it is let in: rounding, not a violation.
+# |x_j . (y alpha)| of a column outside may exceed its penalty by this share before it is let in: rounding,
+# not a violation.
 _SLACK = 1e-7
 
 
@@ -60,7 +61,7 @@ def fit_on_columns(problem: ERMProblem, columns: Ints, tol: float) -> Member:
 def fit_against(problem: ERMProblem, penalties: Floats, current: Floats, tol: float) -> Member:
     """The SVM on all columns with one penalty for each, solved on the few that matter.
 
-    Start from the columns in use and those that nobody else uses. Where a column outside pulls harder than
+    Start from the columns in use and those that nobody else uses. Where a column outside has more than
     its penalty, |x_j . (y alpha)| > l_j, it comes in and the SVM is solved again; without such a column the
     solution is the one on all columns, and its dual vector proves it: the bound is that of all columns.
     """
@@ -69,8 +70,8 @@ def fit_against(problem: ERMProblem, penalties: Floats, current: Floats, tol: fl
         columns = np.flatnonzero(inside)
         single = _on_columns(problem, columns, penalties)
         result = constant_result(single) or solve_newton(single, tol=tol)
-        pull = np.abs(problem.design.transposed_times(problem.labels * result.dual))
-        entering = ~inside & (pull > penalties * (1 + _SLACK))
+        slopes = np.abs(problem.design.transposed_times(problem.labels * result.dual))
+        entering = ~inside & (slopes > penalties * (1 + _SLACK))
         if not entering.any():
             whole = _on_columns(problem, np.arange(len(penalties)), penalties)
             return _spread(problem, columns, result, dual_bound(whole, result.dual))
@@ -123,31 +124,31 @@ class JointState:
         n_features, K = len(groups), problems[0].n_members
         self.weights = np.zeros((len(problems), n_features, K))
         self.intercepts = np.zeros((len(problems), K))
-        self.masses = np.zeros((int(groups.max()) + 1, K))
+        self.l1_norms = np.zeros((int(groups.max()) + 1, K))
         self._own = np.array([[float(p.cost * p.weights.sum()) for _ in range(K)] for p in problems])
 
     def numbers(self) -> tuple[Floats, ...]:
         """Copies of all that changes."""
-        return tuple(array.copy() for array in (self.weights, self.intercepts, self.masses, self._own))
+        return tuple(array.copy() for array in (self.weights, self.intercepts, self.l1_norms, self._own))
 
     def restore(self, numbers: tuple[Floats, ...]) -> None:
         """What :meth:`numbers` gave, for the same problems."""
-        self.weights, self.intercepts, self.masses, self._own = (array.copy() for array in numbers)
+        self.weights, self.intercepts, self.l1_norms, self._own = (array.copy() for array in numbers)
 
     @property
     def objective(self) -> float:
         """The joint objective; at gamma = inf for supports that are disjoint."""
-        return float(self._own.sum()) + self._coupling(self.masses)
+        return float(self._own.sum()) + self._coupling(self.l1_norms)
 
-    def _coupling(self, masses: Floats) -> float:
+    def _coupling(self, l1_norms: Floats) -> float:
         if np.isinf(self.gamma):
             return 0.0
-        totals = masses.sum(axis=1)
-        return float(self.gamma * (totals @ totals - np.einsum("gk,gk->", masses, masses)) / 2)
+        totals = l1_norms.sum(axis=1)
+        return float(self.gamma * (totals @ totals - np.einsum("gk,gk->", l1_norms, l1_norms)) / 2)
 
     def others(self, member: int) -> Floats:
-        """a_g, the mass of all other members on every group, spread over the columns."""
-        return np.asarray((self.masses.sum(axis=1) - self.masses[:, member])[self.groups])
+        """a_g, the l1 norm of all other members on every group, spread over the columns."""
+        return np.asarray((self.l1_norms.sum(axis=1) - self.l1_norms[:, member])[self.groups])
 
     def replace(self, member: int, fits: Sequence[Member], tol: float, change: float) -> Visit:
         """Put in a new version of one member, problem by problem, where the present one is not good enough.
@@ -170,17 +171,17 @@ class JointState:
             offered = own + float(np.sum(price * np.abs(fit.weights)))
             is_good = relative_gap(present, fit.bound) <= tol
             if offered < present and not (is_good and present - offered <= change * self.objective):
-                mass = self.masses[:, member] + self._mass(fit.weights) - self._mass(before)
+                sizes = self.l1_norms[:, member] + self._l1_norms(fit.weights) - self._l1_norms(before)
                 self.weights[number, :, member] = fit.weights
                 self.intercepts[number, member] = fit.intercept
                 self._own[number, member] = own
-                self.masses[:, member] = np.maximum(mass, 0.0)
+                self.l1_norms[:, member] = np.maximum(sizes, 0.0)
                 moved, present = True, offered
             certified &= relative_gap(present, fit.bound) <= tol
         return Visit(moved, certified)
 
-    def _mass(self, weights: Floats) -> Floats:
-        return np.bincount(self.groups, weights=np.abs(weights), minlength=len(self.masses)).astype(float)
+    def _l1_norms(self, weights: Floats) -> Floats:
+        return np.bincount(self.groups, weights=np.abs(weights), minlength=len(self.l1_norms)).astype(float)
 
     @staticmethod
     def _own_value(problem: ERMProblem, fit: Member) -> float:
@@ -189,5 +190,5 @@ class JointState:
         return ElasticPenalty(problem.regulariser.sparsity).value(fit.weights) + problem.cost * loss
 
     def owners(self) -> Ints:
-        """The member with the largest mass on each group; -1 where all are zero."""
-        return np.where(self.masses.max(axis=1) > 0, self.masses.argmax(axis=1), -1)
+        """The member with the largest l1 norm on each group; -1 where all are zero."""
+        return np.where(self.l1_norms.max(axis=1) > 0, self.l1_norms.argmax(axis=1), -1)

@@ -20,7 +20,7 @@ from exclusivity.solvers.newton.run import (
     Run,
     bound_from_sums,
     objective_from_sums,
-    repaired_pull,
+    repaired_weights,
 )
 from exclusivity.solvers.newton.semismooth import drive_semismooth
 from exclusivity.solvers.newton.solver import (
@@ -66,7 +66,7 @@ __all__ = [
     "make_system",
     "methods_of",
     "objective_from_sums",
-    "repaired_pull",
+    "repaired_weights",
     "ridged_system",
     "solve_inside",
     "solve_newton",

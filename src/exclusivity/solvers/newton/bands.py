@@ -25,7 +25,7 @@ from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.barrier import STEP_PASSES, WorkingBarrier, WorkingRows
 from exclusivity.solvers.newton.interior import InteriorPoint, with_exact_zeros
 from exclusivity.solvers.newton.rounding import width_for_error
-from exclusivity.solvers.newton.run import Certificate, Guess, Point, Run, dual_pull, objective_of
+from exclusivity.solvers.newton.run import Certificate, Guess, Point, Run, dual_weights_of, objective_of
 from exclusivity.solvers.newton.truncated import PATIENCE, drive_truncated
 
 INNER_SHARE = 0.1
@@ -49,7 +49,7 @@ _MANY_CHANGES = 0.2
 
 
 def drive_screened(run: Run, reduced: ERMProblem, start: Point, width: float | None = None) -> None:
-    """P = 1, many rows: bands around the margin of a start learned from a sample.
+    """The hinge, many rows: bands around the margin of a start learned from a sample.
 
     ``width`` is that of the next band where there have been some.
     """
@@ -70,7 +70,7 @@ def drive_bands(
     fixed: FixedRows | None = None,
     is_first: bool = True,
 ) -> Floats | None:
-    """P = 1: ever wider bands until the gap is closed or every row is inside; returns the last scores.
+    """The hinge: ever wider bands until the gap is closed or every row is inside; returns the last scores.
 
     None where truncated Newton took over, which needs none.
 
@@ -79,7 +79,7 @@ def drive_bands(
     only use products, which cannot handle an l1 penalty though.
     """
     has_l1, fixed = not reduced.penalty.is_smooth, fixed or FixedRows(reduced)
-    # At zero f is the sum of all costs: a start that is worse is no measure for the accuracy to aim at.
+    # At zero f is the sum of all costs: a start that is worse is no measure for the accuracy to reach.
     goal = (INNER_SHARE * run.tol) * min(
         reduced.value_at(point.weights[:, None], scores[:, None]), float(member_costs(reduced).sum())
     )
@@ -90,13 +90,13 @@ def drive_bands(
             rounding = width_for_error(_ERROR_SHARE * width)
             drive_truncated(run, reduced, point, width=rounding, most_passes=PATIENCE)
             return None
-        point, alpha, pull, lost = solve_band(reduced, shortfall, inside, point, goal, fixed)
+        point, alpha, dual_weights, lost = solve_band(reduced, shortfall, inside, point, goal, fixed)
         share = len(inside) / len(shortfall)
         if has_l1:
-            point = with_exact_zeros(point, dual_pull(reduced, alpha), reduced.penalty)
+            point = with_exact_zeros(point, dual_weights_of(reduced, alpha), reduced.penalty)
         scores = reduced.design.times(point.weights) + point.intercept
         run.passes += 2 + STEP_PASSES * share * 20
-        bound = dual_bound_with_pull(reduced, alpha, pull, lost)
+        bound = dual_bound_with_pull(reduced, alpha, dual_weights, lost)
         width, is_first = (width if is_first else WIDEN * width), False
         run.state = Guess(point, width=width, method="bands")
         objective, dual = objective_of(reduced, point, scores), partial(repair_dual, reduced, alpha)
@@ -156,7 +156,7 @@ def can_balance(signed_costs: Floats, needed: float) -> bool:
 
 
 class FixedRows:
-    """What rows at their full cost pull: X^T (y s) and y . s over these, s being the sample weights.
+    """Sums over rows at their full cost: X^T (y s) and y . s over these, s being the sample weights.
 
     From one cost of a path to the next few rows come and go: only they are read. Sums that are carried on
     differ from new ones by rounding alone.
@@ -179,7 +179,7 @@ class FixedRows:
         changed = np.flatnonzero(chosen != self._chosen)
         if len(changed) > _MANY_CHANGES * len(chosen):
             self._pull = self._design.transposed_times(np.where(chosen, self._signed, 0.0))
-            self._read, self._n_terms = float(np.abs(self._signed) @ chosen), self._design.pull_terms()
+            self._read, self._n_terms = float(np.abs(self._signed) @ chosen), self._design.transposed_terms()
         else:
             change = np.where(chosen[changed], self._signed[changed], -self._signed[changed])
             self._pull = self._pull + self._design.X[changed].T @ change
@@ -200,26 +200,26 @@ def solve_band(
 ) -> tuple[Point, Floats, Floats, float]:
     """The optimum with the rows outside the band fixed: the point; alpha and X^T (y alpha) of ALL rows.
 
-    ``goal`` is the complementarity to reach. Last comes how much mass the rounding of the pull may be worth.
+    ``goal`` is the complementarity to reach. Last comes how much of the sum of alpha rounding may be worth.
     """
     costs = member_costs(problem)
     at_cost = shortfall > 0
     at_cost[inside] = False
-    pull, total, lost = fixed.choose(at_cost)
+    dual_weights, total, lost = fixed.choose(at_cost)
     cost = problem.cost / problem.kappa
     rows = WorkingRows(
         X=problem.design.X[inside],
         labels=problem.labels[inside],
         costs=costs[inside],
-        linear_w=-cost * pull,
+        linear_w=-cost * dual_weights,
         linear_b=-cost * total,
     )
     point, inner_alpha = solve_inside(rows, problem.objective, start, goal)
     alpha = np.where(at_cost, costs, 0.0)
     alpha[inside] = inner_alpha
-    pull = rows.X.T @ (rows.labels * inner_alpha) - rows.linear_w
+    dual_weights = rows.X.T @ (rows.labels * inner_alpha) - rows.linear_w
     lost = cost * lost + gamma(len(inside) + 4) * float(alpha.sum())
-    return point, alpha, np.asarray(pull, dtype=float), lost
+    return point, alpha, np.asarray(dual_weights, dtype=float), lost
 
 
 def solve_inside(rows: WorkingRows, objective: Objective, start: Point, goal: float) -> tuple[Point, Floats]:

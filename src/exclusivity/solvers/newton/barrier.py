@@ -20,7 +20,7 @@ from exclusivity.solvers.newton.linear import (
     dense_product,
     ridged_system,
 )
-from exclusivity.solvers.newton.run import Certificate, Point, certificate_of, dual_pull
+from exclusivity.solvers.newton.run import Certificate, Point, certificate_of, dual_weights_of
 
 STEP_PASSES = 7
 """Of one step over the rows it works on."""
@@ -72,7 +72,7 @@ class Barrier:
 
     @property
     def complementarity(self) -> float:
-        """Alpha . s + z . xi, zero at the optimum."""
+        """The sum alpha . s + z . xi, zero at the optimum."""
         return _complementarity(self.values)
 
     def linearise(self, gain: Floats) -> None:
@@ -85,7 +85,7 @@ class Barrier:
         self._residual_s = xi + gain - self.target - s
         self.D = 1 / (s / alpha + 1 / self._q)
 
-    def aim(self, sigma_mu: float, correct: bool) -> Floats:
+    def right_side(self, sigma_mu: float, correct: bool) -> Floats:
         """The v that leads to alpha s = z xi = c sigma_mu; ``correct`` adds the predictor's second order."""
         # Of (alpha, s) and of (z, xi).
         self._tau = sigma_mu * self.costs - self.values[:2] * self.values[2:]
@@ -95,15 +95,15 @@ class Barrier:
         self._v = self._tau[0] / self.alpha - inner - self._residual_s
         return np.asarray(self._v)
 
-    def aim_slope(self) -> Floats:
-        """How v changes with sigma_mu: the aims of one iteration are a straight line."""
+    def right_side_slope(self) -> Floats:
+        """How v changes with sigma_mu: within one iteration it is a straight line."""
         return np.asarray(self.costs / self.alpha - self.costs / (self.xi * self._q))
 
-    def turn(self, pull: Floats) -> None:
+    def turn(self, change: Floats) -> None:
         """The directions of all row variables for D times a change of the gains."""
         alpha, z, s, xi = self.values
         d_alpha, d_z, d_s, d_xi = self.steps = np.empty_like(self.values)
-        np.subtract(self.D * self._v, pull, out=d_alpha)
+        np.subtract(self.D * self._v, change, out=d_alpha)
         np.divide(self._tau[0] - s * d_alpha, alpha, out=d_s)
         np.divide(d_alpha + self._tau[1] / xi - self._residual_xi, self._q, out=d_xi)
         np.divide(self._tau[1] - z * d_xi, xi, out=d_z)
@@ -139,8 +139,8 @@ def _complementarity(values: Floats) -> float:
 class StepRows(Protocol):
     """What one step asks about the data rows, in this order.
 
-    ``linearise``, ``system``, then ``aim`` and ``turn`` for the predictor, ``longest_step`` and
-    ``complementarity_after``, ``aim`` and ``turn`` for the corrector, ``longest_step``, ``move``.
+    ``linearise``, ``system``, then ``right_side`` and ``turn`` for the predictor, ``longest_step`` and
+    ``complementarity_after``, ``right_side`` and ``turn`` for the corrector, ``longest_step``, ``move``.
     """
 
     n_features: int
@@ -148,7 +148,7 @@ class StepRows(Protocol):
 
     @property
     def complementarity(self) -> float:
-        """Alpha . s + z . xi at the current point."""
+        """The sum alpha . s + z . xi at the current point."""
 
     def linearise(self) -> tuple[Floats, float]:
         """X^T (y alpha) and y . alpha, minus what is linear for sure; residuals and D are noted."""
@@ -156,8 +156,8 @@ class StepRows(Protocol):
     def system(self, ridge: Floats, fit_intercept: bool) -> NewtonSystem:
         """The factorised system with the row weights D."""
 
-    def aim(self, sigma_mu: float, correct: bool) -> tuple[Floats, float]:
-        """X^T (y D v) and y . D v for the v of ``Barrier.aim``."""
+    def right_side(self, sigma_mu: float, correct: bool) -> tuple[Floats, float]:
+        """X^T (y D v) and y . D v for the v of ``Barrier.right_side``."""
 
     def turn(self, system: NewtonSystem, right: Floats, total: float) -> tuple[Floats, float]:
         """(dw, db), with the directions of all row variables noted."""
@@ -179,7 +179,7 @@ class BarrierRows(StepRows, Protocol):
     def passes(self) -> float:
         """How often the rows have been read."""
 
-    def pull(self) -> Floats:
+    def dual_weights(self) -> Floats:
         """X^T (y alpha) of the dual vector at the current point, made feasible."""
 
     def certify(self, point: Point) -> Certificate:
@@ -246,16 +246,16 @@ class WorkingBarrier:
             return DualSystem(self.rows.X, ridge, self.barrier.D, fit_intercept, self._kernel)
         return ridged_system(bordered_gram(self.rows.X, self.barrier.D), ridge, fit_intercept)
 
-    def aim(self, sigma_mu: float, correct: bool) -> tuple[Floats, float]:
+    def right_side(self, sigma_mu: float, correct: bool) -> tuple[Floats, float]:
         """See ``StepRows``."""
-        aimed = self.barrier.D * self.barrier.aim(sigma_mu, correct)
-        return self._fold(aimed), float(self.rows.labels @ aimed)
+        weighted = self.barrier.D * self.barrier.right_side(sigma_mu, correct)
+        return self._fold(weighted), float(self.rows.labels @ weighted)
 
     def turn(self, system: NewtonSystem, right: Floats, total: float) -> tuple[Floats, float]:
         """See ``StepRows``."""
         if isinstance(system, DualSystem):
-            dw, db, pulls = system.solve_with_pulls(right, total)
-            self.barrier.turn(self.rows.labels * pulls)
+            dw, db, multipliers = system.solve_with_multipliers(right, total)
+            self.barrier.turn(self.rows.labels * multipliers)
         else:
             dw, db = system.solve(right, total)
             self.barrier.turn(self.barrier.D * self._gains(Point(dw, db)))
@@ -296,10 +296,10 @@ class MemoryBarrier(WorkingBarrier):
         if slacks is not None:
             self.barrier.values = slacks
 
-    def pull(self) -> Floats:
+    def dual_weights(self) -> Floats:
         """See ``BarrierRows``."""
         self.passes += 1
-        return dual_pull(self._problem, self.barrier.alpha)
+        return dual_weights_of(self._problem, self.barrier.alpha)
 
     def certify(self, point: Point) -> Certificate:
         """See ``BarrierRows``: from scratch."""

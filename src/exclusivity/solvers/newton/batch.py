@@ -49,9 +49,9 @@ class PathColumn:
 
     def gradient(self, point: Point, sums: LossSums) -> Point:
         """Of the objective at ``point``, whose sums (at this column's cost) are given."""
-        pull = sums.pull
+        descent = sums.negative_gradient
         has_intercept = self.reduced.fit_intercept
-        return Point(point.weights - pull.weights, -pull.intercept if has_intercept else 0.0)
+        return Point(point.weights - descent.weights, -descent.intercept if has_intercept else 0.0)
 
     def step_from(self, point: Point, unit_sums: LossSums) -> None:
         """Move to where a Newton step leads from ``point``, whose sums at unit cost are given."""
@@ -79,8 +79,8 @@ class BatchSource:
         weights = np.stack([point.weights for point in points])
         intercepts = np.array([[point.intercept] for point in points])
         (k, M), loss = weights.shape, self._loss
-        # Of alpha (first k) and of y alpha (last k): pulls, masses, sums of alpha m, and losses.
-        pulls, (masses, products, losses) = np.zeros((2 * k, M)), np.zeros((3, 2 * k))
+        # Of alpha (first k) and of y alpha (last k): weighted_sums, alpha_sums, sums of alpha m, and losses.
+        weighted_sums, (alpha_sums, products, losses) = np.zeros((2 * k, M)), np.zeros((3, 2 * k))
         for rows, block in self._design.blocks(2 * k):
             y = self._labels[rows]
             both = np.empty((2 * k, len(y)))  # a point's numbers lie together, which BLAS likes
@@ -89,8 +89,8 @@ class BatchSource:
             if not self._all_ones:
                 both[:k] *= self._weights[rows]
             np.multiply(y, both[:k], out=both[k:])
-            pulls += both @ block
-            masses += both @ np.ones(len(y))
+            weighted_sums += both @ block
+            alpha_sums += both @ np.ones(len(y))
             products[:k] += np.einsum("ij,ij->i", both[:k], shortfall)
             products[k:] += np.einsum("ij,ij->i", both[k:], shortfall)
             if loss.degree is None:
@@ -102,12 +102,12 @@ class BatchSource:
             LossSums(
                 loss=float(losses[j]),
                 smoothed=float(losses[j]),
-                pulls=pulls[[j, j + k]],
-                masses=masses[[j, j + k]],
+                weighted_sums=weighted_sums[[j, j + k]],
+                alpha_sums=alpha_sums[[j, j + k]],
                 conjugates=(products - losses)[[j, j + k]],  # at the loss's own slope
                 curvature=None,
                 cost=float(self._weights.sum()),
-                n_terms=self._design.pull_terms(2 * k),
+                n_terms=self._design.transposed_terms(2 * k),
             )
             for j in range(k)
         ]

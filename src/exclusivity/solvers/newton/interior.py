@@ -53,7 +53,7 @@ def drive_interior(
     for point, complementarity in method.iterates():
         candidate = point
         if not reduced.penalty.is_smooth:
-            candidate = with_exact_zeros(point, rows.pull(), reduced.penalty)
+            candidate = with_exact_zeros(point, rows.dual_weights(), reduced.penalty)
         certificate = rows.certify(candidate)
         run.passes = before + rows.passes
         of_rows = rows.slacks()
@@ -65,12 +65,12 @@ def drive_interior(
             return
 
 
-def with_exact_zeros(point: Point, pull: Floats, penalty: Penalty) -> Point:
+def with_exact_zeros(point: Point, dual_weights: Floats, penalty: Penalty) -> Point:
     """The point without the weights that u = X^T (y alpha) calls zero.
 
     At the optimum w attains the penalty's conjugate at u; an interior point only comes close to that.
     """
-    return Point(np.where(penalty.uses(pull), point.weights, 0.0), point.intercept)
+    return Point(np.where(penalty.uses(dual_weights), point.weights, 0.0), point.intercept)
 
 
 class InteriorPoint:
@@ -105,7 +105,7 @@ class InteriorPoint:
             kinks.values = slacks
         self.penalty = kinks if len(self.penalised) > 0 else None
         self.barriers: list[Barrier | StepRows] = [data] if self.penalty is None else [data, self.penalty]
-        # Row i aims at c_i mu, so that a row of weight 2 behaves like two rows in every iterate.
+        # Row i is led to c_i mu, so that a row of weight 2 behaves like two rows in every iterate.
         penalty_cost = 0.0 if self.penalty is None else float(self.penalty.costs.sum())
         self.total_cost = 2 * (data.total_cost + penalty_cost)
 
@@ -146,8 +146,10 @@ class InteriorPoint:
 
     def _turn(self, system: NewtonSystem, sigma_mu: float, correct: bool) -> tuple[Floats, float]:
         """Directions of all variables for one right-hand side."""
-        folded, total = self.data.aim(sigma_mu, correct)
-        penalty = None if self.penalty is None else self.penalty.D * self.penalty.aim(sigma_mu, correct)
+        folded, total = self.data.right_side(sigma_mu, correct)
+        penalty = (
+            None if self.penalty is None else self.penalty.D * self.penalty.right_side(sigma_mu, correct)
+        )
         right = self._with_penalty(folded, penalty) - self._residual_w
         dw, db = self.data.turn(system, right, total - self._residual_b)
         if self.penalty is not None:
@@ -159,11 +161,11 @@ class InteriorPoint:
         point, mu = self.point, self.mu
         if not 0 < mu < np.inf:
             return False
-        pull, balance = self.data.linearise()
+        dual_weights, balance = self.data.linearise()
         if self.penalty is not None:
             self.penalty.linearise(self._penalty_gains(point.weights))
-        pull = self._with_penalty(pull, self.penalty.alpha if self.penalty else None)
-        self._residual_w, self._residual_b = point.weights - pull, -balance
+        dual_weights = self._with_penalty(dual_weights, self.penalty.alpha if self.penalty else None)
+        self._residual_w, self._residual_b = point.weights - dual_weights, -balance
         try:
             system = self._system()
         except linalg.LinAlgError:  # numbers too large for the matrix: the points so far are all there is

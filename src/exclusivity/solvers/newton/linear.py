@@ -20,7 +20,7 @@ from scipy.linalg import lapack
 
 from exclusivity.problem.arrays import Floats, Matrix
 
-# Relative to the trace; enough to factorise what rounding has made indefinite, too little to bend a step.
+# Relative to the trace; enough to factorise what rounding has made indefinite, too little to turn a step.
 _JITTER = 1e-15
 _MAX_JITTERS = 8
 CHUNK_NUMBERS = 1 << 20
@@ -103,22 +103,22 @@ class DualSystem:
 
     def solve(self, r_w: Floats, r_b: float) -> tuple[Floats, float]:
         """(dw, db)."""
-        return self.solve_with_pulls(r_w, r_b)[:2]
+        return self.solve_with_multipliers(r_w, r_b)[:2]
 
-    def solve_with_pulls(self, r_w: Floats, r_b: float) -> tuple[Floats, float, Floats]:
+    def solve_with_multipliers(self, r_w: Floats, r_b: float) -> tuple[Floats, float, Floats]:
         """(dw, db) and g = D (X dw + 1 db) of all rows.
 
         Near the optimum of an interior-point method D grows without bound: D times X dw + 1 db would leave
         little but rounding, and so would dw without one step of iterative refinement.
         """
-        pulls = np.zeros(self._n_rows)
+        multipliers = np.zeros(self._n_rows)
         if len(self._active) == 0:  # no row is active: only the ridge is left
-            return r_w / self._ridge, 0.0, pulls
+            return r_w / self._ridge, 0.0, multipliers
         g, db = self._row_side(self._X @ (r_w / self._ridge), r_b)
         dw = (r_w - self._X.T @ g) / self._ridge
         dg, change = self._row_side(self._X @ dw + db - g / self._weights, r_b - float(g.sum()))
-        pulls[self._active] = g + dg
-        return dw - (self._X.T @ dg) / self._ridge, db + change, pulls
+        multipliers[self._active] = g + dg
+        return dw - (self._X.T @ dg) / self._ridge, db + change, multipliers
 
     def _row_side(self, right: Floats, total: float) -> tuple[Floats, float]:
         """Solve for g and db: (D^(-1) + X E^(-1) X^T) g = right + 1 db with sum g = total, or db = 0."""

@@ -154,9 +154,9 @@ class ShiftedSmooth(_Shifted):
 
     def curvature(self, shortfall: Floats) -> Floats:
         """See ``RoundedLoss``: the reciprocals of both curvatures add up."""
-        bend = self._loss.curvature(self._moved(shortfall))
-        active = bend > 0
-        return np.divide(self._costs, 1 / self._sharpness + 1 / np.where(active, bend, 1.0)) * active
+        curvatures = self._loss.curvature(self._moved(shortfall))
+        active = curvatures > 0
+        return np.divide(self._costs, 1 / self._sharpness + 1 / np.where(active, curvatures, 1.0)) * active
 
 
 class RoundedCorner:
@@ -182,9 +182,9 @@ class RoundedCorner:
 
     def curvature(self, shortfall: Floats) -> Floats:
         """See ``RoundedLoss``."""
-        bend = self._loss.parts(shortfall)[2]
-        assert bend is not None  # noqa: S101 -- asked for
-        return np.asarray(self._costs * bend)
+        curvatures = self._loss.parts(shortfall)[2]
+        assert curvatures is not None  # noqa: S101 -- asked for
+        return np.asarray(self._costs * curvatures)
 
     def distance(self, slope: Floats) -> float:
         """See ``RoundedLoss``: nothing follows anything."""

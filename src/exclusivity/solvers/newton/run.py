@@ -47,7 +47,7 @@ class Point:
 class LossSums:
     """Sums over rows at one point, alpha_i = c_i phi'(m_i) being the dual vector it suggests.
 
-    ``pulls`` (2 x M), ``masses`` and ``conjugates`` (2 each) hold sums of v_i and of y_i v_i for
+    ``weighted_sums`` (2 x M), ``alpha_sums`` and ``conjugates`` (2 each) hold sums of v_i and of y_i v_i for
     v_i = alpha_i x_i, alpha_i and the loss's conjugate: half their sum belongs to the positive class, half
     their difference to the negative one. Repairing the dual vector needs them apart. ``cost`` is the sum of
     the costs of the rows whose loss this is, and ``n_terms`` the longest chain of additions behind any sum:
@@ -56,8 +56,8 @@ class LossSums:
 
     loss: float
     smoothed: float
-    pulls: Floats
-    masses: Floats
+    weighted_sums: Floats
+    alpha_sums: Floats
     conjugates: Floats
     curvature: Floats | None
     cost: float
@@ -69,8 +69,8 @@ class LossSums:
         return LossSums(
             self.loss + other.loss,
             self.smoothed + other.smoothed,
-            self.pulls + other.pulls,
-            self.masses + other.masses,
+            self.weighted_sums + other.weighted_sums,
+            self.alpha_sums + other.alpha_sums,
             self.conjugates + other.conjugates,
             self.curvature + other.curvature if has_curvature else None,  # type: ignore[operator]
             self.cost + other.cost,
@@ -82,8 +82,8 @@ class LossSums:
         return LossSums(
             factor * self.loss,
             factor * self.smoothed,
-            factor * self.pulls,
-            factor * self.masses,
+            factor * self.weighted_sums,
+            factor * self.alpha_sums,
             factor * self.conjugates,
             None if self.curvature is None else factor * self.curvature,
             factor * self.cost,
@@ -91,13 +91,13 @@ class LossSums:
         )
 
     @property
-    def pull(self) -> Point:
+    def negative_gradient(self) -> Point:
         """sum_i y_i alpha_i (x_i, 1): minus the gradient of the smoothed loss."""
-        return Point(self.pulls[1], float(self.masses[1]))
+        return Point(self.weighted_sums[1], float(self.alpha_sums[1]))
 
     def by_class(self) -> tuple[Floats, Floats, Floats]:
-        """``pulls``, ``masses`` and ``conjugates`` of the positive and of the negative class."""
-        return _HALVES @ self.pulls, _HALVES @ self.masses, _HALVES @ self.conjugates
+        """``weighted_sums``, ``alpha_sums`` and ``conjugates`` of the positive and of the negative class."""
+        return _HALVES @ self.weighted_sums, _HALVES @ self.alpha_sums, _HALVES @ self.conjugates
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,20 +272,20 @@ def objective_from_sums(
 def bound_from_sums(sums: LossSums, reduced: Objective, scale: RowScale) -> tuple[float, Floats]:
     """D(alpha) of the repaired alpha behind ``sums``, rounded down, and the factors of the two classes.
 
-    Scaling a class's alpha by t scales its mass and pull by t; what it does to its conjugates the loss knows.
+    Scaling a class's alpha by t scales its sums by t; what it does to its conjugates the loss knows.
     """
-    pulls, masses, conjugates = sums.by_class()
+    weighted_sums, alpha_sums, conjugates = sums.by_class()
     factors = np.ones(2)
     if reduced.fit_intercept:
-        heavier = int(masses[1] > masses[0])
-        if masses[heavier] > 0:
-            factors[heavier] = max(masses[1 - heavier], 0.0) / masses[heavier]
+        heavier = int(alpha_sums[1] > alpha_sums[0])
+        if alpha_sums[heavier] > 0:
+            factors[heavier] = max(alpha_sums[1 - heavier], 0.0) / alpha_sums[heavier]
     # The two classes' sums are differences of sums over all rows, and as exact as these.
-    rounding = gamma(sums.n_terms + 4) * float(masses.sum())
+    rounding = gamma(sums.n_terms + 4) * float(alpha_sums.sum())
     value = reduced.lower_dual(
-        mass=float(factors @ masses),
+        alpha_sum=float(factors @ alpha_sums),
         moved=rounding if reduced.fit_intercept else 0.0,
-        pull=factors[0] * pulls[0] - factors[1] * pulls[1],
+        dual_weights=factors[0] * weighted_sums[0] - factors[1] * weighted_sums[1],
         conjugate=sum(map(reduced.loss.scaled_conjugate, conjugates, factors)),
         scale=scale,
         n_terms=sums.n_terms,
@@ -293,7 +293,7 @@ def bound_from_sums(sums: LossSums, reduced: Objective, scale: RowScale) -> tupl
     return value, factors
 
 
-def repaired_pull(sums: LossSums, reduced: Objective, scale: RowScale) -> Floats:
+def repaired_weights(sums: LossSums, reduced: Objective, scale: RowScale) -> Floats:
     """X^T (y alpha) of the repaired dual vector behind ``sums``."""
     _, factors = bound_from_sums(sums, reduced, scale)
     return np.asarray((factors * [1.0, -1.0]) @ sums.by_class()[0])
@@ -305,7 +305,7 @@ def certificate_of(reduced: ERMProblem, point: Point, alpha: Floats) -> Certific
     return Certificate(*objective, dual_bound(reduced, alpha), partial(repair_dual, reduced, alpha))
 
 
-def dual_pull(reduced: ERMProblem, alpha: Floats) -> Floats:
+def dual_weights_of(reduced: ERMProblem, alpha: Floats) -> Floats:
     """X^T (y alpha) of the repaired dual vector: one pass."""
     return reduced.design.transposed_times(reduced.labels * repair_dual(reduced, alpha))
 

@@ -114,8 +114,8 @@ class _Walk:
         return self.penalty.value(point.weights) + sums.smoothed
 
     def _gradient(self) -> Point:
-        pull = self.sums.pull
-        return Point(self.point.weights - pull.weights, -pull.intercept if self.fit_intercept else 0.0)
+        descent = self.sums.negative_gradient
+        return Point(self.point.weights - descent.weights, -descent.intercept if self.fit_intercept else 0.0)
 
     def iterate(self) -> NewtonIterate:
         return NewtonIterate(self.point, self.sums, self.loss.width, _norm(self._gradient()))

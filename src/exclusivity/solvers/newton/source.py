@@ -104,7 +104,7 @@ class BlockSource:
         np.subtract(1.0, shortfall, out=shortfall)
         if active is not None:
             np.greater(shortfall, 0, out=active[rows])
-        value, slope, bend = loss.parts(shortfall, curvature=curvature)
+        value, slope, curvatures = loss.parts(shortfall, curvature=curvature)
         alpha = cost * slope
         signed = y * alpha
         is_exact = loss.width == 0
@@ -115,10 +115,10 @@ class BlockSource:
             loss=float(cost @ exact),
             smoothed=float(cost @ value),
             # Two products with one vector each are twice as fast as one product with two.
-            pulls=np.array([block.T @ alpha, block.T @ signed]),
-            masses=np.array([alpha.sum(), signed.sum()]),
+            weighted_sums=np.array([block.T @ alpha, block.T @ signed]),
+            alpha_sums=np.array([alpha.sum(), signed.sum()]),
             conjugates=np.array([cost @ conjugate, (y * cost) @ conjugate]),
-            curvature=None if bend is None else bordered_gram(block, cost * bend),
+            curvature=None if curvatures is None else bordered_gram(block, cost * curvatures),
             cost=float(cost.sum()),
             n_terms=float(len(y)),
         )
@@ -140,9 +140,9 @@ class BlockSource:
         """See ``RowSource``."""
         self.passes += 1
         shortfall = 1 - self.labels * (self.design.times(point.weights) + point.intercept)
-        bend = loss.parts(shortfall)[2]
-        assert bend is not None  # noqa: S101 -- asked for
-        weights = self.costs * bend
+        curvatures = loss.parts(shortfall)[2]
+        assert curvatures is not None  # noqa: S101 -- asked for
+        weights = self.costs * curvatures
         active = np.flatnonzero(weights)
         return self.design.X[active], weights[active]
 

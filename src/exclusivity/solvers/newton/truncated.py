@@ -138,20 +138,20 @@ class _Walk:
         self._evaluate()
 
     def _evaluate(self) -> None:
-        """The intercept at its best, slopes, pulls and the bound they prove."""
+        """The intercept at its best, slopes, weighted_sums and the bound they prove."""
         if self.problem.fit_intercept:
             shift = balancing_shift(self.loss, self.shortfall, self.y)
             self.intercept += shift
             self.shortfall = self.shortfall - shift * self.y
             self.error += 2 * UNIT * (abs(self.intercept) + abs(shift))
         self.alpha = self.loss.slope(self.shortfall)
-        self.pull = self.problem.design.transposed_times(self.y * self.alpha)
+        self.dual_weights = self.problem.design.transposed_times(self.y * self.alpha)
         self.passes += 0.5
-        self.gradient = self.weights - self.pull
+        self.gradient = self.weights - self.dual_weights
         self.objective, self.lost = objective_of_shortfall(
             self.problem, self.weights[:, None], self.shortfall[:, None], self.error
         )
-        self.bound = dual_bound_with_pull(self.problem, self.alpha, self.pull)
+        self.bound = dual_bound_with_pull(self.problem, self.alpha, self.dual_weights)
 
     def _measure(self) -> None:
         """Shortfalls from scratch."""
@@ -219,9 +219,9 @@ class _Walk:
 
     def _direction(self) -> tuple[Floats, float]:
         """The Newton step to one digit."""
-        bend = self.loss.curvature(self.shortfall)
-        active = np.flatnonzero(bend)
-        rows, h = self.problem.design.X[active], bend[active]
+        curvatures = self.loss.curvature(self.shortfall)
+        active = np.flatnonzero(curvatures)
+        rows, h = self.problem.design.X[active], curvatures[active]
         total = float(h.sum())
         centre = self.problem.fit_intercept and total > 0
         mean = rows.T @ h / total if centre else np.zeros_like(self.weights)
@@ -289,10 +289,10 @@ def conjugate_gradients(
         if not rho > goal:
             return solution, count
         image = apply(direction)
-        bend = float(direction @ image)
-        if not 0 < bend < np.inf:  # rounding has eaten the curvature: what has been found so far must do
+        curvature = float(direction @ image)
+        if not 0 < curvature < np.inf:  # rounding has eaten the curvature: what has been found so far must do
             return solution, count + 1
-        length = rho / bend
+        length = rho / curvature
         solution += length * direction
         residual -= length * image
         scaled = residual if diagonal is None else residual / diagonal
@@ -305,24 +305,24 @@ def conjugate_gradients(
 def balancing_shift(loss: RoundedLoss, shortfall: Floats, y: Floats) -> float:
     """The change t of the intercept with sum_i y_i slope_i(m_i - y_i t) = 0, by safeguarded Newton steps.
 
-    The sum falls as t grows, from the mass of the positive rows alone to that of the negative ones alone.
+    The sum falls as t grows, from the slopes of the positive rows alone to those of the negative ones.
     """
     low, high, t = -np.inf, np.inf, 0.0
     best, least, reach = 0.0, np.inf, 1.0
     for _ in range(_MAX_INTERCEPTS):
         moved = shortfall - t * y
         slopes = loss.slope(moved)
-        tilt, mass = float(y @ slopes), float(slopes.sum())
-        if abs(tilt) < least:
-            best, least = t, abs(tilt)
-        if abs(tilt) <= 1e-15 * mass or not np.isfinite(tilt):
+        imbalance, alpha_sum = float(y @ slopes), float(slopes.sum())
+        if abs(imbalance) < least:
+            best, least = t, abs(imbalance)
+        if abs(imbalance) <= 1e-15 * alpha_sum or not np.isfinite(imbalance):
             break
-        low, high = (t, high) if tilt > 0 else (low, t)
+        low, high = (t, high) if imbalance > 0 else (low, t)
         is_bracketed = np.isfinite(low) and np.isfinite(high)
-        bend = float(loss.curvature(moved).sum())
-        step = tilt / bend if bend > 0 else np.inf
+        curvature = float(loss.curvature(moved).sum())
+        step = imbalance / curvature if curvature > 0 else np.inf
         if not (abs(step) <= reach and low < t + step < high):
-            step = (low + high) / 2 - t if is_bracketed else float(np.copysign(reach, tilt))
+            step = (low + high) / 2 - t if is_bracketed else float(np.copysign(reach, imbalance))
         if t + step in (low, high):
             break
         t += step
