@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from exclusivity.solvers import SOLVERS
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 POLICIES = sorted(set(ROOT.glob("*.md")) - set(PAGES))
@@ -30,6 +32,16 @@ def assert_shown(printed, shown):
         assert math.isclose(float(found), float(stated), rel_tol=0.05, abs_tol=0.02), printed
 
 
+@pytest.fixture
+def known_solvers():
+    """A page may register a solver; other tests do not know it."""
+    before = dict(SOLVERS)
+    yield
+    SOLVERS.clear()
+    SOLVERS.update(before)
+
+
+@pytest.mark.usefixtures("known_solvers")
 @pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)], ids=lambda page: page.name)
 def test_snippets_run(page, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # what they write does not stay

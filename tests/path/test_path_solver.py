@@ -11,7 +11,6 @@ from scipy import sparse
 from exclusivity.problem import ERMProblem, PowerHinge, cost_grid, natural_cost
 from exclusivity.solvers import Status, solve_newton, solve_path
 from exclusivity.solvers.newton.batch import BatchSource, HessianChain
-from exclusivity.solvers.newton.path import solve_newton_path
 from exclusivity.solvers.newton.run import Point
 from exclusivity.solvers.newton.source import BlockSource
 
@@ -103,7 +102,7 @@ def test_equal_costs_and_one_cost():
 
 def test_max_iter_is_obeyed_and_said():
     for p in (1, 2):
-        results = solve_newton_path(rows(p=p), [0.1, 100.0], tol=1e-14, max_iter=1)
+        results = solve_path(rows(p=p), [0.1, 100.0], tol=1e-14, max_iter=1)
         assert [result.n_iter for result in results] == [1, 1]
         # For p = 2 the one step, from where the smaller cost ended, may be all it takes.
         assert not results[0].converged or p == 2

@@ -13,7 +13,7 @@ from exclusivity.solvers.base import (
     Status,
     parse_options as parse_options,
 )
-from exclusivity.solvers.dispatch import SOLVERS, resolve_solver, solve_all
+from exclusivity.solvers.dispatch import SOLVERS, SolverSpec, register_solver, resolve_solver, solve_all
 from exclusivity.solvers.exclusive import ExclusiveOptions, ExclusiveResult, solve_exclusive
 from exclusivity.solvers.newton import NewtonOptions, solve_newton
 from exclusivity.solvers.paper import (
@@ -37,8 +37,10 @@ __all__ = [
     "NewtonOptions",
     "PaperOptions",
     "SolverResult",
+    "SolverSpec",
     "Start",
     "Status",
+    "register_solver",
     "resolve_solver",
     "solve_all",
     "solve_alm",

@@ -27,14 +27,20 @@ class SolverSpec:
     Parameters
     ----------
     solve : callable
+        From a problem, and the keywords ``tol``, ``max_iter``, ``options`` and ``callback``, to a result;
+        with ``start``, ``system`` and ``random_state`` where the fields below say so.
     options : type
         The class of its options.
     make_system : callable or None
         What problems that differ in their labels only can share.
     is_random : bool
         Whether it takes a seed.
+    takes_start : bool
+        Whether it can go on from an earlier result, as ``warm_start=True`` asks for.
     can_start_anywhere : bool
         Whether a path over costs may start it at the last solution.
+    solve_path : callable or None
+        What solves many costs together where that saves work; it may answer None to leave it.
     keeps_members : bool
         Whether it works on all members, with a vector of all rows for each: rows must be in memory then, and
         members are only nearly equal.
@@ -47,23 +53,27 @@ class SolverSpec:
     options: type
     make_system: Callable[[ERMProblem], Any] | None = None
     is_random: bool = False
+    takes_start: bool = False
     can_start_anywhere: bool = False
+    solve_path: Callable[..., list[SolverResult] | None] | None = None
     keeps_members: bool = False
     members_compete: bool = False
 
 
-SOLVERS: Mapping[str, SolverSpec] = {
+SOLVERS: dict[str, SolverSpec] = {
     "paper": SolverSpec(
         solve=paper.solve_paper,
         options=paper.PaperOptions,
         make_system=paper.make_system,
         is_random=True,
+        takes_start=True,
         keeps_members=True,
     ),
     "alm": SolverSpec(
         solve=alm.solve_alm,
         options=alm.AlmOptions,
         make_system=alm.make_system,
+        takes_start=True,
         can_start_anywhere=True,
         keeps_members=True,
     ),
@@ -71,7 +81,9 @@ SOLVERS: Mapping[str, SolverSpec] = {
         solve=newton.solve_newton,
         options=newton.NewtonOptions,
         make_system=newton.make_system,
+        takes_start=True,
         can_start_anywhere=True,
+        solve_path=newton.solve_newton_path,
     ),
     "exclusive": SolverSpec(
         solve=exclusive.solve_exclusive,
@@ -80,6 +92,25 @@ SOLVERS: Mapping[str, SolverSpec] = {
         members_compete=True,
     ),
 }
+
+
+OWN_SOLVERS = frozenset(SOLVERS)
+"""Those that come with the package."""
+
+
+def register_solver(name: str, spec: SolverSpec) -> None:
+    """Make a solver known by its name, to ``solve_all`` and to the estimators.
+
+    Parameters
+    ----------
+    name : str
+        What ``solver=`` will be. The solvers of the package itself keep their names.
+    spec : SolverSpec
+        How it is called, and what it can do.
+    """
+    if name == "auto" or name in OWN_SOLVERS:
+        raise ValueError(f"there is a solver {name!r} already; choose another name.")
+    SOLVERS[name] = spec
 
 
 def resolve_solver(name: str, exclusivity: float = 1.0) -> str:
@@ -137,7 +168,9 @@ def solve_all(
             extra["system"] = systems[_system_key(problem)]
         if spec.is_random and seeds is not None:
             extra["random_state"] = seeds[index]
-        if starts is not None:
+        if starts is not None and starts[index] is not None:
+            if not spec.takes_start:
+                raise ValueError(f"solver={solver!r} cannot go on from an earlier result: warm_start=False.")
             extra["start"] = starts[index]
         result: SolverResult = spec.solve(
             problem, tol=tol, max_iter=max_iter, options=settings, callback=callback, **extra

@@ -11,7 +11,6 @@ import numpy as np
 from exclusivity.problem import ERMProblem
 from exclusivity.solvers.base import SolverResult, Start, constant_result, parse_options
 from exclusivity.solvers.dispatch import SOLVERS, resolve_solver, solve_all
-from exclusivity.solvers.newton import solve_newton_path
 
 
 def solve_path(
@@ -26,8 +25,8 @@ def solve_path(
 ) -> list[SolverResult]:
     """Solve ``problem`` for every cost; results come in the order of ``costs``, without dual vectors.
 
-    Costs are taken in ascending order. "newton" shares work between them, "alm" starts each at the last
-    solution, and a solver that prescribes its own start solves each anew, with the same ``seed``.
+    Costs are taken in ascending order. "newton" shares work between them, or starts each at the last solution
+    as "alm" does, and a solver that prescribes its own start solves each anew, with the same ``seed``.
 
     Examples
     --------
@@ -38,14 +37,15 @@ def solve_path(
     """
     order = np.argsort(np.asarray(costs, dtype=float), kind="stable")
     ascending = [float(costs[i]) for i in order]
-    name = resolve_solver(solver)
     known = constant_result(problem)
     if known is not None:
         return [dataclasses.replace(known, dual=np.empty(0))] * len(ascending)
-    if name == "newton":
+    name, solved = resolve_solver(solver), None
+    shared = SOLVERS[name].solve_path
+    if shared is not None:
         settings: Any = parse_options(SOLVERS[name].options, options)
-        solved = solve_newton_path(problem, ascending, tol=tol, max_iter=max_iter, options=settings)
-    else:
+        solved = shared(problem, ascending, tol=tol, max_iter=max_iter, options=settings)
+    if solved is None:
         solved = _one_by_one(problem, ascending, name, options, tol, max_iter, seed)
     results: list[SolverResult] = [solved[0]] * len(solved)
     for place, result in zip(order, solved, strict=True):

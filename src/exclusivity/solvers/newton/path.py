@@ -13,14 +13,13 @@ others                        each cost starts at the last optimum and its dual 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 from scipy import linalg
 
 from exclusivity.problem import ERMProblem
-from exclusivity.solvers.base import SolverResult, Start, check_convex
+from exclusivity.solvers.base import SolverResult, check_convex
 from exclusivity.solvers.newton.batch import (
     BatchSource,
     HessianChain,
@@ -41,7 +40,6 @@ from exclusivity.solvers.newton.solver import (
     continue_run,
     sample_rows,
     sampled_guess,
-    solve_newton,
 )
 from exclusivity.solvers.newton.source import BlockSource
 
@@ -56,10 +54,11 @@ def solve_newton_path(
     tol: float = 1e-4,
     max_iter: int | None = None,
     options: NewtonOptions | None = None,
-) -> list[SolverResult]:
+) -> list[SolverResult] | None:
     """Solve ``problem`` for every cost, ascending, each to a relative duality gap of ``tol``.
 
-    The results have no dual vectors (``dual`` is empty): their gaps are proven all the same.
+    None where costs have nothing more to share than where each begins. The results have no dual vectors
+    (``dual`` is empty): their gaps are proven all the same.
 
     Examples
     --------
@@ -81,22 +80,12 @@ def solve_newton_path(
             try:
                 _solve_together(runs, problems)
             except linalg.LinAlgError:  # numbers too large for the matrices of all rows: one at a time
-                return _solve_one_by_one(problems, tol, max_iter, options)
+                return None
         elif regime == "interior" and loss.is_hinge and n_rows > MANY_ROWS:
             _solve_bands(runs, problems)
         else:
-            return _solve_one_by_one(problems, tol, max_iter, options)
+            return None
     return [run.result() for run in runs]
-
-
-def _solve_one_by_one(
-    problems: Sequence[ERMProblem], tol: float, max_iter: int | None, options: NewtonOptions | None
-) -> list[SolverResult]:
-    results: list[SolverResult] = []
-    for before, problem in zip([None, *problems], problems, strict=False):
-        start = None if before is None else Start.after(results[-1], problem.cost / before.cost)
-        results.append(solve_newton(problem, tol=tol, max_iter=max_iter, options=options, start=start))
-    return [dataclasses.replace(result, dual=np.empty(0)) for result in results]
 
 
 def _solve_bands(runs: Sequence[Run], problems: Sequence[ERMProblem]) -> None:
