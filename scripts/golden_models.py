@@ -73,6 +73,13 @@ def ovo_hard() -> Any:
     return ERMClassifier(3, voting="hard", multi_class="ovo", **DIVERSE).fit(X, y)
 
 
+def runoff() -> Any:
+    """Two rounds of votes among classes, members on features of their own."""
+    X = rows()
+    model = ERMClassifier(3, voting="runoff", exclusivity=np.inf, random_state=0)
+    return model.fit(X, classes(4, X))
+
+
 def standard_pipeline() -> Any:
     """The usual pipeline; floating point labels."""
     X = rows()
@@ -159,6 +166,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "v1-scalers-pipeline": scalers_pipeline,
     "v1-target-column": target_column,
     "v1-table": table,
+    "v1-runoff": runoff,
 }
 
 

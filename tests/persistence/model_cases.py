@@ -63,6 +63,9 @@ MODELS = {
     "ovr, hard": lambda: ERMClassifier(4, voting="hard", **DIVERSE).fit(X3, Y3),
     "ovo": lambda: ERMClassifier(3, multi_class="ovo", **DIVERSE).fit(X3, Y3),
     "ovo, hard": lambda: ERMClassifier(4, multi_class="ovo", voting="hard", **DIVERSE).fit(X3, Y3),
+    "ovr, runoff": lambda: ERMClassifier(4, voting="runoff", **DIVERSE).fit(X3, Y3),
+    "ovo, runoff": lambda: ERMClassifier(4, multi_class="ovo", voting="runoff", **DIVERSE).fit(X3, Y3),
+    "equal, runoff": lambda: ERMClassifier(4, voting="runoff").fit(X3, Y3),
     "float32": lambda: ERMClassifier(3, exclusivity=0.5).fit(X3.astype(np.float32), Y3),
     "float32, hard": lambda: ERMClassifier(3, voting="hard", **DIVERSE).fit(X3.astype(np.float32), Y3),
     "float32, ovo": lambda: exclusive(n_estimators=4, exclusivity=10.0, multi_class="ovo").fit(

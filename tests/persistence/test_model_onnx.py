@@ -55,13 +55,15 @@ def test_labels(kind):
 
 def test_ties_go_the_same_way():
     """All members see nothing but zeros: every comparison is a tie."""
-    for model in (MODELS["ovr, hard"](), MODELS["ovo, hard"](), MODELS["ovo"](), MODELS["binary, hard"]()):
+    for name in ("ovr, hard", "ovo, hard", "ovo", "binary, hard", "ovr, runoff", "ovo, runoff"):
+        model = MODELS[name]()
         last(model)._ensemble.intercepts[:] = 0
         assert_agrees(model, np.zeros((1, 4)))
 
 
-def test_huge_margins():
-    model = MODELS["ovo, hard"]()
+@pytest.mark.parametrize("name", ["ovo, hard", "ovo, runoff", "ovr, runoff"])
+def test_huge_margins(name):
+    model = MODELS[name]()
     label, scores = run(to_onnx(model), np.full((2, 4), 1e300))
     assert np.isfinite(scores).all()
     assert label.tolist() == model.predict(np.full((2, 4), 1e300)).tolist()

@@ -4,6 +4,7 @@ from exclusivity.baselines.drep import PrunedEnsemble, drep_prune, drep_select
 from exclusivity.baselines.drm import DRMClassifier
 from exclusivity.baselines.partition import FeaturePartitionClassifier
 from exclusivity.baselines.psvm import PSVMClassifier
+from exclusivity.baselines.votes import MarginOf as MarginOf, Tally as Tally
 
 __all__ = [
     "DRMClassifier",

@@ -1,4 +1,4 @@
-"""Feature Partition Aggregation: disjoint groups of features, one model each, a majority vote."""
+"""Feature Partition Aggregation: disjoint groups of features, one model each, and a vote."""
 
 from __future__ import annotations
 
@@ -17,22 +17,26 @@ from exclusivity.baselines.division import dealt, given, learned
 from exclusivity.baselines.votes import MarginOf, Tally
 from exclusivity.classifier import (
     UNDECIDED,
+    VOTINGS,
+    Ballots,
+    CertifiedVotes,
     DoubtOf,
     RandomState,
+    Rankings,
     carried_groups,
-    certified_radius,
     check_choice,
     check_number,
     group_codes,
-    grouped,
     sample_weights,
 )
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 
 _SEED_LIMIT = np.iinfo(np.int32).max
+# Scores in memory at once: 32 MB.
+_BLOCK_SCORES = 1 << 22
 
 
-class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A vote of models of any kind on disjoint groups of features.
 
     Each feature reaches one member only, so that broken features cannot turn more votes than there are of
@@ -55,6 +59,10 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
         of as many members as ``n_estimators`` says.
     n_jobs : int or None, default=None
         Processes over the members in ``fit``.
+    voting : {"hard", "runoff"}, default="hard"
+        "hard": the class with most votes wins. "runoff": the two classes with most votes meet in a second
+        round, in which every member votes for the one it scores higher; its ``decision_function`` or
+        ``predict_proba`` tells. Of two classes the two are the same.
 
     Attributes
     ----------
@@ -101,6 +109,7 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
         random_state: RandomState = None,
         partition: ArrayLike = "random",
         n_jobs: int | None = None,
+        voting: str = "hard",
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
@@ -108,6 +117,7 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
         self.random_state = random_state
         self.partition = partition
         self.n_jobs = n_jobs
+        self.voting = voting
 
     def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Divide the features and train a member on each part.
@@ -127,6 +137,7 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
             The fitted classifier.
         """
         check_number(self.get_params(deep=False), "n_estimators", least=1, integer=True)
+        check_choice(self.get_params(deep=False), "voting", VOTINGS[1:])
         labels = carried_groups(self.feature_groups, X)
         X, y = validate_data(self, X, y, **self._rows_allowed())
         check_classification_targets(y)
@@ -179,10 +190,12 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
         return np.asarray(self.classes_[self._votes(self._validate_rows(X))])
 
     def predict(self, X: Matrix) -> NDArray[Any]:
-        """The class with most votes; among equals the one whose voters are surest.
+        """The class that wins the vote.
 
-        Its ``decision_function`` or ``predict_proba`` tells how sure a member is; without these ties go to
-        the first member's class, if that is one of them.
+        Hard: the class with most votes; among equals the one whose voters are surest. Its
+        ``decision_function`` or ``predict_proba`` tells how sure a member is; without these ties go to the
+        first member's class, if that is one of them. In a run-off ties go to the class with the higher mean
+        score, every member's scores taken relative to their mean and spread.
 
         Parameters
         ----------
@@ -195,26 +208,12 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
             Class labels.
         """
         X = self._validate_rows(X)
+        if self.voting == "runoff" and len(self.classes_) > 2:
+            codes = np.concatenate([rankings.winners() for rankings in self._rankings(X)])
+            return np.asarray(self.classes_[codes])
         margins = [MarginOf(member).predict(X[:, columns]) for member, columns in self._members()]
         tally = Tally.count(self._votes(X), np.stack(margins, axis=1), len(self.classes_))
         return np.asarray(self.classes_[tally.winners()])
-
-    def certify(self, X: Matrix) -> Ints:
-        """How many features (groups) may take any allowed value without changing the prediction.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to certify.
-
-        Returns
-        -------
-        radius : ndarray of int, shape (n_samples,)
-            -1 where the vote is a tie, or might be one: where rounding might turn the vote of a linear
-            member, it counts as if it could be for any class.
-        """
-        votes = self._certain_votes(X)
-        return certified_radius(votes, grouped(self.supports_, self.groups_), len(self.classes_))
 
     def __sklearn_tags__(self) -> Any:
         """Sparse input and gaps are welcome where members take them."""
@@ -243,6 +242,18 @@ class FeaturePartitionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstima
         X = self._validate_rows(X)
         doubts = [DoubtOf(member).predict(X[:, columns]) for member, columns in self._members()]
         return np.where(np.stack(doubts, axis=1), UNDECIDED, self._votes(X))
+
+    def _ballots(self, X: Matrix) -> Iterator[Ballots]:
+        return (rankings.ballots() for rankings in self._rankings(self._validate_rows(X)))
+
+    def _rankings(self, X: Matrix) -> Iterator[Rankings]:
+        """What members think of all classes, block by block."""
+        n_classes = len(self.classes_)
+        step = max(1, _BLOCK_SCORES // (n_classes * len(self.estimators_)))
+        for start in range(0, X.shape[0], step):
+            block = X[start : start + step]
+            rows = [block[:, columns] for columns in self.supports_]
+            yield Rankings.of(self.estimators_, rows, n_classes)
 
     def _votes(self, X: Matrix) -> Ints:
         return np.stack([member.predict(X[:, columns]) for member, columns in self._members()], axis=1)

@@ -1,6 +1,8 @@
 """The scikit-learn estimators: validate, encode classes, build problems, store results."""
 
+from exclusivity.classifier.ballots import Ballots
 from exclusivity.classifier.certainty import DoubtOf
+from exclusivity.classifier.certified import CertifiedVotes, check_top_k, radii_of, threats_of, winnable
 from exclusivity.classifier.cv import ERMClassifierCV
 from exclusivity.classifier.describe import note
 from exclusivity.classifier.erm import ERMClassifier
@@ -17,12 +19,14 @@ from exclusivity.classifier.fitting import (
 from exclusivity.classifier.path import ERMPath, erm_path
 from exclusivity.classifier.prediction import LinearPredictions
 from exclusivity.classifier.progress import ProblemMonitor
-from exclusivity.classifier.radius import UNDECIDED, certified_radius, grouped
+from exclusivity.classifier.radius import UNDECIDED, grouped
+from exclusivity.classifier.rankings import Rankings
 from exclusivity.classifier.search import SearchState
 from exclusivity.classifier.stored import StoredPoint
 from exclusivity.classifier.training import (
     MINIMISED,
     NO_WEIGHT,
+    VOTINGS,
     BinaryTask,
     ClassWeight,
     RandomState,
@@ -47,7 +51,10 @@ __all__ = [
     "MINIMISED",
     "NO_WEIGHT",
     "UNDECIDED",
+    "VOTINGS",
+    "Ballots",
     "BinaryTask",
+    "CertifiedVotes",
     "ClassWeight",
     "DoubtOf",
     "ERMClassifier",
@@ -58,16 +65,17 @@ __all__ = [
     "LinearPredictions",
     "ProblemMonitor",
     "RandomState",
+    "Rankings",
     "SearchState",
     "StoredPoint",
     "TrainingSet",
     "binary_tasks",
     "carried_groups",
-    "certified_radius",
     "check_choice",
     "check_number",
     "check_parameters",
     "check_scale",
+    "check_top_k",
     "checked_weights",
     "class_scores",
     "class_weights",
@@ -80,12 +88,15 @@ __all__ = [
     "note",
     "objective_of",
     "problem_seeds",
+    "radii_of",
     "require_labels",
     "require_two_classes",
     "sample_weights",
     "shared_parameters",
     "soft_decision",
+    "threats_of",
     "training_set",
     "warm_starts",
+    "winnable",
     "winning_codes",
 ]

@@ -69,7 +69,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         As in :class:`ERMClassifier`.
     sparsity : float, default=0.0
         As in :class:`ERMClassifier`.
-    voting : {"soft", "hard"}, default="soft"
+    voting : {"soft", "hard", "runoff"}, default="soft"
         As in :class:`ERMClassifier`.
     feature_groups : sequence of labels, callable or None, default=None
         As in :class:`ERMClassifier`.
@@ -227,7 +227,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         self._keep(Cs, results, best, len(splits), scorer, fitted)
         if self.exclusivity > 1:
             warn_of_surplus(everything.groups, self.n_estimators)
-        if self.exclusivity > 1 and self.voting == "hard" and fitted is not None:
+        if self.exclusivity > 1 and self.voting != "soft" and fitted is not None:
             warn_of_constant_votes(fitted._vote_counts(everything.data.X), fitted)
         return self
 

@@ -60,8 +60,8 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
     where W_j holds the weights of feature j in all members, gamma = ``exclusivity`` and
     beta = ``sparsity``. Up to gamma = 1 the result carries a proof of its quality: ``dual_gap_`` bounds how
     far the objective is from the optimum. Above 1 members compete for features, up to disjoint supports at
-    ``inf``; with ``voting="hard"`` :meth:`certify` then says how many features may break before a prediction
-    can change.
+    ``inf``; with ``voting="hard"`` or ``"runoff"`` :meth:`certify` then says how many features may break
+    before a prediction can change.
 
     Parameters
     ----------
@@ -80,9 +80,11 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         more, and the more gamma the fewer features are shared. ``inf``: every feature belongs to one member.
     sparsity : float, default=0.0
         The penalty beta >= 0; a positive value sets weights to exactly zero.
-    voting : {"soft", "hard"}, default="soft"
+    voting : {"soft", "hard", "runoff"}, default="soft"
         "soft" averages the members' margins (the paper). "hard": each member votes for its best class and
-        the majority wins; ties go to the larger mean margin. Members without features abstain.
+        the majority wins; ties go to the larger mean margin. "runoff": the two classes with most votes meet
+        in a second round, in which each member votes for the one it scores higher (one-vs-one: the one that
+        wins their pair); of two classes that is "hard". Members without features abstain.
     feature_groups : sequence of labels, callable or None, default=None
         Columns that come from one source (a sensor, a one-hot encoded category): one label per column, or a
         callable from the array of column names to labels. For ``exclusivity > 1`` only. A group goes to one
@@ -264,7 +266,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
             results = self._solve(data, tasks, groups, watchers)
         self._store(results, data.classes, groups, data.dtype)
         self._conclude(results, names, watchers, context, shown)
-        if self.voting == "hard" and self.exclusivity > 1:
+        if self.voting != "soft" and self.exclusivity > 1:
             warn_of_constant_votes(self._training_votes(data), self)
         return self
 

@@ -1,9 +1,9 @@
-"""What a fitted ensemble says about rows: scores, votes, labels, and the certificate of hard voting."""
+"""What a fitted ensemble says about rows: scores, votes, labels, and the ballots that certificates need."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -11,16 +11,26 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from exclusivity.classifier.ballots import Ballots, RoughBallots, certain_ballots
 from exclusivity.classifier.certainty import certain_votes, rough_slack
+from exclusivity.classifier.certified import CertifiedVotes
 from exclusivity.classifier.fitted import Ensemble
-from exclusivity.classifier.radius import UNDECIDED, certified_radius, grouped, member_supports
+from exclusivity.classifier.radius import UNDECIDED, member_supports
 from exclusivity.classifier.sparse_ensemble import SparseEnsemble
-from exclusivity.classifier.voting import hard_decision, member_votes, soft_decision, winning_codes
+from exclusivity.classifier.voting import (
+    hard_decision,
+    member_votes,
+    runoff_decision,
+    soft_decision,
+    winning_codes,
+)
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 
 # Scores in memory at once while votes are counted: 32 MB.
 _BLOCK_SCORES = 1 << 22
 _COUNTED_ROWS = 1 << 16
+
+_DECISIONS = {"soft": soft_decision, "hard": hard_decision, "runoff": runoff_decision}
 
 
 def _averages(estimator: Any) -> bool:
@@ -66,7 +76,7 @@ class LinearPredictions:
         return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
 
 
-class EnsemblePredictions(LinearPredictions):
+class EnsemblePredictions(CertifiedVotes, LinearPredictions):
     """The methods and views of a fitted classifier that need no more than its members."""
 
     _fitted_multi_class: str
@@ -86,15 +96,15 @@ class EnsemblePredictions(LinearPredictions):
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             Two classes: positive means ``classes_[1]``. Soft voting gives the averaged margin; hard voting
-            the difference of votes plus a margin term smaller than half a vote, which breaks ties. Members
-            without features do not vote.
+            the difference of votes plus a margin term smaller than half a vote, which breaks ties. A run-off
+            among more classes gives the votes of the first round, and for the two finalists the number of
+            voters plus their votes in the second round, with the same margin term. Members without features
+            do not vote.
         """
         check_is_fitted(self)
-        is_hard = self.voting == "hard"
-        ensemble = self._ensemble.voters() if is_hard else self._ensemble.mean()
-        decide = hard_decision if is_hard else soft_decision
+        ensemble = self._ensemble.mean() if self.voting == "soft" else self._ensemble.voters()
         scores = ensemble.scores(self._validate_rows(X))
-        return ensemble.rounded(decide(scores, len(self.classes_), self.multi_class_))
+        return ensemble.rounded(_DECISIONS[self.voting](scores, len(self.classes_), self.multi_class_))
 
     def component_decision_function(self, X: Matrix) -> Floats:
         """The margins of every member in every binary problem.
@@ -128,39 +138,6 @@ class EnsemblePredictions(LinearPredictions):
         """
         check_is_fitted(self)
         return np.asarray(self.classes_[self._votes(self._validate_rows(X))])
-
-    def certify(self, X: Matrix) -> Ints:
-        """How many features may take any finite value without changing the prediction; hard voting only.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to certify, as ``predict`` takes them.
-
-        Returns
-        -------
-        radius : ndarray of int, shape (n_samples,)
-            The prediction of a row with radius r stays the same whatever happens to r of its features (of its
-            feature groups, if there are any), and whatever rows stand beside it: a member whose scores lie
-            within their rounding errors counts as if it could vote for any class. -1 where the vote is a tie,
-            or might be one. Exact for two classes and ``exclusivity=inf``, a proven lower bound otherwise.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn.datasets import load_breast_cancer
-        >>> from exclusivity import ERMClassifier
-        >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
-        >>> clf = ERMClassifier(9, exclusivity=np.inf, voting="hard", random_state=0).fit(X[::2], y[::2])
-        >>> radius = clf.certify(X[1::2])
-        >>> int(radius.max())
-        4
-        """
-        check_is_fitted(self)
-        self._require_hard()
-        votes = self._certain_votes(X)
-        return certified_radius(votes, grouped(self.supports_, self.groups_), len(self.classes_))
 
     @property
     def components_(self) -> Floats:
@@ -249,6 +226,19 @@ class EnsemblePredictions(LinearPredictions):
 
         return self._by_blocks(decide, self._validate_rows(X))
 
+    def _ballots(self, X: Matrix) -> Iterator[Ballots]:
+        """What members say in a run-off, block by block; more than two classes."""
+        X, scheme = self._validate_rows(X), (len(self.classes_), self.multi_class_)
+        for block in self._blocks(X.shape[0]):
+            rows = X[block]
+            scores = self._ensemble.scores(rows)
+            rough = certain_ballots(scores, self._ensemble.slack(rows, rough_slack), *scheme)
+
+            def finer(some: Ints, rows: Matrix = rows, scores: Floats = scores) -> Ballots:
+                return certain_ballots(scores[some], self._ensemble.slack(rows[some]), *scheme)
+
+            yield RoughBallots(rough.votes, rough, finer)
+
     def _votes(self, X: Matrix) -> Ints:
         """Class numbers, (n_samples, n_estimators)."""
         return self._by_blocks(
@@ -265,26 +255,28 @@ class EnsemblePredictions(LinearPredictions):
 
     def _by_blocks(self, decide: Callable[[Any], Ints], X: Matrix) -> Ints:
         """Votes from blocks of rows: scores take far more memory."""
-        n_scores = int(np.prod(self._ensemble.all_intercepts.shape))
-        step = max(1, _BLOCK_SCORES // n_scores)
         votes = np.empty((X.shape[0], self._ensemble.n_members), dtype=np.intp)
-        for start in range(0, X.shape[0], step):
-            rows = slice(start, start + step)
+        for rows in self._blocks(X.shape[0]):
             votes[rows] = decide(X[rows])
         return votes
 
-    def _require_hard(self) -> None:
-        if self.voting != "hard":
+    def _blocks(self, n_rows: int) -> Iterator[slice]:
+        n_scores = int(np.prod(self._ensemble.all_intercepts.shape))
+        step = max(1, _BLOCK_SCORES // n_scores)
+        return (slice(start, start + step) for start in range(0, n_rows, step))
+
+    def _require_votes(self) -> None:
+        if self.voting == "soft":
             raise ValueError(
-                f"certify needs voting='hard', and this classifier has voting={self.voting!r}: one broken "
+                "certify needs voting='hard' or 'runoff', and this classifier has voting='soft': one broken "
                 "feature moves a mean of margins as far as it likes. Call set_params(voting='hard'); the "
                 "members stay as they are, no new fit is needed."
             )
 
     def _require_soft(self, name: str) -> None:
         check_is_fitted(self)
-        if self.voting == "hard":
+        if self.voting != "soft":
             raise AttributeError(
-                f"{name} does not exist under voting='hard': a majority of members is not one linear model. "
-                "Use components_ and component_intercepts_, or voting='soft'."
+                f"{name} does not exist under voting={self.voting!r}: a vote of members is not one linear "
+                "model. Use components_ and component_intercepts_, or voting='soft'."
             )

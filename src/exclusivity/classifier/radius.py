@@ -142,11 +142,11 @@ def _radius_of_block(votes: Ints, reach: Floats, n_classes: int) -> Ints:
         rows = np.flatnonzero(winner != c)
         if rows.size:
             gains = fixed[rows] - (votes[rows] == c).astype(np.float32) @ reach
-            radius[rows] = np.minimum(radius[rows], _survived(gains, lead[rows]))
+            radius[rows] = np.minimum(radius[rows], survived(gains, lead[rows]))
     return radius
 
 
-def _survived(gains: Floats, lead: Ints) -> Ints:
+def survived(gains: Floats, lead: Ints) -> Ints:
     """The number of largest gains whose sum stays below the lead; -1 for no lead."""
     # Gains are whole numbers, so more of them than the lead cannot stay below it: no need to sort the rest.
     # (Those that are zero come last, behind gains that sum up to twice the winner's votes.)

@@ -43,6 +43,9 @@ class ErmParameters(Protocol):
     verbose: int
 
 
+VOTINGS = ("soft", "hard", "runoff")
+"""How members decide together; all but the first count votes."""
+
 MINIMISED = ("n_estimators", "C", "p", "exclusivity", "sparsity", "fit_intercept", "multi_class")
 """The parameters that say what is minimised on given rows; the others say how."""
 
@@ -67,7 +70,7 @@ def check_parameters(params: Mapping[str, Any]) -> None:
     for name in ("fit_intercept", "warm_start"):
         if not isinstance(params[name], (bool, np.bool_)):
             raise TypeError(f"{name} must be True or False; got {params[name]!r}.")
-    check_choice(params, "voting", ("soft", "hard"))
+    check_choice(params, "voting", VOTINGS)
     check_choice(params, "multi_class", ("ovr", "ovo"))
     _exclusivity(params)
     _solver(params)

@@ -1,4 +1,4 @@
-"""From the scores of members to scores of classes: soft and hard votes, binary, ovr and ovo.
+"""From the scores of members to scores of classes: soft and hard votes and run-offs, binary, ovr and ovo.
 
 ``scores`` has shape (n_samples, n_problems, n_members) throughout; the averaged model is one member.
 """
@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from exclusivity.problem.arrays import Floats, Ints
+from exclusivity.problem.arrays import Bools, Floats, Ints
 
 # Beyond this a margin only tells its sign; sums of such margins stay finite.
 _LARGEST_MARGIN = 1e150
@@ -75,14 +75,62 @@ def hard_decision(scores: Floats, n_classes: int, multi_class: str) -> Floats:
     best class; votes are counted per class. A member whose margin is infinite or NaN has one vote like
     any other.
     """
+    votes, margins = _first_round(scores, n_classes, multi_class)
+    return np.asarray(votes + margins)
+
+
+def _first_round(scores: Floats, n_classes: int, multi_class: str) -> tuple[Ints, Floats]:
+    """Votes, and the squashed mean margins that break ties; see ``hard_decision``."""
     scores = finite(scores)
     best = member_votes(scores, n_classes, multi_class)
     if n_classes == 2:
-        votes = (2 * best - 1).sum(axis=1)
-        return np.asarray(votes + squashed(scores[:, 0].mean(axis=1)))
+        return (2 * best - 1).sum(axis=1), squashed(scores[:, 0].mean(axis=1))
     votes = np.stack([(best == c).sum(axis=1) for c in range(n_classes)], axis=1)
     margins = scores if multi_class == "ovr" else pair_tallies(scores, n_classes)[1]
-    return np.asarray(votes + squashed(margins.mean(axis=2)))
+    return votes, squashed(margins.mean(axis=2))
+
+
+def runoff_decision(scores: Floats, n_classes: int, multi_class: str) -> Floats:
+    """Votes of the first round; those of the two finalists are all voters plus the votes of the second round.
+
+    The finalists are the two classes that are first in ``hard_decision``. In the second round every member
+    votes for the finalist that it scores higher; of one-vs-one members the problem of these two classes
+    decides. The squashed mean margin breaks ties, in both rounds, and then the order of the classes. Two
+    classes meet in the final at once, which is the hard vote.
+    """
+    votes, margins = _first_round(scores, n_classes, multi_class)
+    decision = np.asarray(votes + margins)
+    if n_classes == 2:
+        return decision
+    finalists = top_two(decision)
+    for_first = _duel(finite(scores), finalists, n_classes, multi_class).sum(axis=1)
+    n_members = scores.shape[2]
+    second_round = n_members + np.stack([for_first, n_members - for_first], axis=1)
+    second_round = second_round + np.take_along_axis(margins, finalists, axis=1)
+    np.put_along_axis(decision, finalists, second_round, axis=1)
+    return decision
+
+
+def top_two(scores: Floats) -> Ints:
+    """The two classes with the highest scores, the lower number first; of equals the first ones."""
+    best = scores.argmax(axis=1)
+    others = scores.copy()
+    np.put_along_axis(others, best[:, None], -np.inf, axis=1)
+    return np.sort(np.stack([best, others.argmax(axis=1)], axis=1), axis=1)
+
+
+def pair_numbers(first: Ints, second: Ints, n_classes: int) -> Ints:
+    """The place of the pairs (first, second), first < second, in the order of one-vs-one problems."""
+    return np.asarray(first * (2 * n_classes - first - 1) // 2 + second - first - 1)
+
+
+def _duel(scores: Floats, pairs: Ints, n_classes: int, multi_class: str) -> Bools:
+    """Whether each member prefers the first of two classes, (n_samples, n_members); equals go to it."""
+    first, second = pairs.T
+    rows = np.arange(len(scores))
+    if multi_class == "ovo":
+        return np.asarray(scores[rows, pair_numbers(first, second, n_classes)] > 0)
+    return np.asarray(scores[rows, first] >= scores[rows, second])
 
 
 def finite(scores: Floats) -> Floats:

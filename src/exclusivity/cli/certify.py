@@ -18,7 +18,8 @@ SUMMARY = "count the features that may break without changing a prediction"
 DESCRIPTION = (
     "For every row: the number of features (of feature groups, if the model has some) that may take ANY "
     "value without changing the prediction. This is a proof, not an estimate. It needs a model whose "
-    "members vote and use different features: 'erm fit --voting hard --exclusivity inf'. With classes in "
+    "members vote and use different features: 'erm fit --voting hard --exclusivity inf', or '--voting "
+    "runoff' for several classes. With classes in "
     "DATA it also gives the certified accuracy, the share of rows that are right and stay right, and the "
     "balanced one, the mean of that share over the classes: a model that always says the same is certified "
     "for ever and worth nothing."
@@ -52,11 +53,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Load, read, certify, tell."""
     loaded = models.load(args.model)
-    if loaded.classifier.voting != "hard":
+    if loaded.classifier.voting == "soft":
         raise CommandError(
             f"{args.model} averages margins (soft voting), and one broken feature moves an average as far "
-            "as it likes. Fit a model with --voting hard, and --exclusivity inf for members on different "
-            "features."
+            "as it likes. Fit a model with --voting hard or runoff, and --exclusivity inf for members on "
+            "different features."
         )
     from exclusivity.inspection import scores_of
     from exclusivity.robustness import certify

@@ -107,7 +107,7 @@ def _train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     if folds is None:
         return trained
     found = held_out.predict_held_out(pipeline, data, folds, progress)
-    is_vote = args.voting == "hard" and args.exclusivity > 1
+    is_vote = args.voting != "soft" and args.exclusivity > 1
     rival = held_out.one_svm(pipeline) if is_vote else None
     one = None if rival is None else held_out.predict_held_out(rival, data, folds, progress)
     return replace(trained, held_out=found, one_svm=one)

@@ -136,9 +136,10 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--voting",
-        choices=["soft", "hard"],
+        choices=["soft", "hard", "runoff"],
         default="soft",
-        help="soft averages the members' margins (default); hard counts their votes, which can be certified",
+        help="soft averages the members' margins (default); hard counts their votes, which can be certified; "
+        "so can runoff, for three or more classes: the two with most votes meet in a second round",
     )
     group.add_argument(
         "--groups",
@@ -150,7 +151,7 @@ def add_training(parser: argparse.ArgumentParser) -> None:
         "--class-weight",
         choices=["balanced", "none"],
         help="balanced: all classes weigh the same, however many rows they have; none: all rows do (default: "
-        "balanced for --voting hard with --exclusivity inf, otherwise none)",
+        "balanced for --voting hard or runoff with --exclusivity inf, otherwise none)",
     )
     group.add_argument(
         "--multi-class",

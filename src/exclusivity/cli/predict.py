@@ -20,7 +20,8 @@ EPILOG = """examples:
   cat new.csv | erm predict heart.erm - --format csv --json
 
 Two classes: a positive score means the second class. More classes: the largest score wins. Under hard voting
-scores count votes, plus a part smaller than half a vote that breaks ties."""
+scores count votes, plus a part smaller than half a vote that breaks ties; in a run-off those of the second
+round, on top of all voters, for the two classes that are in it."""
 
 INPUTS = ("model", "data")
 OUTPUTS = {"output": overwriting.PREDICTIONS}

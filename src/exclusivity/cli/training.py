@@ -214,7 +214,7 @@ def class_weight(args: argparse.Namespace) -> str | None:
     """
     if args.class_weight is not None:
         return None if args.class_weight == "none" else str(args.class_weight)
-    return "balanced" if args.voting == "hard" and args.exclusivity == math.inf else None
+    return "balanced" if args.voting != "soft" and args.exclusivity == math.inf else None
 
 
 def fit(pipeline: Pipeline, data: TrainingData, progress: Progress) -> None:

@@ -54,7 +54,7 @@ class ERMClassifier(DaskPredictions):
         Up to 1, or ``inf``; values between need rows in memory.
     sparsity : float, default=0.0
         As in memory.
-    voting : {"soft", "hard"}, default="soft"
+    voting : {"soft", "hard", "runoff"}, default="soft"
         As in memory.
     feature_groups : sequence of labels, callable or None, default=None
         As in memory.

@@ -13,7 +13,13 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from dask import delayed
-from exclusivity.classifier import ERMClassifier as LocalERMClassifier, FittedState, shared_parameters
+from exclusivity.classifier import (
+    ERMClassifier as LocalERMClassifier,
+    FittedState,
+    check_number,
+    check_top_k,
+    shared_parameters,
+)
 from exclusivity.dask.blocks import Collection, is_frame, joint_blocks, row_blocks
 from exclusivity.dask.engine import Engine
 from exclusivity.dask.rounds import tree_sum
@@ -21,7 +27,12 @@ from exclusivity.problem.arrays import Matrix
 
 
 def mapped(
-    model: LocalERMClassifier, method: str, X: Collection, tail: tuple[int, ...], dtype: DTypeLike
+    model: LocalERMClassifier,
+    method: str,
+    X: Collection,
+    tail: tuple[int, ...],
+    dtype: DTypeLike,
+    **options: int,
 ) -> Array:
     """``model.method`` of every block of rows, as one lazy array of shape (n_samples, *tail).
 
@@ -38,7 +49,7 @@ def mapped(
     sent = delayed(model, traverse=False)
     answer: Callable[..., Any] = delayed(_answer)
     parts = [
-        da.from_delayed(answer(sent, method, block, tail, dtype), shape=(size, *tail), dtype=dtype)
+        da.from_delayed(answer(sent, method, block, tail, dtype, **options), shape=(size, *tail), dtype=dtype)
         for block, size in zip(blocks, sizes, strict=True)
     ]
     return da.concatenate(parts, allow_unknown_chunksizes=True)
@@ -56,11 +67,16 @@ def accuracy(
 
 
 def _answer(
-    model: LocalERMClassifier, method: str, rows: Matrix, tail: tuple[int, ...], dtype: DTypeLike
+    model: LocalERMClassifier,
+    method: str,
+    rows: Matrix,
+    tail: tuple[int, ...],
+    dtype: DTypeLike,
+    **options: int,
 ) -> np.ndarray[Any, Any]:
     if len(rows) == 0 if not hasattr(rows, "shape") else rows.shape[0] == 0:
         return np.empty((0, *tail), dtype=dtype)
-    return np.ascontiguousarray(getattr(model, method)(rows))
+    return np.ascontiguousarray(getattr(model, method)(rows, **options))
 
 
 def _hits(
@@ -88,8 +104,10 @@ class DaskPredictions(LocalERMClassifier):
         model = LocalERMClassifier(**shared_parameters(self, LocalERMClassifier))
         return FittedState.of(self).restore(model)
 
-    def _mapped(self, method: str, X: Collection, tail: tuple[int, ...], dtype: DTypeLike) -> Array:
-        return mapped(self.to_local(), method, X, tail, dtype)
+    def _mapped(
+        self, method: str, X: Collection, tail: tuple[int, ...], dtype: DTypeLike, **options: int
+    ) -> Array:
+        return mapped(self.to_local(), method, X, tail, dtype, **options)
 
     def predict(self, X: Collection) -> Array:
         """The class of every row, as a lazy array of shape (n_samples,).
@@ -160,21 +178,43 @@ class DaskPredictions(LocalERMClassifier):
         check_is_fitted(self)
         return self._mapped("component_predict", X, (self._ensemble.n_members,), self.classes_.dtype)
 
-    def certify(self, X: Collection) -> Array:
+    def certify(self, X: Collection, *, top_k: int = 1) -> Array:
         """How many features may take any finite value without changing the prediction, lazily.
 
         Parameters
         ----------
         X : Dask array or DataFrame of shape (n_samples, n_features)
             Rows to certify.
+        top_k : int, default=1
+            Count until more than so many classes could win.
 
         Returns
         -------
         radius : Dask array of int, shape (n_samples,)
         """
         check_is_fitted(self)
-        self._require_hard()
-        return self._mapped("certify", X, (), np.intp)
+        self._require_votes()
+        check_top_k(top_k, len(self.classes_))
+        return self._mapped("certify", X, (), np.intp, top_k=top_k)
+
+    def certify_set(self, X: Collection, r: int) -> Array:
+        """The classes that could win when any ``r`` features take any finite values, lazily.
+
+        Parameters
+        ----------
+        X : Dask array or DataFrame of shape (n_samples, n_features)
+            Rows to certify.
+        r : int
+            How many features (feature groups) may change.
+
+        Returns
+        -------
+        can_win : Dask array of bool, shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        self._require_votes()
+        check_number({"r": r}, "r", least=0, integer=True)
+        return self._mapped("certify_set", X, (len(self.classes_),), np.bool_, r=r)
 
     def score(self, X: Collection, y: Collection, sample_weight: Collection | None = None) -> float:
         """The accuracy on rows with known labels; computed at once.

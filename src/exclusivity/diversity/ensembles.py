@@ -49,8 +49,8 @@ class Members:
     checked_by: Any = None
     columns: Sequence[Ints] | None = None
 
-    def predictions(self, X: Matrix) -> list[NDArray[Any]]:
-        """The labels of each member."""
+    def rows(self, X: Matrix) -> list[Any]:
+        """The rows as each member sees them."""
         if self.checked_by is not None:
             # The check of the ensemble's own predict. Members were trained without column names.
             X = validate_data(
@@ -62,9 +62,12 @@ class Members:
                 ensure_all_finite=False,
             )
         if self.columns is None:
-            return [self._labels(estimator, X) for estimator in self.estimators]
-        pairs = zip(self.estimators, self.columns, strict=True)
-        return [self._labels(estimator, X[:, columns]) for estimator, columns in pairs]
+            return [X] * len(self.estimators)
+        return [X[:, columns] for columns in self.columns]
+
+    def predictions(self, X: Matrix) -> list[NDArray[Any]]:
+        """The labels of each member."""
+        return [self._labels(*pair) for pair in zip(self.estimators, self.rows(X), strict=True)]
 
     def weights(self) -> list[Floats]:
         """The (n_problems, n_features) weights of each member, if all are linear."""

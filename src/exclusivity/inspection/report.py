@@ -36,7 +36,7 @@ def model_report(
 
     The page shows the parameters, whether the members differ and which features each of them uses, how the
     fit came to its end and what it could prove; for an ``ERMClassifierCV`` the scores along C. With
-    rows and labels it adds accuracies, a confusion matrix and, for hard voting, what stays right when
+    rows and labels it adds accuracies, a confusion matrix and, where votes are counted, what stays right when
     features break. Plots (SVG) need matplotlib; without it the numbers are there.
 
     Parameters
@@ -77,7 +77,7 @@ def model_report(
     parts = [_head(summary, scores), _members(summary, plots)]
     if scores is not None:
         parts.append(_quality(scores))
-        if summary.parameters["voting"] == "hard":
+        if summary.parameters["voting"] != "soft":
             parts.append(_certificates(plots.certified(X, y)))
     if summary.kind == "ERMClassifierCV":
         parts.append(section("path", "The choice of C", figure(plots.path(), "Scores on rows left out.")))

@@ -38,7 +38,7 @@ def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
     Parameters
     ----------
     model : ERMClassifier, ERMClassifierCV or Pipeline
-        What ``save_model`` takes; soft or hard voting, two or more classes, one-vs-rest or one-vs-one.
+        What ``save_model`` takes; any voting, two or more classes, one-vs-rest or one-vs-one.
     input_type : {"float32", "float64"}, optional
         The type of X; by default that of the weights, which is the type of the training data, and float64 for
         raw rows.
@@ -79,7 +79,7 @@ def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
         else:
             write_scaler(rows, step)
     votes = _Votes(graph, state)
-    scores = votes.hard(rows.wide) if classifier.voting == "hard" else votes.soft(rows.wide)
+    scores = getattr(votes, classifier.voting)(rows.wide)
     graph.cast(scores, score_type, output="scores")
     _write_label(graph, state)
     shape = ["rows"] if len(state.classes) == 2 else ["rows", len(state.classes)]
@@ -155,6 +155,70 @@ class _Votes:
                 self._member_free(value, how) for value, how in ((votes, "Sum"), (margins, "Mean"))
             )
             return graph.op("Add", counted, self._squashed(means))
+        votes, means = self._first_round(margins, copies)
+        return graph.op("Add", votes, means)
+
+    def runoff(self, rows: str) -> str:
+        if self.n_classes == 2:
+            return self.hard(rows)
+        graph, ensemble = self.graph, self.state.ensemble.voters()
+        margins = self._clipped(self._margins(rows, ensemble))
+        copies = ensemble.n_members // ensemble.weights.shape[1]
+        votes, means = self._first_round(margins, copies)
+        first_round = graph.op("Add", votes, means)
+        low, high = self._top_two(first_round)
+        prefers_low = graph.cast(self._prefers(margins, low, high), np.float64)
+        for_low = graph.op(
+            "Mul", graph.over_axis("ReduceSum", prefers_low, 1), graph.constant(np.float64(copies))
+        )
+        n_members = graph.constant(np.float64(ensemble.n_members))
+        for_high = graph.op("Sub", n_members, for_low)
+        scores = first_round
+        for finalist, count in ((low, for_low), (high, for_high)):
+            second_round = graph.op("Add", graph.op("Add", self._column(count), n_members), means)
+            scores = graph.op("Where", self._is_class(finalist), second_round, scores)
+        return scores
+
+    def _top_two(self, scores: str) -> tuple[str, str]:
+        """The numbers of the two classes with the highest scores, (rows,), the lower first."""
+        graph = self.graph
+        best = graph.op("ArgMax", scores, axis=1, keepdims=0)
+        lowest = graph.constant(np.float64(-np.inf))
+        others = graph.op("Where", self._is_class(best), lowest, scores)
+        second = graph.op("ArgMax", others, axis=1, keepdims=0)
+        return graph.op("Min", best, second), graph.op("Max", best, second)
+
+    def _prefers(self, margins: str, low: str, high: str) -> str:
+        """Whether members prefer the class ``low``, (rows, members)."""
+        graph = self.graph
+        if not self.is_ovo:
+            scores = [self._chosen(margins, self._is_class(finalist)) for finalist in (low, high)]
+            return graph.op("GreaterOrEqual", *scores)
+        # pair_numbers of ``exclusivity.classifier.voting``
+        two, one = (graph.constant(np.int64(number)) for number in (2, 1))
+        width = graph.op("Sub", graph.constant(np.int64(2 * self.n_classes - 1)), low)
+        start = graph.op("Div", graph.op("Mul", low, width), two)
+        pair = graph.op("Add", start, graph.op("Sub", graph.op("Sub", high, low), one))
+        return self._positive(self._chosen(margins, self._is_class(pair, len(self._first))))
+
+    def _chosen(self, margins: str, is_chosen: str) -> str:
+        """The one margin of each member that is chosen in its row, (rows, members)."""
+        graph = self.graph
+        mask = graph.op("Unsqueeze", is_chosen, graph.constant(np.array([1], dtype=np.int64)))
+        kept = graph.op("Where", mask, margins, graph.constant(np.float64(0.0)))
+        return graph.over_axis("ReduceSum", kept, 2)
+
+    def _is_class(self, codes: str, n_codes: int | None = None) -> str:
+        """(rows,) numbers as (rows, n_codes) truths."""
+        numbers = np.arange(self.n_classes if n_codes is None else n_codes, dtype=np.int64)
+        return self.graph.op("Equal", self._column(codes), self.graph.constant(numbers))
+
+    def _column(self, values: str) -> str:
+        return self.graph.op("Unsqueeze", values, self.graph.constant(np.array([1], dtype=np.int64)))
+
+    def _first_round(self, margins: str, copies: int) -> tuple[str, str]:
+        """Votes by class, and the squashed mean margins."""
+        graph = self.graph
         best, margins = self._best(margins)
         is_best = graph.op(
             "Equal",
@@ -163,7 +227,7 @@ class _Votes:
         )
         votes = graph.over_axis("ReduceSum", graph.cast(is_best, np.float64), 1)
         votes = graph.op("Mul", votes, graph.constant(np.float64(copies)))
-        return graph.op("Add", votes, self._squashed(graph.over_axis("ReduceMean", margins, 1)))
+        return votes, self._squashed(graph.over_axis("ReduceMean", margins, 1))
 
     def _margins(self, rows: str, ensemble: Ensemble) -> str:
         """(rows, members, problems), float64."""

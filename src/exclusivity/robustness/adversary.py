@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity.classifier import check_choice, check_number, group_codes, grouped
+from exclusivity.classifier import check_choice, check_number, group_codes, grouped, threats_of
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 from exclusivity.robustness.corruption import finite_numbers
 from exclusivity.robustness.moves import Moves, blind_moves, linear_moves
@@ -33,8 +33,8 @@ class Attack:
     changed : ndarray of bool, shape (n_samples,)
         Whether the prediction is another one now.
     tied : ndarray of bool, shape (n_samples,)
-        Whether another class has at least as many votes as the former prediction; False for classifiers that
-        count no votes.
+        Whether another class could win a tie: it has at least as many votes as the former prediction, or
+        could win the run-off. False for classifiers that count no votes.
     """
 
     X: Floats
@@ -117,8 +117,8 @@ def attack(
     blocks = [adversary.run(rows[block], int(n_features)) for block in adversary.blocks(len(rows))]
     X_new, touched = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     before = estimator.predict(rows)
-    tied = adversary.lead(X_new, np.searchsorted(estimator.classes_, before)) <= 0
-    return Attack(X_new, touched, estimator.predict(X_new) != before, tied & adversary.counts_votes)
+    tied = adversary.tied(X_new, np.searchsorted(estimator.classes_, before))
+    return Attack(X_new, touched, estimator.predict(X_new) != before, tied)
 
 
 class _Adversary:
@@ -133,13 +133,14 @@ class _Adversary:
     ) -> None:
         self.estimator, self.deviations, self.size = estimator, deviations, size
         self.method, self.max_sets = method, max_sets
-        self.counts_votes = (
-            hasattr(estimator, "component_predict") and getattr(estimator, "voting", "hard") == "hard"
-        )
+        has_votes = hasattr(estimator, "component_predict")
+        self.counts_votes = has_votes and getattr(estimator, "voting", "hard") != "soft"
         self.columns_of = groups == np.arange(int(groups.max()) + 1)[:, None]
         no_members = np.zeros((0, len(self.columns_of)), dtype=bool)
         self.supports = grouped(estimator.supports_, groups) if self.counts_votes else no_members
         self.n_classes = len(estimator.classes_)
+        is_runoff = getattr(estimator, "voting", "hard") == "runoff"
+        self.has_final = self.counts_votes and is_runoff and self.n_classes > 2
 
     def blocks(self, n_rows: int) -> Sequence[slice]:
         """Rows to work on at once."""
@@ -160,9 +161,19 @@ class _Adversary:
             best[better], touched[better], least[better] = tried[better], changed[better], lead[better]
         return best, touched
 
+    def tied(self, X: Floats, winners: Ints) -> Bools:
+        """Whether somebody else could win as well, if the right ties were broken for it."""
+        if not self.counts_votes:
+            return np.zeros(len(X), dtype=bool)
+        if not self.has_final:
+            return np.asarray(self.lead(X, winners) <= 0)
+        threats = threats_of(self.estimator, X, self.supports)
+        threats[np.arange(len(X)), winners] = 1
+        return np.asarray((threats == 0).any(axis=1))
+
     def lead(self, X: Floats, winners: Ints, targets: Ints | None = None) -> Floats:
         """By how much the winner is ahead of the target, or of the best other class: votes, or scores."""
-        scores = self._scores(X)
+        scores = self._standing(X, winners) if self.has_final else self._scores(X)
         rows = np.arange(len(X))
         own = scores[rows, winners]
         if targets is not None:
@@ -182,6 +193,14 @@ class _Adversary:
         return np.asarray(
             np.asarray(self.estimator.predict(X))[:, None] == self.estimator.classes_, dtype=float
         )
+
+    def _standing(self, X: Floats, winners: Ints) -> Floats:
+        """In a run-off: minus the changes that each class needs; of equals who has more votes is nearer."""
+        votes = self._scores(X)
+        standing: Floats = votes / (4 * max(float(votes.sum(axis=1).max(initial=1)), 1.0))
+        standing -= threats_of(self.estimator, X, self.supports)
+        standing[np.arange(len(X)), winners] = 0.0
+        return standing
 
     def _votes(self, X: Floats) -> Ints:
         labels = self.estimator.component_predict(X)

@@ -8,22 +8,28 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from exclusivity.classifier import certified_radius, check_number, grouped
+from exclusivity.classifier import check_number, grouped, radii_of, threats_of, winnable
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 from exclusivity.robustness.electorate import electorate_of
 
 
-def certify(estimator: BaseEstimator, X: Matrix) -> Ints:
+def certify(estimator: BaseEstimator, X: Matrix, *, voting: str | None = None, top_k: int = 1) -> Ints:
     """How many input columns may take any value without changing each prediction.
 
     Parameters
     ----------
     estimator : fitted classifier
-        An :class:`~exclusivity.ERMClassifier` with ``voting="hard"``, a
+        An :class:`~exclusivity.ERMClassifier` with ``voting="hard"`` or ``"runoff"``, a
         :class:`~exclusivity.baselines.FeaturePartitionClassifier`, a BaggingClassifier whose members have no
         ``predict_proba``, a Pipeline that ends in one of these, or a search (GridSearchCV) over them.
     X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
         Rows, as ``estimator.predict`` takes them.
+    voting : {"hard", "runoff"} or None, default=None
+        Certify what :func:`elect` says, the votes of the same members counted by this rule; any of the
+        ensembles above will do, and for "runoff" its members must rank classes (``decision_function`` or
+        ``predict_proba``). None: what ``estimator.predict`` says.
+    top_k : int, default=1
+        Count until more than so many classes could win; see :func:`certify_set`.
 
     Returns
     -------
@@ -59,9 +65,81 @@ def certify(estimator: BaseEstimator, X: Matrix) -> Ints:
     >>> bool(np.median(certify(model, X[1::2])) >= 3)
     True
     """
-    electorate = electorate_of(estimator)
+    electorate = electorate_of(estimator, voting)
     supports = grouped(electorate.supports, electorate.groups)
-    return certified_radius(electorate.votes(X), supports, len(electorate.classes))
+    return radii_of(electorate.voters, electorate.transform(X), supports, top_k)
+
+
+def certify_set(estimator: BaseEstimator, X: Matrix, r: int, *, voting: str | None = None) -> Bools:
+    """The classes that each prediction could change to when any ``r`` input columns take any values.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        As for :func:`certify`.
+    X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        Rows, as ``estimator.predict`` takes them.
+    r : int
+        How many columns (feature groups) may change.
+    voting : {"hard", "runoff"} or None, default=None
+        As for :func:`certify`.
+
+    Returns
+    -------
+    can_win : ndarray of bool, shape (n_samples, n_classes)
+        In the order of ``estimator.classes_``; the prediction is always among them. A row with one class is
+        certified at r. Exact for two classes and disjoint supports; otherwise no class is missing that could
+        win, and some may be there that could not.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from exclusivity import ERMClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> voters = ERMClassifier(5, exclusivity=np.inf, voting="runoff", random_state=0)
+    >>> model = make_pipeline(StandardScaler(), voters).fit(X[::2], y[::2])
+    >>> can_win = certify_set(model, X[1::2], r=1)
+    >>> bool(np.all((can_win.sum(axis=1) == 1) == (certify(model, X[1::2]) >= 1)))
+    True
+    """
+    electorate = electorate_of(estimator, voting)
+    supports = grouped(electorate.supports, electorate.groups)
+    return winnable(threats_of(electorate.voters, electorate.transform(X), supports), r)
+
+
+def elect(estimator: BaseEstimator, X: Matrix, voting: str = "runoff") -> NDArray[Any]:
+    """Predict by a vote of an ensemble's members, whatever rule the ensemble itself has.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        As for :func:`certify`; members of a BaggingClassifier may have ``predict_proba``.
+    X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        Rows, as ``estimator.predict`` takes them.
+    voting : {"hard", "runoff"}, default="runoff"
+        How votes are counted: "hard", most votes win; "runoff", the two classes with most votes meet in a
+        second round.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_samples,)
+        What ``certify(estimator, X, voting=voting)`` certifies.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.ensemble import BaggingClassifier
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_wine(return_X_y=True)
+    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+    >>> subspaces = BaggingClassifier(LogisticRegression(), 15, max_features=2, random_state=0).fit(X, y)
+    >>> bool((elect(subspaces, X) == y).mean() > 0.9)
+    True
+    """
+    electorate = electorate_of(estimator, voting)
+    return np.asarray(electorate.voters.predict(electorate.transform(X)))
 
 
 def certified_accuracy(

@@ -115,9 +115,10 @@ def choose_members(
     r : int
         How many features (feature groups) may break at once.
     estimator : ERMClassifier, FeaturePartitionClassifier, or Pipeline that ends in one, default=None
-        What is tuned; its other parameters (``feature_groups``, ``p``, ...) stay. Hard voting is set, and
-        ``class_weight`` where it has none of its own. None: for tables, and where ``numeric`` is given, what
-        :func:`~exclusivity.make_robust_classifier` makes; otherwise a StandardScaler and an ERMClassifier.
+        What is tuned; its other parameters (``feature_groups``, ``p``, ...) stay. Hard voting is set in place
+        of soft voting, and ``class_weight`` where it has none of its own. None: for tables, and where
+        ``numeric`` is given, what :func:`~exclusivity.make_robust_classifier` makes; otherwise a
+        StandardScaler and an ERMClassifier.
         Members of a FeaturePartitionClassifier have no exclusivity; C is tried and ``class_weight`` set if
         they have it.
     n_estimators : sequence of int, default=None
@@ -183,7 +184,7 @@ def _template(
     class_weight: ClassWeight,
     random_state: RandomState,
 ) -> BaseEstimator:
-    """The estimator to tune, with hard voting."""
+    """The estimator to tune, one that counts votes."""
     if estimator is not None:
         model = clone(estimator)
     elif numeric is not None:
@@ -192,7 +193,7 @@ def _template(
         model = make_pipeline(StandardScaler(), ERMClassifier())
     last = model[-1] if isinstance(model, Pipeline) else model
     if isinstance(last, ERMClassifier):
-        last.set_params(voting="hard")
+        last.set_params(voting="hard" if last.voting == "soft" else last.voting)
     elif not isinstance(last, FeaturePartitionClassifier):
         raise TypeError(
             "estimator must be an ERMClassifier, a FeaturePartitionClassifier, or a Pipeline that ends in "

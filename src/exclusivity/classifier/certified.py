@@ -1,0 +1,163 @@
+"""From ballots to radii and sets of classes: ``certify`` and ``certify_set`` of whatever counts votes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from exclusivity.classifier.ballots import Ballots
+from exclusivity.classifier.radius import certified_radius, grouped
+from exclusivity.classifier.runoff import runoff_threats
+from exclusivity.classifier.threats import hard_threats, radius_of
+from exclusivity.classifier.training import check_number
+from exclusivity.problem.arrays import Bools, Ints, Matrix
+
+
+class Voters(Protocol):
+    """Members that vote, and how their votes are counted: ``voting`` is "hard" or "runoff"."""
+
+    voting: str
+    classes_: NDArray[Any]
+
+    def _certain_votes(self, X: Matrix) -> Ints:
+        """Class numbers, (n_samples, n_members); ``UNDECIDED`` where rounding might turn a vote."""
+
+    def _ballots(self, X: Matrix) -> Iterator[Ballots]:
+        """The ballots of blocks of rows, one block after the other."""
+
+
+def threats_of(voters: Voters, X: Matrix, supports: Bools, *, finals: bool = True) -> Ints:
+    """How many groups have to change before each class can win, (n_samples, n_classes).
+
+    Without ``finals`` all but the smallest number of each row may be lower than need be.
+
+    Parameters
+    ----------
+    voters : Voters
+    X : rows, as the voters take them
+    supports : ndarray of bool, shape (n_members, n_groups)
+    """
+    n_classes = len(voters.classes_)
+    if voters.voting == "hard" or n_classes == 2:
+        return hard_threats(voters._certain_votes(X), supports, n_classes)
+    blocks = [runoff_threats(ballots, supports, n_classes, finals=finals) for ballots in voters._ballots(X)]
+    return np.concatenate(blocks)
+
+
+def radii_of(voters: Voters, X: Matrix, supports: Bools, top_k: int) -> Ints:
+    """How many groups may change before more than ``top_k`` classes can win, (n_samples,)."""
+    n_classes = len(voters.classes_)
+    check_top_k(top_k, n_classes)
+    if top_k == 1 and (voters.voting == "hard" or n_classes == 2):
+        return certified_radius(voters._certain_votes(X), supports, n_classes)
+    return radius_of(threats_of(voters, X, supports, finals=top_k > 1), supports.shape[1], top_k)
+
+
+def check_top_k(top_k: int, n_classes: int) -> None:
+    """Raise unless some class could be outside of so many."""
+    check_number({"top_k": top_k}, "top_k", least=1, integer=True)
+    if top_k >= n_classes:
+        raise ValueError(
+            f"top_k={top_k}, and there are {n_classes} classes: no more of them can ever win. Give a number "
+            f"from 1 to {n_classes - 1}."
+        )
+
+
+def winnable(threats: Ints, r: int) -> Bools:
+    """Which classes can win when ``r`` groups change, (n_samples, n_classes)."""
+    check_number({"r": r}, "r", least=0, integer=True)
+    return np.asarray(threats <= r)
+
+
+class CertifiedVotes:
+    """``certify`` and ``certify_set`` for a classifier that is one of the ``Voters``."""
+
+    voting: str
+    classes_: NDArray[Any]
+    groups_: Ints
+    supports_: Any
+
+    def certify(self, X: Matrix, *, top_k: int = 1) -> Ints:
+        """How many features may take any finite value without changing the prediction.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to certify, as ``predict`` takes them.
+        top_k : int, default=1
+            Count until more than so many classes could win; see :meth:`certify_set`.
+
+        Returns
+        -------
+        radius : ndarray of int, shape (n_samples,)
+            The prediction of a row with radius r stays the same whatever happens to r of its features (of its
+            feature groups, if there are any), and whatever rows stand beside it: a member whose scores lie
+            within their rounding errors counts as if it could say anything. -1 where there is a tie, or might
+            be one. Exact for two classes and disjoint supports, a proven lower bound otherwise.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from exclusivity import ERMClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+        >>> clf = ERMClassifier(9, exclusivity=np.inf, voting="hard", random_state=0).fit(X[::2], y[::2])
+        >>> radius = clf.certify(X[1::2])
+        >>> int(radius.max())
+        4
+        """
+        return radii_of(self, X, self._groups_of_members(), top_k)
+
+    def certify_set(self, X: Matrix, r: int) -> Bools:
+        """The classes that could win when any ``r`` features take any finite values.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to certify, as ``predict`` takes them.
+        r : int
+            How many features (feature groups) may change.
+
+        Returns
+        -------
+        can_win : ndarray of bool, shape (n_samples, n_classes)
+            In the order of ``classes_``; the prediction is always among them. Whatever happens to r features,
+            ``predict`` gives one of these classes. A row with one class is certified at r: its radius is at
+            least r. Exact for two classes and disjoint supports; otherwise no class is missing that could
+            win, and some may be there that could not.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from exclusivity import ERMClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = ERMClassifier(4, exclusivity=np.inf, voting="runoff", random_state=0).fit(X, y)
+        >>> clf.certify_set(X[[0, 50]], 0)
+        array([[ True, False, False],
+               [False,  True, False]])
+        >>> clf.certify_set(X[[0, 50]], 1)
+        array([[ True, False, False],
+               [ True,  True,  True]])
+        """
+        return winnable(threats_of(self, X, self._groups_of_members()), r)
+
+    def _groups_of_members(self) -> Bools:
+        """Which member uses which feature group."""
+        check_is_fitted(self)
+        self._require_votes()
+        return grouped(self.supports_, self.groups_)
+
+    def _require_votes(self) -> None:
+        """Raise where no votes are counted."""
+
+    def _certain_votes(self, X: Matrix) -> Ints:
+        raise NotImplementedError
+
+    def _ballots(self, X: Matrix) -> Iterator[Ballots]:
+        raise NotImplementedError

@@ -1,0 +1,156 @@
+"""How many features it takes until a class can win: the certificate of hard votes, class by class.
+
+The *threat* of class c is a lower bound on the number of features that have to change before c can win, or
+tie with the winner; it is 0 for the present winner. The smallest threat of another class, less one, is the
+radius. Changed members may say anything, a tie counts as won by anybody, and a member that is undecided
+already takes part on everybody's side at no price. v_c are votes, m is the number of undecided votes.
+
+Disjoint supports: c wins if it draws level with every class d. The best change gives n votes to c; from d it
+has to take what n more votes for c leave of its lead, q_d = v_d - v_c - m - n. So n is enough if
+sum_d max(q_d, 0) <= n, and nothing smaller is. With shared features c has to close the lead of the present
+winner, as in ``radius``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exclusivity.classifier.radius import UNDECIDED, largest_reaches, survived
+from exclusivity.problem.arrays import Bools, Floats, Ints
+
+Counts = NDArray[np.signedinteger[Any]]
+
+# Numbers in one temporary array of a block of rows: 4 MB, which stay near the processor.
+_BLOCK_NUMBERS = 1 << 19
+# Below this many members all counts, and three times a count, fit into 16 bits.
+_FEW_MEMBERS = 8000
+
+
+def radius_of(threats: Ints, n_groups: int, top_k: int = 1) -> Ints:
+    """The largest number of features that may change before more than ``top_k`` classes can win.
+
+    Examples
+    --------
+    >>> radius_of(np.array([[2, 0, 3], [0, 0, 1]]), 5)
+    array([ 1, -1])
+    >>> radius_of(np.array([[2, 0, 3], [0, 0, 1]]), 5, top_k=2)
+    array([2, 0])
+    """
+    return np.minimum(np.sort(threats, axis=1)[:, top_k] - 1, n_groups)
+
+
+def hard_threats(votes: Ints, supports: Bools, n_classes: int) -> Ints:
+    """The threat of every class in a hard vote.
+
+    Parameters
+    ----------
+    votes : ndarray of int, shape (n_samples, n_members)
+        As for ``certified_radius``.
+    supports : ndarray of bool, shape (n_members, n_groups)
+        Which member uses which group of columns. Members that use none abstain.
+    n_classes : int
+
+    Returns
+    -------
+    threats : ndarray of int, shape (n_samples, n_classes)
+        More than the number of groups where no number of them is enough.
+
+    Examples
+    --------
+    Four members for class 0 and one for class 1: two features tie them; for class 2 it takes as many.
+
+    >>> hard_threats(np.array([[0, 0, 0, 0, 1]]), np.eye(5, dtype=bool), 3)
+    array([[0, 2, 2]])
+    """
+    fed = supports.any(axis=1)
+    votes, reach = votes[:, fed], largest_reaches(supports[fed])
+    threats = np.empty((len(votes), n_classes), dtype=np.intp)
+    for rows in row_blocks(len(votes), reach, n_classes):
+        tally = Tally(votes[rows], n_classes)
+        if is_disjoint(reach):
+            threats[rows] = fewest_changes(tally.leads(), tally.n_members)
+        else:
+            threats[rows] = tally.fewest_against(tally.totals.argmax(axis=1), reach)
+    return threats
+
+
+def is_disjoint(reach: Floats) -> bool:
+    """Whether no feature reaches two members."""
+    return bool(np.all(reach.sum(axis=0) <= 1))
+
+
+def fewest_changes(
+    leads: Counts, n_members: int, duel: tuple[Counts, Counts, Counts, Counts] | None = None
+) -> Counts:
+    """The fewest members of disjoint supports that have to change before c draws level with every d.
+
+    Parameters
+    ----------
+    leads : ndarray of shape (n_rows, c, d)
+        v_d - v_c - m; no more than 0 for the d that do not matter.
+    n_members : int
+    duel : tuple, optional
+        If c has to win a duel too: the rival's lead, how many members prefer the rival and how many have no
+        preference, (n_rows, c) each, and how many voters of d prefer the rival, (n_rows, c, d).
+    """
+    low = np.zeros(leads.shape[:2], dtype=leads.dtype)
+    high = np.full_like(low, n_members)
+    for _ in range(int(n_members).bit_length() + 1):  # what is enough stays enough: bisection
+        n = (low + high) // 2
+        taken = np.maximum(leads - n[:, :, None], 0)
+        is_enough = taken.sum(axis=2, dtype=leads.dtype) <= n
+        if duel is not None:
+            lead, liking, indifferent, liking_of = duel
+            useless = np.maximum(taken - liking_of, 0).sum(axis=2, dtype=leads.dtype)
+            turned = np.minimum(n - useless, liking)
+            is_enough &= 2 * turned + np.minimum(n - turned, indifferent) >= lead
+        high = np.where(is_enough, n, high)
+        low = np.where(is_enough, low, np.minimum(n + 1, high))
+    return high
+
+
+class Tally:
+    """The votes of the first round, counted."""
+
+    def __init__(self, votes: Ints, n_classes: int) -> None:
+        self.votes, self.n_classes, self.n_members = votes, n_classes, int(votes.shape[1])
+        self.kind: type[np.signedinteger[Any]] = np.int16 if self.n_members < _FEW_MEMBERS else np.int32
+        counts = [(votes == c).sum(axis=1) for c in range(n_classes)]
+        self.totals: Counts = np.stack(counts, axis=1).astype(self.kind)
+        self.undecided: Counts = (votes == UNDECIDED).sum(axis=1).astype(self.kind)
+
+    def leads(self) -> Counts:
+        """v_d - v_c - m, (n_rows, c, d)."""
+        return self.totals[:, None, :] - self.totals[:, :, None] - self.undecided[:, None, None]
+
+    def reached(self, code: int | Ints, reach: Floats) -> Floats:
+        """How many voters of a class each set of ``reach`` has, (n_rows, n_sets)."""
+        return np.asarray((self.votes == code).astype(np.float32) @ reach)
+
+    def fewest_against(self, rival: Ints, reach: Floats) -> Ints:
+        """For every class the fewest features that may close the lead of the rival, (n_rows, n_classes)."""
+        rows = np.arange(len(self.votes))
+        fixed = reach.sum(axis=0) + self.reached(rival[:, None], reach) - self.reached(UNDECIDED, reach)
+        lead = self.totals[rows, rival] - self.undecided
+        found = [
+            fewest(fixed - self.reached(c, reach), lead - self.totals[:, c]) for c in range(self.n_classes)
+        ]
+        found_by_class = np.stack(found, axis=1)
+        found_by_class[rows, rival] = 0
+        return found_by_class
+
+
+def fewest(gains: Floats, needed: Counts) -> Ints:
+    """How many of the largest gains reach what is needed; one more than there are where all do not."""
+    return np.asarray(survived(gains, needed) + 1)
+
+
+def row_blocks(n_rows: int, reach: Floats, n_classes: int) -> Iterator[slice]:
+    """Rows to count at once."""
+    numbers = n_classes * max(n_classes, reach.shape[0], reach.shape[1], 1)
+    step = max(1, _BLOCK_NUMBERS // numbers)
+    return (slice(start, start + step) for start in range(0, n_rows, step))
