@@ -18,7 +18,7 @@ ASKED = {
     "erm --d": {"--debug"},
     "erm fit --vo": {"--voting"},
     "erm fit predict --vo": {"--voting"},  # a file with the name of a command
-    "erm fit --voting ": {"soft", "hard"},
+    "erm fit --voting ": {"soft", "hard", "runoff"},
     "erm completion ": {"bash", "zsh", "fish"},
     "erm --debug completion ": {"bash", "zsh", "fish"},
 }

@@ -53,6 +53,11 @@ def test_partition_and_members_are_those_of_the_fit_in_memory(local, table, case
         [h.objective[-1] for h in model.history_], [h.objective[-1] for h in reference.history_], rtol=1e-8
     )
     assert np.array_equal(model.certify(dX).compute(), reference.certify(X))
+    for either in (model, reference):
+        either.set_params(voting="runoff")
+    assert np.array_equal(model.predict(dX).compute(), reference.predict(X))
+    assert np.array_equal(model.certify(dX).compute(), reference.certify(X))
+    assert np.array_equal(model.certify_set(dX, 1).compute(), reference.certify_set(X, 1))
 
 
 def test_a_warm_start_keeps_the_partition(local, table):
