@@ -1,6 +1,6 @@
 """The pictures of the documentation, from the snippets and the tables of the pages themselves.
 
-    python scripts/docs_pictures.py [quickstart choosing-c robustness partitions reproduction]
+    python scripts/docs_pictures.py [quickstart choosing-c robustness tables partitions reproduction]
 
 Snippets of a page are run as a reader would run them, and what they leave is drawn; tables are read as they
 stand on the page. So run this again after either has changed. Pictures go to ``docs/images``.
@@ -19,7 +19,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 
-from exclusivity.inspection import CertifiedAccuracyDisplay, ComponentsDisplay, PathDisplay
+from exclusivity.inspection import AdditiveDisplay, CertifiedAccuracyDisplay, ComponentsDisplay, PathDisplay
 from exclusivity.robustness import certified_accuracy_curve, certify, corruption_curve
 
 plt.switch_backend("Agg")
@@ -93,6 +93,12 @@ def robustness(figure: Any) -> None:
     right.set(xlabel="certified radius of the prediction", ylabel="test rows")
 
 
+def tables(figure: Any) -> None:
+    """What each column adds to the score."""
+    page = run_page("tables")
+    AdditiveDisplay.from_estimator(page["model"], page["X"], max_panels=8, figure=figure)
+
+
 def partitions(figure: Any) -> None:
     """What learned groups gain over random ones, set by set."""
     axes = figure.subplots()
@@ -136,6 +142,7 @@ PICTURES: dict[str, tuple[Callable[[Any], None], tuple[float, float]]] = {
     "quickstart": (quickstart, (11, 3.4)),
     "choosing-c": (choosing_c, (11, 3.6)),
     "robustness": (robustness, (10, 3.4)),
+    "tables": (tables, (10, 4.4)),
     "partitions": (partitions, (10, 3.2)),
     "reproduction": (reproduction, (10, 3.4)),
 }

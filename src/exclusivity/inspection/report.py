@@ -37,7 +37,8 @@ def model_report(
     The page shows the parameters, whether the members differ and which features each of them uses, how the
     fit came to its end and what it could prove; for an ``ERMClassifierCV`` the scores along C. With
     rows and labels it adds accuracies, a confusion matrix and, where votes are counted, what stays right when
-    features break. Plots (SVG) need matplotlib; without it the numbers are there.
+    features break; of a table, what each column adds to the score. Plots (SVG) need matplotlib; without it
+    the numbers are there.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ def model_report(
     names = drawing.input_names(model, feature_names)
     plots = ReportPlots(model, names)
     scores = None if X is None else scores_of(y, model.predict(X))
-    parts = [_head(summary, scores), _members(summary, plots)]
+    parts = [_head(summary, scores), _columns(plots.additive(X)), _members(summary, plots)]
     if scores is not None:
         parts.append(_quality(scores))
         if summary.parameters["voting"] != "soft":
@@ -140,10 +141,7 @@ def _members(summary: ModelSummary, plots: ReportPlots) -> str:
         notes.append(f'<p class="callout"><b>{text(summary.note)}.</b></p>')
     if summary.members_are_equal and summary.n_members > 1:
         notes.append(paragraph(_WHY_EQUAL))
-    figures = "".join(
-        f'<div class="wide" style="--natural: {_natural_width(svg):.0f}px">{figure(svg, caption)}</div>'
-        for svg, caption in plots.components()
-    )
+    figures = _wide(plots.components())
     rows = [
         [
             "all" if summary.members_are_equal and summary.n_members > 1 else text(member.number),
@@ -164,6 +162,20 @@ def _members(summary: ModelSummary, plots: ReportPlots) -> str:
         *notes,
         figures,
         f'<div class="wrapped">{listing}</div>',
+    )
+
+
+def _columns(drawn: list[tuple[str | None, str]]) -> str:
+    """The columns of a table, where the model takes one."""
+    if not drawn:
+        return ""
+    return section("columns", "The columns", _wide(drawn))
+
+
+def _wide(drawn: list[tuple[str | None, str]]) -> str:
+    return "".join(
+        f'<div class="wide" style="--natural: {_natural_width(svg):.0f}px">{figure(svg, caption)}</div>'
+        for svg, caption in drawn
     )
 
 

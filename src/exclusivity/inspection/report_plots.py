@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exclusivity.inspection import drawing
+from exclusivity.inspection.additive import AdditiveDisplay
 from exclusivity.inspection.certified import CertifiedAccuracyDisplay
 from exclusivity.inspection.components import ComponentsDisplay
 from exclusivity.inspection.convergence import ConvergenceDisplay
@@ -15,6 +17,7 @@ from exclusivity.inspection.path import PathDisplay
 from exclusivity.pages import drawn
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.robustness import certify
+from exclusivity.tables import TableEncoder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,6 +76,25 @@ class ReportPlots:
 
         return drawn("certified", _SIZE, draw), plain.certified, balanced.certified
 
+    def additive(self, X: Any) -> list[tuple[str | None, str]]:
+        """What the columns of a table add to the score, with captions, one picture per binary problem.
+
+        Empty unless the model is a pipeline that begins with a TableEncoder.
+        """
+        steps = getattr(self._model, "steps", [])
+        if not steps or not isinstance(steps[0][1], TableEncoder):
+            return []
+        below = " Grey: the rows of this report." if X is not None else ""
+        plots: list[tuple[str | None, str]] = []
+        for problem in range(min(len(self._fitted.components_), _MOST_PROBLEMS)):
+            shown = AdditiveDisplay.from_estimator(self._model, X, problem=problem, plot=False)
+            svg = drawn(f"additive{problem}", shown.size, partial(_draw_panels, shown))
+            n_hidden = len(steps[0][1].columns_) - len(shown.panels)
+            more = " Columns that move the score less are left out." if n_hidden > 0 else ""
+            caption = f"What each column adds to the score, {shown.title}; a cross is a gap.{below}{more}"
+            plots.append((svg, caption))
+        return plots
+
     def components(self) -> list[tuple[str | None, str]]:
         """Heat maps of the members with captions, one per binary problem."""
         weights = self._fitted.components_
@@ -119,6 +141,10 @@ class ReportPlots:
             + 0.075 * min(20, max(map(len, display.feature_names)))
         )
         return drawn(name, (width, height), lambda ax: _ignored(display.plot(ax=ax)))
+
+
+def _draw_panels(display: AdditiveDisplay, ax: Any) -> None:
+    display.plot(ax.figure)
 
 
 def _ignored(_: object) -> None:

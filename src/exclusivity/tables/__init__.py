@@ -1,20 +1,35 @@
 """Tables as they come: numbers, categories, dates and gaps, encoded column by column."""
 
+from exclusivity.tables.assembling import assemble_dense as assemble_dense
 from exclusivity.tables.codes import (
     MONTHS as MONTHS,
     MOST_RARE as MOST_RARE,
     PARTS as PARTS,
+    RARE as RARE,
     WEEKDAYS as WEEKDAYS,
     Code as Code,
     DateCode as DateCode,
     GapCode as GapCode,
     LevelCode as LevelCode,
     NumberCode as NumberCode,
+    date_parts as date_parts,
 )
 from exclusivity.tables.columns import TableColumn, output_sources as output_sources
 from exclusivity.tables.encoder import TableEncoder
-from exclusivity.tables.frames import is_table as is_table, take_rows as take_rows
+from exclusivity.tables.frames import (
+    Values as Values,
+    column_of as column_of,
+    is_table as is_table,
+    take_rows as take_rows,
+)
 from exclusivity.tables.robust import make_robust_classifier as make_robust_classifier
-from exclusivity.tables.values import LONGEST_LEVEL as LONGEST_LEVEL, is_gap as is_gap
+from exclusivity.tables.values import (
+    LONGEST_LEVEL as LONGEST_LEVEL,
+    as_dates as as_dates,
+    as_levels as as_levels,
+    as_numbers as as_numbers,
+    is_gap as is_gap,
+    missing as missing,
+)
 
 __all__ = ["TableColumn", "TableEncoder"]
