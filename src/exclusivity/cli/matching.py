@@ -14,6 +14,7 @@ from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
     from exclusivity.datasets import Reading
+    from exclusivity.problem.arrays import Matrix
 
 _NAMED = 3  # pairs of names in a message
 
@@ -189,7 +190,7 @@ def target_of(source: Source, columns: list[str] | int | None, args: argparse.Na
     return source.reading(target, tuple(column(text, columns, source.title) for text in args.ignore))
 
 
-def _warn_if_narrow(X: Any, source: Source, loaded: Loaded) -> None:
+def _warn_if_narrow(X: Matrix, source: Source, loaded: Loaded) -> None:
     """In LIBSVM files features that are not there are zero, but a wrong file looks like that too."""
     largest = int(X.indices.max(initial=-1)) + 1
     if largest < loaded.n_features:

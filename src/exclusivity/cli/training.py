@@ -17,9 +17,11 @@ from exclusivity.cli.progress import Progress
 from exclusivity.cli.wording import PARAMETERS
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from sklearn.pipeline import Pipeline
 
     from exclusivity.cli.held_out import HeldOut
+    from exclusivity.problem.arrays import Matrix
 
 # A column with nearly as many classes as rows is an identifier or a measurement.
 _FEW_CLASSES, _ROWS_OF_A_CLASS = 20, 10
@@ -111,7 +113,7 @@ def _titles(columns: list[str] | int | None, set_apart: set[Any]) -> list[Any]:
     return [title for title in named if title not in set_apart]
 
 
-def _warn_of_identifiers(X: Any, titles: list[Any]) -> None:
+def _warn_of_identifiers(X: Matrix, titles: list[Any]) -> None:
     """Say which columns have another whole number in every row: as a rule they name rows."""
     import numpy as np
 
@@ -136,7 +138,9 @@ def remembered(target: str | int | None, columns: list[str] | int | None) -> str
     return columns[target] if isinstance(columns, list) else target % columns
 
 
-def check_header(names: tuple[str, ...] | None, target: str | int | None, classes: Any, title: str) -> None:
+def check_header(
+    names: tuple[str, ...] | None, target: str | int | None, classes: NDArray[Any], title: str
+) -> None:
     """Refuse a first line that is a row: numbers as names of features, and a class as that of the target."""
     from exclusivity.datasets import is_number
 
@@ -151,7 +155,7 @@ def check_header(names: tuple[str, ...] | None, target: str | int | None, classe
         )
 
 
-def check_classes(classes: Any, n_rows: int, title: str) -> None:
+def check_classes(classes: NDArray[Any], n_rows: int, title: str) -> None:
     """Refuse one class, and so many that they are none; warn of many."""
     if len(classes) < 2:
         raise FileError(
@@ -229,7 +233,7 @@ def fit(pipeline: Pipeline, data: TrainingData, progress: Progress) -> None:
     pipeline[-1].set_params(verbose=0)
 
 
-def _scaled(scaler: Any, X: Any) -> Any:
+def _scaled(scaler: Any, X: Matrix) -> Matrix:
     """Learn to scale and scale in place, block by block: at once it would take twice the memory."""
     blocks = [slice(start, start + _BLOCK_ROWS) for start in range(0, X.shape[0], _BLOCK_ROWS)]
     scaler.set_params(copy=False)

@@ -116,7 +116,7 @@ class ERMClassifier(DaskPredictions):
         exclusivity: float = 1.0,
         sparsity: float = 0.0,
         voting: str = "soft",
-        feature_groups: Any = None,
+        feature_groups: object = None,
         solver: str = "auto",
         solver_options: dict[str, Any] | None = None,
         tol: float = 1e-4,

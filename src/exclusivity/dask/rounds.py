@@ -257,7 +257,7 @@ def distributed_set(
 class Describe:
     """Asks a block for its ``BlockFacts``."""
 
-    def answer(self, block: LabelledBlock, state: Any) -> tuple[BlockFacts, None]:
+    def answer(self, block: LabelledBlock, state: object) -> tuple[BlockFacts, None]:
         """See ``Request``."""
         return block_facts(block), None
 
@@ -268,7 +268,7 @@ class CountVotes:
 
     model: Any
 
-    def answer(self, block: RowBlock, state: Any) -> tuple[Ints, None]:
+    def answer(self, block: RowBlock, state: object) -> tuple[Ints, None]:
         """See ``Request``."""
         return self.model._vote_counts(aligned(block.X)), None
 

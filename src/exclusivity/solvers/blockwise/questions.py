@@ -105,7 +105,7 @@ class TotalLoss:
     weights: Floats
     intercepts: Floats
 
-    def answer(self, block: RowBlock, state: Any) -> tuple[Floats, None]:
+    def answer(self, block: RowBlock, state: object) -> tuple[Floats, None]:
         """See ``Request``."""
         problem = self.target.rows_of(block)
         with np.errstate(over="ignore"):
@@ -167,7 +167,7 @@ class Draw:
 
     fraction: float
 
-    def answer(self, block: RowBlock, state: Any) -> tuple[RowList, None]:
+    def answer(self, block: RowBlock, state: object) -> tuple[RowList, None]:
         """See ``Request``."""
         n_rows = block.X.shape[0]
         rng = np.random.default_rng([_SEED, n_rows])

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -131,7 +130,7 @@ class FirstSums:
 
     parts: list[list[Target]]
 
-    def answer(self, block: RowBlock, state: Any) -> tuple[Floats, None]:
+    def answer(self, block: RowBlock, state: object) -> tuple[Floats, None]:
         """See ``Request``."""
         return np.array([first_sums(part) for part in _on_block(self.parts, block)]), None
 
@@ -144,7 +143,7 @@ class SecondSums:
     means: list[Means]
     with_grams: bool
 
-    def answer(self, block: RowBlock, state: Any) -> tuple[Floats, None]:
+    def answer(self, block: RowBlock, state: object) -> tuple[Floats, None]:
         """See ``Request``."""
         pairs = zip(_on_block(self.parts, block), self.means, strict=True)
         return np.array([second_sums(part, means, self.with_grams) for part, means in pairs]), None
@@ -174,7 +173,7 @@ class RowPool:
 class DrawPool:
     """Asks every block for its ``RowPool``."""
 
-    def answer(self, block: RowBlock, state: Any) -> tuple[RowPool, None]:
+    def answer(self, block: RowBlock, state: object) -> tuple[RowPool, None]:
         """See ``Request``."""
         n_rows = block.X.shape[0]
         # Blocks of different first rows draw different numbers, however often a block is made anew.
