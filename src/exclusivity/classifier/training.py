@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from exclusivity.problem import Contrast, DesignMatrix, LabelledRows
+from exclusivity.problem import Contrast, DesignMatrix, LabelledRows, RowScale
 from exclusivity.problem.arrays import Floats, Ints, Matrix
 from exclusivity.solvers import SOLVERS, parse_options, resolve_solver
 
@@ -152,10 +152,15 @@ NO_WEIGHT = "sample_weight is zero for every row: nothing to learn from."
 class TrainingSet:
     """Rows of positive weight, their class numbers and their weights."""
 
-    X: Matrix
+    design: DesignMatrix
     codes: Ints
     classes: NDArray[Any]
     weights: Floats
+
+    @property
+    def X(self) -> Matrix:
+        """The rows themselves."""
+        return self.design.X
 
     @property
     def dtype(self) -> Any:
@@ -221,10 +226,11 @@ def training_set(
         present, codes = np.unique(codes, return_inverse=True)
         classes = classes[present]
     require_two_classes(classes)
-    check_scale(X)
+    design = DesignMatrix(X)
+    check_scale(design.row_scale)
     totals = np.bincount(codes, weights=weights, minlength=len(classes)).astype(float)
     factors = class_weights(class_weight, classes, totals)
-    return TrainingSet(X, codes, classes, weights * factors[codes])
+    return TrainingSet(design, codes, classes, weights * factors[codes])
 
 
 def require_labels(y: ArrayLike, whose: str = "") -> None:
@@ -297,11 +303,10 @@ def binary_tasks(data: TrainingSet, multi_class: str) -> list[BinaryTask]:
     One-vs-rest tasks share one design matrix and one weight array, hence one factorisation. In
     one-vs-one the first class of a pair is positive, as in ``SVC``.
     """
-    design = DesignMatrix(data.X)
     return [
         BinaryTask(
             contrast.name,
-            LabelledRows(design, np.where(data.codes == contrast.positive, 1.0, -1.0), data.weights),
+            LabelledRows(data.design, np.where(data.codes == contrast.positive, 1.0, -1.0), data.weights),
         )
         if contrast.negative is None
         else _pair_task(data, contrast)
@@ -333,10 +338,9 @@ def _pair_task(data: TrainingSet, contrast: Contrast) -> BinaryTask:
     return BinaryTask(contrast.name, LabelledRows(DesignMatrix(data.X[rows]), labels, data.weights[rows]))
 
 
-def check_scale(X: Matrix) -> None:
+def check_scale(scale: RowScale) -> None:
     """Raise where squares of the features would leave the range of floating point."""
-    # Not abs(X).max(): that would be a second X in memory.
-    largest = max(float(X.max()), -float(X.min())) if X.size else 0.0
+    largest = float(scale.columns.max(initial=0.0))
     if largest > _LARGEST_FEATURE:
         raise ValueError(
             f"X has values as large as {largest:.1e}, whose squares leave the range of floating point; "

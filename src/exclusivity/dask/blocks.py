@@ -118,7 +118,6 @@ def checked_block(X: Matrix, y: NDArray[Any], weights: NDArray[Any]) -> Labelled
     if y.dtype.kind in "fc":
         check_array(y, ensure_2d=False, dtype=None, estimator=_NAME, input_name="y")
     check_classification_targets(y)
-    check_scale(X)
     if not np.all(weights):
         keep = np.flatnonzero(weights)
         X, y, weights = X[keep], y[keep], weights[keep]
@@ -135,6 +134,7 @@ def block_facts(block: LabelledBlock) -> BlockFacts:
     (n_rows, n_features), X = block.X.shape, block.X
     n_bytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
     scale = DesignMatrix(X).row_scale
+    check_scale(scale)
     return BlockFacts(n_rows, (block.fingerprint,), n_bytes, n_features, X.dtype, labels, totals, scale)
 
 

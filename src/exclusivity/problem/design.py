@@ -212,10 +212,12 @@ class DesignMatrix:
             columns = np.zeros(self.n_features)
             np.maximum.at(columns, self.X.indices, np.abs(self.X.data).astype(float, copy=False))
             n_terms = int(np.diff(self.X.indptr).max(initial=0))
-            return RowScale(_longest_sparse_row(self.X) * (1 + gamma(n_terms + 2)), columns, n_terms, moved)
-        columns = self._largest_of_columns()
-        length = float(np.linalg.norm(columns)) * (1 + gamma(self.n_features + 2))
-        return RowScale(length, columns, self.n_features, moved)
+            longest = _longest_sparse_row(self.X)
+        else:
+            columns, n_terms = self._largest_of_columns(), self.n_features
+            with np.errstate(over="ignore"):  # infinitely long is long enough
+                longest = float(np.linalg.norm(columns))
+        return RowScale(longest * (1 + gamma(n_terms + 2)), columns, n_terms, moved)
 
     def _largest_of_columns(self) -> Floats:
         """max_i |x_ij|; rows side by side, as numpy is slow on short ones."""
@@ -343,8 +345,9 @@ def _longest_sparse_row(X: Matrix) -> float:
         ends = X.indptr[start : start + step + 1]
         firsts = (ends[:-1] - ends[0])[np.diff(ends) > 0]  # a sum over no numbers would be one over others
         if len(firsts) > 0:
-            squares = np.square(X.data[ends[0] : ends[-1]], dtype=float)
-            largest = max(largest, float(np.add.reduceat(squares, firsts).max()))
+            with np.errstate(over="ignore"):  # infinitely long is long enough
+                squares = np.square(X.data[ends[0] : ends[-1]], dtype=float)
+                largest = max(largest, float(np.add.reduceat(squares, firsts).max()))
     return float(np.sqrt(largest))
 
 
