@@ -19,6 +19,7 @@ from exclusivity.datasets import DatasetNotFoundError
 
 FAKES = "benchmark.bench_fakes"
 TESTS = Path(__file__).parent.parent
+WITH_FAKES = os.pathsep.join([str(TESTS), str(TESTS.parent / "src"), os.environ.get("PYTHONPATH", "")])
 TINY = Workload("tiny", "two rows", "dense", tiny)
 
 
@@ -35,15 +36,22 @@ def request(rows, peer, steps, certify=False):
 
 @pytest.fixture
 def children_can_import_fakes(monkeypatch):
-    path = os.pathsep.join([str(TESTS), str(TESTS.parent / "src"), os.environ.get("PYTHONPATH", "")])
-    monkeypatch.setenv("PYTHONPATH", path)
+    monkeypatch.setenv("PYTHONPATH", WITH_FAKES)
 
 
-def test_a_hanging_fit_is_ended_and_its_coarse_steps_are_kept(rows, children_can_import_fakes):
+@pytest.fixture(scope="module")
+def children():
+    """Shared: every request has a process of its own, and the imports are what takes time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", WITH_FAKES)
+        with Children(threads=1) as shared:
+            yield shared
+
+
+def test_a_hanging_fit_is_ended_and_its_coarse_steps_are_kept(rows, children):
     # Long enough for a fit that takes no time on the busiest machine, and far less than the fit that hangs.
     started = time.monotonic()
-    with Children(threads=1) as children:
-        outcomes = children.run(request(rows, "HANGS", (1.0, 2.0, 3.0)), limit=4.0)
+    outcomes = children.run(request(rows, "HANGS", (1.0, 2.0, 3.0)), limit=4.0)
     assert time.monotonic() - started < 300
     assert [outcome.status for outcome in outcomes] == ["done", "limit", "not reached"]
     assert outcomes[0].numbers["seconds"] < 4.0
@@ -51,9 +59,8 @@ def test_a_hanging_fit_is_ended_and_its_coarse_steps_are_kept(rows, children_can
     assert outcomes[1].solution is None
 
 
-def test_a_broken_peer_says_why(rows, children_can_import_fakes):
-    with Children(threads=1) as children:
-        outcomes = children.run(request(rows, "BREAKS", (1.0, 2.0)), limit=60)
+def test_a_broken_peer_says_why(rows, children):
+    outcomes = children.run(request(rows, "BREAKS", (1.0, 2.0)), limit=60)
     assert [outcome.status for outcome in outcomes] == ["failed", "not reached"]
     assert outcomes[0].message == "RuntimeError: no such luck"
 
@@ -171,18 +178,23 @@ def test_missing_data_are_skipped_with_a_message(monkeypatch, in_process):
     assert told == ["without gone: put it there"]
 
 
-def test_short_fits_are_repeated_and_long_ones_are_not():
+def test_short_fits_are_repeated_and_long_ones_are_not(monkeypatch):
+    """By a clock of our own: how busy the machine is would decide how often a fit is repeated."""
+    clock = {"wall": 0.0, "cpu": 0.0}
+    monkeypatch.setattr(child, "perf_counter", lambda: clock["wall"])
+    monkeypatch.setattr(child, "process_time", lambda: clock["cpu"])
     calls = []
 
-    def short():
+    def fit(wall, cpu):
         calls.append(1)
+        clock["wall"] += wall
+        clock["cpu"] += cpu
         return "solution"
 
-    solution, numbers = child.measure(short)
+    solution, numbers = child.measure(lambda: fit(0.001, 0.001))
     assert (solution, numbers["fits"], len(calls)) == ("solution", 50, 50)
-    solution, numbers = child.measure(lambda: time.sleep(0.25))
-    assert numbers["fits"] == 1
-    assert numbers["seconds"] >= 0.25 > numbers["cpu_seconds"]
+    _, numbers = child.measure(lambda: fit(0.25, 0.125))
+    assert (numbers["fits"], numbers["seconds"], numbers["cpu_seconds"]) == (1, 0.25, 0.125)
 
 
 def test_peak_memory_is_that_of_the_fit():

@@ -87,7 +87,7 @@ def assert_success(clf, warned, seconds, X, y):
 @pytest.mark.parametrize("solver", CONVEX_SOLVERS)
 def test_it_succeeds_within_seconds(name, p, solver):
     X, y = MUST_SUCCEED[name]
-    max_iter = 2000 if solver == "alm" else None  # the others end sooner
+    max_iter = 500 if solver == "alm" else None  # the others end sooner
     clf, warned, seconds = fit_quietly(ERMClassifier(3, p=p, solver=solver, max_iter=max_iter), X, y)
     assert_success(clf, warned, seconds, X, y)
 

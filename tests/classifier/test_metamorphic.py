@@ -54,6 +54,19 @@ def three():
     return class_data()
 
 
+FITTED = {}
+
+
+def fitted(data, **settings):
+    """The machine of these settings on these rows, fitted once: for tests that only read it."""
+    X, y = data
+    clf = machine(**settings)
+    key = (X.tobytes(), repr(clf.get_params()))
+    if key not in FITTED:
+        FITTED[key] = clf.fit(X, y)
+    return FITTED[key]
+
+
 # What must not matter
 
 
@@ -62,7 +75,7 @@ def three():
 def test_order_of_rows(solver, knobs, two):
     X, y = two
     order = np.random.default_rng(1).permutation(len(y))
-    first = machine(solver=solver, **knobs).fit(X, y)
+    first = fitted(two, solver=solver, **knobs)
     second = machine(solver=solver, **knobs).fit(X[order], y[order])
     assert_same_weights(first, second)
     np.testing.assert_array_equal(first.predict(X), second.predict(X))
@@ -73,7 +86,7 @@ def test_order_of_rows(solver, knobs, two):
 def test_order_of_features(solver, knobs, two):
     X, y = two
     order = np.random.default_rng(1).permutation(X.shape[1])
-    first = machine(solver=solver, **knobs).fit(X, y)
+    first = fitted(two, solver=solver, **knobs)
     second = machine(solver=solver, **knobs).fit(X[:, order], y)
     assert_same_weights(second, first, first.coef_[:, order])
     np.testing.assert_array_equal(first.predict(X), second.predict(X[:, order]))
@@ -106,7 +119,7 @@ def test_repeated_rows_of_many_classes(solver, multi_class, three):
 def test_shifted_features(solver, knobs, two):
     X, y = two
     shift = 100 * np.array([1, -1, 1, 1, -1])
-    first = machine(solver=solver, **knobs).fit(X, y)
+    first = fitted(two, solver=solver, **knobs)
     second = machine(solver=solver, **knobs).fit(X + shift, y)
     assert_same_weights(first, second)
     np.testing.assert_array_equal(first.predict(X), second.predict(X + shift))
@@ -116,7 +129,7 @@ def test_shifted_features(solver, knobs, two):
 @by_gap_solver
 def test_shifted_features_of_many_classes_sparse_and_dense(solver, three):
     X, y = three
-    first = machine(solver=solver).fit(X, y)
+    first = fitted(three, solver=solver)
     for shifted in (X + 100, sparse.csr_matrix(X + 100)):
         second = machine(solver=solver).fit(shifted, y)
         assert_same_weights(first, second)
@@ -127,7 +140,7 @@ def test_shifted_features_of_many_classes_sparse_and_dense(solver, three):
 @by_knobs
 def test_swapped_labels(solver, knobs, two):
     X, y = two
-    first = machine(solver=solver, **knobs).fit(X, y)
+    first = fitted(two, solver=solver, **knobs)
     second = machine(solver=solver, **knobs).fit(X, 1 - y)
     assert_same_weights(second, first, -first.coef_)
     np.testing.assert_array_equal(first.predict(X), 1 - second.predict(X))
@@ -141,7 +154,7 @@ def test_swapped_labels(solver, knobs, two):
 )
 def test_renamed_classes(solver, names, two):
     X, y = two
-    first = machine(solver=solver).fit(X, y)
+    first = fitted(two, solver=solver)
     second = machine(solver=solver).fit(X, np.array(names)[y])
     np.testing.assert_array_equal(second.coef_, first.coef_)
     np.testing.assert_array_equal(second.classes_, np.array(names))
@@ -153,7 +166,7 @@ def test_renamed_classes(solver, names, two):
 def test_classes_renamed_against_their_order(solver, two):
     X, y = two
     names = np.array(["zebra", "ape"], dtype=object)
-    first = machine(solver=solver).fit(X, y)
+    first = fitted(two, solver=solver)
     second = machine(solver=solver).fit(X, names[y])
     assert_same_weights(second, first, -first.coef_)
     np.testing.assert_array_equal(second.predict(X), names[first.predict(X)])
@@ -164,7 +177,7 @@ def test_classes_renamed_against_their_order(solver, two):
 def test_many_classes_renamed_in_another_order(multi_class, voting, three):
     X, y = three
     names = np.array(["pear", "apple", "fig"])
-    first = machine(multi_class=multi_class, voting=voting).fit(X, y)
+    first = fitted(three, multi_class=multi_class, voting=voting)
     second = machine(multi_class=multi_class, voting=voting).fit(X, names[y])
     np.testing.assert_array_equal(second.predict(X), names[first.predict(X)])
 
@@ -185,7 +198,7 @@ def test_sparse_is_dense(solver, make, indices, three):
     S = make(X)
     S.indices, S.indptr = S.indices.astype(indices), S.indptr.astype(indices)
     assert S.indices.dtype == indices
-    first, second = machine(solver=solver).fit(X, y), machine(solver=solver).fit(S, y)
+    first, second = fitted((X, y), solver=solver), machine(solver=solver).fit(S, y)
     assert_same_weights(second, first)
     np.testing.assert_allclose(second.decision_function(S), second.decision_function(X), rtol=1e-12)
     np.testing.assert_array_equal(second.predict(S), first.predict(X))
@@ -217,13 +230,13 @@ def test_sparse_entries_may_be_repeated_unsorted_or_zero(solver, two):
     messy.has_canonical_format = messy.has_sorted_indices = False
     assert messy.nnz == 2 * X.size
     np.testing.assert_allclose(messy.toarray(), X)
-    assert_same_weights(machine(solver=solver).fit(messy, y), machine(solver=solver).fit(X, y))
+    assert_same_weights(machine(solver=solver).fit(messy, y), fitted((X, y), solver=solver))
 
 
 @by_solver
 def test_memory_order(solver, three):
     X, y = three
-    first = machine(solver=solver).fit(np.ascontiguousarray(X), y)
+    first = fitted((np.ascontiguousarray(X), y), solver=solver)
     for other in (np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2], X[::-1].copy()[::-1]):
         assert_same_weights(machine(solver=solver).fit(other, y), first)
         np.testing.assert_allclose(first.decision_function(other), first.decision_function(X), rtol=1e-12)
@@ -237,7 +250,7 @@ def test_float32_stays_float32(solver, multi_class, container, three):
     narrow = X.astype(np.float32)
     clf = machine(solver=solver, multi_class=multi_class)
     first = clone(clf).fit(container(narrow), y)
-    second = clone(clf).fit(narrow.astype(np.float64), y)
+    second = fitted((narrow.astype(np.float64), y), solver=solver, multi_class=multi_class)
     for name in ("coef_", "intercept_", "components_", "component_intercepts_"):
         assert getattr(first, name).dtype == np.float32, name
         assert getattr(second, name).dtype == np.float64, name
@@ -274,7 +287,7 @@ def test_members_are_one_svm_at_matched_cost(solver, knobs, n_estimators, two):
     kappa = 1 + knobs.get("exclusivity", 1.0) * (n_estimators - 1)
     many = machine(solver=solver, n_estimators=n_estimators, C=9.0, **knobs).fit(X, y)
     alone = knobs | {"sparsity": knobs.get("sparsity", 0) / kappa}
-    one = machine(solver=solver, n_estimators=1, C=9.0 / kappa, **alone).fit(X, y)
+    one = fitted(two, solver=solver, n_estimators=1, C=9.0 / kappa, **alone)
     assert_same_weights(many, one)
     np.testing.assert_allclose(many.objective_, n_estimators * kappa * one.objective_, rtol=2e-5)
 
@@ -284,7 +297,7 @@ def test_members_are_one_svm_at_matched_cost(solver, knobs, n_estimators, two):
 def test_without_exclusivity_each_member_is_the_svm_at_full_cost(solver, p, two):
     X, y = two
     many = machine(solver=solver, p=p, n_estimators=7, C=0.5, exclusivity=0.0).fit(X, y)
-    one = machine(solver=solver, p=p, n_estimators=1, C=0.5).fit(X, y)
+    one = fitted(two, solver=solver, p=p, n_estimators=1, C=0.5)
     assert_same_weights(many, one)
     np.testing.assert_allclose(many.objective_, 7 * one.objective_, rtol=2e-5)
 
@@ -293,7 +306,7 @@ def test_without_exclusivity_each_member_is_the_svm_at_full_cost(solver, p, two)
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
 def test_the_hinge_is_libsvm_at_matched_cost(solver, multi_class, three):
     X, y = three
-    clf = machine(solver=solver, p=1, C=2.0, multi_class=multi_class).fit(X, y)
+    clf = fitted(three, solver=solver, p=1, C=2.0, multi_class=multi_class)
     allowed = radius(clf) + 1e-3
     if multi_class == "ovo":
         other = SVC(kernel="linear", C=2.0 / 4, tol=1e-8).fit(X, y).coef_
@@ -308,7 +321,7 @@ def test_the_hinge_is_libsvm_at_matched_cost(solver, multi_class, three):
 def test_scaled_features_with_scaled_cost_are_the_same_problem(solver, knobs, scale, two):
     X, y = two
     knobs = knobs | {"tol": 1e-5}
-    first = machine(solver=solver, **knobs).fit(X, y)
+    first = fitted(two, solver=solver, **knobs)
     other = knobs | {"sparsity": knobs.get("sparsity", 0) / scale}
     second = machine(solver=solver, C=2 / scale**2, **other).fit(X * scale, y)
     assert second.converged_.all()
@@ -324,7 +337,7 @@ def test_scaled_features_with_scaled_cost_are_the_same_problem(solver, knobs, sc
 @pytest.mark.parametrize("voting", ["soft", "hard"])
 def test_two_classes_are_one_problem_however_they_are_split(solver, voting, two):
     X, y = two
-    ovr = machine(solver=solver, voting=voting, multi_class="ovr").fit(X, y)
+    ovr = fitted(two, solver=solver, voting=voting, multi_class="ovr")
     ovo = machine(solver=solver, voting=voting, multi_class="ovo").fit(X, y)
     assert ovr.components_.shape == (1, 4, 5)
     np.testing.assert_array_equal(ovr.components_, ovo.components_)
@@ -334,7 +347,7 @@ def test_two_classes_are_one_problem_however_they_are_split(solver, voting, two)
 @by_solver
 def test_one_against_the_rest_is_a_row_of_binary_problems(solver, three):
     X, y = three
-    clf = machine(solver=solver).fit(X, y)
+    clf = fitted(three, solver=solver)
     for c in range(3):
         alone = machine(solver=solver).fit(X, y == c)
         np.testing.assert_allclose(clf.coef_[c], alone.coef_[0], rtol=1e-10)
@@ -344,7 +357,7 @@ def test_one_against_the_rest_is_a_row_of_binary_problems(solver, three):
 @by_solver
 def test_one_against_one_is_a_row_of_pairs_with_the_first_class_positive(solver, three):
     X, y = three
-    clf = machine(solver=solver, multi_class="ovo").fit(X, y)
+    clf = fitted(three, solver=solver, multi_class="ovo")
     for pair, (i, j) in enumerate(combinations(range(3), 2)):
         rows = (y == i) | (y == j)
         alone = machine(solver=solver).fit(X[rows], y[rows] == i)
@@ -399,7 +412,7 @@ def test_warm_start_of_many_classes(solver, multi_class, p, three):
 def test_warm_start_elsewhere_ends_at_the_same_solution(solver, change, two):
     X, y = two
     clf = machine(solver=solver, warm_start=True).fit(X, y).set_params(**change).fit(X, y)
-    cold = machine(solver=solver, **change).fit(X, y)
+    cold = fitted(two, solver=solver, **change)
     assert_same_weights(clf, cold)
     if "fit_intercept" in change:
         np.testing.assert_array_equal(clf.intercept_, 0)
@@ -411,7 +424,7 @@ def test_warm_start_on_other_rows_and_from_members_that_differ(solver, two):
     clf = machine(**DIVERSE).fit(X[:40], y[:40])
     assert np.ptp(clf.components_, axis=1).max() > 1e-3
     clf.set_params(solver=solver, solver_options=None, warm_start=True).fit(X, y)
-    assert_same_weights(clf, machine(solver=solver).fit(X, y))
+    assert_same_weights(clf, fitted(two, solver=solver))
 
 
 # Voting, from its definition
@@ -504,8 +517,9 @@ def test_hard_votes_of_many_classes(multi_class, n_classes, n_estimators):
 def test_a_vote_counts_more_than_any_margin(multi_class, dtype, size):
     """However large margins are: more votes win."""
     X, y = class_data(spread=3)
-    clf = machine(**DIVERSE, n_estimators=7, voting="hard", multi_class=multi_class).fit(X.astype(dtype), y)
-    rows = (size * np.random.default_rng(0).standard_normal((3000, X.shape[1]))).astype(dtype)
+    settings = DIVERSE | {"n_estimators": 7, "voting": "hard", "multi_class": multi_class}
+    clf = fitted((X.astype(dtype), y), **settings)
+    rows = (size * np.random.default_rng(0).standard_normal((1000, X.shape[1]))).astype(dtype)
     votes = votes_by_hand(clf, rows)
     ordered = np.sort(votes, axis=1)
     clear = ordered[:, -1] > ordered[:, -2]
@@ -514,9 +528,8 @@ def test_a_vote_counts_more_than_any_margin(multi_class, dtype, size):
 
 @pytest.mark.parametrize("size", [1e9, 1e20, 1e30])
 def test_a_vote_counts_more_than_any_margin_of_two_classes(size, two):
-    X, y = two
-    clf = machine(**DIVERSE, n_estimators=5, voting="hard").fit(X, y)
-    rows = size * np.random.default_rng(0).standard_normal((500, X.shape[1]))
+    clf = fitted(two, **DIVERSE, n_estimators=5, voting="hard")
+    rows = size * np.random.default_rng(0).standard_normal((500, 5))
     np.testing.assert_array_equal(clf.predict(rows), votes_by_hand(clf, rows).argmax(axis=1))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from copy import deepcopy
+from functools import cache
 
 import numpy as np
 import pytest
@@ -54,11 +55,22 @@ def fits_until_converged(clf, X, y, most):
     pytest.fail(f"{most} fits did not do it: gap {clf.dual_gap_}")
 
 
+@pytest.fixture(scope="module")
+def long_fit():
+    """A function from the name of a method to its fit without a limit; each is fitted once."""
+
+    @cache
+    def fit(name):
+        return machine(warm_start=True, **METHODS[name]).fit(*binary_data())
+
+    return fit
+
+
 @pytest.mark.parametrize("max_iter", [1, 2, 8])
-@by_method
-def test_short_fits_reach_the_optimum_in_as_many_iterations_as_a_long_one(knobs, max_iter):
+@pytest.mark.parametrize("name", METHODS)
+def test_short_fits_reach_the_optimum_in_as_many_iterations_as_a_long_one(name, max_iter, long_fit):
+    knobs, whole = METHODS[name], long_fit(name)
     X, y = binary_data()
-    whole = machine(**knobs).fit(X, y)
     assert whole.converged_.all()
     clf = machine(max_iter=max_iter, warm_start=True, **knobs)
     # A few more for rounding, and for preconditioners that are made anew.
@@ -133,12 +145,12 @@ def test_the_papers_algorithm_refuses_to_start_elsewhere(change):
         other.fit(X, y)
 
 
-@by_method
+@pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("change", ["rows", "order", "C"])
-def test_a_state_of_another_problem_is_no_start(knobs, change):
+def test_a_state_of_another_problem_is_no_start(name, change, long_fit):
     # An interior point that has nearly converged is a bad place for another problem to start from.
     X, y = binary_data()
-    clf = machine(warm_start=True, **knobs).fit(X, y)
+    clf = deepcopy(long_fit(name))
     if change == "rows":
         X = X + 0.3 * np.random.default_rng(1).standard_normal(X.shape)
     elif change == "order":

@@ -1,6 +1,7 @@
 """One cluster of two worker processes for the whole folder, and rows to fit."""
 
 import logging
+import multiprocessing
 
 import numpy as np
 import pytest
@@ -9,16 +10,23 @@ import pytest
 @pytest.fixture(scope="session")
 def cluster():
     from distributed import LocalCluster
+    from distributed.utils import get_mp_context
 
-    with LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        processes=True,
-        dashboard_address=":0",
-        silence_logs=logging.CRITICAL,
-        memory_limit="1GB",
-    ) as started:
-        yield started
+    import dask
+
+    # Workers, and those that replace the killed ones, are copies of one process that has imported everything.
+    forks = "forkserver" in multiprocessing.get_all_start_methods()
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver" if forks else "spawn"}):
+        get_mp_context().set_forkserver_preload(["distributed", "exclusivity.dask"])
+        with LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
+            memory_limit="1GB",
+        ) as started:
+            yield started
 
 
 @pytest.fixture

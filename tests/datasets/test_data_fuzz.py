@@ -1,8 +1,6 @@
 """Damaged data files: a sound table or a DataFileError. The long run is scripts/fuzz_data.py."""
 
 import io
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -58,18 +56,24 @@ def test_any_words(text):
             assert np.isfinite(values).all()
 
 
-def test_mutation_fuzzer(tmp_path):
-    command = [sys.executable, str(SCRIPTS / "fuzz_data.py"), "--count", "300", "--out", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)  # noqa: S603
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "300 files" in done.stdout
-    assert "0 broke a rule" in done.stdout
-
-
-def test_crash_of_a_worker_is_a_finding(tmp_path, monkeypatch):
+@pytest.fixture
+def fuzz_data(monkeypatch):
+    """The script; its workers are processes, which it starts itself."""
     monkeypatch.syspath_prepend(str(SCRIPTS))
     import fuzz_data
 
+    return fuzz_data
+
+
+def test_mutation_fuzzer(fuzz_data, tmp_path, capsys):
+    broken = fuzz_data.run(300, seed=0, out=tmp_path)
+    told = capsys.readouterr().out
+    assert broken == 0, told
+    assert "300 files" in told
+    assert "0 broke a rule" in told
+
+
+def test_crash_of_a_worker_is_a_finding(fuzz_data, tmp_path):
     class Died:
         returncode, stderr = -11, "Segmentation fault"
 

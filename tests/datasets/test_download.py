@@ -197,7 +197,7 @@ class TestTime:
 
     def test_hang_once(self, server, path):
         server.scripts = [hang, whole]
-        patience = Patience(timeout=0.5, deadline=20, attempts=6, pause=0.001)
+        patience = Patience(timeout=0.5, deadline=60, attempts=6, pause=0.001)
         assert fetch(remote(server.url), path, patience).read_bytes() == CONTENT
 
     def test_hang_in_the_middle(self, server, path):
@@ -206,7 +206,8 @@ class TestTime:
             hang(handler)
 
         server.scripts = [stall, rest]
-        patience = Patience(timeout=0.5, deadline=20, attempts=6, pause=0.001)
+        # A second and a half for the first thousand bytes, however busy the machine is.
+        patience = Patience(timeout=1.5, deadline=60, attempts=6, pause=0.001)
         assert fetch(remote(server.url), path, patience).read_bytes() == CONTENT
         assert server.requests[1][1]["Range"] == "bytes=1000-"
 

@@ -62,8 +62,13 @@ def equal():
     return ERMClassifier(7).fit(X, y), X, y
 
 
-def test_the_page_stands_alone(voters):
-    html = model_report(*voters)
+@pytest.fixture(scope="module")
+def voters_page(voters):
+    return model_report(*voters)
+
+
+def test_the_page_stands_alone(voters_page):
+    html = voters_page
     page = Page(html)
     inside = {link[1:] for link in page.links if link.startswith("#")}
     others = [link for link in page.links if not link.startswith("#")]
@@ -90,9 +95,9 @@ def test_members_that_differ(voters):
     assert "no bound" in page.text
 
 
-def test_numbers_on_the_page(voters):
+def test_numbers_on_the_page(voters, voters_page):
     model, X, y = voters
-    page = Page(model_report(model, X, y))
+    page = Page(voters_page)
     predicted = model.predict(X)
     assert f"{np.mean(predicted == y):.1%}" in page.text
     assert f"{balanced_accuracy_score(y, predicted):.1%}" in page.text

@@ -24,7 +24,7 @@ CS = [0.01, 0.1, 1.0, 10.0]
 @pytest.mark.parametrize(
     "configuration",
     [
-        {"Cs": [1.0], "cv": 2, "p": 1, "n_estimators": 2},
+        {"Cs": [1.0], "cv": 2, "p": 1, "n_estimators": 2, "tol": 1e-2},
         {
             "Cs": 2,
             "cv": 2,
@@ -33,6 +33,7 @@ CS = [0.01, 0.1, 1.0, 10.0]
             "class_weight": "balanced",
             "n_jobs": 2,
             "multi_class": "ovo",
+            "tol": 1e-2,
         },
     ],
     ids=str,

@@ -134,10 +134,10 @@ def test_hinge_loss_equals_libsvm_at_cost_over_members(n_members, shape, weighte
     f = w @ w / 2 + COST / n_members * (weights @ shortfall)
 
     problem = ERMProblem.build(X, y, n_members=n_members, cost=COST, p=1, weights=weights)
-    result = solve_alm(problem, tol=1e-10)
+    result = solve_alm(problem, tol=1e-8)
     assert result.converged
     # libsvm keeps its kernel in float32, eps = 6e-8: seen were 1.4e-6 in F and 1.3e-6 in w.
-    assert result.objective <= n_members**2 * f * (1 + 1e-9)
+    assert result.objective <= n_members**2 * f * (1 + 1e-8)
     np.testing.assert_allclose(result.objective, n_members**2 * f, rtol=5e-6)
     assert np.linalg.norm(result.weights.mean(axis=1) - w) <= 1e-5 * np.linalg.norm(w)
 

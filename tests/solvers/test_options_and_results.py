@@ -23,6 +23,7 @@ from exclusivity.solvers import (
     resolve_solver,
     solve_all,
     solve_alm,
+    solve_newton,
     solve_paper,
 )
 from exclusivity.solvers.base import parse_options
@@ -382,7 +383,7 @@ def test_a_warm_start_without_dual_or_with_that_of_other_rows():
 def test_a_bad_start_ends_in_the_same_optimum(p):
     problem = build(p)
     rng = np.random.default_rng(0)
-    expected = solve_alm(problem, tol=1e-9)
+    expected = solve_newton(problem, tol=1e-9)
     start = Start(10 * rng.normal(size=(5, 3)), rng.normal(size=3), rng.normal(size=40))
     result = solve_alm(problem, tol=1e-9, start=start)
     assert result.converged
