@@ -44,6 +44,25 @@ def test_no_command_shows_three_that_work(capsys, tmp_path, monkeypatch):
     assert max(map(len, err.splitlines())) <= 100
 
 
+@pytest.mark.parametrize(
+    ("command", "needs"), [("fit", "DATA [DATA ...] -o FILE"), ("predict", "MODEL DATA"), ("demo", "")]
+)
+def test_usage_is_what_a_command_needs(command, needs, capsys):
+    for argv in (["help", command], [command, "--help"]):
+        with pytest.raises(SystemExit) as stop:
+            main(argv)
+        assert stop.value.code == 0
+        usage = capsys.readouterr().out.splitlines()[0]
+        assert sorted(usage.split()) == sorted(f"usage: erm {command} {needs} [options]".split())
+
+
+def test_help_alone(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["help"])
+    assert stop.value.code == 0
+    assert "COMMAND" in capsys.readouterr().out
+
+
 def test_demo_prints_the_table_and_explains_it(capsys):
     assert main(["demo"]) == 0
     out = capsys.readouterr().out

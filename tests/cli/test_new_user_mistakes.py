@@ -256,6 +256,10 @@ class TestOtherMistakes:
         (tmp_path / "data.xyz").write_text("a,b\n1,2\n")
         check(erm("fit", "data.xyz", "--target", "b", "-o", "m.erm"), "--format")
 
+    def test_a_spreadsheet(self, erm, tmp_path):
+        (tmp_path / "data.XLSX").write_bytes(b"PK")
+        check(erm("fit", "data.XLSX", "--target", "b", "-o", "m.erm"), "spreadsheet", "save the sheet as CSV")
+
     def test_csv_options_for_other_formats(self, erm):
         check(erm("fit", "rows.svm", "-o", "m.erm", "--no-header"), "--no-header is for CSV", code=1)
         check(erm("fit", "rows.svm", "-o", "m.erm", "--delimiter", "tab"), "--delimiter is for CSV", code=1)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 _COPY = 1 << 20
 _LISTED = 8
+_SPREADSHEETS = {".xls", ".xlsx", ".xlsm", ".xlsb", ".ods", ".numbers"}
 _LONGEST_LINE = 1 << 26  # what is longer is no text
 
 
@@ -87,6 +88,9 @@ class Source:
         except ValueError:
             with file_errors(self.path):  # a wrong name is the better news
                 Path(self.path).stat()
+            if Path(self.path).suffix.lower() in _SPREADSHEETS:
+                advice = "is a spreadsheet; save the sheet as CSV (UTF-8), and give that file."
+                raise FileError(f"{self.path} {advice}") from None
             raise FileError(
                 f"the name {self.path} does not tell its format; add --format, one of {names}."
             ) from None

@@ -107,7 +107,15 @@ def build_parser() -> argparse.ArgumentParser:
             command.add_argument("--force", action="store_true", help=_FORCE_HELP)
         # Not to overwrite what stands in front of the command.
         command.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=debug_help)
+        command.usage = _usage(command)
     return parser
+
+
+def _usage(command: argparse.ArgumentParser) -> str:
+    """What a command cannot do without; twenty options around it would hide it."""
+    formatter = command._get_formatter()
+    formatter.add_usage(None, [action for action in command._actions if action.required], [], prefix="")
+    return f"{formatter.format_help().strip()} [options]"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -116,6 +124,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not argv:  # to a person a start, to a script whose variable was empty a mistake
         print(_WELCOME, file=sys.stderr)
         return USAGE
+    if argv[0] == "help":  # 'erm help fit', as other commands have it
+        argv = [*argv[1:2], "--help"]
     args = _parsed(argv)
     try:
         with warnings.catch_warnings():
