@@ -59,7 +59,16 @@ docs: .venv/.docs
 	$(TEST_ENV) $(BIN)/python -m sphinx -W --keep-going --quiet -b html -d docs/_build/doctrees docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
-.PHONY: release-check paper-figures
+.PHONY: dist release-check paper-figures
+
+# Wheel and sdist, in dist/, tried as strangers get them: an empty environment, a fit, the tests of the sdist.
+# `make dist DIST_TESTS=tests/problem` runs fewer of these.
+DIST_TESTS ?= tests
+dist: .venv/.release
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+	$(TEST_ENV) $(BIN)/python scripts/check_dist.py dist $(DIST_TESTS)
 
 # Do tag, version, changelog, citation and recipe agree? `make release-check TAG=v1.2.3`; needs no environment.
 release-check:
@@ -96,6 +105,10 @@ paper-figures: .venv/.plot
 
 .venv/.dev: .venv/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $@ .venv/.installed
+
+.venv/.release: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[release]"
 	touch $@ .venv/.installed
 
 .venv/.docs: .venv/bin/python pyproject.toml

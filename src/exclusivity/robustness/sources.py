@@ -138,8 +138,10 @@ def _is_nan(value: object) -> bool:
 
 def _one_hot(transformer: BaseEstimator) -> Ints:
     counts = np.array([len(categories) for categories in transformer.categories_])
-    rare = getattr(transformer, "infrequent_categories_", [None] * len(counts))
-    counts -= [0 if names is None else len(names) - 1 for names in rare]
+    # Not by getattr with a default: the attribute is computed, and an error in there would pass for "none".
+    if transformer.min_frequency is not None or transformer.max_categories is not None:
+        rare = transformer.infrequent_categories_
+        counts -= [0 if names is None else len(names) - 1 for names in rare]
     if transformer.drop_idx_ is not None:
         counts -= [int(index is not None) for index in transformer.drop_idx_]
     return np.repeat(np.arange(len(counts)), counts)
