@@ -48,8 +48,10 @@ _CALL_NUMBERS = 1 << 24
 # Sums over rows lose the square of this, or half of all digits from ten times as much.
 _FAR = 1e3
 _SAMPLE_ROWS = 256
-# Centred rows are dense: sparse ones are centred where that makes so many numbers at most, in all or of each.
-_FEW_NUMBERS = 1 << 20
+FEW_NUMBERS = 1 << 20
+"""Up to so many numbers in X a second copy of it, dense or in longer floats, costs little."""
+
+# Centred rows are dense: beyond that, sparse ones are centred where each stored number makes at most so many.
 _MOST_GROWTH = 4
 
 
@@ -189,7 +191,7 @@ class DesignMatrix:
         centre = self._far_centre()
         if self.offset is not None or not np.any(centre):
             return None
-        if self.is_sparse and self.n_rows * self.n_features > max(_FEW_NUMBERS, _MOST_GROWTH * self.X.nnz):
+        if self.is_sparse and self.n_rows * self.n_features > max(FEW_NUMBERS, _MOST_GROWTH * self.X.nnz):
             return None
         X = self.X.toarray() if self.is_sparse else self.X
         return DesignMatrix(np.subtract(X, centre, dtype=float), centre)

@@ -23,14 +23,13 @@ from typing import Any
 import numpy as np
 
 from exclusivity.problem.arrays import Floats, Matrix
-from exclusivity.problem.design import LONG_UNIT, DesignMatrix, run_terms, weighted_total
+from exclusivity.problem.design import FEW_NUMBERS, LONG_UNIT, DesignMatrix, run_terms, weighted_total
 from exclusivity.problem.loss import MarginLoss
 from exclusivity.problem.objective import ExclusivityRegulariser, Objective
 from exclusivity.problem.penalty import Penalty
 from exclusivity.problem.power_hinge import PowerHinge
 
-# Numbers in X for which longer floats are tried, and how much of a bound rounding has to cost before that.
-_FEW_NUMBERS = 1 << 20
+# How much of a bound rounding has to cost before longer floats are tried.
 _LEAST_LOSS = 1e-9
 
 
@@ -336,7 +335,7 @@ def dual_bound(problem: ERMProblem, alpha: Floats) -> float:
     sums = {"dual_weights": design.transposed_times(problem.labels * feasible), "moved": 0.0}
     bound = below(**sums, n_terms=n_terms)
     # Where the cost leaves little of the ridge, u is a small difference of huge sums: longer floats help.
-    if design.n_numbers <= _FEW_NUMBERS:
+    if design.n_numbers <= FEW_NUMBERS:
         lost = below(**sums, n_terms=n_terms, unit=0.0) - bound
         if lost > _LEAST_LOSS * abs(bound):
             signed = (problem.labels * feasible).astype(np.longdouble)

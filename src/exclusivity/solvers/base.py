@@ -17,6 +17,9 @@ from exclusivity.problem.arrays import Floats
 
 Options = TypeVar("Options")
 
+SAMPLE_SEED = 20160328
+"""Samples of the rows are random but always the same, so that results repeat bit for bit."""
+
 # Objectives and gaps of the same point in the same problem differ by rounding alone.
 _SAME = 1e-9
 

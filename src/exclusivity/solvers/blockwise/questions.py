@@ -22,6 +22,7 @@ from exclusivity.problem import (
     Objective,
 )
 from exclusivity.problem.arrays import Floats, Ints, Matrix
+from exclusivity.solvers.base import SAMPLE_SEED
 from exclusivity.solvers.blockwise.rows import BlockRows, Meeting, Question, Request, RowBlock
 from exclusivity.solvers.newton import MANY_ROWS, BlockSource, LossSums, Point
 
@@ -29,7 +30,6 @@ SAMPLE_BYTES = 1 << 22
 """A sample of the rows, to start from, may bring so many bytes to the client."""
 
 _FRACTION = 25
-_SEED = 20160328
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +170,7 @@ class Draw:
     def answer(self, block: RowBlock, state: object) -> tuple[RowList, None]:
         """See ``Request``."""
         n_rows = block.X.shape[0]
-        rng = np.random.default_rng([_SEED, n_rows])
+        rng = np.random.default_rng([SAMPLE_SEED, n_rows])
         chosen = np.flatnonzero(rng.random(n_rows) < self.fraction)
         return RowList(block.X[chosen], block.codes[chosen], block.weights[chosen]), None
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from exclusivity.problem import ExclusivityRegulariser
 from exclusivity.problem.arrays import Floats, Ints
-from exclusivity.solvers.base import Callback, Recorder, SolverResult, Status
+from exclusivity.solvers.base import SAMPLE_SEED, Callback, Recorder, SolverResult, Status
 from exclusivity.solvers.blockwise import BlockRows, RowBlock, RowList, Settings, Target, solve_targets
 from exclusivity.solvers.exclusive.search import (
     ExclusiveOptions,
@@ -34,8 +34,6 @@ from exclusivity.solvers.exclusive.surrogate import (
     first_sums,
     second_sums,
 )
-
-_SEED = 20160328
 
 
 def solve_exclusive_targets(
@@ -178,7 +176,7 @@ class DrawPool:
         n_rows = block.X.shape[0]
         # Blocks of different first rows draw different numbers, however often a block is made anew.
         head = np.frombuffer(np.asarray(block.weights[:8]).tobytes(), dtype=np.uint32)
-        numbers = np.random.default_rng([_SEED, n_rows, *head]).random(n_rows)
+        numbers = np.random.default_rng([SAMPLE_SEED, n_rows, *head]).random(n_rows)
         return RowPool(RowList(block.X, block.codes, block.weights), numbers).cut(), None
 
 

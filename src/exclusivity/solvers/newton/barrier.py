@@ -14,6 +14,7 @@ import numpy as np
 from exclusivity.problem import ERMProblem, MarginLoss, member_costs
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.newton.linear import (
+    DENSE_LIMIT,
     DualSystem,
     NewtonSystem,
     bordered_gram,
@@ -26,7 +27,6 @@ STEP_PASSES = 7
 """Of one step over the rows it works on."""
 
 _FIRST_SLACK = 0.5
-_PENALISED_PRIMAL_LIMIT = 4096
 
 
 class Barrier:
@@ -218,7 +218,7 @@ class WorkingBarrier:
         self.barrier = Barrier(rows.costs, loss, 1.0, self._gains(start))
         self.total_cost = float(rows.costs.sum())
         self._step = start
-        self._on_primal_side = rows.X.shape[0] >= M or (has_penalty and M <= _PENALISED_PRIMAL_LIMIT)
+        self._on_primal_side = rows.X.shape[0] >= M or (has_penalty and M <= DENSE_LIMIT)
         self._kernel = None
         if not self._on_primal_side and not has_penalty:
             self._kernel = dense_product(rows.X, np.ones(M))

@@ -23,6 +23,9 @@ from exclusivity.problem.arrays import Floats, Matrix
 # Relative to the trace; enough to factorise what rounding has made indefinite, too little to turn a step.
 _JITTER = 1e-15
 _MAX_JITTERS = 8
+DENSE_LIMIT = 4096
+"""The largest side of a system that is factorised: a second's work, and what Ctrl-C may have to wait for."""
+
 CHUNK_NUMBERS = 1 << 20
 """Rows are copied so many numbers at a time."""
 

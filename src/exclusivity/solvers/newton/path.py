@@ -29,10 +29,10 @@ from exclusivity.solvers.newton.batch import (
     scaled_system,
 )
 from exclusivity.solvers.newton.chain import BandChain
+from exclusivity.solvers.newton.linear import DENSE_LIMIT
 from exclusivity.solvers.newton.run import Guess, Run
 from exclusivity.solvers.newton.solver import (
     DEFAULT_MAX_ITER,
-    DENSE_LIMIT,
     MANY_ROWS,
     NewtonOptions,
     RowFacts,

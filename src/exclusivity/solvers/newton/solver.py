@@ -35,10 +35,11 @@ from exclusivity.problem import (
     repair_dual,
 )
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers.base import Callback, SolverResult, Start, check_convex
+from exclusivity.solvers.base import SAMPLE_SEED, Callback, SolverResult, Start, check_convex
 from exclusivity.solvers.newton.bands import drive_screened
 from exclusivity.solvers.newton.barrier import MemoryBarrier
 from exclusivity.solvers.newton.interior import drive_interior
+from exclusivity.solvers.newton.linear import DENSE_LIMIT
 from exclusivity.solvers.newton.rounding import steepness
 from exclusivity.solvers.newton.run import Guess, Point, Run, certificate_of
 from exclusivity.solvers.newton.semismooth import drive_semismooth, primal_system
@@ -49,12 +50,10 @@ MANY_ROWS = 20_000
 """From here on a sample is worth its while."""
 
 _FRACTION = 10
-_SEED = 20160328
 SAMPLE_TOL = 1e-3
 """Enough: the optimum of a sample is off by more than that."""
 
 DEFAULT_MAX_ITER = 500
-DENSE_LIMIT = 4096
 # From this size on products beat factorisations where most numbers in X are zero: 2 to 40 times from 600 to
 # 20,000 rows or features, about even at 300.
 _SPARSE_LIMIT = 400
@@ -309,7 +308,7 @@ def sample_rows(problem: ERMProblem) -> ERMProblem | None:
     if n_rows <= MANY_ROWS:
         return None
     chosen = np.sort(
-        np.random.default_rng(_SEED).choice(n_rows, n_rows // _FRACTION, replace=False, shuffle=False)
+        np.random.default_rng(SAMPLE_SEED).choice(n_rows, n_rows // _FRACTION, replace=False, shuffle=False)
     )
     labels, weights = problem.labels[chosen], problem.weights[chosen]
     if abs(labels.sum()) == len(labels):  # one class only: nothing to learn from
