@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from exclusivity.classifier import radius as module
-from exclusivity.classifier.radius import certified_radius, grouped, largest_reaches, member_supports
+from exclusivity.classifier import Ensemble, radius as module
+from exclusivity.classifier.radius import certified_radius, grouped, largest_reaches
 from robustness.adversary_oracle import exhaustive_radius
 
 
@@ -141,7 +141,7 @@ def test_only_the_largest_gains_are_sorted(n_classes):
 def test_supports_are_unions_over_problems_and_groups():
     components = np.zeros((2, 3, 4))
     components[0, 0, 0] = components[1, 0, 3] = components[1, 2, 1] = -0.5
-    supports = member_supports(components)
+    supports = Ensemble(components, np.zeros(components.shape[:2]), components.shape[1]).supports
     assert supports.astype(int).tolist() == [[1, 0, 0, 1], [0, 0, 0, 0], [0, 1, 0, 0]]
     assert grouped(supports, np.array([0, 1, 0, 1])).astype(int).tolist() == [[1, 1], [0, 0], [0, 1]]
 

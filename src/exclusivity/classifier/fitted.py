@@ -73,6 +73,14 @@ class Ensemble:
         """(n_problems, n_members), read-only."""
         return np.broadcast_to(self.intercepts, (len(self.intercepts), self.n_members))
 
+    @property
+    def supports(self) -> Bools:
+        """Which member uses which column, in any of its problems, (n_members, n_features).
+
+        A vote among several classes depends on all scores of the member.
+        """
+        return np.asarray((self.all_weights != 0).any(axis=0))
+
     def voters(self) -> Self:
         """The members that use features; all of them if none does.
 

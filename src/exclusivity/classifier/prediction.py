@@ -15,7 +15,7 @@ from exclusivity.classifier.ballots import Ballots, RoughBallots, certain_ballot
 from exclusivity.classifier.certainty import certain_votes, rough_slack
 from exclusivity.classifier.certified import CertifiedVotes
 from exclusivity.classifier.fitted import Ensemble
-from exclusivity.classifier.radius import UNDECIDED, member_supports
+from exclusivity.classifier.radius import UNDECIDED
 from exclusivity.classifier.sparse_ensemble import SparseEnsemble
 from exclusivity.classifier.voting import (
     hard_decision,
@@ -155,7 +155,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
     def supports_(self) -> Bools:
         """Which member uses which feature in any of its scores, (n_estimators, n_features)."""
         check_is_fitted(self)
-        return member_supports(self._ensemble.all_weights)
+        return self._ensemble.supports
 
     @property
     def multi_class_(self) -> str:

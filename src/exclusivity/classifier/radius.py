@@ -31,21 +31,6 @@ _BLOCK_NUMBERS = 1 << 22
 _MOST_COMPARED = 4096
 
 
-def member_supports(components: Floats) -> Bools:
-    """Which member uses which column in any of its problems.
-
-    Parameters
-    ----------
-    components : ndarray of shape (n_problems, n_members, n_features)
-
-    Returns
-    -------
-    supports : ndarray of bool, shape (n_members, n_features)
-        The union over problems: a vote among several classes depends on all scores of the member.
-    """
-    return np.asarray((components != 0).any(axis=0))
-
-
 def grouped(supports: Bools, groups: Ints) -> Bools:
     """Supports per group of columns: a member uses a group if it uses one of its columns.
 
