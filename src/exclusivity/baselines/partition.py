@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -13,7 +14,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from exclusivity.baselines.division import dealt, given, learned
+from exclusivity.baselines.division import learned
 from exclusivity.baselines.votes import MarginOf, Tally
 from exclusivity.classifier import (
     UNDECIDED,
@@ -26,8 +27,11 @@ from exclusivity.classifier import (
     carried_groups,
     check_choice,
     check_number,
+    dealt,
+    given,
     group_codes,
     sample_weights,
+    scope_of,
 )
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 
@@ -76,6 +80,9 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
         The member that owns each feature group.
     supports_ : ndarray of bool, shape (n_members, n_features_in_)
         Which member sees which column.
+    certificate_scope_ : {"test", "training and test"}
+        What a radius is about: values of the row to be predicted, or values of the same features in training
+        rows too (their labels honest). The latter for partitions that are drawn or given.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -161,18 +168,27 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
             for member, columns in zip(members, self.supports_, strict=True)
         )
         self.classes_, self.groups_, self.partition_ = classes, groups, partition
+        self.certificate_scope_ = scope_of(self.partition)
         return self
 
     def _divide(
         self, X: Matrix, codes: Ints, weights: Floats, groups: Ints, rng: np.random.RandomState
     ) -> Ints:
         """The owner of every feature group."""
+        n_groups = int(groups.max()) + 1
         if not isinstance(self.partition, str):
             return given(self.partition, groups, self.n_estimators)
         check_choice(self.get_params(deep=False), "partition", ("random", "learned"))
+        if n_groups < self.n_estimators:
+            warnings.warn(
+                f"{self.n_estimators} members compete for {n_groups} features or groups: only {n_groups} of "
+                f"them exist. Set n_estimators to {n_groups} or less.",
+                UserWarning,
+                stacklevel=3,
+            )
         if self.partition == "learned":
             return learned(X, codes, weights, groups, self.n_estimators, rng)
-        return dealt(int(groups.max()) + 1, self.n_estimators, rng)
+        return dealt(n_groups, self.n_estimators, rng)
 
     def component_predict(self, X: Matrix) -> NDArray[Any]:
         """The class that every member votes for.

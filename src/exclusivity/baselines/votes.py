@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from exclusivity.classifier import class_scores
+from exclusivity.classifier import class_scores, finite
 from exclusivity.diversity import Members, label_codes, member_predictions, members_of, prediction_matrix
 from exclusivity.problem.arrays import Floats, Ints, Matrix
 
@@ -115,7 +115,11 @@ class MarginOf:
 
 
 def lead(scores: Floats) -> Floats:
-    """By how much the best score exceeds the second best, along axis 1; |score| of binary scores."""
+    """By how much the best score exceeds the second best, along axis 1; |score| of binary scores.
+
+    A broken feature may have any finite value: what overflows still adds up to something.
+    """
+    scores = finite(scores)
     if scores.ndim == 1:
         return np.abs(scores)
     if scores.shape[1] == 1:  # a member that saw one class only

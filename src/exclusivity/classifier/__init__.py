@@ -16,6 +16,7 @@ from exclusivity.classifier.fitting import (
     problem_seeds,
     warm_starts,
 )
+from exclusivity.classifier.partition import TEST, TRAINING_TOO, dealt, exclusive_options, given, scope_of
 from exclusivity.classifier.path import ERMPath, erm_path
 from exclusivity.classifier.prediction import LinearPredictions
 from exclusivity.classifier.progress import ProblemMonitor
@@ -45,11 +46,13 @@ from exclusivity.classifier.training import (
     shared_parameters,
     training_set,
 )
-from exclusivity.classifier.voting import class_scores, soft_decision, winning_codes
+from exclusivity.classifier.voting import class_scores, finite, soft_decision, winning_codes
 
 __all__ = [
     "MINIMISED",
     "NO_WEIGHT",
+    "TEST",
+    "TRAINING_TOO",
     "UNDECIDED",
     "VOTINGS",
     "Ballots",
@@ -80,9 +83,13 @@ __all__ = [
     "class_scores",
     "class_weights",
     "contrasts",
+    "dealt",
     "erm_path",
+    "exclusive_options",
+    "finite",
     "fitting_threads",
     "former_partition",
+    "given",
     "group_codes",
     "grouped",
     "note",
@@ -92,6 +99,7 @@ __all__ = [
     "require_labels",
     "require_two_classes",
     "sample_weights",
+    "scope_of",
     "shared_parameters",
     "soft_decision",
     "threats_of",

@@ -34,6 +34,7 @@ from exclusivity.classifier.fitting import (
     warn_of_constant_votes,
     warn_of_surplus,
 )
+from exclusivity.classifier.partition import scope_of
 from exclusivity.classifier.prediction import EnsemblePredictions
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.training import (
@@ -90,6 +91,10 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         callable from the array of column names to labels. For ``exclusivity > 1`` only. A group goes to one
         member as a whole, in all classes, and :meth:`certify` counts groups. None: every column is its own
         group, but behind a :class:`~exclusivity.tables.TableEncoder` in a pipeline every input column is.
+    partition : {"learned", "random"} or sequence of labels, default="learned"
+        Who owns which feature group at ``exclusivity=inf``: found by a search for the partition whose votes
+        survive most broken features; drawn, by ``random_state``; or one member's label for each column or
+        group. In the latter two no row has a say, and certificates cover training columns too.
     solver : {"auto", "newton", "alm", "paper", "exclusive"}, default="auto"
         "newton" solves the one SVM that the ensemble is equivalent to, by second-order steps: its cost does
         not depend on ``n_estimators``. "alm" is the paper's splitting made convergent, with all members
@@ -150,6 +155,10 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
     partition_ : ndarray of shape (n_groups,)
         The member that owns each feature group (that weighs it most, if they share), -1 for a group that
         nobody uses. For ``exclusivity > 1`` only.
+    certificate_scope_ : {"test", "training and test"}
+        What a radius of :meth:`certify` is about: values of the row to be predicted, or values of the same
+        features in training rows too (their labels honest). The latter for a ``partition`` that is drawn or
+        given.
     supports_ : ndarray of bool, shape (n_estimators, n_features_in_)
         Which member uses which feature.
     multi_class_ : str
@@ -205,6 +214,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         sparsity: float = 0.0,
         voting: str = "soft",
         feature_groups: object = None,
+        partition: ArrayLike = "learned",
         solver: str = "auto",
         solver_options: dict[str, Any] | None = None,
         tol: float = 1e-4,
@@ -224,6 +234,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         self.sparsity = sparsity
         self.voting = voting
         self.feature_groups = feature_groups
+        self.partition = partition
         self.solver = solver
         self.solver_options = solver_options
         self.tol = tol
@@ -331,6 +342,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
     ) -> None:
         members = [(result.weights, result.intercepts) for result in results]
         voting = voting_state(self, members, classes, dtype)
-        FittedState.of_results(results, groups, voting, width_of(self)).restore(self)
+        scope = scope_of(self.partition)
+        FittedState.of_results(results, groups, voting, width_of(self), scope).restore(self)
         # Some numbers per row and problem: kept only where the next fit will go on from them.
         self._starts = [Start.again(result) for result in results] if self.warm_start else []

@@ -214,6 +214,7 @@ class FittedState(VotingState):
         Numbers of the feature groups.
     partition : ndarray of shape (n_groups,), intp, or None
         The member that owns each group, where members compete for features.
+    certificate_scope : {"test", "training and test"}
 
     Examples
     --------
@@ -233,10 +234,16 @@ class FittedState(VotingState):
     feature_names: NDArray[Any] | None
     groups: Ints
     partition: Ints | None
+    certificate_scope: str = "test"
 
     @classmethod
     def of_results(
-        cls, results: Sequence[SolverResult], groups: Ints, voting: VotingState, width: dict[str, Any]
+        cls,
+        results: Sequence[SolverResult],
+        groups: Ints,
+        voting: VotingState,
+        width: dict[str, Any],
+        scope: str = "test",
     ) -> Self:
         """The state after a fit that ended with these results; ``width`` is what validation noted."""
         first = results[0]
@@ -251,6 +258,7 @@ class FittedState(VotingState):
             feature_names=width.get("feature_names_in_"),
             groups=groups,
             partition=first.partition if isinstance(first, ExclusiveResult) else None,
+            certificate_scope=scope,
         )
 
     @classmethod

@@ -20,18 +20,17 @@ from threadpoolctl import ThreadpoolController
 
 from exclusivity.classifier._compat import CALLER_OF_FIT
 from exclusivity.classifier.fitted import WIDTH, Ensemble, FittedErm, VotingState, width_of
+from exclusivity.classifier.partition import exclusive_options
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.stored import StoredPoint
 from exclusivity.classifier.training import BinaryTask, ErmParameters
 from exclusivity.problem import Contrast, ERMProblem, ExclusivityRegulariser, Objective, PowerHinge
 from exclusivity.problem.arrays import Floats, Ints, Matrix
 from exclusivity.solvers import (
-    ExclusiveOptions,
     IterationState,
     SolverResult,
     Start,
     Status,
-    parse_options,
     solve_all,
     solve_exclusive,
 )
@@ -197,7 +196,7 @@ def solve_tasks(
             results = solve_exclusive(
                 problems,
                 groups=groups,
-                options=parse_options(ExclusiveOptions, estimator.solver_options),
+                options=exclusive_options(estimator, groups, seeds[0]),
                 random_state=seeds[0],
                 start=former_partition(estimator, groups) if is_warm else None,
                 resume=estimator._starts if is_warm else (),

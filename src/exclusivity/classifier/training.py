@@ -30,6 +30,7 @@ class ErmParameters(Protocol):
     sparsity: float
     voting: str
     feature_groups: object
+    partition: ArrayLike
     solver: str
     solver_options: dict[str, Any] | None
     tol: float
@@ -74,6 +75,7 @@ def check_parameters(params: Mapping[str, Any]) -> None:
     check_choice(params, "multi_class", ("ovr", "ovo"))
     _exclusivity(params)
     _solver(params)
+    _partition(params)
 
 
 def _cost(params: Mapping[str, Any]) -> None:
@@ -92,6 +94,25 @@ def _exclusivity(params: Mapping[str, Any]) -> None:
         raise ValueError(
             "feature_groups only matters when members compete for features, exclusivity > 1; got "
             f"exclusivity={params['exclusivity']!r}. Set exclusivity=np.inf, or leave feature_groups None."
+        )
+
+
+def _partition(params: Mapping[str, Any]) -> None:
+    partition = params.get("partition", "learned")
+    if isinstance(partition, str):
+        check_choice({"partition": partition}, "partition", ("learned", "random"))
+        if partition == "learned":
+            return
+    if params["exclusivity"] != np.inf:
+        raise ValueError(
+            f"partition={partition!r} says who owns which feature, and at exclusivity="
+            f"{params['exclusivity']!r} members share them; set exclusivity=np.inf, or leave partition out."
+        )
+    searched = {"restarts", "radius", "partition"} & set(params["solver_options"] or ())
+    if searched:
+        raise ValueError(
+            f"solver_options has {min(searched)!r}, which is about the search for a partition, and with "
+            f"partition={partition!r} there is none; leave one of them out."
         )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from exclusivity.classifier import (
     MINIMISED,
@@ -16,6 +17,7 @@ from exclusivity.classifier import (
     RandomState,
     StoredPoint,
     contrasts,
+    exclusive_options,
     fitting_threads,
     former_partition,
     objective_of,
@@ -29,7 +31,7 @@ from exclusivity.dask.prediction import DaskPredictions
 from exclusivity.dask.rounds import CountVotes, DistributedSet, distributed_set
 from exclusivity.problem import Contrast
 from exclusivity.problem.arrays import Ints
-from exclusivity.solvers import SOLVERS, ExclusiveOptions, SolverResult, Start, parse_options, resolve_solver
+from exclusivity.solvers import SOLVERS, SolverResult, Start, parse_options, resolve_solver
 from exclusivity.solvers.blockwise import Question, Settings, Target, TotalLoss, solve_targets
 from exclusivity.solvers.exclusive import solve_exclusive_targets
 from exclusivity.solvers.newton import NewtonOptions
@@ -57,6 +59,8 @@ class ERMClassifier(DaskPredictions):
     voting : {"soft", "hard", "runoff"}, default="soft"
         As in memory.
     feature_groups : sequence of labels, callable or None, default=None
+        As in memory.
+    partition : {"learned", "random"} or sequence of labels, default="learned"
         As in memory.
     solver : {"auto", "newton", "exclusive"}, default="auto"
         As in memory; "paper" and "alm" keep vectors of all rows and all members, and need rows in memory.
@@ -117,6 +121,7 @@ class ERMClassifier(DaskPredictions):
         sparsity: float = 0.0,
         voting: str = "soft",
         feature_groups: object = None,
+        partition: ArrayLike = "learned",
         solver: str = "auto",
         solver_options: dict[str, Any] | None = None,
         tol: float = 1e-4,
@@ -138,6 +143,7 @@ class ERMClassifier(DaskPredictions):
         self.sparsity = sparsity
         self.voting = voting
         self.feature_groups = feature_groups
+        self.partition = partition
         self.solver = solver
         self.solver_options = solver_options
         self.tol = tol
@@ -228,13 +234,14 @@ class ERMClassifier(DaskPredictions):
         self, data: DistributedSet, targets: list[Target], groups: Ints, watchers: Sequence[ProblemMonitor]
     ) -> Sequence[SolverResult]:
         is_warm = self.warm_start and self.__sklearn_is_fitted__()
+        seed = problem_seeds(self, len(targets))[0]
         return solve_exclusive_targets(
             data.rows,
             targets,
             groups=groups,
             tol=self.tol,
-            options=parse_options(ExclusiveOptions, self.solver_options),
-            random_state=problem_seeds(self, len(targets))[0],
+            options=exclusive_options(self, groups, seed),
+            random_state=seed,
             start=former_partition(self, groups) if is_warm else None,
             callback=watchers[0] if watchers else None,
         )

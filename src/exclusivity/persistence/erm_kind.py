@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from exclusivity.classifier import Ensemble, ERMClassifier, FittedState, check_parameters
+from exclusivity.classifier import TEST, TRAINING_TOO, Ensemble, ERMClassifier, FittedState, check_parameters
 from exclusivity.persistence.arrays import all_finite
 from exclusivity.persistence.container import ArrayStore, ArrayTable
 from exclusivity.persistence.errors import DAMAGED, ModelFormatError
@@ -56,6 +56,8 @@ def pack_state(state: FittedState, store: ArrayStore) -> dict[str, Any]:
         "feature_names": pack_names(state.feature_names, store),
         "groups": _pack_groups(state, store),
         "partition": None if state.partition is None else store.add(_int64(state.partition), "partition_"),
+        # A key that older readers do not know: only where they must refuse the file.
+        **({} if state.certificate_scope == TEST else {"certificate_scope": state.certificate_scope}),
     }
 
 
@@ -111,9 +113,17 @@ def unpack_state(value: object, table: ArrayTable) -> FittedState:
         n_features=n_features,
         feature_names=unpack_names(fields.take("feature_names"), n_features, table),
         **_unpack_groups(fields, table, ensemble),
+        certificate_scope=_unpack_scope(fields),
     )
     fields.finish()
     return state
+
+
+def _unpack_scope(fields: Fields) -> str:
+    found = fields.take_if_there("certificate_scope")
+    if found not in (None, TRAINING_TOO):
+        raise fields.wrong("certificate_scope", found, repr(TRAINING_TOO))
+    return TEST if found is None else TRAINING_TOO
 
 
 def count_problems(n_classes: int, multi_class: str) -> int:

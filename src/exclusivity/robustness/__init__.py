@@ -2,6 +2,7 @@
 
 from exclusivity.robustness.adversary import Attack, attack
 from exclusivity.robustness.certificates import (
+    certificate_scope,
     certified_accuracy,
     certified_accuracy_curve,
     certify,
@@ -17,6 +18,7 @@ __all__ = [
     "CorruptionCurve",
     "MemberChoice",
     "attack",
+    "certificate_scope",
     "certified_accuracy",
     "certified_accuracy_curve",
     "certify",

@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
-from exclusivity.classifier import check_number, grouped, radii_of, threats_of, winnable
+from exclusivity.classifier import TEST, check_number, grouped, radii_of, threats_of, winnable
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 from exclusivity.robustness.electorate import electorate_of
+from exclusivity.robustness.sources import is_one_to_one
 
 
 def certify(estimator: BaseEstimator, X: Matrix, *, voting: str | None = None, top_k: int = 1) -> Ints:
@@ -46,8 +49,8 @@ def certify(estimator: BaseEstimator, X: Matrix, *, voting: str | None = None, t
 
     Notes
     -----
-    The certificate is about the values of one row at prediction time. It says nothing about training data
-    that were tampered with, nor about whether the prediction is right.
+    The certificate is about the values of one row at prediction time; :func:`certificate_scope` says whether
+    it covers training rows that were tampered with. It says nothing about whether the prediction is right.
 
     Up to its radius a label does not depend on the rows beside it, on sparse or dense storage, nor on float32
     or float64 for the same values: where the rounding error of linear scores might turn a member's vote, it
@@ -140,6 +143,43 @@ def elect(estimator: BaseEstimator, X: Matrix, voting: str = "runoff") -> NDArra
     """
     electorate = electorate_of(estimator, voting)
     return np.asarray(electorate.voters.predict(electorate.transform(X)))
+
+
+def certificate_scope(estimator: BaseEstimator) -> str:
+    """Whose values a certificate covers: those of the row to be predicted, or of training rows as well.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        An ERMClassifier, a FeaturePartitionClassifier, or a Pipeline that ends in one.
+
+    Returns
+    -------
+    scope : {"test", "training and test"}
+        "training and test" if the partition of the features was drawn or given, so that no row has a say in
+        it, and every step before the classifier is known to look at one column at a time and to make one of
+        it (scalers, quantiles, powers, ordinal numbers). A radius r then holds whatever r features show in
+        the row AND whatever they showed in training rows, the labels being honest; all else that was done by
+        looking at the rows, such as a choice of C, has to be done without those features, and no software can
+        see that. Everything else, a search over parameters included, is "test".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from exclusivity import ERMClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> voters = ERMClassifier(5, exclusivity=np.inf, voting="runoff", partition="random", random_state=0)
+    >>> certificate_scope(make_pipeline(StandardScaler(), voters).fit(X, y))
+    'training and test'
+    """
+    if isinstance(estimator, Pipeline):
+        steps = [step for _, step in estimator.steps[:-1] if step not in (None, "passthrough")]
+        is_by_columns = all(is_one_to_one(step) for step in steps)
+        return certificate_scope(estimator[-1]) if is_by_columns else TEST
+    check_is_fitted(estimator)
+    return str(getattr(estimator, "certificate_scope_", TEST))
 
 
 def certified_accuracy(

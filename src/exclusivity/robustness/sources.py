@@ -104,6 +104,11 @@ def _keeps_transform(transformer: BaseEstimator, kind: object) -> bool:
     return own is known or kind is Pipeline
 
 
+def is_one_to_one(transformer: BaseEstimator) -> bool:
+    """Whether a transformer makes one column of each, and learned it from that column alone."""
+    return any(isinstance(transformer, kind) and _keeps_transform(transformer, kind) for kind in _ONE_TO_ONE)
+
+
 def _mixing(transformer: BaseEstimator) -> ValueError:
     name = type(transformer).__name__
     reason = _REASONS.get(name, "is not known to keep columns apart")
