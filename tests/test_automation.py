@@ -88,6 +88,21 @@ def test_a_workflow_may_read_and_ends(path):
         assert all(re.fullmatch(r"[\w/-]+@[\w./-]+", action) for action in uses), uses
 
 
+def test_only_publishing_may_prove_who_it_is():
+    """Trusted publishing: one job, after the checks, without a secret."""
+    rights = {
+        (path.stem, name): job["permissions"]
+        for path in WORKFLOWS
+        for name, job in parsed(path)["jobs"].items()
+        if "permissions" in job
+    }
+    assert rights == {("release", "publish"): {"id-token": "write"}}
+    release = ROOT / ".github" / "workflows" / "release.yml"
+    assert parsed(release)["jobs"]["publish"]["needs"] == "build"
+    assert "secrets." not in release.read_text(encoding="utf-8")
+    assert {"release-check", "dist"} <= {word for words in commands(release) for word in words}
+
+
 def test_all_declared_pythons_are_tried():
     """A new classifier needs a new column of the matrix, and the other way round."""
     folder = ROOT / ".github" / "workflows"
