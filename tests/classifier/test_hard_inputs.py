@@ -299,7 +299,7 @@ BAD_PARAMETERS = [
     ({"tol": None}, TypeError, "tol must be a number"),
     ({"max_iter": 0}, ValueError, "max_iter must be an integer at least 1"),
     ({"max_iter": 10.5}, TypeError, "max_iter must be an integer"),
-    ({"voting": "loud"}, ValueError, "voting must be one of 'soft', 'hard'; got 'loud'"),
+    ({"voting": "loud"}, ValueError, "voting must be one of 'soft', 'hard', 'runoff'; got 'loud'"),
     ({"multi_class": "crammer_singer"}, ValueError, "multi_class must be one of 'ovr', 'ovo'"),
     ({"fit_intercept": 1}, TypeError, "fit_intercept must be True or False"),
     ({"warm_start": "yes"}, TypeError, "warm_start must be True or False"),

@@ -265,7 +265,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         self : ERMClassifier
             The fitted classifier.
         """
-        check_parameters(self.get_params(deep=False))
+        check_parameters(vars(self))
         with old_width_on_failure(self):
             data, tasks, shown = self._training_tasks(X, y, sample_weight)
             names_in = getattr(self, "feature_names_in_", None)

@@ -90,6 +90,8 @@ def weighted_total(weights: Floats, values: Floats) -> float:
         The v_ik.
     """
     # s^T V 1 as two products: several times faster than a sum along the short axis.
+    if len(weights) <= _RUN:
+        return float((weights @ values).sum())
     starts = range(0, len(weights), _RUN)
     return float(sum((weights[at : at + _RUN] @ values[at : at + _RUN]).sum() for at in starts))
 
@@ -127,7 +129,8 @@ class RowScale:
 
     def score_error(self, weights: Floats, intercepts: Floats | float) -> Floats:
         """Delta, how far the scores x_i . w_k + b_k may be off: one number for each column of ``weights``."""
-        norms = np.sqrt(np.einsum("j...,j...->...", weights, weights))
+        squares = weights @ weights if weights.ndim == 1 else np.einsum("jk,jk->k", weights, weights)
+        norms = np.sqrt(squares)
         # One of the two may be beyond the range of numbers, or infinity times zero.
         reach = np.fmin(self.length * norms, self.columns @ np.abs(weights))
         error = gamma(self.n_terms + 2) * reach + UNIT * (norms > 0)

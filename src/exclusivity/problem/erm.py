@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from exclusivity.problem.arrays import Floats, Matrix
-from exclusivity.problem.design import FEW_NUMBERS, LONG_UNIT, DesignMatrix, run_terms, weighted_total
+from exclusivity.problem.design import FEW_NUMBERS, LONG_UNIT, DesignMatrix, gamma, run_terms, weighted_total
 from exclusivity.problem.loss import MarginLoss
 from exclusivity.problem.objective import ExclusivityRegulariser, Objective
 from exclusivity.problem.penalty import Penalty
@@ -299,7 +299,8 @@ def objective_of_shortfall(
     error : float or ndarray of shape (n_members,)
         How far the scores may be off; see :meth:`RowScale.score_error`.
     """
-    penalty = problem.regulariser.value(weights)
+    is_single = problem.n_members == 1
+    penalty = problem.penalty.value(weights[:, 0]) if is_single else problem.regulariser.value(weights)
     objective, upper = (
         penalty + problem.cost * weighted_total(problem.weights, problem.loss.value(missed))
         for missed in (shortfall, shortfall + error)
@@ -332,17 +333,28 @@ def dual_bound(problem: ERMProblem, alpha: Floats) -> float:
     problem.objective.require_convex()
     feasible, design = repair_dual(problem, alpha), problem.design
     below, n_terms = _lower_bound(problem, feasible), design.transposed_terms()
-    sums = {"dual_weights": design.transposed_times(problem.labels * feasible), "moved": 0.0}
-    bound = below(**sums, n_terms=n_terms)
+    dual_weights = design.transposed_times(problem.labels * feasible)
+    bound = below(dual_weights=dual_weights, moved=0.0, n_terms=n_terms)
     # Where the cost leaves little of the ridge, u is a small difference of huge sums: longer floats help.
-    if design.n_numbers <= FEW_NUMBERS:
-        lost = below(**sums, n_terms=n_terms, unit=0.0) - bound
-        if lost > _LEAST_LOSS * abs(bound):
-            signed = (problem.labels * feasible).astype(np.longdouble)
-            sums["moved"] = abs(float(signed.sum())) if problem.fit_intercept else 0.0
-            sums["dual_weights"] = np.asarray(design.X.astype(np.longdouble).T @ signed, dtype=float)
-            bound = max(bound, below(**sums, n_terms=design.n_rows, unit=LONG_UNIT))
+    if (
+        design.n_numbers <= FEW_NUMBERS
+        and _may_lose(problem, feasible, dual_weights) > _LEAST_LOSS * abs(bound)
+        and below(dual_weights=dual_weights, moved=0.0, n_terms=n_terms, unit=0.0) - bound
+        > _LEAST_LOSS * abs(bound)
+    ):
+        signed = (problem.labels * feasible).astype(np.longdouble)
+        moved = abs(float(signed.sum())) if problem.fit_intercept else 0.0
+        precise = np.asarray(design.X.astype(np.longdouble).T @ signed, dtype=float)
+        longer = below(dual_weights=precise, moved=moved, n_terms=design.n_rows, unit=LONG_UNIT)
+        bound = max(bound, longer)
     return problem.n_members * problem.kappa * bound
+
+
+def _may_lose(problem: ERMProblem, feasible: Floats, dual_weights: Floats) -> float:
+    """About the most that rounding may take off a bound: whether that is worth a closer look."""
+    off = 2 * gamma(problem.design.transposed_terms() + 8) * float(feasible.sum())
+    length = problem.design.row_scale.length
+    return 2 * off * (1 + length * (float(np.linalg.norm(dual_weights)) + off * length))
 
 
 def dual_bound_with_pull(problem: ERMProblem, alpha: Floats, pull: Floats, lost: float = 0.0) -> float:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
+from math import isnan, sqrt
 
 import numpy as np
 
@@ -151,7 +152,8 @@ class ElasticPenalty(Penalty):
 
     def value(self, weights: Floats) -> float:
         """See ``Penalty``."""
-        return float(weights @ weights) / 2 + float(np.sum(self.kinks * np.abs(weights)))
+        ridge = float(weights @ weights) / 2
+        return ridge if self.is_smooth else ridge + float(np.sum(self.kinks * np.abs(weights)))
 
     def prox(self, point: Floats, step: float) -> Floats:
         """See ``Penalty``: soft-thresholding, then shrinking."""
@@ -160,9 +162,15 @@ class ElasticPenalty(Penalty):
 
     def largest_conjugate(self, dual_weights: Floats, reach: float, reaches: Floats) -> float:
         """See ``Penalty``: g*(u) = 1/2 |soft(u, l)|^2, and soft is no longer than what it is applied to."""
-        shrunk = np.maximum(np.abs(dual_weights) - self.kinks, 0.0)
-        by_rows, by_columns = np.linalg.norm(shrunk) + reach, np.linalg.norm(shrunk + reaches)
-        return (float(np.fmin(by_rows, by_columns)) * (1 + gamma(len(dual_weights) + 2))) ** 2 / 2
+        shrunk = np.abs(dual_weights)
+        if not self.is_smooth:
+            shrunk = np.maximum(shrunk - self.kinks, 0.0)
+        longer = shrunk + reaches
+        by_rows, by_columns = sqrt(shrunk @ shrunk) + reach, sqrt(longer @ longer)
+        # One of the two may be beyond the range of numbers, or not a number: the other holds.
+        length = by_columns if by_columns <= by_rows or isnan(by_rows) else by_rows
+        length *= 1 + gamma(len(dual_weights) + 2)
+        return length * length / 2
 
     def uses(self, dual_weights: Floats) -> Bools:
         """See ``Penalty``: where |u_j| > l_j."""

@@ -95,9 +95,9 @@ class LossSums:
         """sum_i y_i alpha_i (x_i, 1): minus the gradient of the smoothed loss."""
         return Point(self.weighted_sums[1], float(self.alpha_sums[1]))
 
-    def by_class(self) -> tuple[Floats, Floats, Floats]:
+    def by_class(self) -> tuple[Floats, tuple[float, float], tuple[float, float]]:
         """``weighted_sums``, ``alpha_sums`` and ``conjugates`` of the positive and of the negative class."""
-        return _HALVES @ self.weighted_sums, _HALVES @ self.alpha_sums, _HALVES @ self.conjugates
+        return _HALVES @ self.weighted_sums, _halves(self.alpha_sums), _halves(self.conjugates)
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,6 +258,12 @@ class Run:
         return dataclasses.replace(found, weights=weights, intercepts=intercepts, dual=dual)
 
 
+def _halves(sums: Floats) -> tuple[float, float]:
+    """The same as a product with ``_HALVES``, for two numbers."""
+    both, difference = sums.tolist()
+    return (both + difference) / 2, (both - difference) / 2
+
+
 def objective_from_sums(
     point: Point, sums: LossSums, reduced: Objective, scale: RowScale
 ) -> tuple[float, float]:
@@ -275,22 +281,22 @@ def bound_from_sums(sums: LossSums, reduced: Objective, scale: RowScale) -> tupl
     Scaling a class's alpha by t scales its sums by t; what it does to its conjugates the loss knows.
     """
     weighted_sums, alpha_sums, conjugates = sums.by_class()
-    factors = np.ones(2)
+    factors = [1.0, 1.0]
     if reduced.fit_intercept:
         heavier = int(alpha_sums[1] > alpha_sums[0])
         if alpha_sums[heavier] > 0:
             factors[heavier] = max(alpha_sums[1 - heavier], 0.0) / alpha_sums[heavier]
     # The two classes' sums are differences of sums over all rows, and as exact as these.
-    rounding = gamma(sums.n_terms + 4) * float(alpha_sums.sum())
+    rounding = gamma(sums.n_terms + 4) * (alpha_sums[0] + alpha_sums[1])
     value = reduced.lower_dual(
-        alpha_sum=float(factors @ alpha_sums),
+        alpha_sum=factors[0] * alpha_sums[0] + factors[1] * alpha_sums[1],
         moved=rounding if reduced.fit_intercept else 0.0,
         dual_weights=factors[0] * weighted_sums[0] - factors[1] * weighted_sums[1],
         conjugate=sum(map(reduced.loss.scaled_conjugate, conjugates, factors)),
         scale=scale,
         n_terms=sums.n_terms,
     )
-    return value, factors
+    return value, np.array(factors)
 
 
 def repaired_weights(sums: LossSums, reduced: Objective, scale: RowScale) -> Floats:

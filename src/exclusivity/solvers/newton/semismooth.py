@@ -104,7 +104,7 @@ class _Walk:
         self.borrowed, self.last_norm = start.system, np.inf
         self.on_primal_side = source.n_features <= source.n_rows  # the smaller side of the system
         self.exact, self.loss = reduced.loss, reduced.loss.rounded(start.width or _FIRST_WIDTH)
-        self.sums = self._evaluate(start.point)
+        self._arrive(start.point, self._evaluate(start.point))
 
     def _evaluate(self, point: Point) -> LossSums:
         wanted = self.on_primal_side and self.borrowed is None
@@ -113,12 +113,18 @@ class _Walk:
     def _objective(self, point: Point, sums: LossSums) -> float:
         return self.penalty.value(point.weights) + sums.smoothed
 
+    def _arrive(self, point: Point, sums: LossSums) -> None:
+        """Go there, and note what every step asks for."""
+        self.point, self.sums = point, sums
+        self.objective, self.gradient = self._objective(point, sums), self._gradient()
+        self.norm = _norm(self.gradient)
+
     def _gradient(self) -> Point:
         descent = self.sums.negative_gradient
         return Point(self.point.weights - descent.weights, -descent.intercept if self.fit_intercept else 0.0)
 
     def iterate(self) -> NewtonIterate:
-        return NewtonIterate(self.point, self.sums, self.loss.width, _norm(self._gradient()))
+        return NewtonIterate(self.point, self.sums, self.loss.width, self.norm)
 
     def _system(self) -> NewtonSystem:
         if self.borrowed is not None:
@@ -132,35 +138,32 @@ class _Walk:
 
     def advance(self, gap: float) -> bool:
         """Sharpen the corner if it limits the gap, then take one Newton step."""
-        gradient = self._gradient()
-        norm = _norm(gradient)
-        if norm > _GOOD_RATE * self.last_norm:
+        if self.norm > _GOOD_RATE * self.last_norm:
             self.borrowed = None
-        self.last_norm = norm
-        objective = self._objective(self.point, self.sums)
+        self.last_norm = self.norm
         # At this point the gap is |gradient|^2 / 2 plus what the rounding costs.
-        if self.loss.width > 0 and norm**2 / 2 <= _SETTLED * gap * objective:
+        if self.loss.width > 0 and self.norm**2 / 2 <= _SETTLED * gap * self.objective:
             if self.loss.width <= _LEAST_WIDTH:
                 return False
             self.loss = self.exact.rounded(self.loss.width * _WIDTH_FACTOR)
-            self.sums = self._evaluate(self.point)
-            gradient, objective = self._gradient(), self._objective(self.point, self.sums)
+            self._arrive(self.point, self._evaluate(self.point))
+        gradient = self.gradient
         try:
             dw, db = self._system().solve(-gradient.weights, -gradient.intercept)
         except linalg.LinAlgError:  # numbers too large for the matrix
             return False
         slope = float(gradient.weights @ dw + gradient.intercept * db)
-        return slope < 0 and self._take(Point(dw, db), slope, objective)
+        return slope < 0 and self._take(Point(dw, db), slope)
 
-    def _take(self, step: Point, slope: float, objective: float) -> bool:
+    def _take(self, step: Point, slope: float) -> bool:
         """The full step if it lowers the objective enough, else a shorter one; False if none does."""
         for length in (1.0, None):
             if length is None:
                 length = self._shorter_length(step)  # noqa: PLW2901 -- found by one more pass
             point = self.point.moved(step, length)
             sums = self._evaluate(point)
-            if self._objective(point, sums) <= objective + _ARMIJO * length * slope:
-                self.point, self.sums = point, sums
+            if self._objective(point, sums) <= self.objective + _ARMIJO * length * slope:
+                self._arrive(point, sums)
                 return True
         if self.borrowed is not None:  # try again with a system of one's own
             self.last_norm = 0.0

@@ -21,6 +21,10 @@ from exclusivity.solvers.newton.run import LossSums, Point
 _LEAST_SHARE = 1e-6
 
 
+# Multiplications that are over before it is known which rows came and went.
+_SMALL_PRODUCT = 1 << 18
+
+
 class RowSource(Protocol):
     """What the solver may ask. Each call is one pass over the rows."""
 
@@ -170,6 +174,7 @@ class ActiveGram:
 
     def __init__(self, design: DesignMatrix, costs: Floats, of_all: Floats | None = None) -> None:
         self._design, self._costs = design, costs
+        self._is_small = design.n_rows * (design.n_features + 1) ** 2 <= _SMALL_PRODUCT
         self._forget()
         if of_all is not None:
             self._active[:] = True
@@ -182,6 +187,8 @@ class ActiveGram:
 
     def at(self, active: NDArray[np.bool_]) -> Floats:
         """The matrix for these rows, read-only: the next one starts from it."""
+        if self._is_small:
+            return bordered_gram(self._design.X, np.where(active, self._costs, 0.0))
         coming = np.flatnonzero(active & ~self._active)
         going = np.flatnonzero(self._active & ~active)
         n_active = int(np.count_nonzero(active))
