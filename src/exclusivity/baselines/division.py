@@ -17,7 +17,13 @@ _SEED_LIMIT = np.iinfo(np.int32).max
 
 
 def learned(
-    X: Matrix, codes: Ints, weights: Floats, groups: Ints, n_members: int, rng: np.random.RandomState
+    X: Matrix,
+    codes: Ints,
+    weights: Floats,
+    groups: Ints,
+    n_members: int,
+    rng: np.random.RandomState,
+    voting: str = "hard",
 ) -> Ints:
     """The partition that ``ERMClassifier(exclusivity=np.inf)`` would choose, on standardised columns.
 
@@ -37,7 +43,7 @@ def learned(
     )
     problems = [first.changed(labels=column) for column in labels]
     generator = np.random.default_rng(int(rng.randint(_SEED_LIMIT)))
-    return find_partition(problems, groups, ExclusiveOptions(), generator, None)
+    return find_partition(problems, groups, ExclusiveOptions(voting=voting), generator, None)
 
 
 def _standardised(X: Matrix, weights: Floats) -> Matrix:

@@ -187,7 +187,7 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
                 stacklevel=3,
             )
         if self.partition == "learned":
-            return learned(X, codes, weights, groups, self.n_estimators, rng)
+            return learned(X, codes, weights, groups, self.n_estimators, rng, self.voting)
         return dealt(n_groups, self.n_estimators, rng)
 
     def component_predict(self, X: Matrix) -> NDArray[Any]:

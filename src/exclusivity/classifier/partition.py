@@ -56,6 +56,8 @@ def given(labels: ArrayLike, groups: Ints, n_members: int) -> Ints:
 def exclusive_options(estimator: ErmParameters, groups: Ints, seed: int) -> ExclusiveOptions:
     """The options of the exclusive solver; a partition that is not learned is used as it is."""
     options = parse_options(ExclusiveOptions, estimator.solver_options)
+    if options.voting is None:  # soft votes have no certificate to count
+        options = replace(options, voting="runoff" if estimator.voting == "runoff" else "hard")
     if scope_of(estimator.partition) == TEST:
         return options
     n_members = estimator.n_estimators

@@ -108,7 +108,7 @@ def _partition(params: Mapping[str, Any]) -> None:
             f"partition={partition!r} says who owns which feature, and at exclusivity="
             f"{params['exclusivity']!r} members share them; set exclusivity=np.inf, or leave partition out."
         )
-    searched = {"restarts", "radius", "partition"} & set(params["solver_options"] or ())
+    searched = {"restarts", "radius", "voting", "partition"} & set(params["solver_options"] or ())
     if searched:
         raise ValueError(
             f"solver_options has {min(searched)!r}, which is about the search for a partition, and with "

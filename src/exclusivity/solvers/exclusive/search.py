@@ -38,6 +38,8 @@ class ExclusiveOptions:
         partition (or a balanced one, dealt out by the strength of the features) is used as it is.
     radius : int
         The search counts the rows whose vote survives up to this many broken features.
+    voting : {"hard", "runoff"} or None
+        The vote that it counts for; None: the one of the classifier, or "hard".
     partition : sequence of int or None
         Where the search starts: the member of every feature group, in the order of the group codes, or -1 for
         a group that is free.
@@ -46,6 +48,7 @@ class ExclusiveOptions:
     change: float = 1e-4
     restarts: int = 2
     radius: int = 3
+    voting: str | None = None
     partition: Sequence[int] | Partition | None = None
 
     def __post_init__(self) -> None:
@@ -54,6 +57,8 @@ class ExclusiveOptions:
             value: Any = getattr(self, name)
             if not isinstance(value, Integral) or value < 0:
                 raise ValueError(f"solver option {name} must be an integer >= 0; got {value!r}.")
+        if self.voting not in (None, "hard", "runoff"):
+            raise ValueError(f"solver option voting must be 'hard', 'runoff' or None; got {self.voting!r}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,11 +244,11 @@ def search_partition(
     best, best_value = first, np.inf
     for restart in range(options.restarts):
         owners = first if restart == 0 else deal(strength, K, rng.permutation(n_groups))
-        search = _LocalSearch(surrogates, groups, owners, K, options.radius)
+        search = _LocalSearch(surrogates, groups, owners, K, options)
         value = search.run(rng)
         if value < best_value - _LEAST_GAIN * abs(value):
             best, best_value = search.owners, value
-    return renumbered(_never_worse_than_random(best, surrogates, groups, K, options.radius, rng))
+    return renumbered(_never_worse_than_random(best, surrogates, groups, K, options, rng))
 
 
 def _never_worse_than_random(
@@ -251,7 +256,7 @@ def _never_worse_than_random(
     surrogates: Sequence[RidgeSurrogate],
     groups: Ints,
     n_members: int,
-    radius: int,
+    options: ExclusiveOptions,
     rng: np.random.Generator,
 ) -> Partition:
     """The partition found, or the best of a few random ones if that does better on rows left out.
@@ -259,7 +264,8 @@ def _never_worse_than_random(
     Better by more than chance: of two partitions that are worth the same one always seems to win.
     """
     drawn = [rng.permutation(np.arange(len(owners)) % n_members) for _ in range(_RANDOM_RIVALS)]
-    values, errors = held_out_values(surrogates, groups, [owners, *drawn], radius)
+    partitions, voting = [owners, *drawn], options.voting or "hard"
+    values, errors = held_out_values(surrogates, groups, partitions, options.radius, voting)
     best = int(np.argmax(values))
     if values[best] - values[0] <= _CHANCE * errors[best] + _LEAST_GAIN * abs(values[0]):
         return owners
@@ -283,11 +289,13 @@ class _LocalSearch:
         groups: Ints,
         owners: Partition,
         n_members: int,
-        radius: int,
+        options: ExclusiveOptions,
     ) -> None:
         self.groups, self.owners = groups, owners.copy()
         columns = [self._columns(k) for k in range(n_members)]
-        self.ballots = [Ballot(surrogate, columns, radius) for surrogate in surrogates]
+        self.ballots = [
+            Ballot(surrogate, columns, options.radius, options.voting or "hard") for surrogate in surrogates
+        ]
 
     def _columns(self, member: int, without: int = -1) -> Ints:
         """The columns of a member, one of its groups left out."""

@@ -18,6 +18,10 @@ a column that is nearly always zero the scores of many classes are equal on near
 would do no harm; but the vote goes to one of them, row after row, and a certificate, which cannot know to
 which, has to count it for every rival of the winner. So does this: a tie is a vote for every wrong class.
 
+For a run-off (see ``runoff``) the lead in the ramp is the mean of two: the one that a run-off certifies, with
+soft votes and soft duels, (score of the true class - score of the other) / t cut off at -1 and 1; and the
+smallest lead in a duel, which moves that bring nobody to the final still change.
+
 The scale t is half the spread of the member's own scores, so that neither C nor the strength of a member
 changes how decided its votes are. The value is negated: smaller is better.
 
@@ -38,6 +42,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from exclusivity.problem.arrays import Bools, Floats, Ints
+from exclusivity.solvers.exclusive.runoff import duels_of_truth, runoff_leads, sides_of_truth
 from exclusivity.solvers.exclusive.surrogate import Columns, RidgeSums, RidgeSurrogate
 
 Codes = Ints
@@ -58,10 +63,14 @@ class Ballot:
         The columns of every member, none of them empty.
     radius : int
         R, the largest number of broken features that counts.
+    voting : {"hard", "runoff"}
+        How votes among several classes are counted.
     """
 
-    def __init__(self, surrogate: RidgeSurrogate, columns: Sequence[Columns], radius: int) -> None:
-        self.surrogate = surrogate
+    def __init__(
+        self, surrogate: RidgeSurrogate, columns: Sequence[Columns], radius: int, voting: str = "hard"
+    ) -> None:
+        self.surrogate, self.has_final = surrogate, voting == "runoff"
         # More than (K - 1) / 2 broken features no vote of K members survives.
         self.highest_lead = 2 * min(radius, (len(columns) - 1) // 2) + 1
         self.signs = np.where(surrogate.truth == 1, 1.0, -1.0)
@@ -90,7 +99,8 @@ class Ballot:
     def _soft_votes(self, centred: Floats) -> Floats:
         """Of centred scores (members, rows, problems).
 
-        Two classes: (members, rows), from -1, wrong, to 1, right. More: (members, rows, classes).
+        Two classes: (members, rows), from -1, wrong, to 1, right. More: (members, rows, classes), for a
+        run-off with the duels of the true class behind them.
         """
         squares = (centred**2).mean(axis=2) @ self.surrogate.shares
         scale = (_SHARPNESS * np.sqrt(squares) + _TINY)[:, None]
@@ -101,15 +111,21 @@ class Ballot:
         scores = centred + self.surrogate.label_means
         scores -= scores.max(axis=2, keepdims=True)
         scores *= 2 / scale[:, :, None]
+        duels = duels_of_truth(scores, self.surrogate.truth) if self.has_final else None
         cast = cast_votes(scores >= -_TIE, self.surrogate.truth)
         votes = np.exp(scores, out=scores)
         votes *= 0.5 / votes.sum(axis=2, keepdims=True)
         votes[cast] += 0.5
-        return votes
+        return votes if duels is None else np.concatenate([votes, duels], axis=2)
 
     def _values(self, totals: Floats) -> Floats:
         """The value for each of several vote counts."""
-        lead = totals if totals.ndim == 2 else lead_of_truth(totals, self.surrogate.truth)
+        if totals.ndim == 2:
+            lead = totals
+        elif self.has_final:
+            lead = np.mean(runoff_leads(totals, self.surrogate.truth), axis=0)
+        else:
+            lead = lead_of_truth(totals, self.surrogate.truth)
         # (lead + 1) / 2 up to the constant 1 / 2
         return np.asarray(np.clip(lead, -1.0, self.highest_lead) @ self.surrogate.row_weights / -2)
 
@@ -130,19 +146,22 @@ def cast_votes(is_best: Bools, truth: Codes) -> Bools:
     return is_best
 
 
-def decided(scores: Floats, truth: Codes) -> Bools:
-    """The votes of a member by its scores (rows, problems): (rows, classes)."""
+def decided(scores: Floats, truth: Codes, voting: str = "hard") -> Floats | Bools:
+    """The votes of a member by its scores (rows, problems): (rows, classes), and its sides in a run-off."""
     if scores.shape[1] == 1:
         is_second = scores > 0
         return np.hstack([~is_second, is_second])
     slack = _TIE * np.abs(scores).max(axis=1, keepdims=True)
-    return cast_votes(scores >= scores.max(axis=1, keepdims=True) - slack, truth)
+    votes = cast_votes(scores >= scores.max(axis=1, keepdims=True) - slack, truth)
+    return votes if voting == "hard" else np.hstack([votes, sides_of_truth(scores, truth, slack)])
 
 
-def ramp(counts: Floats, truth: Codes, radius: int, n_members: int) -> Floats:
+def ramp(counts: Floats, truth: Codes, radius: int, n_members: int, n_classes: int) -> Floats:
     """For how many r = 0, ..., R each row is right whatever r features do."""
     highest = min(radius, (n_members - 1) // 2) + 1
-    return np.clip(np.ceil(lead_of_truth(counts, truth) / 2), 0, highest)
+    has_final = counts.shape[-1] > n_classes
+    lead = runoff_leads(counts, truth)[0] if has_final else lead_of_truth(counts, truth)
+    return np.clip(np.ceil(lead / 2), 0, highest)
 
 
 N_FOLDS = 5
@@ -153,6 +172,7 @@ def held_out_values(
     groups: Ints,
     partitions: Sequence[Ints],
     radius: int,
+    voting: str = "hard",
 ) -> tuple[Floats, Floats]:
     """Certified accuracy of rows left out in turn, each class counting the same, summed over r = 0 to R.
 
@@ -168,7 +188,7 @@ def held_out_values(
         # Equal rows of one class are one row: a row of weight 2 then counts like two rows.
         rows = np.column_stack([surrogate.truth, surrogate.rows])
         numbers = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
-        survived = _survived(surrogate, numbers % N_FOLDS, columns, radius)
+        survived = _survived(surrogate, numbers % N_FOLDS, columns, radius, voting)
         value = survived @ surrogate.row_weights
         deviations = surrogate.row_weights * ((survived - survived[0]) - (value - value[0])[:, None])
         values += value
@@ -181,18 +201,23 @@ def _survived(
     places: Ints,
     partitions: Sequence[Sequence[Ints]],
     radius: int,
+    voting: str,
 ) -> Floats:
     """For each partition and row, left out with its fold, for how many r it stays right."""
     n_classes = max(2, len(surrogate.label_means))
-    counts = np.zeros((len(partitions), len(places), n_classes))
+    voting = "hard" if n_classes == 2 else voting
+    width = n_classes if voting == "hard" else 2 * n_classes
+    counts = np.zeros((len(partitions), len(places), width))
     for fold in np.unique(places):
         rows = np.flatnonzero(places == fold)
         others = without(surrogate, rows)
         for count, columns in zip(counts, partitions, strict=True):
             for own in columns:
-                count[rows] += decided(others.fit(own).scores + others.label_means, others.truth)
+                count[rows] += decided(others.fit(own).scores + others.label_means, others.truth, voting)
     pairs = zip(counts, partitions, strict=True)
-    return np.stack([ramp(count, surrogate.truth, radius, len(columns)) for count, columns in pairs])
+    return np.stack(
+        [ramp(count, surrogate.truth, radius, len(columns), n_classes) for count, columns in pairs]
+    )
 
 
 def without(surrogate: RidgeSurrogate, inside: Ints) -> RidgeSurrogate:

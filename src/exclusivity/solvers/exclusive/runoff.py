@@ -1,0 +1,55 @@
+"""What a run-off asks of members: votes in the first round, and the side of the true class in every duel.
+
+Let y be the true class of a row, v_c the votes of class c, and L_c = 2 u_yc - K the lead of y over c among
+all K members. One broken feature changes one member. It takes y the victory only if (A) two rivals push it
+out of the final, closing leads g <= h of v_y over them: a member closes each by 2 at most and both together
+by 3; or if (B) a rival c beats it there, closing L_c by 2, and gets there, closing its distance D_c to the
+best third class by 2. In units of 2 per member the lead of y is therefore
+
+    min( max(h, 2 (g + h) / 3),  min_c max(L_c, D_c) ),
+
+g and h the two smallest leads, and a row is certified at r if that exceeds 2 r.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from exclusivity.problem.arrays import Floats, Ints
+
+
+def duels_of_truth(scores: Floats, truth: Ints) -> Floats:
+    """Half the difference of the true class's score and every other, cut off at -1 and 1.
+
+    ``scores`` are (members, rows, classes), in units in which a vote is decided by a difference of 2.
+    """
+    own = np.take_along_axis(scores, truth[None, :, None], axis=2)
+    return np.clip((own - scores) / 2, -1.0, 1.0)
+
+
+def sides_of_truth(scores: Floats, truth: Ints, slack: Floats) -> Floats:
+    """1 where a member prefers the true class, -1 where it prefers the other, or nearly; (rows, classes)."""
+    own = np.take_along_axis(scores, truth[:, None], axis=1)
+    return np.where(own - scores > slack, 1.0, -1.0)
+
+
+def runoff_leads(totals: Floats, truth: Ints) -> tuple[Floats, Floats]:
+    """The lead of the true class, and its smallest lead in a duel.
+
+    Parameters
+    ----------
+    totals : ndarray of shape (..., rows, 2 n_classes)
+        Votes of all classes, then leads of the true class in its duels.
+    truth : ndarray of shape (rows,)
+    """
+    n_classes, rows = totals.shape[-1] // 2, np.arange(len(truth))
+    own = totals[..., rows, truth]
+    rivals, duels = totals[..., :n_classes].copy(), totals[..., n_classes:].copy()
+    rivals[..., rows, truth] = -np.inf
+    duels[..., rows, truth] = np.inf
+    best = -np.partition(-rivals, 1, axis=-1)[..., :2]
+    least, next_least = own - best[..., 0], own - best[..., 1]
+    pushed_out = np.maximum(next_least, (least + next_least) * (2 / 3))
+    third = np.where(rivals >= best[..., :1], best[..., 1:], best[..., :1])
+    beaten = np.maximum(duels, third - rivals).min(axis=-1)
+    return np.minimum(pushed_out, beaten), duels.min(axis=-1)

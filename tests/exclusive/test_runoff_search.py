@@ -1,0 +1,116 @@
+"""The search for groups counts the vote that they will serve."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.svm import LinearSVC
+
+from exclusivity import ERMClassifier
+from exclusivity.baselines import FeaturePartitionClassifier
+from exclusivity.classifier.runoff import runoff_threats
+from exclusivity.problem import ERMProblem
+from exclusivity.solvers import ExclusiveOptions
+from exclusivity.solvers.exclusive.runoff import duels_of_truth, runoff_leads, sides_of_truth
+from exclusivity.solvers.exclusive.surrogate import PartitionSums, sharing_rows
+from exclusivity.solvers.exclusive.votes import Ballot, decided, held_out_values
+from robustness.runoff_oracle import ballots_of, random_election
+
+X, Y = load_wine(return_X_y=True)
+X = (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+def surrogate():
+    first = ERMProblem.build(X, np.where(Y == 0, 1.0, -1.0), n_members=5, cost=0.1, exclusivity=np.inf)
+    problems = [first.changed(labels=np.where(c == Y, 1.0, -1.0)) for c in range(3)]
+    sums = PartitionSums.in_memory(sharing_rows(problems))
+    return sums.surrogates(np.random.default_rng(0))[0]
+
+
+def test_the_lead_of_the_truth_is_what_a_run_off_certifies():
+    """Where the true class wins: half the lead, rounded up, is how many members it takes to stop that."""
+    rng, exact, n_won = np.random.default_rng(0), 0, 0
+    for _ in range(300):
+        rankings, _, n_classes = random_election(rng, abstain=0)
+        n_members = len(rankings)
+        threats = runoff_threats(ballots_of(rankings, n_classes), np.eye(n_members, dtype=bool), n_classes)[0]
+        for truth in range(n_classes):
+            totals = np.zeros(2 * n_classes)
+            for ranking in rankings:
+                totals[ranking[0]] += 1
+                for c in range(n_classes):
+                    totals[n_classes + c] += 1 if ranking.index(truth) < ranking.index(c) else -1
+            lead = runoff_leads(totals[None], np.array([truth]))[0][0]
+            others = np.delete(threats, truth)
+            if threats[truth] == 0 and others.min() > 0:
+                n_won += 1
+                assert np.ceil(lead / 2) <= others.min()
+                exact += np.ceil(lead / 2) == others.min()
+            else:
+                assert lead <= 0
+    assert n_won > 100
+    assert exact > 0.95 * n_won
+
+
+def test_soft_duels_and_sides():
+    scores = np.array([[[3.0, 1.0, 2.5], [0.0, 0.0, 8.0]]])
+    truth = np.array([0, 2])
+    assert duels_of_truth(scores, truth).tolist() == [[[0.0, 1.0, 0.25], [1.0, 1.0, 0.0]]]
+    sides = sides_of_truth(scores[0], truth, np.full((2, 1), 0.6))
+    assert sides[:, :2].tolist() == [[-1.0, 1.0], [1.0, 1.0]]
+    assert sides[0, 2] == -1.0  # too near to tell
+    votes = decided(scores[0], truth, "runoff")
+    assert votes.shape == (2, 6)
+
+
+def test_a_move_is_worth_what_it_leads_to():
+    rows = surrogate()
+    columns = [np.arange(13)[k::5] for k in range(5)]
+    ballot = Ballot(rows, columns, 3, "runoff")
+    moved, rest = columns[0][:1], columns[0][1:]
+    values = ballot.values_after(moved, rest, 0)
+    for receiver in range(1, 5):
+        after = [rest, *columns[1:]]
+        after[receiver] = np.append(after[receiver], moved)
+        assert values[receiver] == pytest.approx(Ballot(rows, after, 3, "runoff").value, abs=1e-9)
+
+
+def test_rows_left_out_are_counted_by_the_rule_in_use():
+    rows, owners = surrogate(), [np.arange(13) % 5, np.arange(13) % 3]
+    hard, errors = held_out_values([rows], np.arange(13), owners, 2, "hard")
+    runoff, _ = held_out_values([rows], np.arange(13), owners, 2, "runoff")
+    assert np.all((runoff > 0) & (runoff < 3))
+    assert not np.array_equal(hard, runoff)
+    assert errors[0] == 0
+
+
+def test_the_classifier_searches_for_its_own_vote():
+    settings = {"C": 0.1, "exclusivity": np.inf, "random_state": 0}
+
+    def found(voting, options=None):
+        return ERMClassifier(4, voting=voting, solver_options=options, **settings).fit(X, Y).partition_
+
+    assert np.array_equal(found("hard", {"voting": "runoff"}), found("runoff"))
+    assert not np.array_equal(found("hard"), found("runoff"))
+    assert np.array_equal(found("soft"), found("hard"))
+
+
+def test_two_classes_are_searched_as_before():
+    settings = {"C": 0.1, "exclusivity": np.inf, "random_state": 0}
+    two = Y > 0
+    first, second = (ERMClassifier(5, voting=voting, **settings).fit(X, two) for voting in ("hard", "runoff"))
+    assert np.array_equal(first.partition_, second.partition_)
+    assert np.array_equal(first.components_, second.components_)
+
+
+def test_partitions_of_any_members_are_learned_for_their_vote():
+    settings = {"partition": "learned", "random_state": 0}
+    first, second = (
+        FeaturePartitionClassifier(LinearSVC(C=0.1), 5, voting=voting, **settings).fit(X, Y).partition_
+        for voting in ("hard", "runoff")
+    )
+    assert not np.array_equal(first, second)
+
+
+def test_options_are_checked():
+    with pytest.raises(ValueError, match="solver option voting must be 'hard', 'runoff' or None"):
+        ExclusiveOptions(voting="soft")
