@@ -6,9 +6,10 @@ from exclusivity.classifier.certified import CertifiedVotes, check_top_k, radii_
 from exclusivity.classifier.cv import ERMClassifierCV
 from exclusivity.classifier.describe import note
 from exclusivity.classifier.erm import ERMClassifier
-from exclusivity.classifier.fitted import Ensemble, FittedState
+from exclusivity.classifier.fitted import TEST, TRAINING_TOO, Ensemble, FittedState, scope_of
 from exclusivity.classifier.fitting import (
     carried_groups,
+    exclusive_options,
     fitting_threads,
     former_partition,
     group_codes,
@@ -16,7 +17,7 @@ from exclusivity.classifier.fitting import (
     problem_seeds,
     warm_starts,
 )
-from exclusivity.classifier.partition import TEST, TRAINING_TOO, dealt, exclusive_options, given, scope_of
+from exclusivity.classifier.partition import dealt, given
 from exclusivity.classifier.path import ERMPath, erm_path
 from exclusivity.classifier.prediction import LinearPredictions
 from exclusivity.classifier.progress import ProblemMonitor

@@ -20,7 +20,7 @@ from exclusivity.classifier._compat import (
     CallbackSupportMixin,
     with_callbacks,
 )
-from exclusivity.classifier.fitted import FittedState, width_of
+from exclusivity.classifier.fitted import FittedState, scope_of, width_of
 from exclusivity.classifier.fitting import (
     advice,
     carried_groups,
@@ -34,7 +34,6 @@ from exclusivity.classifier.fitting import (
     warn_of_constant_votes,
     warn_of_surplus,
 )
-from exclusivity.classifier.partition import scope_of
 from exclusivity.classifier.prediction import EnsemblePredictions
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.training import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -151,6 +151,9 @@ def _is_close(values: Floats, mean: Floats) -> bool:
 
 
 Estimator = TypeVar("Estimator")
+
+TEST, TRAINING_TOO = "test", "training and test"
+"""What a certificate covers: values of the row to be predicted, or of training rows as well."""
 
 WIDTH = ("n_features_in_", "feature_names_in_")
 """What validation notes of the columns, before there is a fit."""
@@ -300,3 +303,12 @@ class FittedErm(ErmParameters, Protocol):
 def width_of(estimator: BaseEstimator) -> dict[str, Any]:
     """The attributes ``WIDTH``, as far as an estimator has them."""
     return {name: vars(estimator)[name] for name in WIDTH if name in vars(estimator)}
+
+
+def scope_of(partition: ArrayLike) -> str:
+    """What a certificate covers for members on such a partition.
+
+    A partition that no row has a say in leaves each member to its own columns, in training too.
+    """
+    is_learned = isinstance(partition, str) and partition == "learned"
+    return TEST if is_learned else TRAINING_TOO

@@ -19,18 +19,20 @@ from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController
 
 from exclusivity.classifier._compat import CALLER_OF_FIT
-from exclusivity.classifier.fitted import WIDTH, Ensemble, FittedErm, VotingState, width_of
-from exclusivity.classifier.partition import exclusive_options
+from exclusivity.classifier.fitted import TEST, WIDTH, Ensemble, FittedErm, VotingState, scope_of, width_of
+from exclusivity.classifier.partition import with_partition
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.stored import StoredPoint
 from exclusivity.classifier.training import BinaryTask, ErmParameters
 from exclusivity.problem import Contrast, ERMProblem, ExclusivityRegulariser, Objective, PowerHinge
 from exclusivity.problem.arrays import Floats, Ints, Matrix
 from exclusivity.solvers import (
+    ExclusiveOptions,
     IterationState,
     SolverResult,
     Start,
     Status,
+    parse_options,
     solve_all,
     solve_exclusive,
 )
@@ -371,3 +373,12 @@ def fitting_threads(n_rows: int, n_features: int) -> Iterator[None]:
             yield
     finally:
         _is_limited.release()
+
+
+def exclusive_options(estimator: ErmParameters, groups: Ints, seed: int) -> ExclusiveOptions:
+    """The options of the exclusive solver; a partition that is not learned is used as it is."""
+    options = parse_options(ExclusiveOptions, estimator.solver_options)
+    if options.voting is None:  # soft votes have no certificate to count
+        options = replace(options, voting="runoff" if estimator.voting == "runoff" else "hard")
+    is_learned = scope_of(estimator.partition) == TEST
+    return options if is_learned else with_partition(options, estimator, groups, seed)

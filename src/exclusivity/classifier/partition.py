@@ -11,10 +11,6 @@ from sklearn.utils import check_random_state
 from exclusivity.classifier.training import ErmParameters
 from exclusivity.problem.arrays import Ints
 from exclusivity.solvers import ExclusiveOptions
-from exclusivity.solvers.base import parse_options
-
-TEST, TRAINING_TOO = "test", "training and test"
-"""What a certificate covers: values of the row to be predicted, or of training rows as well."""
 
 
 def dealt(n_groups: int, n_members: int, rng: np.random.RandomState) -> Ints:
@@ -53,25 +49,13 @@ def given(labels: ArrayLike, groups: Ints, n_members: int) -> Ints:
     return np.asarray(owners, dtype=np.intp)
 
 
-def exclusive_options(estimator: ErmParameters, groups: Ints, seed: int) -> ExclusiveOptions:
-    """The options of the exclusive solver; a partition that is not learned is used as it is."""
-    options = parse_options(ExclusiveOptions, estimator.solver_options)
-    if options.voting is None:  # soft votes have no certificate to count
-        options = replace(options, voting="runoff" if estimator.voting == "runoff" else "hard")
-    if scope_of(estimator.partition) == TEST:
-        return options
+def with_partition(
+    options: ExclusiveOptions, estimator: ErmParameters, groups: Ints, seed: int
+) -> ExclusiveOptions:
+    """The options of the exclusive solver with a partition that is used as it is: drawn, or given."""
     n_members = estimator.n_estimators
     if isinstance(estimator.partition, str):
         owners = dealt(int(groups.max()) + 1, n_members, check_random_state(seed))
     else:
         owners = given(estimator.partition, groups, n_members)
     return replace(options, restarts=0, partition=owners)
-
-
-def scope_of(partition: ArrayLike) -> str:
-    """What a certificate covers for members on such a partition.
-
-    A partition that no row has a say in leaves each member to its own columns, in training too.
-    """
-    is_learned = isinstance(partition, str) and partition == "learned"
-    return TEST if is_learned else TRAINING_TOO
