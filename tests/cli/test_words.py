@@ -121,11 +121,17 @@ class TestCells:
             ("1 500", "thousands without separators"),
             ("12%", "without the per cent sign"),
             ("12.5 %", "without the per cent sign"),
-            ("", "Fill it in"),
         ],
     )
     def test_numbers_of_people(self, table, cell, cure):
-        check(table(with_cell(cell), delimiter=";")(*FIT), "line 2, column 1 ('radius')", cure)
+        erm = table(with_cell(cell), delimiter=";")
+        check(erm(*FIT), "column 'radius'", cure, "--numeric radius", "--drop radius")
+        assert erm(*FIT, "--numeric", "radius")[0] == 0
+
+    def test_an_empty_cell_is_a_gap(self, table):
+        code, out, _ = table(with_cell(""), delimiter=";")(*FIT)
+        assert code == 0
+        assert out.splitlines()[-2].split() == ["radius", "number", "1"]
 
     def test_a_word_is_no_number_of_people(self, table):
         code, _, err = table(with_cell("red"))(*FIT)

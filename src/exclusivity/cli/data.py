@@ -17,13 +17,17 @@ from exclusivity.cli.errors import CommandError, FileError, file_errors
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from exclusivity.datasets import Format, Reading, TableData
+    from exclusivity.datasets import Format, RawTable, Reading, TableData
 
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 _COPY = 1 << 20
 _LISTED = 8
 _SPREADSHEETS = {".xls", ".xlsx", ".xlsm", ".xlsb", ".ods", ".numbers"}
 _LONGEST_LINE = 1 << 26  # what is longer is no text
+
+
+class NumbersError(FileError):
+    """A table of numbers was asked for, and a cell has none."""
 
 
 class FormatNames:
@@ -64,6 +68,7 @@ class Source:
         self._header = header
         self._delimiter = None if delimiter is None else DELIMITERS[delimiter]
         self._head = b""
+        self._kept: Any = None
         if self.is_stdin and not self._is_text:
             self._copy = self._copied()
             self.path = self._copy.name
@@ -94,6 +99,11 @@ class Source:
             raise FileError(
                 f"the name {self.path} does not tell its format; add --format, one of {names}."
             ) from None
+
+    @property
+    def delimiter(self) -> str | None:
+        """What stands between the fields of text."""
+        return self._delimiter or self.format.delimiter or None
 
     @property
     def _is_text(self) -> bool:
@@ -156,18 +166,37 @@ class Source:
 
     def read(self, reading: Reading, progress: Progress) -> TableData:
         """The table, or an error that says what to do."""
-        from exclusivity.datasets import DataFileError
+        from exclusivity.datasets import DataFileError, NotANumberError
 
         progress.tell(f"reading {self.title}")
         try:
             with file_errors(self.path), self._opened(reading, progress) as source:
                 table = self.format.read(source, reading)
         except DataFileError as error:
-            raise FileError(self.in_our_words(str(error))) from error
+            kind = NumbersError if isinstance(error, NotANumberError) else FileError
+            raise kind(self.in_our_words(str(error))) from error
         except EOFError as error:
             raise FileError(f"{self.title}: the compressed file ends too early; get a fresh copy.") from error
         progress.clear()
         return table
+
+    def read_raw(self, reading: Reading, progress: Progress) -> RawTable:
+        """The columns as they stand in the file, numbers or not; see ``read``."""
+        from exclusivity.datasets import DataFileError, read_raw_csv, read_raw_parquet
+
+        progress.tell(f"reading {self.title}")
+        try:
+            with file_errors(self.path):
+                if not self._is_text:
+                    return read_raw_parquet(self.path, reading)
+                with self._opened(reading, progress) as source:
+                    return read_raw_csv(source, reading, reading.delimiter or self.format.delimiter)
+        except DataFileError as error:
+            raise FileError(self.in_our_words(str(error))) from error
+        except EOFError as error:
+            raise FileError(f"{self.title}: the compressed file ends too early; get a fresh copy.") from error
+        finally:
+            progress.clear()
 
     def in_our_words(self, message: str) -> str:
         """What a reader says, for somebody who has options and no arguments."""
@@ -187,10 +216,18 @@ class Source:
         if not self._is_text or reading.max_bytes is not None:
             yield self.path
         elif self.is_stdin:
-            yield _Counted(sys.stdin.buffer, self.title, None, progress, self._head)
+            stream = sys.stdin.buffer if self._kept is None else _Twice(sys.stdin.buffer, self._kept)
+            yield _Counted(stream, self.title, None, progress, self._head)
         else:
             with open(self.path, "rb") as stream:
                 yield _Counted(stream, self.path, Path(self.path).stat().st_size, progress)
+
+    def keep(self) -> None:
+        """Let standard input be read a second time, by who may have to begin anew."""
+        import tempfile
+
+        if self.is_stdin and self._is_text:
+            self._kept = tempfile.NamedTemporaryFile()  # noqa: SIM115 -- goes when the source goes
 
     def _copied(self) -> Any:
         """Standard input as a file, for formats that are not read from their first byte to their last."""
@@ -201,6 +238,21 @@ class Source:
             copy.write(block)
         copy.flush()
         return copy
+
+
+class _Twice:
+    """A stream that can be read a second time: what was read before is kept beside it."""
+
+    def __init__(self, stream: Any, kept: Any) -> None:
+        self._stream, self._kept = stream, kept
+        kept.seek(0)
+
+    def read(self, size: int, /) -> bytes:
+        if block := self._kept.read(size):
+            return bytes(block)
+        block = self._stream.read(size)
+        self._kept.write(block)
+        return bytes(block)
 
 
 class _Counted:

@@ -7,7 +7,17 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import distributed, held_out, matching, models, options, output, overwriting, training
+from exclusivity.cli import (
+    distributed,
+    held_out,
+    matching,
+    models,
+    options,
+    output,
+    overwriting,
+    tables,
+    training,
+)
 from exclusivity.cli.errors import DONE, NOT_CONVERGED, file_errors
 from exclusivity.cli.evaluate import constant, in_words, warn_of_constant
 from exclusivity.cli.progress import Progress
@@ -25,6 +35,7 @@ EPILOG = """examples:
   erm fit heart.csv --target disease -o heart.erm
   erm fit heart_scale -o heart.erm --cost 1 --members 30 --p 1
   erm fit sensors.parquet --target state --members 15 --exclusivity inf --voting hard -o sensors.erm
+  erm fit people.csv --target state --additive --categorical zip --drop id -o people.erm
   zcat big.csv.gz | erm fit - --format csv --target -1 --test test.csv -o big.erm
   erm fit 'part-*.parquet' --target state -o big.erm --dask --workers 2 --memory 1GB
 
@@ -61,6 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--cost", type=options.POSITIVE, default=2.0, metavar="C", help="cost of errors (default: 2)"
     )
     options.add_training(parser)
+    tables.add_options(parser)
     distributed.add_options(parser)
     options.add_json(parser)
     options.add_quiet(parser)
@@ -68,7 +80,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, train, write, tell."""
+    args.ignore = [*args.ignore, *args.drop]
     distributed.check_options(args)
+    if args.dask:
+        tables.refuse_with_dask(args)
     if args.test not in (None, "-"):  # now, and not after hours of work
         with file_errors(args.test), open(args.test, "rb"):
             pass
@@ -87,6 +102,7 @@ def run(args: argparse.Namespace) -> int:
         output.print_json(document)
     else:
         output.print_facts(_lines(args, document))
+        _print_columns(document.get("columns"))
     for scores in judged:
         warn_of_constant(scores, trained.pipeline[-1])
     return DONE if document["converged"] else NOT_CONVERGED
@@ -99,18 +115,20 @@ def _train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     data = training.read_training_data(args, progress)
     started = perf_counter()
     classifier = ERMClassifier(C=args.cost, **training.parameters(args, data.names, data.X.shape[1]))
-    pipeline = training.build(classifier, args.scale, data.is_sparse)
+    pipeline = training.build(classifier, args, data)
     training.fit(pipeline, data, progress)
     seconds = perf_counter() - started
     folds = held_out.folds_for(args, data)
-    trained = training.Trained(pipeline, data.names, data.target, data.X.shape, seconds)
+    found = None if data.notes is None else tables.document(pipeline[0], data.titles, data.notes)
+    shape = data.X.shape
+    trained = training.Trained(pipeline, data.names, data.target, shape, seconds, columns=found)
     if folds is None:
         return trained
-    found = held_out.predict_held_out(pipeline, data, folds, progress)
+    unseen = held_out.predict_held_out(pipeline, data, folds, progress)
     is_vote = args.voting != "soft" and args.exclusivity > 1
     rival = held_out.one_svm(pipeline) if is_vote else None
     one = None if rival is None else held_out.predict_held_out(rival, data, folds, progress)
-    return replace(trained, held_out=found, one_svm=one)
+    return replace(trained, held_out=unseen, one_svm=one)
 
 
 def report(args: argparse.Namespace, trained: training.Trained) -> dict[str, Any]:
@@ -133,6 +151,7 @@ def report(args: argparse.Namespace, trained: training.Trained) -> dict[str, Any
         "dual_gap": fitted.dual_gap_,
         "converged": bool(fitted.converged_.all()),
         "tol": args.tol,
+        **({} if trained.columns is None else {"columns": trained.columns}),
     }
 
 
@@ -201,6 +220,16 @@ def _lines(args: argparse.Namespace, document: dict[str, Any]) -> list[tuple[str
         if "one_svm" in document.get(key, {}):
             lines.append(("robustness", _price(found)))
     return [*lines, ("model", document["model"])]
+
+
+def _print_columns(found: list[dict[str, Any]] | None) -> None:
+    """What the columns of a table hold."""
+    if found is None:
+        return
+    print()
+    output.print_table(
+        ["column", "holds", "levels", "gaps", ""], tables.lines_of(found), ends_with_words=True
+    )
 
 
 def _price(found: dict[str, Any]) -> str:

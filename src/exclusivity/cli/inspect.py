@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> None:
     loaded = models.load(args.model)
     from exclusivity.inspection import summarise
 
-    summary = summarise(loaded.model, feature_names=loaded.names, n_strongest=args.features)
+    summary = summarise(loaded.model, feature_names=loaded.weighed_names, n_strongest=args.features)
     if args.html is not None:
         _write_report(args, loaded)
     if args.json:
@@ -72,7 +72,9 @@ def _write_report(args: argparse.Namespace, loaded: models.Loaded) -> None:
     X = y = None
     if args.data is not None:
         X, y = matching.rows_for(loaded, args.data, args, Progress("inspect"), wants_labels=True)
-    page = model_report(loaded.model, X, y, feature_names=loaded.names, title=f"Report on {args.model}")
+    page = model_report(
+        loaded.model, X, y, feature_names=loaded.weighed_names, title=f"Report on {args.model}"
+    )
     output.write_whole(args.html, [page.encode()])
 
 

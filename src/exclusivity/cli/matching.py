@@ -7,6 +7,7 @@ import difflib
 import sys
 from typing import TYPE_CHECKING, Any
 
+from exclusivity.cli import tables
 from exclusivity.cli.data import Source, column, listed
 from exclusivity.cli.errors import FileError
 from exclusivity.cli.models import Loaded, steps_of
@@ -42,8 +43,13 @@ def rows_for(
     source = Source.of(path, args)
     columns = source.columns()
     reading = _reading(loaded, source, columns, args, wants_labels)
-    table = source.read(reading, progress)
-    X = _ordered(table, loaded)
+    encoder = tables.encoder_of(loaded)
+    if encoder is None:
+        table: Any = source.read(reading, progress)
+        X = _ordered(table.data, table.feature_names, loaded)
+    else:
+        table = tables.read_raw(source, reading, progress)
+        X = _table_rows(table, encoder, loaded, source)
     if X.shape[1] != loaded.n_features:
         raise FileError(
             f"{source.title} has {X.shape[1]} features, but {loaded.title} was fitted to "
@@ -52,6 +58,20 @@ def rows_for(
     if columns is None:
         _warn_if_narrow(X, source, loaded)
     return _dense_if_needed(X, loaded), None if wants_labels is False else table.labels
+
+
+def _table_rows(raw: Any, encoder: Any, loaded: Loaded, source: Source) -> Any:
+    """The columns of a table as the encoder of a model takes them, in its order."""
+    own = list(loaded.names or range(loaded.n_features))
+    titles = list(raw.names) if loaded.names is not None and raw.names is not None else own
+    if len(titles) != len(raw.columns):
+        raise FileError(
+            f"{source.title} has {len(raw.columns)} features, but {loaded.title} was fitted to "
+            f"{loaded.n_features}; use data with the same features in the same order."
+        )
+    kinds = tables.known_kinds(encoder, own)
+    X, _ = tables.typed(raw, titles, kinds, source, is_training=False)
+    return X.take_columns([titles.index(name) for name in own]) if titles != own else X
 
 
 def _reading(
@@ -201,12 +221,12 @@ def _warn_if_narrow(X: Matrix, source: Source, loaded: Loaded) -> None:
         )
 
 
-def _ordered(table: Any, loaded: Loaded) -> Any:
+def _ordered(data: Any, names: Any, loaded: Loaded) -> Any:
     """The columns in the order of the model."""
-    if table.feature_names is None or loaded.names is None or list(table.feature_names) == loaded.names:
-        return table.data
-    places = {name: place for place, name in enumerate(table.feature_names)}
-    return table.data[:, [places[name] for name in loaded.names]]
+    if names is None or loaded.names is None or list(names) == loaded.names:
+        return data
+    places = {name: place for place, name in enumerate(names)}
+    return data[:, [places[name] for name in loaded.names]]
 
 
 def _dense_if_needed(X: object, loaded: Loaded) -> Any:

@@ -38,6 +38,14 @@ class Loaded:
         return int(self.model.n_features_in_)
 
     @property
+    def weighed_names(self) -> list[str] | None:
+        """The names of what the classifier weighs: of a table those that its encoder makes of the columns."""
+        first = self.model.steps[0][1] if hasattr(self.model, "steps") else self.model
+        if not hasattr(first, "sources_"):
+            return self.names
+        return [str(name) for name in first.get_feature_names_out(self.names)]
+
+    @property
     def classifier(self) -> BaseEstimator:
         """The last step."""
         return self.model[-1] if hasattr(self.model, "steps") else self.model

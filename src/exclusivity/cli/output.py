@@ -16,13 +16,17 @@ from exclusivity.cli.errors import check_output, file_errors
 _BLOCK = 10_000
 
 
-def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table with its first column to the left, the others to the right."""
+def print_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], *, ends_with_words: bool = False
+) -> None:
+    """A table with its first column to the left, the others to the right; words at the end to the left."""
     lines = [list(header), *(list(row) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     for number, (first, *rest) in enumerate(lines):
         padded = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
-        print(first.ljust(widths[0]), *padded, sep="  ")
+        if ends_with_words:
+            padded[-1] = rest[-1]
+        print("  ".join([first.ljust(widths[0]), *padded]).rstrip())
         if number == 0:
             print("-" * (sum(widths) + 2 * (len(widths) - 1)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import models, options, output, overwriting, training
+from exclusivity.cli import models, options, output, overwriting, tables, training
 from exclusivity.cli.errors import DONE, NOT_CONVERGED
 from exclusivity.cli.progress import Progress
 
@@ -52,12 +52,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--scoring", choices=SCORINGS, default="accuracy", help="what is compared (default: accuracy)"
     )
     options.add_training(parser)
+    tables.add_options(parser)
     options.add_json(parser)
     options.add_quiet(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, search, tell, and write if asked."""
+    args.ignore = [*args.ignore, *args.drop]
     progress = Progress("path", quiet=args.quiet)
     data = training.read_training_data(args, progress)
     from exclusivity import ERMClassifierCV
@@ -68,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         scoring=args.scoring,
         **training.parameters(args, data.names, data.X.shape[1]),
     )
-    pipeline = training.build(classifier, args.scale, data.is_sparse)
+    pipeline = training.build(classifier, args, data)
     training.fit(pipeline, data, progress)
     fitted = pipeline[-1]
     if args.output is not None:

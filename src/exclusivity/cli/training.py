@@ -7,10 +7,11 @@ import csv
 import math
 import shlex
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli.data import Source
+from exclusivity.cli import tables
+from exclusivity.cli.data import NumbersError, Source
 from exclusivity.cli.errors import CommandError, FileError, file_errors
 from exclusivity.cli.matching import target_of
 from exclusivity.cli.progress import Progress
@@ -41,12 +42,18 @@ class TrainingData:
     names : tuple of str or None
     target : str or int or None
         The column that holds y, None for LIBSVM.
+    notes : list of str or None
+        What was peculiar about the columns of a table; None where X holds numbers alone.
+    titles : list
+        What the columns are called on the command line.
     """
 
     X: Any
     y: Any
     names: tuple[str, ...] | None
     target: str | int | None
+    notes: list[str] | None = None
+    titles: list[Any] = field(default_factory=list)
 
     @property
     def is_sparse(self) -> bool:
@@ -74,6 +81,8 @@ class Trained:
         Out-of-sample predictions, where there are some.
     one_svm : HeldOut or None
         Of a vote: what one SVM on all features predicts for the same rows.
+    columns : list of dict or None
+        What was found in the columns of a table.
     """
 
     pipeline: Any
@@ -85,6 +94,7 @@ class Trained:
     stayed: bool = True
     held_out: HeldOut | None = None
     one_svm: HeldOut | None = None
+    columns: list[dict[str, Any]] | None = None
 
 
 def read_training_data(args: argparse.Namespace, progress: Progress) -> TrainingData:
@@ -94,17 +104,48 @@ def read_training_data(args: argparse.Namespace, progress: Progress) -> Training
     reading = target_of(source, columns, args)
     import numpy as np
 
-    table = source.read(reading, progress)
-    y: Any = table.labels
     target = remembered(reading.target, columns)
+    table, notes = _read(source, reading, columns, args, progress)
+    y: Any = table.labels
     if y.dtype.kind == "f":
         raise FileError(_no_classes(np.unique(y), len(y), source.title))
     check_header(table.feature_names, target, np.unique(y), source.title)
     check_classes(np.unique(y), len(y), source.title)
+    titles = _titles(columns, _set_apart(reading, columns))
     if not hasattr(table.data, "toarray"):
-        set_apart = {remembered(column, columns) for column in (reading.target, *reading.ignore)}
-        _warn_of_identifiers(table.data, _titles(columns, set_apart))
-    return TrainingData(table.data, y, table.feature_names, target)
+        _warn_of_identifiers(table.data, titles)
+    return TrainingData(table.data, y, table.feature_names, target, notes, titles)
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """A table of anything, with the names of what a table of numbers has."""
+
+    data: Any
+    labels: Any
+    feature_names: tuple[str, ...] | None
+
+
+def _read(
+    source: Source, reading: Any, columns: Any, args: argparse.Namespace, progress: Progress
+) -> tuple[Any, list[str] | None]:
+    """The table: of numbers where it holds nothing else and nobody asks for more, else of anything."""
+    if not tables.is_asked_for(args):
+        source.keep()
+        try:
+            return source.read(reading, progress), None
+        except NumbersError:
+            pass
+    tables.check_options(args)
+    raw = tables.read_raw(source, reading, progress)
+    titles = _titles(columns, _set_apart(reading, columns))
+    kinds = tables.wanted_kinds(args, columns, source.title)
+    X, notes = tables.typed(raw, titles, kinds, source, is_training=True)
+    return _Columns(X, raw.labels, raw.names), notes
+
+
+def _set_apart(reading: Any, columns: Any) -> set[Any]:
+    return {remembered(column, columns) for column in (reading.target, *reading.ignore)}
 
 
 def _titles(columns: list[str] | int | None, set_apart: set[Any]) -> list[Any]:
@@ -119,7 +160,10 @@ def _warn_of_identifiers(X: Matrix, titles: list[Any]) -> None:
 
     if len(X) < _FEW_ROWS:
         return
-    for title, values in zip(titles, X.T, strict=True):
+    columns = X.columns if hasattr(X, "columns") else X.T
+    for title, values in zip(titles, columns, strict=True):
+        if values.dtype.kind != "f":
+            continue
         start = values[:_FEW_ROWS]
         may_be = np.all(start == np.rint(start)) and len(np.unique(start)) == len(start)
         if may_be and np.all(values == np.rint(values)) and len(np.unique(values)) == len(values):
@@ -183,7 +227,19 @@ def _no_classes(values: Any, n_rows: int, title: str) -> str:
     )
 
 
-def build(classifier: object, scale: str | None, is_sparse: bool) -> Pipeline:
+def build(classifier: object, args: argparse.Namespace, data: TrainingData) -> Pipeline:
+    """A pipeline of the scaler that was asked for, or the encoder of a table, and the classifier."""
+    from sklearn.pipeline import Pipeline
+
+    if data.notes is None:
+        return scaled(classifier, args.scale, data.is_sparse)
+    from exclusivity.tables import TableEncoder
+
+    encoder = TableEncoder("spline" if args.additive else "linear")
+    return Pipeline([("encoder", encoder), ("classifier", classifier)])
+
+
+def scaled(classifier: object, scale: str | None, is_sparse: bool) -> Pipeline:
     """A pipeline of the scaler that was asked for and the classifier."""
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
@@ -226,8 +282,8 @@ def fit(pipeline: Pipeline, data: TrainingData, progress: Progress) -> None:
     n_rows, n_features = data.X.shape
     progress.tell(f"scaling {n_rows} rows")
     X = data.X
-    for _, scaler in pipeline.steps[:-1]:
-        X = _scaled(scaler, X)
+    for _, step in pipeline.steps[:-1]:
+        X = _scaled(step, X) if data.notes is None else step.fit_transform(X)
     with progress.of_fit(f"training on {n_rows} rows of {n_features} features"):
         pipeline[-1].fit(X, data.y)
     pipeline[-1].set_params(verbose=0)

@@ -1,8 +1,14 @@
 """Data sets and data files: the nine sets of the paper, and strict LIBSVM, CSV, Parquet and .npy readers."""
 
-from exclusivity.datasets.csv_fields import is_number as is_number
+from exclusivity.datasets.csv_fields import FieldError as FieldError, is_number as is_number
 from exclusivity.datasets.csv_file import read_csv
-from exclusivity.datasets.errors import DataFileError, DatasetNotFoundError, DownloadError, LibsvmError
+from exclusivity.datasets.errors import (
+    DataFileError,
+    DatasetNotFoundError,
+    DownloadError,
+    LibsvmError,
+    NotANumberError as NotANumberError,
+)
 from exclusivity.datasets.file_format import FilePart, Format, Reading, TextFormat
 from exclusivity.datasets.folder import cache_folder, data_folder, find_data_file
 from exclusivity.datasets.formats import format_named, format_of, known_formats, register_format
@@ -10,6 +16,12 @@ from exclusivity.datasets.libsvm import LibsvmData, read_libsvm
 from exclusivity.datasets.loader import available_datasets, fetch_dataset, load_dataset
 from exclusivity.datasets.npy import read_npy
 from exclusivity.datasets.parquet import read_parquet
+from exclusivity.datasets.raw_cells import Cells as Cells, read_cells as read_cells
+from exclusivity.datasets.raw_table import (
+    RawTable as RawTable,
+    read_raw_csv as read_raw_csv,
+    read_raw_parquet as read_raw_parquet,
+)
 from exclusivity.datasets.read_any import read_table
 from exclusivity.datasets.registry import REGISTRY, DatasetInfo
 from exclusivity.datasets.table import TableData

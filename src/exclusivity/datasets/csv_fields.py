@@ -29,6 +29,10 @@ class FieldError(Exception):
         self.cause, self.field = cause, field
 
 
+class NumberFieldError(FieldError):
+    """A field that a table of numbers cannot hold, while a table of anything can."""
+
+
 @dataclass(frozen=True)
 class Columns:
     """The columns of a file.
@@ -235,20 +239,20 @@ def is_number(text: bytes) -> bool:
 def number(text: bytes) -> float:
     """The number in a field, which must be finite."""
     if not text:
-        raise FieldError(f"the value is missing; {_FINITE} Fill it in, or leave the row out.")
+        raise NumberFieldError(f"the value is missing; {_FINITE} Fill it in, or leave the row out.")
     value = float(text) if is_number(text) else math.nan
     if not math.isfinite(value):
         content = decoded(text)
-        raise FieldError(f"found {excerpt(content)}; {_FINITE}{_remedy(content)}")
+        raise NumberFieldError(f"found {excerpt(content)}; {_FINITE}{remedy(content)}")
     return value
 
 
-def _remedy(text: str) -> str:
+def remedy(text: str) -> str:
     """What to do about a number as people write it, and programs do not read it.
 
     Examples
     --------
-    >>> _remedy("1,5"), _remedy("7 %")
+    >>> remedy("1,5"), remedy("7 %")
     (' Write decimals with a point (1.5).', ' Write it without the per cent sign, in all rows.')
     """
     if re.fullmatch(r"[-+]?[\d.,]+\s*%", text):

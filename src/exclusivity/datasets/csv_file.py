@@ -99,7 +99,7 @@ def read_csv(
     (array(['ill', 'well'], dtype=object), ('age', 'mass'))
     >>> read_csv(io.BytesIO(b"age,mass\n61,80.5\n18,n/a\n"))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    exclusivity.datasets.errors.DataFileError: <stream>, line 3, column 2 ('mass'): found 'n/a'; ...
+    exclusivity.datasets.errors.NotANumberError: <stream>, line 3, column 2 ('mass'): found 'n/a'; ...
     """
     reader = _Reader(target, ignore, delimiter, header)
     if max_bytes is not None:
@@ -173,7 +173,7 @@ class _Reader:
 
     def _table(self, blocks: LineBlocks, splitter: Splitter) -> TableData:
         name, content = blocks.name, iter(blocks)
-        first, lines = _first_lines(content)
+        first, lines = first_lines(content)
         if not lines:
             raise text_error(name, blocks.line, "the file ends without a single line; expected a table.")
         try:
@@ -198,11 +198,11 @@ class _Reader:
         fields = splitter.fields(line, MAX_COLUMNS)
         names = _names(fields) if self._header else None
         columns = columns_of(names, len(fields), self._target, self._ignore)
-        _check_names(columns)
+        check_names(columns)
         return columns
 
 
-def _first_lines(blocks: Iterator[tuple[int, list[bytes]]]) -> tuple[int, list[bytes]]:
+def first_lines(blocks: Iterator[tuple[int, list[bytes]]]) -> tuple[int, list[bytes]]:
     """The first block with something in it, from its first line that is not blank."""
     for first, lines in blocks:
         if first == 1:
@@ -224,7 +224,7 @@ def _names(fields: list[bytes]) -> tuple[str, ...]:
     return names
 
 
-def _check_names(columns: Columns) -> None:
+def check_names(columns: Columns) -> None:
     """Refuse names that are empty, unless nobody asks for the column, and names that occur twice."""
     places: dict[str, int] = {}
     for place, name in enumerate(columns.names or ()):

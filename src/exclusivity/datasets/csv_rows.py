@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from exclusivity.datasets.csv_fields import (
     Columns,
     FieldError,
+    NumberFieldError,
     Splitter,
     decoded,
     excerpt,
@@ -21,7 +22,7 @@ from exclusivity.datasets.csv_fields import (
     listed,
     number,
 )
-from exclusivity.datasets.errors import DataFileError
+from exclusivity.datasets.errors import DataFileError, NotANumberError
 
 # Within these characters float() accepts exactly the decimal numbers.
 _PLAIN = re.compile(rb"[-+.0-9eE \t]*+")
@@ -91,7 +92,7 @@ class CsvRows:
     >>> rows.add_block(2, [b"61,80.5,yes", b"18,60,no"])
     >>> rows.add_block(4, [b"heavy,20,no"])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    exclusivity.datasets.errors.DataFileError: example, line 4, column 1 ('age'): found 'heavy'; ...
+    exclusivity.datasets.errors.NotANumberError: example, line 4, column 1 ('age'): found 'heavy'; ...
     >>> rows.data()
     array([[61. , 80.5],
            [18. , 60. ]])
@@ -144,7 +145,7 @@ class CsvRows:
         place: int | None = None
         fields: list[bytes] = []
         try:
-            fields = self._fields(line.removesuffix(b"\r"))
+            fields = row_fields(line.removesuffix(b"\r"), self._columns.count, self._splitter)
             for place, field in enumerate(fields):
                 if self.target is not None and place == self._columns.target:
                     self.target.extend([field])
@@ -154,7 +155,8 @@ class CsvRows:
             place = place if fault.field is None else fault.field
             title = None if place is None else self._columns.title(place)
             cause = fault.cause + self._others(fields, place)
-            raise DataFileError(self._name, position, title, cause) from None
+            error = NotANumberError if isinstance(fault, NumberFieldError) else DataFileError
+            raise error(self._name, position, title, cause) from None
 
     def _others(self, fields: list[bytes], place: int | None) -> str:
         """The features of the line that would be refused next, so that nobody meets them one by one."""
@@ -167,14 +169,15 @@ class CsvRows:
         titles = [str(j + 1) for j in others] if names is None else [names[j] for j in others]
         return f" The same line has no numbers in {listed(tuple(titles))} either."
 
-    def _fields(self, line: bytes) -> list[bytes]:
-        decoded(line)  # first of all, so that what is no text is not counted as too few fields
-        expected = self._columns.count
-        fields = self._splitter.fields(line, expected)
-        if len(fields) != expected:
-            found = f"more than {expected}" if len(fields) > expected else f"{len(fields)}"
-            comma = " A comma inside a number or a text needs quotes around the field." * (
-                len(fields) > expected and self._splitter.delimiter == b","
-            )
-            raise FieldError(f"the row has {found} fields; expected {expected}, as in the first line.{comma}")
-        return fields
+
+def row_fields(line: bytes, expected: int, splitter: Splitter) -> list[bytes]:
+    """The fields of a row, which are as many as expected."""
+    decoded(line)  # first of all, so that what is no text is not counted as too few fields
+    fields = splitter.fields(line, expected)
+    if len(fields) != expected:
+        found = f"more than {expected}" if len(fields) > expected else f"{len(fields)}"
+        comma = " A comma inside a number or a text needs quotes around the field." * (
+            len(fields) > expected and splitter.delimiter == b","
+        )
+        raise FieldError(f"the row has {found} fields; expected {expected}, as in the first line.{comma}")
+    return fields

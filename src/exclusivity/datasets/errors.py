@@ -35,6 +35,10 @@ class DataFileError(ValueError):
         return f"{self.file}{line}{column}: {self.cause}"
 
 
+class NotANumberError(DataFileError):
+    """A cell without a number in a table of numbers; a table of anything could hold it."""
+
+
 class LibsvmError(DataFileError):
     """A LIBSVM file that is not what it should be.
 

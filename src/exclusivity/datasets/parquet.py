@@ -22,7 +22,7 @@ from exclusivity.datasets.csv_fields import (
     excerpt,
 )
 from exclusivity.datasets.csv_file import MAX_COLUMNS
-from exclusivity.datasets.errors import DataFileError
+from exclusivity.datasets.errors import DataFileError, NotANumberError
 from exclusivity.datasets.file_format import FilePart, Format, Reading
 from exclusivity.datasets.libsvm import whole_from_one
 from exclusivity.datasets.libsvm_lines import DEFAULT_MAX_BYTES
@@ -86,7 +86,7 @@ def read_parquet(
     check_ignore(ignore)
     if max_bytes is not None:
         max_bytes = whole_from_one("max_bytes", max_bytes)
-    arrow, parquet = _pyarrow()
+    arrow, parquet = import_pyarrow()
     try:
         return _ParquetReader(Path(path), target, ignore, row_groups, max_bytes, arrow, parquet).read()
     finally:
@@ -95,7 +95,7 @@ def read_parquet(
 
 def row_group_rows(path: str | os.PathLike[str]) -> list[int] | None:
     """How many rows every row group of a Parquet file has, as the file says; None where it is damaged."""
-    arrow, parquet = _pyarrow()
+    arrow, parquet = import_pyarrow()
     try:
         with parquet.ParquetFile(path, pre_buffer=False) as file:
             metadata = file.metadata
@@ -111,7 +111,7 @@ class ParquetFormat(Format):
 
     def columns(self, source: str, reading: Reading) -> list[str]:
         """What the file calls them."""
-        arrow, parquet = _pyarrow()
+        arrow, parquet = import_pyarrow()
         with open(source, "rb"):  # for the system's own words on what cannot be opened
             pass
         try:
@@ -160,7 +160,8 @@ def _grouped(counts: list[int], most: int) -> list[tuple[int, int]]:
     return groups
 
 
-def _pyarrow() -> tuple[ModuleType, ModuleType]:
+def import_pyarrow() -> tuple[ModuleType, ModuleType]:
+    """The package and its reader of Parquet files, or a message that says how to get it."""
     try:
         return import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError as error:
@@ -204,6 +205,9 @@ class _ParquetReader:
 
     def _refuse(self, cause: str, error: Exception | None = None, column: str | None = None) -> NoReturn:
         raise DataFileError(str(self._path), None, column, cause) from error
+
+    def _refuse_value(self, cause: str, column: str) -> NoReturn:
+        raise NotANumberError(str(self._path), None, column, cause)
 
     def _check_magic(self) -> None:
         with self._path.open("rb") as stream:
@@ -270,7 +274,9 @@ class _ParquetReader:
             if not self._is_number(kind) and (place != target or not self._is_text(kind)):
                 words = " or text" if place == target else ""
                 cause = f"the column is of type {str(kind)[:200]}; expected {_KINDS}{words}."
-                self._refuse(cause, column=columns.title(place))
+                if place == target:
+                    self._refuse(cause, column=columns.title(place))
+                self._refuse_value(cause, columns.title(place))
         return columns
 
     def _is_number(self, kind: object) -> bool:
@@ -316,7 +322,7 @@ class _ParquetReader:
     def _check_missing(self, column: Any, title: str, start: int) -> None:
         if column.null_count:
             row = start + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))) + 1
-            self._refuse(f"the value in row {row} is missing; expected one in every row.", column=title)
+            self._refuse_value(f"the value in row {row} is missing; expected one in every row.", title)
 
     def _numbers(self, column: Any, title: str, start: int) -> NDArray[np.float64]:
         values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
@@ -324,7 +330,7 @@ class _ParquetReader:
         if not finite.all():
             place = int(np.argmin(finite))
             cause = f"the value in row {start + place + 1} is {values[place]}; expected a finite number."
-            self._refuse(cause, column=title)
+            self._refuse_value(cause, title)
         return values
 
 

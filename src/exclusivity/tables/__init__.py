@@ -17,8 +17,10 @@ from exclusivity.tables.codes import (
 from exclusivity.tables.columns import TableColumn, output_sources as output_sources
 from exclusivity.tables.encoder import TableEncoder
 from exclusivity.tables.frames import (
+    ColumnTable as ColumnTable,
     Values as Values,
     column_of as column_of,
+    column_of_arrow as column_of_arrow,
     is_table as is_table,
     take_rows as take_rows,
 )
@@ -28,6 +30,7 @@ from exclusivity.tables.values import (
     as_dates as as_dates,
     as_levels as as_levels,
     as_numbers as as_numbers,
+    as_texts as as_texts,
     is_gap as is_gap,
     missing as missing,
 )

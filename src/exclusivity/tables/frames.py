@@ -7,6 +7,47 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+
+class ColumnTable:
+    """Columns of equal length, each an array of its own type: a table for those who have no DataFrames.
+
+    Parameters
+    ----------
+    columns : list of ndarray
+        At least one, each of one dimension.
+
+    Examples
+    --------
+    >>> table = ColumnTable([np.array([1.0, 2.0]), np.array(["red", None], dtype=object)])
+    >>> table.shape, table[:1].columns[1]
+    ((2, 2), array(['red'], dtype=object))
+    """
+
+    def __init__(self, columns: list[NDArray[Any]]) -> None:
+        self.columns = columns
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.columns[0]), len(self.columns)
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return self.shape[0] * self.shape[1]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> ColumnTable:
+        """Some rows."""
+        return ColumnTable([column[rows] for column in self.columns])
+
+    def take_columns(self, places: list[int]) -> ColumnTable:
+        """Some columns, in this order."""
+        return ColumnTable([self.columns[place] for place in places])
+
+
 FRAMES = ("pandas", "polars", "pyarrow")
 """Packages whose tables are read column by column; none of them is needed."""
 
@@ -16,6 +57,8 @@ Values = NDArray[Any]
 
 def maker_of(X: object) -> str | None:
     """The package that a table comes from, or None for an array and the like."""
+    if isinstance(X, ColumnTable):
+        return "exclusivity"
     package = type(X).__module__.partition(".")[0]
     return package if package in FRAMES and hasattr(X, "shape") and len(X.shape) == 2 else None
 
@@ -47,7 +90,9 @@ def column_of(X: Any, place: int) -> Values:
     if maker == "polars":
         return _from_polars(X[:, place])
     if maker == "pyarrow":
-        return _from_arrow(X.column(place))
+        return column_of_arrow(X.column(place))
+    if maker == "exclusivity":
+        return np.asarray(X.columns[place])
     return np.asarray(X[:, place])
 
 
@@ -74,11 +119,12 @@ def _from_pandas(series: Any) -> Values:
 
 def _from_polars(series: Any) -> Values:
     if series.dtype.is_numeric() or series.dtype.is_temporal():
-        return _from_arrow(series.to_arrow())
+        return column_of_arrow(series.to_arrow())
     return _objects(series.to_list())
 
 
-def _from_arrow(column: Any) -> Values:
+def column_of_arrow(column: Any) -> Values:
+    """A column of an Arrow table as an array."""
     if str(column.type).startswith("timestamp") and getattr(column.type, "tz", None) is not None:
         import pyarrow.compute as pc  # noqa: PLC0415 -- who has such a table has it
 

@@ -176,6 +176,12 @@ def as_levels(values: Values) -> tuple[Ints, list[str]]:
     return _numbered([text_of(cell) for cell in place], places)
 
 
+def as_texts(values: Values) -> Values:
+    """A column as the texts of its levels, None for gaps."""
+    codes, levels = as_levels(values)
+    return np.array([*levels, None], dtype=object)[codes]
+
+
 def _numbered(texts: list[str | None], places: Ints) -> tuple[Ints, list[str]]:
     """Different values of the same text are one level."""
     numbers: dict[str, int] = {}

@@ -1,0 +1,148 @@
+"""Tables of anything: the cells of CSV files as text, the columns of Parquet files as they are typed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exclusivity.datasets.csv_fields import Columns, FieldError, Splitter, columns_of, decoded
+from exclusivity.datasets.csv_file import MAX_COLUMNS, check_names, first_lines
+from exclusivity.datasets.csv_rows import TargetColumn, row_fields
+from exclusivity.datasets.errors import DataFileError
+from exclusivity.datasets.file_format import Reading
+from exclusivity.datasets.libsvm_lines import LineBlocks, Readable, opened_lines, text_error, title_of
+from exclusivity.datasets.parquet import import_pyarrow
+from exclusivity.datasets.table import TableData
+
+
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """Columns as a file has them.
+
+    Attributes
+    ----------
+    columns : list of ndarray
+        The features: bytes of text (CSV), or what a typed column holds (a column of a pyarrow table).
+    target : ndarray or None
+        As in :class:`TableData`.
+    names : tuple of str or None
+        Names of the features.
+    """
+
+    columns: list[Any]
+    target: NDArray[Any] | None
+    names: tuple[str, ...] | None
+
+    @property
+    def labels(self) -> NDArray[Any] | None:
+        """The target as classes; see :class:`TableData`."""
+        return TableData(np.empty((0, 0)), self.target, None).labels
+
+
+def read_raw_csv(source: str | Readable, reading: Reading, delimiter: str) -> RawTable:
+    """The cells of a CSV file, by columns; only the target is looked at."""
+    splitter = Splitter(delimiter.encode())
+    row = f"fields with {delimiter!r} between them"
+    with opened_lines(source, reading.max_bytes, text_error, row) as blocks:
+        content = iter(blocks)
+        first, lines = first_lines(content)
+        if not lines:
+            raise text_error(
+                blocks.name, blocks.line, "the file ends without a single line; expected a table."
+            )
+        try:
+            columns = _columns(lines[0].removesuffix(b"\r"), splitter, reading)
+        except FieldError as fault:
+            raise DataFileError(blocks.name, first, None, fault.cause) from None
+        cells = _Cells(blocks, columns, splitter)
+        cells.add(first + reading.header, lines[reading.header :])
+        for start, more in content:
+            cells.add(start, more)
+        return cells.table()
+
+
+def _columns(line: bytes, splitter: Splitter, reading: Reading) -> Columns:
+    decoded(line)
+    fields = splitter.fields(line, MAX_COLUMNS)
+    names = tuple(field.decode("utf-8") for field in fields) if reading.header else None
+    columns = columns_of(names, len(fields), reading.target, reading.ignore)
+    check_names(columns)
+    return columns
+
+
+class _Cells:
+    """Collects blocks of lines as arrays of bytes, one for each column and block."""
+
+    def __init__(self, blocks: LineBlocks, columns: Columns, splitter: Splitter) -> None:
+        self._blocks, self._columns, self._splitter = blocks, columns, splitter
+        self._target = None if columns.target is None else TargetColumn()
+        self._places = [place for place in range(columns.count) if place not in columns.set_apart]
+        self._parts: list[list[NDArray[np.bytes_]]] = [[] for _ in self._places]
+
+    def add(self, first: int, lines: Sequence[bytes]) -> None:
+        rows = []
+        for position, line in enumerate(lines, first):
+            if line.strip(b" \r"):
+                rows.append(self._row(position, line.removesuffix(b"\r")))
+        if rows:
+            by_column = list(zip(*rows, strict=True))
+            for parts, place in zip(self._parts, self._places, strict=True):
+                parts.append(np.array(by_column[place], dtype=np.bytes_))
+
+    def _row(self, position: int, line: bytes) -> list[bytes]:
+        place = None
+        try:
+            fields = row_fields(line, self._columns.count, self._splitter)
+            if self._target is not None and self._columns.target is not None:
+                place = self._columns.target
+                self._target.extend([fields[place]])
+        except FieldError as fault:
+            place = place if fault.field is None else fault.field
+            title = None if place is None else self._columns.title(place)
+            raise DataFileError(self._blocks.name, position, title, fault.cause) from None
+        return fields
+
+    def table(self) -> RawTable:
+        if not self._parts or not self._parts[0]:
+            raise text_error(
+                self._blocks.name, self._blocks.line, "the file ends after the header; expected rows."
+            )
+        target = None if self._target is None else self._target.values()
+        columns = [np.concatenate(parts) for parts in self._parts]
+        return RawTable(columns, target, self._columns.feature_names)
+
+
+def read_raw_parquet(path: str, reading: Reading) -> RawTable:
+    """The columns of a Parquet file, as pyarrow has them."""
+    arrow, parquet = import_pyarrow()
+    try:
+        table = parquet.read_table(path, use_threads=False)
+        columns = columns_of(tuple(table.column_names), table.num_columns, reading.target, reading.ignore)
+    except FieldError as fault:
+        raise DataFileError(title_of(path), None, None, fault.cause) from None
+    except (arrow.ArrowException, OSError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise DataFileError(
+            title_of(path), None, None, f"pyarrow cannot read the file ({reason})."
+        ) from error
+    target = None if columns.target is None else _labels(table.column(columns.target), columns, path)
+    places = [place for place in range(columns.count) if place not in columns.set_apart]
+    return RawTable([table.column(place) for place in places], target, columns.feature_names)
+
+
+def _labels(column: Any, columns: Columns, path: str) -> NDArray[Any]:
+    title = columns.title(columns.target or 0)
+    if column.null_count:
+        cause = "a class is missing; leave such rows out, or give them a class."
+        raise DataFileError(title_of(path), None, title, cause)
+    values = np.asarray(column.to_numpy())
+    if values.dtype.kind in "iufb":
+        return values.astype(np.float64)
+    if values.dtype.kind == "O" and all(isinstance(value, str) for value in values):
+        return values
+    cause = f"the column is of type {column.type}; expected numbers or text."
+    raise DataFileError(title_of(path), None, title, cause)

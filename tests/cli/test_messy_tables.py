@@ -1,0 +1,316 @@
+"""Tables as people have them, through fit, predict and certify: they work, or a message says what to type."""
+
+import json
+
+import numpy as np
+import pytest
+
+from exclusivity.cli.main import main
+
+N = 90
+VOTES = ["--members", "3", "--exclusivity", "inf", "--voting", "hard", "--folds", "0", "--quiet"]
+RNG = np.random.default_rng(0)
+SIZE = RNG.normal(size=N).round(2)
+COLOUR = RNG.choice(["red", "green", "blue"], N)
+WEIGHT = RNG.normal(70, 9, N).round(1)
+CLASS = np.where(np.abs(SIZE) + (COLOUR == "red") + RNG.normal(0, 0.3, N) > 1, "ill", "well")
+
+
+def gaps(marker):
+    return [marker if i % 9 == 0 else repr(float(value)) for i, value in enumerate(SIZE)]
+
+
+def days():
+    return (np.datetime64("2021-01-01") + np.arange(N) * 11).astype(str)
+
+
+# Name of a file -> header, rows of cells, delimiter, and how the text becomes bytes.
+FILES = {
+    "categories": ({"size": SIZE, "colour": COLOUR, "weight": WEIGHT}, {}),
+    "empty gaps": ({"size": gaps(""), "colour": COLOUR, "weight": WEIGHT}, {}),
+    "gaps in words": (
+        {"size": gaps("NA"), "colour": np.where(SIZE > 1, "?", COLOUR), "weight": gaps("null")},
+        {},
+    ),
+    "dates": ({"day": days(), "colour": COLOUR, "size": SIZE}, {}),
+    "identifiers": ({"name": [f"p{i}" for i in range(N)], "colour": COLOUR, "size": SIZE, "w": WEIGHT}, {}),
+    "constants": (
+        {"one": ["1"] * N, "same": ["x"] * N, "none": [""] * N, "colour": COLOUR, "size": SIZE},
+        {},
+    ),
+    "quoted commas": ({"place": [f'"{c}, ""here"""' for c in COLOUR], "size": SIZE, "weight": WEIGHT}, {}),
+    "decimal comma": (
+        {
+            "size": [str(value).replace(".", ",") for value in SIZE],
+            "colour": COLOUR,
+            "weight": WEIGHT.astype(int),
+        },
+        {"delimiter": ";"},
+    ),
+    "byte order mark": ({"größe": SIZE, "colour": COLOUR, "weight": WEIGHT}, {"encoding": "utf-8-sig"}),
+    "line ends of Windows": ({"size": SIZE, "colour": COLOUR, "weight": gaps("n/a")}, {"end": "\r\n"}),
+    "per cent": ({"share": [f"{value}%" for value in SIZE], "colour": COLOUR, "weight": WEIGHT}, {}),
+    "zeros in front": ({"zip": [f"{i % 7:05d}" for i in range(N)], "colour": COLOUR, "size": SIZE}, {}),
+    "tabs": ({"size": gaps("NaN"), "colour": COLOUR, "weight": WEIGHT}, {"delimiter": "\t"}),
+    "many levels": ({"code": [f"c{i % 60}" for i in range(N)], "colour": COLOUR, "size": SIZE}, {}),
+}
+
+
+def write(path, columns, labels=CLASS, delimiter=",", encoding="utf-8", end="\n"):
+    names = list(columns) + ([] if labels is None else ["state"])
+    cells = list(columns.values()) + ([] if labels is None else [labels])
+    lines = [delimiter.join(names), *(delimiter.join(map(str, row)) for row in zip(*cells, strict=True))]
+    path.write_bytes((end.join(lines) + end).encode(encoding))
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run a command in a folder of its own: the exit code, what it printed, and what it complained of."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        code = main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return call
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_messy_files(name, run, tmp_path):
+    columns, settings = FILES[name]
+    write(tmp_path / "table.csv", columns, **settings)
+    code, out, err = run("fit", "table.csv", "--target", "state", "-o", "it.erm", "--additive", *VOTES)
+    assert code == 0, err
+    for column in columns:
+        assert f"\n{column} " in out
+    write(tmp_path / "new.csv", columns, None, **settings)
+    code, out, err = run("predict", "it.erm", "new.csv", "--quiet")
+    assert code == 0, err
+    predicted = out.split()[1:]
+    assert np.mean(np.array(predicted) == CLASS) > 0.6
+    code, out, err = run("certify", "it.erm", "table.csv", "--quiet", "--json")
+    assert code == 0, err
+    assert json.loads(out)["rows"] == N
+    assert run("evaluate", "it.erm", "table.csv", "--quiet")[0] == 0
+    assert run("inspect", "it.erm")[0] == 0
+
+
+def fitted(run, path, columns, *options, **settings):
+    write(path, columns, **settings)
+    return run("fit", path.name, "--target", "state", "-o", "it.erm", "--force", *options, *VOTES)
+
+
+def kinds(out):
+    """The table of columns in the output of fit."""
+    lines = out[out.index("\ncolumn ") :].splitlines()[3:]
+    return {line.split()[0]: line.split()[1] for line in lines}
+
+
+def test_what_is_reported(run, tmp_path):
+    columns = {
+        "day": days(),
+        "share": FILES["per cent"][0]["share"],
+        "zip": FILES["zeros in front"][0]["zip"],
+        "name": [f"p{i}" for i in range(N)],
+        "none": [""] * N,
+        "size": gaps("?"),
+    }
+    _, out, _ = fitted(run, tmp_path / "table.csv", columns)
+    assert kinds(out) == {
+        "day": "date",
+        "share": "number",
+        "zip": "category",
+        "name": "category",
+        "none": "number",
+        "size": "number",
+    }
+    for words in ("per cent", "codes: zeros in front", "as in a column that names rows", "no value at all"):
+        assert words in out
+    _, out, _ = run(
+        "fit",
+        "table.csv",
+        "--target",
+        "state",
+        "-o",
+        "it.erm",
+        "--force",
+        "--json",
+        *VOTES,
+        "--drop",
+        "name,none",
+    )
+    found = {row["column"]: row for row in json.loads(out)["columns"]}
+    assert found["size"]["gaps"] == 10
+    assert found["zip"]["levels"] == 7
+    assert "name" not in found
+
+
+class TestOverrides:
+    columns = FILES["categories"][0]
+
+    def test_categories_that_are_numbers(self, run, tmp_path):
+        columns = {"code": np.arange(N) % 3, "size": SIZE, "weight": WEIGHT}
+        code, out, _ = fitted(run, tmp_path / "table.csv", columns, "--categorical", "code")
+        assert code == 0
+        assert kinds(out)["code"] == "category"
+        by_number = fitted(run, tmp_path / "table.csv", columns, "--categorical", "0,2")[1]
+        assert kinds(by_number) == {"code": "category", "size": "number", "weight": "category"}
+
+    def test_numbers_among_words(self, run, tmp_path):
+        columns = {**self.columns, "size": ["soon" if i == 5 else value for i, value in enumerate(SIZE)]}
+        code, _, err = fitted(run, tmp_path / "table.csv", columns)
+        assert code == 3
+        assert "column 'size': it holds numbers, and 1 different texts such as 'soon'" in err
+        for option in ("--numeric size", "--categorical size", "--drop size"):
+            assert option in err
+            code, out, _ = fitted(run, tmp_path / "table.csv", columns, *option.split())
+            assert code == 0
+        assert "size" not in kinds(out)
+        _, out, _ = fitted(run, tmp_path / "table.csv", columns, "--numeric", "size")
+        assert "1 texts taken for gaps" in out
+
+    def test_nearly_numbers(self, run, tmp_path):
+        columns = {"income": [f'"{i + 1},{i:03d}.50"' for i in range(N)], "colour": COLOUR, "size": SIZE}
+        code, _, err = fitted(run, tmp_path / "table.csv", columns)
+        assert code == 3
+        assert (
+            "column 'income': it holds numbers such as '1,000.50'. Write thousands without separators" in err
+        )
+
+    def test_contradictions(self, run, tmp_path):
+        for options, message in (
+            (["--categorical", "size", "--numeric", "size"], "by --categorical and by --numeric"),
+            (["--categorical", "sice"], "has no column 'sice'; did you mean 'size'?"),
+            (["--categorical", "state"], "is no feature"),
+            (["--scale", "minmax"], "leave --scale out"),
+            (["--groups", "groups.csv"], "every column is a group already"),
+            (["--additive", "--dask"], "--additive is for data in memory"),
+        ):
+            (tmp_path / "groups.csv").write_text("a\n")
+            code, _, err = fitted(run, tmp_path / "table.csv", self.columns, *options)
+            assert code != 0, options
+            assert message in err
+
+    def test_curves_of_numbers_alone(self, run, tmp_path):
+        columns = {"size": SIZE, "weight": WEIGHT, "other": WEIGHT[::-1]}
+        plain = fitted(run, tmp_path / "table.csv", columns)[1]
+        assert "StandardScaler" in plain
+        assert "column" not in plain
+        curves = fitted(run, tmp_path / "table.csv", columns, "--additive")[1]
+        assert kinds(curves) == dict.fromkeys(columns, "number")
+
+
+class TestAtPrediction:
+    @pytest.fixture
+    def model(self, run, tmp_path):
+        columns = {"size": gaps("NA"), "colour": COLOUR, "day": days()}
+        assert fitted(run, tmp_path / "table.csv", columns)[0] == 0
+        return columns
+
+    def test_another_order_and_more_columns(self, run, tmp_path, model):
+        write(tmp_path / "new.csv", model, None)
+        expected = run("predict", "it.erm", "new.csv", "--quiet")[1]
+        write(tmp_path / "new.csv", {"more": WEIGHT, **dict(reversed(model.items()))}, None)
+        code, out, err = run("predict", "it.erm", "new.csv", "--quiet")
+        assert (code, out) == (0, expected)
+        assert "ignoring 'more'" in err
+
+    def test_levels_and_gaps_that_were_not_there(self, run, tmp_path, model):
+        new = {
+            "size": ["1e9", "-", "?"][:1] * 2 + [""],
+            "colour": ["mauve", "", "red"],
+            "day": ["", "1999-01-01", "NA"],
+        }
+        write(tmp_path / "new.csv", new, None)
+        code, out, err = run("predict", "it.erm", "new.csv", "--quiet")
+        assert code == 0, err
+        assert len(out.split()) == 4
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"size": ["large"] * 3}, "column 'size': found 'large'; expected a number, or nothing"),
+            ({"day": ["31.12.2024"] * 3}, "Column 'day': it held dates in fit"),
+            ({"colour": None}, "lacks 'colour'"),
+        ],
+    )
+    def test_what_does_not_fit(self, run, tmp_path, model, change, message):
+        columns = {"size": [1, 2, 3], "colour": ["red"] * 3, "day": ["2021-05-05"] * 3} | change
+        columns = {name: values for name, values in columns.items() if values is not None}
+        write(tmp_path / "new.csv", columns, None)
+        code, _, err = run("predict", "it.erm", "new.csv", "--quiet")
+        assert code != 0
+        assert message in err
+
+
+def test_standard_input(run, tmp_path, monkeypatch):
+    import io
+    import sys
+
+    write(tmp_path / "table.csv", FILES["gaps in words"][0])
+    content = (tmp_path / "table.csv").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    code, out, err = run("fit", "-", "--format", "csv", "--target", "state", "-o", "it.erm", *VOTES)
+    assert code == 0, err
+    assert f"{N} rows, 3 features" in out
+
+
+def test_parquet(run, tmp_path):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    table = pd.DataFrame(
+        {
+            "size": np.where(np.arange(N) % 9, SIZE, np.nan),
+            "colour": pd.Series(COLOUR).where(np.arange(N) % 8 > 0, None),
+            "day": days().astype("datetime64[D]"),
+            "code": np.arange(N) % 4,
+            "state": CLASS,
+        }
+    )
+    table.to_parquet(tmp_path / "table.parquet", index=False)
+    options = ["--categorical", "code", *VOTES]
+    code, out, err = run("fit", "table.parquet", "--target", "state", "-o", "it.erm", *options)
+    assert code == 0, err
+    assert kinds(out) == {"size": "number", "colour": "category", "day": "date", "code": "category"}
+    code, by_parquet, _ = run("predict", "it.erm", "table.parquet", "--quiet")
+    assert code == 0
+    table.to_csv(tmp_path / "table.csv", index=False)
+    assert run("predict", "it.erm", "table.csv", "--quiet")[1] == by_parquet
+
+
+def test_a_hundred_thousand_levels(run, tmp_path):
+    """Levels seen once tell nothing; the column is left out, and named."""
+    n_rows = 100_000
+    labels = np.where(np.arange(n_rows) % 2, "a", "b")
+    columns = {
+        "level": [f"l{i}" for i in range(n_rows)],
+        "size": np.arange(n_rows) % 2 + 0.5,
+        "x": ["q", "r"] * 50_000,
+    }
+    write(tmp_path / "table.csv", columns, labels)
+    code, out, _ = run("fit", "table.csv", "--target", "state", "-o", "it.erm", "--folds", "0", "--quiet")
+    assert code == 0
+    assert "100000" in out
+    assert "left out: no level is in 2 rows or more" in out
+    assert (tmp_path / "it.erm").stat().st_size < 100_000
+
+
+def test_path_takes_tables(run, tmp_path):
+    write(tmp_path / "table.csv", FILES["gaps in words"][0])
+    arguments = [
+        "table.csv",
+        "--target",
+        "state",
+        "--costs",
+        "0.1,1",
+        "--folds",
+        "2",
+        "-o",
+        "it.erm",
+        "--quiet",
+    ]
+    code, out, err = run("path", *arguments)
+    assert code == 0, err
+    assert "best C" in out
+    assert run("predict", "it.erm", "table.csv", "--quiet")[0] == 0
