@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import sparse
 from scipy.optimize import minimize
+from scipy.special import lambertw, xlogy
 
 from exclusivity.problem import ERMProblem, MarginLoss, dual_bound
 from exclusivity.solvers import NewtonOptions, solve_alm, solve_newton, solve_paper
@@ -42,8 +43,32 @@ class HuberisedHinge(MarginLoss):
         return np.where(point <= 0, point, np.where(near <= self.d, near, point - step))
 
 
-LOSSES = [Logistic(), HuberisedHinge()]
-names = pytest.mark.parametrize("loss", LOSSES, ids=["logistic", "huberised"])
+class ShiftedSquare(MarginLoss):
+    """max(0, m + d)^2: the margin is 1 + d, slopes have no bound, rows with m < 0 are active too."""
+
+    active_curvature = 2.0
+
+    def __init__(self, d=0.3):
+        self.d = d
+
+    def value(self, m):
+        return np.maximum(m + self.d, 0.0) ** 2
+
+    def slope(self, m):
+        return 2 * np.maximum(m + self.d, 0.0)
+
+    def curvature(self, m):
+        return np.where(m + self.d > 0, 2.0, 0.0)
+
+    def conjugate(self, alpha, cost):
+        return np.where(alpha >= 0, alpha**2 / (4 * cost) - alpha * self.d, np.inf)
+
+    def prox(self, point, step):
+        return np.where(point + self.d > 0, (point - 2 * step * self.d) / (1 + 2 * step), point)
+
+
+LOSSES = [Logistic(), HuberisedHinge(), ShiftedSquare()]
+names = pytest.mark.parametrize("loss", LOSSES, ids=["logistic", "huberised", "shifted"])
 
 
 @names
@@ -149,3 +174,54 @@ def test_a_corner_without_a_rounding_is_an_error_that_names_the_loss():
 
     with pytest.raises(NotImplementedError, match="Cornered has a corner"):
         Cornered().rounded(0.1)
+
+
+def test_one_curvature_is_that_of_the_rows_with_a_slope():
+    X, y, _ = data("dense", n_rows=200)
+    found = [
+        solve_newton(ERMProblem.build(X, y, n_members=3, loss=loss), tol=1e-10)
+        for loss in (ShiftedSquare(0.0), ShiftedSquare(0.5), ShiftedSquare(-0.5))
+    ]
+    assert all(result.gap <= 1e-10 and result.n_iter <= 6 for result in found)
+
+
+def test_an_active_curvature_bounds_the_loss_of_larger_shortfalls():
+    loss, m, costs = ShiftedSquare(), np.linspace(-2.0, 3.0, 50), np.linspace(0.1, 2.0, 50)
+    total, cost = float(costs @ loss.value(m)), float(costs.sum())
+    for error in (1e-9, 0.1, 2.0):
+        assert costs @ loss.value(m + error) <= loss.raised_total(total, cost, error) * (1 + 1e-14)
+    same = np.full(50, 1.5)  # the bound is reached where all shortfalls are equal
+    raised = loss.raised_total(float(costs @ loss.value(same)), cost, 0.1)
+    assert raised == pytest.approx(costs @ loss.value(same + 0.1), rel=1e-12)
+
+
+class Exponential(MarginLoss):
+    """exp(-y f): neither its slope nor its curvature has a bound."""
+
+    def value(self, m):
+        return np.exp(m - 1)
+
+    slope = curvature = value
+
+    def conjugate(self, alpha, cost):
+        return np.where(alpha >= 0, xlogy(alpha, np.maximum(alpha, 0.0) / cost), np.inf)
+
+    def prox(self, point, step):
+        return point - lambertw(step * np.exp(point - 1)).real
+
+
+class CertifiedExponential(Exponential):
+    def raised_total(self, total, cost, error):
+        return total * np.exp(error)
+
+
+@pytest.mark.parametrize("solve", [solve_newton, solve_alm, solve_paper])
+def test_a_loss_without_bounds_says_what_errors_do_to_it(solve):
+    X, y, _ = data("dense")
+    with pytest.raises(NotImplementedError, match=r"Exponential .*raised_total"):
+        solve(ERMProblem.build(X, y, loss=Exponential()))
+    problem = ERMProblem.build(X, y, n_members=3, loss=CertifiedExponential())
+    if solve is not solve_paper:
+        found = solve(problem, tol=1e-8)
+        assert found.gap <= 1e-8
+        assert found.objective == pytest.approx(optimum(problem), rel=1e-7)

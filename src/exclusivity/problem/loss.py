@@ -8,6 +8,7 @@ that. Solvers look at the declared properties alone, and say before they start i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from math import sqrt
 from typing import Protocol
 
 import numpy as np
@@ -105,6 +106,17 @@ class MarginLoss(ABC):
     def raised_total(self, total: float, cost: float, error: float) -> float:
         """The most that sum_i c_i phi(m_i) can be where ``total`` was computed from shortfalls so far off.
 
-        ``cost`` is the sum of all c_i. By default from the largest slope: without one nothing is certified.
+        ``cost`` is the sum of all c_i. By default from the largest slope, or from the active curvature a:
+        then phi(m) = a/2 max(0, m - m_0)^2, and Minkowski's inequality bounds the root of the total.
         """
-        return total + self.largest_slope * error * cost if error > 0 else total
+        if error == 0:
+            return total
+        if np.isfinite(self.largest_slope):
+            return total + self.largest_slope * error * cost
+        if self.active_curvature is not None:
+            root = sqrt(total) + error * sqrt(self.active_curvature * cost / 2)
+            return root * root
+        raise NotImplementedError(
+            f"{type(self).__name__} has neither a largest_slope nor an active_curvature and does not say how "
+            "much rounding errors may raise it: give it a method raised_total(total, cost, error)."
+        )

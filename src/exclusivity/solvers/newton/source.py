@@ -106,9 +106,9 @@ class BlockSource:
         shortfall += point.intercept
         shortfall *= y
         np.subtract(1.0, shortfall, out=shortfall)
-        if active is not None:
-            np.greater(shortfall, 0, out=active[rows])
         value, slope, curvatures = loss.parts(shortfall, curvature=curvature)
+        if active is not None:
+            np.greater(slope, 0, out=active[rows])
         alpha = cost * slope
         signed = y * alpha
         is_exact = loss.width == 0
@@ -158,7 +158,7 @@ class BlockSource:
 
 
 class ActiveGram:
-    """Second derivatives of the squared hinge, sum_i c_i (x_i, 1)(x_i, 1)^T over the active rows (m_i > 0).
+    """Second derivatives of the squared hinge, sum_i c_i (x_i, 1)(x_i, 1)^T over the active rows (phi' > 0).
 
     Newton's method changes its mind about fewer and fewer rows: only those that come or go are read, which
     takes the price of a step from M products with X to little more than that of the gradient.
