@@ -8,9 +8,9 @@ from pathlib import Path
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def names_of(page):
-    """The names that the first snippet of docs/``page`` defines."""
-    snippet = re.search(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
+def names_of(page, number=0):
+    """The names that one snippet of docs/``page``, by default the first, defines."""
+    snippets = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
     namespace = {}
-    exec(compile(snippet[1], page, "exec"), namespace)  # noqa: S102 -- our own pages
+    exec(compile(snippets[number], page, "exec"), namespace)  # noqa: S102 -- our own pages
     return namespace

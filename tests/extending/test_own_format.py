@@ -20,6 +20,7 @@ from exclusivity.datasets import (
     Format,
     Reading,
     TableData,
+    TextFormat,
     format_named,
     format_of,
     formats,
@@ -161,6 +162,14 @@ def test_suffixes_that_cannot_be(suffixes, message):
     with pytest.raises(ValueError, match=message):
         register_format(wrong)
     assert known_formats() == OURS
+
+
+def test_a_format_without_a_name():
+    class Nameless(TextFormat):
+        columns, read = JsonLines.columns, JsonLines.read
+
+    with pytest.raises(ValueError, match="Nameless does not say its name and suffixes"):
+        register_format(Nameless())
 
 
 def test_not_an_instance_and_the_same_name_again():

@@ -23,6 +23,7 @@ from extending.pages import names_of
 from extending.test_own_loss import HuberisedHinge, Logistic
 
 MappedFiles = names_of("add-a-row-source.md")["MappedFiles"]
+ThreadedBlocks = names_of("add-a-row-source.md", 3)["ThreadedBlocks"]
 TOL = 1e-8
 
 
@@ -145,3 +146,19 @@ def test_competing_members_need_rows_in_memory(mapped):
     objective = Objective(PowerHinge(2), ExclusivityRegulariser(2.0), cost=1.0, n_members=3)
     with pytest.raises(ValueError, match=r"need exclusivity = np\.inf for .* features; got 2"):
         solve_exclusive_targets(mapped(*labelled_rows(20)), [Target(objective, Contrast("1", 1))])
+
+
+@pytest.mark.parametrize(("p", "regime"), [(1, "auto"), (1, "interior"), (1.5, "interior"), (2, "auto")])
+def test_blocks_that_threads_ask_give_what_a_loop_gives(mapped, monkeypatch, p, regime):
+    monkeypatch.setattr(sample_module, "MANY_ROWS", 100)  # a sample comes first, as for many rows
+    source = mapped(*labelled_rows(400, n_classes=3))
+    objective = Objective(PowerHinge(p), ExclusivityRegulariser(), cost=2.0, n_members=3)
+    targets = [Target(objective, Contrast(f"{code}", code)) for code in range(3)]
+    settings = Settings(tol=TOL, regime=regime)
+    threaded = ThreadedBlocks(source.blocks())
+    for one, other in zip(
+        solve_targets(source, targets, settings), solve_targets(threaded, targets, settings), strict=True
+    ):
+        assert other.gap <= TOL
+        np.testing.assert_array_equal(other.weights, one.weights)
+    threaded.pool.shutdown()

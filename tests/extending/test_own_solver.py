@@ -8,7 +8,7 @@ from scipy import sparse
 
 from exclusivity import ERMClassifier, erm_path
 from exclusivity.problem import ERMProblem
-from exclusivity.solvers import SOLVERS, SolverSpec, register_solver, solve_all, solve_newton
+from exclusivity.solvers import SOLVERS, SolverSpec, Status, register_solver, solve_all, solve_newton
 from extending.pages import names_of
 
 
@@ -55,8 +55,29 @@ def test_estimators_and_paths_know_it():
         clf.set_params(warm_start=True).fit(X, y)
 
 
+def test_its_callback_watches_and_stops_it():
+    seen = []
+    (found,) = solve_all(
+        [problem(p=1.5)], "lbfgs", tol=0.0, callbacks=[lambda state: seen.append(state) or len(seen) == 3]
+    )
+    assert found.status is Status.CALLBACK
+    assert [state.record.iteration for state in seen] == [1, 2, 3]
+    assert found.objective == seen[-1].record.objective
+
+
+def test_options_can_be_left_out(monkeypatch):
+    def plain(problem, *, options, **settings):
+        return solve_newton(problem, **settings)
+
+    monkeypatch.setitem(SOLVERS, "plain", SolverSpec(solve=plain))
+    (found,) = solve_all([problem()], "plain")
+    assert found.converged
+    with pytest.raises(ValueError, match="'memory'; this solver takes none"):
+        solve_all([problem()], "plain", options={"memory": 5})
+
+
 def test_names_are_taken_once():
-    spec = SolverSpec(solve=solve_newton, options=object)
+    spec = SolverSpec(solve=solve_newton)
     for name in ("auto", "newton", "exclusive"):
         with pytest.raises(ValueError, match="already"):
             register_solver(name, spec)

@@ -40,6 +40,9 @@ def register_format(format: Format) -> None:  # noqa: A002 -- what it is
 
 def add_format(new: Format) -> None:
     """Add or replace a format, without a look at what other packages bring."""
+    missing = [attribute for attribute in ("name", "suffixes") if not hasattr(new, attribute)]
+    if missing:
+        raise ValueError(f"the format {type(new).__name__} does not say its {' and '.join(missing)}.")
     for suffix in new.suffixes:
         if plain_suffix(Path(f"x{suffix}")) != suffix:
             raise ValueError(

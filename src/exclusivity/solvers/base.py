@@ -24,6 +24,11 @@ SAMPLE_SEED = 20160328
 _SAME = 1e-9
 
 
+@dataclass(frozen=True)
+class NoOptions:
+    """What ``solver_options`` may hold where a solver has none."""
+
+
 class Status(Enum):
     """Why a solver stopped."""
 
@@ -336,6 +341,8 @@ def parse_options(kind: type[Options], given: Mapping[str, Any] | None) -> Optio
     """
     known = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
     unknown = [key for key in (given or {}) if key not in known]
+    if unknown and not known:
+        raise ValueError(f"Unknown solver option {unknown[0]!r}; this solver takes none.")
     if unknown:
         raise ValueError(
             f"Unknown solver option {unknown[0]!r}; {kind.__name__.removesuffix('Options').lower()!r} "

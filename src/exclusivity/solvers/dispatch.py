@@ -13,6 +13,7 @@ from exclusivity.solvers import alm, exclusive, newton, paper
 from exclusivity.solvers.base import (
     Callback,
     IterationState,
+    NoOptions,
     SolverResult,
     Start,
     constant_result,
@@ -30,7 +31,7 @@ class SolverSpec:
         From a problem, and the keywords ``tol``, ``max_iter``, ``options`` and ``callback``, to a result;
         with ``start``, ``system`` and ``random_state`` where the fields below say so.
     options : type
-        The class of its options.
+        The dataclass of its options; by default it has none.
     make_system : callable or None
         What problems that differ in their labels only can share.
     is_random : bool
@@ -50,7 +51,7 @@ class SolverSpec:
     """
 
     solve: Callable[..., Any]
-    options: type
+    options: type = NoOptions
     make_system: Callable[[ERMProblem], Any] | None = None
     is_random: bool = False
     takes_start: bool = False
