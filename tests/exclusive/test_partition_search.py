@@ -150,7 +150,7 @@ def test_values_after_a_move_equal_those_of_the_new_partition(kind, moved):
     surrogate, partition = surrogate_of(problems), np.arange(12) % 3
     ballot = Ballot(surrogate, columns_of(partition, 3), 3)
     rest = np.setdiff1d(np.flatnonzero(partition == 0), moved)
-    values = ballot.values_after(np.array(moved), rest, 0)
+    values = ballot.values_after(np.array(moved), 0)
     for receiver in (1, 2):
         after = partition.copy()
         after[moved] = receiver

@@ -67,7 +67,7 @@ def test_a_move_is_worth_what_it_leads_to():
     columns = [np.arange(13)[k::5] for k in range(5)]
     ballot = Ballot(rows, columns, 3, "runoff")
     moved, rest = columns[0][:1], columns[0][1:]
-    values = ballot.values_after(moved, rest, 0)
+    values = ballot.values_after(moved, 0)
     for receiver in range(1, 5):
         after = [rest, *columns[1:]]
         after[receiver] = np.append(after[receiver], moved)

@@ -297,12 +297,9 @@ class _LocalSearch:
             Ballot(surrogate, columns, options.radius, options.voting or "hard") for surrogate in surrogates
         ]
 
-    def _columns(self, member: int, without: int = -1) -> Ints:
-        """The columns of a member, one of its groups left out."""
-        owned = self.owners == member
-        if without >= 0:
-            owned[without] = False
-        return np.flatnonzero(owned[self.groups])
+    def _columns(self, member: int) -> Ints:
+        """The columns of a member, in order."""
+        return np.flatnonzero(self.owners[self.groups] == member)
 
     def run(self, rng: np.random.Generator) -> float:
         """Sweep over the groups in random order; the value reached."""
@@ -320,8 +317,8 @@ class _LocalSearch:
         source = int(self.owners[group])
         if np.count_nonzero(self.owners == source) == 1:
             return value
-        moved, rest = np.flatnonzero(self.groups == group), self._columns(source, group)
-        values = sum(ballot.values_after(moved, rest, source) for ballot in self.ballots)
+        moved = np.flatnonzero(self.groups == group)
+        values = sum(ballot.values_after(moved, source) for ballot in self.ballots)
         values = np.asarray(values)
         values[source] = value
         least = _LEAST_GAIN * abs(value)

@@ -208,16 +208,28 @@ class RidgeSurrogate:
         inner = self.gram[np.ix_(columns, columns)]
         inner[np.diag_indices(len(columns))] += self.ridge
         near, moments, rows = self.gram[:, columns], self.moments[columns], self.rows[:, columns]
-        scores = np.empty((len(members), *members[0].scores.shape))
-        for place, member in enumerate(members):
-            cross = near[member.columns]
-            solved = member.inverse @ cross
-            schur, right = inner - cross.T @ solved, moments - solved.T @ self.moments[member.columns]
-            weights = np.linalg.solve(schur, right) if len(columns) > 1 else right / schur
-            scores[place] = member.scores
-            scores[place] += rows @ weights
-            scores[place] -= member.rows @ (solved @ weights)
+        solved = [member.inverse @ near[member.columns] for member in members]
+        pairs = list(zip(members, solved, strict=True))
+        schur = np.stack([inner - near[member.columns].T @ part for member, part in pairs])
+        right = np.stack([moments - part.T @ self.moments[member.columns] for member, part in pairs])
+        weights = np.linalg.solve(schur, right) if len(columns) > 1 else right / schur
+        scores = np.stack([member.scores for member in members])
+        scores += rows @ weights
+        for place, (member, part) in enumerate(pairs):
+            scores[place] -= member.rows @ (part @ weights[place])
         return scores
+
+    def scores_without(self, member: StandIn, columns: Columns) -> Floats:
+        """The scores of a member that gives some of its columns away.
+
+        With M its inverse matrix, w its weights and B those columns, the weights of the others become
+        w - M[:, B] M[B, B]^-1 w[B], which is zero in B: no new inverse is needed.
+        """
+        places = np.searchsorted(member.columns, columns)
+        weights = member.inverse @ self.moments[member.columns]
+        across = member.inverse[:, places]
+        change = across @ np.linalg.solve(across[places], weights[places])
+        return member.scores - member.rows @ change
 
 
 def sample_classes(truth: Ints, rng: np.random.Generator) -> Columns:

@@ -82,9 +82,9 @@ class Ballot:
         """Minus the smooth certified accuracy, summed over r."""
         return float(self._values(self.votes.sum(axis=0)[None])[0])
 
-    def values_after(self, moved: Columns, rest: Columns, source: int) -> Floats:
-        """The value for each receiver of the columns ``moved``, when ``source`` keeps ``rest``."""
-        smaller = self._soft_votes(self.surrogate.fit(rest).scores[None])[0]
+    def values_after(self, moved: Columns, source: int) -> Floats:
+        """The value for each receiver of the columns ``moved``, which ``source`` gives away."""
+        smaller = self._soft_votes(self.surrogate.scores_without(self.members[source], moved)[None])[0]
         others = self.votes.sum(axis=0) - self.votes[source] + smaller
         joined = self._soft_votes(self.surrogate.joined(self.members, moved))
         joined -= self.votes
