@@ -48,7 +48,8 @@ def three():
 
 def test_the_signature_is_the_designed_one():
     designed = (
-        "(n_estimators=10, *, C=2.0, p=2, exclusivity=1.0, sparsity=0.0, voting='soft', feature_groups=None, "
+        "(n_estimators=10, *, C=2.0, loss='hinge', p=2, exclusivity=1.0, sparsity=0.0, voting='soft', "
+        "feature_groups=None, partition='learned', "
         "solver='auto', solver_options=None, tol=0.0001, max_iter=None, fit_intercept=True, "
         "class_weight=None, multi_class='ovr', warm_start=False, random_state=None, n_jobs=None, verbose=0)"
     )

@@ -37,6 +37,7 @@ CONFIGURATIONS = [
     {"exclusivity": 0.3, "sparsity": 0.2, "multi_class": "ovo", "solver": GAP_SOLVERS[0], "tol": 1e-3},
     {"n_estimators": 2, "class_weight": "balanced", "n_jobs": 2},
     {"n_estimators": 2, "warm_start": True},
+    {"n_estimators": 2, "loss": "logistic"},
     # Members that compete are the dearest to fit: at a small cost they need the fewest steps.
     {
         "exclusivity": 3.0,

@@ -189,7 +189,7 @@ class TestOptions:
             (["fit", "t.csv", "--target", "y", "-o", "m", "-C", "1"], "-C; did you mean --cost?"),
             (["fit", "t.csv", "-C1", "-o", "m"], "-C; did you mean --cost?"),
             (["path", "t.csv", "-C", "1"], "-C; did you mean --costs?"),
-            (["predict", "m.erm", "t.csv", "--proba"], "did you mean --scores (scores, not probabilities)?"),
+            (["predict", "m.erm", "t.csv", "--predict-proba"], "did you mean --proba?"),
             (["fit", "t.csv", "-o", "m", "--n_estimators=5"], "did you mean --members?"),
             (["fit", "t.csv", "-o", "m", "--random-state", "5"], "did you mean --seed?"),
             (["fit", "t.csv", "-o", "m", "--sep", ";"], "did you mean --delimiter?"),

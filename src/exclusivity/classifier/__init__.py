@@ -19,7 +19,7 @@ from exclusivity.classifier.fitting import (
 )
 from exclusivity.classifier.partition import dealt, given
 from exclusivity.classifier.path import ERMPath, erm_path
-from exclusivity.classifier.prediction import LinearPredictions
+from exclusivity.classifier.prediction import LinearPredictions, has_probabilities
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.radius import UNDECIDED, grouped
 from exclusivity.classifier.rankings import Rankings
@@ -93,6 +93,7 @@ __all__ = [
     "given",
     "group_codes",
     "grouped",
+    "has_probabilities",
     "note",
     "objective_of",
     "problem_seeds",

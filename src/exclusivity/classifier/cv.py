@@ -63,6 +63,8 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         How to judge predictions; None is accuracy. Any scorer of a classifier without probabilities.
     refit : bool, default=True
         Whether to fit the best C to all rows. Without that there is nothing to predict with.
+    loss : {"hinge", "logistic"}, default="hinge"
+        As in :class:`ERMClassifier`.
     p : float, default=2
         As in :class:`ERMClassifier`.
     exclusivity : float, default=1.0
@@ -142,6 +144,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         cv: object = None,
         scoring: object = None,
         refit: bool = True,
+        loss: str = "hinge",
         p: float = 2,
         exclusivity: float = 1.0,
         sparsity: float = 0.0,
@@ -163,6 +166,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         self.cv = cv
         self.scoring = scoring
         self.refit = refit
+        self.loss = loss
         self.p = p
         self.exclusivity = exclusivity
         self.sparsity = sparsity

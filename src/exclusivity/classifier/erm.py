@@ -72,6 +72,9 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         kappa = 1 + exclusivity (n_estimators - 1): for the paper's ``exclusivity=1`` that is
         C / n_estimators. At ``exclusivity=inf`` every member is an SVM of cost C. Changing ``exclusivity`` or
         ``n_estimators`` therefore means choosing C anew.
+    loss : {"hinge", "logistic"}, default="hinge"
+        What a row costs that misses its margin: max(0, m)^p, or log(1 + exp(-y f)). The second makes the
+        averaged model the logistic regression of cost C / kappa, with :meth:`predict_proba`.
     p : float, default=2
         Power of the hinge loss, at least 1. 1 is the hinge, 2 the squared hinge.
     exclusivity : float, default=1.0
@@ -208,6 +211,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         n_estimators: int = 10,
         *,
         C: float = 2.0,
+        loss: str = "hinge",
         p: float = 2,
         exclusivity: float = 1.0,
         sparsity: float = 0.0,
@@ -228,6 +232,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
     ) -> None:
         self.n_estimators = n_estimators
         self.C = C
+        self.loss = loss
         self.p = p
         self.exclusivity = exclusivity
         self.sparsity = sparsity

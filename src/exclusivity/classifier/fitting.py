@@ -24,7 +24,7 @@ from exclusivity.classifier.partition import with_partition
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.stored import StoredPoint
 from exclusivity.classifier.training import BinaryTask, ErmParameters
-from exclusivity.problem import Contrast, ERMProblem, ExclusivityRegulariser, Objective, PowerHinge
+from exclusivity.problem import Contrast, ERMProblem, ExclusivityRegulariser, Logistic, Objective, PowerHinge
 from exclusivity.problem.arrays import Floats, Ints, Matrix
 from exclusivity.solvers import (
     ExclusiveOptions,
@@ -66,7 +66,7 @@ def build_problems(estimator: ErmParameters, tasks: Sequence[BinaryTask]) -> lis
 def objective_of(estimator: ErmParameters) -> Objective:
     """What an estimator with these parameters minimises."""
     return Objective(
-        loss=PowerHinge(float(estimator.p)),
+        loss=Logistic() if estimator.loss == "logistic" else PowerHinge(float(estimator.p)),
         regulariser=ExclusivityRegulariser(float(estimator.exclusivity), float(estimator.sparsity)),
         cost=float(estimator.C),
         n_members=int(estimator.n_estimators),

@@ -114,6 +114,7 @@ def erm_path(
     *,
     Cs: object = 10,
     n_estimators: int = 10,
+    loss: str = "hinge",
     p: float = 2,
     exclusivity: float = 1.0,
     sparsity: float = 0.0,
@@ -145,6 +146,8 @@ def erm_path(
         Values of C in any order, or how many: then a log grid of 4.5 decades that starts where the model
         does little but compare class means (:func:`exclusivity.problem.natural_cost`).
     n_estimators : int, default=10
+        As in :class:`ERMClassifier`.
+    loss : {"hinge", "logistic"}, default="hinge"
         As in :class:`ERMClassifier`.
     p : float, default=2
         As in :class:`ERMClassifier`.
@@ -194,6 +197,7 @@ def erm_path(
     """
     template = ERMClassifier(
         n_estimators,
+        loss=loss,
         p=p,
         exclusivity=exclusivity,
         sparsity=sparsity,

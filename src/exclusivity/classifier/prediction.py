@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, log_expit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -38,6 +39,22 @@ def _averages(estimator: Any) -> bool:
     if estimator.voting != "soft":
         raise AttributeError(
             f"voting={estimator.voting!r}: a vote of members has no coef_ to make sparse or dense."
+        )
+    return True
+
+
+def has_probabilities(estimator: Any) -> bool:
+    """Whether the scores are log-odds; AttributeError, with the way to them, if not."""
+    if estimator.loss != "logistic":
+        raise AttributeError(
+            f"loss={estimator.loss!r} gives scores, not probabilities; set loss='logistic', or calibrate "
+            "them with sklearn.calibration.CalibratedClassifierCV."
+        )
+    is_pairwise = estimator.multi_class == "ovo" and len(getattr(estimator, "classes_", ())) > 2
+    if estimator.voting != "soft" or is_pairwise:
+        raise AttributeError(
+            "probabilities are those of the averaged model, one class against the rest; set voting='soft' "
+            "and multi_class='ovr'."
         )
     return True
 
@@ -81,6 +98,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
 
     _fitted_multi_class: str
     groups_: Ints
+    loss: str
     sparsity: float
     voting: str
 
@@ -105,6 +123,52 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
         ensemble = self._ensemble.mean() if self.voting == "soft" else self._ensemble.voters()
         scores = ensemble.scores(self._validate_rows(X))
         return ensemble.rounded(_DECISIONS[self.voting](scores, len(self.classes_), self.multi_class_))
+
+    @available_if(has_probabilities)
+    def predict_proba(self, X: Matrix) -> Floats:
+        """The probability of every class; for ``loss="logistic"`` only.
+
+        Two classes: 1 / (1 + exp(-score)). More: that of each class against the rest, divided by their sum,
+        as scikit-learn's ``OneVsRestClassifier`` does.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``; every row sums to 1.
+        """
+        scores: Floats = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.asarray(np.stack([expit(-scores), expit(scores)], axis=1))
+        odds: Floats = expit(scores)
+        # Where all are zero no class is any likelier than the others.
+        totals = odds.sum(axis=1, keepdims=True)
+        even = np.full_like(odds, 1 / odds.shape[1])
+        return np.asarray(np.divide(odds, totals, out=even, where=totals > 0))
+
+    @available_if(has_probabilities)
+    def predict_log_proba(self, X: Matrix) -> Floats:
+        """The logarithm of :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        logarithms : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.asarray(np.stack([log_expit(-scores), log_expit(scores)], axis=1))
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
 
     def component_decision_function(self, X: Matrix) -> Floats:
         """The margins of every member in every binary problem.

@@ -25,6 +25,7 @@ class ErmParameters(Protocol):
 
     n_estimators: int
     C: float
+    loss: str
     p: float
     exclusivity: float
     sparsity: float
@@ -44,10 +45,13 @@ class ErmParameters(Protocol):
     verbose: int
 
 
+LOSSES = ("hinge", "logistic")
+"""What a row that misses its margin costs."""
+
 VOTINGS = ("soft", "hard", "runoff")
 """How members decide together; all but the first count votes."""
 
-MINIMISED = ("n_estimators", "C", "p", "exclusivity", "sparsity", "fit_intercept", "multi_class")
+MINIMISED = ("n_estimators", "C", "loss", "p", "exclusivity", "sparsity", "fit_intercept", "multi_class")
 """The parameters that say what is minimised on given rows; the others say how."""
 
 
@@ -61,7 +65,7 @@ def check_parameters(params: Mapping[str, Any]) -> None:
     """Raise a ValueError or TypeError for the first parameter that cannot be honoured."""
     check_number(params, "n_estimators", least=1, integer=True)
     _cost(params)
-    check_number(params, "p", least=1)
+    _loss(params)
     check_number(params, "sparsity", least=0)
     check_number(params, "tol", least=0, strict=True)
     if params["max_iter"] is not None:
@@ -76,6 +80,21 @@ def check_parameters(params: Mapping[str, Any]) -> None:
     _exclusivity(params)
     _solver(params)
     _partition(params)
+
+
+def _loss(params: Mapping[str, Any]) -> None:
+    check_choice(params, "loss", LOSSES)
+    check_number(params, "p", least=1)
+    if params["loss"] != "hinge" and params["p"] != 2:
+        raise ValueError(
+            f"p={params['p']!r} is the power of the hinge, and loss={params['loss']!r} has none; leave p out."
+        )
+    if params["loss"] == "logistic" and (params["sparsity"] > 0 or 1 < params["exclusivity"] < np.inf):
+        what = "sparsity > 0" if params["sparsity"] > 0 else "an exclusivity between 1 and infinity"
+        raise ValueError(
+            f"loss='logistic' and {what}: the solvers that set weights to zero take losses that vanish. Use "
+            "loss='hinge' (p=2 is as smooth), or leave that parameter at its default."
+        )
 
 
 def _cost(params: Mapping[str, Any]) -> None:

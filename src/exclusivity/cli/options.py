@@ -117,6 +117,12 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the model")
     group.add_argument("--members", type=COUNT, default=10, metavar="K", help="members (default: 10)")
     group.add_argument(
+        "--loss",
+        choices=["hinge", "logistic"],
+        default="hinge",
+        help="what a row costs that misses its margin (default: hinge); logistic gives probabilities",
+    )
+    group.add_argument(
         "--p",
         type=number("of at least 1", lambda value: 1 <= value < math.inf),
         default=2.0,

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exclusivity.cli import matching, models, options, output, overwriting
+from exclusivity.cli.errors import UsageError
 from exclusivity.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from exclusivity.problem.arrays import Floats, Matrix
 
 SUMMARY = "predict the class of every row"
 DESCRIPTION = (
     "Writes one line per row of DATA, in its order: the predicted class, with --scores also the scores "
-    "that decide it. Columns are matched by name where model and data have names; a target column or "
+    "that decide it, with --proba the probabilities of the classes. Columns are matched by name where model "
+    "and data have names; a target column or "
     "others that the model does not know are left out, a missing one is an error."
 )
 EPILOG = """examples:
@@ -33,6 +40,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_data(parser, "a column that holds classes already, to be left out")
     parser.add_argument("-o", "--output", metavar="FILE", help="CSV file to write (default: standard output)")
     parser.add_argument("--scores", action="store_true", help="write the scores of the classes too")
+    parser.add_argument(
+        "--proba",
+        action="store_true",
+        help="write their probabilities too, after --loss logistic",
+    )
     options.add_json(parser)
     options.add_quiet(parser)
 
@@ -52,9 +64,25 @@ def run(args: argparse.Namespace) -> None:
     if args.scores:
         names += ["score"] if scores.ndim == 1 else [f"score_{label}" for label in classes]
         columns += [scores] if scores.ndim == 1 else list(scores.T)
+    probabilities = _probabilities(loaded.model, X) if args.proba else None
+    if probabilities is not None:
+        names += [f"probability_{label}" for label in classes]
+        columns += list(probabilities.T)
     if args.json:
         document: dict[str, Any] = {"classes": classes, "labels": labels}
         document |= {"scores": scores} if args.scores else {}
+        document |= {} if probabilities is None else {"probabilities": probabilities}
         output.write_json(args.output, document)
     else:
         output.write_rows(args.output, names, columns)
+
+
+def _probabilities(model: BaseEstimator, X: Matrix) -> Floats:
+    try:
+        found: Floats = model.predict_proba(X)
+    except AttributeError as error:
+        raise UsageError(
+            "this model has no probabilities: it was not fitted with --loss logistic, --voting soft and (for "
+            "more than two classes) --multi-class ovr. --scores writes what it has."
+        ) from error
+    return found

@@ -11,6 +11,7 @@ import re
 
 PARAMETERS = {
     "n_estimators": "members",
+    "loss": "loss",
     "p": "p",
     "exclusivity": "exclusivity",
     "sparsity": "sparsity",
@@ -34,7 +35,7 @@ _OPTIONS = {
     "fit_intercept": "--no-intercept",
 }
 # Words of prose too: these are parameters only where a value is given to them (or a larger C is advised).
-_PROSE = {"p", "exclusivity", "sparsity", "voting", "solver", "C"}
+_PROSE = {"loss", "p", "exclusivity", "sparsity", "voting", "solver", "C"}
 _BARE = "|".join(sorted(set(_OPTIONS) - _PROSE, key=len, reverse=True))
 _ANY = "|".join(sorted(_OPTIONS, key=len, reverse=True))
 _VALUE = r"'[^']*'|\"[^\"]*\"|np\.inf|[-+.\w]+"
@@ -46,10 +47,9 @@ _TRIED = {
     "-y": ("--target",),
     "-d": ("--delimiter",),
     "-f": ("--format", "--force"),
-    "--proba": ("--scores",),
-    "--probability": ("--scores",),
-    "--probabilities": ("--scores",),
-    "--predict-proba": ("--scores",),
+    "--probability": ("--proba", "--scores"),
+    "--probabilities": ("--proba", "--scores"),
+    "--predict-proba": ("--proba", "--scores"),
     "--lambda": ("--cost", "--costs"),
     "--gamma": ("--exclusivity",),
     "--label": ("--target",),
@@ -124,8 +124,7 @@ def _meant(tried: str, command: str, parsers: dict[str, argparse.ArgumentParser]
     plain = tried.lower().replace("_", "-")
     known = [option for option in _TRIED.get(plain, ()) if option in options[command]]
     if known:
-        note = " (scores, not probabilities)" if known[0] == "--scores" else ""
-        return f"did you mean {known[0]}{note}?"
+        return f"did you mean {known[0]}?"
     others = [name for name, strings in options.items() if plain in strings and name != command]
     if others:
         return f"it is one of 'erm {others[0]}'."

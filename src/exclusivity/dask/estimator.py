@@ -50,6 +50,8 @@ class ERMClassifier(DaskPredictions):
         As in memory.
     C : float, default=2.0
         As in memory.
+    loss : {"hinge", "logistic"}, default="hinge"
+        As in memory.
     p : float, default=2
         As in memory.
     exclusivity : float, default=1.0
@@ -116,6 +118,7 @@ class ERMClassifier(DaskPredictions):
         n_estimators: int = 10,
         *,
         C: float = 2.0,
+        loss: str = "hinge",
         p: float = 2,
         exclusivity: float = 1.0,
         sparsity: float = 0.0,
@@ -138,6 +141,7 @@ class ERMClassifier(DaskPredictions):
     ) -> None:
         self.n_estimators = n_estimators
         self.C = C
+        self.loss = loss
         self.p = p
         self.exclusivity = exclusivity
         self.sparsity = sparsity

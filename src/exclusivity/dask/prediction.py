@@ -10,6 +10,7 @@ import numpy as np
 from dask.array import Array
 from numpy.typing import DTypeLike, NDArray
 from sklearn.metrics import accuracy_score
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dask import delayed
@@ -18,6 +19,7 @@ from exclusivity.classifier import (
     FittedState,
     check_number,
     check_top_k,
+    has_probabilities,
     shared_parameters,
 )
 from exclusivity.dask.blocks import Collection, is_frame, joint_blocks, row_blocks
@@ -142,6 +144,38 @@ class DaskPredictions(LocalERMClassifier):
         return self._mapped(
             "decision_function", X, () if n_classes == 2 else (n_classes,), self._ensemble.weights.dtype
         )
+
+    @available_if(has_probabilities)
+    def predict_proba(self, X: Collection) -> Array:
+        """The probability of every class, lazily; for ``loss="logistic"`` only.
+
+        Parameters
+        ----------
+        X : Dask array or DataFrame of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        probabilities : Dask array of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        return self._mapped("predict_proba", X, (len(self.classes_),), self._ensemble.weights.dtype)
+
+    @available_if(has_probabilities)
+    def predict_log_proba(self, X: Collection) -> Array:
+        """The logarithm of :meth:`predict_proba`, lazily.
+
+        Parameters
+        ----------
+        X : Dask array or DataFrame of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        logarithms : Dask array of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        return self._mapped("predict_log_proba", X, (len(self.classes_),), self._ensemble.weights.dtype)
 
     def component_decision_function(self, X: Collection) -> Array:
         """The margins of every member in every binary problem, lazily.

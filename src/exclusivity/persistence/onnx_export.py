@@ -26,8 +26,9 @@ def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
     """Turn a fitted model into an ONNX graph.
 
     The graph has the input ``X`` of shape (rows, features) and the outputs ``label`` and ``scores``, which
-    are ``predict`` and ``decision_function`` of the model. Scores are summed in float64, as in the model:
-    labels agree wherever the scores of the best two classes differ by more than the rounding of such sums.
+    are ``predict`` and ``decision_function`` of the model; with ``loss="logistic"`` also ``probabilities``.
+    Scores are summed in float64, as in the model: labels agree wherever the scores of the best two classes
+    differ by more than the rounding of such sums.
 
     Of a pipeline that begins with a :class:`~exclusivity.tables.TableEncoder` the graph takes raw rows: X,
     where all columns are numbers, else one input of shape (rows, 1) for every column that the encoder uses,
@@ -82,12 +83,13 @@ def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
     scores = getattr(votes, classifier.voting)(rows.wide)
     graph.cast(scores, score_type, output="scores")
     _write_label(graph, state)
-    shape = ["rows"] if len(state.classes) == 2 else ["rows", len(state.classes)]
-    return graph.model(
-        inputs,
-        {"label": (state.classes.dtype, ["rows"]), "scores": (score_type, shape)},
-        __version__,
-    )
+    n_classes = len(state.classes)
+    shape = ["rows"] if n_classes == 2 else ["rows", n_classes]
+    outputs = {"label": (state.classes.dtype, ["rows"]), "scores": (score_type, shape)}
+    if hasattr(classifier, "predict_proba"):
+        _write_probabilities(graph, n_classes)
+        outputs["probabilities"] = (score_type, ["rows", n_classes])
+    return graph.model(inputs, outputs, __version__)
 
 
 def _is_passthrough(step: object) -> bool:
@@ -116,6 +118,19 @@ def _write_label(graph: GraphWriter, state: FittedState) -> None:
         chosen = graph.op("ArgMax", "scores", axis=1, keepdims=0)
     classes = state.classes.astype(object) if state.classes.dtype.kind == "U" else state.classes
     graph.op("Gather", graph.constant(classes), chosen, output="label")
+
+
+def _write_probabilities(graph: GraphWriter, n_classes: int) -> None:
+    """``predict_proba`` from the output ``scores``."""
+    if n_classes == 2:
+        column = graph.op("Unsqueeze", "scores", graph.constant(np.array([1])))
+        graph.op(
+            "Sigmoid", graph.op("Concat", graph.op("Neg", column), column, axis=1), output="probabilities"
+        )
+        return
+    odds = graph.op("Sigmoid", "scores")
+    totals = graph.op("ReduceSum", odds, graph.constant(np.array([1])), keepdims=1)
+    graph.op("Div", odds, totals, output="probabilities")
 
 
 class _Votes:

@@ -13,6 +13,7 @@ from exclusivity.problem.erm import (
     repair_dual,
 )
 from exclusivity.problem.intercept import best_intercept, dual_from_scores
+from exclusivity.problem.logistic import Logistic
 from exclusivity.problem.loss import CurvedLoss, MarginLoss
 from exclusivity.problem.measures import exclusivity, relaxed_exclusivity
 from exclusivity.problem.objective import (
@@ -34,6 +35,7 @@ __all__ = [
     "ElasticPenalty",
     "ExclusivityRegulariser",
     "LabelledRows",
+    "Logistic",
     "MarginLoss",
     "Objective",
     "Penalty",

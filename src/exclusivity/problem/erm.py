@@ -386,9 +386,11 @@ def dual_bound_with_pull(problem: ERMProblem, alpha: Floats, pull: Floats, lost:
 
 def _lower_bound(problem: ERMProblem, feasible: Floats) -> Callable[..., float]:
     """``Objective.lower_dual`` for an alpha inside its box; it still wants X^T (y alpha)."""
+    costs = member_costs(problem)
     return partial(
         problem.objective.lower_dual,
         alpha_sum=float(feasible.sum(dtype=np.longdouble)),
-        conjugate=float(problem.loss.conjugate(feasible, member_costs(problem)).sum()),
+        conjugate=float(problem.loss.conjugate(feasible, costs).sum()),
+        cost=float(costs.sum()),
         scale=problem.design.row_scale,
     )

@@ -96,6 +96,13 @@ class MarginLoss(ABC):
             raise NotImplementedError(f"{type(self).__name__} has a corner and does not say how to round it.")
         return self
 
+    def conjugate_at(self, shortfall: Floats, value: Floats, slope: Floats) -> Floats:
+        """The conjugate at alpha = phi'(m), for cost 1, where value and slope at m are known.
+
+        By Fenchel's equality phi'(m) m - phi(m): a loss in which these two cancel says it otherwise.
+        """
+        return slope * shortfall - value
+
     def scaled_conjugate(self, total: float, factor: float) -> float:
         """At least the sum of conjugates at ``factor`` (at most 1) times alpha; ``total`` is that at alpha.
 

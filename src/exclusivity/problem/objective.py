@@ -259,6 +259,10 @@ class Objective:
         """What the weights of the one member of :meth:`reduced` cost."""
         return ElasticPenalty(self.regulariser.sparsity / self.kappa)
 
+    @cached_property
+    def _loss_at_zero(self) -> float:
+        return float(self.loss.value(np.zeros(1))[0])
+
     def lower_dual(
         self,
         *,
@@ -266,6 +270,7 @@ class Objective:
         moved: float,
         dual_weights: Floats,
         conjugate: float,
+        cost: float,
         scale: RowScale,
         n_terms: float,
         unit: float = UNIT,
@@ -282,6 +287,8 @@ class Objective:
             X^T (y alpha) with sum y alpha = 0 up to ``moved`` and rounding.
         conjugate : float
             The sum of loss*_i(alpha_i).
+        cost : float
+            The sum of c_i: loss*_i >= -c_i phi(0), so that no more than 2 phi(0) of it cancels in that sum.
         scale : RowScale
         n_terms : float
             The longest chain of additions behind these sums.
@@ -292,9 +299,10 @@ class Objective:
         moved = moved + lost if self.fit_intercept else moved
         off = moved + lost
         paid = self.penalty.largest_conjugate(dual_weights, off * scale.length, off * scale.columns)
-        conjugate += gamma(n_terms + self.loss.n_roundings) * abs(conjugate)
+        size = abs(conjugate) + 2 * self._loss_at_zero * cost
+        conjugate += gamma(n_terms + self.loss.n_roundings) * size
         value = (alpha_sum - moved - lost) - paid - conjugate
-        return value - 4 * UNIT * (alpha_sum + 2 * paid + conjugate)
+        return value - 4 * UNIT * (alpha_sum + 2 * paid + size)
 
     def rounded_up(self, value: float, n_terms: float, n_weights: int) -> float:
         """A value of the objective plus what its own sums of rows and weights, so many, may have lost."""

@@ -20,6 +20,8 @@ Options = TypeVar("Options")
 SAMPLE_SEED = 20160328
 """Samples of the rows are random but always the same, so that results repeat bit for bit."""
 
+# exp of minus this is zero.
+_NO_LOSS = 800.0
 # Objectives and gaps of the same point in the same problem differ by rounding alone.
 _SAME = 1e-9
 
@@ -304,7 +306,8 @@ class Recorder:
 def constant_result(problem: ERMProblem) -> SolverResult | None:
     """The optimum where one class has all the rows; None where a solver is needed.
 
-    A free intercept at the margin, b = y, leaves no loss and no weights: F = 0, which nothing can be below.
+    A free intercept at the margin, b = y, leaves no loss and no weights: F = 0, which nothing can be below. A
+    loss that never vanishes has no optimum, but from some intercept on it is 0 in floating point.
 
     Examples
     --------
@@ -317,6 +320,8 @@ def constant_result(problem: ERMProblem) -> SolverResult | None:
     if len(labels) > 0 and not is_solved:
         return None
     side = float(labels[0]) if len(labels) > 0 else 0.0
+    if not problem.loss.vanishes:
+        side *= _NO_LOSS
     return SolverResult(
         weights=np.zeros((problem.design.n_features, problem.n_members)),
         intercepts=np.full(problem.n_members, side),

@@ -76,7 +76,9 @@ def solve_newton_path(
     runs = [Run(one.objective, tol, limit, None, offset) for one in problems]
     # As in ``solve_newton``: points beyond the range of numbers lose every comparison.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        if regime == "semismooth" and not loss.has_corner and n_features <= min(DENSE_LIMIT, n_rows):
+        # Batches take conjugates from differences of sums: those of homogeneous losses do not cancel.
+        is_shared = loss.degree is not None and not loss.has_corner
+        if regime == "semismooth" and is_shared and n_features <= min(DENSE_LIMIT, n_rows):
             try:
                 _solve_together(runs, problems)
             except linalg.LinAlgError:  # numbers too large for the matrices of all rows: one at a time

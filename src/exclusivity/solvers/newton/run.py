@@ -293,6 +293,7 @@ def bound_from_sums(sums: LossSums, reduced: Objective, scale: RowScale) -> tupl
         moved=rounding if reduced.fit_intercept else 0.0,
         dual_weights=factors[0] * weighted_sums[0] - factors[1] * weighted_sums[1],
         conjugate=sum(map(reduced.loss.scaled_conjugate, conjugates, factors)),
+        cost=sums.cost,
         scale=scale,
         n_terms=sums.n_terms,
     )

@@ -113,8 +113,10 @@ class BlockSource:
         signed = y * alpha
         is_exact = loss.width == 0
         exact = value if is_exact else self.loss.value(shortfall)
-        # At alpha = c phi'(m) of the true loss its conjugate is c (phi'(m) m - phi(m)).
-        conjugate = slope * shortfall - value if is_exact else self.loss.conjugate(alpha, cost) / cost
+        if is_exact:
+            conjugate = self.loss.conjugate_at(shortfall, value, slope)
+        else:
+            conjugate = self.loss.conjugate(alpha, cost) / cost
         return LossSums(
             loss=float(cost @ exact),
             smoothed=float(cost @ value),
