@@ -301,6 +301,9 @@ class Objective:
         paid = self.penalty.largest_conjugate(dual_weights, off * scale.length, off * scale.columns)
         size = abs(conjugate) + 2 * self._loss_at_zero * cost
         conjugate += gamma(n_terms + self.loss.n_roundings) * size
+        if self._loss_at_zero > 0 and alpha_sum > 0:
+            # Conjugates below zero rise as alpha shrinks: by t of them where a class is scaled by 1 - t.
+            conjugate += 2 * moved / alpha_sum * size
         value = (alpha_sum - moved - lost) - paid - conjugate
         return value - 4 * UNIT * (alpha_sum + 2 * paid + size)
 

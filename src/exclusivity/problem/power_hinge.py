@@ -100,6 +100,10 @@ class PowerHinge(MarginLoss):
         """The parabola on [0, width] where p < 2; see above."""
         return RoundedHinge(self.p, width) if self.has_corner and width > 0 else self
 
+    def conjugate_at(self, shortfall: Floats, value: Floats, slope: Floats) -> Floats:
+        """See ``MarginLoss``: p m^(p-1) m - m^p = (p-1) m^p."""
+        return (self.p - 1) * value
+
     def raised_total(self, total: float, cost: float, error: float) -> float:
         """By Minkowski's inequality, see ``precision``; infinite beyond the range of numbers."""
         with np.errstate(over="ignore"):
