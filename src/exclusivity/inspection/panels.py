@@ -137,7 +137,7 @@ def _values(X: Any, piece: _Piece) -> Values:
 
 
 def _block(code: NumberCode | LevelCode | GapCode, values: Values) -> Floats:
-    return assemble_dense([code], lambda _: list(code.entries(values)), len(values), np.float64)
+    return assemble_dense([code], lambda rows: [code.entries(values[rows])], len(values), np.float64)
 
 
 def _panel(piece: _Piece, scores: Scores, values: Values | None) -> Panel:
@@ -183,5 +183,7 @@ def _bars(piece: _Piece, scores: Scores, values: Values | None) -> Panel:
 def _count(code: LevelCode, values: Values) -> Ints:
     """Rows of each level; levels never seen are left out."""
     codes, levels = as_levels(values)
-    block = assemble_dense([code], lambda _: list(code.coded_entries(codes, levels)), len(codes), np.float64)
+    block = assemble_dense(
+        [code], lambda rows: [code.coded_entries(codes[rows], levels)], len(codes), np.float64
+    )
     return np.asarray(block.sum(axis=0), dtype=np.intp)

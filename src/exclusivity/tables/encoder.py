@@ -15,7 +15,7 @@ from exclusivity.problem.arrays import Ints, Matrix
 from exclusivity.tables.assembling import assemble_dense, assemble_sparse, sparse_is_better
 from exclusivity.tables.codes import Code, Entry
 from exclusivity.tables.columns import Rules, TableColumn, learn_column, output_names, output_sources
-from exclusivity.tables.frames import Values, as_array, column_of, maker_of
+from exclusivity.tables.frames import as_array, column_of, maker_of, rows_between
 from exclusivity.tables.grouped import grouped
 from exclusivity.tables.values import CellError
 
@@ -177,16 +177,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X = self._validated(X, reset=False)
         places = [place for place, column in enumerate(self.columns_) if column.width]
 
-        def entries(number: int) -> list[Entry]:
-            column = self.columns_[places[number]]
-            try:
-                values: Values = column_of(X, places[number])
-                return list(column.code.entries(values)) if column.code is not None else []
-            except CellError as error:
-                raise ValueError(f"Column {column.name!r}: {error}.") from error
+        def entries(block: slice) -> list[list[Entry]]:
+            rows = rows_between(X, block)
+            return [self._entries(rows, place) for place in places]
 
         assemble = assemble_sparse if self.sparse_output_ else assemble_dense
         return grouped(assemble(self._codes(), entries, X.shape[0], self.dtype), self.sources_)
+
+    def _entries(self, X: Any, place: int) -> list[Entry]:
+        """The entries of one column, which may hold what it cannot."""
+        column = self.columns_[place]
+        try:
+            return [] if column.code is None else list(column.code.entries(column_of(X, place)))
+        except CellError as error:
+            raise ValueError(f"Column {column.name!r}: {error}.") from error
 
     @property
     def feature_groups_(self) -> NDArray[Any]:

@@ -96,6 +96,14 @@ def column_of(X: Any, place: int) -> Values:
     return np.asarray(X[:, place])
 
 
+def rows_between(X: Any, rows: slice) -> Any:
+    """Neighbouring rows of a table or an array, in the same form and without a copy."""
+    maker = maker_of(X)
+    if maker == "pandas":
+        return X.iloc[rows]
+    return X.slice(rows.start, rows.stop - rows.start) if maker == "pyarrow" else X[rows]
+
+
 def take_rows(X: Any, numbers: NDArray[Any]) -> Any:
     """Some rows of a table, an array or a sparse matrix, in the same form."""
     maker = maker_of(X)

@@ -57,10 +57,9 @@ def kind_of(values: Values) -> str:
         return "date"
     if values.dtype.kind == "b":
         return "category"
-    cells: list[Any] = values.tolist()
+    start = [cell for cell in values[:_FEW].tolist() if not is_gap(cell)]
     for kind, fits in (("number", _is_number), ("date", _is_date)):
-        start = [fits(cell) for cell in cells[:_FEW] if not is_gap(cell)]
-        if all(start) and _all_fit(cells, fits):
+        if all(map(fits, start)) and _all_fit(values.tolist(), fits):
             return kind
     return "category"
 
