@@ -54,7 +54,9 @@ def test_the_lead_of_the_truth_is_what_a_run_off_certifies():
 def test_soft_duels_and_sides():
     scores = np.array([[[3.0, 1.0, 2.5], [0.0, 0.0, 8.0]]])
     truth = np.array([0, 2])
-    assert duels_of_truth(scores, truth).tolist() == [[[0.0, 1.0, 0.25], [1.0, 1.0, 0.0]]]
+    duels = np.empty_like(scores)
+    duels_of_truth(scores, truth, duels)
+    assert duels.tolist() == [[[0.0, 1.0, 0.25], [1.0, 1.0, 0.0]]]
     sides = sides_of_truth(scores[0], truth, np.full((2, 1), 0.6))
     assert sides[:, :2].tolist() == [[-1.0, 1.0], [1.0, 1.0]]
     assert sides[0, 2] == -1.0  # too near to tell

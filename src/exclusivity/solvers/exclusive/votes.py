@@ -111,12 +111,15 @@ class Ballot:
         scores = centred + self.surrogate.label_means
         scores -= scores.max(axis=2, keepdims=True)
         scores *= 2 / scale[:, :, None]
-        duels = duels_of_truth(scores, self.surrogate.truth) if self.has_final else None
         cast = cast_votes(scores >= -_TIE, self.surrogate.truth)
-        votes = np.exp(scores, out=scores)
+        n_classes = scores.shape[2]
+        ballots = np.empty((*scores.shape[:2], 2 * n_classes)) if self.has_final else scores
+        if self.has_final:
+            duels_of_truth(scores, self.surrogate.truth, ballots[:, :, n_classes:])
+        votes = np.exp(scores, out=ballots[:, :, :n_classes])
         votes *= 0.5 / votes.sum(axis=2, keepdims=True)
         votes[cast] += 0.5
-        return votes if duels is None else np.concatenate([votes, duels], axis=2)
+        return ballots
 
     def _values(self, totals: Floats) -> Floats:
         """The value for each of several vote counts."""
