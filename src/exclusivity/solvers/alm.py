@@ -134,8 +134,9 @@ class _TwoBlocks:
         self.ratio = system.ridge
         n_rows, n_features, n_members = problem.design.n_rows, problem.design.n_features, problem.n_members
         self.P, self.b = np.zeros((n_features, n_members)), np.zeros(n_members)
-        self.V, self.U = np.zeros_like(self.P), np.zeros((n_rows, n_members))
-        self.scores, self.targets = np.zeros_like(self.U), np.zeros_like(self.U)
+        self.V = np.zeros_like(self.P)
+        # Not zeros_like, which writes its zeros in one long call, deaf to Ctrl-C.
+        self.U, self.scores, self.targets = (np.zeros((n_rows, n_members)) for _ in range(3))
         self.mean_member = np.full(n_members, 1 / n_members)
         self._settle()
 
