@@ -18,6 +18,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
+from exclusivity import make_robust_classifier
 from exclusivity.baselines import FeaturePartitionClassifier
 
 X, Y = load_breast_cancer(return_X_y=True)
@@ -167,6 +168,21 @@ def test_a_given_partition_is_used_as_it_is():
     by_column = clone(by_group).set_params(partition=(groups % 2).tolist()).fit(X, Y)
     assert np.array_equal(by_group.supports_, by_column.supports_)
     assert np.array_equal(by_group.certify(X), by_column.certify(X))
+
+
+def test_trees_take_the_groups_that_additive_members_found():
+    wine, labels = load_wine(return_X_y=True)
+    additive = make_robust_classifier(5, random_state=0).fit(wine[::2], labels[::2])
+    owners = additive[-1].partition_
+    clf = FeaturePartitionClassifier(DecisionTreeClassifier(max_depth=3), 5, partition=owners, random_state=0)
+    clf.fit(wine[::2], labels[::2])
+    assert np.array_equal(clf.partition_, owners)
+    assert [member.n_features_in_ for member in clf.estimators_] == np.bincount(owners).tolist()
+    broken = wine[1::2].copy()
+    broken[:, [0, 6]] = 1e9
+    kept = clf.certify(wine[1::2]) >= 2
+    assert kept.any()
+    assert np.array_equal(clf.predict(broken)[kept], clf.predict(wine[1::2])[kept])
 
 
 @pytest.mark.parametrize(
