@@ -18,6 +18,7 @@ from exclusivity.classifier.certified import CertifiedVotes
 from exclusivity.classifier.fitted import Ensemble
 from exclusivity.classifier.radius import UNDECIDED
 from exclusivity.classifier.sparse_ensemble import SparseEnsemble
+from exclusivity.classifier.training import ErmParameters
 from exclusivity.classifier.voting import (
     hard_decision,
     member_votes,
@@ -34,7 +35,7 @@ _COUNTED_ROWS = 1 << 16
 _DECISIONS = {"soft": soft_decision, "hard": hard_decision, "runoff": runoff_decision}
 
 
-def _averages(estimator: Any) -> bool:
+def _averages(estimator: ErmParameters) -> bool:
     """Whether the members are averaged, so that there is one ``coef_`` to store; AttributeError if not."""
     if estimator.voting != "soft":
         raise AttributeError(
@@ -43,7 +44,7 @@ def _averages(estimator: Any) -> bool:
     return True
 
 
-def has_probabilities(estimator: Any) -> bool:
+def has_probabilities(estimator: ErmParameters) -> bool:
     """Whether the scores are log-odds; AttributeError, with the way to them, if not."""
     if estimator.loss != "logistic":
         raise AttributeError(

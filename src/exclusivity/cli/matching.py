@@ -14,8 +14,9 @@ from exclusivity.cli.models import Loaded, steps_of
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from exclusivity.datasets import Reading
+    from exclusivity.datasets import RawTable, Reading
     from exclusivity.problem.arrays import Matrix
+    from exclusivity.tables import TableEncoder
 
 _NAMED = 3  # pairs of names in a message
 
@@ -60,9 +61,9 @@ def rows_for(
     return _dense_if_needed(X, loaded), None if wants_labels is False else table.labels
 
 
-def _table_rows(raw: Any, encoder: Any, loaded: Loaded, source: Source) -> Any:
+def _table_rows(raw: RawTable, encoder: TableEncoder, loaded: Loaded, source: Source) -> Any:
     """The columns of a table as the encoder of a model takes them, in its order."""
-    own = list(loaded.names or range(loaded.n_features))
+    own: list[Any] = list(loaded.names or range(loaded.n_features))
     titles = list(raw.names) if loaded.names is not None and raw.names is not None else own
     if len(titles) != len(raw.columns):
         raise FileError(

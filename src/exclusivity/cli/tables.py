@@ -11,7 +11,8 @@ from exclusivity.cli.errors import CommandError, FileError
 from exclusivity.cli.models import Loaded
 
 if TYPE_CHECKING:
-    from exclusivity.datasets import RawTable
+    from exclusivity.cli.progress import Progress
+    from exclusivity.datasets import RawTable, Reading
     from exclusivity.tables import ColumnTable, TableEncoder
 
 _MOST_LINES = 60
@@ -153,7 +154,7 @@ def known_kinds(encoder: TableEncoder, titles: list[Any]) -> dict[Any, str]:
     return {name: kinds[column.kind] for name, column in zip(titles, encoder.columns_, strict=True)}
 
 
-def read_raw(source: Source, reading: Any, progress: Any) -> RawTable:
+def read_raw(source: Source, reading: Reading, progress: Progress) -> RawTable:
     """The columns of a file, whatever they hold."""
     if source.format.name not in ("csv", "tsv", "parquet"):
         raise FileError(f"{source.title} is read as {source.format.name}, which has no words, dates or gaps.")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
     from exclusivity.cli.held_out import HeldOut
+    from exclusivity.datasets import Reading
     from exclusivity.problem.arrays import Matrix
 
 # A column with nearly as many classes as rows is an identifier or a measurement.
@@ -127,7 +128,7 @@ class _Columns:
 
 
 def _read(
-    source: Source, reading: Any, columns: Any, args: argparse.Namespace, progress: Progress
+    source: Source, reading: Reading, columns: Any, args: argparse.Namespace, progress: Progress
 ) -> tuple[Any, list[str] | None]:
     """The table: of numbers where it holds nothing else and nobody asks for more, else of anything."""
     if not tables.is_asked_for(args):
@@ -144,7 +145,7 @@ def _read(
     return _Columns(X, raw.labels, raw.names), notes
 
 
-def _set_apart(reading: Any, columns: Any) -> set[Any]:
+def _set_apart(reading: Reading, columns: Any) -> set[Any]:
     return {remembered(column, columns) for column in (reading.target, *reading.ignore)}
 
 

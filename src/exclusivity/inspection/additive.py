@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -12,6 +12,10 @@ from exclusivity.inspection import drawing
 from exclusivity.inspection.panels import Panel, panels_of, with_members
 from exclusivity.problem.arrays import Floats
 from exclusivity.tables import TableEncoder
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _WIDTH, _HEIGHT = 2.9, 2.2
 _NARROWEST = 2.0
@@ -68,13 +72,13 @@ class AdditiveDisplay:
     def from_estimator(
         cls,
         estimator: BaseEstimator,
-        X: Any = None,
+        X: object = None,
         *,
         problem: int = 0,
         member: int | None = None,
         max_panels: int = 12,
         plot: bool = True,
-        figure: Any = None,
+        figure: Figure | None = None,
     ) -> Self:
         """Take a fitted pipeline apart into its columns, and draw.
 
@@ -121,7 +125,7 @@ class AdditiveDisplay:
         n_rows, n_columns = self._grid()
         return _WIDTH * n_columns, _HEIGHT * n_rows + 0.4
 
-    def plot(self, figure: Any = None) -> Self:
+    def plot(self, figure: Figure | None = None) -> Self:
         """Draw.
 
         Parameters
@@ -171,7 +175,7 @@ def _weights(fitted: Any, problem: int, member: int | None) -> Floats:
     return np.asarray(weights[member])
 
 
-def _draw(ax: Any, panel: Panel, low: float, high: float, inches: float) -> None:
+def _draw(ax: Axes, panel: Panel, low: float, high: float, inches: float) -> None:
     colour = drawing.COLOURS[0 if panel.member is None else panel.member % len(drawing.COLOURS)]
     owner = "" if panel.member is None else f"  member {panel.member}"
     letters = int(_LETTERS * inches)
@@ -188,12 +192,12 @@ def _draw(ax: Any, panel: Panel, low: float, high: float, inches: float) -> None
         _draw_bars(ax, panel, colour, floor, letters)
 
 
-def _draw_curve(ax: Any, panel: Panel, colour: str, floor: float) -> None:
+def _draw_curve(ax: Axes, panel: Panel, colour: str, floor: float) -> None:
     places = np.asarray(panel.places)
     ax.plot(places, panel.effect, color=colour)
     ax.locator_params(axis="x", nbins=4)
     ax.ticklabel_format(axis="x", scilimits=(-3, 5), useOffset=False)
-    ax.xaxis.get_offset_text().set_size("x-small")
+    ax.xaxis.get_offset_text().set_fontsize("x-small")
     if panel.gap is not None:
         left = places[0] - 0.06 * (places[-1] - places[0])
         ax.scatter([left], [panel.gap], marker="x", color=colour, s=18)
@@ -211,7 +215,7 @@ def _draw_curve(ax: Any, panel: Panel, colour: str, floor: float) -> None:
         )
 
 
-def _draw_bars(ax: Any, panel: Panel, colour: str, floor: float, letters: int) -> None:
+def _draw_bars(ax: Axes, panel: Panel, colour: str, floor: float, letters: int) -> None:
     # Of many levels those that move the score most.
     size = np.abs(panel.effect)
     shown = np.sort(np.argsort(-size, kind="stable")[:_MOST_LEVELS])

@@ -12,6 +12,7 @@ from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.robustness import certified_accuracy_curve, certify
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from sklearn.base import BaseEstimator
 
 
@@ -78,7 +79,7 @@ class CertifiedAccuracyDisplay:
         max_radius: int | None = None,
         name: str | None = None,
         plot: bool = True,
-        ax: object = None,
+        ax: Axes | None = None,
         **kwargs: object,
     ) -> Self:
         """Certify the predictions of a fitted classifier or pipeline, and draw.
@@ -131,7 +132,7 @@ class CertifiedAccuracyDisplay:
         max_radius: int | None = None,
         name: str | None = None,
         plot: bool = True,
-        ax: Any = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
         """The same from radii that are known already.
@@ -157,7 +158,7 @@ class CertifiedAccuracyDisplay:
         display = cls(curve, balanced=balanced, accuracy=float(plain[0]), name=name)
         return display.plot(ax=ax, **kwargs) if plot else display
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: object) -> Self:
+    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: object) -> Self:
         """Draw the curve.
 
         Parameters
@@ -178,7 +179,12 @@ class CertifiedAccuracyDisplay:
             ax = drawing.new_axes()
         radii = np.arange(len(self.certified))
         colour = drawing.COLOURS[len(ax.lines) % len(drawing.COLOURS)]
-        style = {"color": colour, "marker": "o", "label": self.name if name is None else name, **kwargs}
+        style: dict[str, Any] = {
+            "color": colour,
+            "marker": "o",
+            "label": self.name if name is None else name,
+            **kwargs,
+        }
         (self.line_,) = ax.plot(radii, self.certified, **style)
         if self.accuracy is not None:
             ax.scatter([0], [self.accuracy], marker="x", color=self.line_.get_color())

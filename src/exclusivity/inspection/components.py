@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 from exclusivity.inspection import drawing
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from sklearn.base import BaseEstimator
 
 # Room that a label needs to be read.
@@ -64,7 +66,12 @@ class ComponentsDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: BaseEstimator, *, problem: int = 0, feature_names: object = None, ax: object = None
+        cls,
+        estimator: BaseEstimator,
+        *,
+        problem: int = 0,
+        feature_names: object = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Draw the members of a fitted classifier, or of a pipeline that ends with one.
 
@@ -92,7 +99,7 @@ class ComponentsDisplay:
         )
         return display.plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw.
 
         Parameters
@@ -133,10 +140,10 @@ class ComponentsDisplay:
         return width, float(np.clip(0.25 * n_rows + 2, 2.4, 9))
 
 
-def _ticks(axis: Any, count: int, labels: Sequence[str]) -> None:
+def _ticks(axis: Axis, count: int, labels: Sequence[str]) -> None:
     """All labels while they can be read, else every second, fifth, tenth, ..."""
     box = axis.axes.get_window_extent()
-    points = 72 * (box.width if axis.axis_name == "x" else box.height) / axis.axes.figure.dpi
+    points = 72 * (box.width if axis is axis.axes.xaxis else box.height) / axis.axes.figure.dpi
     most = max(2, int(points / _POINTS_PER_TICK))
     step = next(step for step in (1, 2, 5, 10, 20, 50, 100, 1000, 10**9) if count / step <= most)
     places = range(0, count, step)

@@ -34,10 +34,12 @@ def tidy(ax: Axes) -> None:
     ax.set_axisbelow(True)
 
 
-def legend(ax: Any, *, outside: bool) -> None:
+def legend(ax: Axes, *, outside: bool) -> None:
     """A legend without a frame; outside the axes where lines would run through it."""
-    place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if outside else {}
-    ax.legend(frameon=False, fontsize="small", **place)
+    if outside:
+        ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    else:
+        ax.legend(frameon=False, fontsize="small")
 
 
 def last_step(estimator: BaseEstimator, needed: str) -> BaseEstimator:

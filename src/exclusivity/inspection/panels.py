@@ -97,7 +97,7 @@ class Scores:
         return np.asarray(rows[:, outputs] @ self._weights[outputs])
 
 
-def panels_of(model: BaseEstimator, weights: Floats, X: Any) -> list[Panel]:
+def panels_of(model: BaseEstimator, weights: Floats, X: object) -> list[Panel]:
     """The panels of a pipeline that begins with a TableEncoder, the most important first."""
     encoder, scores = model[0], Scores(model, weights)
     panels = [_panel(piece, scores, None if X is None else _values(X, piece)) for piece in _pieces(encoder)]
@@ -131,7 +131,7 @@ def _simple_codes(column: TableColumn) -> Iterator[tuple[str, str | None, Any]]:
         yield column.name, None, column.code
 
 
-def _values(X: Any, piece: _Piece) -> Values:
+def _values(X: object, piece: _Piece) -> Values:
     values = column_of(X, piece.column)
     return values if piece.part is None else date_parts(as_dates(values))[piece.part]
 

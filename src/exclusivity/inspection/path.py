@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,6 +10,9 @@ from sklearn.base import BaseEstimator
 
 from exclusivity.classifier import ERMPath
 from exclusivity.inspection import drawing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class PathDisplay:
@@ -71,7 +74,7 @@ class PathDisplay:
         self.feature_names = feature_names
 
     @classmethod
-    def from_estimator(cls, estimator: BaseEstimator, *, ax: object = None) -> Self:
+    def from_estimator(cls, estimator: BaseEstimator, *, ax: Axes | None = None) -> Self:
         """Draw the scores of a fitted ``ERMClassifierCV``, or of a pipeline that ends with one.
 
         Parameters
@@ -99,7 +102,7 @@ class PathDisplay:
         problem: int = 0,
         feature_names: object = None,
         best_C: float | None = None,
-        ax: object = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Draw the coefficients along an ``erm_path``.
 
@@ -131,7 +134,7 @@ class PathDisplay:
         )
         return display.plot(ax=ax)
 
-    def plot(self, ax: Any = None, *, n_labels: int = 6) -> Self:
+    def plot(self, ax: Axes | None = None, *, n_labels: int = 6) -> Self:
         """Draw.
 
         Parameters
@@ -170,7 +173,7 @@ class PathDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _draw_scores(self, ax: Any, order: NDArray[Any]) -> None:
+    def _draw_scores(self, ax: Axes, order: NDArray[Any]) -> None:
         assert self.scores is not None  # noqa: S101 -- plot looked
         Cs, scores = self.Cs[order], self.scores[:, order]
         mean, spread = scores.mean(axis=0), scores.std(axis=0)
@@ -188,7 +191,7 @@ class PathDisplay:
             )
         ax.set_ylabel(self.score_name)
 
-    def _draw_coefs(self, ax: Any, order: NDArray[Any], n_labels: int) -> None:
+    def _draw_coefs(self, ax: Axes, order: NDArray[Any], n_labels: int) -> None:
         assert self.coefs is not None  # noqa: S101 -- plot looked
         Cs, coefs = self.Cs[order], self.coefs[order]
         names = self.feature_names or [f"feature {j}" for j in range(coefs.shape[1])]

@@ -76,7 +76,7 @@ class ReportPlots:
 
         return drawn("certified", _SIZE, draw), plain.certified, balanced.certified
 
-    def additive(self, X: Any) -> list[tuple[str | None, str]]:
+    def additive(self, X: object) -> list[tuple[str | None, str]]:
         """What the columns of a table add to the score, with captions, one picture per binary problem.
 
         Empty unless the model is a pipeline that begins with a TableEncoder.
@@ -143,8 +143,8 @@ class ReportPlots:
         return drawn(name, (width, height), lambda ax: _ignored(display.plot(ax=ax)))
 
 
-def _draw_panels(display: AdditiveDisplay, ax: Any) -> None:
-    display.plot(ax.figure)
+def _draw_panels(display: AdditiveDisplay, ax: Axes) -> None:
+    display.plot(ax.figure)  # type: ignore[arg-type]  # never a part of another figure
 
 
 def _ignored(_: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -21,6 +21,9 @@ from exclusivity.classifier import ClassWeight, ERMClassifier, RandomState, chec
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.robustness.certificates import certified_accuracy, certify
 from exclusivity.tables import TableEncoder, is_table, make_robust_classifier, take_rows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _COSTS = (0.01, 0.1, 1.0, 10.0)
 _EXCLUSIVITIES = (np.inf,)
@@ -58,7 +61,7 @@ class MemberChoice:
                 best[record["n_estimators"]] = record
         return [best[n] for n in sorted(best)]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw clean against certified accuracy over the number of members.
 
         Parameters
@@ -205,7 +208,7 @@ def _template(
     return model
 
 
-def _balance(last: Any, class_weight: object) -> None:
+def _balance(last: BaseEstimator, class_weight: object) -> None:
     """Give the class weight to a classifier, or to the members that take one, unless they have their own."""
     is_partition = isinstance(last, FeaturePartitionClassifier)
     if is_partition and class_weight not in (None, "balanced"):
@@ -238,7 +241,7 @@ def _tuned(
     return found | {"numeric": f"{encoders[0]}__numeric"}
 
 
-def _voting(last: Any, C: Sequence[float], exclusivity: Sequence[float]) -> dict[str, str]:
+def _voting(last: BaseEstimator, C: Sequence[float], exclusivity: Sequence[float]) -> dict[str, str]:
     """What is tuned of the classifier, and its parameters."""
     if isinstance(last, ERMClassifier):
         return {"n_estimators": "n_estimators", "C": "C", "exclusivity": "exclusivity"}

@@ -15,7 +15,7 @@ from exclusivity.problem.arrays import Ints, Matrix
 from exclusivity.tables.assembling import assemble_dense, assemble_sparse, sparse_is_better
 from exclusivity.tables.codes import Code, Entry
 from exclusivity.tables.columns import Rules, TableColumn, learn_column, output_names, output_sources
-from exclusivity.tables.frames import as_array, column_of, maker_of, rows_between
+from exclusivity.tables.frames import Table, as_array, column_of, maker_of, rows_between
 from exclusivity.tables.grouped import grouped
 from exclusivity.tables.values import CellError
 
@@ -122,7 +122,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.sparse_output = sparse_output
         self.dtype = dtype
 
-    def fit(self, X: Any, y: object = None) -> Self:
+    def fit(self, X: Table, y: object = None) -> Self:
         """Learn kinds, ranges, knots and levels of the columns.
 
         Parameters
@@ -160,7 +160,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         )
         return self
 
-    def transform(self, X: Any) -> Matrix:
+    def transform(self, X: Table) -> Matrix:
         """Encode rows.
 
         Parameters
@@ -184,7 +184,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         assemble = assemble_sparse if self.sparse_output_ else assemble_dense
         return grouped(assemble(self._codes(), entries, X.shape[0], self.dtype), self.sources_)
 
-    def _entries(self, X: Any, place: int) -> list[Entry]:
+    def _entries(self, X: Table, place: int) -> list[Entry]:
         """The entries of one column, which may hold what it cannot."""
         column = self.columns_[place]
         try:
@@ -223,7 +223,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         return np.array(output_names(self.columns_, names), dtype=object)
 
-    def _validated(self, X: Any, *, reset: bool) -> Any:
+    def _validated(self, X: Table, *, reset: bool) -> Any:
         """The rows as a frame or an array, of the right width; what is in them is looked at by columns."""
         if maker_of(X) is None:
             if not hasattr(X, "tocsr"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,14 @@ FRAMES = ("pandas", "polars", "pyarrow")
 
 Values = NDArray[Any]
 """One column, of any type; gaps are NaN, NaT, None or the NA of pandas."""
+
+
+class Table(Protocol):
+    """Rows and columns of any maker: arrays, pandas, polars, Arrow."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many rows and columns."""
 
 
 def maker_of(X: object) -> str | None:
