@@ -140,6 +140,12 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--sparsity", type=NOT_NEGATIVE, default=0.0, metavar="B", help="sets weights to zero (default: 0)"
     )
+    _add_votes(group)
+    _add_classes(group)
+    _add_solving(parser)
+
+
+def _add_votes(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--voting",
         choices=["soft", "hard", "runoff"],
@@ -153,6 +159,9 @@ def add_training(parser: argparse.ArgumentParser) -> None:
         help="features that go to one member together, for --exclusivity above 1: lines 'feature,group', "
         "or one group per line in the order of the columns",
     )
+
+
+def _add_classes(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--class-weight",
         choices=["balanced", "none"],
@@ -173,7 +182,6 @@ def add_training(parser: argparse.ArgumentParser) -> None:
         "model. Sparse data (LIBSVM) are divided and not shifted (default: standard, and none for LIBSVM "
         "files)",
     )
-    _add_solving(parser)
 
 
 def _add_solving(parser: argparse.ArgumentParser) -> None:
