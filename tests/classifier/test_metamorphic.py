@@ -22,7 +22,7 @@ from classifier.erm_cases import (
     radius,
 )
 from exclusivity import ERMClassifier
-from exclusivity.classifier.voting import hard_decision
+from exclusivity.classifier.votes.decisions import hard_decision
 
 KNOBS = [
     {"p": 1},

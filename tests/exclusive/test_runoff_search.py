@@ -7,7 +7,7 @@ from sklearn.svm import LinearSVC
 
 from exclusivity import ERMClassifier
 from exclusivity.baselines import FeaturePartitionClassifier
-from exclusivity.classifier.runoff import runoff_threats
+from exclusivity.classifier.votes.runoff import runoff_threats
 from exclusivity.problem import ERMProblem
 from exclusivity.solvers import ExclusiveOptions
 from exclusivity.solvers.exclusive.runoff import duels_of_truth, runoff_leads, sides_of_truth

@@ -6,8 +6,8 @@ from itertools import combinations, combinations_with_replacement, permutations,
 
 import numpy as np
 
-from exclusivity.classifier.ballots import PairBallots
-from exclusivity.classifier.voting import pair_numbers
+from exclusivity.classifier.votes.ballots import PairBallots
+from exclusivity.classifier.votes.decisions import pair_numbers
 
 
 def possible_winners(votes, sides, n_classes):

@@ -14,9 +14,9 @@ from sklearn.svm import LinearSVC
 
 from exclusivity import ERMClassifier
 from exclusivity.baselines import FeaturePartitionClassifier
-from exclusivity.classifier.certainty import DoubtOf, certain_votes, rough_slack, score_slack
-from exclusivity.classifier.radius import UNDECIDED, certified_radius
-from exclusivity.classifier.voting import member_votes
+from exclusivity.classifier.votes.certainty import DoubtOf, certain_votes, rough_slack, score_slack
+from exclusivity.classifier.votes.decisions import member_votes
+from exclusivity.classifier.votes.radius import UNDECIDED, certified_radius
 from exclusivity.robustness import certify
 from robustness.adversary_oracle import exhaustive_radius
 from robustness.robust_cases import fitted, split

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from exclusivity.classifier import Ensemble, radius as module
-from exclusivity.classifier.radius import certified_radius, grouped, largest_reaches
+from exclusivity.classifier import Ensemble
+from exclusivity.classifier.votes import radius as module
+from exclusivity.classifier.votes.radius import certified_radius, grouped, largest_reaches
 from robustness.adversary_oracle import exhaustive_radius
 
 

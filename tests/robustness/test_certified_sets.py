@@ -5,8 +5,8 @@ import pytest
 from sklearn.svm import LinearSVC
 
 from exclusivity.baselines import FeaturePartitionClassifier
-from exclusivity.classifier.radius import certified_radius
-from exclusivity.classifier.threats import hard_threats, radius_of
+from exclusivity.classifier.votes.radius import certified_radius
+from exclusivity.classifier.votes.threats import hard_threats, radius_of
 from exclusivity.robustness import attack, certify, certify_set, corrupt
 from robustness.adversary_oracle import tallies
 from robustness.robust_cases import fitted, split

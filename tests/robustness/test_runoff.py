@@ -14,11 +14,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from exclusivity import ERMClassifier
 from exclusivity.baselines import FeaturePartitionClassifier
-from exclusivity.classifier.ballots import PairBallots, certain_ballots
-from exclusivity.classifier.radius import UNDECIDED
-from exclusivity.classifier.rankings import member_scores
-from exclusivity.classifier.runoff import runoff_threats
-from exclusivity.classifier.voting import hard_decision, member_votes, runoff_decision
+from exclusivity.classifier.votes.ballots import PairBallots, certain_ballots
+from exclusivity.classifier.votes.decisions import hard_decision, member_votes, runoff_decision
+from exclusivity.classifier.votes.radius import UNDECIDED
+from exclusivity.classifier.votes.rankings import member_scores
+from exclusivity.classifier.votes.runoff import runoff_threats
 from exclusivity.robustness import attack, certify, choose_members, corrupt, elect
 from robustness.robust_cases import fitted, split
 from robustness.runoff_oracle import (

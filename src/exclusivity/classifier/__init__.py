@@ -1,8 +1,5 @@
 """The scikit-learn estimators: validate, encode classes, build problems, store results."""
 
-from exclusivity.classifier.ballots import Ballots
-from exclusivity.classifier.certainty import DoubtOf
-from exclusivity.classifier.certified import CertifiedVotes, check_top_k, radii_of, threats_of, winnable
 from exclusivity.classifier.cv import ERMClassifierCV
 from exclusivity.classifier.describe import note
 from exclusivity.classifier.erm import ERMClassifier
@@ -21,8 +18,6 @@ from exclusivity.classifier.partition import dealt, given
 from exclusivity.classifier.path import ERMPath, erm_path
 from exclusivity.classifier.prediction import LinearPredictions, has_probabilities
 from exclusivity.classifier.progress import ProblemMonitor
-from exclusivity.classifier.radius import UNDECIDED, grouped
-from exclusivity.classifier.rankings import Rankings
 from exclusivity.classifier.search import SearchState
 from exclusivity.classifier.stored import StoredPoint
 from exclusivity.classifier.training import (
@@ -47,7 +42,22 @@ from exclusivity.classifier.training import (
     shared_parameters,
     training_set,
 )
-from exclusivity.classifier.voting import class_scores, finite, soft_decision, winning_codes
+from exclusivity.classifier.votes import (
+    UNDECIDED,
+    Ballots,
+    CertifiedVotes,
+    DoubtOf,
+    Rankings,
+    check_top_k,
+    class_scores,
+    finite,
+    grouped,
+    radii_of,
+    soft_decision,
+    threats_of,
+    winnable,
+    winning_codes,
+)
 
 __all__ = [
     "MINIMISED",

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity.classifier.certainty import score_slack
 from exclusivity.classifier.training import ErmParameters
+from exclusivity.classifier.votes import score_slack
 from exclusivity.problem import DesignMatrix
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 from exclusivity.solvers import ExclusiveResult, History, SolverResult, Start

@@ -12,16 +12,19 @@ from scipy.special import expit, log_expit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from exclusivity.classifier.ballots import Ballots, RoughBallots, certain_ballots
-from exclusivity.classifier.certainty import certain_votes, rough_slack
-from exclusivity.classifier.certified import CertifiedVotes
 from exclusivity.classifier.fitted import Ensemble
-from exclusivity.classifier.radius import UNDECIDED
 from exclusivity.classifier.sparse_ensemble import SparseEnsemble
 from exclusivity.classifier.training import ErmParameters
-from exclusivity.classifier.voting import (
+from exclusivity.classifier.votes import (
+    UNDECIDED,
+    Ballots,
+    CertifiedVotes,
+    RoughBallots,
+    certain_ballots,
+    certain_votes,
     hard_decision,
     member_votes,
+    rough_slack,
     runoff_decision,
     soft_decision,
     winning_codes,

@@ -134,7 +134,7 @@ def _write_probabilities(graph: GraphWriter, n_classes: int) -> None:
 
 
 class _Votes:
-    """From rows to scores of classes; the equations are those of ``exclusivity.classifier.voting``."""
+    """From rows to scores of classes; the equations are those of ``classifier.votes``."""
 
     def __init__(self, graph: GraphWriter, state: FittedState) -> None:
         self.graph, self.state = graph, state
@@ -209,7 +209,7 @@ class _Votes:
         if not self.is_ovo:
             scores = [self._chosen(margins, self._is_class(finalist)) for finalist in (low, high)]
             return graph.op("GreaterOrEqual", *scores)
-        # pair_numbers of ``exclusivity.classifier.voting``
+        # pair_numbers of ``exclusivity.classifier.votes.decisions``
         two, one = (graph.constant(np.int64(number)) for number in (2, 1))
         width = graph.op("Sub", graph.constant(np.int64(2 * self.n_classes - 1)), low)
         start = graph.op("Div", graph.op("Mul", low, width), two)

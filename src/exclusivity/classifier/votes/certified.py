@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity.classifier.ballots import Ballots
-from exclusivity.classifier.radius import certified_radius, grouped
-from exclusivity.classifier.runoff import runoff_threats
-from exclusivity.classifier.threats import hard_threats, radius_of
 from exclusivity.classifier.training import check_number
+from exclusivity.classifier.votes.ballots import Ballots
+from exclusivity.classifier.votes.radius import certified_radius, grouped
+from exclusivity.classifier.votes.runoff import runoff_threats
+from exclusivity.classifier.votes.threats import hard_threats, radius_of
 from exclusivity.problem.arrays import Bools, Ints, Matrix
 
 

@@ -10,9 +10,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.classifier.certainty import certain_votes
-from exclusivity.classifier.radius import UNDECIDED
-from exclusivity.classifier.voting import finite, pair_numbers
+from exclusivity.classifier.votes.certainty import certain_votes
+from exclusivity.classifier.votes.decisions import finite, pair_numbers
+from exclusivity.classifier.votes.radius import UNDECIDED
 from exclusivity.problem.arrays import Bools, Floats, Ints
 
 FIRST, SECOND = 0, 1

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.classifier.radius import UNDECIDED, largest_reaches, survived
+from exclusivity.classifier.votes.radius import UNDECIDED, largest_reaches, survived
 from exclusivity.problem.arrays import Bools, Floats, Ints
 
 Counts = NDArray[np.signedinteger[Any]]

@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
-from exclusivity.classifier.ballots import RankedBallots
-from exclusivity.classifier.certainty import DoubtOf, score_slack
-from exclusivity.classifier.radius import UNDECIDED
-from exclusivity.classifier.voting import finite, squashed, top_two
+from exclusivity.classifier.votes.ballots import RankedBallots
+from exclusivity.classifier.votes.certainty import DoubtOf, score_slack
+from exclusivity.classifier.votes.decisions import finite, squashed, top_two
+from exclusivity.classifier.votes.radius import UNDECIDED
 from exclusivity.problem.arrays import Floats, Ints, Matrix
 
 

@@ -23,9 +23,10 @@ from itertools import combinations
 
 import numpy as np
 
-from exclusivity.classifier.ballots import FIRST, SECOND, Ballots, Sides
-from exclusivity.classifier.radius import UNDECIDED, largest_reaches
-from exclusivity.classifier.threats import (
+from exclusivity.classifier.votes.ballots import FIRST, SECOND, Ballots, Sides
+from exclusivity.classifier.votes.decisions import top_two
+from exclusivity.classifier.votes.radius import UNDECIDED, largest_reaches
+from exclusivity.classifier.votes.threats import (
     Counts,
     Tally,
     fewest,
@@ -34,7 +35,6 @@ from exclusivity.classifier.threats import (
     is_disjoint,
     row_blocks,
 )
-from exclusivity.classifier.voting import top_two
 from exclusivity.problem.arrays import Bools, Floats, Ints
 
 
@@ -62,7 +62,7 @@ def runoff_threats(ballots: Ballots, supports: Bools, n_classes: int, *, finals:
     which three of five members like less. One feature is enough for class 2, and for class 1, which it brings
     to the final.
 
-    >>> from exclusivity.classifier.ballots import certain_ballots
+    >>> from exclusivity.classifier.votes.ballots import certain_ballots
     >>> rankings = np.array([[0, 1, 2], [0, 1, 2], [1, 0, 2], [2, 1, 0], [2, 0, 1]])
     >>> scores = -np.argsort(rankings, axis=1).T[None].astype(float)
     >>> ballots = certain_ballots(scores, np.zeros_like(scores), 3, "ovr")

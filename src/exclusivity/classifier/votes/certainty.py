@@ -26,8 +26,8 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
-from exclusivity.classifier.radius import UNDECIDED
-from exclusivity.classifier.voting import finite, member_votes, pair_tallies
+from exclusivity.classifier.votes.decisions import finite, member_votes, pair_tallies
+from exclusivity.classifier.votes.radius import UNDECIDED
 from exclusivity.problem import DesignMatrix
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 
