@@ -138,9 +138,9 @@ class CertifiedVotes:
         >>> from exclusivity import ERMClassifier
         >>> X, y = load_iris(return_X_y=True)
         >>> clf = ERMClassifier(4, exclusivity=np.inf, voting="runoff", random_state=0).fit(X, y)
-        >>> clf.certify_set(X[[0, 50]], 0)
+        >>> clf.certify_set(X[[0, 40]], 0)
         array([[ True, False, False],
-               [False,  True, False]])
+               [ True, False, False]])
         >>> clf.certify_set(X[[0, 50]], 1)
         array([[ True, False, False],
                [ True,  True,  True]])
