@@ -226,6 +226,10 @@ def test_make_reads_its_file_as_we_do(capfd):
     import subprocess
 
     run = subprocess.run(  # noqa: S603
-        [make, "-n", "release-check", "TAG=v9"], cwd=ROOT, capture_output=True, text=True, check=True
+        [make, "--no-print-directory", "-n", "release-check", "TAG=v9"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert run.stdout.strip().endswith("scripts/check_release.py v9")
