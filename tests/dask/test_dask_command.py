@@ -164,9 +164,9 @@ def test_npy_works_in_memory_too(run, tmp_path):
 
 
 def test_rows_that_do_not_stay(run, tmp_path, monkeypatch):
-    from exclusivity.dask import rounds as training
+    from exclusivity.dask import rounds
 
-    monkeypatch.setattr(training, "_MEMORY_SHARE", 0.0)
+    monkeypatch.setattr(rounds, "_MEMORY_SHARE", 0.0)
     monkeypatch.setattr(distributed, "_LARGEST_BLOCK", 5000)
     code, out, err = run("fit", "all.csv", "-o", tmp_path / "m.erm", "--target", "state", "--dask")
     assert code == 0, err

@@ -209,9 +209,9 @@ def test_the_command_without_its_scheduler(machines, rows, tmp_path, capsys):
 
 @pytest.mark.parametrize("damage", ["gone", "cut"])
 def test_a_file_that_changes_while_it_is_needed(cluster, rows, tmp_path, monkeypatch, capsys, damage):
-    from exclusivity.dask import rounds as training
+    from exclusivity.dask import rounds
 
-    monkeypatch.setattr(training, "_MEMORY_SHARE", 0.0)
+    monkeypatch.setattr(rounds, "_MEMORY_SHARE", 0.0)
     argv = write_parts(tmp_path, rows)
     victim = tmp_path / "part-1.csv"
 

@@ -145,7 +145,10 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
         probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``; every row sums to 1.
         """
-        scores: Floats = self.decision_function(X)
+        return self._probabilities(self.decision_function(X))
+
+    @staticmethod
+    def _probabilities(scores: Floats) -> Floats:
         if scores.ndim == 1:
             return np.asarray(np.stack([expit(-scores), expit(scores)], axis=1))
         odds: Floats = expit(scores)
@@ -172,7 +175,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
         if scores.ndim == 1:
             return np.asarray(np.stack([log_expit(-scores), log_expit(scores)], axis=1))
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
+            return np.asarray(np.log(self._probabilities(scores)))
 
     def component_decision_function(self, X: Matrix) -> Floats:
         """The margins of every member in every binary problem.

@@ -361,7 +361,7 @@ def dual_bound_with_pull(problem: ERMProblem, alpha: Floats, pull: Floats, lost:
     """What :func:`dual_bound` gives, or a little less, where u = X^T (y alpha) is known: no product with X.
 
     Repairing takes some t from alpha, all rows together. That lengthens u, and with it soft(u, l), by at
-    most t times the largest row; conjugates only fall.
+    most t times the largest row.
 
     Parameters
     ----------

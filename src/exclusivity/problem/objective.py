@@ -282,7 +282,7 @@ class Objective:
         alpha_sum : float
             The sum of alpha_i, before ``moved`` is taken from it.
         moved : float
-            What has to be taken from rows to make alpha feasible; conjugates only fall by that.
+            What has to be taken from rows to make alpha feasible.
         dual_weights : ndarray of shape (n_features,)
             X^T (y alpha) with sum y alpha = 0 up to ``moved`` and rounding.
         conjugate : float

@@ -38,9 +38,9 @@ class Penalty(ABC):
 
     @abstractmethod
     def largest_conjugate(self, dual_weights: Floats, reach: float, reaches: Floats) -> float:
-        """At least g*(u) for every u that is no farther from ``dual_weights`` than ``reach``.
+        """At least g*(u) for every u so close to ``dual_weights``: what rounding may have done to a sum.
 
-        The first is a distance, the second one for each feature: what rounding may have done to a sum.
+        ``reach`` bounds the distance of the two vectors, ``reaches`` that of every feature.
         """
 
     @abstractmethod

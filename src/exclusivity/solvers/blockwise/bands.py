@@ -270,7 +270,7 @@ class _BandWalk:
         goal = INNER_SHARE * run.tol * min(run.best_objective, total_cost)
         point, dual = band.solve(reduced, start, goal)
         if not reduced.penalty.is_smooth:
-            dual_weights = repaired_weights(dual, reduced, self._source.row_scale)
+            dual_weights = repaired_weights(dual, reduced)
             point = with_exact_zeros(point, dual_weights, reduced.penalty)
         return point, dual
 

@@ -156,7 +156,7 @@ class BlockwiseBarrier:
 
     def dual_weights(self) -> Floats:
         """See ``BarrierRows``."""
-        return repaired_weights(self._dual(), self._target.objective, self._source.row_scale)
+        return repaired_weights(self._dual(), self._target.objective)
 
     def certify(self, point: Point) -> Certificate:
         """See ``BarrierRows``: from the sums at the current point, and one more pass at another one."""

@@ -27,9 +27,6 @@ from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.base import Callback, Incumbent, IterationRecord, Recorder, SolverResult, Status
 from exclusivity.solvers.newton.linear import NewtonSystem
 
-# From sums of v and of y v to sums over the rows with y = 1 and with y = -1.
-_HALVES: Floats = np.array([[0.5, 0.5], [0.5, -0.5]])
-
 
 @dataclass(frozen=True, eq=False)
 class Point:
@@ -95,9 +92,11 @@ class LossSums:
         """sum_i y_i alpha_i (x_i, 1): minus the gradient of the smoothed loss."""
         return Point(self.weighted_sums[1], float(self.alpha_sums[1]))
 
-    def by_class(self) -> tuple[Floats, tuple[float, float], tuple[float, float]]:
+    def by_class(self) -> tuple[tuple[Floats, Floats], tuple[float, float], tuple[float, float]]:
         """``weighted_sums``, ``alpha_sums`` and ``conjugates`` of the positive and of the negative class."""
-        return _HALVES @ self.weighted_sums, _halves(self.alpha_sums), _halves(self.conjugates)
+        both, difference = self.weighted_sums
+        weighted = (both + difference) / 2, (both - difference) / 2
+        return weighted, _halves(self.alpha_sums), _halves(self.conjugates)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +258,7 @@ class Run:
 
 
 def _halves(sums: Floats) -> tuple[float, float]:
-    """The same as a product with ``_HALVES``, for two numbers."""
+    """From a sum of v and one of y v to those over the rows with y = 1 and with y = -1."""
     both, difference = sums.tolist()
     return (both + difference) / 2, (both - difference) / 2
 
@@ -281,11 +280,7 @@ def bound_from_sums(sums: LossSums, reduced: Objective, scale: RowScale) -> tupl
     Scaling a class's alpha by t scales its sums by t; what it does to its conjugates the loss knows.
     """
     weighted_sums, alpha_sums, conjugates = sums.by_class()
-    factors = [1.0, 1.0]
-    if reduced.fit_intercept:
-        heavier = int(alpha_sums[1] > alpha_sums[0])
-        if alpha_sums[heavier] > 0:
-            factors[heavier] = max(alpha_sums[1 - heavier], 0.0) / alpha_sums[heavier]
+    factors = _class_factors(alpha_sums, reduced)
     # The two classes' sums are differences of sums over all rows, and as exact as these.
     rounding = gamma(sums.n_terms + 4) * (alpha_sums[0] + alpha_sums[1])
     value = reduced.lower_dual(
@@ -300,10 +295,21 @@ def bound_from_sums(sums: LossSums, reduced: Objective, scale: RowScale) -> tupl
     return value, np.array(factors)
 
 
-def repaired_weights(sums: LossSums, reduced: Objective, scale: RowScale) -> Floats:
+def _class_factors(alpha_sums: tuple[float, float], reduced: Objective) -> list[float]:
+    """What the alphas of the two classes are multiplied by to balance: the heavier one shrinks."""
+    factors = [1.0, 1.0]
+    if reduced.fit_intercept:
+        heavier = int(alpha_sums[1] > alpha_sums[0])
+        if alpha_sums[heavier] > 0:
+            factors[heavier] = max(alpha_sums[1 - heavier], 0.0) / alpha_sums[heavier]
+    return factors
+
+
+def repaired_weights(sums: LossSums, reduced: Objective) -> Floats:
     """X^T (y alpha) of the repaired dual vector behind ``sums``."""
-    _, factors = bound_from_sums(sums, reduced, scale)
-    return np.asarray((factors * [1.0, -1.0]) @ sums.by_class()[0])
+    (above, below), alpha_sums, _ = sums.by_class()
+    factors = _class_factors(alpha_sums, reduced)
+    return factors[0] * above - factors[1] * below
 
 
 def certificate_of(reduced: ERMProblem, point: Point, alpha: Floats) -> Certificate:
