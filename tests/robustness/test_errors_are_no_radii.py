@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import sys
 
@@ -83,7 +84,8 @@ class Saboteur:
     """A profile function that notes where calls come from, and raises at one of these places.
 
     A place is a line of code and what it calls, written in Python or in C. Generators are left alone: they
-    are also entered to be closed, and what is raised then is lost, as Python says it will be.
+    are also entered to be closed, and what is raised then is lost, as Python says it will be. So is what a
+    garbage collection calls, on whatever line it happens to run: there is none while this watches.
     """
 
     def __init__(self, target=None, callers=""):
@@ -106,11 +108,13 @@ class Saboteur:
 
     def watch(self, model, rows):
         """The radii, if there are any."""
+        gc.disable()
         sys.setprofile(self)
         try:
             return certify(model, rows)
         finally:
             sys.setprofile(None)
+            gc.enable()
 
 
 def chain(error):
