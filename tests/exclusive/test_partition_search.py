@@ -91,7 +91,7 @@ def test_a_stand_in_is_a_ridge_regression(kind):
     problems = problems_of(kind)
     columns = np.array([1, 4, 5, 9])
     member = surrogate_of(problems).fit(columns)
-    np.testing.assert_allclose(member.scores, ridge_scores(problems, columns), atol=1e-9)
+    np.testing.assert_allclose(member.scores.T, ridge_scores(problems, columns), atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["binary", "one-vs-rest"])
@@ -285,7 +285,7 @@ def test_sums_without_a_fold_are_those_of_the_other_rows(kind):
     np.testing.assert_allclose(smaller.label_means, wanted.label_means)
     weights = wanted.fit(columns).inverse @ wanted.moments[columns]
     rows = problems[0].design.X[out] - others[0].design.mean(others[0].weights)
-    np.testing.assert_allclose(smaller.fit(columns).scores, rows[:, columns] @ weights, atol=1e-9)
+    np.testing.assert_allclose(smaller.fit(columns).scores.T, rows[:, columns] @ weights, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["binary", "one-vs-rest"])
@@ -300,7 +300,7 @@ def test_held_out_values_against_members_fitted_fold_by_fold(kind):
     for fold in range(5):
         out = order[fold::5]
         smaller = without(surrogate, out)
-        votes = [smaller.fit(own).scores + smaller.label_means for own in columns_of(partition, 3)]
+        votes = [smaller.fit(own).scores.T + smaller.label_means for own in columns_of(partition, 3)]
         for place, row in enumerate(out):
             chosen = [int(v[place].argmax() if n_classes > 2 else v[place, 0] > 0) for v in votes]
             counts = np.bincount(chosen, minlength=n_classes).astype(float)

@@ -7,23 +7,27 @@ from sklearn.svm import LinearSVC
 
 from exclusivity import ERMClassifier
 from exclusivity.baselines import FeaturePartitionClassifier
+from exclusivity.classifier.votes.ballots import certain_ballots
+from exclusivity.classifier.votes.decisions import runoff_decision
 from exclusivity.classifier.votes.runoff import runoff_threats
+from exclusivity.classifier.votes.threats import radius_of
 from exclusivity.problem import ERMProblem
 from exclusivity.solvers import ExclusiveOptions
 from exclusivity.solvers.exclusive.runoff import duels_of_truth, runoff_leads, sides_of_truth
 from exclusivity.solvers.exclusive.surrogate import PartitionSums, sharing_rows
-from exclusivity.solvers.exclusive.votes import Ballot, decided, held_out_values
+from exclusivity.solvers.exclusive.votes import Ballot, CountedBallot, decided, held_out_values
 from robustness.runoff_oracle import ballots_of, random_election
 
 X, Y = load_wine(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
 
 
-def surrogate():
-    first = ERMProblem.build(X, np.where(Y == 0, 1.0, -1.0), n_members=5, cost=0.1, exclusivity=np.inf)
-    problems = [first.changed(labels=np.where(c == Y, 1.0, -1.0)) for c in range(3)]
+def surrogate(rows=slice(None), weights=None, left_out=True):
+    labels = [np.where(c == Y[rows], 1.0, -1.0) for c in range(3)]
+    first = ERMProblem.build(X[rows], labels[0], weights=weights, n_members=5, cost=0.1, exclusivity=np.inf)
+    problems = [first.changed(labels=own) for own in labels]
     sums = PartitionSums.in_memory(sharing_rows(problems))
-    return sums.surrogates(np.random.default_rng(0))[0]
+    return sums.surrogates(np.random.default_rng(0), left_out)[0]
 
 
 def test_the_lead_of_the_truth_is_what_a_run_off_certifies():
@@ -39,7 +43,7 @@ def test_the_lead_of_the_truth_is_what_a_run_off_certifies():
                 totals[ranking[0]] += 1
                 for c in range(n_classes):
                     totals[n_classes + c] += 1 if ranking.index(truth) < ranking.index(c) else -1
-            lead = runoff_leads(totals[None], np.array([truth]))[0][0]
+            lead = runoff_leads(totals[:, None], np.array([truth]))[0][0]
             others = np.delete(threats, truth)
             if threats[truth] == 0 and others.min() > 0:
                 n_won += 1
@@ -52,28 +56,72 @@ def test_the_lead_of_the_truth_is_what_a_run_off_certifies():
 
 
 def test_soft_duels_and_sides():
-    scores = np.array([[[3.0, 1.0, 2.5], [0.0, 0.0, 8.0]]])
+    scores = np.array([[[3.0, 0.0], [1.0, 0.0], [2.5, 8.0]]])
     truth = np.array([0, 2])
     duels = np.empty_like(scores)
     duels_of_truth(scores, truth, duels)
-    assert duels.tolist() == [[[0.0, 1.0, 0.25], [1.0, 1.0, 0.0]]]
-    sides = sides_of_truth(scores[0], truth, np.full((2, 1), 0.6))
-    assert sides[:, :2].tolist() == [[-1.0, 1.0], [1.0, 1.0]]
-    assert sides[0, 2] == -1.0  # too near to tell
-    votes = decided(scores[0], truth, "runoff")
-    assert votes.shape == (2, 6)
+    assert duels.tolist() == [[[0.0, 1.0], [1.0, 1.0], [0.25, 0.0]]]
+    sides = sides_of_truth(scores, truth, np.full((1, 1, 2), 0.6))
+    assert sides[0, :2].tolist() == [[-1.0, 1.0], [1.0, 1.0]]
+    assert sides[0, 2, 0] == -1.0  # too near to tell
+    votes = decided(scores, truth, "runoff")
+    assert votes.shape == (1, 6, 2)
 
 
-def test_a_move_is_worth_what_it_leads_to():
+@pytest.mark.parametrize("kind", [Ballot, CountedBallot])
+def test_a_move_is_worth_what_it_leads_to(kind):
     rows = surrogate()
     columns = [np.arange(13)[k::5] for k in range(5)]
-    ballot = Ballot(rows, columns, 3, "runoff")
+    ballot = kind(rows, columns, 3, "runoff")
     moved, rest = columns[0][:1], columns[0][1:]
     values = ballot.values_after(moved, 0)
     for receiver in range(1, 5):
         after = [rest, *columns[1:]]
         after[receiver] = np.append(after[receiver], moved)
-        assert values[receiver] == pytest.approx(Ballot(rows, after, 3, "runoff").value, abs=1e-9)
+        assert values[receiver] == pytest.approx(kind(rows, after, 3, "runoff").value, abs=1e-9)
+
+
+def test_scores_of_rows_left_out_are_those_of_fits_without_them():
+    weights = 0.5 + np.random.default_rng(0).random(40)
+    chosen = np.append(np.arange(0, 156, 4), 0)  # the first row twice
+    rows, columns = surrogate(chosen, weights), np.array([0, 3, 5])
+    member, extra, fewer = rows.fit(columns), np.array([1, 7]), np.array([3])
+    joined = rows.joined([member, rows.fit(np.array([2, 4]))], extra)[0]
+    for out in (0, 11, 39):
+        equals = np.flatnonzero(chosen == chosen[out])
+        others = np.setdiff1d(np.arange(40), equals)
+        smaller = surrogate(chosen[others], weights[others], left_out=False)
+        for scores, own in (
+            (member.scores, columns),
+            (joined, np.array([0, 1, 3, 5, 7])),
+            (rows.scores_without(member, fewer), np.array([0, 5])),
+        ):
+            coef = smaller.fit(own).inverse @ smaller.moments[own]
+            wanted = (X[chosen[out], own] - smaller.sums.mean[own]) @ coef + smaller.label_means
+            np.testing.assert_allclose(scores[:, out] + rows.label_means, wanted, atol=1e-10)
+
+
+def test_a_row_of_weight_two_is_two_rows():
+    twice, double = surrogate(np.append(np.arange(60), 7)), np.ones(60)
+    double[7] = 2
+    heavy, columns = surrogate(slice(60), double), [np.arange(13)[k::5] for k in range(5)]
+    for kind in (Ballot, CountedBallot):
+        assert kind(twice, columns, 2, "runoff").value == pytest.approx(
+            kind(heavy, columns, 2, "runoff").value
+        )
+
+
+def test_counted_votes_are_certified_accuracy():
+    """By the certificate of the classifier itself, on scores of rows left out."""
+    rows, columns = surrogate(), [np.arange(13)[k::5] for k in range(5)]
+    scores = np.stack([rows.fit(own).scores + rows.label_means[:, None] for own in columns], axis=2)
+    scores = scores.transpose(1, 0, 2)
+    ballots = certain_ballots(scores, np.zeros_like(scores), 3, "ovr")
+    radius = radius_of(runoff_threats(ballots, np.eye(5, dtype=bool), 3), 5)
+    right = runoff_decision(scores, 3, "ovr").argmax(axis=1) == Y
+    certified = sum((right & (radius >= r)) @ rows.row_weights for r in range(3))
+    counted = CountedBallot(rows, columns, 2, "runoff").value - Ballot(rows, columns, 2, "runoff").value
+    assert counted == pytest.approx(-certified, abs=0.01)
 
 
 def test_rows_left_out_are_counted_by_the_rule_in_use():

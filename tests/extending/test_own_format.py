@@ -109,7 +109,7 @@ def test_commands_read_it(people, tmp_path, monkeypatch, capsys):
     assert main(["fit", str(path), "--target", "sate", "-o", model]) == 3
     assert "no column 'sate'; did you mean 'state'?" in capsys.readouterr().err
     for option in (["--delimiter", ";"], ["--no-header"]):
-        assert main(["fit", str(path), "--target", "state", "-o", model, *option]) == 1
+        assert main(["fit", str(path), "--target", "state", "-o", model, *option]) == 2
         assert f"{option[0]} is for CSV files, but {path} is read as jsonl" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["fit", "--help"])

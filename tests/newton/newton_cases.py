@@ -27,8 +27,6 @@ def blobs(n_rows, n_features, seed=0, *, noise=0.7, offset=0.3):
 
 def regimes_for(problem):
     """Every value of the option that can solve the problem, "auto" first."""
-    if problem.regulariser.sparsity > 0:
-        return ["auto", "interior"]
     return ["auto", "interior", "iterative"] + (["semismooth"] if problem.loss.p > 1 else [])
 
 

@@ -115,7 +115,7 @@ def test_problems_that_differ_in_labels_share_a_matrix(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"p": 1}, {"p": 3}, {"p": 2, "sparsity": 0.1}], ids=["p=1", "p=3", "penalty"]
+    "settings", [{"p": 1}, {"p": 3}, {"p": 1.5, "sparsity": 0.1}], ids=["p=1", "p=3", "penalty"]
 )
 def test_no_matrix_is_made_where_none_is_used(settings):
     X, y = rows()

@@ -440,7 +440,9 @@ def test_the_callback_stops_the_run(p):
     assert result.n_iter == len(calls) == 2
     assert not result.converged
     assert_sound(problem, result, best)
-    assert [state.record for state in calls] == list(result.history.records)
+    # What is proven of the last point afterwards is in the history alone.
+    assert [state.record for state in calls][:-1] == list(result.history.records)[:-1]
+    assert calls[-1].record.objective == pytest.approx(result.history.objective[-1], rel=1e-12)
     assert calls[0].weights.shape == (5, 3)
     assert 0 <= calls[0].seconds <= calls[1].seconds
     # A start that is good enough is not iterated on, and a callback may stop at the start as well.
@@ -497,7 +499,9 @@ def test_float32_and_either_order_are_the_same_numbers(p, beta, shape):
     problem = build(X32.astype(float), y, p=p, sparsity=beta)
     for regime in regimes_for(problem):
         rel = 1e-5 if regime == "iterative" else 1e-9  # its steps are exact to one digit
-        options = {"tol": 1e-6, "options": NewtonOptions(regime)}
+        # With kinks, few digits of w follow from a gap.
+        tol = 1e-8 if beta and regime == "iterative" else 1e-6
+        options = {"tol": tol, "options": NewtonOptions(regime)}
         base = solve_newton(problem, **options)
         for data in (
             X32,

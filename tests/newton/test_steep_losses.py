@@ -78,8 +78,8 @@ def test_its_curvature_is_the_derivative_of_its_slope(p):
     m = np.linspace(-2, 3, 41) + 0.013
     loss = ShiftedSmooth(np.full(41, 1e3), PowerHinge(p), np.linspace(0, 20, 41), width=50.0)
     numeric = (loss.slope(m + 1e-6) - loss.slope(m - 1e-6)) / 2e-6
-    np.testing.assert_allclose(loss.curvature(m), numeric, rtol=1e-4, atol=1e-5)
-    assert np.all(loss.curvature(m) <= 1e3 / 50.0)
+    np.testing.assert_allclose(loss.derivatives(m)[1], numeric, rtol=1e-4, atol=1e-5)
+    assert np.all(loss.derivatives(m)[1] <= 1e3 / 50.0)
 
 
 def test_steepness_is_the_mean_of_cost_times_square_in_hundreds():

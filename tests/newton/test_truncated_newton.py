@@ -7,17 +7,14 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 from scipy import sparse
 
-from exclusivity.problem import ERMProblem, PowerHinge, dual_bound, member_costs
+from exclusivity.problem import ERMProblem, Logistic, PowerHinge, dual_bound, member_costs
 from exclusivity.solvers import Start, solve_newton
 from exclusivity.solvers.newton import NewtonOptions, truncated as truncated_module
-from exclusivity.solvers.newton.rounding import RoundedCorner, ShiftedHinge, rounded_loss
+from exclusivity.solvers.newton.linear import conjugate_gradients
+from exclusivity.solvers.newton.rounding import RoundedCorner, ShiftedHinge, balancing_shift, rounded_loss
 from exclusivity.solvers.newton.run import Point
 from exclusivity.solvers.newton.solver import RowFacts, choose_regime
-from exclusivity.solvers.newton.truncated import (
-    balancing_shift,
-    conjugate_gradients,
-    truncated_iterates,
-)
+from exclusivity.solvers.newton.truncated import truncated_iterates
 
 ITERATIVE = NewtonOptions("iterative")
 
@@ -42,7 +39,8 @@ def regime_of(problem):
 def test_slopes_are_dual_feasible_and_curvatures_are_their_derivatives(shortfalls, p, cost):
     m = np.array(shortfalls)
     loss = rounded_loss(PowerHinge(p), np.full(len(m), cost), None)
-    slope, bend = loss.slope(m), loss.curvature(m)
+    slope, bend = loss.derivatives(m)
+    np.testing.assert_array_equal(loss.slope(m), slope)
     assert np.all(slope >= 0)
     assert np.all(bend >= 0)
     if p == 1:
@@ -165,7 +163,9 @@ def test_sparse_rows_take_the_products_early():
     assert regime_of(ERMProblem.build(X.toarray(), y)) == "semismooth"
     full = sparse.csr_matrix(np.ones((500, 450)))
     assert regime_of(ERMProblem.build(full, y)) == "semismooth"
-    assert regime_of(ERMProblem.build(X, y, sparsity=1.0)) == "interior"
+    assert regime_of(ERMProblem.build(X, y, sparsity=1.0)) == "semismooth"
+    assert regime_of(ERMProblem.build(X, y, sparsity=1.0, p=1)) == "interior"
+    assert regime_of(ERMProblem.build(X, y, sparsity=1.0, loss=Logistic())) == "iterative"
     assert ERMProblem.build(sparse.csr_matrix((0, 3)), np.empty(0)).design.density == 0
 
 
@@ -177,3 +177,55 @@ def test_the_interior_point_takes_over_where_products_stall(p, monkeypatch):
     result = solve_newton(problem, tol=1e-9, options=ITERATIVE)
     assert result.converged
     assert result.n_iter > 2
+
+
+def long_rows(seed=3, n=1500, m=500):
+    """Sparse rows of two overlapping classes, one of them rare."""
+    rng = np.random.default_rng(seed)
+    X = sparse.random(n, m, density=0.02, random_state=rng, format="csr")
+    scores = X @ rng.normal(size=m)
+    return X, np.where(scores + 0.1 * rng.normal(size=n) > np.quantile(scores, 0.85), 1.0, -1.0)
+
+
+def walked(problem, monkeypatch, reach):
+    """The result, and for every look at rows left out: all rows, those kept, whether others came back."""
+    walk, seen = truncated_module._Walk, []
+    adopt = walk._adopt
+
+    def watched(self, part, rows):
+        before = self._reach
+        adopt(self, part, rows)
+        seen.append((len(self.y), len(rows), self._reach > before))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(walk, "_adopt", watched)
+        patch.setattr(truncated_module, "_REACH", reach)
+        return solve_newton(problem, tol=1e-7, options=ITERATIVE), seen
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2])
+@pytest.mark.parametrize("reach", [1.0, 0.01])
+def test_rows_far_from_the_margin_are_left_out_until_they_come_back(p, reach, monkeypatch):
+    X, y = long_rows()
+    problem = ERMProblem.build(X, y, cost=20.0, p=p)
+    result, seen = walked(problem, monkeypatch, reach)
+    assert seen
+    assert all(part <= whole / 2 for whole, part, _ in seen)
+    assert any(came_back for *_, came_back in seen) or reach == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(truncated_module, "_MANY_ROWS", np.inf)
+        plain = solve_newton(problem, tol=1e-7, options=ITERATIVE)
+    for one in (result, plain):
+        assert one.converged
+        value = problem.value(one.weights, one.intercepts)
+        assert one.objective == pytest.approx(value, rel=1e-12)
+        # Bounds are rounded down for as many rows as they are computed from.
+        assert one.gap >= (value - dual_bound(problem, one.dual)) / value - 1e-9
+    assert result.objective == pytest.approx(plain.objective, rel=2e-7)
+
+
+def test_no_row_is_left_out_where_each_has_a_slope(monkeypatch):
+    X, y = long_rows()
+    result, seen = walked(ERMProblem.build(X, y, loss=Logistic()), monkeypatch, 1.0)
+    assert result.converged
+    assert not seen

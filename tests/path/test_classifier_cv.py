@@ -71,6 +71,7 @@ def test_the_same_choice_as_a_grid_search(scoring, p):
     assert ours.cv_results_["max_dual_gap"].max() <= 1e-8
 
 
+@pytest.mark.filterwarnings("ignore:The best C:UserWarning")
 def test_the_refit_is_what_the_classifier_fits():
     X, y = binary_data()
     ours = ERMClassifierCV(3, Cs=CS).fit(X, y)
@@ -155,6 +156,7 @@ def test_members_that_compete_and_their_groups():
     assert np.isnan(clf.cv_results_["max_dual_gap"]).all()
 
 
+@pytest.mark.filterwarnings("ignore:The best C:UserWarning")
 def test_sparse_strings_and_pipelines():
     X, y = class_data(3)
     names = np.array(["x", "y", "z"])[y]

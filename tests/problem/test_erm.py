@@ -234,6 +234,6 @@ def test_invalid_values_are_refused(change, message):
 
 
 def test_invalid_X_is_refused():
-    with pytest.raises(TypeError, match="float32 or float64 matrix"):
-        ERMProblem.build(np.ones((N, M), dtype=int), data()[1])
+    with pytest.raises(TypeError, match="integers or booleans; got 2-d complex128"):
+        ERMProblem.build(np.ones((N, M), dtype=complex), data()[1])
     assert DesignMatrix(np.ones((N, M))).n_features == M

@@ -1,5 +1,6 @@
 """What is minimised: loss, regulariser, objective, the reduction to one SVM, and the certificate."""
 
+from exclusivity.problem.bounds import BoundedPenalty, Bounds
 from exclusivity.problem.costs import cost_grid, natural_cost
 from exclusivity.problem.design import UNIT, DesignMatrix, RowScale, gamma, weighted_total
 from exclusivity.problem.erm import (
@@ -14,7 +15,8 @@ from exclusivity.problem.erm import (
 )
 from exclusivity.problem.intercept import best_intercept, dual_from_scores
 from exclusivity.problem.logistic import Logistic
-from exclusivity.problem.loss import CurvedLoss, MarginLoss
+from exclusivity.problem.loss import CurvedLoss, LossParts, MarginLoss
+from exclusivity.problem.losses import LOSSES, POWER_LOSS, register_loss
 from exclusivity.problem.measures import exclusivity, relaxed_exclusivity
 from exclusivity.problem.objective import (
     Contrast,
@@ -25,9 +27,14 @@ from exclusivity.problem.objective import (
 )
 from exclusivity.problem.penalty import Penalty
 from exclusivity.problem.power_hinge import PowerHinge
+from exclusivity.problem.smooth_hinge import SmoothHinge
 
 __all__ = [
+    "LOSSES",
+    "POWER_LOSS",
     "UNIT",
+    "BoundedPenalty",
+    "Bounds",
     "Contrast",
     "CurvedLoss",
     "DesignMatrix",
@@ -36,11 +43,13 @@ __all__ = [
     "ExclusivityRegulariser",
     "LabelledRows",
     "Logistic",
+    "LossParts",
     "MarginLoss",
     "Objective",
     "Penalty",
     "PowerHinge",
     "RowScale",
+    "SmoothHinge",
     "best_intercept",
     "cost_grid",
     "dual_bound",
@@ -52,6 +61,7 @@ __all__ = [
     "natural_cost",
     "objective_error",
     "objective_of_shortfall",
+    "register_loss",
     "relative_gap",
     "relaxed_exclusivity",
     "repair_dual",

@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 """A float64 array: everything that is computed."""
 
 Matrix = Any
-"""What users hold: a dense ndarray (float32 or float64) or a CSR matrix or array."""
+"""What users hold: a dense ndarray or a CSR matrix or array, of float32, float64, integers or booleans."""
 
 Ints = NDArray[np.intp]
 """Numbers of classes, members, columns or rows; counts."""

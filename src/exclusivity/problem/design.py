@@ -21,15 +21,18 @@ The first and the last two grow with r: features far from zero cost digits. Sums
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from functools import cached_property, reduce
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.problem.arrays import Floats, Ints, Matrix
+from exclusivity.problem.sparse_rows import SparseCuts, View, largest_of_columns, longest_row
 
 UNIT = 2.0**-53
 """The relative error of one rounding."""
@@ -44,6 +47,8 @@ _BLOCK_NUMBERS = 1 << 17
 _MIN_BLOCK_ROWS = 64
 # Products of numbers in one call of a sparse product: some hundredths of a second.
 _CALL_NUMBERS = 1 << 24
+# And where they have to be made floats first: eight MiB of them.
+_WIDENED_NUMBERS = 1 << 20
 
 # Sums over rows lose the square of this, or half of all digits from ten times as much.
 _FAR = 1e3
@@ -145,8 +150,8 @@ class DesignMatrix:
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
-        In float32 or float64. float32 stays as it is in memory; every block is widened when it is used, so
-        that all sums are float64 sums.
+        In float32, float64, integers or booleans, and so it stays in memory; every block is widened when it
+        is used, so that all sums are float64 sums.
     offset : ndarray of shape (n_features,) or None
         What has been subtracted from every row, if anything has; see :attr:`centred`.
 
@@ -161,8 +166,11 @@ class DesignMatrix:
         self.is_sparse = sparse.issparse(X)
         if self.is_sparse and X.format != "csr":
             raise TypeError(f"sparse X must be CSR (X.tocsr()); got format {X.format!r}.")
-        if X.dtype not in (np.float32, np.float64) or X.ndim != 2:
-            raise TypeError(f"X must be a float32 or float64 matrix; got {X.ndim}-d {X.dtype}.")
+        self._holds_floats = X.dtype in (np.float32, np.float64)
+        if X.ndim != 2 or not (self._holds_floats or X.dtype.kind in "biu"):
+            raise TypeError(
+                f"X must be a matrix of float32, float64, integers or booleans; got {X.ndim}-d {X.dtype}."
+            )
         self.X, self.offset = X, offset
         self.n_rows, self.n_features = X.shape
 
@@ -173,10 +181,20 @@ class DesignMatrix:
             return 1.0
         return float(self.X.nnz / max(self.n_rows * self.n_features, 1))
 
-    @property
+    @cached_property
+    def _cuts(self) -> SparseCuts:
+        """A CSR matrix in pieces."""
+        return SparseCuts(self.X)
+
+    @cached_property
     def n_numbers(self) -> int:
         """How many numbers are stored."""
         return int(self.X.nnz if self.is_sparse else self.X.size)
+
+    def rows(self, chosen: slice | NDArray[Any]) -> Matrix:
+        """Some of the rows, in floats: X itself may hold integers or booleans, which overflow."""
+        some = self.X[chosen]
+        return some if self._holds_floats else some.astype(float)
 
     @property
     def centred(self) -> DesignMatrix:
@@ -201,8 +219,12 @@ class DesignMatrix:
 
     def _far_centre(self) -> Floats:
         """The mean of every feature far from zero, as some of the rows tell it; zero for the others."""
-        some = self.X[:: max(self.n_rows // _SAMPLE_ROWS, 1)]
-        some = some.toarray() if self.is_sparse else some
+        some = self.rows(slice(None, None, max(self.n_rows // _SAMPLE_ROWS, 1)))
+        if self.is_sparse:
+            # A feature that is zero in one of the rows varies by as much as it is away from zero.
+            if not np.any(np.bincount(some.indices, minlength=1) == some.shape[0]):
+                return np.zeros(self.n_features)
+            some = some.toarray()
         spread = (some.max(axis=0) - some.min(axis=0)) / 2
         # A feature that never changes is only far from zero if it is so for the others.
         spread = np.where(spread > 0, spread, spread.max())
@@ -214,10 +236,9 @@ class DesignMatrix:
         """What rounding errors of products with these rows depend on; one pass, found once."""
         moved = 0.0 if self.offset is None else float(np.linalg.norm(self.offset))
         if self.is_sparse:
-            columns = np.zeros(self.n_features)
-            np.maximum.at(columns, self.X.indices, np.abs(self.X.data).astype(float, copy=False))
+            columns = largest_of_columns(self.X)
             n_terms = int(np.diff(self.X.indptr).max(initial=0))
-            longest = _longest_sparse_row(self.X)
+            longest = longest_row(self.X)
         else:
             columns, n_terms = self._largest_of_columns(), self.n_features
             with np.errstate(over="ignore"):  # infinitely long is long enough
@@ -243,59 +264,76 @@ class DesignMatrix:
 
     def blocks(self, n_columns: int) -> Iterator[tuple[slice, Matrix]]:
         """Consecutive row slices with their rows, sized for work on ``n_columns`` columns beside X's own."""
+        if self.is_sparse:
+            yield from ((view.rows, view.X) for view in self._sparse_blocks(n_columns))
+            return
         for rows in self.row_slices(n_columns):
-            yield rows, self.X[rows]
+            yield rows, self.rows(rows)
 
     def row_slices(self, n_columns: int) -> Iterator[slice]:
         """The same slices without their rows."""
+        if self.is_sparse:
+            yield from (view.rows for view in self._sparse_blocks(n_columns))
+            return
         step = self._block_rows(n_columns)
         for start in range(0, self.n_rows, step):
             yield slice(start, min(start + step, self.n_rows))
 
-    def _views(self, n_columns: int) -> Iterator[tuple[slice, Matrix]]:
-        """Rows of a CSR matrix without copies: one call into compiled code ends soon enough for Ctrl-C.
+    def _views(self, n_columns: int) -> Iterable[View]:
+        """Rows of a CSR matrix in pieces for which one call into compiled code ends soon enough for Ctrl-C.
 
         The product with a transposed view writes all features, so that a view is not much smaller than that.
         """
-        X, indptr = self.X, self.X.indptr
-        n_views = X.nnz * n_columns // max(_CALL_NUMBERS, 4 * self.n_features * n_columns) + 1
-        if n_views == 1:
-            yield slice(0, self.n_rows), X
-            return
-        ends = np.searchsorted(indptr, np.linspace(0, X.nnz, n_views + 1)[1:-1])
-        for start, stop in pairwise([0, *np.unique(ends).tolist(), self.n_rows]):
-            inside = slice(int(indptr[start]), int(indptr[stop]))
-            parts = X.data[inside], X.indices[inside], indptr[start : stop + 1] - indptr[start]
-            yield slice(start, stop), type(X)(parts, shape=(stop - start, self.n_features))
+        most = _CALL_NUMBERS if self._holds_floats else _WIDENED_NUMBERS
+        n_numbers = self.n_numbers * n_columns
+        return self._cuts.into(n_numbers // max(most, 4 * self.n_features * n_columns) + 1)
+
+    def taken(self, rows: Ints) -> DesignMatrix:
+        """A copy of some rows, of floats if it is small; rounding does no more to them than to all."""
+        is_small = len(rows) * self.n_numbers <= FEW_NUMBERS * self.n_rows
+        some = DesignMatrix(self.rows(rows) if is_small else self.X[rows], self.offset)
+        vars(some)["row_scale"] = self.row_scale
+        return some
 
     def _block_rows(self, n_columns: int) -> int:
-        width = n_columns if self.is_sparse else n_columns + self.n_features
-        return max(_MIN_BLOCK_ROWS, _BLOCK_NUMBERS // max(width, 1))
+        return max(_MIN_BLOCK_ROWS, _BLOCK_NUMBERS // max(n_columns + int(self.n_features), 1))
+
+    def _sparse_blocks(self, n_columns: int) -> Iterable[View]:
+        n_numbers = self.n_numbers + self.n_rows * n_columns
+        most = -(-self.n_rows // _MIN_BLOCK_ROWS)
+        return self._cuts.into(max(min(n_numbers // _BLOCK_NUMBERS, most), 1), n_columns)
 
     def times(self, weights: Floats) -> Floats:
         """X @ weights for an M x K matrix, or for a vector."""
         if self.is_sparse:
-            return np.concatenate([view @ weights for _, view in self._views(_n_columns(weights))])
+            products = [view.X @ weights for view in self._views(_n_columns(weights))]
+            return products[0] if len(products) == 1 else np.concatenate(products)
+        n_columns = _n_columns(weights)
+        if self.n_rows <= self._block_rows(n_columns):
+            return np.asarray(self.rows(slice(None)) @ weights)
         product = np.empty((self.n_rows, *weights.shape[1:]))
-        for rows, block in self.blocks(_n_columns(weights)):
+        for rows, block in self.blocks(n_columns):
             product[rows] = block @ weights
         return product
 
     def absolute_times(self, weights: Floats) -> Floats:
         """|X| @ weights for an M x K matrix, without a second X in memory."""
         product = np.empty((self.n_rows, weights.shape[1]))
-        for rows, block in self.blocks(self.n_features + weights.shape[1]):
+        for rows, block in self.blocks(weights.shape[1] + (0 if self.is_sparse else self.n_features)):
             product[rows] = abs(block) @ weights
         return product
 
     def transposed_times(self, values: Floats) -> Floats:
         """X.T @ values for an N x K matrix, or for a vector."""
-        product = np.zeros((self.n_features, *values.shape[1:]))
+        n_columns = _n_columns(values)
         if self.is_sparse:
-            for rows, view in self._views(_n_columns(values)):
-                product += view.T @ values[rows]
-            return product
-        for rows, block in self.blocks(_n_columns(values)):
+            # One after the other: all of them at once would be as many vectors.
+            products = (view.transposed @ values[view.rows] for view in self._views(n_columns))
+            return reduce(operator.iadd, products)
+        if self.n_rows <= self._block_rows(n_columns):
+            return np.asarray(self.rows(slice(None)).T @ values)
+        product = np.zeros((self.n_features, *values.shape[1:]))
+        for rows, block in self.blocks(n_columns):
             product += block.T @ values[rows]
         return product
 
@@ -307,7 +345,8 @@ class DesignMatrix:
         """sum_i s_i (x_ij - mean_j)^2 for every feature j: the diagonal of :meth:`gram`."""
         scatter = np.zeros(self.n_features)
         if self.is_sparse:
-            scatter += self.X.power(2, dtype=float).T @ weights
+            for view in self._views(1):
+                scatter += view.squares() @ weights[view.rows]
             return np.asarray(np.maximum(scatter - weights.sum() * mean**2, 0.0))
         for rows, block in self.blocks(0):
             scatter += weights[rows] @ (block - mean) ** 2
@@ -340,20 +379,6 @@ class DesignMatrix:
             centred = self.X[:, columns] - mean[columns]
             product += centred @ centred.T
         return product
-
-
-def _longest_sparse_row(X: Matrix) -> float:
-    """max_i |x_i| of a CSR matrix, some rows of it at a time."""
-    largest = 0.0
-    step = max(_MIN_BLOCK_ROWS, _BLOCK_NUMBERS * X.shape[0] // max(X.nnz, 1))
-    for start in range(0, X.shape[0], step):
-        ends = X.indptr[start : start + step + 1]
-        firsts = (ends[:-1] - ends[0])[np.diff(ends) > 0]  # a sum over no numbers would be one over others
-        if len(firsts) > 0:
-            with np.errstate(over="ignore"):  # infinitely long is long enough
-                squares = np.square(X.data[ends[0] : ends[-1]], dtype=float)
-                largest = max(largest, float(np.add.reduceat(squares, firsts).max()))
-    return float(np.sqrt(largest))
 
 
 def _n_columns(values: Floats) -> int:

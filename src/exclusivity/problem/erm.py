@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.problem.bounds import Bounds
 from exclusivity.problem.design import FEW_NUMBERS, LONG_UNIT, DesignMatrix, gamma, run_terms, weighted_total
 from exclusivity.problem.loss import MarginLoss
 from exclusivity.problem.objective import ExclusivityRegulariser, Objective
@@ -100,6 +101,7 @@ class ERMProblem:
         sparsity: float = 0.0,
         weights: Floats | None = None,
         fit_intercept: bool = True,
+        bounds: Bounds | None = None,
     ) -> ERMProblem:
         """A problem from plain arrays; without a ``loss`` the power hinge of power ``p``.
 
@@ -118,6 +120,7 @@ class ERMProblem:
             cost=float(cost),
             n_members=n_members,
             fit_intercept=fit_intercept,
+            bounds=bounds,
         )
         return cls(objective, LabelledRows(DesignMatrix(X), labels, weights))
 

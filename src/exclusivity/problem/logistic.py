@@ -16,10 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, xlogy
+from scipy.special import xlogy
 
 from exclusivity.problem.arrays import Floats
-from exclusivity.problem.loss import MarginLoss
+from exclusivity.problem.loss import LossParts, MarginLoss
 
 # Newton steps double the digits once they are near; the bracket halves before.
 _MAX_ROOT_STEPS = 100
@@ -39,36 +39,41 @@ class Logistic(MarginLoss):
     array([0.5])
     """
 
+    is_log_odds = True
     largest_slope = 1.0
     n_roundings = _ROUNDINGS
 
     def value(self, shortfall: Floats) -> Floats:
         """See ``MarginLoss``."""
-        return np.logaddexp(0.0, shortfall - 1)
+        t = shortfall - 1
+        return np.asarray(np.maximum(t, 0.0) + np.log1p(np.exp(-np.abs(t))))
 
     def slope(self, shortfall: Floats) -> Floats:
         """See ``MarginLoss``."""
-        return np.asarray(expit(shortfall - 1))
+        t = shortfall - 1
+        e = np.exp(-np.abs(t))  # several times as fast as scipy's expit
+        return np.asarray(np.where(t > 0, 1.0, e) / (1 + e))
 
     def curvature(self, shortfall: Floats) -> Floats:
         """See ``MarginLoss``."""
         e = np.exp(-np.abs(shortfall - 1))
         return np.asarray(e / (1 + e) ** 2)
 
-    def parts(self, shortfall: Floats, *, curvature: bool = True) -> tuple[Floats, Floats, Floats | None]:
-        """Value, slope and, if wanted, curvature; the exponential is taken once."""
+    def parts(self, shortfall: Floats, *, curvature: bool = True, conjugate: bool = False) -> LossParts:
+        """See ``MarginLoss``: one exponential and one logarithm for everything."""
         t = shortfall - 1
-        e = np.exp(-np.abs(t))
+        size = np.abs(t)
+        e = np.exp(-size)
+        logarithm = np.log1p(e)
         right = 1 / (1 + e)
         wrong = e * right
-        value = np.maximum(t, 0.0) + np.log1p(e)
-        return value, np.where(t > 0, right, wrong), wrong * right if curvature else None
-
-    def conjugate_at(self, shortfall: Floats, value: Floats, slope: Floats) -> Floats:
-        """See ``MarginLoss``."""
-        size = np.abs(shortfall - 1)
-        e = np.exp(-size)
-        return np.asarray(slope - size * e / (1 + e) - np.log1p(e))
+        slope = np.where(t > 0, right, wrong)
+        return LossParts(
+            np.maximum(t, 0.0) + logarithm,
+            slope,
+            wrong * right if curvature else None,
+            slope - size * wrong - logarithm if conjugate else None,
+        )
 
     def conjugate(self, alpha: Floats, cost: Floats) -> Floats:
         """See ``MarginLoss``: finite for 0 <= alpha <= cost."""
@@ -81,7 +86,7 @@ class Logistic(MarginLoss):
         high = np.array(point, dtype=float)
         low, root = high - step, high.copy()
         for count in range(_MAX_ROOT_STEPS):
-            _, slope, curvature = self.parts(root)
+            _, slope, curvature, _ = self.parts(root)
             residual = root + step * slope - point
             if np.all(np.abs(residual) <= _ROOT_TOL * (np.abs(point) + step)):
                 break

@@ -9,11 +9,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import sqrt
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from exclusivity.problem.arrays import Floats
+
+
+class LossParts(NamedTuple):
+    """Value, slope, curvature and conjugate of a loss, element by element; None for what was not asked for.
+
+    The conjugate is that at alpha = phi'(m), for cost 1.
+    """
+
+    value: Floats
+    slope: Floats
+    curvature: Floats | None = None
+    conjugate: Floats | None = None
 
 
 class CurvedLoss(Protocol):
@@ -23,7 +35,7 @@ class CurvedLoss(Protocol):
     def width(self) -> float:
         """How far the rounding of a corner reaches; 0 where nothing is rounded."""
 
-    def parts(self, shortfall: Floats, *, curvature: bool = True) -> tuple[Floats, Floats, Floats | None]:
+    def parts(self, shortfall: Floats, *, curvature: bool = True) -> LossParts:
         """Value, slope and, if wanted, curvature, element by element."""
 
 
@@ -40,6 +52,8 @@ class MarginLoss(ABC):
         Whether phi(m) = max(0, m): linear away from the margin, so that solvers may leave such rows out.
     vanishes : bool
         Whether phi(m) = 0 for m <= 0, as interior points need it.
+    is_log_odds : bool
+        Whether the best score is log(P(+1) / P(-1)), so that probabilities follow from scores.
     largest_slope : float
         The supremum of the slope; a dual variable is at most the cost times this.
     degree : float or None
@@ -56,6 +70,7 @@ class MarginLoss(ABC):
     has_corner: bool = False
     is_hinge: bool = False
     vanishes: bool = False
+    is_log_odds: bool = False
     largest_slope: float = np.inf
     degree: float | None = None
     active_curvature: float | None = None
@@ -82,10 +97,19 @@ class MarginLoss(ABC):
     def prox(self, point: Floats, step: float) -> Floats:
         """argmin_m  step phi(m) + (m - point)^2 / 2."""
 
-    def parts(self, shortfall: Floats, *, curvature: bool = True) -> tuple[Floats, Floats, Floats | None]:
-        """Value, slope and, if wanted, curvature, element by element."""
-        curvatures = self.curvature(shortfall) if curvature else None
-        return self.value(shortfall), self.slope(shortfall), curvatures
+    def parts(self, shortfall: Floats, *, curvature: bool = True, conjugate: bool = False) -> LossParts:
+        """Value, slope and, if wanted, curvature and conjugate: what they have in common is computed once.
+
+        By Fenchel's equality the conjugate is phi'(m) m - phi(m): a loss in which these two cancel, or which
+        knows it otherwise, has ``parts`` of its own.
+        """
+        value, slope = self.value(shortfall), self.slope(shortfall)
+        return LossParts(
+            value,
+            slope,
+            self.curvature(shortfall) if curvature else None,
+            slope * shortfall - value if conjugate else None,
+        )
 
     def rounded(self, width: float) -> CurvedLoss:
         """A loss just below this one, nearer to it for smaller widths, with a finite curvature everywhere.
@@ -95,13 +119,6 @@ class MarginLoss(ABC):
         if self.has_corner:
             raise NotImplementedError(f"{type(self).__name__} has a corner and does not say how to round it.")
         return self
-
-    def conjugate_at(self, shortfall: Floats, value: Floats, slope: Floats) -> Floats:
-        """The conjugate at alpha = phi'(m), for cost 1, where value and slope at m are known.
-
-        By Fenchel's equality phi'(m) m - phi(m): a loss in which these two cancel says it otherwise.
-        """
-        return slope * shortfall - value
 
     def scaled_conjugate(self, total: float, factor: float) -> float:
         """At least the sum of conjugates at ``factor`` (at most 1) times alpha; ``total`` is that at alpha.

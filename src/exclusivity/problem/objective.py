@@ -19,7 +19,8 @@ from math import isnan, sqrt
 
 import numpy as np
 
-from exclusivity.problem.arrays import Bools, Floats
+from exclusivity.problem.arrays import Floats
+from exclusivity.problem.bounds import BoundedPenalty, Bounds
 from exclusivity.problem.design import UNIT, RowScale, gamma
 from exclusivity.problem.loss import MarginLoss
 from exclusivity.problem.penalty import Penalty
@@ -172,9 +173,11 @@ class ElasticPenalty(Penalty):
         length *= 1 + gamma(len(dual_weights) + 2)
         return length * length / 2
 
-    def uses(self, dual_weights: Floats) -> Bools:
-        """See ``Penalty``: where |u_j| > l_j."""
-        return np.asarray(np.abs(dual_weights) > self.kinks)
+    def attained(self, dual_weights: Floats) -> Floats:
+        """See ``Penalty``: soft(u, l)."""
+        if self.is_smooth:
+            return dual_weights
+        return np.asarray(np.sign(dual_weights) * np.maximum(np.abs(dual_weights) - self.kinks, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +198,8 @@ class Objective:
         K, the number of members (the paper's C).
     fit_intercept : bool
         Whether each member has a free intercept b_k, or b_k = 0.
+    bounds : Bounds or None
+        Between which the weights of every member have to be, if anywhere.
 
     Examples
     --------
@@ -209,6 +214,7 @@ class Objective:
     cost: float = 1.0
     n_members: int = 1
     fit_intercept: bool = True
+    bounds: Bounds | None = None
 
     def __post_init__(self) -> None:
         if self.n_members < 1:
@@ -257,7 +263,10 @@ class Objective:
     @cached_property
     def penalty(self) -> Penalty:
         """What the weights of the one member of :meth:`reduced` cost."""
-        return ElasticPenalty(self.regulariser.sparsity / self.kappa)
+        kinks = self.regulariser.sparsity / self.kappa
+        if self.bounds is None:
+            return ElasticPenalty(kinks)
+        return BoundedPenalty(kinks, self.bounds.lower, self.bounds.upper)
 
     @cached_property
     def _loss_at_zero(self) -> float:
@@ -305,7 +314,7 @@ class Objective:
             # Conjugates below zero rise as alpha shrinks: by t of them where a class is scaled by 1 - t.
             conjugate += 2 * moved / alpha_sum * size
         value = (alpha_sum - moved - lost) - paid - conjugate
-        return value - 4 * UNIT * (alpha_sum + 2 * paid + size)
+        return value - 4 * UNIT * (alpha_sum + 2 * abs(paid) + size)
 
     def rounded_up(self, value: float, n_terms: float, n_weights: int) -> float:
         """A value of the objective plus what its own sums of rows and weights, so many, may have lost."""

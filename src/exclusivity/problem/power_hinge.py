@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from exclusivity.problem.arrays import Floats
-from exclusivity.problem.loss import CurvedLoss, MarginLoss
+from exclusivity.problem.loss import CurvedLoss, LossParts, MarginLoss
 
 # From its bracket (at most a factor 2^(1/(p-1)) wide) a bisection needs one halving per bit of the
 # mantissa; Newton steps usually end it after five. The rest is for p close to 1.
@@ -46,6 +46,8 @@ class PowerHinge(MarginLoss):
 
     p: float
 
+    vanishes = True
+
     def __post_init__(self) -> None:
         if not (np.isfinite(self.p) and self.p >= 1):
             raise ValueError(f"p must be a finite number >= 1 (the loss is max(0, m)^p); got {self.p!r}.")
@@ -53,7 +55,6 @@ class PowerHinge(MarginLoss):
             is_smooth=self.p > 1,
             has_corner=self.p < 2,
             is_hinge=self.p == 1,
-            vanishes=True,
             largest_slope=1.0 if self.p == 1 else np.inf,
             degree=self.p,
             active_curvature=2.0 if self.p == 2 else None,
@@ -88,21 +89,20 @@ class PowerHinge(MarginLoss):
         curvatures *= self.p * (self.p - 1)
         return curvatures
 
-    def parts(self, shortfall: Floats, *, curvature: bool = True) -> tuple[Floats, Floats, Floats | None]:
-        """Value, slope and, if wanted, curvature; the maximum is taken once."""
+    def parts(self, shortfall: Floats, *, curvature: bool = True, conjugate: bool = False) -> LossParts:
+        """See ``MarginLoss``: the maximum is taken once; the conjugate is p m^(p-1) m - m^p = (p-1) m^p."""
         p, positive = self.p, np.maximum(shortfall, 0.0)
-        if p == 2:
-            return positive * positive, 2 * positive, self.curvature(shortfall) if curvature else None
-        curvatures = self.curvature(shortfall) if curvature else None
-        return positive**p, self.slope(shortfall), curvatures
+        value = positive * positive if p == 2 else positive**p
+        return LossParts(
+            value,
+            2 * positive if p == 2 else self.slope(shortfall),
+            self.curvature(shortfall) if curvature else None,
+            (p - 1) * value if conjugate else None,
+        )
 
     def rounded(self, width: float) -> CurvedLoss:
         """The parabola on [0, width] where p < 2; see above."""
         return RoundedHinge(self.p, width) if self.has_corner and width > 0 else self
-
-    def conjugate_at(self, shortfall: Floats, value: Floats, slope: Floats) -> Floats:
-        """See ``MarginLoss``: p m^(p-1) m - m^p = (p-1) m^p."""
-        return (self.p - 1) * value
 
     def raised_total(self, total: float, cost: float, error: float) -> float:
         """By Minkowski's inequality, see ``precision``; infinite beyond the range of numbers."""
@@ -187,7 +187,7 @@ class RoundedHinge:
     p: float
     width: float
 
-    def parts(self, shortfall: Floats, *, curvature: bool = True) -> tuple[Floats, Floats, Floats | None]:
+    def parts(self, shortfall: Floats, *, curvature: bool = True) -> LossParts:
         """Value, slope and, if wanted, curvature, element by element."""
         p, width = self.p, self.width
         positive = np.maximum(shortfall, 0.0)
@@ -198,6 +198,6 @@ class RoundedHinge:
         value = np.where(inside, stiffness / 2 * positive * positive, beyond**p - (1 - p / 2) * width**p)
         slope = np.where(inside, stiffness * positive, p * beyond ** (p - 1))
         if not curvature:
-            return value, slope, None
+            return LossParts(value, slope)
         curvatures = np.where(inside, stiffness, p * (p - 1) * beyond ** (p - 2))
-        return value, slope, np.where(shortfall > 0, curvatures, 0.0)
+        return LossParts(value, slope, np.where(shortfall > 0, curvatures, 0.0))

@@ -284,6 +284,10 @@ class Recorder:
         """Keep the record; nobody is told."""
         self._records.append(record)
 
+    def amend(self, record: IterationRecord) -> None:
+        """Keep the record in place of the last."""
+        self._records[-1] = record
+
     def add(self, record: IterationRecord, members: Callable[[], tuple[Floats, Floats]]) -> bool:
         """Keep the record; True when the callback wants to stop.
 
@@ -307,7 +311,8 @@ def constant_result(problem: ERMProblem) -> SolverResult | None:
     """The optimum where one class has all the rows; None where a solver is needed.
 
     A free intercept at the margin, b = y, leaves no loss and no weights: F = 0, which nothing can be below. A
-    loss that never vanishes has no optimum, but from some intercept on it is 0 in floating point.
+    loss that never vanishes has no optimum, but from some intercept on it is 0 in floating point. Where
+    bounds keep weights from zero, F is what those nearest to it cost.
 
     Examples
     --------
@@ -322,16 +327,21 @@ def constant_result(problem: ERMProblem) -> SolverResult | None:
     side = float(labels[0]) if len(labels) > 0 else 0.0
     if not problem.loss.vanishes:
         side *= _NO_LOSS
+    weights, least = np.zeros(problem.design.n_features), 0.0
+    if problem.objective.bounds is not None:  # what the nearest weights to zero say, the intercept outweighs
+        weights = problem.objective.bounds.clip(weights)
+        least = problem.n_members * problem.kappa * problem.penalty.value(weights)
+        side += 2 * np.sign(side) * np.abs(problem.design.times(weights)).max(initial=0.0)
     return SolverResult(
-        weights=np.zeros((problem.design.n_features, problem.n_members)),
+        weights=np.repeat(weights[:, None], problem.n_members, axis=1),
         intercepts=np.full(problem.n_members, side),
-        objective=0.0,
+        objective=least,
         gap=0.0,
         dual=np.zeros(len(labels)),
         converged=True,
         n_iter=1,
         status=Status.CERTIFIED,
-        history=History((IterationRecord(1, 0.0, 0.0, 0.0, 0.0, 0.0),)),
+        history=History((IterationRecord(1, least, least, 0.0, 0.0, 0.0),)),
     )
 
 

@@ -48,6 +48,8 @@ class SolverSpec:
     members_compete : bool
         Whether it is for exclusivity > 1, where all problems of a classifier are solved together; the others
         are for at most 1, and solve one problem at a time.
+    takes_bounds : bool
+        Whether its weights stay within ``Objective.bounds``.
     """
 
     solve: Callable[..., Any]
@@ -59,6 +61,7 @@ class SolverSpec:
     solve_path: Callable[..., list[SolverResult] | None] | None = None
     keeps_members: bool = False
     members_compete: bool = False
+    takes_bounds: bool = False
 
 
 SOLVERS: dict[str, SolverSpec] = {
@@ -85,12 +88,14 @@ SOLVERS: dict[str, SolverSpec] = {
         takes_start=True,
         can_start_anywhere=True,
         solve_path=newton.solve_newton_path,
+        takes_bounds=True,
     ),
     "exclusive": SolverSpec(
         solve=exclusive.solve_exclusive,
         options=exclusive.ExclusiveOptions,
         is_random=True,
         members_compete=True,
+        takes_bounds=True,
     ),
 }
 
@@ -155,6 +160,8 @@ def solve_all(
     spec = SOLVERS[resolve_solver(solver)]
     if spec.members_compete:
         raise ValueError(f"solver={solver!r} solves its problems together: call solve_exclusive(problems).")
+    if not spec.takes_bounds and any(problem.objective.bounds is not None for problem in problems):
+        raise ValueError(f"solver={solver!r} knows no bounds of weights: solver='newton' does.")
     settings: Any = parse_options(spec.options, options)
     systems = _shared_systems(problems, spec)
     watchers = [None] * len(problems) if callbacks is None else list(callbacks)

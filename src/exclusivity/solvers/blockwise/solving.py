@@ -97,7 +97,8 @@ def _solve(
             if method == "semismooth":
                 drive_semismooth(run, reduced, source, guess)
             elif method == "interior":
-                drive_interior(run, reduced, BlockwiseBarrier(source, guess.point), guess.point)
+                inside = guess.point.inside(reduced.penalty)
+                drive_interior(run, reduced, BlockwiseBarrier(source, inside), inside)
             elif sample is not None and small is not None:
                 pilot = Pilot(small, guess.point, sample.fraction)
                 drive_bounded_bands(run, reduced, source, pilot, BAND_BYTES // meeting.n_solvers)

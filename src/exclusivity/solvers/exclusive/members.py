@@ -81,10 +81,12 @@ def fit_against(problem: ERMProblem, penalties: Floats, current: Floats, tol: fl
 def _on_columns(problem: ERMProblem, columns: Ints, penalties: Floats) -> ERMProblem:
     """The SVM of one member on these columns."""
     chosen, is_whole = penalties[columns], len(columns) == problem.design.n_features
+    bounds = problem.objective.bounds
     return problem.changed(
         design=problem.design if is_whole else DesignMatrix(problem.design.X[:, columns]),
         n_members=1,
         regulariser=ExclusivityRegulariser(0.0, chosen if chosen.any() else 0.0),
+        bounds=None if bounds is None else bounds.of_columns(columns),
     )
 
 
@@ -125,7 +127,9 @@ class JointState:
         self.weights = np.zeros((len(problems), n_features, K))
         self.intercepts = np.zeros((len(problems), K))
         self.l1_norms = np.zeros((int(groups.max()) + 1, K))
-        self._own = np.array([[float(p.cost * p.weights.sum()) for _ in range(K)] for p in problems])
+        # Of members without weights, all of whose rows fall short by 1.
+        empty = [p.cost * p.weights.sum() * p.loss.value(np.ones(1)) for p in problems]
+        self._own = np.repeat(np.array(empty, dtype=float), K, axis=1)
 
     def numbers(self) -> tuple[Floats, ...]:
         """Copies of all that changes."""

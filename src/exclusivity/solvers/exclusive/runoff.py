@@ -21,17 +21,17 @@ from exclusivity.problem.arrays import Floats, Ints
 def duels_of_truth(scores: Floats, truth: Ints, out: Floats) -> None:
     """Half the difference of the true class's score and every other, cut off at -1 and 1, into ``out``.
 
-    ``scores`` are (members, rows, classes), in units in which a vote is decided by a difference of 2.
+    ``scores`` are (members, classes, rows), in units in which a vote is decided by a difference of 2.
     """
-    own = np.take_along_axis(scores, truth[None, :, None], axis=2)
+    own = np.take_along_axis(scores, truth[None, None, :], axis=1)
     np.subtract(own, scores, out=out)
     out *= 0.5
     np.clip(out, -1.0, 1.0, out=out)
 
 
 def sides_of_truth(scores: Floats, truth: Ints, slack: Floats) -> Floats:
-    """1 where a member prefers the true class, -1 where it prefers the other, or nearly; (rows, classes)."""
-    own = np.take_along_axis(scores, truth[:, None], axis=1)
+    """1 where members prefer the true class, -1 for the other, or nearly; (..., classes, rows)."""
+    own = scores[..., truth, np.arange(len(truth))][..., None, :]
     return np.where(own - scores > slack, 1.0, -1.0)
 
 
@@ -40,21 +40,21 @@ def runoff_leads(totals: Floats, truth: Ints) -> tuple[Floats, Floats]:
 
     Parameters
     ----------
-    totals : ndarray of shape (..., rows, 2 n_classes)
+    totals : ndarray of shape (..., 2 n_classes, rows)
         Votes of all classes, then leads of the true class in its duels. Overwritten.
     truth : ndarray of shape (rows,)
     """
-    n_classes, rows = totals.shape[-1] // 2, np.arange(len(truth))
-    own = totals[..., rows, truth]
-    totals[..., rows, truth], totals[..., rows, n_classes + truth] = -np.inf, np.inf
-    rivals, duels = totals[..., :n_classes], totals[..., n_classes:]
-    best = rivals.max(axis=-1, keepdims=True)
+    n_classes, rows = totals.shape[-2] // 2, np.arange(len(truth))
+    own = totals[..., truth, rows]
+    totals[..., truth, rows], totals[..., n_classes + truth, rows] = -np.inf, np.inf
+    rivals, duels = totals[..., :n_classes, :], totals[..., n_classes:, :]
+    best = rivals.max(axis=-2, keepdims=True)
     is_best = rivals == best
-    second = np.where(is_best, -np.inf, rivals).max(axis=-1, keepdims=True)
-    second = np.where(np.count_nonzero(is_best, axis=-1, keepdims=True) > 1, best, second)
-    least, next_least = own - best[..., 0], own - second[..., 0]
+    second = np.where(is_best, -np.inf, rivals).max(axis=-2, keepdims=True)
+    second = np.where(is_best.sum(axis=-2, keepdims=True, dtype=np.int32) > 1, best, second)
+    least, next_least = own - best[..., 0, :], own - second[..., 0, :]
     pushed_out = np.maximum(next_least, (least + next_least) * (2 / 3))
     distance = np.where(is_best, second, best)
     distance -= rivals
-    beaten = np.maximum(duels, distance, out=distance).min(axis=-1)
-    return np.minimum(pushed_out, beaten), duels.min(axis=-1)
+    beaten = np.maximum(duels, distance, out=distance).min(axis=-2)
+    return np.minimum(pushed_out, beaten), duels.min(axis=-2)

@@ -17,7 +17,7 @@ from exclusivity.problem import ERMProblem
 from exclusivity.problem.arrays import Floats, Ints
 from exclusivity.solvers.base import History, SolverResult, Status, check_positive
 from exclusivity.solvers.exclusive.surrogate import PartitionSums, RidgeSurrogate, sharing_rows
-from exclusivity.solvers.exclusive.votes import Ballot, held_out_values
+from exclusivity.solvers.exclusive.votes import Ballot, CountedBallot, held_out_values
 
 Partition = Ints
 """The member that owns each feature group; -1 where nobody does."""
@@ -195,6 +195,8 @@ MAX_COLUMNS = 2048
 _MAX_SWEEPS = 5
 _MIN_SWEEPS = 2
 _MAX_TRIALS = 600
+# The last ones, by votes as they are counted.
+_COUNTED_SWEEPS = 2
 # A move, or a restart, must gain this share of the objective: less is rounding, which must not decide.
 _LEAST_GAIN = 1e-6
 # How many random partitions a result must not lose to, and how many standard errors are no chance.
@@ -240,7 +242,7 @@ def search_partition(
     first = deal(strength, K) if start is None else feed(start, K, strength)
     if not searches:
         return first
-    surrogates = sums.surrogates(rng)
+    surrogates = sums.surrogates(rng, left_out=options.voting == "runoff")
     best, best_value = first, np.inf
     for restart in range(options.restarts):
         owners = first if restart == 0 else deal(strength, K, rng.permutation(n_groups))
@@ -248,6 +250,10 @@ def search_partition(
         value = search.run(rng)
         if value < best_value - _LEAST_GAIN * abs(value):
             best, best_value = search.owners, value
+    if options.voting == "runoff" and all(len(rows.label_means) > 1 for rows in surrogates):
+        last = _LocalSearch(surrogates, groups, best, K, options, CountedBallot)
+        last.run(rng, _COUNTED_SWEEPS)
+        best = last.owners
     return renumbered(_never_worse_than_random(best, surrogates, groups, K, options, rng))
 
 
@@ -290,21 +296,22 @@ class _LocalSearch:
         owners: Partition,
         n_members: int,
         options: ExclusiveOptions,
+        kind: type[Ballot] = Ballot,
     ) -> None:
         self.groups, self.owners = groups, owners.copy()
         columns = [self._columns(k) for k in range(n_members)]
         self.ballots = [
-            Ballot(surrogate, columns, options.radius, options.voting or "hard") for surrogate in surrogates
+            kind(surrogate, columns, options.radius, options.voting or "hard") for surrogate in surrogates
         ]
 
     def _columns(self, member: int) -> Ints:
         """The columns of a member, in order."""
         return np.flatnonzero(self.owners[self.groups] == member)
 
-    def run(self, rng: np.random.Generator) -> float:
+    def run(self, rng: np.random.Generator, most_sweeps: int = _MAX_SWEEPS) -> float:
         """Sweep over the groups in random order; the value reached."""
         value = sum(ballot.value for ballot in self.ballots)
-        for _ in range(max(_MIN_SWEEPS, min(_MAX_SWEEPS, _MAX_TRIALS // len(self.owners)))):
+        for _ in range(min(most_sweeps, max(_MIN_SWEEPS, _MAX_TRIALS // len(self.owners)))):
             before = value
             for group in rng.permutation(len(self.owners)):
                 value = self._improve(int(group), value)

@@ -10,6 +10,13 @@ Q = G_JJ + I / (2 C) - G_JS B with B = (G_SS + I / (2 C))^(-1) G_SJ, and its sco
 
     (X_J - X_S B) v,     v = Q^(-1) (c_J - B^T c_S).
 
+For a run-off a row is scored by the regression without it. Let y be its label, f its score, s its
+weight and M the inverse matrix of the member; leaving the row out makes its score
+
+    y - (y - f) / (1 - h),     h = s (1 / sum s + x M x^T)   (x centred),
+
+and columns that join add the squares of (x_J - x_S B) Q^(-1/2) to x M x^T.
+
 Two rounds of sums give G and c, wherever the rows are. Problems that share rows and weights (one against the
 rest, in every class) are one part, with a column of c for each problem. The sums of a part are its means,
 then G and c around these; rows in memory are one block, and the sums of several blocks add up.
@@ -18,7 +25,8 @@ then G and c around these; rows in memory are one block, and the sums of several
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 
 import numpy as np
@@ -111,16 +119,21 @@ class PartitionSums:
             strength += shares.sum(axis=1)
         return np.bincount(groups, weights=strength).astype(float)
 
-    def surrogates(self, rng: np.random.Generator) -> list[RidgeSurrogate]:
-        """Least-squares stand-ins for the members, for every part; ``rng`` draws rows where they are many."""
-        return [_surrogate(sums, part, rng) for sums, part in zip(self._sums, self._rows(), strict=True)]
+    def surrogates(self, rng: np.random.Generator, left_out: bool = False) -> list[RidgeSurrogate]:
+        """Least-squares stand-ins for the members, for every part; ``rng`` draws rows where they are many.
+
+        With ``left_out`` rows of several classes are scored as if left out.
+        """
+        pairs = zip(self._sums, self._rows(), strict=True)
+        return [_surrogate(sums, part, rng, left_out and len(part) > 1) for sums, part in pairs]
 
 
-def _surrogate(sums: RidgeSums, part: Part, rng: np.random.Generator) -> RidgeSurrogate:
+def _surrogate(sums: RidgeSums, part: Part, rng: np.random.Generator, left_out: bool) -> RidgeSurrogate:
     labels, first = labels_of(part), part[0]
     truth = labels.argmax(axis=1) if len(part) > 1 else (labels[:, 0] > 0).astype(np.intp)
     chosen = sample_classes(truth, rng)
-    return RidgeSurrogate(sums, first.cost, first.design.X[chosen], truth[chosen], first.weights[chosen])
+    kind = LeftOutSurrogate if left_out else RidgeSurrogate
+    return kind(sums, first.cost, first.design.rows(chosen), truth[chosen], first.weights[chosen])
 
 
 def sharing_rows(problems: Sequence[ERMProblem]) -> list[Part]:
@@ -141,18 +154,26 @@ MAX_ROWS = 1000
 
 # Keeps the small systems solvable when C is so large that collinear columns have no ridge left.
 _RELATIVE_RIDGE = 1e-6
+# At least this share of a row's score is due to other rows; less would leave little but rounding errors.
+_LEAST_OTHERS = 0.05
 
 Columns = Ints
 
 
 @dataclass(frozen=True, eq=False)
 class StandIn:
-    """One member's ridge regression: its columns, their rows, the inverse matrix, and its centred scores."""
+    """One member's ridge regression: its columns, their rows, the inverse matrix, and its centred scores.
+
+    Scores are (problems, rows): sums over a few problems are quick that way. They may be those of rows left
+    out; ``fitted`` has those of the fit, and ``leverages`` x M x^T of every row, if anybody needs it.
+    """
 
     columns: Columns
     rows: Floats
     inverse: Floats
     scores: Floats
+    fitted: Floats
+    leverages: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,29 +216,48 @@ class RidgeSurrogate:
         totals = np.bincount(truth, weights=weights)
         self.row_weights = weights / (totals[truth] * np.count_nonzero(totals))
 
+    @cached_property
+    def labels(self) -> Floats:
+        """-1 and 1, centred like all scores: one row of two classes, else one for each class."""
+        n_problems = len(self.label_means)
+        classes = np.arange(n_problems) if n_problems > 1 else np.ones(1)
+        return np.where(self.truth == classes[:, None], 1.0, -1.0) - self.label_means[:, None]
+
+    @cached_property
+    def row_numbers(self) -> Ints:
+        """A number for each row; equal rows of one class have the same."""
+        rows = np.column_stack([self.truth, self.rows])
+        return np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+
     def fit(self, columns: Columns) -> StandIn:
         """The member on these columns."""
         system = self.gram[np.ix_(columns, columns)]
         system[np.diag_indices(len(columns))] += self.ridge
         inverse = np.asarray(np.linalg.inv(system), dtype=float)
         rows = self.rows[:, columns]
-        return StandIn(columns, rows, inverse, rows @ (inverse @ self.moments[columns]))
+        scores = (rows @ (inverse @ self.moments[columns])).T
+        return StandIn(columns, rows, inverse, scores, scores, np.empty(0))
 
     def joined(self, members: Sequence[StandIn], columns: Columns) -> Floats:
-        """The scores of every member with these columns added: (members, rows, problems)."""
+        """The scores of every member with these columns added: (members, problems, rows)."""
+        schur, right, solved = self._schur(members, columns)
+        weights = np.linalg.solve(schur, right) if len(columns) > 1 else right / schur
+        scores = np.stack([member.scores for member in members])
+        scores += (self.rows[:, columns] @ weights).transpose(0, 2, 1)
+        for place, (member, part) in enumerate(zip(members, solved, strict=True)):
+            scores[place] -= (member.rows @ (part @ weights[place])).T
+        return scores
+
+    def _schur(self, members: Sequence[StandIn], columns: Columns) -> tuple[Floats, Floats, list[Floats]]:
+        """Q and c_J - B^T c_S of every member, stacked, and their B."""
         inner = self.gram[np.ix_(columns, columns)]
         inner[np.diag_indices(len(columns))] += self.ridge
-        near, moments, rows = self.gram[:, columns], self.moments[columns], self.rows[:, columns]
+        near, moments = self.gram[:, columns], self.moments[columns]
         solved = [member.inverse @ near[member.columns] for member in members]
         pairs = list(zip(members, solved, strict=True))
         schur = np.stack([inner - near[member.columns].T @ part for member, part in pairs])
         right = np.stack([moments - part.T @ self.moments[member.columns] for member, part in pairs])
-        weights = np.linalg.solve(schur, right) if len(columns) > 1 else right / schur
-        scores = np.stack([member.scores for member in members])
-        scores += rows @ weights
-        for place, (member, part) in enumerate(pairs):
-            scores[place] -= member.rows @ (part @ weights[place])
-        return scores
+        return schur, right, solved
 
     def scores_without(self, member: StandIn, columns: Columns) -> Floats:
         """The scores of a member that gives some of its columns away.
@@ -225,11 +265,59 @@ class RidgeSurrogate:
         With M its inverse matrix, w its weights and B those columns, the weights of the others become
         w - M[:, B] M[B, B]^-1 w[B], which is zero in B: no new inverse is needed.
         """
+        across, inner, weights = self._given_away(member, columns)
+        return member.scores - (member.rows @ (across @ np.linalg.solve(inner, weights))).T
+
+    def _given_away(self, member: StandIn, columns: Columns) -> tuple[Floats, Floats, Floats]:
+        """M[:, B], M[B, B] and w[B]."""
         places = np.searchsorted(member.columns, columns)
-        weights = member.inverse @ self.moments[member.columns]
         across = member.inverse[:, places]
-        change = across @ np.linalg.solve(across[places], weights[places])
-        return member.scores - member.rows @ change
+        return across, across[places], (member.inverse @ self.moments[member.columns])[places]
+
+
+class LeftOutSurrogate(RidgeSurrogate):
+    """Ridge regressions, each row scored as if it, and those equal to it, were left out of the fit.
+
+    A row of weight 2 then counts like two rows. The parameters are those of ``RidgeSurrogate``, for rows
+    that are among those of the sums.
+    """
+
+    def __init__(self, sums: RidgeSums, cost: float, X: Matrix, truth: Ints, weights: Floats) -> None:
+        super().__init__(sums, cost, X, truth, weights)
+        self.left_weights = np.bincount(self.row_numbers, weights=weights)[self.row_numbers]
+
+    def fit(self, columns: Columns) -> StandIn:
+        """See ``RidgeSurrogate``."""
+        member = super().fit(columns)
+        leverages = np.einsum("ij,ij->i", member.rows @ member.inverse, member.rows)
+        return replace(member, scores=self._left_out(member.fitted, leverages), leverages=leverages)
+
+    def joined(self, members: Sequence[StandIn], columns: Columns) -> Floats:
+        """See ``RidgeSurrogate``."""
+        schur, right, solved = self._schur(members, columns)
+        own = [member.rows @ part for member, part in zip(members, solved, strict=True)]
+        new = self.rows[:, columns] - np.stack(own)
+        inverse = np.linalg.inv(schur)
+        fitted = np.stack([member.fitted for member in members])
+        fitted += (inverse @ right).transpose(0, 2, 1) @ new.transpose(0, 2, 1)
+        leverages = np.stack([member.leverages for member in members])
+        leverages += np.einsum("kij,kij->ki", new @ inverse, new)
+        return self._left_out(fitted, leverages)
+
+    def scores_without(self, member: StandIn, columns: Columns) -> Floats:
+        """See ``RidgeSurrogate``; x M x^T loses the squares of x M[:, B] M[B, B]^(-1/2)."""
+        across, inner, weights = self._given_away(member, columns)
+        old = member.rows @ across
+        leverages = member.leverages - np.einsum("ij,ji->i", old, np.linalg.solve(inner, old.T))
+        return self._left_out(member.fitted - (old @ np.linalg.solve(inner, weights)).T, leverages)
+
+    def _left_out(self, fitted: Floats, leverages: Floats) -> Floats:
+        """The scores (..., problems, rows) of rows left out, from those of the fit."""
+        shares = self.left_weights * (1 / self.sums.total + leverages)
+        scores = fitted - self.labels
+        scores /= np.maximum(1 - shares, _LEAST_OTHERS)[..., None, :]
+        scores += self.labels
+        return scores
 
 
 def sample_classes(truth: Ints, rng: np.random.Generator) -> Columns:

@@ -234,9 +234,11 @@ class _Members:
 
 def _member(target: Target, columns: Ints) -> Target:
     """The SVM of one member on its columns."""
+    bounds = target.objective.bounds
     alone = dataclasses.replace(
         target.objective,
         n_members=1,
+        bounds=None if bounds is None else bounds.of_columns(columns),
         regulariser=ExclusivityRegulariser(0.0, target.objective.regulariser.sparsity),
     )
     return dataclasses.replace(target, objective=alone, columns=columns)

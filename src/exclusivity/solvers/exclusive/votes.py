@@ -20,7 +20,9 @@ which, has to count it for every rival of the winner. So does this: a tie is a v
 
 For a run-off (see ``runoff``) the lead in the ramp is the mean of two: the one that a run-off certifies, with
 soft votes and soft duels, (score of the true class - score of the other) / t cut off at -1 and 1; and the
-smallest lead in a duel, which moves that bring nobody to the final still change.
+smallest lead in a duel, which moves that bring nobody to the final still change. A search for a run-off ends
+with moves that are judged by the votes themselves as well (``CountedBallot``): what soft votes found is close
+enough to the end for counts to tell the last moves apart. Rows are scored as if left out (see ``surrogate``).
 
 The scale t is half the spread of the member's own scores, so that neither C nor the strength of a member
 changes how decided its votes are. The value is negated: smaller is better.
@@ -75,7 +77,7 @@ class Ballot:
         self.highest_lead = 2 * min(radius, (len(columns) - 1) // 2) + 1
         self.signs = np.where(surrogate.truth == 1, 1.0, -1.0)
         self.members = [surrogate.fit(own) for own in columns]
-        self.votes = self._soft_votes(np.stack([member.scores for member in self.members]))
+        self.votes = self._votes_of(np.stack([member.scores for member in self.members]))
 
     @property
     def value(self) -> float:
@@ -84,9 +86,9 @@ class Ballot:
 
     def values_after(self, moved: Columns, source: int) -> Floats:
         """The value for each receiver of the columns ``moved``, which ``source`` gives away."""
-        smaller = self._soft_votes(self.surrogate.scores_without(self.members[source], moved)[None])[0]
+        smaller = self._votes_of(self.surrogate.scores_without(self.members[source], moved)[None])[0]
         others = self.votes.sum(axis=0) - self.votes[source] + smaller
-        joined = self._soft_votes(self.surrogate.joined(self.members, moved))
+        joined = self._votes_of(self.surrogate.joined(self.members, moved))
         joined -= self.votes
         joined += others
         return self._values(joined)
@@ -94,31 +96,31 @@ class Ballot:
     def change(self, member: int, columns: Columns) -> None:
         """Give a member these columns from now on."""
         self.members[member] = self.surrogate.fit(columns)
-        self.votes[member] = self._soft_votes(self.members[member].scores[None])[0]
+        self.votes[member] = self._votes_of(self.members[member].scores[None])[0]
 
-    def _soft_votes(self, centred: Floats) -> Floats:
-        """Of centred scores (members, rows, problems).
+    def _votes_of(self, centred: Floats) -> Floats:
+        """Of centred scores (members, problems, rows).
 
-        Two classes: (members, rows), from -1, wrong, to 1, right. More: (members, rows, classes), for a
+        Two classes: (members, rows), from -1, wrong, to 1, right. More: (members, classes, rows), for a
         run-off with the duels of the true class behind them.
         """
-        squares = (centred**2).mean(axis=2) @ self.surrogate.shares
+        squares = (centred**2).mean(axis=1) @ self.surrogate.shares
         scale = (_SHARPNESS * np.sqrt(squares) + _TINY)[:, None]
-        if centred.shape[2] == 1:
-            votes = (centred[:, :, 0] + self.surrogate.label_means) * self.signs
+        if centred.shape[1] == 1:
+            votes = (centred[:, 0] + self.surrogate.label_means) * self.signs
             votes /= scale
             return np.asarray(np.clip(votes, -1.0, 1.0, out=votes))
-        scores = centred + self.surrogate.label_means
-        scores -= scores.max(axis=2, keepdims=True)
+        scores = centred + self.surrogate.label_means[:, None]
+        scores -= scores.max(axis=1, keepdims=True)
         scores *= 2 / scale[:, :, None]
         cast = cast_votes(scores >= -_TIE, self.surrogate.truth)
-        n_classes = scores.shape[2]
-        ballots = np.empty((*scores.shape[:2], 2 * n_classes)) if self.has_final else scores
+        n_classes = scores.shape[1]
+        ballots = np.empty((len(scores), 2 * n_classes, scores.shape[2])) if self.has_final else scores
         if self.has_final:
-            duels_of_truth(scores, self.surrogate.truth, ballots[:, :, n_classes:])
-        votes = np.exp(scores, out=ballots[:, :, :n_classes])
-        votes *= 0.5 / votes.sum(axis=2, keepdims=True)
-        votes[cast] += 0.5
+            duels_of_truth(scores, self.surrogate.truth, ballots[:, n_classes:])
+        votes = np.exp(scores, out=ballots[:, :n_classes])
+        votes *= 0.5 / votes.sum(axis=1, keepdims=True)
+        votes += 0.5 * cast
         return ballots
 
     def _values(self, totals: Floats) -> Floats:
@@ -133,36 +135,57 @@ class Ballot:
         return np.asarray(np.clip(lead, -1.0, self.highest_lead) @ self.surrogate.row_weights / -2)
 
 
+class CountedBallot(Ballot):
+    """Soft votes among several classes, and behind them votes as they are counted.
+
+    To the smooth certified accuracy comes the certified accuracy itself, both summed over r.
+    """
+
+    def _votes_of(self, centred: Floats) -> Floats:
+        scores = centred + self.surrogate.label_means[:, None]
+        counted = decided(scores, self.surrogate.truth, "runoff" if self.has_final else "hard")
+        return np.concatenate([super()._votes_of(centred), counted], axis=1)
+
+    def _values(self, totals: Floats) -> Floats:
+        radius, n_classes = (self.highest_lead - 1) // 2, len(self.surrogate.label_means)
+        soft, counted = np.split(totals, 2, axis=1)
+        survived = ramp(counted, self.surrogate.truth, radius, len(self.members), n_classes)
+        return np.asarray(super()._values(soft) - survived @ self.surrogate.row_weights)
+
+
 def lead_of_truth(totals: Floats, truth: Codes) -> Floats:
-    """Votes of the true class minus those of its strongest rival; totals are (..., rows, classes)."""
+    """Votes of the true class minus those of its strongest rival; totals are (..., classes, rows)."""
     rows = np.arange(len(truth))
-    own = totals[..., rows, truth]
+    own = totals[..., truth, rows]
     rivals = totals.copy()
-    rivals[..., rows, truth] = -np.inf
-    return np.asarray(own - rivals.max(axis=-1))
+    rivals[..., truth, rows] = -np.inf
+    return np.asarray(own - rivals.max(axis=-2))
 
 
 def cast_votes(is_best: Bools, truth: Codes) -> Bools:
     """The vote of each (..., row) for one of the classes, or for every wrong one where several are best."""
-    tied = np.nonzero(np.count_nonzero(is_best, axis=-1) > 1)
-    is_best[tied] = np.arange(is_best.shape[-1]) != truth[tied[-1], None]
+    tied = np.nonzero(is_best.sum(axis=-2, dtype=np.int32) > 1)
+    wrong = np.arange(is_best.shape[-2]) != truth[tied[-1], None]
+    np.moveaxis(is_best, -2, -1)[tied] = wrong
     return is_best
 
 
-def decided(scores: Floats, truth: Codes, voting: str = "hard") -> Floats | Bools:
-    """The votes of a member by its scores (rows, problems): (rows, classes), and its sides in a run-off."""
-    if scores.shape[1] == 1:
-        is_second = scores > 0
-        return np.hstack([~is_second, is_second])
-    slack = _TIE * np.abs(scores).max(axis=1, keepdims=True)
-    votes = cast_votes(scores >= scores.max(axis=1, keepdims=True) - slack, truth)
-    return votes if voting == "hard" else np.hstack([votes, sides_of_truth(scores, truth, slack)])
+def decided(scores: Floats, truth: Codes, voting: str = "hard") -> Floats:
+    """Votes by scores (..., problems, rows): (..., classes, rows), behind them sides in a run-off."""
+    if scores.shape[-2] == 1:
+        is_second = (scores > 0).astype(float)
+        return np.concatenate([1 - is_second, is_second], axis=-2)
+    slack = _TIE * np.abs(scores).max(axis=-2, keepdims=True)
+    votes = cast_votes(scores >= scores.max(axis=-2, keepdims=True) - slack, truth).astype(float)
+    if voting == "hard":
+        return votes
+    return np.concatenate([votes, sides_of_truth(scores, truth, slack)], axis=-2)
 
 
 def ramp(counts: Floats, truth: Codes, radius: int, n_members: int, n_classes: int) -> Floats:
     """For how many r = 0, ..., R each row is right whatever r features do."""
     highest = min(radius, (n_members - 1) // 2) + 1
-    has_final = counts.shape[-1] > n_classes
+    has_final = counts.shape[-2] > n_classes
     lead = runoff_leads(counts, truth)[0] if has_final else lead_of_truth(counts, truth)
     return np.clip(np.ceil(lead / 2), 0, highest)
 
@@ -188,9 +211,7 @@ def held_out_values(
     columns = [[np.flatnonzero(owners[groups] == k) for k in np.unique(owners)] for owners in partitions]
     values, variances = np.zeros(len(partitions)), np.zeros(len(partitions))
     for surrogate in surrogates:
-        # Equal rows of one class are one row: a row of weight 2 then counts like two rows.
-        rows = np.column_stack([surrogate.truth, surrogate.rows])
-        numbers = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+        numbers = surrogate.row_numbers  # equal rows are one: a row of weight 2 then counts like two rows
         survived = _survived(surrogate, numbers % N_FOLDS, columns, radius, voting)
         value = survived @ surrogate.row_weights
         deviations = surrogate.row_weights * ((survived - survived[0]) - (value - value[0])[:, None])
@@ -210,13 +231,14 @@ def _survived(
     n_classes = max(2, len(surrogate.label_means))
     voting = "hard" if n_classes == 2 else voting
     width = n_classes if voting == "hard" else 2 * n_classes
-    counts = np.zeros((len(partitions), len(places), width))
+    counts = np.zeros((len(partitions), width, len(places)))
     for fold in np.unique(places):
         rows = np.flatnonzero(places == fold)
         others = without(surrogate, rows)
         for count, columns in zip(counts, partitions, strict=True):
             for own in columns:
-                count[rows] += decided(others.fit(own).scores + others.label_means, others.truth, voting)
+                scores = others.fit(own).scores + others.label_means[:, None]
+                count[:, rows] += decided(scores, others.truth, voting)
     pairs = zip(counts, partitions, strict=True)
     return np.stack(
         [ramp(count, surrogate.truth, radius, len(columns), n_classes) for count, columns in pairs]
@@ -226,7 +248,7 @@ def _survived(
 def without(surrogate: RidgeSurrogate, inside: Ints) -> RidgeSurrogate:
     """Ridge regressions of all rows but these, whose scores are those of these."""
     sums, rows, weights = surrogate.sums, surrogate.rows[inside], surrogate.weights[inside]
-    labels = _labels(surrogate.truth[inside], len(sums.label_means)) - sums.label_means
+    labels = surrogate.labels[:, inside].T
     left = sums.total - weights.sum()
     weighted = weights[:, None] * rows
     shift, label_shift = -weighted.sum(axis=0) / left, -(weights @ labels) / left
@@ -238,9 +260,3 @@ def without(surrogate: RidgeSurrogate, inside: Ints) -> RidgeSurrogate:
         left,
     )
     return RidgeSurrogate(smaller, surrogate.cost, rows, surrogate.truth[inside], weights)
-
-
-def _labels(truth: Ints, n_problems: int) -> Floats:
-    """-1 and 1: one column of two classes, else one for each class."""
-    classes = np.arange(n_problems) if n_problems > 1 else np.ones(1)
-    return np.where(truth[:, None] == classes, 1.0, -1.0)

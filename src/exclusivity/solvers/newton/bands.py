@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exclusivity.problem import (
+    DesignMatrix,
     ERMProblem,
     Objective,
     dual_bound_with_pull,
@@ -76,9 +77,9 @@ def drive_bands(
 
     A second band of the same width, around the margin that the first one found, usually does it. A band
     of many rows (a start that is not sure, classes of very different sizes) costs more than Newton steps that
-    only use products, which cannot handle an l1 penalty though.
+    only use products.
     """
-    has_l1, fixed = not reduced.penalty.is_smooth, fixed or FixedRows(reduced)
+    fixed = fixed or FixedRows(reduced)
     # At zero f is the sum of all costs: a start that is worse is no measure for the accuracy to reach.
     goal = (INNER_SHARE * run.tol) * min(
         reduced.value_at(point.weights[:, None], scores[:, None]), float(member_costs(reduced).sum())
@@ -86,13 +87,13 @@ def drive_bands(
     for _ in range(most):
         shortfall = 1 - reduced.labels * scores
         inside = choose_band(reduced, shortfall, width)
-        if len(inside) > _SMALL_SHARE * len(shortfall) and not has_l1:
+        if len(inside) > _SMALL_SHARE * len(shortfall):
             rounding = width_for_error(_ERROR_SHARE * width)
             drive_truncated(run, reduced, point, width=rounding, most_passes=PATIENCE)
             return None
         point, alpha, dual_weights, lost = solve_band(reduced, shortfall, inside, point, goal, fixed)
         share = len(inside) / len(shortfall)
-        if has_l1:
+        if not reduced.penalty.is_smooth:
             point = with_exact_zeros(point, dual_weights_of(reduced, alpha), reduced.penalty)
         scores = reduced.design.times(point.weights) + point.intercept
         run.passes += 2 + STEP_PASSES * share * 20
@@ -182,7 +183,7 @@ class FixedRows:
             self._read, self._n_terms = float(np.abs(self._signed) @ chosen), self._design.transposed_terms()
         else:
             change = np.where(chosen[changed], self._signed[changed], -self._signed[changed])
-            self._pull = self._pull + self._design.X[changed].T @ change
+            self._pull = self._pull + DesignMatrix(self._design.X[changed]).transposed_times(change)
             self._read += float(np.abs(change).sum())
             self._n_terms += len(changed) + 1
         self._total = float(self._signed @ chosen)
@@ -217,9 +218,9 @@ def solve_band(
     point, inner_alpha = solve_inside(rows, problem.objective, start, goal)
     alpha = np.where(at_cost, costs, 0.0)
     alpha[inside] = inner_alpha
-    dual_weights = rows.X.T @ (rows.labels * inner_alpha) - rows.linear_w
+    dual_weights = DesignMatrix(rows.X).transposed_times(rows.labels * inner_alpha) - rows.linear_w
     lost = cost * lost + gamma(len(inside) + 4) * float(alpha.sum())
-    return point, alpha, np.asarray(dual_weights, dtype=float), lost
+    return point, alpha, dual_weights, lost
 
 
 def solve_inside(rows: WorkingRows, objective: Objective, start: Point, goal: float) -> tuple[Point, Floats]:
@@ -227,6 +228,7 @@ def solve_inside(rows: WorkingRows, objective: Objective, start: Point, goal: fl
 
     ``goal`` is the complementarity to reach.
     """
+    start = start.inside(objective.penalty)
     data = WorkingBarrier(rows, objective.loss, start, not objective.penalty.is_smooth)
     method = InteriorPoint(data, objective.penalty, objective.fit_intercept, start)
     for _, complementarity in method.iterates():

@@ -17,7 +17,7 @@ from exclusivity.solvers.newton.linear import (
     DENSE_LIMIT,
     DualSystem,
     NewtonSystem,
-    bordered_gram,
+    RowProducts,
     dense_product,
     ridged_system,
 )
@@ -71,6 +71,11 @@ class Barrier:
         return np.asarray(self.costs * self.loss.slope(self.xi))
 
     @property
+    def total_cost(self) -> float:
+        """Of both kinds of multipliers together."""
+        return 2 * float(self.costs.sum())
+
+    @property
     def complementarity(self) -> float:
         """The sum alpha . s + z . xi, zero at the optimum."""
         return _complementarity(self.values)
@@ -110,11 +115,7 @@ class Barrier:
 
     def longest_step(self) -> float:
         """How far all four stay non-negative."""
-        if self.values.size == 0:
-            return np.inf
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            fastest = float((self.steps / self.values).min())  # the share that a full step takes away
-        return np.inf if fastest >= 0 else -1 / fastest
+        return _longest_step(self.values, self.steps)
 
     def complementarity_after(self, length: float) -> float:
         """What :attr:`complementarity` would be after a step of ``length``."""
@@ -129,6 +130,70 @@ class Barrier:
     def move(self, length: float) -> None:
         """Take the step; arrays handed out before stay as they are."""
         self.values = self.values + length * self.steps
+
+
+class Walls:
+    """The multipliers and slacks of constraints gain >= end: what ``Barrier`` is at an infinite cost.
+
+    ``values`` has alpha and s. ``costs`` only say how much of the complementarity each wall gets, and
+    ``rooms`` how far away the wall opposite is.
+    """
+
+    def __init__(self, costs: Floats, ends: Floats, gain: Floats, rooms: Floats) -> None:
+        self.costs, self._ends, self.total_cost = costs, ends, float(costs.sum())
+        slack = np.maximum(gain - ends, np.minimum(_FIRST_SLACK, rooms / 4))
+        self.values = np.stack([costs / 2, slack])
+        self.steps = np.zeros_like(self.values)
+
+    @property
+    def alpha(self) -> Floats:
+        """The multipliers."""
+        return np.asarray(self.values[0])
+
+    @property
+    def complementarity(self) -> float:
+        """The sum alpha . s, zero at the optimum."""
+        return float(self.values[0] @ self.values[1])
+
+    def linearise(self, gain: Floats) -> None:
+        """Residuals and the row weights D at the current point."""
+        alpha, s = self.values
+        self._residual_s = gain - self._ends - s
+        self.D = alpha / s
+
+    def right_side(self, sigma_mu: float, correct: bool) -> Floats:
+        """The v that leads to alpha s = c sigma_mu; ``correct`` adds the predictor's second order."""
+        self._tau = sigma_mu * self.costs - self.values[0] * self.values[1]
+        if correct:
+            self._tau -= self.steps[0] * self.steps[1]
+        self._v = self._tau / self.values[0] - self._residual_s
+        return np.asarray(self._v)
+
+    def turn(self, change: Floats) -> None:
+        """The directions of both for D times a change of the gains."""
+        alpha, s = self.values
+        d_alpha = self.D * self._v - change
+        self.steps = np.stack([d_alpha, (self._tau - s * d_alpha) / alpha])
+
+    def longest_step(self) -> float:
+        """How far both stay non-negative."""
+        return _longest_step(self.values, self.steps)
+
+    def complementarity_after(self, length: float) -> float:
+        """What :attr:`complementarity` would be after a step of ``length``."""
+        alpha, s = self.values + length * self.steps
+        return float(alpha @ s)
+
+    def move(self, length: float) -> None:
+        """Take the step; arrays handed out before stay as they are."""
+        self.values = self.values + length * self.steps
+
+
+def _longest_step(values: Floats, steps: Floats) -> float:
+    if values.size == 0:
+        return np.inf
+    fastest = float((steps / values).min())  # the share that a full step takes away
+    return np.inf if fastest >= 0 else -1 / fastest
 
 
 def _complementarity(values: Floats) -> float:
@@ -185,6 +250,9 @@ class BarrierRows(StepRows, Protocol):
     def certify(self, point: Point) -> Certificate:
         """What this point and the dual vector at the current one prove."""
 
+    def rough_loss(self, point: Point) -> float | None:
+        """The loss of all rows there, without a word on its rounding; None where a proof costs no more."""
+
     def slacks(self) -> Floats | None:
         """Multipliers and slacks of the rows, for a later run to go on from, where they are at hand."""
 
@@ -215,19 +283,14 @@ class WorkingBarrier:
     def __init__(self, rows: WorkingRows, loss: MarginLoss, start: Point, has_penalty: bool) -> None:
         self.rows, self.point = rows, start
         self.n_features = M = int(rows.X.shape[1])
-        self.barrier = Barrier(rows.costs, loss, 1.0, self._gains(start))
+        self._products = RowProducts(rows.X, rows.labels)
+        self.barrier = Barrier(rows.costs, loss, 1.0, self._products.gains(start.weights, start.intercept))
         self.total_cost = float(rows.costs.sum())
         self._step = start
         self._on_primal_side = rows.X.shape[0] >= M or (has_penalty and M <= DENSE_LIMIT)
         self._kernel = None
         if not self._on_primal_side and not has_penalty:
             self._kernel = dense_product(rows.X, np.ones(M))
-
-    def _gains(self, point: Point) -> Floats:
-        return np.asarray(self.rows.labels * (self.rows.X @ point.weights + point.intercept))
-
-    def _fold(self, values: Floats) -> Floats:
-        return np.asarray(self.rows.X.T @ (self.rows.labels * values), dtype=float)
 
     @property
     def complementarity(self) -> float:
@@ -236,20 +299,19 @@ class WorkingBarrier:
 
     def linearise(self) -> tuple[Floats, float]:
         """See ``StepRows``."""
-        self.barrier.linearise(self._gains(self.point))
-        alpha, rows = self.barrier.alpha, self.rows
-        return self._fold(alpha) - rows.linear_w, float(rows.labels @ alpha) - rows.linear_b
+        self.barrier.linearise(self._products.gains(self.point.weights, self.point.intercept))
+        dual_weights, balance = self._products.folded(self.barrier.alpha)
+        return dual_weights - self.rows.linear_w, balance - self.rows.linear_b
 
     def system(self, ridge: Floats, fit_intercept: bool) -> NewtonSystem:
         """See ``StepRows``."""
         if not self._on_primal_side:
             return DualSystem(self.rows.X, ridge, self.barrier.D, fit_intercept, self._kernel)
-        return ridged_system(bordered_gram(self.rows.X, self.barrier.D), ridge, fit_intercept)
+        return ridged_system(self._products.gram(self.barrier.D), ridge, fit_intercept)
 
     def right_side(self, sigma_mu: float, correct: bool) -> tuple[Floats, float]:
         """See ``StepRows``."""
-        weighted = self.barrier.D * self.barrier.right_side(sigma_mu, correct)
-        return self._fold(weighted), float(self.rows.labels @ weighted)
+        return self._products.folded(self.barrier.D * self.barrier.right_side(sigma_mu, correct))
 
     def turn(self, system: NewtonSystem, right: Floats, total: float) -> tuple[Floats, float]:
         """See ``StepRows``."""
@@ -258,7 +320,7 @@ class WorkingBarrier:
             self.barrier.turn(self.rows.labels * multipliers)
         else:
             dw, db = system.solve(right, total)
-            self.barrier.turn(self.barrier.D * self._gains(Point(dw, db)))
+            self.barrier.turn(self.barrier.D * self._products.gains(dw, db))
         self._step = Point(dw, db)
         return dw, db
 
@@ -296,6 +358,11 @@ class MemoryBarrier(WorkingBarrier):
         if slacks is not None:
             self.barrier.values = slacks
 
+    def move(self, length: float) -> None:
+        """See ``StepRows``."""
+        super().move(length)
+        self.passes += STEP_PASSES
+
     def dual_weights(self) -> Floats:
         """See ``BarrierRows``."""
         self.passes += 1
@@ -303,8 +370,15 @@ class MemoryBarrier(WorkingBarrier):
 
     def certify(self, point: Point) -> Certificate:
         """See ``BarrierRows``: from scratch."""
-        self.passes += STEP_PASSES + 2
+        self.passes += 2
         return certificate_of(self._problem, point, self.barrier.alpha)
+
+    def rough_loss(self, point: Point) -> float | None:
+        """See ``BarrierRows``."""
+        return float(
+            self.rows.costs
+            @ self._problem.loss.value(1.0 - self._products.gains(point.weights, point.intercept))
+        )
 
     def slacks(self) -> Floats | None:
         """See ``BarrierRows``."""

@@ -76,7 +76,7 @@ class BandChain:
             scores = drive_bands(
                 run, reduced, guess.point, guess.scores, width, most=_MOST_BANDS, fixed=self._fixed
             )
-        elif reduced.penalty.is_smooth:
+        else:
             drive_truncated(run, reduced, self._solved[-1].point, width=_STEP_WIDTH)
         if run.is_over:
             self.remember(run, reduced, scores)

@@ -1,11 +1,12 @@
-"""A primal-dual interior-point method: losses that vanish, with or without an l1 penalty, any rows.
+"""A primal-dual interior-point method: losses that vanish, any penalty, any rows.
 
     min over w, b, xi:   1/2 |w|^2 + a_w . w + a_b b + sum_i c_i xi_i^p
     subject to           xi_i >= k_i - y_i (x_i . w + o_i b),   xi_i >= 0
 
 Data rows have k = o = 1. The penalty l_j |w_j| is l_j max(0, w_j) + l_j max(0, -w_j): two more rows for every
-feature with l_j > 0, x = -+e_j, k = o = 0, p = 1. The linear term (a_w, a_b) carries rows whose loss is
-linear for sure.
+feature with l_j > 0, x = -+e_j, k = o = 0, p = 1. Bounds are walls: w_j >= lo_j and -w_j >= -hi_j, one more
+row each, with a multiplier and a slack but no loss (c = inf, so that q = inf and xi = 0 in what follows). The
+linear term (a_w, a_b) carries rows whose loss is linear for sure.
 
 With multipliers alpha (first constraint, slack s) and z (second), the optimum satisfies
 
@@ -25,23 +26,27 @@ rows, wherever they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from scipy import linalg
 
 from exclusivity.problem import Objective, Penalty, PowerHinge
-from exclusivity.problem.arrays import Floats
-from exclusivity.solvers.newton.barrier import Barrier, BarrierRows, StepRows
+from exclusivity.problem.arrays import Floats, Ints
+from exclusivity.solvers.newton.barrier import Barrier, BarrierRows, StepRows, Walls
 from exclusivity.solvers.newton.linear import NewtonSystem
 from exclusivity.solvers.newton.run import Guess, Point, Run
 
 _MAX_ITER = 200
 _BACK_OFF = 0.995
+_STIFF = 1e100
+# A gap that is about so many times the tolerance is not worth a proof.
+_FAR = 10.0
 
 
 def drive_interior(
-    run: Run, reduced: Objective, rows: BarrierRows, start: Point, slacks: Floats | None = None
+    run: Run, reduced: Objective, rows: BarrierRows, start: Point, slacks: Sequence[Floats] | None = None
 ) -> None:
     """The interior-point iterates, each certified, until the run is over or rounding allows no step.
 
@@ -49,28 +54,105 @@ def drive_interior(
     are their own business.
     """
     method, before = InteriorPoint(rows, reduced.penalty, reduced.fit_intercept, start, slacks), run.passes
-    is_start = True
+    is_start, is_proven, complementarity = True, True, 0.0
     for point, complementarity in method.iterates():
-        candidate = point
-        if not reduced.penalty.is_smooth:
-            candidate = with_exact_zeros(point, rows.dual_weights(), reduced.penalty)
-        certificate = rows.certify(candidate)
-        run.passes = before + rows.passes
         of_rows = rows.slacks()
         if of_rows is not None:
             run.state = Guess(point, method="interior", slacks=(of_rows, method.penalty_slacks))
-        run.take(candidate, certificate, mu=complementarity, is_start=is_start)
+        is_proven = is_start or not _passes_by(run, reduced, rows, point, complementarity)
+        run.passes = before + rows.passes
+        if is_proven:
+            _take(run, reduced, rows, point, mu=complementarity, is_start=is_start)
         is_start = False
         if run.is_over:
-            return
+            break
+    if not is_proven:  # the last one is all there is
+        _take(run, reduced, rows, method.point, mu=complementarity, amends=True)
+
+
+def _passes_by(run: Run, reduced: Objective, rows: BarrierRows, point: Point, complementarity: float) -> bool:
+    """Whether the point is too far from the optimum for a proof; the run is told of it then."""
+    loss = rows.rough_loss(point) if reduced.penalty.is_smooth and run.may_go_on else None
+    if loss is None:
+        return False
+    objective = reduced.penalty.value(point.weights) + loss
+    # At points that satisfy all equations the complementarity is the gap.
+    if not complementarity > _FAR * run.tol * objective:
+        return False
+    run.pass_by(point, objective, mu=complementarity)
+    return True
+
+
+def _take(run: Run, reduced: Objective, rows: BarrierRows, point: Point, **record: Any) -> None:
+    """Let the run take the point with its certificate; weights that should be zero are."""
+    if not reduced.penalty.is_smooth:
+        point = with_exact_zeros(point, rows.dual_weights(), reduced.penalty)
+    before = rows.passes
+    certificate = rows.certify(point)
+    run.passes += rows.passes - before
+    run.take(point, certificate, **record)
 
 
 def with_exact_zeros(point: Point, dual_weights: Floats, penalty: Penalty) -> Point:
-    """The point without the weights that u = X^T (y alpha) calls zero.
+    """The point with the weights that u = X^T (y alpha) calls zero, or puts at a bound, exactly there.
 
     At the optimum w attains the penalty's conjugate at u; an interior point only comes close to that.
     """
-    return Point(np.where(penalty.uses(dual_weights), point.weights, 0.0), point.intercept)
+    return Point(penalty.settled(point.weights, dual_weights), point.intercept)
+
+
+class FeatureRows:
+    """Rows +-e_j with the variables that belong to them: the two sides of every kink, or the walls.
+
+    Parameters
+    ----------
+    columns, signs : ndarrays
+        The j and the sign of each row.
+    barrier : Barrier or Walls
+    """
+
+    def __init__(self, columns: Ints, signs: Floats, n_features: int, barrier: Barrier | Walls) -> None:
+        self._columns, self._signs, self._n_features = columns, signs, n_features
+        self.barrier = barrier
+
+    @classmethod
+    def of_kinks(cls, penalty: Penalty, weights: Floats) -> FeatureRows | None:
+        """First w_j <= xi, then -w_j <= xi; None without kinks."""
+        kinks = np.broadcast_to(np.asarray(penalty.kinks, dtype=float), len(weights))
+        chosen = np.flatnonzero(kinks)
+        if len(chosen) == 0:
+            return None
+        columns, signs = np.tile(chosen, 2), np.repeat([-1.0, 1.0], len(chosen))
+        barrier = Barrier(kinks[columns], PowerHinge(1), 0.0, signs * weights[columns])
+        return cls(columns, signs, len(weights), barrier)
+
+    @classmethod
+    def of_walls(cls, penalty: Penalty, weights: Floats, cost: float) -> FeatureRows | None:
+        """Every finite bound of a weight that has room between its bounds; ``cost`` is that of all rows."""
+        lower, upper = (
+            np.broadcast_to(np.asarray(bound, dtype=float), len(weights))
+            for bound in (penalty.lower, penalty.upper)
+        )
+        below, above = (np.flatnonzero(np.isfinite(bound) & (lower < upper)) for bound in (lower, upper))
+        columns, signs = np.append(below, above), np.repeat([1.0, -1.0], [len(below), len(above)])
+        if len(columns) == 0:
+            return None
+        ends = np.append(lower[below], -upper[above])
+        rooms = (upper - lower)[columns]
+        barrier = Walls(np.full(len(columns), cost / len(columns)), ends, signs * weights[columns], rooms)
+        return cls(columns, signs, len(weights), barrier)
+
+    def gains(self, weights: Floats) -> Floats:
+        """+-w_j."""
+        return np.asarray(self._signs * weights[self._columns])
+
+    def folded(self, values: Floats) -> Floats:
+        """Their sum over the rows of each feature, with signs."""
+        return np.bincount(self._columns, self._signs * values, self._n_features).astype(float, copy=False)
+
+    def ridge(self) -> Floats:
+        """The sum of D over the rows of each feature."""
+        return np.bincount(self._columns, self.barrier.D, self._n_features).astype(float, copy=False)
 
 
 class InteriorPoint:
@@ -83,7 +165,8 @@ class InteriorPoint:
     penalty : Penalty
     fit_intercept : bool
     start : Point
-    slacks : ndarray or None
+        Where the rows' side is, and within the bounds.
+    slacks : sequence of ndarrays or None
         Multipliers and slacks of the penalty's rows, to go on from; those of the data are its own business.
     """
 
@@ -93,21 +176,19 @@ class InteriorPoint:
         penalty: Penalty,
         fit_intercept: bool,
         start: Point,
-        slacks: Floats | None = None,
+        slacks: Sequence[Floats] | None = None,
     ) -> None:
         self.data, self.point, self.fit_intercept = data, start, fit_intercept
-        penalties = np.broadcast_to(np.asarray(penalty.kinks, dtype=float), data.n_features)
-        self.penalised = np.flatnonzero(penalties)
-        # The penalty's rows: first w_j <= xi, then -w_j <= xi.
-        costs, gains = np.tile(penalties[self.penalised], 2), self._penalty_gains(start.weights)
-        kinks = Barrier(costs, PowerHinge(1), 0.0, gains)
-        if slacks is not None:
-            kinks.values = slacks
-        self.penalty = kinks if len(self.penalised) > 0 else None
-        self.barriers: list[Barrier | StepRows] = [data] if self.penalty is None else [data, self.penalty]
+        kinks = FeatureRows.of_kinks(penalty, start.weights)
+        walls = FeatureRows.of_walls(penalty, start.weights, data.total_cost)
+        self.own = [rows for rows in (kinks, walls) if rows is not None]
+        for rows, values in zip(self.own, slacks or (), strict=False):
+            rows.barrier.values = values
+        # A weight between equal bounds stays where it is: in the system it is as good as infinitely stiff.
+        self._is_given = np.broadcast_to(np.equal(penalty.lower, penalty.upper), data.n_features)
+        self.barriers = [data, *(rows.barrier for rows in self.own)]
         # Row i is led to c_i mu, so that a row of weight 2 behaves like two rows in every iterate.
-        penalty_cost = 0.0 if self.penalty is None else float(self.penalty.costs.sum())
-        self.total_cost = 2 * (data.total_cost + penalty_cost)
+        self.total_cost = 2 * data.total_cost + sum(rows.barrier.total_cost for rows in self.own)
 
     def iterates(self) -> Iterator[tuple[Point, float]]:
         """Points and total complementarity."""
@@ -117,43 +198,31 @@ class InteriorPoint:
                 return
 
     @property
-    def penalty_slacks(self) -> Floats | None:
-        """Multipliers and slacks of the penalty's rows, if there are any."""
-        return None if self.penalty is None else self.penalty.values
+    def penalty_slacks(self) -> tuple[Floats, ...]:
+        """Multipliers and slacks of the penalty's rows."""
+        return tuple(rows.barrier.values for rows in self.own)
 
     @property
     def mu(self) -> float:
         """The mean product of a multiplier and its slack, per unit of cost."""
         return sum(barrier.complementarity for barrier in self.barriers) / self.total_cost
 
-    def _penalty_gains(self, weights: Floats) -> Floats:
-        chosen = weights[self.penalised]
-        return np.append(-chosen, chosen)
-
-    def _with_penalty(self, folded: Floats, penalty: Floats | None) -> Floats:
-        """X^T (y data), plus the same for the penalty's rows."""
-        if penalty is not None:
-            half = len(penalty) // 2
-            folded[self.penalised] += penalty[half:] - penalty[:half]
-        return folded
-
     def _system(self) -> NewtonSystem:
         ridge = np.ones(self.data.n_features)
-        if self.penalty is not None:
-            half = len(self.penalised)
-            ridge[self.penalised] += self.penalty.D[:half] + self.penalty.D[half:]
+        for rows in self.own:
+            ridge += rows.ridge()
+        ridge[self._is_given] = _STIFF
         return self.data.system(ridge, self.fit_intercept)
 
     def _turn(self, system: NewtonSystem, sigma_mu: float, correct: bool) -> tuple[Floats, float]:
         """Directions of all variables for one right-hand side."""
-        folded, total = self.data.right_side(sigma_mu, correct)
-        penalty = (
-            None if self.penalty is None else self.penalty.D * self.penalty.right_side(sigma_mu, correct)
-        )
-        right = self._with_penalty(folded, penalty) - self._residual_w
+        right, total = self.data.right_side(sigma_mu, correct)
+        for rows in self.own:
+            right += rows.folded(rows.barrier.D * rows.barrier.right_side(sigma_mu, correct))
+        right -= self._residual_w
         dw, db = self.data.turn(system, right, total - self._residual_b)
-        if self.penalty is not None:
-            self.penalty.turn(self.penalty.D * self._penalty_gains(dw))
+        for rows in self.own:
+            rows.barrier.turn(rows.barrier.D * rows.gains(dw))
         return dw, db
 
     def step(self) -> bool:
@@ -162,9 +231,9 @@ class InteriorPoint:
         if not 0 < mu < np.inf:
             return False
         dual_weights, balance = self.data.linearise()
-        if self.penalty is not None:
-            self.penalty.linearise(self._penalty_gains(point.weights))
-        dual_weights = self._with_penalty(dual_weights, self.penalty.alpha if self.penalty else None)
+        for rows in self.own:
+            rows.barrier.linearise(rows.gains(point.weights))
+            dual_weights += rows.folded(rows.barrier.alpha)
         self._residual_w, self._residual_b = point.weights - dual_weights, -balance
         try:
             system = self._system()

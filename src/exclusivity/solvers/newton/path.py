@@ -3,6 +3,7 @@
 ============================  ==========================================================================
 regime                        what is shared
 ============================  ==========================================================================
+"semismooth", p = 2, small    the rows that the first step takes for active (``small``)
 "semismooth" with p >= 2      a chain over a sample of the rows gives every cost its start and its Newton
                               system; the steps over all rows are taken for all costs together (``batch``)
 "interior", p = 1, many rows  the start is extrapolated, and its error at the last cost tells how narrow
@@ -31,6 +32,7 @@ from exclusivity.solvers.newton.batch import (
 from exclusivity.solvers.newton.chain import BandChain
 from exclusivity.solvers.newton.linear import DENSE_LIMIT
 from exclusivity.solvers.newton.run import Guess, Run
+from exclusivity.solvers.newton.small import drive_small, is_small
 from exclusivity.solvers.newton.solver import (
     DEFAULT_MAX_ITER,
     MANY_ROWS,
@@ -77,8 +79,10 @@ def solve_newton_path(
     # As in ``solve_newton``: points beyond the range of numbers lose every comparison.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         # Batches take conjugates from differences of sums: those of homogeneous losses do not cancel.
-        is_shared = loss.degree is not None and not loss.has_corner
-        if regime == "semismooth" and is_shared and n_features <= min(DENSE_LIMIT, n_rows):
+        is_shared = loss.degree is not None and not loss.has_corner and problem.penalty.is_smooth
+        if regime == "semismooth" and is_small(problem):
+            _solve_small(runs, problems)
+        elif regime == "semismooth" and is_shared and n_features <= min(DENSE_LIMIT, n_rows):
             try:
                 _solve_together(runs, problems)
             except linalg.LinAlgError:  # numbers too large for the matrices of all rows: one at a time
@@ -88,6 +92,16 @@ def solve_newton_path(
         else:
             return None
     return [run.result() for run in runs]
+
+
+def _solve_small(runs: Sequence[Run], problems: Sequence[ERMProblem]) -> None:
+    """Few rows, p = 2: every cost begins with the active rows of the last."""
+    active = None
+    for run, problem in zip(runs, problems, strict=True):
+        reduced = problem.reduced()
+        active = drive_small(run, reduced, active=active)
+        if not run.is_over:
+            continue_run(run, reduced, "semismooth", Guess(run.best))
 
 
 def _solve_bands(runs: Sequence[Run], problems: Sequence[ERMProblem]) -> None:

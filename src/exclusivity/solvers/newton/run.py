@@ -17,10 +17,12 @@ import numpy as np
 from exclusivity.problem import (
     ERMProblem,
     Objective,
+    Penalty,
     RowScale,
     dual_bound,
     gamma,
     objective_of_shortfall,
+    relative_gap,
     repair_dual,
 )
 from exclusivity.problem.arrays import Floats
@@ -38,6 +40,32 @@ class Point:
     def moved(self, step: Point, length: float) -> Point:
         """The point plus ``length`` times ``step``."""
         return Point(self.weights + length * step.weights, self.intercept + length * step.intercept)
+
+    def inside(self, penalty: Penalty) -> Point:
+        """The nearest point within the bounds of a penalty."""
+        return self if penalty.is_smooth else Point(penalty.inside(self.weights), self.intercept)
+
+
+class Step(NamedTuple):
+    """Where a step leads, the way there, and at most how fast the objective begins to change along it.
+
+    The last is negative, or there is nothing to gain.
+    """
+
+    target: Point
+    change: Point
+    slope: float
+
+    def with_intercept(self, start: float, change: float) -> Step:
+        """The same step, which takes the intercept along."""
+        target, way = Point(self.target.weights, start + change), Point(self.change.weights, change)
+        return self._replace(target=target, change=way)
+
+    def part(self, start: Point, length: float, penalty: Penalty) -> Point:
+        """The point so far along it: at its end exactly there, so that zeros and bounds are exact."""
+        if length == 1:
+            return self.target
+        return start.moved(self.change, length).inside(penalty)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +146,7 @@ class Guess:
     curvature: Floats | None = None
     method: str | None = None
     spent: float = 0.0
-    slacks: tuple[Floats, Floats | None] | None = None
+    slacks: tuple[Floats, tuple[Floats, ...]] | None = None
 
 
 class Certificate(NamedTuple):
@@ -196,6 +224,11 @@ class Run:
         """Whether the run has ended."""
         return self._status is not None
 
+    def would_end(self, certificate: Certificate) -> bool:
+        """Whether a point that is known so well is good enough."""
+        objective, bound = certificate.objective + certificate.error, max(certificate.bound, self._best_bound)
+        return relative_gap(objective, bound) <= self.tol
+
     def take(
         self,
         point: Point,
@@ -204,10 +237,12 @@ class Run:
         residual: float = 0.0,
         mu: float = 0.0,
         is_start: bool = False,
+        amends: bool = False,
     ) -> None:
         """One point of the reduced SVM and what is known of it.
 
-        Where a method starts is no iteration, unless it is good enough: an iteration takes a step.
+        Where a method starts is no iteration, unless it is good enough: an iteration takes a step. A point
+        that the run has passed by is none either: what is known of it now ``amends`` its record.
         """
         value, error = self.scale * certificate.objective, self.scale * certificate.error
         if certificate.bound > self._best_bound:
@@ -215,7 +250,7 @@ class Run:
         self._incumbent.raise_bound(self.scale * self._best_bound, np.empty(0))
         self._incumbent.offer(value, point.weights, np.array([point.intercept]), error)
         record = IterationRecord(
-            iteration=len(self._recorder) + 1,
+            iteration=len(self._recorder) + (0 if amends else 1),
             objective=value,
             error=error,
             bound=self._incumbent.bound,
@@ -227,13 +262,35 @@ class Run:
         if is_start and not self.gap <= self.tol:
             self._start = record
             return
-        asked_to_stop = self._recorder.add(record, lambda: self._members(point))
+        if amends:
+            self._recorder.amend(record)
+        asked_to_stop = not amends and self._recorder.add(record, lambda: self._members(point))
         if self.gap <= self.tol:
             self._status = Status.CERTIFIED
         elif asked_to_stop:
             self._status = Status.CALLBACK
         elif len(self._recorder) >= self.max_iter:
             self._status = Status.MAX_ITER
+
+    def pass_by(self, point: Point, objective: float, *, residual: float = 0.0, mu: float = 0.0) -> bool:
+        """Note a point on the way, of which nothing is proven yet; True where somebody ends the run here."""
+        record = IterationRecord(
+            iteration=len(self._recorder) + 1,
+            objective=self.scale * objective,
+            bound=self.scale * self._best_bound,
+            primal_residual=residual,
+            dual_residual=0.0,
+            mu=mu,
+            passes=self.passes,
+        )
+        if self._recorder.add(record, lambda: self._members(point)):
+            self._status = Status.CALLBACK
+        return self.is_over
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether there may be another iteration after the next."""
+        return len(self._recorder) + 1 < self.max_iter
 
     def _members(self, point: Point) -> tuple[Floats, Floats]:
         """K equal members as read-only views: any number of them at the price of one."""

@@ -6,9 +6,9 @@ SVM is solved by second-order steps, in the regime that fits:
 ============  =======================================  ====================================================
 regime        when                                     how
 ============  =======================================  ====================================================
-"semismooth"  p >= 2 without an l1 penalty;            Newton on the primal, block by block,
+"semismooth"  p >= 2, the logistic loss;               Newton on the primal, block by block,
               1 < p < 2 with many rows                 warm-started on samples of the rows
-"interior"    p = 1; an l1 penalty;                    primal-dual interior point; for p = 1 with many rows
+"interior"    p = 1;                                   primal-dual interior point; for p = 1 with many rows
               1 < p < 2 with few rows                  only on those near the margin, if they are few, and
                                                        after truncated Newton, if they are not
 "iterative"   rows and features both beyond 4096,      truncated Newton, by products with X alone; at large
@@ -43,6 +43,7 @@ from exclusivity.solvers.newton.linear import DENSE_LIMIT
 from exclusivity.solvers.newton.rounding import steepness
 from exclusivity.solvers.newton.run import Guess, Point, Run, certificate_of
 from exclusivity.solvers.newton.semismooth import drive_semismooth, primal_system
+from exclusivity.solvers.newton.small import drive_small, is_small
 from exclusivity.solvers.newton.source import ActiveGram, BlockSource
 from exclusivity.solvers.newton.truncated import PATIENCE, drive_truncated
 
@@ -57,6 +58,8 @@ DEFAULT_MAX_ITER = 500
 # From this size on products beat factorisations where most numbers in X are zero: 2 to 40 times from 600 to
 # 20,000 rows or features, about even at 300.
 _SPARSE_LIMIT = 400
+# With kinks later: at 700 an interior point takes from two thirds to a sixth of the time, at 2,000 twice it.
+_KINKED_LIMIT = 1000
 _SPARSE_DENSITY = 0.1
 _LONG_SIZE, _LONG_RATIO = 10**6, 10
 
@@ -103,29 +106,28 @@ class RowFacts(NamedTuple):
 def choose_regime(objective: Objective, rows: RowFacts, wanted: Regime) -> Regime:
     """The regime for an objective on such rows, or a ValueError where it cannot do it."""
     regime = _fitting_regime(objective, rows) if wanted == "auto" else wanted
-    loss, is_smooth = objective.loss, objective.penalty.is_smooth
+    loss = objective.loss
     if regime == "interior" and not loss.vanishes:
-        needed = "" if is_smooth else ", which sparsity > 0 needs,"
         raise ValueError(
-            f"regime='interior'{needed} takes losses that are zero for m <= 0; {type(loss).__name__} is not."
+            f"regime='interior' takes losses that are zero for m <= 0; {type(loss).__name__} is not."
         )
     if regime == "iterative" and not rows.has_vectors:
         raise ValueError(
             "regime='iterative' keeps vectors of all rows and is not for Dask collections; use 'auto'."
         )
-    if regime != "interior" and not is_smooth:
-        raise ValueError(f"regime={regime!r} cannot handle sparsity > 0; use 'auto' or 'interior'.")
     if regime == "semismooth" and not loss.is_smooth:
         raise ValueError("regime='semismooth' needs p > 1 (a smooth loss); use 'auto' or 'interior'.")
     return regime
 
 
 def _fitting_regime(objective: Objective, rows: RowFacts) -> Regime:
-    loss, is_smooth = objective.loss, objective.penalty.is_smooth
-    limit = _SPARSE_LIMIT if rows.density <= _SPARSE_DENSITY else DENSE_LIMIT
-    if min(rows.n_rows, rows.n_features) > limit and is_smooth and rows.has_vectors:
+    loss = objective.loss
+    limit = DENSE_LIMIT
+    if rows.density <= _SPARSE_DENSITY:
+        limit = _KINKED_LIMIT if loss.vanishes and np.any(objective.penalty.kinks) else _SPARSE_LIMIT
+    if min(rows.n_rows, rows.n_features) > limit and rows.has_vectors:
         return "iterative"
-    if not (loss.is_smooth and is_smooth):
+    if not loss.is_smooth:
         return "interior"
     is_few = rows.n_rows <= MANY_ROWS and rows.has_vectors
     return "interior" if loss.has_corner and is_few else "semismooth"
@@ -146,10 +148,10 @@ def methods_of(objective: Objective, rows: RowFacts, regime: Regime, *, is_steep
     "interior"    others                                         interior, truncated
     ============  =============================================  ==========================================
 
-    Truncated Newton needs vectors of all rows and a smooth penalty, the interior point a loss that vanishes;
-    in the iterative regime it also needs one side that can be factorised.
+    Truncated Newton needs vectors of all rows, the interior point a loss that vanishes; in the iterative
+    regime it also needs one side that can be factorised.
     """
-    loss, can_truncate = objective.loss, rows.has_vectors and objective.penalty.is_smooth
+    loss, can_truncate = objective.loss, rows.has_vectors
     if regime == "iterative":
         # Rows that can all be fitted call for the shifted loss, steep as it is; others are slower with it.
         first, second = ("shifted", "truncated") if is_steep else ("truncated", "shifted")
@@ -205,6 +207,9 @@ def solve_newton(
         run, reduced = Run(problem.objective, tol, limit, callback, offset), problem.reduced()
         if start is not None:
             guess = certify_start(run, reduced, start.for_problem(problem))
+        elif regime == "semismooth" and is_small(reduced):
+            drive_small(run, reduced, system)
+            guess = Guess(run.best)
         else:
             guess = sampled_guess(run, reduced, regime)
         if system is not None:
@@ -261,8 +266,9 @@ def continue_run(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) ->
             drive_screened(run, reduced, guess.point, guess.width)
         elif method == "interior":
             of_rows, of_penalty = guess.slacks or (None, None)
-            rows_side = MemoryBarrier(reduced, guess.point, of_rows)
-            drive_interior(run, reduced.objective, rows_side, guess.point, of_penalty)
+            start = guess.point.inside(reduced.penalty)
+            rows_side = MemoryBarrier(reduced, start, of_rows)
+            drive_interior(run, reduced.objective, rows_side, start, of_penalty)
         else:
             drive_truncated(
                 run,

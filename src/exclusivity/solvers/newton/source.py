@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.problem import CurvedLoss, DesignMatrix, ERMProblem, RowScale, member_costs
+from exclusivity.problem import CurvedLoss, DesignMatrix, ERMProblem, LossParts, RowScale, member_costs
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.newton.linear import CHUNK_NUMBERS, bordered_gram
 from exclusivity.solvers.newton.run import LossSums, Point
@@ -67,6 +67,8 @@ class BlockSource:
         self.passes = 0.0
         self._gram: ActiveGram | None = None
         self._curvature = curvature
+        # The dual vector of the point that was evaluated last, and which one that was.
+        self._alpha, self._evaluated = np.empty(self.n_rows), Point(np.empty(0), 0.0)
 
     @property
     def row_scale(self) -> RowScale:
@@ -85,6 +87,7 @@ class BlockSource:
         total = next(parts)
         for part in parts:
             total += part
+        self._evaluated = point
         if active is None:
             return total
         if self._gram is None:
@@ -106,28 +109,34 @@ class BlockSource:
         shortfall += point.intercept
         shortfall *= y
         np.subtract(1.0, shortfall, out=shortfall)
-        value, slope, curvatures = loss.parts(shortfall, curvature=curvature)
+        (value, slope, curvatures, _), exact, conjugate = self._parts(shortfall, cost, loss, curvature)
         if active is not None:
             np.greater(slope, 0, out=active[rows])
-        alpha = cost * slope
+        alpha = np.multiply(cost, slope, out=self._alpha[rows])
         signed = y * alpha
-        is_exact = loss.width == 0
-        exact = value if is_exact else self.loss.value(shortfall)
-        if is_exact:
-            conjugate = self.loss.conjugate_at(shortfall, value, slope)
-        else:
-            conjugate = self.loss.conjugate(alpha, cost) / cost
+        paid = cost * conjugate
         return LossSums(
             loss=float(cost @ exact),
             smoothed=float(cost @ value),
             # Two products with one vector each are twice as fast as one product with two.
             weighted_sums=np.array([block.T @ alpha, block.T @ signed]),
             alpha_sums=np.array([alpha.sum(), signed.sum()]),
-            conjugates=np.array([cost @ conjugate, (y * cost) @ conjugate]),
+            conjugates=np.array([paid.sum(), y @ paid]),
             curvature=None if curvatures is None else bordered_gram(block, cost * curvatures),
             cost=float(cost.sum()),
             n_terms=float(len(y)),
         )
+
+    def _parts(
+        self, shortfall: Floats, cost: Floats, loss: CurvedLoss, curvature: bool
+    ) -> tuple[LossParts, Floats, Floats]:
+        """What ``loss`` says of rows, and the true loss: its value, and its conjugate at those slopes."""
+        if loss.width > 0:
+            parts = loss.parts(shortfall, curvature=curvature)
+            return parts, self.loss.value(shortfall), self.loss.conjugate(cost * parts.slope, cost) / cost
+        parts = self.loss.parts(shortfall, curvature=curvature, conjugate=True)
+        assert parts.conjugate is not None  # noqa: S101 -- asked for
+        return parts, parts.value, parts.conjugate
 
     def slopes(self, point: Point, step: Point, loss: CurvedLoss, lengths: Floats) -> Floats:
         """See ``RowSource``: one product for the point and the step together."""
@@ -154,8 +163,11 @@ class BlockSource:
 
     def dual_vector(self, point: Point, loss: CurvedLoss, factors: Floats) -> Floats:
         """See ``RowSource``."""
-        shortfall = 1 - self.labels * (self.design.times(point.weights) + point.intercept)
-        alpha = self.costs * loss.parts(shortfall, curvature=False)[1]
+        if point is self._evaluated:
+            alpha = self._alpha
+        else:
+            shortfall = 1 - self.labels * (self.design.times(point.weights) + point.intercept)
+            alpha = self.costs * loss.parts(shortfall, curvature=False)[1]
         return np.asarray(alpha * np.where(self.labels > 0, factors[0], factors[1]))
 
 

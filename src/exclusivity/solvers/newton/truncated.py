@@ -8,6 +8,7 @@ only, the Newton step solves
     (I + X^T H_c X) dw = X^T (y a) - w ,     H_c = H - H 1 1^T H / (1^T H 1) ,
 
 by conjugate gradients with a diagonal preconditioner and to one digit only: the next step mends the rest.
+With kinks or bounds of the penalty these are steps of the weights that are free (``model``).
 The intercept needs no ridge and no gradient of its own: it is put at its optimum, sum y a = 0, before every
 step, which also makes a feasible for the dual. Products with X and X^T of all rows are needed once per step;
 all else runs over the rows with curvature, or over vectors.
@@ -15,39 +16,52 @@ all else runs over the rows with curvature, or over vectors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy import sparse
 
 from exclusivity.problem import (
     UNIT,
+    DesignMatrix,
     ERMProblem,
     dual_bound_with_pull,
     member_costs,
     objective_of_shortfall,
+    relative_gap,
     repair_dual,
 )
-from exclusivity.problem.arrays import Floats, Matrix
-from exclusivity.solvers.newton.rounding import RoundedLoss, rounded_loss, shifted_loss
-from exclusivity.solvers.newton.run import Certificate, Guess, Point, Run
+from exclusivity.problem.arrays import Floats, Ints
+from exclusivity.solvers.newton.linear import CG_TOL, ProductSystem
+from exclusivity.solvers.newton.model import model_step
+from exclusivity.solvers.newton.rounding import RoundedLoss, balancing_shift, rounded_loss, shifted_loss
+from exclusivity.solvers.newton.run import Certificate, Guess, Point, Run, Step, objective_of
 
 PATIENCE = 300.0
 """Passes, 20 to 60 as a rule, after which an interior point is the better bet."""
 
 _MAX_STEPS = 250
-_CG_TOL = 0.1
-_CG_MAX_ITER = 100
 _MAX_LENGTHS = 12
-_MAX_INTERCEPTS = 100
 # Sharpen the loss once the gradient is to blame for no more than this share of the gap.
 _SETTLED = 0.2
 # Shortfalls that may be so many times farther off than new ones are made anew.
 _STALE = 8.0
 # For how many steps the shape of a preconditioner is kept.
 _KEPT = 4
+# Rows are worth a copy where they are at most this share of all; a smaller one where X is large, as a copy of
+# a copy is made for conjugate gradients, and all of it has to stay below half of X.
+_FEW, _FEW_OF_LARGE = 0.5, 1 / 3
+_LARGE = 1 << 24
+# Below so many rows a step takes as long on some of them as on all.
+_MANY_ROWS = 500
+# Shortfalls are expected to change by so many times what the last step did to them, root mean square
+# (tried: 0.5 to 3; rows that come back cost a pass).
+_REACH = 1.0
+# Rows that are left out are looked at again when the gap has come down to this share, or to the tolerance.
+_LOOK = 0.1
+_MAX_PART_STEPS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +73,7 @@ class TruncatedIterate:
 
     point: Point
     alpha: Floats
+    dual_weights: Floats
     objective: float
     error: float
     bound: float
@@ -85,22 +100,40 @@ def drive_truncated(
     ``spent`` are those of earlier runs; ``is_shifted``: see ``truncated_iterates``.
     """
     before, method = run.passes, "shifted" if is_shifted else "truncated"
-    for iterate in truncated_iterates(reduced, start, alpha, width, is_shifted=is_shifted):
+    for iterate in truncated_iterates(reduced, start, alpha, width, is_shifted=is_shifted, tol=run.tol):
         run.passes, passes = before + iterate.passes, spent + iterate.passes
         run.state = Guess(
             iterate.point, width=iterate.width, dual=iterate.centre, method=method, spent=passes
         )
+        dual = partial(repair_dual, reduced, iterate.alpha)
+        point, certificate = iterate.point, Certificate(iterate.objective, iterate.error, iterate.bound, dual)
+        if not reduced.penalty.is_smooth and run.would_end(certificate):
+            point, certificate = _settled(run, reduced, iterate, certificate)
         run.take(
-            iterate.point,
-            Certificate(
-                iterate.objective, iterate.error, iterate.bound, partial(repair_dual, reduced, iterate.alpha)
-            ),
+            point,
+            certificate,
             residual=iterate.gradient_norm,
             mu=iterate.width,
             is_start=not iterate.has_moved,
         )
         if run.is_over or passes > most_passes:
             return
+
+
+def _settled(
+    run: Run, reduced: ERMProblem, iterate: TruncatedIterate, certificate: Certificate
+) -> tuple[Point, Certificate]:
+    """The last iterate with exact zeros and bounds, unless they cost it its certificate: one pass.
+
+    Steps that were shortened come close to these, and no closer.
+    """
+    point = Point(
+        reduced.penalty.settled(iterate.point.weights, iterate.dual_weights), iterate.point.intercept
+    )
+    objective = objective_of(reduced, point, reduced.design.times(point.weights) + point.intercept)
+    run.passes += 0.5
+    settled = Certificate(*objective, certificate.bound, certificate.dual)
+    return (point, settled) if run.would_end(settled) else (iterate.point, certificate)
 
 
 def truncated_iterates(
@@ -110,11 +143,12 @@ def truncated_iterates(
     width: float | None = None,
     *,
     is_shifted: bool = False,
+    tol: float = 0.0,
 ) -> Iterator[TruncatedIterate]:
     """Iterates of a reduced problem; the caller stops. Ends by itself when no step helps any more.
 
     A dual vector ``alpha`` that goes with the start is of use for p = 1, and for any loss that ``is_shifted``
-    (see ``rounding``); ``width`` is that of the rounding.
+    (see ``rounding``); ``width`` is that of the rounding, and ``tol`` the gap at which the caller will stop.
     """
     if is_shifted:
         loss = shifted_loss(problem, alpha, width)
@@ -123,18 +157,20 @@ def truncated_iterates(
     walk = _Walk(problem, start, loss)
     for _ in range(_MAX_STEPS):
         yield walk.iterate()
-        if not walk.advance():
+        if not walk.advance(tol):
             return
 
 
 class _Walk:
     def __init__(self, problem: ERMProblem, start: Point, loss: RoundedLoss) -> None:
         self.problem, self.loss = problem, loss
-        self.y, self.costs = problem.labels, member_costs(problem)
-        self.weights, self.intercept = start.weights, start.intercept
+        self.y = problem.labels
+        self.weights, self.intercept = start.inside(problem.penalty).weights, start.intercept
         self.passes, self._has_moved, self.shortfall, self.error = 0.0, False, self.y, 0.0
         self._measure()
         self._mean_squares, self._n_directions = np.empty(0), 0
+        self._has_few_rows = problem.design.n_features > problem.design.n_rows
+        self._change, self._reach = np.inf, _REACH
         self._evaluate()
 
     def _evaluate(self) -> None:
@@ -155,25 +191,28 @@ class _Walk:
 
     def _measure(self) -> None:
         """Shortfalls from scratch."""
-        self.shortfall = 1 - self.y * (self.problem.design.times(self.weights) + self.intercept)
+        self.shortfall = 1 - self.y * self.intercept
         self.error = self._rounding(self.weights, self.intercept)
-        self.passes += 0.5
+        if self.weights.any():
+            self.shortfall -= self.y * self.problem.design.times(self.weights)
+            self.passes += 0.5
 
     def _rounding(self, weights: Floats, intercept: float) -> float:
         """How far the scores of such weights may be off."""
         return float(self.problem.design.row_scale.score_error(weights, intercept))
 
-    def _carry(self, dw: Floats, db: float, change: Floats) -> None:
+    def _carry(self, step: Step, length: float, change: Floats) -> None:
         """Shortfalls after a step, and how far they may be off; from scratch where that is too far.
 
         What is carried on has the errors of the step's own scores, and those of adding it to weights,
         intercept and shortfalls.
         """
-        self.weights = self.weights + dw
-        self.intercept += db
-        self.shortfall = self.shortfall + change
+        point = step.part(Point(self.weights, self.intercept), length, self.problem.penalty)
+        self.weights, self.intercept = point.weights, point.intercept
+        self.shortfall = self.shortfall + length * change
         largest = float(np.abs(self.shortfall).max())
-        self.error += self._rounding(dw, db) + 4 * UNIT * (abs(self.intercept) + largest)
+        of_step = self._rounding(length * step.change.weights, length * step.change.intercept)
+        self.error += of_step + 4 * UNIT * (abs(self.intercept) + largest)
         # Adding to n weights rounds as a product with them does, n times less.
         n_terms = max(self.problem.design.row_scale.n_terms, 1)
         self.error += self._rounding(self.weights, self.intercept) / n_terms
@@ -184,6 +223,7 @@ class _Walk:
         return TruncatedIterate(
             point=Point(self.weights, self.intercept),
             alpha=self.alpha,
+            dual_weights=self.dual_weights,
             objective=self.objective,
             error=self.lost,
             bound=self.bound,
@@ -194,9 +234,77 @@ class _Walk:
             has_moved=self._has_moved,
         )
 
-    def advance(self) -> bool:
+    @property
+    def gap(self) -> float:
+        """The relative duality gap."""
+        return relative_gap(self.objective + self.lost, self.bound)
+
+    def advance(self, tol: float) -> bool:
+        """One step on all rows, or several on those that matter; False when nothing helps any more.
+
+        Rows far on the right side of the margin have neither loss nor slope. While they are left out, bounds
+        hold for all rows, their dual variables being zero; objectives do when the others agree.
+        """
+        rows = self._nearby()
+        if rows is None:
+            return self._advance()
+        part = self._restricted(rows)
+        goal = max(tol, _LOOK * self.gap)
+        for _ in range(_MAX_PART_STEPS):
+            if not part._advance():
+                break
+            if part.gap <= goal:
+                break
+        if part.weights is self.weights:
+            return self._advance()
+        self._adopt(part, rows)
+        return True
+
+    def _nearby(self) -> Ints | None:
+        """The rows that have a slope or may get one soon; None where they are most of the rows."""
+        if not np.isfinite(self._change) or len(self.y) < _MANY_ROWS:
+            return None
+        rows = np.flatnonzero(self.loss.slope(self.shortfall + self._reach * self._change))
+        return rows if 0 < len(rows) <= self._most_copied() else None
+
+    def _most_copied(self) -> float:
+        """So many rows are worth a copy."""
+        share = _FEW if self.problem.design.n_numbers <= _LARGE else _FEW_OF_LARGE
+        return share * len(self.y)
+
+    def _restricted(self, rows: Ints) -> _Walk:
+        """The same walk on some of the rows; as long as the others have no loss it is that on all rows."""
+        part, whole = copy(self), self.problem
+        part.problem = whole.changed(
+            design=whole.design.taken(rows), labels=whole.labels[rows], weights=whole.weights[rows]
+        )
+        part.loss, part.passes = self.loss.restricted(rows), 0.0
+        part.y, part.alpha, part.shortfall = self.y[rows], self.alpha[rows], self.shortfall[rows]
+        return part
+
+    def _adopt(self, part: _Walk, rows: Ints) -> None:
+        """Go where the walk on some of the rows has led; what is known there holds if the others agree."""
+        self.passes += part.passes * len(rows) / len(self.y)
+        self.loss = self.loss.extended(part.loss, rows)
+        self.weights, self.intercept, before = part.weights, part.intercept, self.shortfall
+        self._has_moved = True
+        self._measure()
+        self._note_change(self.shortfall - before)
+        others = self.shortfall + self.error
+        others[rows] = -np.inf
+        self.shortfall[rows], self.error = part.shortfall, max(self.error, part.error)
+        if np.any(self.problem.loss.value(others)):
+            self._reach *= 2
+            self._evaluate()
+            return
+        self.alpha = np.zeros_like(self.alpha)
+        self.alpha[rows] = part.alpha
+        self.dual_weights, self.gradient = part.dual_weights, part.gradient
+        self.objective, self.lost, self.bound = part.objective, part.lost, part.bound
+
+    def _advance(self) -> bool:
         """Sharpen the loss where the gradient is settled, else one Newton step; False when nothing helps."""
-        error = float(self.gradient @ self.gradient) / 2
+        error = self._excess()
         room = min(max(self.objective - self.bound, 0.0), self.loss.distance(self.alpha))
         is_settled = error <= _SETTLED * room
         if is_settled or not self._step():
@@ -205,65 +313,76 @@ class _Walk:
             self._evaluate()
         return True
 
+    def _excess(self) -> float:
+        """What the gap owes to weights that do not go with the slopes: |gradient|^2 / 2 without kinks."""
+        if self.problem.penalty.is_smooth:
+            return float(self.gradient @ self.gradient) / 2
+        return self.problem.penalty.excess(self.weights, self.dual_weights)
+
     def _step(self) -> bool:
-        dw, db = self._direction()
+        step = self._direction()
+        dw, db = step.change.weights, step.change.intercept
         change = -self.y * (self.problem.design.times(dw) + db)
         self.passes += 0.5
         length = self._length(dw, change)
         if length == 0:
             return False
-        self._carry(length * dw, length * db, length * change)
+        self._note_change(length * change)
+        self._carry(step, length, change)
         self._has_moved = True
         self._evaluate()
         return True
 
-    def _direction(self) -> tuple[Floats, float]:
+    def _note_change(self, change: Floats) -> None:
+        """How far a typical row moves: as in this step, or half as far as it was before."""
+        typical = float(np.sqrt(change @ change / len(change)))
+        self._change = typical if np.isinf(self._change) else max(typical, self._change / 2)
+
+    def _direction(self) -> Step:
         """The Newton step to one digit."""
-        curvatures = self.loss.curvature(self.shortfall)
-        active = np.flatnonzero(curvatures)
-        rows, h = self.problem.design.X[active], curvatures[active]
-        total = float(h.sum())
-        centre = self.problem.fit_intercept and total > 0
-        mean = rows.T @ h / total if centre else np.zeros_like(self.weights)
+        h = self.loss.derivatives(self.shortfall)[1]
+        active, rows = np.flatnonzero(h), self.problem.design
+        if len(active) <= self._most_copied():
+            rows, h = rows.taken(active), h[active]
+        system = ProductSystem(rows, h, self.problem.fit_intercept, self._preconditioner(rows, h))
+        point, penalty = Point(self.weights, self.intercept), self.problem.penalty
+        if penalty.is_smooth:
+            dw, _ = system.solve(-self.gradient, 0.0)
+            step = Step(point.moved(Point(dw, 0.0), 1.0), Point(dw, 0.0), float(self.gradient @ dw))
+        else:
+            step = model_step(system, penalty, point, Point(self.gradient, 0.0), CG_TOL)
+        self.passes += system.n_products * rows.n_rows / len(self.y)
+        return step.with_intercept(self.intercept, system.intercept_change(step.change.weights))
 
-        def curved(vector: Floats) -> Floats:
-            image = rows @ vector
-            image -= mean @ vector
-            image *= h
-            return np.asarray(vector + rows.T @ image - (image.sum() * mean if centre else 0.0))
-
-        dw, n_products = conjugate_gradients(curved, -self.gradient, self._preconditioner(rows, h))
-        self.passes += n_products * len(active) / len(self.y)
-        return dw, -float(mean @ dw)
-
-    def _preconditioner(self, rows: Matrix, h: Floats) -> Floats | None:
+    def _preconditioner(self, rows: DesignMatrix, h: Floats) -> Floats | None:
         """1 + diag(X^T H X), its shape kept for a few steps: it only steers the conjugate gradients.
 
         None with more features than rows: most features are then in few rows, and the diagonal says nothing
         (20,000 x 10^6: 125 passes without it, 210 with it; 200,000 x 50,000: 172 and 92).
         """
-        if rows.shape[1] > len(self.y) or len(h) == 0:
-            return None
         total = float(h.sum())
+        if self._has_few_rows or total == 0:
+            return None
         if self._n_directions % _KEPT == 0:
-            wide = rows.astype(float, copy=False)
-            squares = wide.multiply(wide) if sparse.issparse(wide) else wide**2
-            self._mean_squares = np.asarray(squares.T @ (h / total))
+            self._mean_squares = rows.column_scatter(h / total, np.zeros_like(self.weights))
         self._n_directions += 1
         return np.asarray(1 + total * self._mean_squares)
 
     def _length(self, dw: Floats, change: Floats) -> float:
         """Where the slope along the step is about zero, at most 1; 0 if the step does not lead down."""
-        along, squares = float(self.weights @ dw), float(dw @ dw)
+        along, squares, penalty = float(self.weights @ dw), float(dw @ dw), self.problem.penalty
 
         def slope(t: float) -> float:
-            return along + t * squares + float(self.loss.slope(self.shortfall + t * change) @ change)
+            of_loss = float(self.loss.slope(self.shortfall + t * change) @ change)
+            if penalty.is_smooth:
+                return along + t * squares + of_loss
+            return float(penalty.slopes(self.weights, dw, np.array([t]))[0]) + of_loss
 
         low, high, at_low, at_high = 0.0, 1.0, slope(0.0), slope(1.0)
         if not (at_low < 0 and np.isfinite(at_high)):
             return 0.0
         # Conjugate gradients make it zero up to rounding where no row crosses a corner: either sign will do.
-        goal = _CG_TOL * at_low
+        goal = CG_TOL * at_low
         if at_high <= -goal:
             return 1.0
         for _ in range(_MAX_LENGTHS):
@@ -275,57 +394,3 @@ class _Walk:
             if goal <= here <= 0:
                 break
         return low if low > 0 else high
-
-
-def conjugate_gradients(
-    apply: Callable[[Floats], Floats], right: Floats, diagonal: Floats | None
-) -> tuple[Floats, int]:
-    """A solution of apply(x) = right to a relative residual of 0.1, and how many products it took."""
-    residual, solution = right.copy(), np.zeros_like(right)
-    scaled = residual if diagonal is None else residual / diagonal
-    direction, rho = scaled.copy(), float(residual @ scaled)
-    goal = _CG_TOL**2 * rho
-    for count in range(_CG_MAX_ITER):
-        if not rho > goal:
-            return solution, count
-        image = apply(direction)
-        curvature = float(direction @ image)
-        if not 0 < curvature < np.inf:  # rounding has eaten the curvature: what has been found so far must do
-            return solution, count + 1
-        length = rho / curvature
-        solution += length * direction
-        residual -= length * image
-        scaled = residual if diagonal is None else residual / diagonal
-        rho, old = float(residual @ scaled), rho
-        direction *= rho / old
-        direction += scaled
-    return solution, _CG_MAX_ITER
-
-
-def balancing_shift(loss: RoundedLoss, shortfall: Floats, y: Floats) -> float:
-    """The change t of the intercept with sum_i y_i slope_i(m_i - y_i t) = 0, by safeguarded Newton steps.
-
-    The sum falls as t grows, from the slopes of the positive rows alone to those of the negative ones.
-    """
-    low, high, t = -np.inf, np.inf, 0.0
-    best, least, reach = 0.0, np.inf, 1.0
-    for _ in range(_MAX_INTERCEPTS):
-        moved = shortfall - t * y
-        slopes = loss.slope(moved)
-        imbalance, alpha_sum = float(y @ slopes), float(slopes.sum())
-        if abs(imbalance) < least:
-            best, least = t, abs(imbalance)
-        if abs(imbalance) <= 1e-15 * alpha_sum or not np.isfinite(imbalance):
-            break
-        low, high = (t, high) if imbalance > 0 else (low, t)
-        is_bracketed = np.isfinite(low) and np.isfinite(high)
-        curvature = float(loss.curvature(moved).sum())
-        step = imbalance / curvature if curvature > 0 else np.inf
-        if not (abs(step) <= reach and low < t + step < high):
-            step = (low + high) / 2 - t if is_bracketed else float(np.copysign(reach, imbalance))
-        if t + step in (low, high):
-            break
-        t += step
-        # Inside a bracket steps have to halve, or Newton's method may go to and fro; outside they may grow.
-        reach = abs(step) / 2 if is_bracketed else 4 * reach
-    return best

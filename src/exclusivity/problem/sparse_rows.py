@@ -1,0 +1,98 @@
+"""A CSR matrix in pieces that share its numbers, each cut once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from exclusivity.problem.arrays import Floats, Matrix
+
+# As many numbers as fit into a cache.
+_FEW = 1 << 17
+
+
+class View(NamedTuple):
+    """Some rows of a CSR matrix, and the same transposed, without a copy."""
+
+    rows: slice
+    X: Matrix
+    transposed: Matrix
+
+    def squares(self) -> Matrix:
+        """The same rows, transposed, with every number squared."""
+        X = self.X
+        return type(X)((np.square(X.data, dtype=float), X.indices, X.indptr), shape=X.shape).T
+
+
+class SparseCuts:
+    """The pieces of one CSR matrix.
+
+    They are kept: scipy takes as long to make a view of a few thousand numbers as to multiply by it. Those of
+    integers or booleans are floats, and made anew.
+
+    Parameters
+    ----------
+    X : CSR matrix
+    """
+
+    def __init__(self, X: Matrix) -> None:
+        self._X = X
+        self._known: dict[tuple[int, int], list[View]] = {}
+
+    def into(self, n_views: int, per_row: int = 0) -> Iterable[View]:
+        """So many pieces of as many stored numbers, each row counting as ``per_row`` numbers more."""
+        if (n_views, per_row) in self._known:
+            return self._known[n_views, per_row]
+        ends = [0, self._X.shape[0]]
+        if n_views > 1:
+            sizes = self._X.indptr + per_row * np.arange(ends[1] + 1)
+            inner = np.searchsorted(sizes, np.linspace(0, sizes[-1], n_views + 1)[1:-1])
+            ends = np.unique([0, *inner.tolist(), ends[1]]).tolist()
+        views = (self._view(*pair) for pair in pairwise(ends))
+        if self._X.dtype.kind != "f":
+            return views
+        self._known[n_views, per_row] = list(views)
+        return self._known[n_views, per_row]
+
+    def _view(self, start: int, stop: int) -> View:
+        X, ends = self._X, self._X.indptr[start : stop + 1]
+        if stop - start == X.shape[0] and X.dtype.kind == "f":
+            return View(slice(start, stop), X, X.T)
+        inside = slice(int(ends[0]), int(ends[-1]))
+        data = X.data[inside] if X.dtype.kind == "f" else X.data[inside].astype(float)
+        parts, shape = (data, X.indices[inside], ends - ends[0]), (stop - start, X.shape[1])
+        turned = _sharing(type(X[:0].T), parts, shape[::-1])
+        return View(slice(start, stop), _sharing(type(X), parts, shape), turned)
+
+
+def _sharing(kind: type, parts: tuple[Matrix, ...], shape: tuple[int, int]) -> Matrix:
+    """A sparse matrix of these arrays themselves: scipy's constructor copies parts of much larger arrays."""
+    made = kind(shape, dtype=parts[0].dtype)
+    made.data, made.indices, made.indptr = parts
+    return made
+
+
+def largest_of_columns(X: Matrix) -> Floats:
+    """max_i |x_ij| of a CSR matrix, some numbers at a time."""
+    columns = np.zeros(X.shape[1])
+    for start in range(0, X.nnz, _FEW):
+        some = slice(start, start + _FEW)
+        np.maximum.at(columns, X.indices[some], np.abs(X.data[some].astype(float, copy=False)))
+    return columns
+
+
+def longest_row(X: Matrix) -> float:
+    """max_i |x_i| of a CSR matrix, some rows of it at a time."""
+    largest = 0.0
+    step = max(1, _FEW * X.shape[0] // max(X.nnz, 1))
+    for start in range(0, X.shape[0], step):
+        ends = X.indptr[start : start + step + 1]
+        firsts = (ends[:-1] - ends[0])[np.diff(ends) > 0]  # a sum over no numbers would be one over others
+        if len(firsts) > 0:
+            with np.errstate(over="ignore"):  # infinitely long is long enough
+                squares = np.square(X.data[ends[0] : ends[-1]], dtype=float)
+                largest = max(largest, float(np.add.reduceat(squares, firsts).max()))
+    return float(np.sqrt(largest))
