@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from exclusivity.tables import make_robust_classifier
     from exclusivity.versions import show_versions
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ERMClassifier",

@@ -28,7 +28,8 @@ import exclusivity
 from classifier.erm_cases import CONVEX_SOLVERS, DIVERSE, assert_same_weights, binary_data, class_data
 from exclusivity import ERMClassifier
 from exclusivity.classifier.fitted import FittedState
-from exclusivity.classifier.training import ErmParameters
+from exclusivity.classifier.parameters import ErmParameters
+from exclusivity.classifier.training import numbered_classes
 
 by_solver = pytest.mark.parametrize("solver", CONVEX_SOLVERS)
 
@@ -48,7 +49,8 @@ def three():
 
 def test_the_signature_is_the_designed_one():
     designed = (
-        "(n_estimators=10, *, C=2.0, loss='hinge', p=2, exclusivity=1.0, sparsity=0.0, voting='soft', "
+        "(n_estimators=10, *, C=2.0, loss='hinge', p=2, exclusivity=1.0, sparsity=0.0, "
+        "coef_bounds=None, monotonic_cst=None, voting='soft', "
         "feature_groups=None, partition='learned', "
         "solver='auto', solver_options=None, tol=0.0001, max_iter=None, fit_intercept=True, "
         "class_weight=None, multi_class='ovr', warm_start=False, random_state=None, n_jobs=None, verbose=0)"
@@ -621,3 +623,24 @@ def test_the_protocol_of_parameters_is_the_constructor():
     assert [hint.split("[")[0] for hint in hints.values()] == [
         parameter.annotation.split("[")[0] for parameter in given.values()
     ]
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [7, 3, 7],
+        np.array([127, -128] * 200, dtype=np.int8),
+        np.array([2**64 - 1, 2**64 - 2] * 3, dtype=np.uint64),
+        [-(2**63), 2**63 - 1],
+        [2**62, 2**62 + 3] * 5,
+        [1.5, -0.5, 1.5],
+        ["b", "a", "b"],
+    ],
+)
+def test_classes_are_numbered_as_numpy_does(y):
+    y = np.asarray(y)
+    classes, codes = numbered_classes(y)
+    expected, numbers = np.unique(y, return_inverse=True)
+    assert classes.dtype == y.dtype
+    np.testing.assert_array_equal(classes, expected)
+    np.testing.assert_array_equal(codes, numbers)

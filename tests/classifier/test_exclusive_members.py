@@ -132,6 +132,7 @@ def test_random_state_decides():
 
 
 @pytest.mark.parametrize("voting", ["soft", "hard"])
+@pytest.mark.filterwarnings(r"ignore:\d+ of \d+ members vote:UserWarning")
 def test_surplus_members_abstain_with_a_warning(voting):
     with pytest.warns(UserWarning, match="12 members compete for 8 features: 4 of them get none") as caught:
         clf = exclusive(12, voting=voting).fit(X2, Y2)

@@ -132,6 +132,7 @@ def test_a_path_over_a_class_without_weight():
 
 @pytest.mark.parametrize("data", [binary_data(n_rows=12), class_data(n_rows=12)], ids=["two", "three"])
 @pytest.mark.parametrize("knobs", [EQUAL, {**EQUAL, "multi_class": "ovo"}, APART, VOTE], ids=str)
+@pytest.mark.filterwarnings(r"ignore:\d+ of \d+ members vote:UserWarning")
 def test_bagging_of_few_rows_works_as_with_linear_svc(data, knobs):
     X, y = data
     settings = {"n_estimators": 12, "max_samples": 3, "random_state": 0}

@@ -38,7 +38,7 @@ def test_missing_in_a_series(train, kind):
         train(holed(labels, None))
 
 
-@pytest.mark.parametrize("hole", [None, np.nan, np.datetime64("NaT")])
+@pytest.mark.parametrize("hole", [None, np.nan, np.datetime64("NaT", "us")])
 def test_missing_among_objects(hole):
     with pytest.raises(ValueError, match=r"Input y contains NaN: the label of row 5 is missing \("):
         fit(holed(NAMES, hole))

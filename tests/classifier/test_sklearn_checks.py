@@ -17,6 +17,8 @@ from sklearn.utils.estimator_checks import (
 from classifier.erm_cases import CONVEX_SOLVERS, GAP_SOLVERS
 from exclusivity import ERMClassifier
 
+pytestmark = pytest.mark.filterwarnings(r"ignore:\d+ of \d+ members vote:UserWarning")
+
 CONFIGURATIONS = [
     {},
     *({"solver": name, "p": 1, "n_estimators": 30, "tol": 1e-2} for name in GAP_SOLVERS),
@@ -37,7 +39,8 @@ CONFIGURATIONS = [
     {"exclusivity": 0.3, "sparsity": 0.2, "multi_class": "ovo", "solver": GAP_SOLVERS[0], "tol": 1e-3},
     {"n_estimators": 2, "class_weight": "balanced", "n_jobs": 2},
     {"n_estimators": 2, "warm_start": True},
-    {"n_estimators": 2, "loss": "logistic"},
+    {"n_estimators": 2, "loss": "logistic", "sparsity": 0.1},
+    {"n_estimators": 2, "coef_bounds": (-1.0, 1.0)},
     # Members that compete are the dearest to fit: at a small cost they need the fewest steps.
     {
         "exclusivity": 3.0,

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 from exclusivity import ERMClassifier
+from exclusivity.classifier.votes.threats import hard_threats, radius_of
 from exclusivity.datasets import load_dataset
 
 PLAIN = {"breast cancer": load_breast_cancer, "digits": load_digits, "iris": load_iris, "wine": load_wine}
@@ -46,3 +47,11 @@ def fitted(name, n_estimators=9, exclusivity=np.inf, n_groups=None, **parameters
         **parameters,
     )
     return clf.fit(X, y)
+
+
+def certified_radius(votes, supports, n_classes):
+    """As ``certify`` counts hard votes, and the same if every class is counted to the end."""
+    quick = hard_threats(votes, supports, n_classes, all_classes=False)
+    radius = radius_of(quick, supports.shape[1])
+    assert np.array_equal(radius, radius_of(hard_threats(votes, supports, n_classes), supports.shape[1]))
+    return radius

@@ -16,10 +16,10 @@ from exclusivity import ERMClassifier
 from exclusivity.baselines import FeaturePartitionClassifier
 from exclusivity.classifier.votes.certainty import DoubtOf, certain_votes, rough_slack, score_slack
 from exclusivity.classifier.votes.decisions import member_votes
-from exclusivity.classifier.votes.radius import UNDECIDED, certified_radius
+from exclusivity.classifier.votes.reach import UNDECIDED
 from exclusivity.robustness import certify
 from robustness.adversary_oracle import exhaustive_radius
-from robustness.robust_cases import fitted, split
+from robustness.robust_cases import certified_radius, fitted, split
 
 
 def on_all_boundaries(clf, rows):

@@ -43,6 +43,7 @@ def test_curves_fall_to_zero(balanced):
 
 
 @pytest.mark.parametrize("name", SETS)
+@pytest.mark.filterwarnings(r"ignore:\d+ of \d+ members vote:UserWarning")
 def test_clean_accuracy_is_an_upper_bound(name):
     _, _, rows, labels = split(name)
     clf = fitted(name)

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from exclusivity.classifier import Ensemble
-from exclusivity.classifier.votes import radius as module
-from exclusivity.classifier.votes.radius import certified_radius, grouped, largest_reaches
+from exclusivity.classifier.votes import reach as reaches, threats
+from exclusivity.classifier.votes.reach import grouped, largest_reaches
 from robustness.adversary_oracle import exhaustive_radius
+from robustness.robust_cases import certified_radius
 
 
 @st.composite
@@ -111,9 +112,9 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     rng = np.random.default_rng(0)
     votes, supports = rng.integers(0, 3, (57, 9)), rng.random((9, 40)) < 0.15
     whole = certified_radius(votes, supports, 3)
-    monkeypatch.setattr(module, "_BLOCK_NUMBERS", 100)
+    monkeypatch.setattr(threats, "_BLOCK_NUMBERS", 100)
     assert np.array_equal(certified_radius(votes, supports, 3), whole)
-    monkeypatch.setattr(module, "_MOST_COMPARED", 1)
+    monkeypatch.setattr(reaches, "_MOST_COMPARED", 1)
     assert np.all(certified_radius(votes, supports, 3) <= whole)
 
 

@@ -5,11 +5,10 @@ import pytest
 from sklearn.svm import LinearSVC
 
 from exclusivity.baselines import FeaturePartitionClassifier
-from exclusivity.classifier.votes.radius import certified_radius
-from exclusivity.classifier.votes.threats import hard_threats, radius_of
+from exclusivity.classifier.votes.threats import hard_threats
 from exclusivity.robustness import attack, certify, certify_set, corrupt
-from robustness.adversary_oracle import tallies
-from robustness.robust_cases import fitted, split
+from robustness.adversary_oracle import exhaustive_radius, tallies
+from robustness.robust_cases import certified_radius, fitted, split
 from robustness.test_runoff import elected
 
 MODELS = {
@@ -79,7 +78,8 @@ def test_hard_votes_on_features_of_their_own_are_exact():
         threats = hard_threats(votes[None], supports, n_classes)
         for r in range(n_members + 1):
             assert np.array_equal(threats[0] <= r, exhaustive_set(votes, n_classes, r))
-        assert radius_of(threats, n_members)[0] == certified_radius(votes[None], supports, n_classes)[0]
+        radius = certified_radius(votes[None], supports, n_classes)[0]
+        assert radius == exhaustive_radius(votes, supports, n_classes)
 
 
 def test_what_cannot_be_asked():

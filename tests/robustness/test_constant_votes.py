@@ -86,6 +86,7 @@ def test_members_without_features_are_no_constant_voters():
         warn_of_constant_votes(np.array([[3, 1], [4, 0], [0, 4]]), Fitted())
 
 
+@pytest.mark.filterwarnings(r"ignore:\d+ of \d+ members vote:UserWarning")
 def test_choose_members_balances_what_it_judges_by():
     X, y = rare_class()
     options = {"r": 1, "n_estimators": [3], "C": [0.1], "cv": 2}

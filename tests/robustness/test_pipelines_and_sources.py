@@ -44,8 +44,7 @@ from exclusivity.robustness import (
     feature_groups_from_names,
     feature_groups_from_transformer,
 )
-from exclusivity.robustness.electorate import joined
-from exclusivity.robustness.sources import column_sources
+from exclusivity.robustness.sources import column_sources, joined
 from robustness.robust_cases import fitted, split
 
 X, Y, ROWS, _ = split("heart")
@@ -181,6 +180,7 @@ def encoder(**kwargs):
     )
 
 
+@pytest.mark.filterwarnings(r"ignore:\d+ of \d+ members vote:UserWarning")
 def test_encoded_categories_count_as_one_source():
     frame, y = table()
     # Without groups the columns of one category go to several members: the pipeline counts them together.
@@ -329,6 +329,7 @@ def as_array(made):
 
 
 @pytest.mark.parametrize("step", COLUMN_WISE, ids=lambda step: type(step).__name__)
+@pytest.mark.filterwarnings(r"ignore:\d+ of \d+ members vote:UserWarning")
 def test_no_r_columns_of_any_value_change_a_prediction_of_radius_r(step):
     """Every pair of columns, and every pair of values that a column can have."""
     rows, y = small_table()

@@ -16,8 +16,8 @@ from exclusivity import ERMClassifier
 from exclusivity.baselines import FeaturePartitionClassifier
 from exclusivity.classifier.votes.ballots import PairBallots, certain_ballots
 from exclusivity.classifier.votes.decisions import hard_decision, member_votes, runoff_decision
-from exclusivity.classifier.votes.radius import UNDECIDED
 from exclusivity.classifier.votes.rankings import member_scores
+from exclusivity.classifier.votes.reach import UNDECIDED
 from exclusivity.classifier.votes.runoff import runoff_threats
 from exclusivity.robustness import attack, certify, choose_members, corrupt, elect
 from robustness.robust_cases import fitted, split
@@ -129,7 +129,7 @@ def compare(n_elections, seed, **how):
         radius = radius_of_one(found, n_features)
         assert radius <= radius_of_one(truth, n_features)
         if number % 5 == 0:
-            quick = runoff_threats(ballots, supports, n_classes, finals=False)[0]
+            quick = runoff_threats(ballots, supports, n_classes, all_classes=False)[0]
             assert radius_of_one(quick, n_features) == radius
         exact += radius == radius_of_one(truth, n_features)
     return exact / n_elections
@@ -302,9 +302,13 @@ class Silent(ClassifierMixin, BaseEstimator):
 @pytest.mark.parametrize("base", [Silent(), SVC(decision_function_shape="ovo")], ids=["silent", "pairs"])
 def test_members_that_do_not_rank_classes_are_refused(base):
     X, y, rows, _ = split("wine")
-    clf = FeaturePartitionClassifier(base, 5, random_state=0, voting="runoff").fit(X, y)
+    clf = FeaturePartitionClassifier(base, 5, random_state=0, voting="runoff")
+    way_out = "decision_function_shape='ovr'" if isinstance(base, SVC) else "or members that have one"
+    with pytest.raises(TypeError, match=f"rank classes.*{way_out}"):
+        clf.fit(X, y)
+    clf.set_params(voting="hard").fit(X, y)
     with pytest.raises(TypeError, match="rank classes"):
-        clf.predict(rows)
+        clf.set_params(voting="runoff").predict(rows)
 
 
 @pytest.mark.parametrize("base", [LinearSVC(C=0.1), LogisticRegression()], ids=["svm", "logistic"])

@@ -19,6 +19,8 @@ from exclusivity.baselines import FeaturePartitionClassifier
 from exclusivity.robustness import attack, certify, corrupt
 from robustness.robust_cases import BINARY, SETS, fitted, split
 
+pytestmark = pytest.mark.filterwarnings(r"ignore:\d+ of \d+ members vote:UserWarning")
+
 KINDS = ("outliers", "swapped", "stuck", "missing")
 
 

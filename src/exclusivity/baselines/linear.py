@@ -79,4 +79,4 @@ class LinearBaseline(LinearPredictions, ClassifierMixin, BaseEstimator):
     def _store_members(self, data: TrainingSet, members: Sequence[tuple[Floats, Floats]]) -> None:
         """Keep the classes and one (weights (n_features, n_members), intercepts) pair per task."""
         self.classes_ = data.classes
-        self._ensemble = Ensemble.from_members(members, data.X.dtype)
+        self._ensemble = Ensemble.from_members(members, data.dtype)

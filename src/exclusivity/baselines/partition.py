@@ -80,9 +80,11 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
         The member that owns each feature group.
     supports_ : ndarray of bool, shape (n_members, n_features_in_)
         Which member sees which column.
-    certificate_scope_ : {"test", "training and test"}
-        What a radius is about: values of the row to be predicted, or values of the same features in training
-        rows too (their labels honest). The latter for partitions that are drawn or given.
+    certificate_scope_ : str
+        What a radius is about: "test", values of the row to be predicted, where the partition was learned;
+        "training and test", values of the same features in training rows too (their labels honest), where it
+        was drawn; for labels that were given "training and test if the partition does not depend on the
+        rows".
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -169,6 +171,8 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
         )
         self.classes_, self.groups_, self.partition_ = classes, groups, partition
         self.certificate_scope_ = scope_of(self.partition)
+        if self.voting == "runoff" and len(classes) > 2:
+            next(self._rankings(X[:1]))  # members that rank no classes are refused here, not in production
         return self
 
     def _divide(

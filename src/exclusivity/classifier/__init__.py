@@ -3,7 +3,7 @@
 from exclusivity.classifier.cv import ERMClassifierCV
 from exclusivity.classifier.describe import note
 from exclusivity.classifier.erm import ERMClassifier
-from exclusivity.classifier.fitted import TEST, TRAINING_TOO, Ensemble, FittedState, scope_of
+from exclusivity.classifier.fitted import TEST, TRAINING_IF, TRAINING_TOO, Ensemble, FittedState, scope_of
 from exclusivity.classifier.fitting import (
     carried_groups,
     exclusive_options,
@@ -14,19 +14,16 @@ from exclusivity.classifier.fitting import (
     problem_seeds,
     warm_starts,
 )
+from exclusivity.classifier.parameters import MINIMISED, VOTINGS, ClassWeight, RandomState, shared_parameters
 from exclusivity.classifier.partition import dealt, given
 from exclusivity.classifier.path import ERMPath, erm_path
-from exclusivity.classifier.prediction import LinearPredictions, has_probabilities
+from exclusivity.classifier.prediction import LinearPredictions, has_probabilities, probabilities_of
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.search import SearchState
 from exclusivity.classifier.stored import StoredPoint
 from exclusivity.classifier.training import (
-    MINIMISED,
     NO_WEIGHT,
-    VOTINGS,
     BinaryTask,
-    ClassWeight,
-    RandomState,
     TrainingSet,
     binary_tasks,
     check_choice,
@@ -39,7 +36,6 @@ from exclusivity.classifier.training import (
     require_labels,
     require_two_classes,
     sample_weights,
-    shared_parameters,
     training_set,
 )
 from exclusivity.classifier.votes import (
@@ -63,6 +59,7 @@ __all__ = [
     "MINIMISED",
     "NO_WEIGHT",
     "TEST",
+    "TRAINING_IF",
     "TRAINING_TOO",
     "UNDECIDED",
     "VOTINGS",
@@ -106,6 +103,7 @@ __all__ = [
     "has_probabilities",
     "note",
     "objective_of",
+    "probabilities_of",
     "problem_seeds",
     "radii_of",
     "require_labels",

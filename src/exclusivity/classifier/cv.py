@@ -14,8 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.classifier import describe
 from exclusivity.classifier.erm import ERMClassifier
@@ -28,15 +27,13 @@ from exclusivity.classifier.fitting import (
     warn_of_surplus,
 )
 from exclusivity.classifier.grid import Outcome, search
+from exclusivity.classifier.parameters import ClassWeight, RandomState, shared_parameters
 from exclusivity.classifier.path import PathRows
 from exclusivity.classifier.prediction import EnsemblePredictions
 from exclusivity.classifier.training import (
-    ClassWeight,
-    RandomState,
     check_parameters,
-    require_labels,
     sample_weights,
-    shared_parameters,
+    validated_classes,
 )
 from exclusivity.problem.arrays import Floats, Ints, Matrix
 
@@ -63,13 +60,17 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         How to judge predictions; None is accuracy. Any scorer of a classifier without probabilities.
     refit : bool, default=True
         Whether to fit the best C to all rows. Without that there is nothing to predict with.
-    loss : {"hinge", "logistic"}, default="hinge"
+    loss : {"hinge", "logistic", "smooth_hinge"}, default="hinge"
         As in :class:`ERMClassifier`.
     p : float, default=2
         As in :class:`ERMClassifier`.
     exclusivity : float, default=1.0
         As in :class:`ERMClassifier`.
     sparsity : float, default=0.0
+        As in :class:`ERMClassifier`.
+    coef_bounds : pair (lower, upper) or dict, default=None
+        As in :class:`ERMClassifier`.
+    monotonic_cst : array-like of shape (n_features,) or dict, default=None
         As in :class:`ERMClassifier`.
     voting : {"soft", "hard", "runoff"}, default="soft"
         As in :class:`ERMClassifier`.
@@ -148,6 +149,8 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         p: float = 2,
         exclusivity: float = 1.0,
         sparsity: float = 0.0,
+        coef_bounds: Any = None,
+        monotonic_cst: Any = None,
         voting: str = "soft",
         feature_groups: object = None,
         solver: str = "auto",
@@ -170,6 +173,8 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         self.p = p
         self.exclusivity = exclusivity
         self.sparsity = sparsity
+        self.coef_bounds = coef_bounds
+        self.monotonic_cst = monotonic_cst
         self.voting = voting
         self.feature_groups = feature_groups
         self.solver = solver
@@ -208,9 +213,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         template = self._template()
         template.feature_groups = carried_groups(self.feature_groups, X, self.exclusivity)
         with old_width_on_failure(self):
-            require_labels(y)
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-            check_classification_targets(y)
+            X, y = validated_classes(self, X, y)
             template.__dict__.update(width_of(self))
             weights = sample_weights(sample_weight, X.shape[0])
             everything = PathRows.build(template, X, y, weights)
@@ -334,11 +337,8 @@ class _Fold:
     def scores(self, Cs: Floats, number: int, train: Ints, test: Ints) -> Outcome:
         """Test score, mean number of iterations and largest gap of every C."""
         test = np.asarray(test)
-        test = (
-            test[self._weights[test] > 0]
-            if test.dtype != bool
-            else np.flatnonzero(test & (self._weights > 0))
-        )
+        test = np.flatnonzero(test) if test.dtype == bool else test
+        test = test[self._weights[test] > 0]
         if len(test) == 0:
             raise ValueError(f"fold {number} of cv has no test rows of positive weight.")
         try:

@@ -8,7 +8,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils import estimator_html_repr
 
-from exclusivity.problem import ExclusivityRegulariser
+from exclusivity.problem import LOSSES, ExclusivityRegulariser
 from exclusivity.problem.arrays import Bools
 
 
@@ -20,14 +20,17 @@ def note(estimator: BaseEstimator) -> str:
     if not ensemble.members_are_equal:
         return _difference(estimator.supports_) if estimator._fitted_exclusivity > 1 else ""
     kappa = ExclusivityRegulariser(estimator._fitted_exclusivity).kappa(ensemble.n_members)
-    return f"{ensemble.n_members} equal members = one SVM at cost C/{kappa:g}"
+    model = "logistic regression" if LOSSES[estimator.loss].is_log_odds else "SVM"
+    return f"{ensemble.n_members} equal members = one {model} at cost C/{kappa:g}"
 
 
 def _difference(supports: Bools) -> str:
     n_features = supports.sum(axis=1)
     n_members = int((n_features > 0).sum())
     share = "no two of them on the same one" if supports.sum(axis=0).max() <= 1 else "some of them shared"
-    sizes = f"{n_features[n_features > 0].min()} to {n_features.max()} features each, {share}"
+    least, most = n_features[n_features > 0].min(), n_features.max()
+    count = f"{least} to {most} features" if least < most else f"{most} feature{'s' * bool(most > 1)}"
+    sizes = f"{count} each, {share}"
     surplus = f"; {len(supports) - n_members} without features abstain" if n_members < len(supports) else ""
     return f"{n_members} members on {sizes}{surplus}"
 

@@ -6,13 +6,10 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from exclusivity.classifier import describe
 from exclusivity.classifier._compat import (
@@ -34,16 +31,15 @@ from exclusivity.classifier.fitting import (
     warn_of_constant_votes,
     warn_of_surplus,
 )
+from exclusivity.classifier.parameters import ClassWeight, RandomState
 from exclusivity.classifier.prediction import EnsemblePredictions
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.training import (
-    ClassWeight,
-    RandomState,
     binary_tasks,
     check_parameters,
-    require_labels,
     sample_weights,
     training_set,
+    validated_classes,
 )
 from exclusivity.problem.arrays import Ints, Matrix
 from exclusivity.solvers import SolverResult, Start, Status
@@ -72,9 +68,11 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         kappa = 1 + exclusivity (n_estimators - 1): for the paper's ``exclusivity=1`` that is
         C / n_estimators. At ``exclusivity=inf`` every member is an SVM of cost C. Changing ``exclusivity`` or
         ``n_estimators`` therefore means choosing C anew.
-    loss : {"hinge", "logistic"}, default="hinge"
-        What a row costs that misses its margin: max(0, m)^p, or log(1 + exp(-y f)). The second makes the
-        averaged model the logistic regression of cost C / kappa, with :meth:`predict_proba`.
+    loss : {"hinge", "logistic", "smooth_hinge"}, default="hinge"
+        What a row costs that misses its margin by m = 1 - y f: max(0, m)^p; log(1 + exp(-y f)), which makes
+        the averaged model the logistic regression of cost C / kappa, with :meth:`predict_proba`; or m^2 / 2
+        inside the margin and m - 1/2 beyond the plane (Rennie and Srebro's smooth hinge), where no outlier
+        counts more than its cost. Others: :func:`exclusivity.problem.register_loss`.
     p : float, default=2
         Power of the hinge loss, at least 1. 1 is the hinge, 2 the squared hinge.
     exclusivity : float, default=1.0
@@ -83,6 +81,14 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         more, and the more gamma the fewer features are shared. ``inf``: every feature belongs to one member.
     sparsity : float, default=0.0
         The penalty beta >= 0; a positive value sets weights to exactly zero.
+    coef_bounds : pair (lower, upper) or dict, default=None
+        Between which the weights of every member, and so ``coef_``, have to be: numbers, one number per
+        column, dicts from column names to numbers, or None for no bound on that side; or one dict from
+        column names to pairs of numbers. With more than two classes they hold for each class against the
+        rest ("ovo": they must be symmetric). For ``exclusivity`` at most 1, or ``inf``.
+    monotonic_cst : array-like of shape (n_features,) or dict, default=None
+        1, -1 or 0 for each column, or by column name: the score of ``classes_[1]`` rises with the column,
+        falls, or may do either. As in scikit-learn's trees, for two classes only.
     voting : {"soft", "hard", "runoff"}, default="soft"
         "soft" averages the members' margins (the paper). "hard": each member votes for its best class and
         the majority wins; ties go to the larger mean margin. "runoff": the two classes with most votes meet
@@ -157,10 +163,11 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
     partition_ : ndarray of shape (n_groups,)
         The member that owns each feature group (that weighs it most, if they share), -1 for a group that
         nobody uses. For ``exclusivity > 1`` only.
-    certificate_scope_ : {"test", "training and test"}
-        What a radius of :meth:`certify` is about: values of the row to be predicted, or values of the same
-        features in training rows too (their labels honest). The latter for a ``partition`` that is drawn or
-        given.
+    certificate_scope_ : str
+        What a radius of :meth:`certify` is about: "test", values of the row to be predicted, where the
+        partition was learned; "training and test", values of the same features in training rows too (their
+        labels honest), where it was drawn; for labels that were given "training and test if the partition
+        does not depend on the rows", which only you can know.
     supports_ : ndarray of bool, shape (n_estimators, n_features_in_)
         Which member uses which feature.
     multi_class_ : str
@@ -215,6 +222,8 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         p: float = 2,
         exclusivity: float = 1.0,
         sparsity: float = 0.0,
+        coef_bounds: Any = None,
+        monotonic_cst: Any = None,
         voting: str = "soft",
         feature_groups: object = None,
         partition: ArrayLike = "learned",
@@ -236,6 +245,8 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         self.p = p
         self.exclusivity = exclusivity
         self.sparsity = sparsity
+        self.coef_bounds = coef_bounds
+        self.monotonic_cst = monotonic_cst
         self.voting = voting
         self.feature_groups = feature_groups
         self.partition = partition
@@ -258,7 +269,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows. float32 stays float32 in memory; all sums are float64.
+            Training rows. float32, integers and booleans stay so in memory; all sums are float64.
         y : array-like of shape (n_samples,)
             Class labels of any type.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -289,9 +300,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         self, X: Matrix, y: Any, sample_weight: Any
     ) -> tuple[Any, Sequence[Any], dict[str, Any]]:
         """Validated data (with ``classes`` and ``dtype``), named binary tasks, and what callbacks may see."""
-        require_labels(y)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        check_classification_targets(y)
+        X, y = validated_classes(self, X, y)
         data = training_set(X, y, sample_weights(sample_weight, X.shape[0]), self.class_weight)
         shown = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         return data, binary_tasks(data, self.multi_class), shown

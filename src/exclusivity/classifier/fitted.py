@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity.classifier.training import ErmParameters
+from exclusivity.classifier.parameters import ErmParameters
 from exclusivity.classifier.votes import score_slack
 from exclusivity.problem import DesignMatrix
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
@@ -153,6 +153,8 @@ def _is_close(values: Floats, mean: Floats) -> bool:
 Estimator = TypeVar("Estimator")
 
 TEST, TRAINING_TOO = "test", "training and test"
+# What labels that a user gives cannot tell: whether somebody looked at the rows before.
+TRAINING_IF = f"{TRAINING_TOO} if the partition does not depend on the rows"
 """What a certificate covers: values of the row to be predicted, or of training rows as well."""
 
 WIDTH = ("n_features_in_", "feature_names_in_")
@@ -217,7 +219,7 @@ class FittedState(VotingState):
         Numbers of the feature groups.
     partition : ndarray of shape (n_groups,), intp, or None
         The member that owns each group, where members compete for features.
-    certificate_scope : {"test", "training and test"}
+    certificate_scope : {"test", "training and test", TRAINING_IF}
 
     Examples
     --------
@@ -310,5 +312,6 @@ def scope_of(partition: ArrayLike) -> str:
 
     A partition that no row has a say in leaves each member to its own columns, in training too.
     """
-    is_learned = isinstance(partition, str) and partition == "learned"
-    return TEST if is_learned else TRAINING_TOO
+    if not isinstance(partition, str):
+        return TRAINING_IF
+    return TEST if partition == "learned" else TRAINING_TOO

@@ -19,12 +19,14 @@ from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController
 
 from exclusivity.classifier._compat import CALLER_OF_FIT
+from exclusivity.classifier.bounds import given_bounds
 from exclusivity.classifier.fitted import TEST, WIDTH, Ensemble, FittedErm, VotingState, scope_of, width_of
+from exclusivity.classifier.parameters import ErmParameters
 from exclusivity.classifier.partition import with_partition
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.stored import StoredPoint
-from exclusivity.classifier.training import BinaryTask, ErmParameters
-from exclusivity.problem import Contrast, ERMProblem, ExclusivityRegulariser, Logistic, Objective, PowerHinge
+from exclusivity.classifier.training import BinaryTask
+from exclusivity.problem import LOSSES, POWER_LOSS, Contrast, ERMProblem, ExclusivityRegulariser, Objective
 from exclusivity.problem.arrays import Floats, Ints, Matrix
 from exclusivity.solvers import (
     ExclusiveOptions,
@@ -59,18 +61,22 @@ def old_width_on_failure(estimator: BaseEstimator) -> Iterator[None]:
 
 def build_problems(estimator: ErmParameters, tasks: Sequence[BinaryTask]) -> list[ERMProblem]:
     """One ERM problem per task, with the estimator's parameters."""
-    objective = objective_of(estimator)
+    design = tasks[0].rows.design
+    objective = objective_of(estimator, design.n_features, design.X.dtype, len(tasks))
     return [ERMProblem(objective, task.rows) for task in tasks]
 
 
-def objective_of(estimator: ErmParameters) -> Objective:
-    """What an estimator with these parameters minimises."""
+def objective_of(estimator: ErmParameters, n_features: int, dtype: DTypeLike, n_problems: int) -> Objective:
+    """What an estimator with these parameters minimises, on such rows, in each of so many problems."""
+    is_bounded = estimator.coef_bounds is not None or estimator.monotonic_cst is not None
+    power = (float(estimator.p),) if estimator.loss == POWER_LOSS else ()
     return Objective(
-        loss=Logistic() if estimator.loss == "logistic" else PowerHinge(float(estimator.p)),
+        loss=LOSSES[estimator.loss](*power),
         regulariser=ExclusivityRegulariser(float(estimator.exclusivity), float(estimator.sparsity)),
         cost=float(estimator.C),
         n_members=int(estimator.n_estimators),
         fit_intercept=bool(estimator.fit_intercept),
+        bounds=given_bounds(estimator, n_features, dtype, n_problems) if is_bounded else None,
     )
 
 
@@ -220,7 +226,7 @@ def solve_tasks(
 
 def as_stored(problem: ERMProblem, result: SolverResult, tol: float) -> SolverResult:
     """The result as a model of these rows holds it; see :class:`StoredPoint`."""
-    if problem.design.X.dtype == np.float64:
+    if problem.design.X.dtype != np.float32:
         return result
     stored = StoredPoint.of(problem.objective, result)
     at_point = replace(problem, objective=stored.objective)

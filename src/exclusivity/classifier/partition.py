@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from exclusivity.classifier.training import ErmParameters
+from exclusivity.classifier.parameters import ErmParameters
 from exclusivity.problem.arrays import Ints
 from exclusivity.solvers import ExclusiveOptions
 

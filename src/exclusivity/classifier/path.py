@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Real
 from time import perf_counter
@@ -12,13 +13,9 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from exclusivity.classifier.erm import ERMClassifier
-from exclusivity.classifier.fitted import width_of
 from exclusivity.classifier.fitting import (
     as_stored,
     build_problems,
@@ -28,16 +25,15 @@ from exclusivity.classifier.fitting import (
     solve_tasks,
     warn_of_surplus,
 )
+from exclusivity.classifier.parameters import ClassWeight, RandomState
 from exclusivity.classifier.training import (
     BinaryTask,
-    ClassWeight,
-    RandomState,
     TrainingSet,
     binary_tasks,
     check_parameters,
-    require_labels,
     sample_weights,
     training_set,
+    validated_classes,
 )
 from exclusivity.problem import cost_grid
 from exclusivity.problem.arrays import Floats, Ints, Matrix
@@ -118,6 +114,8 @@ def erm_path(
     p: float = 2,
     exclusivity: float = 1.0,
     sparsity: float = 0.0,
+    coef_bounds: Any = None,
+    monotonic_cst: Any = None,
     feature_groups: object = None,
     solver: str = "auto",
     solver_options: dict[str, Any] | None = None,
@@ -147,13 +145,17 @@ def erm_path(
         does little but compare class means (:func:`exclusivity.problem.natural_cost`).
     n_estimators : int, default=10
         As in :class:`ERMClassifier`.
-    loss : {"hinge", "logistic"}, default="hinge"
+    loss : {"hinge", "logistic", "smooth_hinge"}, default="hinge"
         As in :class:`ERMClassifier`.
     p : float, default=2
         As in :class:`ERMClassifier`.
     exclusivity : float, default=1.0
         As in :class:`ERMClassifier`. Above 1 every C is solved by itself.
     sparsity : float, default=0.0
+        As in :class:`ERMClassifier`.
+    coef_bounds : pair (lower, upper) or dict, default=None
+        As in :class:`ERMClassifier`.
+    monotonic_cst : array-like of shape (n_features,) or dict, default=None
         As in :class:`ERMClassifier`.
     feature_groups : sequence of labels, callable or None, default=None
         As in :class:`ERMClassifier`.
@@ -201,6 +203,8 @@ def erm_path(
         p=p,
         exclusivity=exclusivity,
         sparsity=sparsity,
+        coef_bounds=coef_bounds,
+        monotonic_cst=monotonic_cst,
         feature_groups=feature_groups,
         solver=solver,
         solver_options=solver_options,
@@ -214,9 +218,7 @@ def erm_path(
         verbose=verbose,
     )
     check_parameters(template.get_params(deep=False))
-    require_labels(y)
-    X, y = validate_data(template, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-    check_classification_targets(y)
+    X, y = validated_classes(template, X, y)
     rows = PathRows.build(template, X, y, sample_weights(sample_weight, X.shape[0]))
     values = rows.costs(Cs)
     classifiers = rows.solve(values)
@@ -261,7 +263,7 @@ class PathRows:
         else:
             solved = list(zip(*self._solve_convex(Cs), strict=True))
         for classifier, results in zip(classifiers, solved, strict=True):
-            classifier._store(results, self.data.classes, self.groups, self.data.X.dtype)
+            classifier._store(results, self.data.classes, self.groups, self.data.dtype)
         _warn(Cs, solved, self.template.tol)
         return classifiers
 
@@ -269,13 +271,14 @@ class PathRows:
         """What ``ERMClassifier(C=C)`` would fit to these rows, number by number."""
         classifier = self._new(C)
         results = self._solve_one(classifier)
-        classifier._store(results, self.data.classes, self.groups, self.data.X.dtype)
+        classifier._store(results, self.data.classes, self.groups, self.data.dtype)
         _warn(np.array([C]), [results], self.template.tol)
         return classifier
 
     def _new(self, C: float) -> ERMClassifier:
-        classifier: ERMClassifier = clone(self.template).set_params(C=C)
-        classifier.__dict__.update(width_of(self.template))
+        # What ``clone`` would copy, without its look at signatures; the width of the rows comes along.
+        classifier = deepcopy(self.template)
+        classifier.C = C
         return classifier
 
     def _solve_one(self, classifier: ERMClassifier) -> Sequence[SolverResult]:

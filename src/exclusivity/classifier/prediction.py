@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit
+from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.classifier.fitted import Ensemble
+from exclusivity.classifier.parameters import ErmParameters
 from exclusivity.classifier.sparse_ensemble import SparseEnsemble
-from exclusivity.classifier.training import ErmParameters
+from exclusivity.classifier.training import are_plain_labels, validated
 from exclusivity.classifier.votes import (
     UNDECIDED,
     Ballots,
@@ -29,6 +31,7 @@ from exclusivity.classifier.votes import (
     soft_decision,
     winning_codes,
 )
+from exclusivity.problem import LOSSES
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 
 # Scores in memory at once while votes are counted: 32 MB.
@@ -49,18 +52,33 @@ def _averages(estimator: ErmParameters) -> bool:
 
 def has_probabilities(estimator: ErmParameters) -> bool:
     """Whether the scores are log-odds; AttributeError, with the way to them, if not."""
-    if estimator.loss != "logistic":
+    if estimator.loss not in tuple(LOSSES) or not LOSSES[estimator.loss].is_log_odds:
         raise AttributeError(
             f"loss={estimator.loss!r} gives scores, not probabilities; set loss='logistic', or calibrate "
             "them with sklearn.calibration.CalibratedClassifierCV."
         )
-    is_pairwise = estimator.multi_class == "ovo" and len(getattr(estimator, "classes_", ())) > 2
-    if estimator.voting != "soft" or is_pairwise:
+    if estimator.voting != "soft":
         raise AttributeError(
-            "probabilities are those of the averaged model, one class against the rest; set voting='soft' "
-            "and multi_class='ovr'."
+            f"voting={estimator.voting!r}: a vote has no probabilities, and the mean of the members' own may "
+            "favour another class than the vote does. Call set_params(voting='soft') for the averaged model, "
+            "or read the members' log-odds off component_decision_function."
+        )
+    if estimator.multi_class == "ovo" and len(getattr(estimator, "classes_", ())) > 2:
+        raise AttributeError(
+            "multi_class='ovo': pairs of classes do not agree on one probability; set multi_class='ovr'."
         )
     return True
+
+
+def probabilities_of(scores: Floats) -> Floats:
+    """The probabilities of all classes from log-odds: of two classes, or of each one against the rest."""
+    if scores.ndim == 1:
+        return np.asarray(np.stack([expit(-scores), expit(scores)], axis=1))
+    odds: Floats = expit(scores)
+    # Where all are zero no class is any likelier than the others.
+    totals = odds.sum(axis=1, keepdims=True)
+    even = np.full_like(odds, 1 / odds.shape[1])
+    return np.asarray(np.divide(odds, totals, out=even, where=totals > 0))
 
 
 class LinearPredictions:
@@ -89,12 +107,35 @@ class LinearPredictions:
         codes = winning_codes(self.decision_function(X))  # before classes_, which may not be there yet
         return np.asarray(self.classes_[codes])
 
+    def score(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The accuracy: the share of rows, or of their weight, whose class is predicted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+
+        Returns
+        -------
+        score : float
+            Between 0 and 1.
+        """
+        predicted = self.predict(X)
+        # Whole numbers on both sides need no look at their kinds, which takes longer than the predictions.
+        if sample_weight is None and predicted.dtype.kind in "biuf" and are_plain_labels(y, len(predicted)):
+            return float(np.mean(predicted == y))
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+
     def __sklearn_is_fitted__(self) -> bool:
         """Fitted means having members; validation alone already sets other attributes."""
         return hasattr(self, "_ensemble")
 
     def _validate_rows(self, X: Matrix) -> Matrix:
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return validated(self, X, reset=False)
 
 
 class EnsemblePredictions(CertifiedVotes, LinearPredictions):
@@ -133,7 +174,9 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
         """The probability of every class; for ``loss="logistic"`` only.
 
         Two classes: 1 / (1 + exp(-score)). More: that of each class against the rest, divided by their sum,
-        as scikit-learn's ``OneVsRestClassifier`` does.
+        as scikit-learn's ``OneVsRestClassifier`` does. Always in the order of ``decision_function``, hence of
+        ``predict``: where members differ (``exclusivity > 1``) it is the geometric mean of their odds, which
+        is too modest, as every member sees only some of the features.
 
         Parameters
         ----------
@@ -145,17 +188,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
         probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``; every row sums to 1.
         """
-        return self._probabilities(self.decision_function(X))
-
-    @staticmethod
-    def _probabilities(scores: Floats) -> Floats:
-        if scores.ndim == 1:
-            return np.asarray(np.stack([expit(-scores), expit(scores)], axis=1))
-        odds: Floats = expit(scores)
-        # Where all are zero no class is any likelier than the others.
-        totals = odds.sum(axis=1, keepdims=True)
-        even = np.full_like(odds, 1 / odds.shape[1])
-        return np.asarray(np.divide(odds, totals, out=even, where=totals > 0))
+        return probabilities_of(self.decision_function(X))
 
     @available_if(has_probabilities)
     def predict_log_proba(self, X: Matrix) -> Floats:
@@ -175,7 +208,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
         if scores.ndim == 1:
             return np.asarray(np.stack([log_expit(-scores), log_expit(scores)], axis=1))
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self._probabilities(scores)))
+            return np.asarray(np.log(probabilities_of(scores)))
 
     def component_decision_function(self, X: Matrix) -> Floats:
         """The margins of every member in every binary problem.

@@ -6,59 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from numbers import Integral, Real
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
 
-from exclusivity.problem import Contrast, DesignMatrix, LabelledRows, RowScale
+from exclusivity.classifier.bounds import check_bounded
+from exclusivity.classifier.parameters import VOTINGS, ClassWeight
+from exclusivity.problem import LOSSES, POWER_LOSS, Contrast, DesignMatrix, LabelledRows, RowScale
 from exclusivity.problem.arrays import Floats, Ints, Matrix
 from exclusivity.solvers import SOLVERS, parse_options, resolve_solver
-
-ClassWeight = Mapping[Any, float] | str | None
-RandomState = int | np.random.RandomState | None
-
-
-class ErmParameters(Protocol):
-    """The parameters of an ensemble, as ``ERMClassifier`` and its kin have them."""
-
-    n_estimators: int
-    C: float
-    loss: str
-    p: float
-    exclusivity: float
-    sparsity: float
-    voting: str
-    feature_groups: object
-    partition: ArrayLike
-    solver: str
-    solver_options: dict[str, Any] | None
-    tol: float
-    max_iter: int | None
-    fit_intercept: bool
-    class_weight: ClassWeight
-    multi_class: str
-    warm_start: bool
-    random_state: RandomState
-    n_jobs: int | None
-    verbose: int
-
-
-LOSSES = ("hinge", "logistic")
-"""What a row that misses its margin costs."""
-
-VOTINGS = ("soft", "hard", "runoff")
-"""How members decide together; all but the first count votes."""
-
-MINIMISED = ("n_estimators", "C", "loss", "p", "exclusivity", "sparsity", "fit_intercept", "multi_class")
-"""The parameters that say what is minimised on given rows; the others say how."""
-
-
-def shared_parameters(estimator: BaseEstimator, kind: type[BaseEstimator]) -> dict[str, Any]:
-    """The parameters of an estimator that another kind of estimator has, too."""
-    names = kind._get_param_names()
-    return {name: value for name, value in estimator.get_params(deep=False).items() if name in names}
 
 
 def check_parameters(params: Mapping[str, Any]) -> None:
@@ -80,20 +40,16 @@ def check_parameters(params: Mapping[str, Any]) -> None:
     _exclusivity(params)
     _solver(params)
     _partition(params)
+    if params.get("coef_bounds") is not None or params.get("monotonic_cst") is not None:
+        check_bounded(params)
 
 
 def _loss(params: Mapping[str, Any]) -> None:
-    check_choice(params, "loss", LOSSES)
+    check_choice(params, "loss", tuple(LOSSES))
     check_number(params, "p", least=1)
-    if params["loss"] != "hinge" and params["p"] != 2:
+    if params["loss"] != POWER_LOSS and params["p"] != 2:
         raise ValueError(
-            f"p={params['p']!r} is the power of the hinge, and loss={params['loss']!r} has none; leave p out."
-        )
-    if params["loss"] == "logistic" and (params["sparsity"] > 0 or 1 < params["exclusivity"] < np.inf):
-        what = "sparsity > 0" if params["sparsity"] > 0 else "an exclusivity between 1 and infinity"
-        raise ValueError(
-            f"loss='logistic' and {what}: the solvers that set weights to zero take losses that vanish. Use "
-            "loss='hinge' (p=2 is as smooth), or leave that parameter at its default."
+            f"p={params['p']!r} is the power of the hinge, not of {params['loss']!r}; leave it out."
         )
 
 
@@ -181,6 +137,9 @@ def check_choice(params: Mapping[str, Any], name: str, allowed: tuple[str, ...])
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {params[name]!r}.")
 
 
+ROW_TYPES = [np.dtype(code) for code in ("f8", "f4", "?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")]
+"""Rows are taken as they are stored in these types, and turned into floats block by block; others at once."""
+
 # Sums of squares of the features must stay finite, with room for rows, weights and costs.
 _LARGEST_FEATURE = 1e140
 
@@ -204,8 +163,8 @@ class TrainingSet:
 
     @property
     def dtype(self) -> Any:
-        """The type that the fitted weights get."""
-        return self.X.dtype
+        """The type that the fitted weights get: float32 where the rows are, else float64."""
+        return np.dtype(np.float32 if self.X.dtype == np.float32 else np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,6 +173,47 @@ class BinaryTask:
 
     name: str
     rows: LabelledRows
+
+
+def validated(estimator: BaseEstimator, X: Matrix, y: Any = "no_validation", *, reset: bool = True) -> Any:
+    """Rows, and labels if given, as scikit-learn checks them; what to do about gaps and words is added.
+
+    Arrays in which it would find nothing to change or to refuse are only looked at: on a few hundred rows
+    its checks take longer than the fit.
+    """
+    is_plain = _is_plain(X) and (isinstance(y, str) or are_plain_labels(y, len(X)))
+    checks = {"accept_sparse": "csr", "dtype": ROW_TYPES, "skip_check_array": is_plain}
+    try:
+        return validate_data(estimator, X, y, reset=reset, **checks)
+    except ValueError as error:
+        if "NaN" in str(error) or "could not convert string" in str(error):
+            error.add_note("make_robust_classifier, or a TableEncoder in front, takes gaps, words and dates.")
+        raise
+
+
+def validated_classes(estimator: BaseEstimator, X: Matrix, y: Any) -> Any:
+    """Rows and their classes, checked."""
+    require_labels(y)
+    X, y = validated(estimator, X, y)
+    if not are_plain_labels(y, X.shape[0]):
+        check_classification_targets(y)
+    return X, y
+
+
+def _is_plain(X: Any) -> bool:
+    """Whether X is an array of rows, of a type that is taken as it is, without NaN or infinity."""
+    if type(X) is not np.ndarray or X.ndim != 2 or X.size == 0 or X.dtype not in ROW_TYPES:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(X.sum(dtype=float)))
+
+
+def are_plain_labels(y: Any, n_rows: int) -> bool:
+    """Whether y has one whole number per row, and rows enough not to look like numbers to be predicted."""
+    if type(y) is not np.ndarray or y.shape != (n_rows,) or y.dtype.kind not in "biuf":
+        return False
+    values = np.unique(y)
+    return 2 * len(values) <= n_rows and bool(np.all(np.isfinite(values) & (values == np.floor(values))))
 
 
 def sample_weights(given: object, n_rows: int) -> Floats:
@@ -258,7 +258,7 @@ def training_set(
     A class whose rows all have weight 0 (in a bootstrap, say) stays a class, or else (``keep_classes=False``)
     is left out with its rows.
     """
-    classes, codes = np.unique(y, return_inverse=True)
+    classes, codes = numbered_classes(y)
     if not np.all(weights):
         keep = np.flatnonzero(weights)
         X, codes, weights = X[keep], codes[keep], weights[keep]
@@ -271,6 +271,17 @@ def training_set(
     totals = np.bincount(codes, weights=weights, minlength=len(classes)).astype(float)
     factors = class_weights(class_weight, classes, totals)
     return TrainingSet(design, codes, classes, weights * factors[codes])
+
+
+def numbered_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
+    """The classes in order, and the number of every label among them: ``np.unique`` without sorting rows."""
+    if np.issubdtype(y.dtype, np.integer) and np.can_cast(y.dtype, np.intp) and len(y) > 0:
+        least, most = int(y.min()), int(y.max())
+        if most - least < len(y):  # so few that counting is no more than reading
+            offsets = np.subtract(y, least, dtype=np.intp)
+            is_there = np.bincount(offsets) > 0
+            return (np.flatnonzero(is_there) + least).astype(y.dtype), (np.cumsum(is_there) - 1)[offsets]
+    return np.unique(y, return_inverse=True)
 
 
 def require_labels(y: ArrayLike, whose: str = "") -> None:

@@ -155,13 +155,14 @@ def certificate_scope(estimator: BaseEstimator) -> str:
 
     Returns
     -------
-    scope : {"test", "training and test"}
-        "training and test" if the partition of the features was drawn or given, so that no row has a say in
-        it, and every step before the classifier is known to look at one column at a time and to make one of
-        it (scalers, quantiles, powers, ordinal numbers). A radius r then holds whatever r features show in
-        the row AND whatever they showed in training rows, the labels being honest; all else that was done by
+    scope : str
+        "training and test" if the partition of the features was drawn, so that no row has a say in it, and
+        every step before the classifier is known to look at one column at a time and to make one of it
+        (scalers, quantiles, powers, ordinal numbers). A radius r then holds whatever r features show in the
+        row AND whatever they showed in training rows, the labels being honest; all else that was done by
         looking at the rows, such as a choice of C, has to be done without those features, and no software can
-        see that. Everything else, a search over parameters included, is "test".
+        see that. For a partition that was given it is "training and test if the partition does not depend on
+        the rows". Everything else, a search over parameters included, is "test".
 
     Examples
     --------

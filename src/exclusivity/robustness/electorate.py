@@ -17,7 +17,7 @@ from exclusivity.baselines import MarginOf, Tally
 from exclusivity.classifier import UNDECIDED, VOTINGS, Ballots, DoubtOf, Rankings, check_choice
 from exclusivity.diversity import members_of
 from exclusivity.problem.arrays import Bools, Ints, Matrix
-from exclusivity.robustness.sources import column_sources
+from exclusivity.robustness.sources import column_sources, joined
 
 # Scores in memory at once: 32 MB.
 _BLOCK_SCORES = 1 << 22
@@ -83,26 +83,6 @@ def _behind_steps(pipeline: BaseEstimator, voting: str | None) -> Electorate:
         groups=joined(inner.groups, sources),
         transform=lambda X: inner.transform(head.transform(X)),
     )
-
-
-def joined(groups: Ints, sources: Ints) -> Ints:
-    """The finest grouping that keeps together columns of one group and columns of one source.
-
-    Examples
-    --------
-    >>> joined(np.array([0, 1, 2, 2]), np.array([0, 0, 1, 2]))
-    array([0, 0, 1, 1])
-    """
-    # Every column takes the lowest number among its group and its source until nothing changes any more.
-    numbers = np.arange(len(groups))
-    while True:
-        before = numbers
-        for codes in (groups, sources):
-            lowest = np.full(int(codes.max()) + 1, len(groups))
-            np.minimum.at(lowest, codes, numbers)
-            numbers = lowest[codes]
-        if np.array_equal(numbers, before):
-            return np.unique(numbers, return_inverse=True)[1].astype(np.intp)
 
 
 def _bagging(estimator: BaseEstimator, voting: str | None) -> Electorate:

@@ -20,7 +20,7 @@ from exclusivity.baselines import FeaturePartitionClassifier
 from exclusivity.classifier import ClassWeight, ERMClassifier, RandomState, check_number
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.robustness.certificates import certified_accuracy, certify
-from exclusivity.tables import TableEncoder, is_table, make_robust_classifier, take_rows
+from exclusivity.tables import InteractionFeatures, TableEncoder, is_table, make_robust_classifier, take_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -167,7 +167,10 @@ def choose_members(
         raise ValueError("n_estimators, C, exclusivity and numeric must each have a value to try.")
     splitter = _folds(cv, y, random_state)
     splits = list(splitter.split(np.zeros(len(y)), y))
-    settings = [dict(zip(names.values(), combination, strict=True)) for combination in combinations]
+    settings = [
+        {parameter: value for own, value in zip(names.values(), values, strict=True) for parameter in own}
+        for values in combinations
+    ]
     scores = Parallel(n_jobs=n_jobs)(
         delayed(_score)(clone(model).set_params(**setting), X, y, train, test, r)
         for setting in settings
@@ -223,22 +226,25 @@ def _balance(last: BaseEstimator, class_weight: object) -> None:
 
 def _tuned(
     model: BaseEstimator, C: Sequence[float], exclusivity: Sequence[float], numeric: Sequence[str] | None
-) -> dict[str, str]:
-    """What is tuned, and the parameter of the model that it is."""
+) -> dict[str, list[str]]:
+    """What is tuned, and the parameters of the model that it is."""
     is_pipeline = isinstance(model, Pipeline)
     last = model[-1] if is_pipeline else model
     prefix = f"{model.steps[-1][0]}__" if is_pipeline else ""
-    found = {name: f"{prefix}{parameter}" for name, parameter in _voting(last, C, exclusivity).items()}
+    found = {name: [f"{prefix}{parameter}"] for name, parameter in _voting(last, C, exclusivity).items()}
+    steps = model.steps if is_pipeline else []
+    # Who divides the columns has as many members as the classifier that gets them.
+    dividing = [name for name, step in steps if isinstance(step, InteractionFeatures)]
+    found["n_estimators"] += [f"{name}__voters__n_estimators" for name in dividing]
     if numeric is None:
         return found
-    steps = model.steps if is_pipeline else []
     encoders = [name for name, step in steps if isinstance(step, TableEncoder)]
     if len(encoders) != 1:
         raise ValueError(
             f"numeric was given, and {type(model).__name__} has {len(encoders)} TableEncoder steps, not one; "
             "leave numeric out, or give a Pipeline with one."
         )
-    return found | {"numeric": f"{encoders[0]}__numeric"}
+    return found | {"numeric": [f"{encoders[0]}__numeric"]}
 
 
 def _voting(last: BaseEstimator, C: Sequence[float], exclusivity: Sequence[float]) -> dict[str, str]:

@@ -35,7 +35,7 @@ from sklearn.preprocessing import (
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.problem.arrays import Ints
-from exclusivity.tables import TableEncoder
+from exclusivity.tables import InteractionFeatures, TableEncoder
 
 _ONE_TO_ONE = (
     StandardScaler,
@@ -120,6 +120,26 @@ def _mixing(transformer: BaseEstimator) -> ValueError:
     )
 
 
+def joined(groups: Ints, sources: Ints) -> Ints:
+    """The finest grouping that keeps together columns of one group and columns of one source.
+
+    Examples
+    --------
+    >>> joined(np.array([0, 1, 2, 2]), np.array([0, 0, 1, 2]))
+    array([0, 0, 1, 1])
+    """
+    # Every column takes the lowest number among its group and its source until nothing changes any more.
+    numbers = np.arange(len(groups))
+    while True:
+        before = numbers
+        for codes in (groups, sources):
+            lowest = np.full(int(codes.max()) + 1, len(groups))
+            np.minimum.at(lowest, codes, numbers)
+            numbers = lowest[codes]
+        if np.array_equal(numbers, before):
+            return np.unique(numbers, return_inverse=True)[1].astype(np.intp)
+
+
 def _identity(transformer: BaseEstimator) -> Ints:
     return np.arange(transformer.n_features_in_)
 
@@ -188,11 +208,31 @@ def _pipeline(pipeline: BaseEstimator) -> Ints:
     sources: Ints | None = None
     for _, step in pipeline.steps:
         if step is not None and step != "passthrough":
-            below = column_sources(step)
-            sources = below if sources is None else sources[below]
+            sources = _behind(step, sources)
     if sources is None:
         raise ValueError("This Pipeline has no step that tells how many columns there are.")
     return sources
+
+
+def _behind(step: BaseEstimator, sources: Ints | None) -> Ints:
+    """The input column behind every output column of a step, whose own input has these sources.
+
+    A member that looks at several columns together makes one source of all of them, and so do two members
+    that share one: the first of these columns stands for all.
+    """
+    if not isinstance(step, InteractionFeatures):
+        below = column_sources(step)
+        return below if sources is None else sources[below]
+    check_is_fitted(step)
+    columns = np.arange(step.n_features_in_) if sources is None else sources
+    codes = joined(columns, step.owners_ + 1)
+    first = np.full(int(codes.max()) + 1, columns.max())
+    np.minimum.at(first, codes, columns)
+    return np.concatenate([np.repeat(first[codes[m.columns[:1]]], m.mixing.shape[1]) for m in step.maps_])
+
+
+def _interactions(step: InteractionFeatures) -> Ints:
+    return _behind(step, None)
 
 
 def _union(transformer: BaseEstimator) -> Ints:
@@ -237,6 +277,7 @@ _READERS: tuple[tuple[tuple[Any, ...], Callable[[Any], Ints]], ...] = (
     ((ColumnTransformer,), _columns),
     ((FeatureUnion,), _union),
     ((TableEncoder,), _encoded),
+    ((InteractionFeatures,), _interactions),
     (_ONE_TO_ONE, _identity),
     ((SimpleImputer,), _imputed),
     ((MissingIndicator,), _indicators),

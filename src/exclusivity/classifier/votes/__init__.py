@@ -12,8 +12,8 @@ from exclusivity.classifier.votes.decisions import (
     soft_decision,
     winning_codes,
 )
-from exclusivity.classifier.votes.radius import UNDECIDED, grouped
 from exclusivity.classifier.votes.rankings import Rankings
+from exclusivity.classifier.votes.reach import UNDECIDED, grouped
 
 __all__ = [
     "UNDECIDED",

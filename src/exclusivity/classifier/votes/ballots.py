@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from exclusivity.classifier.votes.certainty import certain_votes
 from exclusivity.classifier.votes.decisions import finite, pair_numbers
-from exclusivity.classifier.votes.radius import UNDECIDED
+from exclusivity.classifier.votes.reach import UNDECIDED
 from exclusivity.problem.arrays import Bools, Floats, Ints
 
 FIRST, SECOND = 0, 1

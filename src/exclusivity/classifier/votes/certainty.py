@@ -27,7 +27,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
 from exclusivity.classifier.votes.decisions import finite, member_votes, pair_tallies
-from exclusivity.classifier.votes.radius import UNDECIDED
+from exclusivity.classifier.votes.reach import UNDECIDED
 from exclusivity.problem import DesignMatrix
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 
@@ -63,7 +63,7 @@ def rough_slack(X: Matrix, weights: Floats, intercepts: Floats) -> Floats:
     """
     if sparse.issparse(X):  # where |X| costs no more than that
         return score_slack(X, weights, intercepts)
-    largest = np.maximum(X.max(axis=1), -X.min(axis=1)).astype(float)
+    largest = np.maximum(X.max(axis=1).astype(float), -X.min(axis=1).astype(float))
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.abs(weights).sum(axis=1, dtype=float)
         return _slack(np.outer(largest, lengths) + np.abs(intercepts), weights.shape[1])

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.classifier.training import check_number
 from exclusivity.classifier.votes.ballots import Ballots
-from exclusivity.classifier.votes.radius import certified_radius, grouped
+from exclusivity.classifier.votes.reach import grouped
 from exclusivity.classifier.votes.runoff import runoff_threats
 from exclusivity.classifier.votes.threats import hard_threats, radius_of
 from exclusivity.problem.arrays import Bools, Ints, Matrix
@@ -30,10 +30,10 @@ class Voters(Protocol):
         """The ballots of blocks of rows, one block after the other."""
 
 
-def threats_of(voters: Voters, X: Matrix, supports: Bools, *, finals: bool = True) -> Ints:
+def threats_of(voters: Voters, X: Matrix, supports: Bools, *, all_classes: bool = True) -> Ints:
     """How many groups have to change before each class can win, (n_samples, n_classes).
 
-    Without ``finals`` all but the smallest number of each row may be lower than need be.
+    Without ``all_classes`` all but the smallest number of each row may be lower than need be.
 
     Parameters
     ----------
@@ -43,18 +43,18 @@ def threats_of(voters: Voters, X: Matrix, supports: Bools, *, finals: bool = Tru
     """
     n_classes = len(voters.classes_)
     if voters.voting == "hard" or n_classes == 2:
-        return hard_threats(voters._certain_votes(X), supports, n_classes)
-    blocks = [runoff_threats(ballots, supports, n_classes, finals=finals) for ballots in voters._ballots(X)]
+        return hard_threats(voters._certain_votes(X), supports, n_classes, all_classes=all_classes)
+    blocks = [
+        runoff_threats(ballots, supports, n_classes, all_classes=all_classes)
+        for ballots in voters._ballots(X)
+    ]
     return np.concatenate(blocks)
 
 
 def radii_of(voters: Voters, X: Matrix, supports: Bools, top_k: int) -> Ints:
     """How many groups may change before more than ``top_k`` classes can win, (n_samples,)."""
-    n_classes = len(voters.classes_)
-    check_top_k(top_k, n_classes)
-    if top_k == 1 and (voters.voting == "hard" or n_classes == 2):
-        return certified_radius(voters._certain_votes(X), supports, n_classes)
-    return radius_of(threats_of(voters, X, supports, finals=top_k > 1), supports.shape[1], top_k)
+    check_top_k(top_k, len(voters.classes_))
+    return radius_of(threats_of(voters, X, supports, all_classes=top_k > 1), supports.shape[1], top_k)
 
 
 def check_top_k(top_k: int, n_classes: int) -> None:

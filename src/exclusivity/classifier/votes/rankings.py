@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 from exclusivity.classifier.votes.ballots import RankedBallots
 from exclusivity.classifier.votes.certainty import DoubtOf, score_slack
 from exclusivity.classifier.votes.decisions import finite, squashed, top_two
-from exclusivity.classifier.votes.radius import UNDECIDED
+from exclusivity.classifier.votes.reach import UNDECIDED
 from exclusivity.problem.arrays import Floats, Ints, Matrix
 
 
@@ -116,10 +116,12 @@ def _own_scores(member: BaseEstimator, X: Matrix, n_known: int) -> Floats:
             scores = scores[:, None] if scores.ndim == 1 else scores
             if scores.shape[1] == n_known or (n_known == 2 and scores.shape[1] == 1):
                 return scores
+    way_out = "use voting='hard', or members that have one"
+    if getattr(member, "decision_function_shape", "ovr") != "ovr":
+        way_out = "set its decision_function_shape='ovr', or use voting='hard'"
     raise TypeError(
         f"A run-off needs members that rank classes, and {type(member).__name__} has neither a "
-        "decision_function nor a predict_proba with one column per class; use voting='hard', or members that "
-        "have one."
+        f"decision_function nor a predict_proba with one column per class; {way_out}."
     )
 
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from exclusivity.classifier.votes.ballots import FIRST, SECOND, Ballots, Sides
 from exclusivity.classifier.votes.decisions import top_two
-from exclusivity.classifier.votes.radius import UNDECIDED, largest_reaches
+from exclusivity.classifier.votes.reach import UNDECIDED, largest_reaches
 from exclusivity.classifier.votes.threats import (
     Counts,
     Tally,
@@ -38,7 +38,7 @@ from exclusivity.classifier.votes.threats import (
 from exclusivity.problem.arrays import Bools, Floats, Ints
 
 
-def runoff_threats(ballots: Ballots, supports: Bools, n_classes: int, *, finals: bool = True) -> Ints:
+def runoff_threats(ballots: Ballots, supports: Bools, n_classes: int, *, all_classes: bool = True) -> Ints:
     """The threat of every class in a run-off.
 
     Parameters
@@ -47,7 +47,7 @@ def runoff_threats(ballots: Ballots, supports: Bools, n_classes: int, *, finals:
     supports : ndarray of bool, shape (n_members, n_groups)
         Which member uses which group of columns. Members that use none abstain.
     n_classes : int
-    finals : bool, default=True
+    all_classes : bool, default=True
         Whether c has to win the final of A. That makes the threats of some classes larger, never the
         smallest one: of two classes that meet one is not behind. It takes twice the time.
 
@@ -75,21 +75,21 @@ def runoff_threats(ballots: Ballots, supports: Bools, n_classes: int, *, finals:
     reach, n_rows = largest_reaches(supports[fed]), len(ballots.votes)
     threats, in_doubt = np.empty((n_rows, n_classes), dtype=np.intp), np.empty(n_rows, dtype=bool)
     for rows in row_blocks(n_rows, reach, n_classes):
-        run_off = _RunOff(ballots.take(rows, fed), n_classes, reach, finals)
+        run_off = _RunOff(ballots.take(rows, fed), n_classes, reach, all_classes)
         threats[rows], in_doubt[rows] = run_off.threats(), run_off.in_doubt()
     doubtful = np.flatnonzero(in_doubt)
     finer = ballots.refined(doubtful) if doubtful.size else None
     if finer is not None:
-        threats[doubtful] = runoff_threats(finer, supports, n_classes, finals=finals)
+        threats[doubtful] = runoff_threats(finer, supports, n_classes, all_classes=all_classes)
     return threats
 
 
 class _RunOff:
     """One run-off for each of some rows, all members with features."""
 
-    def __init__(self, ballots: Ballots, n_classes: int, reach: Floats, finals: bool) -> None:
+    def __init__(self, ballots: Ballots, n_classes: int, reach: Floats, all_classes: bool) -> None:
         self.tally, self.n_classes, self.reach = Tally(ballots.votes, n_classes), n_classes, reach
-        self.ballots, self.finals, self.rows = ballots, finals, np.arange(len(ballots.votes))
+        self.ballots, self.all_classes, self.rows = ballots, all_classes, np.arange(len(ballots.votes))
         self.winner, self.sides, self.lead = self._find_winner()
 
     def _find_winner(self) -> tuple[Ints, Sides, Counts]:
@@ -141,7 +141,7 @@ class _RunOff:
         else:
             single, together = self._with_shared_features(both)
         needed = np.maximum(np.maximum(single[:, :, None], single[:, None, :]), together)
-        if self.finals:
+        if self.all_classes:
             needed = np.maximum(needed, self._finals_without_winner())
         classes, never = np.arange(self.n_classes), self._never
         needed[:, classes, classes] = never

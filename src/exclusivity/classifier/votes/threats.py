@@ -2,13 +2,15 @@
 
 The *threat* of class c is a lower bound on the number of features that have to change before c can win, or
 tie with the winner; it is 0 for the present winner. The smallest threat of another class, less one, is the
-radius. Changed members may say anything, a tie counts as won by anybody, and a member that is undecided
-already takes part on everybody's side at no price. v_c are votes, m is the number of undecided votes.
+radius. Changed members may say anything, a tie counts as won by anybody, so the rule that breaks ties does
+not matter, and a member that is undecided already (see ``certainty``) takes part on everybody's side at no
+price. v_c are votes, m is the number of undecided votes.
 
 Disjoint supports: c wins if it draws level with every class d. The best change gives n votes to c; from d it
 has to take what n more votes for c leave of its lead, q_d = v_d - v_c - m - n. So n is enough if
-sum_d max(q_d, 0) <= n, and nothing smaller is. With shared features c has to close the lead of the present
-winner, as in ``radius``.
+sum_d max(q_d, 0) <= n, and nothing smaller is. Of the winner w alone it has to take (v_w - v_c - m) / 2,
+rounded up; for the runner-up that is enough, so the smallest threat needs no more. With shared features c has
+to close the lead of the present winner, as in ``reach``.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.classifier.votes.radius import UNDECIDED, largest_reaches, survived
+from exclusivity.classifier.votes.reach import UNDECIDED, largest_reaches, survived
 from exclusivity.problem.arrays import Bools, Floats, Ints
 
 Counts = NDArray[np.signedinteger[Any]]
@@ -43,16 +45,21 @@ def radius_of(threats: Ints, n_groups: int, top_k: int = 1) -> Ints:
     return np.minimum(np.sort(threats, axis=1)[:, top_k] - 1, n_groups)
 
 
-def hard_threats(votes: Ints, supports: Bools, n_classes: int) -> Ints:
+def hard_threats(votes: Ints, supports: Bools, n_classes: int, *, all_classes: bool = True) -> Ints:
     """The threat of every class in a hard vote.
 
     Parameters
     ----------
     votes : ndarray of int, shape (n_samples, n_members)
-        As for ``certified_radius``.
+        The class that each member votes for, 0 to ``n_classes - 1``; -1 for a member that gives no vote
+        here but might after a change; ``UNDECIDED`` for one that may vote for any class already.
     supports : ndarray of bool, shape (n_members, n_groups)
-        Which member uses which group of columns. Members that use none abstain.
+        Which member uses which feature (or group of columns) in any of its scores. Members that use none
+        abstain: a constant vote would only fake robustness.
     n_classes : int
+    all_classes : bool, default=True
+        Whether c has to pass all classes, and not the winner alone. That makes the threats of some classes
+        larger, never the smallest one.
 
     Returns
     -------
@@ -66,16 +73,32 @@ def hard_threats(votes: Ints, supports: Bools, n_classes: int) -> Ints:
     >>> hard_threats(np.array([[0, 0, 0, 0, 1]]), np.eye(5, dtype=bool), 3)
     array([[0, 2, 2]])
     """
+    _check_votes(votes, supports, n_classes)
     fed = supports.any(axis=1)
     votes, reach = votes[:, fed], largest_reaches(supports[fed])
     threats = np.empty((len(votes), n_classes), dtype=np.intp)
     for rows in row_blocks(len(votes), reach, n_classes):
         tally = Tally(votes[rows], n_classes)
-        if is_disjoint(reach):
+        if not is_disjoint(reach):
+            threats[rows] = tally.fewest_against(tally.totals.argmax(axis=1), reach)
+        elif all_classes:
             threats[rows] = fewest_changes(tally.leads(), tally.n_members)
         else:
-            threats[rows] = tally.fewest_against(tally.totals.argmax(axis=1), reach)
+            threats[rows] = tally.fewest_to_pass_winner()
     return threats
+
+
+def _check_votes(votes: Ints, supports: Bools, n_classes: int) -> None:
+    if votes.ndim != 2 or supports.ndim != 2 or votes.shape[1] != len(supports):
+        raise ValueError(
+            "votes must have one column and supports one row per member; "
+            f"got shapes {votes.shape} and {supports.shape}."
+        )
+    if votes.size and not (votes.min() >= UNDECIDED and votes.max() < n_classes):
+        raise ValueError(
+            f"votes must be class numbers from 0 to {n_classes - 1}, -1 or {UNDECIDED}; "
+            f"got values from {votes.min()} to {votes.max()}."
+        )
 
 
 def is_disjoint(reach: Floats) -> bool:
@@ -127,6 +150,14 @@ class Tally:
         """v_d - v_c - m, (n_rows, c, d)."""
         return self.totals[:, None, :] - self.totals[:, :, None] - self.undecided[:, None, None]
 
+    def fewest_to_pass_winner(self) -> Counts:
+        """For every class the fewest members that close the lead of the winner, (n_rows, n_classes)."""
+        rows, winner = np.arange(len(self.votes)), self.totals.argmax(axis=1)
+        behind = (self.totals[rows, winner] - self.undecided)[:, None] - self.totals
+        threats: Counts = np.maximum((behind + 1) // 2, 0)
+        threats[rows, winner] = 0
+        return threats
+
     def reached(self, code: int | Ints, reach: Floats) -> Floats:
         """How many voters of a class each set of ``reach`` has, (n_rows, n_sets)."""
         return np.asarray((self.votes == code).astype(np.float32) @ reach)
@@ -136,12 +167,12 @@ class Tally:
         rows = np.arange(len(self.votes))
         fixed = reach.sum(axis=0) + self.reached(rival[:, None], reach) - self.reached(UNDECIDED, reach)
         lead = self.totals[rows, rival] - self.undecided
-        found = [
-            fewest(fixed - self.reached(c, reach), lead - self.totals[:, c]) for c in range(self.n_classes)
-        ]
-        found_by_class = np.stack(found, axis=1)
-        found_by_class[rows, rival] = 0
-        return found_by_class
+        found = np.zeros((len(rows), self.n_classes), dtype=np.intp)
+        for c in range(self.n_classes):
+            others = np.flatnonzero(rival != c)
+            gains = fixed[others] - (self.votes[others] == c).astype(np.float32) @ reach
+            found[others, c] = fewest(gains, lead[others] - self.totals[others, c])
+        return found
 
 
 def fewest(gains: Floats, needed: Counts) -> Ints:
