@@ -144,6 +144,13 @@ def table() -> Any:
     return model.fit(frame, y)
 
 
+def interactions() -> Any:
+    """Members that look at several columns together."""
+    X = rows(5)
+    model = make_robust_classifier(2, interactions=True, random_state=0)
+    return model.set_params(interactions__n_landmarks=6).fit(X, classes(2, X))
+
+
 def rows_of(model: Any) -> list[list[Any]]:
     """Five rows that the model takes."""
     X = np.random.default_rng(1).standard_normal((5, model.n_features_in_)).round(3).tolist()
@@ -167,6 +174,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "v1-target-column": target_column,
     "v1-table": table,
     "v1-runoff": runoff,
+    "v1-interactions": interactions,
 }
 
 

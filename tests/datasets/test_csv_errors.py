@@ -16,6 +16,14 @@ from exclusivity.datasets.libsvm_lines import CHUNK_BYTES, MAX_LINE_BYTES
 NUMBER = "expected a finite decimal number."
 
 
+SAVE = "save the file as UTF-8"
+CONVERT = (
+    f"{SAVE}, or convert it, from the encoding of Windows for example: "
+    "iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv"
+)
+UNPACK = "the file looks compressed, and the name of such a file must end in .gz or .bz2"
+
+
 def refusal(text, **options):
     with pytest.raises(DataFileError) as caught:
         read_csv(io.BytesIO(text), **options)
@@ -114,23 +122,22 @@ class TestLines:
         assert "not closed in its line" in refusal(b'a,b\n1,"2\n3"\n').cause
 
     @pytest.mark.parametrize(
-        ("line", "byte", "position"),
+        ("line", "byte", "position", "advice"),
         [
-            (b"1,2\x00", 0x00, 4),
-            (b"1,\x1c2", 0x1C, 3),
-            (b"1,2\r3,4", 0x0D, 4),  # an old line end
-            (b"caf\xe9,2", 0xE9, 4),
-            (b"\xff\x00", 0xFF, 1),
-            (b"\x00\xff", 0x00, 1),
-            (gzip.compress(b"1,2\n", mtime=0), 0x1F, 1),
+            (b"1,2\x00", 0x00, 4, SAVE),
+            (b"1,\x1c2", 0x1C, 3, SAVE),
+            (b"1,2\r3,4", 0x0D, 4, SAVE),  # an old line end
+            (b"caf\xe9,2", 0xE9, 4, CONVERT),
+            (b"\xff\x00", 0xFF, 1, CONVERT),
+            (b"\x00\xff", 0x00, 1, SAVE),
+            (gzip.compress(b"1,2\n", mtime=0), 0x1F, 1, UNPACK),
         ],
     )
-    def test_bytes_that_are_no_text(self, line, byte, position):
+    def test_bytes_that_are_no_text(self, line, byte, position, advice):
         for text in (line, b"a,b\n1,2\n" + line):
             error = refusal(text)
             assert error.cause == (
-                f"found byte 0x{byte:02x} at position {position}; expected UTF-8 text: save the "
-                "file as UTF-8 (the name of a compressed file must end in .gz or .bz2)."
+                f"found byte 0x{byte:02x} at position {position}; expected UTF-8 text: {advice}."
             )
 
     def test_labels_that_are_no_text(self):

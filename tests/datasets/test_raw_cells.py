@@ -2,8 +2,17 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
-from exclusivity.datasets import FieldError, read_cells
+from exclusivity.datasets import (
+    GAPS,
+    ColumnError,
+    Expected,
+    Notation,
+    dates_among,
+    decimal_of_file,
+    read_cells,
+)
 
 
 def cells(*texts):
@@ -20,6 +29,11 @@ def cells(*texts):
         (["1,5%", "2%"], [1.5, 2], "per cent, decimal comma"),
         (["0", "0.5", "10"], [0, 0.5, 10], ""),
         (["", "NULL"], [np.nan, np.nan], ""),
+        (["-0,624", "0,275"], [-0.624, 0.275], "decimal comma"),
+        (["910,6", "1.038,0", "7"], [910.6, 1038, 7], "decimal comma, thousands points"),
+        (["1.234.567", "12"], [1234567, 12], "decimal comma, thousands points"),
+        (["1,500.25", "2,250", "3.5"], [1500.25, 2250, 3.5], "thousands commas"),
+        (["1.038", "2.250"], [1.038, 2.25], ""),
     ],
 )
 def test_numbers(texts, expected, note):
@@ -43,33 +57,182 @@ def test_words(texts, expected):
 
 
 @pytest.mark.parametrize(
-    ("texts", "message"),
+    ("texts", "row", "message"),
     [
-        (["1", "2", "soon"], "numbers, and 1 different texts such as 'soon'"),
-        (["1,500", "2,250"], "Write decimals with a point (1.500), thousands without a comma"),
-        (["1,500.25", "2,250.50"], "thousands without separators"),
-        (["$5", "$7"], "it holds numbers such as '$5'"),
-        (["1,5", "2.5"], "with a point"),
+        (["1", "", "2", "soon"], 3, "numbers, and a text, 'soon'."),
+        (["1", "2", "soon", "late"], 2, "2 different texts such as 'soon'"),
+        (["910", "", "1,500"], 2, "'1,500', which is 1.5 with a decimal comma and 1500 with a decimal point"),
+        (["$5", "$7"], 0, "it holds numbers such as '$5'"),
+        (["910,6", "2.5", "1,5"], 1, "found '2.5', with a decimal point, among numbers with a decimal comma"),
+        (["1", "1e999"], 1, "found '1e999', which is too large"),
+        (["26.03.2026", "01.04.2026"], 0, "it looks like dates, such as '26.03.2026'; write 2026-03-26."),
+        (["", "08/09/2022", "08/28/2022"], 1, "such as '08/09/2022'; write 2022-08-09."),
     ],
 )
-def test_what_may_be_a_slip(texts, message):
-    with pytest.raises(FieldError) as caught:
+def test_what_may_be_a_slip(texts, row, message):
+    with pytest.raises(ColumnError) as caught:
         read_cells(cells(*texts))
     assert message in caught.value.cause
+    assert caught.value.row == row
 
 
-def test_commas_between_fields_are_no_decimals():
-    with pytest.raises(FieldError):
-        read_cells(cells("1,5", "2"), decimal_comma=False)
+class TestDecimalSign:
+    """What a column leaves open, the file decides, and what the file leaves open, its owner."""
+
+    OPEN = cells("1,038", "2,250")
+
+    @pytest.mark.parametrize(
+        ("others", "delimiter", "decimal"),
+        [
+            ([cells("0,5", "NA")], ",", ","),
+            ([cells("910,6%")], "\t", ","),
+            ([cells("2.5", "10")], ";", "."),
+            ([cells("2.5"), cells("2,5")], ";", ""),
+            ([], ";", ","),
+            ([cells("910", "1,038")], ";", ""),
+            ([], ",", ""),
+            ([cells("Berlin, Mitte")], ",", ""),
+        ],
+    )
+    def test_of_a_file(self, others, delimiter, decimal):
+        assert decimal_of_file([self.OPEN, *others], delimiter) == decimal
+
+    def test_it_decides(self):
+        assert read_cells(self.OPEN, Expected(decimal=",")).values.tolist() == [1.038, 2.25]
+        assert read_cells(self.OPEN, Expected(decimal=".")).values.tolist() == [1038, 2250]
+        assert read_cells(cells("910", "1.038"), Expected(decimal=",")).values.tolist() == [910, 1038]
+        assert read_cells(cells("1.5", "1.038"), Expected(decimal=",")).values.tolist() == [1.5, 1.038]
+
+    @given(
+        st.lists(st.decimals(-(10**9), 10**9, places=3), min_size=1),
+        st.sampled_from(",."),
+        st.booleans(),
+        st.booleans(),
+    )
+    def test_what_was_written_is_read(self, numbers, decimal, grouped, percent):
+        """Whatever the notation, and in a column of any length, as soon as it is known."""
+        texts = [f"{number:,.3f}" if grouped else f"{number:.3f}" for number in numbers]
+        if decimal == ",":
+            texts = [text.translate(str.maketrans(",.", ".,")) for text in texts]
+        column = cells(*[text + "%" * percent for text in texts])
+        read = read_cells(column, Expected(decimal=decimal))
+        np.testing.assert_array_equal(read.values, [float(number) for number in numbers])
+        model = read.notation
+        for cell, number in zip(column, numbers, strict=True):
+            one = read_cells(np.array([cell]), Expected("number", "", model, is_training=False))
+            assert one.values[0] == float(number)
+
+
+class TestModels:
+    """A model knows how its numbers were written; rows beside a row do not matter."""
+
+    def read(self, notation, *texts):
+        return read_cells(cells(*texts), Expected("number", "", notation, is_training=False)).values.tolist()
+
+    def test_its_notation_decides(self):
+        assert self.read(Notation(","), "1,038") == [1.038]
+        assert self.read(Notation(",", grouped=True), "1.038") == [1038]
+        assert self.read(Notation("."), "1.038") == [1.038]
+        assert self.read(Notation(percent=True), "12%", "12") == [12, 12]
+
+    def test_a_proof_is_stronger(self):
+        assert self.read(Notation("."), "0,275") == [0.275]
+        assert self.read(Notation(","), "0.275") == [0.275]
+
+    @pytest.mark.parametrize(
+        ("notation", "text", "message"),
+        [
+            (Notation("."), "1,038", "the model knows no thousands in this column"),
+            (Notation(","), "1.038", "the model knows no thousands in this column"),
+            (Notation(), "1,038", "nothing else in the file shows which"),
+            (Notation(","), "12%", "fitted to numbers without per cent signs"),
+            (Notation(","), "old", "found 'old'; expected a number, or nothing."),
+            (Notation(percent=True), "old", "found 'old'; expected a number, or nothing."),
+        ],
+    )
+    def test_what_it_does_not_decide(self, notation, text, message):
+        with pytest.raises(ColumnError, match="found") as caught:
+            self.read(notation, "", "7", text)
+        assert message in caught.value.cause
+        assert caught.value.row == 2
+
+
+@given(
+    st.lists(st.text(alphabet="0123456789,.%-+eE '/x", max_size=8), min_size=1, max_size=6),
+    st.builds(
+        Expected,
+        st.sampled_from(["number", None]),
+        st.sampled_from(["", ",", "."]),
+        st.none() | st.builds(Notation, st.sampled_from(["", ",", "."]), st.booleans(), st.booleans()),
+        st.booleans(),
+    ),
+)
+def test_anything_is_read_or_refused_with_its_row(texts, expected):
+    texts = [text.strip() for text in texts]
+    n_known = sum(text not in GAPS for text in texts)
+    try:
+        read = read_cells(cells(*texts), expected)
+    except ColumnError as error:
+        row = error.row
+    else:
+        assert len(read.values) == len(texts)
+        assert read.notation is None or np.isfinite(read.values).sum() + read.n_lost == n_known
+        return
+    assert row is not None
+    assert texts[row] not in GAPS
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (["31/12/2022", "01/02/2022"], ("31/12/2022", "2022-12-31")),
+        (["01/02/2022", "03/04/2022"], ("01/02/2022", "year-month-day, such as 2024-12-31")),
+        (["1.2.26 12:30"], ("1.2.26 12:30", "2026-02-01")),
+        (["2022/8/9"], ("2022/8/9", "2022-08-09")),
+        (["2022-08-09T10:00:00Z"], ("2022-08-09T10:00:00Z", "2022-08-09")),
+        (["28 Aug 2022", "Mai 3, 2021"], ("28 Aug 2022", "year-month-day, such as 2024-12-31")),
+        (["2022-08-09", "2022-08-09 10:00"], None),
+        (["1.2.3", "99.99.9999", "10.0.0.1", "300/12/2022"], None),
+        (["1/2", "red"], None),
+    ],
+)
+def test_dates_of_people(texts, found):
+    assert dates_among(texts) == found
 
 
 def test_what_the_user_says():
     mixed = cells("1", "soon", "", "3")
-    read = read_cells(mixed, "number")
+    read = read_cells(mixed, Expected("number"))
     np.testing.assert_array_equal(read.values, [1, np.nan, np.nan, 3])
-    assert read.note == "1 texts taken for gaps"
-    assert read_cells(mixed, "category").values.tolist() == ["1", "soon", None, "3"]
-    with pytest.raises(FieldError) as caught:
-        read_cells(mixed, "number", is_training=False)
-    assert "found 'soon'; expected a number, or nothing" in caught.value.cause
-    np.testing.assert_array_equal(read_cells(cells("007", "12"), "number").values, [7, 12])
+    assert (read.note, read.n_lost) == ("1 text taken for gaps", 1)
+    assert read_cells(mixed, Expected("category")).values.tolist() == ["1", "soon", None, "3"]
+    np.testing.assert_array_equal(read_cells(cells("007", "12"), Expected("number")).values, [7, 12])
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected", "note"),
+    [
+        (["0,5", "1,25", "x", "2.5"], [0.5, 1.25, np.nan, np.nan], "decimal comma, 2 texts taken for gaps"),
+        (["5%", "6 %", "7"], [5, 6, np.nan], "per cent, 1 text taken for gaps"),
+        (["5", "6", "7%"], [5, 6, np.nan], "1 text taken for gaps"),
+        (["5", "1e999"], [5, np.nan], "1 text taken for gaps"),
+    ],
+)
+def test_numbers_by_decree(texts, expected, note):
+    read = read_cells(cells(*texts), Expected("number"))
+    np.testing.assert_array_equal(read.values, expected)
+    assert read.note == note
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["red", "blue"], "none of its 2 cells is one; the first that is none is 'red'"),
+        (["7", *["red"] * 20], "only 1 of its 21 cells is one"),
+    ],
+)
+def test_hardly_any_number_is_no_column_of_numbers(texts, message):
+    with pytest.raises(ColumnError) as caught:
+        read_cells(cells(*texts), Expected("number"))
+    assert message in caught.value.cause
+    assert "numeric" not in caught.value.ways

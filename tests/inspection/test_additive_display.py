@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from exclusivity import ERMClassifier, make_robust_classifier
 from exclusivity.inspection import AdditiveDisplay, model_report
+from exclusivity.inspection.panels import Panel
 from exclusivity.tables import TableEncoder
 from tables.table_cases import mixed_table
 
@@ -108,6 +109,21 @@ def test_its_own_figure():
     assert display.axes_[0, 0].get_ylabel() == "adds to the score"
 
 
+@pytest.mark.parametrize("n_levels", [20, 5])
+def test_many_levels_are_said_to_be_many(n_levels):
+    levels = [*sorted(str(number) for number in range(1, n_levels)), "(rare)"]
+    effect = np.array([0.0 if level == "3" else float(len(level)) for level in levels])
+    display = AdditiveDisplay([Panel("code", levels, effect, None, 1.0)]).plot()
+    (ax,) = display.axes_.flat
+    shown = [label.get_text() for label in ax.get_xticklabels()]
+    if n_levels == 5:
+        assert shown == ["1", "2", "3", "4", "(rare)"]
+        assert ax.get_xlabel() == ""
+    else:  # numbers in their order, of those that add most
+        assert shown == ["1", *(str(number) for number in range(10, 20)), "(rare)"]
+        assert ax.get_xlabel() == "12 of 20 levels, those that add most"
+
+
 def test_what_it_needs():
     rows = np.random.default_rng(0).normal(size=(30, 2))
     plain = make_pipeline(StandardScaler(), ERMClassifier(2)).fit(rows, rows[:, 0] > 0)
@@ -127,6 +143,15 @@ def test_in_the_report():
     assert "Grey: the rows of this report" in page
     rows = np.random.default_rng(0).normal(size=(30, 2))
     assert "The columns" not in model_report(ERMClassifier(2).fit(rows, rows[:, 0] > 0))
+
+
+def test_interactions_have_no_curves():
+    model = make_robust_classifier(2, interactions=True, **QUICK).fit(TABLE, CLASSES)
+    with pytest.raises(ValueError, match="have no such curves"):
+        AdditiveDisplay.from_estimator(model, TABLE)
+    page = model_report(model, TABLE, CLASSES)
+    assert "The columns" not in page
+    assert "group0_" in page
 
 
 def test_several_classes():

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
@@ -183,6 +183,7 @@ def test_certificates_of_a_pipeline(tmp_path):
     same(certify(reloaded(model, tmp_path), X2), certify(model, X2))
 
 
+@pytest.mark.filterwarnings("ignore:The best C:UserWarning")
 def test_search_for_the_cost(tmp_path):
     model = ERMClassifierCV(3, Cs=np.array([0.1, 1.0, 10.0]), cv=3, exclusivity=0.5).fit(X3, Y3)
     twin = reloaded(model, tmp_path)
@@ -230,6 +231,11 @@ def test_history_looks_like_a_history(tmp_path):
     [
         (ERMClassifier(), NotFittedError, "not fitted"),
         (LogisticRegression().fit(X2, Y2), TypeError, "LogisticRegression cannot be stored as a classifier"),
+        (
+            GridSearchCV(ERMClassifier(2), {"C": [1.0]}, cv=2).fit(X2, Y2),
+            TypeError,
+            "store what it chose: its best_estimator_",
+        ),
         (StandardScaler().fit(X2), TypeError, "StandardScaler cannot be stored as a classifier"),
         (
             make_pipeline(FunctionTransformer(), ERMClassifier(2)).fit(X2, Y2),

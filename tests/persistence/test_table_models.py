@@ -1,6 +1,7 @@
 """Models of tables: saved with their encoder, and exported to ONNX for raw rows."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import onnxruntime
@@ -11,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from exclusivity import ERMClassifier, make_robust_classifier
 from exclusivity.persistence import ModelFormatError, encoder_kind, load_model, save_model, to_onnx
-from exclusivity.tables import TableEncoder
+from exclusivity.tables import InteractionFeatures, TableEncoder
 from exclusivity.tables.codes import MOST_RARE
 from persistence.model_cases import assert_same_model, joined, split
 from tables.table_cases import mixed_table
@@ -35,6 +36,14 @@ MODELS = {
     ),
     "categories": lambda: make_robust_classifier(
         3, categorical=("visits", "day"), max_levels=3, min_frequency=4, random_state=0, **QUICK
+    ).fit(TABLE, CLASSES),
+    "interactions": lambda: make_robust_classifier(3, interactions=True, random_state=0, **QUICK).fit(
+        TABLE, CLASSES
+    ),
+    "interactions, float32": lambda: make_pipeline(
+        TableEncoder(dtype=np.float32),
+        InteractionFeatures(ERMClassifier(2, exclusivity=np.inf, **QUICK), n_landmarks=9, random_state=0),
+        ERMClassifier(2, exclusivity=np.inf, voting="hard"),
     ).fit(TABLE, CLASSES),
     "soft": lambda: make_pipeline(TableEncoder(), StandardScaler(), ERMClassifier(3)).fit(TABLE, CLASSES),
 }
@@ -74,6 +83,19 @@ class TestFiles:
         assert list(why) == ["constant", "name", "nothing"]
         assert model[0].columns_[-1].width == 1
 
+    def test_how_numbers_are_written(self, tmp_path):
+        model = make_pipeline(TableEncoder("linear"), ERMClassifier(2)).fit(TABLE, CLASSES)
+        tags = [None, "", ",", ".'", ",'%", "%"]
+        model[0].columns_ = [
+            replace(column, notation=tag) for column, tag in zip(model[0].columns_, tags, strict=True)
+        ]
+        twin = saved_and_loaded(model, tmp_path / "it.erm")
+        assert [column.notation for column in twin[0].columns_] == tags
+        model[0].columns_[0] = replace(model[0].columns_[0], notation="x")
+        save_model(model, tmp_path / "it.erm")
+        with pytest.raises(ModelFormatError, match="written in no known way"):
+            load_model(tmp_path / "it.erm")
+
     def test_long_texts_and_many_levels(self, tmp_path):
         rng = np.random.default_rng(0)
         texts = np.array(
@@ -112,6 +134,12 @@ def data(tmp_path_factory):
     return path.read_bytes()
 
 
+def n_bytes(spec):
+    """What an array of the header takes in the file."""
+    sizes = {"f8": 8, "i8": 8, "u1": 1, "bool": 1}
+    return int(np.prod(spec["shape"])) * (4 * spec["width"] if "width" in spec else sizes[spec["type"]])
+
+
 class TestRefusals:
     def refused(self, data, path, change):
         header, arrays = split(data)
@@ -125,12 +153,7 @@ class TestRefusals:
     @staticmethod
     def place(header, arrays, name):
         """Where the bytes of an array of the codes begin."""
-        number = header["codes"][name]["array"]
-        sizes = {"f8": 8, "i8": 8, "u1": 1, "bool": 1}
-        return sum(
-            int(np.prod(spec["shape"])) * (4 * spec["width"] if "width" in spec else sizes[spec["type"]])
-            for spec in arrays[:number]
-        )
+        return sum(map(n_bytes, arrays[: header["codes"][name]["array"]]))
 
     @pytest.mark.parametrize(
         ("name", "place", "value", "message"),
@@ -180,6 +203,78 @@ class TestRefusals:
         assert message in cause
 
 
+@pytest.fixture(scope="module")
+def interacting(tmp_path_factory):
+    path = tmp_path_factory.mktemp("interactions") / "it.erm"
+    model = make_robust_classifier(3, interactions=True, random_state=0, **QUICK)
+    save_model(model.set_params(interactions__n_landmarks=8).fit(TABLE, CLASSES), path)
+    return path.read_bytes()
+
+
+class TestRefusedInteractions:
+    def refused(self, data, path, change):
+        header, arrays = split(data)
+        step = dict(header["model"]["steps"])["interactions"]
+        content = bytearray(arrays)
+
+        def start(name):
+            return sum(map(n_bytes, header["arrays"][: step[name]["array"]]))
+
+        change(step, start, content)
+        path.write_bytes(joined(json.dumps(header).encode(), bytes(content)))
+        with pytest.raises(ModelFormatError) as caught:
+            load_model(path)
+        return caught.value.cause
+
+    @pytest.mark.parametrize(
+        ("name", "place", "value", "message"),
+        [
+            ("members", 0, np.int64(-1), "not owners of columns"),
+            ("members", 0, np.int64(1), "not owners of columns"),
+            ("members", 2, np.int64(99), "not owners of columns"),
+            ("owners", 0, np.int64(2**62), "of another size"),
+            ("decays", 0, np.float64(0.0), "has no scale"),
+            ("decays", 1, np.float64(np.nan), "has no scale"),
+            ("sizes", 0, np.int64(1), "without landmarks"),
+            ("sizes", 0, np.int64(2**62), "of another size"),
+            ("sizes", 1, np.int64(0), "without landmarks"),
+            ("sizes", 1, np.int64(9), "without landmarks"),
+            ("landmarks", 5, np.float64(np.inf), "not finite"),
+            ("mixing", 5, np.float64(np.nan), "not finite"),
+        ],
+    )
+    def test_damaged_arrays(self, interacting, tmp_path, name, place, value, message):
+        def change(step, start, content):
+            at = start(name) + 8 * place
+            content[at : at + 8] = value.tobytes()
+
+        assert message in self.refused(interacting, tmp_path / "it.erm", change)
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"n_features": 5}, "owners"),
+            ({"voters": {"C": -1.0}}, "C must be"),
+            ({"voters": {"whatever": 1}}, "unknown key"),
+            ({"voters": 3}, "expected an object"),
+            ({"extra": 1}, "unknown key"),
+        ],
+    )
+    def test_damaged_header(self, interacting, tmp_path, changes, message):
+        cause = self.refused(interacting, tmp_path / "it.erm", lambda step, *_: step.update(changes))
+        assert message in cause
+
+    def test_other_voters(self, tmp_path):
+        class Relatives(ERMClassifier):
+            """Code of its own, perhaps."""
+
+        step = InteractionFeatures(Relatives(2, exclusivity=np.inf), n_landmarks=5)
+        X = TABLE[["age", "income"]].fillna(0.0)
+        model = make_pipeline(StandardScaler(), step, ERMClassifier(2)).fit(X, CLASSES)
+        with pytest.raises(TypeError, match="voters of InteractionFeatures are a Relatives"):
+            save_model(model, tmp_path / "it.erm")
+
+
 def inputs_of(model, table, dtype=np.float64):
     """Raw rows as the graph takes them: a tensor for every column that is used."""
     found = {}
@@ -217,6 +312,8 @@ class TestOnnx:
             {"dtype": np.float32},
             {"categorical": ["visits"], "max_levels": 2},
             {"voting": "soft"},
+            {"interactions": True},
+            {"interactions": True, "dtype": np.float32},
         ],
     )
     def test_raw_rows(self, parameters):

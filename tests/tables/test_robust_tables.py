@@ -71,7 +71,8 @@ class TestGroups:
 
     def test_given_groups_win(self):
         n_columns = len(TableEncoder().fit(TABLE).sources_)
-        model = make_robust_classifier(3, feature_groups=np.arange(n_columns) % 4, random_state=0)
+        model = make_robust_classifier(3, random_state=0)
+        model.set_params(classifier__feature_groups=np.arange(n_columns) % 4)
         assert model.fit(TABLE, CLASSES)[-1].groups_.tolist() == (np.arange(n_columns) % 4).tolist()
 
     def test_a_column_called_feature_groups(self):
@@ -135,6 +136,14 @@ class TestChoice:
         )
         assert choice.best_params["numeric"] == "linear"
 
+    def test_with_interactions(self):
+        """Those who divide the columns are as many as those who get them."""
+        asked = make_robust_classifier(interactions=True, random_state=0, solver_options={"restarts": 0})
+        choice = choose_members(TABLE, CLASSES, 1, estimator=asked, n_estimators=[3, 5], C=[1.0], cv=2)
+        assert {record["n_estimators"] for record in choice.table} == {3, 5}
+        _, step, classifier = choice.estimator
+        assert classifier.n_estimators == step.voters.n_estimators == len(np.unique(step.owners_))
+
     def test_arrays_of_numbers_only_where_asked(self):
         X, y = np.random.default_rng(0).normal(size=(80, 6)), np.arange(80) % 2
         X[:, 0] += y
@@ -181,6 +190,8 @@ class TestSoundness:
             (5, {"numeric": "linear", "sparse_output": True}, 2),
             (5, {"dtype": np.float32, "categorical": ["visits"]}, 3),
             (6, {"multi_class": "ovo"}, 3),
+            (5, {"interactions": True}, 2),
+            (3, {"interactions": True, "voting": "runoff", "dtype": np.float32}, 3),
         ],
     )
     def test_a_thousand_rows(self, n_members, parameters, n_classes):
@@ -238,3 +249,40 @@ class TestSoundness:
         ranks = rng.permuted(np.tile(np.arange(6), (len(test), 1)), axis=1)
         changed = broken(test, ranks < radii[:, None] + 2, rng)
         assert np.any(model.predict(changed) != labels)
+
+
+class TestGroupsOfColumns:
+    """Columns of one label go to one member together."""
+
+    labels = ("body", "money", "look", "money", "body", "when")
+
+    def test_reach_the_classifier(self):
+        table, y = mixed_table(150)
+        encoder = TableEncoder("linear", feature_groups=self.labels)
+        model = make_pipeline(encoder, ERMClassifier(3, exclusivity=np.inf, voting="hard", random_state=0))
+        model.fit(table, y)
+        owner = {}
+        for place, group in zip(encoder.sources_, model[-1].partition_[model[-1].groups_], strict=True):
+            owner.setdefault(self.labels[place], set()).add(group)
+        assert all(len(members) == 1 for members in owner.values())
+        assert len(np.unique(encoder.feature_groups_)) == 4
+        radius = certify(model, table)
+        changed = table.assign(age=1e9, visits=-5)  # both are of one group
+        safe = radius >= 1
+        assert safe.any()
+        np.testing.assert_array_equal(model.predict(changed)[safe], model.predict(table)[safe])
+
+    def test_as_a_callable_and_in_one_line(self):
+        table, y = mixed_table(150)
+        by_letter = make_robust_classifier(3, feature_groups=_first_letters, random_state=0).fit(table, y)
+        assert len(np.unique(by_letter[0].feature_groups_)) == len({name[0] for name in table})
+        assert by_letter[-1].feature_groups is None
+
+    def test_that_do_not_fit(self):
+        table, _ = mixed_table(50)
+        with pytest.raises(ValueError, match="6"):
+            TableEncoder(feature_groups=["a", "b"]).fit(table)
+
+
+def _first_letters(names):
+    return [name[0] for name in names]

@@ -1,6 +1,10 @@
 """Data sets and data files: the nine sets of the paper, and strict LIBSVM, CSV, Parquet and .npy readers."""
 
-from exclusivity.datasets.csv_fields import FieldError as FieldError, is_number as is_number
+from exclusivity.datasets.csv_fields import (
+    FieldError as FieldError,
+    counted as counted,
+    is_number as is_number,
+)
 from exclusivity.datasets.csv_file import read_csv
 from exclusivity.datasets.errors import (
     DataFileError,
@@ -14,17 +18,31 @@ from exclusivity.datasets.folder import cache_folder, data_folder, find_data_fil
 from exclusivity.datasets.formats import format_named, format_of, known_formats, register_format
 from exclusivity.datasets.libsvm import LibsvmData, read_libsvm
 from exclusivity.datasets.loader import available_datasets, fetch_dataset, load_dataset
+from exclusivity.datasets.notations import (
+    GAPS as GAPS,
+    Notation as Notation,
+    decimal_of_file as decimal_of_file,
+    notation_of as notation_of,
+    numbers_among as numbers_among,
+)
 from exclusivity.datasets.npy import read_npy
 from exclusivity.datasets.parquet import read_parquet
-from exclusivity.datasets.raw_cells import Cells as Cells, read_cells as read_cells
+from exclusivity.datasets.raw_cells import (
+    Cells as Cells,
+    ColumnError as ColumnError,
+    Expected as Expected,
+    read_cells as read_cells,
+)
 from exclusivity.datasets.raw_table import (
     RawTable as RawTable,
     read_raw_csv as read_raw_csv,
     read_raw_parquet as read_raw_parquet,
+    read_raw_part as read_raw_part,
 )
 from exclusivity.datasets.read_any import read_table
 from exclusivity.datasets.registry import REGISTRY, DatasetInfo
 from exclusivity.datasets.table import TableData
+from exclusivity.datasets.written_dates import dates_among as dates_among
 
 __all__ = [
     "REGISTRY",

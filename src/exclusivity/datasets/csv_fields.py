@@ -107,6 +107,17 @@ def listed(names: tuple[str, ...]) -> str:
     return ", ".join(map(excerpt, names[:_LISTED])) + more
 
 
+def counted(count: int, noun: str) -> str:
+    """So many of something, one of them included.
+
+    Examples
+    --------
+    >>> counted(1, "text"), counted(2, "text")
+    ('1 text', '2 texts')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def decoded(text: bytes) -> str:
     """The text of a line, which must be UTF-8 without control characters."""
     foreign = _CONTROL.search(text)
@@ -118,10 +129,22 @@ def decoded(text: bytes) -> str:
         content = ""
     if position is not None:
         raise FieldError(
-            f"found byte 0x{text[position]:02x} at position {position + 1}; expected UTF-8 text: save the "
-            "file as UTF-8 (the name of a compressed file must end in .gz or .bz2)."
+            f"found byte 0x{text[position]:02x} at position {position + 1}; expected UTF-8 text: "
+            f"{_way_to_text(text, position)}"
         )
     return content
+
+
+def _way_to_text(text: bytes, position: int) -> str:
+    """What to do about bytes that are no UTF-8."""
+    if text.startswith((b"\x1f\x8b", b"BZh")):
+        return "the file looks compressed, and the name of such a file must end in .gz or .bz2."
+    if text[position] < 0x80:  # a control character, as in no encoding of text
+        return "save the file as UTF-8."
+    return (
+        "save the file as UTF-8, or convert it, from the encoding of Windows for example: "
+        "iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv."
+    )
 
 
 def check_target(target: object) -> None:

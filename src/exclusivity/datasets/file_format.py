@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from exclusivity.datasets.csv_fields import Columns, FieldError, columns_of
-from exclusivity.datasets.errors import DataFileError
+from exclusivity.datasets.errors import DataFileError, NotANumberError
 from exclusivity.datasets.libsvm_lines import (
     DEFAULT_MAX_BYTES,
     Readable,
@@ -274,4 +274,5 @@ class TextFormat(Format):
                 if error.line is None:
                     raise
                 line = error.line + span.lines_before()
-                raise DataFileError(error.file, line, error.column, error.cause) from None
+                kind = NotANumberError if isinstance(error, NotANumberError) else DataFileError
+                raise kind(error.file, line, error.column, error.cause) from None

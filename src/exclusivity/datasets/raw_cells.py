@@ -3,20 +3,48 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.datasets.csv_fields import FieldError, decoded, excerpt, is_number, remedy
-
-GAPS = ("", "NA", "N/A", "n/a", "<NA>", "#N/A", "NaN", "nan", "NULL", "null", "None", "?")
-"""What people write where there is nothing."""
+from exclusivity.datasets.csv_fields import FieldError, counted, decoded, excerpt, remedy
+from exclusivity.datasets.notations import (
+    GAPS,
+    Notation,
+    are_codes,
+    as_numbers,
+    common_signs,
+    is_grouped,
+    signs_of,
+)
+from exclusivity.datasets.written_dates import dates_among
 
 _PLAIN = re.compile(rb"[-+.0-9eE ]*+")
-_CODE = re.compile(rb"0\d+")
 _ALMOST = re.compile(r"[-+]?[$€£]?\s*\d[\d.,' \u00a0\u202f]*\s*(?:%|[$€£])?")
+
+_HARDLY_ANY = 0.1
+"""A column with a smaller share of numbers than this is none of numbers, whatever its owner says."""
+
+_SIGNS = {",": "comma", ".": "point"}
+_WAYS = ("numeric", "categorical", "drop")
+
+
+class ColumnError(FieldError):
+    """Why a column is refused.
+
+    Attributes
+    ----------
+    row : int or None
+        The first row that is wrong, counted from 0.
+    ways : tuple of str
+        The options that would make something of it: of "numeric", "categorical", "drop", "decimal".
+    """
+
+    def __init__(self, cause: str, row: int | None = None, ways: tuple[str, ...] = ()) -> None:
+        super().__init__(cause)
+        self.row, self.ways = row, ways
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,33 +55,54 @@ class Cells:
     ----------
     values : ndarray
         float64 with NaN for gaps, or Python strings with None for gaps.
+    notation : Notation or None
+        How its numbers are written; None for words.
     note : str
         What was peculiar about it, or "".
+    n_lost : int
+        Texts that were taken for gaps.
     """
 
     values: NDArray[Any]
+    notation: Notation | None = None
     note: str = ""
+    n_lost: int = 0
 
 
-def read_cells(
-    cells: NDArray[np.bytes_],
-    wanted: str | None = None,
-    *,
-    decimal_comma: bool = True,
-    is_training: bool = True,
-) -> Cells:
+@dataclass(frozen=True)
+class Expected:
+    """What is known about a column before it is read.
+
+    Attributes
+    ----------
+    kind : {"number", "category", None}
+        What the user says, or the model knows; None: whatever all the cells are.
+    decimal : {",", ".", ""}
+        The decimal sign of the file, for a column that leaves it open.
+    model : Notation or None
+        How the numbers were written that a model was fitted to.
+    is_training : bool
+        Whether a text among numbers that are wanted becomes a gap; else it is an error.
+    """
+
+    kind: str | None = None
+    decimal: str = ""
+    model: Notation | None = None
+    is_training: bool = True
+
+
+ANYTHING = Expected()
+
+
+def read_cells(cells: NDArray[np.bytes_], expected: Expected = ANYTHING) -> Cells:
     """Tell what a column of text holds.
 
     Parameters
     ----------
     cells : ndarray of bytes
         The fields, without blanks around them.
-    wanted : {"number", "category"}, default=None
-        What the user says, or the model knows; None: whatever all the cells are.
-    decimal_comma : bool, default=True
-        Whether a comma may stand before decimals; not where three digits follow each: those may be thousands.
-    is_training : bool, default=True
-        Whether a text among numbers that are wanted becomes a gap; else it is an error.
+    expected : Expected
+        What is known about it.
 
     Returns
     -------
@@ -61,8 +110,8 @@ def read_cells(
 
     Raises
     ------
-    FieldError
-        Where numbers and words are mixed and nobody says what is meant.
+    ColumnError
+        Where numbers and words are mixed and nobody says what is meant, or numbers can be read in two ways.
 
     Examples
     --------
@@ -75,81 +124,203 @@ def read_cells(
     for gap in GAPS:
         gaps |= cells == gap.encode()
     known = cells[~gaps]
-    if wanted == "category" or (wanted is None and _are_codes(known)):
-        note = "" if wanted else "codes: zeros in front"
-        return Cells(_words(cells, gaps), note)
-    numbers, note = _numbers(known, decimal_comma)
-    if numbers is None and wanted == "number":
-        numbers, note = _forced(known, is_training)
-    if numbers is None:
-        _refuse_mixtures(known)
+    if expected.kind == "category" or (expected.kind is None and are_codes(known.tolist())):
+        note = "" if expected.kind else "codes: zeros in front"
+        return Cells(_words(cells, gaps), note=note)
+    try:
+        read = _Column(known, expected).read()
+    except ColumnError as error:
+        row = None if error.row is None else int(np.flatnonzero(~gaps)[error.row])
+        raise ColumnError(error.cause, row, error.ways) from None
+    if read is None:
         return Cells(_words(cells, gaps))
     values = np.full(len(cells), np.nan)
-    values[~gaps] = numbers
-    return Cells(values, note)
+    values[~gaps] = read.values
+    return replace(read, values=values)
 
 
-def _are_codes(known: NDArray[np.bytes_]) -> bool:
-    """Digits with zeros in front: parts of a code, such as those of places, and no amounts."""
-    texts = known.tolist()
-    return any(_CODE.fullmatch(text) for text in texts[:1000]) and all(text.isdigit() for text in texts)
+class _Column:
+    """The cells of a column that are no gaps, on their way to numbers."""
 
+    def __init__(self, known: NDArray[np.bytes_], expected: Expected) -> None:
+        self._known, self._expected, self._texts = known, expected, known.tolist()
 
-def _numbers(known: NDArray[np.bytes_], decimal_comma: bool) -> tuple[NDArray[np.float64] | None, str]:
-    """All of them as numbers, however they are written."""
-    found = _plain(known)
-    if found is not None:
-        return found, ""
-    share = np.char.endswith(known, b"%") if len(known) else np.zeros(0, dtype=bool)
-    if len(known) and share.all():
-        found, note = _numbers(np.char.strip(np.char.rstrip(known, b"%")), decimal_comma)
-        return found, f"per cent{', ' if note else ''}{note}"
-    if decimal_comma and _has_decimal_commas(known.tolist()):
-        return _plain(np.char.replace(known, b",", b".")), "decimal comma"
-    return None, ""
+    def read(self) -> Cells | None:
+        """Numbers, or None where they are words."""
+        if not self._may_be_commas:
+            found = self._plain()
+            if found is not None:
+                return found
+        found = self._numbers()
+        if found is None and self._expected.kind == "number":
+            return self._forced() if self._expected.is_training else self._refused()
+        if found is None:
+            self._refuse_mixtures()
+        return found
 
+    @property
+    def _may_be_commas(self) -> bool:
+        """Whether a point may stand between thousands."""
+        return "," in (self._expected.decimal, self._expected.model and self._expected.model.decimal)
 
-def _has_decimal_commas(texts: list[bytes]) -> bool:
-    ends = [text.partition(b",")[2] for text in texts if b"," in text]
-    at_most_one = all(b"," not in end for end in ends) and not any(b"." in text for text in texts)
-    return at_most_one and any(len(end) != 3 for end in ends)
+    def _plain(self) -> Cells | None:
+        """The quick way for numbers as programs write them."""
+        # Within these characters numpy accepts exactly the decimal numbers.
+        joined = b" ".join(self._texts)
+        if _PLAIN.fullmatch(joined) is None:
+            return None
+        try:
+            found = self._known.astype(np.float64)
+        except ValueError:
+            return None
+        decimal = "." if b"." in joined else self._expected.decimal
+        return Cells(found, Notation(decimal)) if np.isfinite(found).all() else None
 
+    def _numbers(self) -> Cells | None:
+        """All of them as numbers, however they are written."""
+        texts, percent = self._without_percent()
+        signs = common_signs(texts)
+        if not signs:
+            return None
+        decimal = self._decided(signs, texts)
+        values = as_numbers(texts, decimal or ".")
+        if not np.isfinite(values).all():
+            return None
+        grouped = bool(decimal) and is_grouped(texts, decimal)
+        model = self._expected.model
+        if model is not None and grouped and not model.grouped and len(signs) > 1:
+            raise self._undecided(texts, "the model knows no thousands in this column")
+        notation = Notation(decimal, grouped, percent)
+        shown = any(b"," in text or b"." in text for text in texts)  # not only in other columns
+        return Cells(values, notation, (notation if shown else replace(notation, decimal="")).note)
 
-def _plain(known: NDArray[np.bytes_]) -> NDArray[np.float64] | None:
-    # Within these characters numpy accepts exactly the decimal numbers.
-    if _PLAIN.fullmatch(b" ".join(known.tolist())) is None:
-        return None
-    try:
-        found = known.astype(np.float64)
-    except ValueError:
-        return None
-    return found if np.isfinite(found).all() else None
+    def _without_percent(self) -> tuple[list[bytes], bool]:
+        """The texts without the per cent signs that may stand behind them."""
+        texts, model = self._texts, self._expected.model
+        if model is not None:  # cell by cell, whatever the others are like
+            return ([text.removesuffix(b"%").rstrip() for text in texts] if model.percent else texts), False
+        if texts and all(text.endswith(b"%") for text in texts):
+            return [text[:-1].rstrip() for text in texts], True
+        return texts, False
 
+    def _decided(self, signs: str, texts: list[bytes]) -> str:
+        """The decimal sign: what the column proves, else what the file says, else what the model knows."""
+        if len(signs) == 1:
+            return signs
+        model = self._expected.model
+        said = self._expected.decimal or ("" if model is None else model.decimal)
+        if said or not any(b"," in text or b"." in text for text in texts):
+            return said
+        if any(b"," in text for text in texts):
+            raise self._undecided(texts, "nothing else in the file shows which")
+        return "."
 
-def _forced(known: NDArray[np.bytes_], is_training: bool) -> tuple[NDArray[np.float64], str]:
-    """Numbers where there are some, gaps elsewhere; an error where a model is waiting for numbers."""
-    texts = known.tolist()
-    wrong = [text for text in dict.fromkeys(texts) if not is_number(text)]
-    if not is_training:
-        raise FieldError(f"found {excerpt(decoded(wrong[0]))}; expected a number, or nothing.")
-    bad = set(wrong)
-    found = np.array([np.nan if text in bad else float(text) for text in texts])
-    return found, f"{int(np.isnan(found).sum())} texts taken for gaps"
-
-
-def _refuse_mixtures(known: NDArray[np.bytes_]) -> None:
-    """Words among numbers, and what is nearly a number, are more likely slips than categories."""
-    distinct = list(dict.fromkeys(known.tolist()))
-    words = [text for text in distinct if not is_number(text)]
-    n_numbers = len(distinct) - len(words)
-    if n_numbers and n_numbers >= len(words):
-        raise FieldError(
-            f"it holds numbers, and {len(words)} different texts such as {excerpt(decoded(words[0]))}."
-            f"{remedy(decoded(words[0]))}"
+    def _undecided(self, texts: list[bytes], why: str) -> ColumnError:
+        text = next(text for text in texts if b"," in text or b"." in text)
+        row = next(row for row, cell in enumerate(self._texts) if cell.startswith(text))
+        comma, point = (f"{as_numbers([text], sign)[0]:.15g}" for sign in ",.")
+        cause = (
+            f"found {_shown(text)}, which is {comma} with a decimal comma and {point} with a decimal point; "
+            f"{why}."
         )
-    almost = [text for text in map(decoded, words[:1000]) if _ALMOST.fullmatch(text)]
-    if almost and 2 * len(almost) >= min(len(words), 1000) and not all(map(str.isdigit, almost)):
-        raise FieldError(f"it holds numbers such as {excerpt(almost[0])}.{remedy(almost[0])}")
+        if not self._expected.is_training:
+            return ColumnError(f"{cause} Write it without thousands.", row)
+        return ColumnError(cause, row, ("decimal", "categorical", "drop"))
+
+    def _forced(self) -> Cells:
+        """Numbers where there are some, gaps elsewhere."""
+        bodies = self._texts
+        percent = 2 * sum(text.endswith(b"%") for text in bodies) > len(bodies)
+        if percent:
+            bodies = [text[:-1].rstrip() if text.endswith(b"%") else b"" for text in bodies]
+        signs = [signs_of(body) for body in bodies]
+        n_comma, n_point = (sum(sign in each for each in signs) for sign in ",.")
+        readable = [body for body, each in zip(bodies, signs, strict=True) if each]
+        decimal = max(",.", key={",": n_comma, ".": n_point}.__getitem__)
+        if n_comma == n_point:
+            decimal = self._decided(",.", readable) or "."
+        places = [place for place, each in enumerate(signs) if decimal in each]
+        values = np.full(len(bodies), np.nan)
+        values[places] = as_numbers([bodies[place] for place in places], decimal)
+        values[np.isinf(values)] = np.nan
+        self._check_losses(values)
+        notation = Notation(decimal, is_grouped([bodies[place] for place in places], decimal), percent)
+        n_lost = int(np.isnan(values).sum())
+        lost = f"{counted(n_lost, 'text')} taken for gaps"
+        return Cells(values, notation, ", ".join(filter(None, [notation.note, lost])), n_lost)
+
+    def _check_losses(self, values: NDArray[np.float64]) -> None:
+        n_numbers = int(np.isfinite(values).sum())
+        if n_numbers < max(1, _HARDLY_ANY * len(values)):
+            row = int(np.flatnonzero(np.isnan(values))[0])
+            count = f"only {n_numbers}" if n_numbers else "none"
+            verb = "is one" if n_numbers < 2 else "are"
+            raise ColumnError(
+                f"it is said to hold numbers, and {count} of its {counted(len(values), 'cell')} {verb}; the "
+                f"first that is none is {_shown(self._texts[row])}.",
+                row,
+                ("categorical", "drop"),
+            )
+
+    def _refused(self) -> NoReturn:
+        """What a model that waits for numbers cannot take."""
+        texts, _ = self._without_percent()
+        for row, text in enumerate(texts):
+            if not signs_of(text):
+                of_percent = text.endswith(b"%") and signs_of(text[:-1].rstrip())
+                why = " The model was fitted to numbers without per cent signs." if of_percent else ""
+                cause = f"found {_shown(text)}; expected a number, or nothing.{why or _advice(text)}"
+                raise ColumnError(cause, row)
+        raise self._contradiction(texts)
+
+    def _contradiction(self, texts: list[bytes]) -> ColumnError:
+        """Numbers one by one, but not all of them in one notation; or one that is too large."""
+        proofs = [signs_of(text) for text in texts]
+        rare, usual = sorted(",.", key=proofs.count)
+        if rare not in proofs:
+            values = as_numbers(texts, common_signs(texts)[0])
+            row = int(np.flatnonzero(np.isinf(values))[0])
+            return ColumnError(f"found {_shown(texts[row])}, which is too large.", row, _WAYS)
+        row = proofs.index(rare)
+        return ColumnError(
+            f"found {_shown(texts[row])}, with a decimal {_SIGNS[rare]}, among numbers with a decimal "
+            f"{_SIGNS[usual]} such as {_shown(texts[proofs.index(usual)])}; write all of them alike.",
+            row,
+            _WAYS,
+        )
+
+    def _refuse_mixtures(self) -> None:
+        """Words among numbers, and what is nearly a number, are more likely slips than categories."""
+        distinct = list(dict.fromkeys(self._texts))
+        words = [text for text in distinct if not signs_of(text)]
+        if not words:
+            raise self._contradiction(self._texts)
+        row, shown = self._texts.index(words[0]), decoded(words[0])
+        if 2 * len(words) <= len(distinct):
+            texts = (
+                f"a text, {excerpt(shown)}"
+                if len(words) == 1
+                else (f"{len(words)} different texts such as {excerpt(shown)}")
+            )
+            raise ColumnError(f"it holds numbers, and {texts}.{_advice(words[0])}", row, _WAYS)
+        found = dates_among([decoded(word) for word in words[:1000]])
+        if found is not None:
+            text, written = found
+            cause = f"it looks like dates, such as {excerpt(text)}; write {written}."
+            raise ColumnError(cause, self._texts.index(text.encode()), ("categorical", "drop"))
+        almost = [text for text in map(decoded, words[:1000]) if _ALMOST.fullmatch(text)]
+        if almost and 2 * len(almost) >= min(len(words), 1000) and not all(map(str.isdigit, almost)):
+            row = self._texts.index(almost[0].encode())
+            cause = f"it holds numbers such as {excerpt(almost[0])}.{_advice(almost[0].encode())}"
+            raise ColumnError(cause, row, ("categorical", "drop"))
+
+
+def _shown(text: bytes) -> str:
+    return excerpt(decoded(text))
+
+
+def _advice(text: bytes) -> str:
+    return remedy(decoded(text))
 
 
 def _words(cells: NDArray[np.bytes_], gaps: NDArray[np.bool_]) -> NDArray[Any]:

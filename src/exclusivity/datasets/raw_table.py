@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +14,11 @@ from exclusivity.datasets.csv_fields import Columns, FieldError, Splitter, colum
 from exclusivity.datasets.csv_file import MAX_COLUMNS, check_names, first_lines
 from exclusivity.datasets.csv_rows import TargetColumn, row_fields
 from exclusivity.datasets.errors import DataFileError
-from exclusivity.datasets.file_format import Reading
+from exclusivity.datasets.file_format import FilePart, Format, Reading, TextFormat
 from exclusivity.datasets.libsvm_lines import LineBlocks, Readable, opened_lines, text_error, title_of
 from exclusivity.datasets.parquet import import_pyarrow
 from exclusivity.datasets.table import TableData
+from exclusivity.datasets.text_span import TextSpan
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +33,14 @@ class RawTable:
         As in :class:`TableData`.
     names : tuple of str or None
         Names of the features.
+    lines : ndarray of int or None
+        The line of every row in a text file, counted from 1.
     """
 
     columns: list[Any]
     target: NDArray[Any] | None
     names: tuple[str, ...] | None
+    lines: NDArray[np.int64] | None = None
 
     @property
     def labels(self) -> NDArray[Any] | None:
@@ -82,12 +87,14 @@ class _Cells:
         self._target = None if columns.target is None else TargetColumn()
         self._places = [place for place in range(columns.count) if place not in columns.set_apart]
         self._parts: list[list[NDArray[np.bytes_]]] = [[] for _ in self._places]
+        self._lines = array("q")
 
     def add(self, first: int, lines: Sequence[bytes]) -> None:
         rows = []
         for position, line in enumerate(lines, first):
             if line.strip(b" \r"):
                 rows.append(self._row(position, line.removesuffix(b"\r")))
+                self._lines.append(position)
         if rows:
             by_column = list(zip(*rows, strict=True))
             for parts, place in zip(self._parts, self._places, strict=True):
@@ -113,14 +120,18 @@ class _Cells:
             )
         target = None if self._target is None else self._target.values()
         columns = [np.concatenate(parts) for parts in self._parts]
-        return RawTable(columns, target, self._columns.feature_names)
+        return RawTable(columns, target, self._columns.feature_names, np.asarray(self._lines))
 
 
-def read_raw_parquet(path: str, reading: Reading) -> RawTable:
-    """The columns of a Parquet file, as pyarrow has them."""
+def read_raw_parquet(path: str, reading: Reading, row_groups: Sequence[int] | None = None) -> RawTable:
+    """The columns of a Parquet file, or of some of its row groups, as pyarrow has them."""
     arrow, parquet = import_pyarrow()
     try:
-        table = parquet.read_table(path, use_threads=False)
+        if row_groups is None:
+            table = parquet.read_table(path, use_threads=False)
+        else:
+            with parquet.ParquetFile(path, pre_buffer=False) as file:
+                table = file.read_row_groups(list(row_groups), use_threads=False)
         columns = columns_of(tuple(table.column_names), table.num_columns, reading.target, reading.ignore)
     except FieldError as fault:
         raise DataFileError(title_of(path), None, None, fault.cause) from None
@@ -132,6 +143,26 @@ def read_raw_parquet(path: str, reading: Reading) -> RawTable:
     target = None if columns.target is None else _labels(table.column(columns.target), columns, path)
     places = [place for place in range(columns.count) if place not in columns.set_apart]
     return RawTable([table.column(place) for place in places], target, columns.feature_names)
+
+
+def read_raw_part(part: FilePart, reading: Reading, file_format: Format) -> RawTable | None:
+    """The columns of one part of a CSV or Parquet file; None where it has no rows."""
+    if not isinstance(file_format, TextFormat):
+        groups = None if part.span is None else range(*part.span)
+        return read_raw_parquet(part.path, reading, groups)
+    delimiter = reading.delimiter or file_format.delimiter
+    if part.span is None:
+        return read_raw_csv(part.path, reading, delimiter)
+    with TextSpan(part.path, *part.span, header=reading.header) as span:
+        if span.is_blank():
+            return None
+        try:
+            return read_raw_csv(span, reading, delimiter)
+        except DataFileError as error:
+            if error.line is None:
+                raise
+            line = error.line + span.lines_before()
+            raise DataFileError(error.file, line, error.column, error.cause) from None
 
 
 def _labels(column: Any, columns: Columns, path: str) -> NDArray[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from exclusivity.inspection import drawing
-from exclusivity.inspection.panels import Panel, panels_of, with_members
+from exclusivity.inspection.panels import Panel, has_interactions, panels_of, with_members
 from exclusivity.problem.arrays import Floats
 from exclusivity.tables import TableEncoder
 
@@ -32,8 +32,9 @@ class AdditiveDisplay:
     """Small panels, one per column of a table: what the column adds to the score, and the data below.
 
     A linear model behind a :class:`~exclusivity.tables.TableEncoder` is a sum of functions of one column
-    each: a curve of a number, a bar for every level of a category. Panels are sorted by how much
-    they move the score, and have the same scale. A cross at the left is what a gap adds.
+    each: a curve of a number, a bar for every level of a category (of many levels twelve bars, and the panel
+    says so). Panels are sorted by how much they move the score, and have the same scale. A cross at the left
+    is what a gap adds.
 
     Build it with :meth:`from_estimator`; the data are in the attributes, drawing happens in :meth:`plot`
     (needs matplotlib).
@@ -110,6 +111,11 @@ class AdditiveDisplay:
             raise ValueError(
                 "AdditiveDisplay needs a pipeline that begins with a TableEncoder, such as "
                 f"make_robust_classifier makes; got {type(estimator).__name__}."
+            )
+        if has_interactions(estimator):
+            raise ValueError(
+                "AdditiveDisplay shows what each column adds to the score; members with interactions look at "
+                "several columns together, and have no such curves. Fit without interactions."
             )
         drawing.check_problem(problem, len(fitted.components_))
         weights = _weights(fitted, problem, member)
@@ -216,10 +222,10 @@ def _draw_curve(ax: Axes, panel: Panel, colour: str, floor: float) -> None:
 
 
 def _draw_bars(ax: Axes, panel: Panel, colour: str, floor: float, letters: int) -> None:
-    # Of many levels those that move the score most.
-    size = np.abs(panel.effect)
-    shown = np.sort(np.argsort(-size, kind="stable")[:_MOST_LEVELS])
+    shown = _shown_levels(panel)
     places = np.arange(len(shown))
+    if len(shown) < len(panel.places):
+        ax.set_xlabel(f"{len(shown)} of {len(panel.places)} levels, those that add most", fontsize="x-small")
     ax.bar(places, panel.effect[shown], color=colour, width=0.7)
     if panel.data is not None and panel.data.any():
         heights = floor * panel.data[shown] / panel.data.max()
@@ -228,6 +234,25 @@ def _draw_bars(ax: Axes, panel: Panel, colour: str, floor: float, letters: int) 
     slanted = sum(len(name) + 2 for name in names) > letters + 2
     ax.set_xticks(places, names, rotation=40 if slanted else 0, ha="right" if slanted else "center")
     ax.grid(visible=False, axis="x")
+
+
+def _shown_levels(panel: Panel) -> list[int]:
+    """Of many levels those that move the score most; numbers in their order, not in that of the alphabet."""
+    shown: list[int] = np.sort(np.argsort(-np.abs(panel.effect), kind="stable")[:_MOST_LEVELS]).tolist()
+    numbers = [_number(str(panel.places[place])) for place in shown]
+    if not any(number is not None for number in numbers):
+        return shown
+    pairs = zip(numbers, shown, strict=True)
+    # What is no number, such as rare levels and gaps, stays at the end.
+    return [place for _, place in sorted(pairs, key=lambda pair: np.inf if pair[0] is None else pair[0])]
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if np.isfinite(number) else None
 
 
 def _short(text: str, most: int) -> str:

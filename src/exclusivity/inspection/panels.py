@@ -12,15 +12,15 @@ from sklearn.base import BaseEstimator
 from exclusivity.problem.arrays import Floats, Ints
 from exclusivity.tables import (
     RARE,
+    Column,
     DateCode,
     GapCode,
+    InteractionFeatures,
     LevelCode,
     NumberCode,
     TableColumn,
     TableEncoder,
-    Values,
     as_dates,
-    as_levels,
     as_numbers,
     assemble_dense,
     column_of,
@@ -97,6 +97,11 @@ class Scores:
         return np.asarray(rows[:, outputs] @ self._weights[outputs])
 
 
+def has_interactions(model: BaseEstimator) -> bool:
+    """Whether a step of the pipeline looks at several columns together."""
+    return any(isinstance(step, InteractionFeatures) for _, step in model.steps)
+
+
 def panels_of(model: BaseEstimator, weights: Floats, X: object) -> list[Panel]:
     """The panels of a pipeline that begins with a TableEncoder, the most important first."""
     encoder, scores = model[0], Scores(model, weights)
@@ -131,22 +136,22 @@ def _simple_codes(column: TableColumn) -> Iterator[tuple[str, str | None, Any]]:
         yield column.name, None, column.code
 
 
-def _values(X: object, piece: _Piece) -> Values:
+def _values(X: object, piece: _Piece) -> Column:
     values = column_of(X, piece.column)
     return values if piece.part is None else date_parts(as_dates(values))[piece.part]
 
 
-def _block(code: NumberCode | LevelCode | GapCode, values: Values) -> Floats:
-    return assemble_dense([code], lambda rows: [code.entries(values[rows])], len(values), np.float64)
+def _block(code: NumberCode | LevelCode | GapCode, values: Column) -> Floats:
+    return assemble_dense([code], [code.ready(values)], len(values), np.float64)
 
 
-def _panel(piece: _Piece, scores: Scores, values: Values | None) -> Panel:
+def _panel(piece: _Piece, scores: Scores, values: Column | None) -> Panel:
     if isinstance(piece.code, NumberCode):
         return _curve(piece, piece.code, scores, values)
     return _bars(piece, scores, values)
 
 
-def _curve(piece: _Piece, code: NumberCode, scores: Scores, values: Values | None) -> Panel:
+def _curve(piece: _Piece, code: NumberCode, scores: Scores, values: Column | None) -> Panel:
     bends = code.mean + code.scale * code.knots
     places = np.union1d(np.linspace(code.low, code.high, _POINTS), np.clip(bends, code.low, code.high))
     # Without rows the knots stand for them: they are quantiles. Of a straight line the ends do.
@@ -165,7 +170,7 @@ def _curve(piece: _Piece, code: NumberCode, scores: Scores, values: Values | Non
     return Panel(piece.title, places, effect, gap, float(rows.std()), data)
 
 
-def _bars(piece: _Piece, scores: Scores, values: Values | None) -> Panel:
+def _bars(piece: _Piece, scores: Scores, values: Column | None) -> Panel:
     code = piece.code
     if isinstance(code, LevelCode):
         names = [*code.levels, *([RARE] if code.rare else []), *([_NO_VALUE] if code.has_gaps else [])]
@@ -180,10 +185,6 @@ def _bars(piece: _Piece, scores: Scores, values: Values | None) -> Panel:
     return Panel(piece.title, names, effect, None, float(np.sqrt(shares @ effect**2)), count)
 
 
-def _count(code: LevelCode, values: Values) -> Ints:
+def _count(code: LevelCode, values: Column) -> Ints:
     """Rows of each level; levels never seen are left out."""
-    codes, levels = as_levels(values)
-    block = assemble_dense(
-        [code], lambda rows: [code.coded_entries(codes[rows], levels)], len(codes), np.float64
-    )
-    return np.asarray(block.sum(axis=0), dtype=np.intp)
+    return np.asarray(_block(code, values).sum(axis=0), dtype=np.intp)

@@ -13,6 +13,7 @@ from exclusivity.inspection.additive import AdditiveDisplay
 from exclusivity.inspection.certified import CertifiedAccuracyDisplay
 from exclusivity.inspection.components import ComponentsDisplay
 from exclusivity.inspection.convergence import ConvergenceDisplay
+from exclusivity.inspection.panels import has_interactions
 from exclusivity.inspection.path import PathDisplay
 from exclusivity.pages import drawn
 from exclusivity.problem.arrays import Floats, Matrix
@@ -79,10 +80,10 @@ class ReportPlots:
     def additive(self, X: object) -> list[tuple[str | None, str]]:
         """What the columns of a table add to the score, with captions, one picture per binary problem.
 
-        Empty unless the model is a pipeline that begins with a TableEncoder.
+        Empty unless the model is a pipeline that begins with a TableEncoder, without interactions.
         """
         steps = getattr(self._model, "steps", [])
-        if not steps or not isinstance(steps[0][1], TableEncoder):
+        if not steps or not isinstance(steps[0][1], TableEncoder) or has_interactions(self._model):
             return []
         below = " Grey: the rows of this report." if X is not None else ""
         plots: list[tuple[str | None, str]] = []

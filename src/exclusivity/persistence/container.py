@@ -16,6 +16,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from exclusivity.persistence.arrays import ArraySpec, chunks_of, read_array, spec_of
@@ -69,6 +70,16 @@ class ArrayTable:
         if isinstance(number, bool) or not isinstance(number, int) or number not in self._arrays:
             raise ModelFormatError(f"{where} refers to array {shown(number)}, which is not there. {DAMAGED}")
         return self._arrays.pop(number)
+
+    def shaped(self, fields: Fields, name: str, kind: str, shape: tuple[int | None, ...]) -> NDArray[Any]:
+        """The array that a field refers to, of a type and shape; None is any length."""
+        array = self.take(fields.take(name), name)
+        fits = len(shape) == array.ndim and all(
+            want in (None, found) for want, found in zip(shape, array.shape, strict=True)
+        )
+        if array.dtype != np.dtype(kind) or not fits:
+            raise fields.wrong(name, array.shape, f"{np.dtype(kind)} of shape {shape}")
+        return array
 
     def finish(self) -> None:
         """Refuse arrays that nobody asked for."""
@@ -125,9 +136,10 @@ def _check_prefix(reader: _Reader, size: int) -> int:
         raise ModelFormatError("the file is empty; expected a model written by save_model.")
     start = reader.bytes(min(size, PREFIX.size))
     if start[: len(MAGIC)] != MAGIC[: len(start)]:
+        pickled = " It looks like a pickle, which is never read here." if start[:1] == b"\x80" else ""
         raise ModelFormatError(
             f"this is no model file: it starts with {shown(start[: len(MAGIC)])}; expected one that was "
-            "written by exclusivity.persistence.save_model or `erm fit`."
+            f"written by exclusivity.persistence.save_model or `erm fit`.{pickled}"
         )
     if size < smallest:
         raise ModelFormatError(f"the file ends after {size} bytes. {DAMAGED}")

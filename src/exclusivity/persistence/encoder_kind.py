@@ -6,6 +6,7 @@ those of categories as their levels. A date is the list of its parts, whose code
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,9 @@ the file; so many fit into what loading may take besides twice the file."""
 
 _MAX_LEVELS = 100_000
 
+_NOTATION = re.compile(r"[.,]?'?%?|-")
+"""How the numbers of a column are written; a dash where nobody knows."""
+
 
 def pack_encoder(encoder: TableEncoder, store: ArrayStore) -> dict[str, Any]:
     """The header's form of a fitted encoder."""
@@ -71,8 +75,17 @@ def pack_encoder(encoder: TableEncoder, store: ArrayStore) -> dict[str, Any]:
         "n_gaps": store.add(np.array([column.n_gaps for column in columns], dtype=np.int64), "n_gaps"),
         "n_levels": store.add(np.array(levels, dtype=np.int64), "n_levels"),
         "left_out": store.add(_texts([column.left_out for column in columns]), "left_out"),
+        **_pack_notations(columns, store),
         "codes": layout.pack(store),
     }
+
+
+def _pack_notations(columns: list[TableColumn], store: ArrayStore) -> dict[str, Any]:
+    """Nothing where no column has one, as in files of earlier versions."""
+    tags = [column.notation for column in columns]
+    if all(tag is None for tag in tags):
+        return {}
+    return {"notations": store.add(_texts(["-" if tag is None else tag for tag in tags]), "notations")}
 
 
 def unpack_encoder(fields: Fields, table: ArrayTable) -> TableEncoder:
@@ -106,9 +119,10 @@ def _dtype(name: object) -> Any:
 
 def _unpack_columns(fields: Fields, table: ArrayTable, names: list[str]) -> list[TableColumn]:
     count = len(names)
-    kinds = _array(fields, "kinds", "u1", (count,), table)
-    n_gaps, n_levels = (_array(fields, name, "i8", (count,), table) for name in ("n_gaps", "n_levels"))
-    left_out = _array(fields, "left_out", "O", (count,), table)
+    kinds = table.shaped(fields, "kinds", "u1", (count,))
+    n_gaps, n_levels = (table.shaped(fields, name, "i8", (count,)) for name in ("n_gaps", "n_levels"))
+    left_out = table.shaped(fields, "left_out", "O", (count,))
+    notations = _unpack_notations(fields, table, count)
     codes = _Codes(Fields(fields.take("codes"), "the codes of the columns"), table, count)
     if kinds.max() >= len(_KINDS) or n_gaps.min() < 0 or n_levels.min() < -1:
         raise ModelFormatError(f"a column of {_NAME} is of no known kind. {DAMAGED}")
@@ -120,11 +134,21 @@ def _unpack_columns(fields: Fields, table: ArrayTable, names: list[str]) -> list
             int(n_gaps[place]),
             None if n_levels[place] < 0 else int(n_levels[place]),
             left_out[place],
+            notations[place],
         )
         for place in range(count)
     ]
     codes.finish()
     return columns
+
+
+def _unpack_notations(fields: Fields, table: ArrayTable, count: int) -> list[str | None]:
+    if not fields.has("notations"):
+        return [None] * count
+    tags = table.shaped(fields, "notations", "O", (count,)).tolist()
+    if not all(_NOTATION.fullmatch(tag) for tag in tags):
+        raise ModelFormatError(f"a column of {_NAME} is written in no known way. {DAMAGED}")
+    return [None if tag == "-" else tag for tag in tags]
 
 
 class _Layout:
@@ -183,16 +207,16 @@ class _Codes:
     """The way back: codes are taken in the order in which they were laid out."""
 
     def __init__(self, fields: Fields, table: ArrayTable, n_columns: int) -> None:
-        self.types = _array(fields, "types", "u1", (n_columns,), table)
+        self.types = table.shaped(fields, "types", "u1", (n_columns,))
         if self.types.max() >= len(_CODES):
             raise ModelFormatError(f"a column of {_NAME} has no known code. {DAMAGED}")
-        self._has_gaps = _array(fields, "has_gaps", "b1", (None,), table).tolist()[::-1]
-        self._parts = _array(fields, "parts", "u1", (None,), table).tolist()[::-1]
-        figures = _array(fields, "figures", "f8", (None, 5), table)
-        n_knots = _array(fields, "n_knots", "i8", (len(figures),), table)
-        knots = _array(fields, "knots", "f8", (None,), table)
-        sizes = _array(fields, "sizes", "i8", (None, 2), table)
-        texts = _array(fields, "texts", "O", (None,), table)
+        self._has_gaps = table.shaped(fields, "has_gaps", "b1", (None,)).tolist()[::-1]
+        self._parts = table.shaped(fields, "parts", "u1", (None,)).tolist()[::-1]
+        figures = table.shaped(fields, "figures", "f8", (None, 5))
+        n_knots = table.shaped(fields, "n_knots", "i8", (len(figures),))
+        knots = table.shaped(fields, "knots", "f8", (None,))
+        sizes = table.shaped(fields, "sizes", "i8", (None, 2))
+        texts = table.shaped(fields, "texts", "O", (None,))
         fields.finish()
         if len(figures) + len(sizes) > MAX_CODES:
             raise ModelFormatError(f"{_NAME} has more than {MAX_CODES} codes. {DAMAGED}")
@@ -268,19 +292,6 @@ def _pop(values: list[Any]) -> Any:
     if not values:
         raise ModelFormatError(f"{_NAME} lacks the code of a column. {DAMAGED}")
     return values.pop()
-
-
-def _array(
-    fields: Fields, name: str, kind: str, shape: tuple[int | None, ...], table: ArrayTable
-) -> NDArray[Any]:
-    """An array of a type and shape; None is any length."""
-    array = table.take(fields.take(name), name)
-    fits = len(shape) == array.ndim and all(
-        want in (None, found) for want, found in zip(shape, array.shape, strict=True)
-    )
-    if array.dtype != np.dtype(kind) or not fits:
-        raise fields.wrong(name, array.shape, f"{np.dtype(kind)} of shape {shape}")
-    return array
 
 
 def _bytes(values: list[int]) -> NDArray[np.uint8]:

@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from exclusivity.classifier import TEST, TRAINING_TOO, Ensemble, ERMClassifier, FittedState, check_parameters
+from exclusivity.classifier import (
+    TEST,
+    TRAINING_IF,
+    TRAINING_TOO,
+    Ensemble,
+    ERMClassifier,
+    FittedState,
+    check_parameters,
+)
 from exclusivity.persistence.arrays import all_finite
 from exclusivity.persistence.container import ArrayStore, ArrayTable
 from exclusivity.persistence.errors import DAMAGED, ModelFormatError
@@ -121,9 +129,11 @@ def unpack_state(value: object, table: ArrayTable) -> FittedState:
 
 def _unpack_scope(fields: Fields) -> str:
     found = fields.take_if_there("certificate_scope")
-    if found not in (None, TRAINING_TOO):
-        raise fields.wrong("certificate_scope", found, repr(TRAINING_TOO))
-    return TEST if found is None else TRAINING_TOO
+    if found is None:
+        return TEST
+    if found not in (TRAINING_TOO, TRAINING_IF):
+        raise fields.wrong("certificate_scope", found, f"{TRAINING_TOO!r} or {TRAINING_IF!r}")
+    return str(found)
 
 
 def count_problems(n_classes: int, multi_class: str) -> int:

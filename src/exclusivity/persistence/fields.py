@@ -33,6 +33,10 @@ class Fields:
         """The value of a key that a file may lack; None then."""
         return self._left.pop(name, None)
 
+    def has(self, name: str) -> bool:
+        """Whether there is a key that a file may lack, not taken yet."""
+        return name in self._left
+
     def finish(self) -> None:
         """Refuse what nobody asked for."""
         if self._left:

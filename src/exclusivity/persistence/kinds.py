@@ -20,8 +20,9 @@ from exclusivity.persistence.encoder_kind import pack_encoder, unpack_encoder
 from exclusivity.persistence.erm_kind import pack_erm, unpack_erm
 from exclusivity.persistence.errors import DAMAGED, NEWER, ModelFormatError, shown
 from exclusivity.persistence.fields import Fields
+from exclusivity.persistence.interactions_kind import pack_interactions, unpack_interactions
 from exclusivity.persistence.scaler_kinds import SCALERS, pack_scaler, unpack_scaler
-from exclusivity.tables import TableEncoder
+from exclusivity.tables import InteractionFeatures, TableEncoder
 
 PASSTHROUGH = "passthrough"
 TARGET = "target_column_"
@@ -57,6 +58,9 @@ def _kinds() -> dict[str, Kind]:
         "ERMClassifier": Kind(ERMClassifier, pack_erm, unpack_erm, is_classifier=True),
         "ERMClassifierCV": Kind(ERMClassifierCV, pack_cv, unpack_cv, is_classifier=True),
         "TableEncoder": Kind(TableEncoder, pack_encoder, unpack_encoder, is_classifier=False),
+        "InteractionFeatures": Kind(
+            InteractionFeatures, pack_interactions, unpack_interactions, is_classifier=False
+        ),
     }
     for name, scaler in SCALERS.items():
         made: Any = scaler.make
@@ -106,6 +110,8 @@ def _pack_kind(model: BaseEstimator, store: ArrayStore, *, is_classifier: bool) 
             return {"kind": name, **kind.pack(model, store)}
     role = "classifier" if is_classifier else "step before the classifier"
     allowed = [name for name, kind in KINDS.items() if kind.is_classifier == is_classifier]
+    if hasattr(model, "best_estimator_"):
+        raise TypeError(f"{type(model).__name__} cannot be stored; store what it chose: its best_estimator_.")
     raise TypeError(
         f"{type(model).__name__} cannot be stored as a {role}; a model file holds {', '.join(allowed)}"
         + (
@@ -182,4 +188,5 @@ def _check_widths(steps: list[tuple[str, Any]], error: type[Exception], remedy: 
         if handed_on not in (None, step.n_features_in_):
             widths = [handed_on, step.n_features_in_]
             raise error(f"the steps of the pipeline have {shown(widths)} features. {remedy}")
-        handed_on = len(step.sources_) if isinstance(step, TableEncoder) else step.n_features_in_
+        is_wider = isinstance(step, (TableEncoder, InteractionFeatures))
+        handed_on = step._n_features_out if is_wider else step.n_features_in_

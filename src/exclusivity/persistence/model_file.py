@@ -25,10 +25,10 @@ def save_model(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : ERMClassifier, ERMClassifierCV or Pipeline
-        A fitted classifier, or a pipeline of ``TableEncoder``, ``StandardScaler``, ``MinMaxScaler``,
-        ``MaxAbsScaler`` or ``RobustScaler`` steps and such a classifier. Where it has an attribute
-        ``target_column_`` (the name, or the number from 0, of the column that held its classes), that is
-        stored too; ``erm fit`` sets it.
+        A fitted classifier, or a pipeline of ``TableEncoder``, ``InteractionFeatures``, ``StandardScaler``,
+        ``MinMaxScaler``, ``MaxAbsScaler`` or ``RobustScaler`` steps and such a classifier. Where it has an
+        attribute ``target_column_`` (the name, or the number from 0, of the column that held its classes),
+        that is stored too; ``erm fit`` sets it.
     path : path
         Where to; usually ``*.erm``.
 

@@ -1,4 +1,4 @@
-"""TableEncoder as ONNX operations: numbers, curves and categories of raw rows."""
+"""TableEncoder and InteractionFeatures as ONNX operations: what they make of raw rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ import numpy as np
 
 from exclusivity.persistence.onnx_graph import GraphWriter
 from exclusivity.persistence.onnx_scalers import Rows
-from exclusivity.tables import GapCode, LevelCode, NumberCode, TableColumn, TableEncoder
+from exclusivity.tables import (
+    GapCode,
+    InteractionFeatures,
+    KernelMap,
+    LevelCode,
+    NumberCode,
+    TableColumn,
+    TableEncoder,
+)
 
 _RESERVED = re.compile(r"label|scores|X|v\d+")
 _TEXT = np.dtype(object)
@@ -123,3 +131,28 @@ def _hats(graph: GraphWriter, value: str, code: NumberCode) -> str:
     steps = np.eye(n_knots - 1, n_knots, k=1) - np.eye(n_knots - 1, n_knots)
     hats = graph.op("MatMul", share, graph.constant(steps))
     return graph.op("Add", hats, graph.constant(np.eye(1, n_knots)))
+
+
+def write_interactions(rows: Rows, step: InteractionFeatures) -> None:
+    """Send the rows through fitted interactions, member after member."""
+    graph, wide = rows.graph, rows.wide
+    rows.name = graph.op("Concat", *(_member(graph, wide, learned) for learned in step.maps_), axis=1)
+    if rows.dtype != np.float64:
+        rows.name = graph.cast(rows.name, rows.dtype)
+
+
+def _member(graph: GraphWriter, rows: str, learned: KernelMap) -> str:
+    """``KernelMap.features``, operation by operation."""
+    landmarks = learned.landmarks
+    middle = landmarks.mean(axis=0)
+    centred = landmarks - middle
+    own = graph.op("Gather", rows, graph.constant(learned.columns.astype(np.int64)), axis=1)
+    own = graph.op("Max", own, graph.constant(landmarks.min(axis=0)))
+    own = graph.op("Min", own, graph.constant(landmarks.max(axis=0)))
+    own = graph.op("Sub", own, graph.constant(middle))
+    lengths = graph.op("ReduceSum", graph.op("Mul", own, own), graph.constant(np.array([1])), keepdims=1)
+    squares = graph.op("Add", lengths, graph.constant(np.sum(centred**2, axis=1)))
+    squares = graph.op("Add", squares, graph.op("MatMul", own, graph.constant(-2 * centred.T)))
+    squares = graph.op("Max", squares, graph.constant(np.float64(0.0)))
+    kernel = graph.op("Exp", graph.op("Mul", squares, graph.constant(np.float64(-learned.decay))))
+    return graph.op("MatMul", kernel, graph.constant(learned.mixing))

@@ -13,10 +13,15 @@ from exclusivity import __version__
 from exclusivity.classifier import Ensemble, FittedState
 from exclusivity.persistence.container import ArrayStore
 from exclusivity.persistence.kinds import PASSTHROUGH, pack_model
-from exclusivity.persistence.onnx_encoder import column_inputs, takes_one_array, write_encoder
+from exclusivity.persistence.onnx_encoder import (
+    column_inputs,
+    takes_one_array,
+    write_encoder,
+    write_interactions,
+)
 from exclusivity.persistence.onnx_graph import GraphWriter
 from exclusivity.persistence.onnx_scalers import Rows, write_scaler
-from exclusivity.tables import TableEncoder
+from exclusivity.tables import InteractionFeatures, TableEncoder
 
 _INPUT_TYPES = ("float32", "float64")
 _LARGEST_MARGIN = 1e150
@@ -77,6 +82,8 @@ def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
     for step in before:
         if isinstance(step, TableEncoder):
             write_encoder(rows, step)
+        elif isinstance(step, InteractionFeatures):
+            write_interactions(rows, step)
         else:
             write_scaler(rows, step)
     votes = _Votes(graph, state)

@@ -1,26 +1,29 @@
 """How one input column becomes output columns. Each code is data: numbers, and texts of levels.
 
 A code has a ``width``, its number of output columns, and ``slots``: of so many of them a row has a value that
-may differ from zero. ``entries`` gives, slot by slot, which output column that is and what stands there.
+may differ from zero. ``ready`` looks at a whole column, whatever it holds, and refuses what it cannot be;
+``entries`` gives of some of its rows, slot by slot, which output column that is and what stands there.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from exclusivity.problem.arrays import Floats, Ints
-from exclusivity.tables.frames import Values
-from exclusivity.tables.knots import hats, place_knots
+from exclusivity.problem.arrays import Bools, Floats, Ints
+from exclusivity.tables.frames import Column, ColumnTable, Values
+from exclusivity.tables.knots import hats, within
 from exclusivity.tables.values import as_dates, as_levels, as_numbers, missing
 
-Entry = tuple[Ints | int, Floats | float]
+Entry = tuple[Ints | int, Floats | Bools]
 """Of every row an output column, by its number within the code, and the value there."""
+
+Ready = Values | ColumnTable
+"""A column that has been looked at."""
 
 MOST_RARE = 1000
 """So many rare levels are known by name; others, rarer still, are taken for levels never seen."""
@@ -43,8 +46,11 @@ class Code(Protocol):
     def names(self, column: str) -> list[str]:
         """Names of the output columns."""
 
-    def entries(self, values: Values) -> Iterator[Entry]:
-        """The entries of some rows."""
+    def ready(self, column: Column) -> Ready:
+        """A column in the form that ``entries`` takes rows of."""
+
+    def entries(self, rows: Any) -> Iterator[Entry]:
+        """The entries of some rows of a column that is ready."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -93,20 +99,28 @@ class NumberCode:
     def standardised(self, numbers: Floats) -> Floats:
         """Numbers as the hats see them; gaps stay NaN."""
         # Not (x - mean) / scale: a difference of large numbers may leave the range of floating point.
-        return np.clip(numbers, self.low, self.high) / self.scale - self.mean / self.scale
+        found = within(numbers.astype(np.float64), self.low, self.high)
+        found /= self.scale
+        found -= self.mean / self.scale
+        return found
 
-    def entries(self, values: Values) -> Iterator[Entry]:
+    def ready(self, column: Column) -> Ready:
+        """Numbers, NaN for gaps."""
+        return as_numbers(column)
+
+    def entries(self, rows: Values) -> Iterator[Entry]:
         """The entries of some rows."""
-        numbers = self.standardised(as_numbers(values))
+        numbers = self.standardised(rows)
         gaps = np.isnan(numbers)
         numbers[gaps] = self.fill
         yield 0, numbers
         if len(self.knots):
             first, upper = hats(numbers, self.knots)
-            yield first + 1, 1.0 - upper
-            yield first + 2, upper
+            first += 1
+            yield first, 1.0 - upper
+            yield first + 1, upper
         if self.has_gaps:
-            yield self.width - 1, gaps.astype(np.float64)
+            yield self.width - 1, gaps
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +148,8 @@ class LevelCode:
 
     @property
     def slots(self) -> int:
-        """Number of entries of a row."""
-        return 1 + self.has_gaps
+        """Number of entries of a row: it has one level, or a gap."""
+        return 1
 
     def names(self, column: str) -> list[str]:
         """Names of the output columns."""
@@ -148,16 +162,20 @@ class LevelCode:
             level: place for place, level in enumerate(self.levels)
         }
 
-    def entries(self, values: Values) -> Iterator[Entry]:
-        """The entries of some rows."""
-        yield from self.coded_entries(*as_levels(values))
+    def places_of(self, levels: list[str]) -> Ints:
+        """The output column of every level, -1 for those never seen; at the end that of a gap."""
+        gap = self.width - 1 if self.has_gaps else -1
+        small = np.min_scalar_type(-self.width)
+        return np.array([*(self._places.get(level, -1) for level in levels), gap], dtype=small)
 
-    def coded_entries(self, codes: Ints, levels: list[str]) -> Iterator[Entry]:
-        """The entries of rows whose levels are numbered; -1 is a gap."""
-        places = np.array([self._places.get(level, -1) for level in levels] + [-1], dtype=np.intp)[codes]
-        yield np.maximum(places, 0), (places >= 0).astype(np.float64)
-        if self.has_gaps:
-            yield self.width - 1, (codes < 0).astype(np.float64)
+    def ready(self, column: Column) -> Ready:
+        """Numbers of output columns, -1 for none."""
+        codes, levels = as_levels(column)
+        return self.places_of(levels)[codes]
+
+    def entries(self, rows: Values) -> Iterator[Entry]:
+        """The entries of some rows."""
+        yield np.maximum(rows, 0), rows >= 0
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -190,16 +208,30 @@ class DateCode:
         found = [name for part, code in self.parts for name in code.names(f"{column}.{part}")]
         return [*found, *([f"{column}={GAP}"] if self.has_gaps else [])]
 
-    def entries(self, values: Values) -> Iterator[Entry]:
-        """The entries of some rows."""
-        moments = as_dates(values)
-        start, known = 0, date_parts(moments)
+    def ready(self, column: Column) -> Ready:
+        """The parts, each of them ready, and which rows are gaps."""
+        moments = as_dates(column)
+        known = date_parts(moments, [part for part, _ in self.parts])
+        parts: list[Values] = []
         for part, code in self.parts:
-            for place, entry in code.entries(known[part]):
-                yield start + place, entry
+            if isinstance(code, LevelCode):  # small whole numbers, which need no search
+                places = code.places_of([str(number) for number in range(len(MONTHS) + 1)])
+                parts.append(places[np.nan_to_num(known[part], nan=-1).astype(np.intp)])
+            else:
+                small = np.float32 if part == "year" else np.float64  # years are whole numbers
+                parts.append(known[part].astype(small, copy=False))
+        return ColumnTable([*parts, np.isnat(moments)])
+
+    def entries(self, rows: ColumnTable) -> Iterator[Entry]:
+        """The entries of some rows."""
+        start = 0
+        *parts, gaps = map(np.asarray, rows.columns)
+        for (_, code), values in zip(self.parts, parts, strict=True):
+            for place, entry in code.entries(values):
+                yield np.add(place, start, dtype=np.intp), entry
             start += code.width
         if self.has_gaps:
-            yield self.width - 1, np.isnat(moments).astype(np.float64)
+            yield self.width - 1, gaps
 
 
 MONTHS = tuple(str(month) for month in range(1, 13))
@@ -208,7 +240,7 @@ WEEKDAYS = tuple(str(day) for day in range(1, 8))
 PARTS = ("year", "month", "weekday", "hour")
 
 
-def date_parts(moments: Values) -> dict[str, Floats]:
+def date_parts(moments: Values, wanted: Sequence[str] = PARTS) -> dict[str, Floats]:
     """Year, month (1 to 12), day of the week (Monday is 1) and hours since midnight; NaN for NaT.
 
     Examples
@@ -217,66 +249,35 @@ def date_parts(moments: Values) -> dict[str, Floats]:
     >>> {name: float(part[0]) for name, part in parts.items()}
     {'year': 2024.0, 'month': 2.0, 'weekday': 4.0, 'hour': 18.5}
     """
-    days = moments.astype("datetime64[D]")
-    months = moments.astype("datetime64[M]").astype(np.int64)
-    found = {
-        "year": moments.astype("datetime64[Y]").astype(np.int64) + 1970.0,
-        "month": months % 12 + 1.0,
-        "weekday": (days.astype(np.int64) + 3) % 7 + 1.0,  # the first of January 1970 was a Thursday
-        "hour": (moments - days) / np.timedelta64(1, "h"),
-    }
     gaps = np.isnat(moments)
-    return {name: np.where(gaps, np.nan, part) for name, part in found.items()}
+    days = moments.astype("datetime64[D]")
+    calendar, places = _calendar(days, gaps)
+    of_days: dict[str, Callable[[], Any]] = {
+        "year": lambda: calendar.astype("datetime64[Y]").astype(np.int64) + 1970.0,
+        "month": lambda: calendar.astype("datetime64[M]").astype(np.int64) % 12 + 1.0,
+        "weekday": lambda: (calendar.astype(np.int64) + 3) % 7 + 1.0,  # 1970 began with a Thursday
+    }
+    found = {name: np.append(of_days[name](), np.nan)[places] for name in wanted if name in of_days}
+    if "hour" in wanted:
+        found["hour"] = (moments - days) / np.timedelta64(1, "h")
+        found["hour"][gaps] = np.nan
+    return found
 
 
-def learn_number(numbers: Floats, n_knots: int, *, tells_gaps: bool = True) -> NumberCode | None:
-    """The code of a column of numbers, NaN for gaps; None where they are all the same.
+def _calendar(days: Values, gaps: Bools) -> tuple[Values, Ints]:
+    """Some days, and the place of every row among them, -1 for gaps.
 
-    Infinite values say nothing about scale and are left out here.
+    All days from the first to the last where those are less than the rows: months are divisions with leap
+    years, and slow.
     """
-    known = numbers[np.isfinite(numbers)]
-    if not len(known) or known.min() == known.max():
-        return None
-    size = np.abs(known).max()
-    parts = known / size  # squares of these stay within the range of floating point
-    mean, scale = float(size * parts.mean()), float(size * parts.std())
-    low, high = float(known.min()), float(known.max())
-    if not scale > 0 or not np.isfinite((high / scale, low / scale, mean / scale)).all():
-        return None
-    has_gaps = tells_gaps and bool(np.isnan(numbers).any())
-    code = NumberCode(low, high, mean, scale, 0.0, np.empty(0), has_gaps)
-    standardised = code.standardised(known)
-    knots = place_knots(standardised, n_knots) if n_knots else np.empty(0)
-    return NumberCode(low, high, mean, scale, float(np.median(standardised)), knots, has_gaps)
-
-
-def learn_levels(codes: Ints, levels: list[str], min_frequency: int, max_levels: int) -> LevelCode | None:
-    """The code of a category; None where no level tells rows apart."""
-    counts = np.bincount(codes[codes >= 0], minlength=len(levels))
-    ranked = sorted(range(len(levels)), key=lambda place: (-counts[place], levels[place]))
-    kept = [place for place in ranked[:max_levels] if counts[place] >= min_frequency]
-    others = ranked[len(kept) : len(kept) + MOST_RARE]  # ranked by frequency, so that those kept come first
-    rare = sorted(levels[place] for place in others)
-    if not kept or (len(kept) == 1 and not rare):
-        return None
-    return LevelCode(tuple(sorted(levels[place] for place in kept)), tuple(rare), bool((codes < 0).any()))
-
-
-def learn_date(moments: Values, n_knots: int) -> DateCode | None:
-    """The code of a column of dates; None where all their parts are the same."""
-    parts: list[tuple[str, NumberCode | LevelCode]] = []
-    for part, numbers in date_parts(moments).items():
-        known = numbers[~np.isnan(numbers)]
-        if len(np.unique(known)) < 2:
-            continue
-        if part in ("month", "weekday"):
-            seen = Counter(known.tolist())
-            every = MONTHS if part == "month" else WEEKDAYS
-            parts.append((part, LevelCode(tuple(name for name in every if float(name) in seen), (), False)))
-        else:
-            code = learn_number(numbers, n_knots, tells_gaps=False)
-            parts += [] if code is None else [(part, code)]
-    return DateCode(tuple(parts), bool(np.isnat(moments).any())) if parts else None
+    known = days if not gaps.any() else days[~gaps]
+    if len(known):
+        first, last = known.min(), known.max()
+        if int((last - first).astype(np.int64)) < len(days):
+            places = (days - first).astype(np.int64)
+            places[gaps] = -1
+            return np.arange(first, last + np.timedelta64(1, "D")), places
+    return days, np.where(gaps, -1, np.arange(len(days)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,6 +291,10 @@ class GapCode:
         """Names of the output columns."""
         return [f"{column}={GAP}"]
 
-    def entries(self, values: Values) -> Iterator[Entry]:
+    def ready(self, column: Column) -> Ready:
+        """Which rows are gaps."""
+        return missing(column)
+
+    def entries(self, rows: Values) -> Iterator[Entry]:
         """The entries of some rows."""
-        yield 0, missing(values).astype(np.float64)
+        yield 0, rows

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from exclusivity.problem.arrays import Ints
-from exclusivity.tables.codes import Code, GapCode, learn_date, learn_levels, learn_number
-from exclusivity.tables.frames import Values
-from exclusivity.tables.values import as_dates, as_levels, as_numbers, kind_of
+from exclusivity.tables.codes import Code, GapCode
+from exclusivity.tables.doubts import warn_of_texts
+from exclusivity.tables.frames import Column, Numbered
+from exclusivity.tables.summaries import SUMMARIES, LevelSummary, Rules, Summary
+from exclusivity.tables.values import kind_of
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -31,6 +33,9 @@ class TableColumn:
         Levels in the training rows, of a category.
     left_out : str
         Why it is left out, or "".
+    notation : str or None
+        How its numbers were written, where ``erm`` read them from text: the decimal sign, if one was seen,
+        ``'`` if thousands were set apart, ``%`` if per cent signs stood behind them.
     """
 
     name: str
@@ -39,6 +44,7 @@ class TableColumn:
     n_gaps: int
     n_levels: int | None = None
     left_out: str = ""
+    notation: str | None = None
 
     @property
     def width(self) -> int:
@@ -46,61 +52,26 @@ class TableColumn:
         return 0 if self.code is None else self.code.width
 
 
-@dataclass(frozen=True)
-class Rules:
-    """How columns are encoded; the parameters of a :class:`TableEncoder`."""
-
-    n_knots: int
-    min_frequency: int
-    max_levels: int
-
-
-def learn_column(name: str, values: Values, rules: Rules, *, is_category: bool) -> TableColumn:
+def learn_column(name: str, column: Column, rules: Rules, *, is_category: bool) -> TableColumn:
     """Look at a column of the training rows."""
-    kind = "category" if is_category else kind_of(values)
-    return _LEARNERS[kind](name, values, rules)
+    kind = "category" if is_category else kind_of(column)
+    summary = SUMMARIES[kind].of(column)
+    said_so = is_category or (isinstance(column, Numbered) and column.is_category)
+    if isinstance(summary, LevelSummary) and not said_so:
+        warn_of_texts(name, summary.counts)
+    return learned(name, kind, summary, rules)
 
 
-def _learn_number(name: str, values: Values, rules: Rules) -> TableColumn:
-    numbers = as_numbers(values)
-    n_gaps = int(np.isnan(numbers).sum())
-    code = learn_number(numbers, rules.n_knots)
-    return _learned(name, "number", code, n_gaps, len(values), "all its values are the same")
-
-
-def _learn_category(name: str, values: Values, rules: Rules) -> TableColumn:
-    codes, levels = as_levels(values)
-    n_gaps = int((codes < 0).sum())
-    code = learn_levels(codes, levels, rules.min_frequency, rules.max_levels)
-    why = "all its values are the same"
-    if len(levels) > 1:
-        why = f"no level is in {rules.min_frequency} rows or more, as in a column that names rows"
-    return _learned(name, "category", code, n_gaps, len(values), why, len(levels))
-
-
-def _learn_date(name: str, values: Values, rules: Rules) -> TableColumn:
-    moments = as_dates(values)
-    code = learn_date(moments, rules.n_knots)
-    n_gaps = int(np.isnat(moments).sum())
-    return _learned(name, "date", code, n_gaps, len(values), "year, month, weekday and hour are the same")
-
-
-def _learned(
-    name: str, kind: str, code: Code | None, n_gaps: int, n_rows: int, why: str, n_levels: int | None = None
-) -> TableColumn:
+def learned(name: str, kind: str, summary: Summary, rules: Rules) -> TableColumn:
+    """What a summary of the training rows says about a column."""
+    code: Code | None = summary.code(rules)
+    n_rows, n_gaps = summary.n_rows, summary.n_gaps
     if code is None and 0 < n_gaps < n_rows:
         code = GapCode()
     if code is not None:
-        return TableColumn(name, kind, code, n_gaps, n_levels)
-    why = "it has no value at all" if n_gaps == n_rows else why
-    return TableColumn(name, kind, None, n_gaps, n_levels, why)
-
-
-_LEARNERS: dict[str, Callable[[str, Values, Rules], TableColumn]] = {
-    "number": _learn_number,
-    "category": _learn_category,
-    "date": _learn_date,
-}
+        return TableColumn(name, kind, code, n_gaps, summary.n_levels)
+    why = "it has no value at all" if n_gaps == n_rows else summary.why_not(rules)
+    return TableColumn(name, kind, None, n_gaps, summary.n_levels, why)
 
 
 def output_names(columns: Sequence[TableColumn], names: Sequence[str]) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -11,16 +12,34 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from exclusivity.classifier import group_codes
 from exclusivity.problem.arrays import Ints, Matrix
 from exclusivity.tables.assembling import assemble_dense, assemble_sparse, sparse_is_better
-from exclusivity.tables.codes import Code, Entry
-from exclusivity.tables.columns import Rules, TableColumn, learn_column, output_names, output_sources
-from exclusivity.tables.frames import Table, as_array, column_of, maker_of, rows_between
+from exclusivity.tables.codes import Code, Ready
+from exclusivity.tables.columns import TableColumn, learn_column, learned, output_names, output_sources
+from exclusivity.tables.frames import Column, Table, as_array, column_of, maker_of
 from exclusivity.tables.grouped import grouped
+from exclusivity.tables.summaries import Rules, Summary
 from exclusivity.tables.values import CellError
 
 _NUMERIC = ("linear", "spline")
 _DTYPES = (np.float64, np.float32)
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Say which column it is that holds what it cannot."""
+    try:
+        yield
+    except CellError as error:
+        raise ValueError(f"Column {name!r}: {error}.") from error
+
+
+def _ready(learned: TableColumn, column: Column) -> Ready:
+    """A column that its code has looked at."""
+    assert learned.code is not None  # noqa: S101 -- it has a width
+    with _named(learned.name):
+        return learned.code.ready(column)
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -49,6 +68,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         A level that fewer training rows have shares one output column with other such levels.
     max_levels : int, default=64
         So do all levels but the most frequent ones, so many of which get columns of their own.
+    feature_groups : sequence of labels, callable or None, default=None
+        One label per input column, or a callable from column names to labels: input columns of one label
+        (those of one sensor, say) go to one member together, and break together. None: each on its own.
     sparse_output : bool or "auto", default="auto"
         Whether to give a CSR matrix. "auto": where the training rows, encoded, are large (64 MiB) and a
         sparse matrix is smaller.
@@ -60,7 +82,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     columns_ : list of TableColumn
         What was learned of each input column: kind, levels, gaps, and why it is left out, if it is.
     feature_groups_ : ndarray of shape (n_features_out,)
-        The input column behind every output column: its name, or its number where there are no names.
+        The input column behind every output column: its name, or its number where there are no names. With
+        ``feature_groups`` the number of its group.
     sources_ : ndarray of int, shape (n_features_out,)
         The same, by number.
     sparse_output_ : bool
@@ -111,6 +134,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         categorical: Sequence[str | int] | None = None,
         min_frequency: int = 2,
         max_levels: int = 64,
+        feature_groups: object = None,
         sparse_output: bool | str = "auto",
         dtype: DTypeLike = np.float64,
     ) -> None:
@@ -119,6 +143,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.categorical = categorical
         self.min_frequency = min_frequency
         self.max_levels = max_levels
+        self.feature_groups = feature_groups
         self.sparse_output = sparse_output
         self.dtype = dtype
 
@@ -136,29 +161,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         self : TableEncoder
         """
-        rules = self._rules()
-        X = self._validated(X, reset=True)
-        names = self._input_names()
-        chosen = self._chosen(names)
-        columns = []
-        for place, name in enumerate(names):
-            try:
-                column = learn_column(name, column_of(X, place), rules, is_category=place in chosen)
-            except CellError as error:
-                raise ValueError(f"Column {name!r}: {error}.") from error
-            columns.append(column)
-        if not any(column.width for column in columns):
-            raise ValueError(
-                f"No column of X (n_samples = {X.shape[0]}) tells rows apart; the first, {names[0]!r}, is "
-                f"left out because {columns[0].left_out}."
-            )
-        self.columns_, self.sources_ = columns, output_sources(columns)
-        sparse = self.sparse_output
-        codes, itemsize = self._codes(), np.dtype(self.dtype).itemsize
-        self.sparse_output_ = (
-            sparse_is_better(codes, X.shape[0], itemsize) if sparse == "auto" else bool(sparse)
-        )
+        for _ in self._learned(X):
+            pass
         return self
+
+    def fit_transform(self, X: Table, y: object = None) -> Matrix:
+        """Learn from rows and encode them; each column is looked at once.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars, pyarrow Table, or array-like of shape (n_samples, n_features)
+            Training rows.
+        y : None
+            Ignored; there for scikit-learn.
+
+        Returns
+        -------
+        rows : ndarray or CSR matrix of shape (n_samples, n_features_out)
+            As of ``transform``.
+        """
+        ready = [_ready(learned, column) for learned, column in self._learned(X) if learned.width]
+        return self._assembled(ready)
 
     def transform(self, X: Table) -> Matrix:
         """Encode rows.
@@ -175,27 +198,52 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        places = [place for place, column in enumerate(self.columns_) if column.width]
+        return self._assembled(
+            [_ready(each, column_of(X, place)) for place, each in enumerate(self.columns_) if each.width]
+        )
 
-        def entries(block: slice) -> list[list[Entry]]:
-            rows = rows_between(X, block)
-            return [self._entries(rows, place) for place in places]
+    def _learned(self, X: Table) -> Iterator[tuple[TableColumn, Column]]:
+        """Learn column by column; whoever asks for them all has a fitted encoder."""
+        rules = self._rules()
+        X = self._validated(X, reset=True)
+        names = self._input_names()
+        chosen = self._chosen(names)
+        columns = []
+        for place, name in enumerate(names):
+            column = column_of(X, place)
+            with _named(name):
+                columns.append(learn_column(name, column, rules, is_category=place in chosen))
+            yield columns[-1], column
+        self._keep(columns, X.shape[0])
 
+    def _keep(self, columns: list[TableColumn], n_rows: int) -> None:
+        """What was learned of all columns of so many rows."""
+        if not any(column.width for column in columns):
+            raise ValueError(
+                f"No column of X (n_samples = {n_rows}) tells rows apart; the first, {columns[0].name!r}, is "
+                f"left out because {columns[0].left_out}."
+            )
+        self._groups()  # labels may not fit the columns
+        self.columns_, self.sources_ = columns, output_sources(columns)
+        sparse = self.sparse_output
+        codes, itemsize = self._codes(), np.dtype(self.dtype).itemsize
+        self.sparse_output_ = sparse_is_better(codes, n_rows, itemsize) if sparse == "auto" else bool(sparse)
+
+    def _assembled(self, ready: list[Ready]) -> Matrix:
         assemble = assemble_sparse if self.sparse_output_ else assemble_dense
-        return grouped(assemble(self._codes(), entries, X.shape[0], self.dtype), self.sources_)
+        groups = self._groups()[self.sources_]
+        return grouped(assemble(self._codes(), ready, len(ready[0]), self.dtype), groups)
 
-    def _entries(self, X: Table, place: int) -> list[Entry]:
-        """The entries of one column, which may hold what it cannot."""
-        column = self.columns_[place]
-        try:
-            return [] if column.code is None else list(column.code.entries(column_of(X, place)))
-        except CellError as error:
-            raise ValueError(f"Column {column.name!r}: {error}.") from error
+    def _groups(self) -> Ints:
+        """The number of the group of every input column."""
+        return group_codes(self.feature_groups, self.n_features_in_, getattr(self, "feature_names_in_", None))
 
     @property
     def feature_groups_(self) -> NDArray[Any]:
-        """The input column behind every output column: its name or number."""
+        """The input column behind every output column: its name or number; or its group."""
         check_is_fitted(self)
+        if self.feature_groups is not None:
+            return self._groups()[self.sources_]
         names = getattr(self, "feature_names_in_", None)
         return self.sources_ if names is None else names[self.sources_]
 
@@ -236,6 +284,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     f"Found a table with 0 {what} (shape={X.shape}) while a minimum of 1 is required."
                 )
         return X
+
+    @property
+    def bytes_per_row(self) -> int:
+        """Memory that an encoded row takes."""
+        check_is_fitted(self)
+        itemsize = int(np.dtype(self.dtype).itemsize)
+        if not self.sparse_output_:
+            return itemsize * len(self.sources_)
+        return sum(code.slots for code in self._codes()) * (itemsize + 4)
 
     def _rules(self) -> Rules:
         if self.numeric not in _NUMERIC:
@@ -283,3 +340,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def learn_from_summaries(
+    encoder: TableEncoder, kinds: Sequence[str], summaries: Sequence[Summary]
+) -> TableEncoder:
+    """Fit an encoder to columns that others have looked at, part by part; they have no names.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        Not fitted.
+    kinds : sequence of {"number", "category", "date"}
+        What the columns hold.
+    summaries : sequence of Summary
+        Of all rows, in the order of the columns.
+    """
+    encoder.n_features_in_ = len(kinds)
+    rules = encoder._rules()
+    names = encoder._input_names()
+    columns = [learned(*each, rules) for each in zip(names, kinds, summaries, strict=True)]
+    encoder._keep(columns, summaries[0].n_rows)
+    return encoder

@@ -2,10 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+FRAMES = ("pandas", "polars", "pyarrow")
+"""Packages whose tables are read column by column; none of them is needed."""
+
+Values = NDArray[Any]
+"""One column, of any type; gaps are NaN, NaT, None or the NA of pandas."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Numbered:
+    """A column whose cells are numbered, so that each distinct cell is looked at once.
+
+    Attributes
+    ----------
+    places : ndarray of int
+        Of every row the number of its cell; -1 is a gap.
+    cells : ndarray
+        The distinct cells.
+    is_category : bool
+        Whether its maker says that it is a category, whatever the cells are.
+
+    Examples
+    --------
+    >>> column = Numbered(np.array([1, -1, 0]), np.array(["red", "blue"], dtype=object))
+    >>> column.spread(np.array([5.0, 7.0]), np.nan)
+    array([ 7., nan,  5.])
+    """
+
+    places: NDArray[Any]
+    cells: Values
+    is_category: bool = False
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, rows: Any) -> Numbered:
+        """Some rows."""
+        return Numbered(self.places[rows], self.cells, self.is_category)
+
+    def spread(self, found: Values, gap: object) -> Values:
+        """What was found for every cell, as a value for every row."""
+        every = np.append(found, np.array([gap], dtype=found.dtype))
+        return np.asarray(every[self.places])
+
+    def occurring(self) -> Numbered:
+        """The same without cells that no row has."""
+        occurs = np.bincount(self.places[self.places >= 0], minlength=len(self.cells)) > 0
+        if occurs.all():
+            return self
+        moved = np.append(np.cumsum(occurs) - 1, -1)
+        return Numbered(moved[self.places], self.cells[occurs], self.is_category)
+
+
+Column = Values | Numbered
+"""A column of a table."""
 
 
 class ColumnTable:
@@ -13,7 +70,7 @@ class ColumnTable:
 
     Parameters
     ----------
-    columns : list of ndarray
+    columns : list of ndarray or Numbered
         At least one, each of one dimension.
 
     Examples
@@ -23,7 +80,7 @@ class ColumnTable:
     ((2, 2), array(['red'], dtype=object))
     """
 
-    def __init__(self, columns: list[NDArray[Any]]) -> None:
+    def __init__(self, columns: Sequence[Column]) -> None:
         self.columns = columns
 
     @property
@@ -46,13 +103,6 @@ class ColumnTable:
     def take_columns(self, places: list[int]) -> ColumnTable:
         """Some columns, in this order."""
         return ColumnTable([self.columns[place] for place in places])
-
-
-FRAMES = ("pandas", "polars", "pyarrow")
-"""Packages whose tables are read column by column; none of them is needed."""
-
-Values = NDArray[Any]
-"""One column, of any type; gaps are NaN, NaT, None or the NA of pandas."""
 
 
 class Table(Protocol):
@@ -90,8 +140,8 @@ def as_array(X: object) -> NDArray[Any]:
     return np.asarray(X, dtype=object) if array.dtype.kind in "US" and not hasattr(X, "dtype") else array
 
 
-def column_of(X: Any, place: int) -> Values:
-    """One column of a table as a one-dimensional array."""
+def column_of(X: Any, place: int) -> Column:
+    """One column of a table: a one-dimensional array, or numbered where its maker numbers texts quickly."""
     maker = maker_of(X)
     if maker == "pandas":
         return _from_pandas(X.iloc[:, place])
@@ -100,16 +150,8 @@ def column_of(X: Any, place: int) -> Values:
     if maker == "pyarrow":
         return column_of_arrow(X.column(place))
     if maker == "exclusivity":
-        return np.asarray(X.columns[place])
+        return X.columns[place]  # type: ignore[no-any-return]
     return np.asarray(X[:, place])
-
-
-def rows_between(X: Any, rows: slice) -> Any:
-    """Neighbouring rows of a table or an array, in the same form and without a copy."""
-    maker = maker_of(X)
-    if maker == "pandas":
-        return X.iloc[rows]
-    return X.slice(rows.start, rows.stop - rows.start) if maker == "pyarrow" else X[rows]
 
 
 def take_rows(X: Any, numbers: NDArray[Any]) -> Any:
@@ -122,33 +164,67 @@ def take_rows(X: Any, numbers: NDArray[Any]) -> Any:
     return X[numbers] if hasattr(X, "shape") else as_array(X)[numbers]
 
 
-def _from_pandas(series: Any) -> Values:
+def _from_pandas(series: Any) -> Column:
     dtype = series.dtype
     if getattr(dtype, "tz", None) is not None:  # the time that a clock on the wall shows
         return np.asarray(series.dt.tz_localize(None).to_numpy())
+    if hasattr(series, "cat"):
+        cells = np.asarray(series.cat.categories.to_numpy())
+        return Numbered(series.cat.codes.to_numpy(), cells, is_category=True)
     if getattr(dtype, "kind", "O") in "iufb" and not isinstance(dtype, np.dtype):
         # Nullable numbers: NaN where there is none, and the NA of pandas is no number.
         kind = "float64" if dtype.kind != "b" or series.isna().any() else "bool"
         return np.asarray(series.to_numpy(dtype=kind, na_value=np.nan) if kind != "bool" else series, kind)
+    if _holds_texts(series):
+        places, cells = series.factorize()
+        return Numbered(places.astype(np.int32), np.asarray(cells.to_numpy(dtype=object)))
     return np.asarray(series.to_numpy())
 
 
-def _from_polars(series: Any) -> Values:
-    if series.dtype.is_numeric() or series.dtype.is_temporal():
+def _holds_texts(series: Any) -> bool:
+    """Whether the cells are texts and gaps; among other objects True equals 1, and they need care."""
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind != "O":
+        return False
+    from pandas.api.types import infer_dtype  # noqa: PLC0415 -- who has such a table has it
+
+    return bool(infer_dtype(series, skipna=True) == "string")
+
+
+def _from_polars(series: Any) -> Column:
+    is_text = str(series.dtype).startswith(("String", "Categorical", "Enum"))
+    if is_text or series.dtype.is_numeric() or series.dtype.is_temporal():
         return column_of_arrow(series.to_arrow())
     return _objects(series.to_list())
 
 
-def column_of_arrow(column: Any) -> Values:
-    """A column of an Arrow table as an array."""
-    if str(column.type).startswith("timestamp") and getattr(column.type, "tz", None) is not None:
-        import pyarrow.compute as pc  # noqa: PLC0415 -- who has such a table has it
+def column_of_arrow(column: Any) -> Column:
+    """A column of an Arrow table."""
+    import pyarrow as pa  # noqa: PLC0415 -- who has such a table has it
+    import pyarrow.compute as pc  # noqa: PLC0415
 
+    if isinstance(column, pa.Array):
+        column = pa.chunked_array([column])
+    kind = str(column.type)
+    if kind.startswith("timestamp") and getattr(column.type, "tz", None) is not None:
         column = pc.local_timestamp(column)
-    if str(column.type).startswith(("decimal", "dictionary")):
+    if kind in ("string", "large_string", "string_view"):
+        column = column.cast(pa.large_string()) if kind == "string_view" else column
+        return _from_dictionary(column.dictionary_encode())
+    if kind.startswith("dictionary") and "string" in str(column.type.value_type):
+        return _from_dictionary(column.unify_dictionaries())
+    if kind.startswith(("decimal", "dictionary")):
         return _objects(column.to_pylist())
-    values = column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(zero_copy_only=False)
-    return np.asarray(values)
+    return np.asarray(column.to_numpy())
+
+
+def _from_dictionary(column: Any) -> Numbered:
+    """A column of Arrow's dictionaries, which are the same in all of its chunks."""
+    import pyarrow as pa  # noqa: PLC0415 -- who has such a table has it
+
+    parts = [chunk.indices.cast(pa.int64()).fill_null(-1).to_numpy() for chunk in column.chunks]
+    cells = column.chunk(0).dictionary.to_pylist() if parts else []
+    places = np.concatenate(parts) if parts else np.empty(0)
+    return Numbered(places.astype(np.int32), _objects(cells))
 
 
 def _objects(values: list[Any]) -> Values:

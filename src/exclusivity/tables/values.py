@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from exclusivity.problem.arrays import Bools, Floats, Ints
-from exclusivity.tables.frames import Values
+from exclusivity.tables.frames import Column, Numbered, Values
 
 DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)?\Z")
 """A date as ISO 8601 writes it, with or without the time of day."""
@@ -41,7 +41,7 @@ def is_gap(value: object) -> bool:
         return False
 
 
-def kind_of(values: Values) -> str:
+def kind_of(values: Column) -> str:
     """What a column holds: "number", "date" or "category".
 
     Texts are categories, unless all of them are dates as ISO 8601 writes them. Numbers among texts are texts.
@@ -51,6 +51,8 @@ def kind_of(values: Values) -> str:
     >>> kind_of(np.array([1, None, 2.5], dtype=object)), kind_of(np.array(["2024-02-29", None], dtype=object))
     ('number', 'date')
     """
+    if isinstance(values, Numbered):
+        return "category" if values.is_category else kind_of(values.occurring().cells)
     if values.dtype.kind in "iufm":
         return "number"
     if values.dtype.kind == "M":
@@ -90,10 +92,12 @@ def _is_date(cell: object) -> bool:
     return isinstance(cell, (dt.date, np.datetime64))
 
 
-def as_numbers(values: Values) -> Floats:
+def as_numbers(values: Column) -> Floats:
     """A column as float64; gaps are NaN. Texts that are numbers are taken as such."""
+    if isinstance(values, Numbered):
+        return values.spread(as_numbers(values.cells), np.nan)
     if values.dtype.kind in "fiub":
-        return values.astype(np.float64)
+        return values.astype(np.float64, copy=False)
     if values.dtype.kind == "m":
         seconds = values / np.timedelta64(1, "s")
         return np.asarray(seconds, dtype=np.float64)
@@ -118,10 +122,12 @@ def _number(cell: Any) -> float:
         ) from None
 
 
-def as_dates(values: Values) -> Values:
+def as_dates(values: Column) -> Values:
     """A column as moments to the microsecond; gaps are NaT."""
+    if isinstance(values, Numbered):
+        return values.spread(as_dates(values.cells), np.datetime64("NaT", "us"))
     if values.dtype.kind == "M":
-        return values.astype(_MOMENT)
+        return values.astype(_MOMENT, copy=False)
     if values.dtype.kind not in "OUS":
         raise CellError("it held dates in fit, and here it holds numbers")
     return np.array([_moment(cell) for cell in values.tolist()], dtype=_MOMENT)
@@ -145,7 +151,7 @@ def _moment(cell: Any) -> Any:
     )
 
 
-def as_levels(values: Values) -> tuple[Ints, list[str]]:
+def as_levels(values: Column) -> tuple[Ints, list[str]]:
     """A column as numbers of its levels, -1 for gaps, and the levels as texts, each of them once.
 
     Equal values are one level, whatever their type: 3 and 3.0, say.
@@ -157,6 +163,11 @@ def as_levels(values: Values) -> tuple[Ints, list[str]]:
     >>> as_levels(np.array([3.0, np.nan, 3.5]))
     (array([ 0, -1,  1]), ['3', '3.5'])
     """
+    if isinstance(values, Numbered):
+        texts = [text_of(cell) for cell in values.cells.tolist()]
+        if None not in texts and len(set(texts)) == len(texts):  # they are numbered already
+            return values.places, [str(text) for text in texts]
+        return _numbered([*texts, None], values.places)
     if values.dtype.kind in "iufbMm":
         distinct, places = np.unique(values, return_inverse=True)
         # Dates one by one: what tolist makes of them depends on their precision.
@@ -175,7 +186,7 @@ def as_levels(values: Values) -> tuple[Ints, list[str]]:
     return _numbered([text_of(cell) for cell in place], places)
 
 
-def as_texts(values: Values) -> Values:
+def as_texts(values: Column) -> Values:
     """A column as the texts of its levels, None for gaps."""
     codes, levels = as_levels(values)
     return np.array([*levels, None], dtype=object)[codes]
@@ -207,8 +218,10 @@ def text_of(cell: Any) -> str | None:
     raise CellError(f"a cell holds {_shown(cell)}; expected a number, a text, a date, or nothing")
 
 
-def missing(values: Values) -> Bools:
+def missing(values: Column) -> Bools:
     """Which cells of a column are gaps."""
+    if isinstance(values, Numbered):
+        return values.spread(missing(values.cells), True)
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind in "Mm":
