@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from exclusivity.cli import distributed
+from exclusivity.cli import distributed, workers
 from exclusivity.cli.data import Source
 from exclusivity.cli.errors import FileError
 from exclusivity.cli.main import main
@@ -268,7 +268,7 @@ def test_amounts_of_memory(capsys, text, message):
 def test_a_part_that_is_wrong_is_named(run, folder, tmp_path):
     parts = [folder / "part-0.csv", folder / "part-1.csv"]
     for text, message in (
-        ("a,b,c,d,state\n1,2,3,4,high\n1,2,x,4,low\n", "bad.csv, line 3, column 3 ('c'): found 'x'"),
+        ("a,b,c,d,state\n1,2,3,4,high\n1,2,x,4,low\n", "the 3 files, column 'c': it holds numbers"),
         ("a,b,c,d,state\n1,2,3,4,7\n", "are numbers, such as 7; expected the same kind"),
         ("a,b,c,state\n1,2,3,low\n", "bad.csv: the file lacks the column 'd'"),
         ("", "bad.csv"),
@@ -289,7 +289,7 @@ def test_one_class(run, folder, tmp_path):
 
 
 def test_no_scheduler_there(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(distributed, "_SECONDS_TO_CONNECT", 1)
+    monkeypatch.setattr(workers, "_SECONDS_TO_CONNECT", 1)
     argv = ["fit", "all.csv", "--target", "state", "-o", tmp_path / "m.erm", "--dask"]
     code, _, err = run(*argv, "--scheduler", "tcp://127.0.0.1:9")
     assert code == 1

@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+from functools import partial
 
 import numpy as np
 import pytest
@@ -221,7 +222,8 @@ def test_the_survey_and_the_arrays(local, tmp_path):
         (tmp_path / f"{number}.svm").write_text(text)
     parts = [FilePart(str(tmp_path / f"{number}.svm"), 7) for number in range(3)]
     told = []
-    survey = survey_files(Engine(None), parts, SVM, "minmax", told.append)
+    look = partial(survey_part, layout=SVM, scale="minmax")
+    survey = survey_files(Engine(None), parts, look, told.append)[0]
     assert survey.sizes == (2, 1, 2)
     assert (survey.n_rows, survey.n_features) == (5, 3)
     assert survey.labels.tolist() == [-1, 1, 3]

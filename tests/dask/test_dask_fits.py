@@ -19,6 +19,12 @@ SETTINGS = [
     {"p": 1, "sparsity": 20.0},
     {"p": 1.5, "sparsity": 5.0},
     {"p": 1, "fit_intercept": False, "exclusivity": 0.5},
+    {"loss": "logistic", "sparsity": 20.0},
+    *(
+        {**loss, "coef_bounds": (-0.05, 0.1), "sparsity": sparsity}
+        for loss in ({"p": 1}, {"p": 1.5}, {"p": 2}, {"loss": "logistic"})
+        for sparsity in (0.0, 20.0)
+    ),
 ]
 CHUNKS = [600, 300, 128, (1, 599), (599, 1), (1, 1, 598), (37, 500, 63), (0, 600), (250, 0, 350), (100,) * 6]
 
@@ -47,6 +53,11 @@ def test_every_loss_and_penalty(local, rows, params):
     np.testing.assert_allclose(fitted.coef_, reference.coef_, atol=2e-5)
     if params.get("sparsity"):
         assert np.array_equal(fitted.coef_ == 0, reference.coef_ == 0)
+    if "coef_bounds" in params:
+        lower, upper = params["coef_bounds"]
+        assert np.all((fitted.coef_ >= lower) & (fitted.coef_ <= upper))
+        assert np.any((fitted.coef_ == lower) | (fitted.coef_ == upper))
+        assert np.array_equal(fitted.coef_ == upper, reference.coef_ == upper)
 
 
 @pytest.mark.parametrize("chunks", CHUNKS, ids=str)

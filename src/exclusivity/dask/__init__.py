@@ -16,6 +16,18 @@ from exclusivity.dask.files import (
     with_width as with_width,
 )
 from exclusivity.dask.rounds import fits as fits
-from exclusivity.dask.survey import Survey as Survey, survey_files as survey_files
+from exclusivity.dask.survey import (
+    Survey as Survey,
+    survey_files as survey_files,
+    survey_part as survey_part,
+)
+from exclusivity.dask.tables import (
+    ColumnReader as ColumnReader,
+    Evidence as Evidence,
+    kinds_of as kinds_of,
+    look_at_part as look_at_part,
+    summarise_part as summarise_part,
+    table_arrays as table_arrays,
+)
 
 __all__ = ["ERMClassifier"]

@@ -27,7 +27,7 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike[str], fit: dict[str, Any]) -> None:
-        self._path, self._fit = Path(path), json.dumps(fit, sort_keys=True, default=repr)
+        self._path, self._fit = Path(path), json.dumps(fit, sort_keys=True, default=_plain)
         self._points: dict[str, Floats] = {}
         self._lock = Lock()
         if self._path.exists():
@@ -66,3 +66,8 @@ class Checkpoint:
     def remove(self) -> None:
         """The fit is over."""
         self._path.unlink(missing_ok=True)
+
+
+def _plain(value: Any) -> Any:
+    """An array as a list, number by number; anything else that JSON does not know as text."""
+    return value.tolist() if hasattr(value, "tolist") else repr(value)

@@ -50,13 +50,17 @@ class ERMClassifier(DaskPredictions):
         As in memory.
     C : float, default=2.0
         As in memory.
-    loss : {"hinge", "logistic"}, default="hinge"
+    loss : {"hinge", "logistic", "smooth_hinge"}, default="hinge"
         As in memory.
     p : float, default=2
         As in memory.
     exclusivity : float, default=1.0
         Up to 1, or ``inf``; values between need rows in memory.
     sparsity : float, default=0.0
+        As in memory.
+    coef_bounds : pair (lower, upper) or dict, default=None
+        As in memory.
+    monotonic_cst : array-like of shape (n_features,) or dict, default=None
         As in memory.
     voting : {"soft", "hard", "runoff"}, default="soft"
         As in memory.
@@ -79,7 +83,7 @@ class ERMClassifier(DaskPredictions):
     multi_class : {"ovr", "ovo"}, default="ovr"
         As in memory.
     warm_start : bool, default=False
-        As in memory; but an interior point (``sparsity > 0``, p > 1) begins anew, at the same weights.
+        As in memory; but an interior point (p = 1 where bands do not do) begins anew, at the same weights.
     random_state : int, RandomState or None, default=None
         As in memory.
     n_jobs : None
@@ -122,6 +126,8 @@ class ERMClassifier(DaskPredictions):
         p: float = 2,
         exclusivity: float = 1.0,
         sparsity: float = 0.0,
+        coef_bounds: Any = None,
+        monotonic_cst: Any = None,
         voting: str = "soft",
         feature_groups: object = None,
         partition: ArrayLike = "learned",
@@ -145,6 +151,8 @@ class ERMClassifier(DaskPredictions):
         self.p = p
         self.exclusivity = exclusivity
         self.sparsity = sparsity
+        self.coef_bounds = coef_bounds
+        self.monotonic_cst = monotonic_cst
         self.voting = voting
         self.feature_groups = feature_groups
         self.partition = partition
@@ -183,7 +191,8 @@ class ERMClassifier(DaskPredictions):
         groups: Ints,
         watchers: Sequence[ProblemMonitor],
     ) -> Sequence[SolverResult]:
-        targets = [Target(objective_of(self), task) for task in tasks]
+        objective = objective_of(self, data.rows.n_features, data.dtype, len(tasks))
+        targets = [Target(objective, task) for task in tasks]
         # Of this process: its own systems, and the products of a scheduler of threads.
         with fitting_threads(data.rows.n_rows, data.rows.n_features):
             if self.exclusivity > 1:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,8 +61,18 @@ class FileLayout:
 
 def read_part(part: FilePart, layout: FileLayout) -> tuple[Matrix, NDArray[Any]]:
     """The rows and labels of a part, as the worker finds them; or an error that names the file."""
-    try:
+    with worker_sees(part):
         table = layout.format.read_part(part, layout.reading.unlimited(part.path))
+    if table is None:
+        return layout.empty(), np.empty(0, dtype=np.int64)
+    return _ordered(table, part, layout), labels_of(table, part)
+
+
+@contextmanager
+def worker_sees(part: FilePart) -> Iterator[None]:
+    """An error that names the file where a worker cannot read it."""
+    try:
+        yield
     except OSError as error:
         raise DataFileError(
             part.path,
@@ -70,31 +81,36 @@ def read_part(part: FilePart, layout: FileLayout) -> tuple[Matrix, NDArray[Any]]
             f"a worker cannot read the file ({error.strerror or error}); expected one that every worker sees "
             "under this path.",
         ) from error
-    if table is None:
-        return layout.empty(), np.empty(0, dtype=np.int64)
-    return _ordered(table, part, layout), _labels(table, part)
 
 
 def _ordered(table: TableData, part: FilePart, layout: FileLayout) -> Matrix:
     """The features in the order of all blocks."""
     X = table.data
-    if table.feature_names != layout.names and table.feature_names is not None and layout.names is not None:
-        places = {name: place for place, name in enumerate(table.feature_names)}
+    places = places_of(table.feature_names, X.shape[1], part, layout)
+    return X if places is None else X[:, places]
+
+
+def places_of(
+    found: tuple[str, ...] | None, width: int, part: FilePart, layout: FileLayout
+) -> list[int] | None:
+    """Where the features of all blocks are in a part; None: in the same order."""
+    if found != layout.names and found is not None and layout.names is not None:
+        places = {name: place for place, name in enumerate(found)}
         missing = [name for name in layout.names if name not in places]
         if missing or len(places) != len(layout.names):
             name = missing[0] if missing else next(name for name in places if name not in layout.names)
             what = "lacks the column" if missing else "has a column more than the first file,"
             cause = f"the file {what} {name!r}; expected the same columns in all files."
             raise DataFileError(part.path, None, None, cause)
-        return X[:, [places[name] for name in layout.names]]
-    width = layout.reading.n_features
-    if width is not None and X.shape[1] != width:
-        cause = f"the file has {X.shape[1]} features; expected {width}, as in the first file."
+        return [places[name] for name in layout.names]
+    expected = layout.reading.n_features
+    if expected is not None and width != expected:
+        cause = f"the file has {width} features; expected {expected}, as in the first file."
         raise DataFileError(part.path, None, None, cause)
-    return X
+    return None
 
 
-def _labels(table: TableData, part: FilePart) -> NDArray[Any]:
+def labels_of(table: TableData, part: FilePart) -> NDArray[Any]:
     """What has been measured is no class."""
     labels = np.asarray(table.labels)
     if labels.dtype.kind == "f":
@@ -119,10 +135,13 @@ def file_arrays(
         Applied to the rows wherever they are read.
     """
     sent = delayed(scaler, traverse=False)
-    meta = layout.empty()
+    return lazy_arrays([delayed(read_scaled)(part, layout, sent) for part in parts], sizes, layout.empty())
+
+
+def lazy_arrays(blocks: Sequence[Any], sizes: Sequence[int], meta: Matrix) -> tuple[da.Array, da.Array]:
+    """Delayed pairs of rows and labels as arrays; ``meta`` has no rows and the type and the width of all."""
     xs, ys = [], []
-    for part, size in zip(parts, sizes, strict=True):
-        both = delayed(read_scaled)(part, layout, sent)
+    for both, size in zip(blocks, sizes, strict=True):
         xs.append(da.from_delayed(both[0], (size, meta.shape[1]), meta=meta))
         ys.append(da.from_delayed(both[1], (size,), dtype=object))
     return da.concatenate(xs), da.concatenate(ys)

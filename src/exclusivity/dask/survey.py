@@ -72,38 +72,43 @@ class Survey:
 def survey_files(
     engine: Engine,
     parts: Sequence[FilePart],
-    layout: FileLayout,
-    scale: str,
+    look: Callable[[FilePart], list[Any]],
     tell: Callable[[int], None],
-) -> Survey:
-    """Read all files once.
+) -> list[Any]:
+    """Read all files once, and add up what is found in their parts.
 
     Parameters
     ----------
     engine : Engine
     parts : sequence of FilePart
-    layout : FileLayout
-    scale : {"standard", "minmax", "none"}
+    look : callable
+        From a part to what it has to say: a list of summands, as ``survey_part`` and others give it.
     tell : callable
         Called with the number of bytes of a part when it has been read, from any thread.
     """
-    looks = engine.persist([delayed(survey_part)(part, layout, scale) for part in parts])
-    for look, part in zip(looks, parts, strict=True):
-        for future in futures_of(look):  # none without a cluster
+    looks = engine.persist([delayed(look, pure=False)(part) for part in parts])
+    for answer, part in zip(looks, parts, strict=True):
+        for future in futures_of(answer):  # none without a cluster
             future.add_done_callback(lambda _, n_bytes=part.n_bytes: tell(n_bytes))
-    found: Survey = engine.compute(tree_sum(looks))[0]
+    found: list[Any] = engine.compute(tree_sum(looks))
     return found
 
 
 def survey_part(part: FilePart, layout: FileLayout, scale: str) -> list[Survey]:
     """What one part has to say."""
     X, y = read_part(part, layout)
+    labels = classes_of(y, part)
+    n_bytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
+    return [Survey((X.shape[0],), n_bytes, X.shape[1], labels, part.path, column_sums(X, scale))]
+
+
+def classes_of(y: NDArray[Any], part: FilePart) -> NDArray[Any]:
+    """The classes of a part."""
     labels = np.unique(y)
     if len(labels) > MAX_CLASSES:
         cause = f"the target has {len(labels)} different values; expected at most {MAX_CLASSES} classes."
         raise DataFileError(part.path, None, None, cause)
-    n_bytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
-    return [Survey((X.shape[0],), n_bytes, X.shape[1], labels, part.path, column_sums(X, scale))]
+    return labels
 
 
 def _total(sums: list[ColumnSums]) -> ColumnSums | None:

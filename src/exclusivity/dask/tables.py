@@ -1,0 +1,208 @@
+"""Tables of anything in blocks: what columns hold, what an encoder has to know of them, and encoded rows.
+
+Each is a pass over the files. What columns hold is told by their distinct cells, of which blocks hand over so
+many that the rules for tables in memory can be asked; statistics add up (``tables.summaries``).
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dask import delayed
+from exclusivity.dask.files import FileLayout, labels_of, lazy_arrays, places_of, worker_sees
+from exclusivity.dask.survey import Survey, classes_of
+from exclusivity.datasets import (
+    DataFileError,
+    Expected,
+    FilePart,
+    Notation,
+    TableData,
+    numbers_among,
+    read_cells,
+    read_raw_part,
+)
+from exclusivity.problem.arrays import Matrix
+from exclusivity.tables import (
+    SUMMARIES,
+    CellError,
+    Column,
+    ColumnTable,
+    TableEncoder,
+    as_dates,
+    column_of_arrow,
+    kind_of,
+    missing,
+)
+
+MOST_TEXTS = 1 << 14
+"""So many distinct cells of a column of text are looked at to tell what it holds, odd ones first."""
+
+# Numbers as programs write them; zeros in front make a code.
+_USUAL = re.compile(rb"[-+]?(?:0|[1-9]\d*)?(?:\.\d*)?(?:[eE][-+]?\d+)?")
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What tells the kinds of the columns; it adds up.
+
+    Attributes
+    ----------
+    columns : tuple of (tuple of bytes, frozenset of str)
+        Of every column its distinct cells where it is text, and where it is typed the kinds of its blocks.
+    """
+
+    columns: tuple[tuple[tuple[bytes, ...], frozenset[str]], ...]
+
+    def __add__(self, other: Evidence) -> Evidence:
+        """The evidence of both."""
+        pairs = zip(self.columns, other.columns, strict=True)
+        return Evidence(tuple((_few([*a, *b]), kinds | more) for (a, kinds), (b, more) in pairs))
+
+    def widened(self, n_features: int) -> Evidence:
+        """Tables have the same columns in all parts."""
+        return self
+
+
+def _few(texts: Iterable[bytes]) -> tuple[bytes, ...]:
+    """Distinct texts, not too many of them: those first that are no usual numbers."""
+    distinct = dict.fromkeys(texts)
+    if len(distinct) <= MOST_TEXTS:
+        return tuple(distinct)
+    return tuple(sorted(distinct, key=lambda text: _USUAL.fullmatch(text) is not None)[:MOST_TEXTS])
+
+
+@dataclass(frozen=True)
+class ColumnReader:
+    """How workers read a column.
+
+    Attributes
+    ----------
+    title : str
+        What the column is called.
+    kind : {"number", "category", "date"}
+        What it holds.
+    notation : Notation
+        How its numbers are written, where they are text.
+    takes_texts : bool
+        Whether a text among numbers is a gap; else it is an error.
+    """
+
+    title: str
+    kind: str
+    notation: Notation
+    takes_texts: bool = False
+
+    def read(self, cells: Any, part: FilePart) -> tuple[Column, int]:
+        """The column, and how many of its texts were taken for gaps."""
+        try:
+            return self._read(cells)
+        except (CellError, ValueError) as error:
+            raise DataFileError(part.path, None, repr(self.title), f"{error}.") from error
+
+    def _read(self, cells: Any) -> tuple[Column, int]:
+        if not hasattr(cells, "dtype"):
+            return column_of_arrow(cells), 0
+        if self.kind != "number":
+            words = read_cells(cells, Expected("category")).values
+            return (as_dates(words) if self.kind == "date" else words), 0
+        values, lost = numbers_among(cells, self.notation)
+        if lost.any() and not self.takes_texts:
+            text = cells[int(np.argmax(lost))].decode(errors="replace")[:40]
+            raise ValueError(
+                f"found {text!r} among numbers; --numeric takes what is no number for gaps, --categorical "
+                "takes all for categories"
+            )
+        values[lost] = np.nan
+        return values, int(lost.sum())
+
+
+def read_columns(part: FilePart, layout: FileLayout) -> tuple[list[Any], NDArray[Any]] | None:
+    """The columns of a part as they stand in the file, in the order of all parts, and labels."""
+    with worker_sees(part):
+        raw = read_raw_part(part, layout.reading.unlimited(part.path), layout.format)
+    if raw is None:
+        return None
+    places = places_of(raw.names, len(raw.columns), part, layout)
+    columns = raw.columns if places is None else [raw.columns[place] for place in places]
+    return columns, labels_of(TableData(np.empty((0, 0)), raw.target, None), part)
+
+
+def look_at_part(part: FilePart, layout: FileLayout) -> list[Survey]:
+    """How many rows a part has, its classes, and what its columns look like."""
+    found = read_columns(part, layout)
+    width = layout.reading.n_features or 0
+    if found is None:
+        return [Survey((0,), 0, width, np.empty(0, dtype=np.int64), part.path, None)]
+    columns, y = found
+    evidence: Any = Evidence(tuple(_evidence(cells) for cells in columns))
+    return [Survey((len(y),), 0, width, classes_of(y, part), part.path, evidence)]
+
+
+def _evidence(cells: Any) -> tuple[tuple[bytes, ...], frozenset[str]]:
+    if hasattr(cells, "dtype"):
+        return _few(cells.tolist()), frozenset()
+    column = column_of_arrow(cells)
+    return (), frozenset() if missing(column).all() else frozenset([kind_of(column)])
+
+
+def summarise_part(part: FilePart, layout: FileLayout, readers: Sequence[ColumnReader]) -> list[Any]:
+    """A summary of every column of a part, and behind them how many texts were taken for gaps in each."""
+    found = read_columns(part, layout)
+    columns = [_NO_CELLS] * len(readers) if found is None else found[0]
+    # What decides which values are drawn does not depend on the folder, nor on other parts.
+    number = zlib.crc32(f"{Path(part.path).name} {part.span}".encode()) & 0xFFFFFF
+    read = [reader.read(cells, part) for reader, cells in zip(readers, columns, strict=True)]
+    summaries = [
+        SUMMARIES[reader.kind].of(column, number) for reader, (column, _) in zip(readers, read, strict=True)
+    ]
+    return [*summaries, np.array([n_lost for _, n_lost in read])]
+
+
+_NO_CELLS = np.empty(0, dtype="S1")
+
+
+def table_arrays(
+    parts: Sequence[FilePart],
+    sizes: Sequence[int],
+    layout: FileLayout,
+    readers: Sequence[ColumnReader],
+    encoder: TableEncoder,
+) -> tuple[da.Array, da.Array]:
+    """X, encoded wherever it is read, and y as lazy arrays with one block for each part."""
+    sent = delayed((tuple(readers), encoder), traverse=False)
+    blocks = [delayed(read_encoded)(part, layout, sent) for part in parts]
+    return lazy_arrays(blocks, sizes, _no_rows(encoder))
+
+
+def read_encoded(
+    part: FilePart, layout: FileLayout, how: tuple[Sequence[ColumnReader], TableEncoder]
+) -> tuple[Matrix, NDArray[Any]]:
+    """The rows of a part, encoded, and their labels."""
+    readers, encoder = how
+    found = read_columns(part, layout)
+    if found is None:
+        return _no_rows(encoder), np.empty(0, dtype=np.int64)
+    columns, y = found
+    table = ColumnTable([reader.read(each, part)[0] for reader, each in zip(readers, columns, strict=True)])
+    rows = encoder.transform(table)
+    return (rows if sparse.issparse(rows) else np.asarray(rows)), y
+
+
+def _no_rows(encoder: TableEncoder) -> Matrix:
+    shape = (0, len(encoder.sources_))
+    return sparse.csr_matrix(shape) if encoder.sparse_output_ else np.empty(shape)
+
+
+def kinds_of(evidence: Evidence) -> list[str]:
+    """What typed columns hold: what all blocks with values say, and categories where they differ."""
+    return [next(iter(kinds)) if len(kinds) == 1 else "category" for _, kinds in evidence.columns]
