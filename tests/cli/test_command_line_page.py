@@ -1,4 +1,4 @@
-"""The session of docs/command-line.md runs, from its first command to its last."""
+"""The sessions of docs/command-line.md and docs/own-table.md run, from their first command to their last."""
 
 import re
 import shlex
@@ -9,35 +9,42 @@ import pytest
 from exclusivity.cli.errors import EXIT_STATUS
 from exclusivity.cli.main import COMMANDS, main
 
-PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "command-line.md").read_text(encoding="utf-8")
 
 
-def session():
+def session(page):
     """Python and shell blocks in the order of the page."""
-    return re.findall(r"```(python|sh)\n(.*?)```", PAGE, re.DOTALL)
+    return re.findall(r"```(python|sh)\n(.*?)```", page, re.DOTALL)
 
 
-def test_the_session_runs(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("name", "n_commands", "files"),
+    [
+        ("command-line.md", 10, ["chosen.erm", "model.erm", "predictions.csv", "report.html", "voters.onnx"]),
+        ("own-table.md", 4, ["mine.erm", "predictions.csv", "mine.html"]),
+    ],
+)
+def test_the_session_runs(name, n_commands, files, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    n_commands = 0
-    for language, block in session():
+    page = (DOCS / name).read_text(encoding="utf-8")
+    n_run = 0
+    for language, block in session(page):
         if language == "python":
-            exec(compile(block, "command-line.md", "exec"), {})  # noqa: S102 -- our own page
+            exec(compile(block, name, "exec"), {})  # noqa: S102 -- our own page
             continue
         for line in block.strip().splitlines():
-            program, *argv = shlex.split(line)
+            program, *argv = shlex.split(line, comments=True)
             assert program == "erm"
             assert main(argv) == 0, line
-            n_commands += 1
-    assert n_commands == 10
+            n_run += 1
+    assert n_run == n_commands
     out = capsys.readouterr().out
-    shown = re.search(r"```\n(data .*?)```", PAGE, re.DOTALL).group(1)
+    shown = re.search(r"```\n((?:data|test) .*?)```", page, re.DOTALL).group(1)
     for line in shown.splitlines():
         # Seconds and the last digits of a gap differ between machines.
         assert re.split(", within| in 0", line)[0] in out
-    assert {"chosen.erm", "model.erm", "predictions.csv", "report.html", "voters.onnx"} <= {
-        path.name for path in tmp_path.iterdir()
-    }
+    assert set(files) <= {path.name for path in tmp_path.iterdir()}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

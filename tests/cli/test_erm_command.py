@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from exclusivity import __version__
+from exclusivity.cli.errors import CommandError
 from exclusivity.cli.main import main
 
 
@@ -79,21 +80,48 @@ def test_demo_prints_the_table_and_explains_it(capsys):
     ("argv", "words"),
     [
         (["demo", "--members", "1"], "--members must be at least 2"),
-        (["demo", "--p", "0.5"], "p must be"),
-        (["demo", "--cost", "-1"], "C must be"),
+        (["inspect", "m.erm", "--data", "t.csv"], "--data is for the report; add --html FILE"),
+        (
+            ["fit", "t.csv", "-o", "m.erm", "--loss", "logistic", "--p", "1"],
+            "--p 1.0 is the power of the hinge",
+        ),
+        (["path", "t.csv", "--solver", "exclusive"], "--solver exclusive needs exclusivity > 1"),
     ],
 )
-def test_a_failing_command_says_why_without_a_traceback(argv, words, capsys):
-    assert main(argv) == 1
+def test_a_wrong_command_line_is_told_before_files_are_read(argv, words, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(argv) == 2
     err = capsys.readouterr().err
     assert words in err
     assert "Traceback" not in err
-    assert err.startswith("erm demo: error:")
+    assert err.startswith(f"erm {argv[0]}: error:")
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["demo", "--p", "0.5"], "--p: must be a number of at least 1; got '0.5'"),
+        (["demo", "--cost", "-1"], "--cost: must be a number above 0; got '-1'"),
+        (["train", "x.csv"], "there is no command 'train'; did you mean 'erm fit'?"),
+        (["Evalute", "x.csv"], "there is no command 'Evalute'; did you mean 'erm evaluate'?"),
+        (["zebra"], "there is no command 'zebra'; there are fit, predict, evaluate"),
+        (
+            ["fit", "x.csv", "--target", "y"],
+            "required: -o/--output (for example: erm fit heart.csv --target disease -o heart.erm)",
+        ),
+        (["export", "m.erm"], "(for example: erm export heart.erm -o heart.onnx)"),
+    ],
+)
+def test_what_the_parser_refuses(argv, words, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(argv)
+    assert stop.value.code == 2
+    assert words in capsys.readouterr().err
 
 
 def test_debug_shows_the_traceback():
-    with pytest.raises(ValueError, match="p must be"):
-        main(["--debug", "demo", "--p", "0.5"])
+    with pytest.raises(CommandError, match="--members must be"):
+        main(["--debug", "demo", "--members", "1"])
 
 
 def test_interruption_has_its_own_exit_code(monkeypatch, capsys):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from exclusivity.cli.main import main
+from exclusivity.persistence import load_model
 
 N = 90
 VOTES = ["--members", "3", "--exclusivity", "inf", "--voting", "hard", "--folds", "0", "--quiet"]
@@ -161,22 +162,24 @@ class TestOverrides:
         columns = {**self.columns, "size": ["soon" if i == 5 else value for i, value in enumerate(SIZE)]}
         code, _, err = fitted(run, tmp_path / "table.csv", columns)
         assert code == 3
-        assert "column 'size': it holds numbers, and 1 different texts such as 'soon'" in err
+        assert "table.csv, line 7, column 'size': it holds numbers, and a text, 'soon'" in err
         for option in ("--numeric size", "--categorical size", "--drop size"):
             assert option in err
             code, out, _ = fitted(run, tmp_path / "table.csv", columns, *option.split())
             assert code == 0
         assert "size" not in kinds(out)
         _, out, _ = fitted(run, tmp_path / "table.csv", columns, "--numeric", "size")
-        assert "1 texts taken for gaps" in out
+        assert "1 text taken for gaps" in out
 
     def test_nearly_numbers(self, run, tmp_path):
-        columns = {"income": [f'"{i + 1},{i:03d}.50"' for i in range(N)], "colour": COLOUR, "size": SIZE}
+        columns = {"income": [f"${i + 1} 000" for i in range(N)], "colour": COLOUR, "size": SIZE}
         code, _, err = fitted(run, tmp_path / "table.csv", columns)
         assert code == 3
-        assert (
-            "column 'income': it holds numbers such as '1,000.50'. Write thousands without separators" in err
-        )
+        assert "table.csv, line 2, column 'income': it holds numbers such as '$1 000'." in err
+        assert "--numeric" not in err
+        code, _, err = fitted(run, tmp_path / "table.csv", columns, "--numeric", "income")
+        assert code == 3
+        assert "none of its 90 cells is one; the first that is none is '$1 000'" in err
 
     def test_contradictions(self, run, tmp_path):
         for options, message in (
@@ -184,8 +187,7 @@ class TestOverrides:
             (["--categorical", "sice"], "has no column 'sice'; did you mean 'size'?"),
             (["--categorical", "state"], "is no feature"),
             (["--scale", "minmax"], "leave --scale out"),
-            (["--groups", "groups.csv"], "every column is a group already"),
-            (["--additive", "--dask"], "--additive is for data in memory"),
+            (["--groups", "groups.csv"], "expected one group per feature, 3"),
         ):
             (tmp_path / "groups.csv").write_text("a\n")
             code, _, err = fitted(run, tmp_path / "table.csv", self.columns, *options)
@@ -226,12 +228,23 @@ class TestAtPrediction:
         code, out, err = run("predict", "it.erm", "new.csv", "--quiet")
         assert code == 0, err
         assert len(out.split()) == 4
+        told = (
+            "column 'colour' of new.csv: 1 row with 1 level that training did not have, such as 'mauve'; they"
+        )
+        assert told in err
+        assert err.count("training did not have") == 1
 
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"size": ["large"] * 3}, "column 'size': found 'large'; expected a number, or nothing"),
-            ({"day": ["31.12.2024"] * 3}, "Column 'day': it held dates in fit"),
+            (
+                {"size": ["1", "2", "large"]},
+                "new.csv, line 4, column 'size': found 'large'; expected a number, or nothing",
+            ),
+            (
+                {"day": ["", "31.12.2024", "x"]},
+                "new.csv, line 3, column 'day': found '31.12.2024'; expected a date written as 2024-12-31,",
+            ),
             ({"colour": None}, "lacks 'colour'"),
         ],
     )
@@ -240,8 +253,121 @@ class TestAtPrediction:
         columns = {name: values for name, values in columns.items() if values is not None}
         write(tmp_path / "new.csv", columns, None)
         code, _, err = run("predict", "it.erm", "new.csv", "--quiet")
-        assert code != 0
+        assert code == 3
         assert message in err
+
+
+class TestGermanFiles:
+    """Decimal commas, thousands points and dates as a spreadsheet writes them."""
+
+    def write(self, path, rows, labels=None):
+        columns = dict(zip(("Abweichung", "Umsatz", "Stadt", "Alter"), zip(*rows, strict=True), strict=True))
+        write(path, columns, labels, delimiter=";")
+
+    @pytest.fixture
+    def model(self, run, tmp_path):
+        sales = [f"{1000 + 90 * size:,.1f}".translate(str.maketrans(",.", ".,")) for size in SIZE]
+        rows = zip([f"{size:.3f}".replace(".", ",") for size in SIZE], sales, COLOUR, range(N), strict=True)
+        self.write(tmp_path / "de.csv", rows, CLASS)
+        code, out, err = run("fit", "de.csv", "--target", "state", "-o", "it.erm", *VOTES)
+        assert code == 0, err
+        return out
+
+    def test_what_was_found(self, model):
+        found = dict(zip(("Abweichung", "Umsatz", "colour"), model.splitlines()[-4:-2], strict=False))
+        assert found["Abweichung"].split()[2:] == ["decimal", "comma"]
+        assert found["Umsatz"].split()[2:] == ["decimal", "comma,", "thousands", "points"]
+        assert model.splitlines()[-1].split() == ["Alter", "number"]
+
+    def test_one_row_is_read_like_many(self, run, tmp_path, model):
+        rows = [
+            ("0,275", "910,6", "red", "7"),
+            ("1,275", "1.038", "red", "7"),
+            ("1,038", "910", "red", "7,5"),
+        ]
+        self.write(tmp_path / "all.csv", rows)
+        together = run("predict", "it.erm", "all.csv", "--scores", "--quiet")[1].splitlines()[1:]
+        for row, expected in zip(rows, together, strict=True):
+            self.write(tmp_path / "one.csv", [row])
+            code, out, err = run("predict", "it.erm", "one.csv", "--scores", "--quiet")
+            assert code == 0, err
+            assert out.splitlines()[1:] == [expected]
+        write(
+            tmp_path / "en.csv",
+            {"Abweichung": ["1.038"], "Umsatz": ["910.0"], "Stadt": "r", "Alter": "7"},
+            None,
+        )
+        assert run("predict", "it.erm", "en.csv", "--quiet")[0] == 0
+
+    def test_what_stays_open(self, run, tmp_path):
+        columns = {"size": [f"{i % 7 + 1},{i:03d}" if i % 2 else "910" for i in range(N)], "colour": COLOUR}
+        code, _, err = fitted(run, tmp_path / "table.csv", columns, delimiter=";")
+        assert code == 3
+        assert (
+            "table.csv, line 3, column 'size': found '2,001', which is 2.001 with a decimal comma and" in err
+        )
+        assert "--decimal comma or --decimal point says which it is" in err
+        for sign, note in (("comma", "decimal comma"), ("point", "thousands commas")):
+            code, out, _ = fitted(run, tmp_path / "table.csv", columns, "--decimal", sign, delimiter=";")
+            assert code == 0
+            assert note in out
+
+    def test_points_between_thousands_alone(self, run, tmp_path):
+        columns = {"size": [f"{i + 1}.{i:03d}" for i in range(N)], "other": SIZE}
+        assert "column" not in fitted(run, tmp_path / "table.csv", columns)[1]
+        code, out, _ = fitted(run, tmp_path / "table.csv", columns, "--decimal", "comma")
+        assert code == 0
+        assert "thousands points" in out
+
+    def test_the_option_is_for_text(self, run, tmp_path):
+        pd = pytest.importorskip("pandas")
+        pytest.importorskip("pyarrow")
+        pd.DataFrame({"size": SIZE, "state": CLASS}).to_parquet(tmp_path / "t.parquet")
+        code, _, err = run("fit", "t.parquet", "--target", "state", "-o", "m.erm", "--decimal", "comma")
+        assert code == 2
+        assert "--decimal is for text, but t.parquet is read as parquet" in err
+
+
+@pytest.mark.parametrize(
+    ("day", "written"), [("{d:02d}.{m:02d}.2026", "2026-01-01"), ("{m}/{d}/2022", "2022-1-1")]
+)
+def test_dates_of_people(run, tmp_path, day, written):
+    days = [day.format(m=i % 12 + 1, d=i % 28 + 1) for i in range(N)]
+    code, _, err = fitted(run, tmp_path / "table.csv", {"day": days, "colour": COLOUR})
+    assert code == 3
+    written = "-".join(f"{int(part):02d}" for part in written.split("-"))
+    assert f"line 2, column 'day': it looks like dates, such as '{days[0]}'; write {written}." in err
+    assert "--numeric" not in err
+    assert (
+        fitted(run, tmp_path / "table.csv", {"day": days, "colour": COLOUR}, "--categorical", "day")[0] == 0
+    )
+
+
+@pytest.mark.parametrize(("n_levels", "is_told"), [(150, True), (40, False)])
+def test_nearly_a_level_for_every_row(run, tmp_path, n_levels, is_told):
+    rows = np.arange(200)
+    columns = {"street": [f"s{i % n_levels}" for i in rows], "size": rows / 7}
+    labels = np.where(rows % 2, "a", "b")
+    _, _, err = fitted(run, tmp_path / "table.csv", columns, labels=labels)
+    assert ("column 'street' has 150 levels in 200 rows, and so hardly tells rows apart" in err) == is_told
+
+
+def test_a_graph_names_its_inputs(run, tmp_path):
+    pytest.importorskip("onnx")
+    columns = {"size": gaps("NA"), "colour": COLOUR, "one": ["x"] * N}
+    fitted(run, tmp_path / "table.csv", columns)
+    _, out, _ = run("export", "it.erm", "-o", "it.onnx")
+    assert out == (
+        "it.onnx: inputs 'size', 'colour', one for each column (rows by 1); 1 column less than the data, "
+        "which the model leaves out; outputs label, scores\n"
+    )
+
+
+def test_a_day_that_there_is_not(run, tmp_path):
+    columns = {"day": [*days()[:-1], "2021-02-30"], "colour": COLOUR}
+    code, _, err = fitted(run, tmp_path / "table.csv", columns)
+    assert code == 3
+    assert f"table.csv, line {N + 1}, column 'day': found '2021-02-30'; expected a date" in err
 
 
 def test_standard_input(run, tmp_path, monkeypatch):
@@ -314,3 +440,45 @@ def test_path_takes_tables(run, tmp_path):
     assert code == 0, err
     assert "best C" in out
     assert run("predict", "it.erm", "table.csv", "--quiet")[0] == 0
+
+
+def test_groups_of_columns(run, tmp_path):
+    """Of a table with words; of a group for each column, and for some of them only."""
+    rng = np.random.default_rng(0)
+    lines = [
+        f"{a:.3f},{'red' if c else 'blue'},{s:.3f},{'x' if a + s + c > 0.5 else 'z'}"
+        for a, s, c in zip(rng.normal(size=90), rng.normal(size=90), rng.random(90) < 0.5, strict=True)
+    ]
+    (tmp_path / "t.csv").write_text("age,colour,size,y\n" + "\n".join(lines))
+    (tmp_path / "groups.csv").write_text("age,body\ncolour,look\nsize,body\n")
+    groups = ["--groups", tmp_path / "groups.csv"]
+    votes = ["--exclusivity", "inf", "--voting", "hard", "--members", "2", *groups]
+    model = tmp_path / "m.erm"
+    code, _, err = run("fit", tmp_path / "t.csv", "--target", "y", "-o", model, *votes)
+    assert code == 0, err
+    loaded = load_model(model)
+    assert loaded[0].feature_groups == ["body", "look", "body"]
+    assert [sorted(set(loaded[0].sources_[support])) for support in loaded[-1].supports_] == [[0, 2], [1]]
+    code, _, err = run("certify", model, tmp_path / "t.csv", "--json")
+    assert code == 0, err
+    code, out, _ = run("inspect", model)
+    assert "--members 2" in out
+    assert "made of 3 columns" in out
+    code, _, err = run("fit", tmp_path / "t.csv", "--target", "y", "-o", model, *groups)
+    assert code == 2
+    assert "--groups only matters when members compete" in err
+    (tmp_path / "groups.csv").write_text("age,body\nsize,body\n")
+    code, _, err = run("fit", tmp_path / "t.csv", "--target", "y", "-o", model, *votes)
+    assert code == 3
+    assert "does not give a group for 'colour'" in err
+
+
+def test_dates_that_are_categories(run, tmp_path):
+    days = ["2024-01-01", "2024-02-01", "2024-03-01"]
+    lines = [f"{days[number % 3]},{number % 2}" for number in range(60)]
+    (tmp_path / "t.csv").write_text("day,y\n" + "\n".join(lines))
+    code, out, err = run(
+        "fit", tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "m.erm", "--categorical", "day", "--json"
+    )
+    assert code in (0, 4), err
+    assert json.loads(out)["columns"][0]["kind"] == "category"

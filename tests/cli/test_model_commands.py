@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -10,10 +11,10 @@ from sklearn.metrics import balanced_accuracy_score, confusion_matrix, precision
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from exclusivity import ERMClassifier, ERMClassifierCV
+from exclusivity import ERMClassifier, ERMClassifierCV, make_robust_classifier
 from exclusivity.cli.wording import in_options
 from exclusivity.datasets import read_csv, read_libsvm
-from exclusivity.persistence import load_model
+from exclusivity.persistence import load_model, save_model
 from exclusivity.robustness import certified_accuracy, certify
 
 
@@ -49,6 +50,37 @@ class TestFit:
         assert found[0].copy is True
         assert list(found.feature_names_in_) == list(train.feature_names)
         assert "3 equal members = one SVM at cost C/3" in out
+
+    def test_rules_about_weights_by_name(self, erm, train):
+        first, second, third = train.feature_names[:3]
+        rules = f"{first}=-1,{second}=1"
+        for loss in ("hinge", "logistic"):
+            code, _, err = erm(
+                "fit", "train.csv", "--target", "state", "-o", "m.erm", "--force", "--loss", loss,
+                "--monotonic", rules, "--bounds", f"{third}=:-0.25",
+            )  # fmt: skip
+            assert (code, err) == (0, "")
+            weights = load_model("m.erm")[-1].coef_[0]
+            assert weights[0] <= 0 <= weights[1]
+            assert weights[2] <= -0.25
+        code, _, err = erm("path", "train.csv", "--target", "state", "--monotonic", rules, "--costs", "1,10")
+        assert (code, err) == (0, "")
+
+    @pytest.mark.parametrize(
+        ("rule", "message"),
+        [
+            (("--monotonic", "a=2"), "expected COLUMN=1"),
+            (("--bounds", "a=1:0"), "expected COLUMN=LOWER:UPPER"),
+            (("--bounds", "a=x"), "expected COLUMN=LOWER:UPPER"),
+        ],
+    )
+    def test_rules_that_are_none(self, erm, rule, message, capsys):
+        with pytest.raises(SystemExit):
+            erm("fit", "train.csv", "--target", "state", "-o", "m.erm", *rule)
+        assert message in capsys.readouterr().err
+        code, _, err = erm("fit", "train.csv", "--target", "state", "-o", "m.erm", "--monotonic", "nobody=1")
+        assert code != 0
+        assert "there is no feature 'nobody'" in err
 
     def test_scaling_is_learned_and_stored(self, erm):
         iris = read_csv("iris.csv", target="species")
@@ -299,7 +331,9 @@ class TestExport:
     @pytest.mark.parametrize("model", ["hard.erm", "soft.erm"])
     def test_onnx_predicts_the_same(self, erm, model, test):
         onnxruntime = pytest.importorskip("onnxruntime")
-        assert erm("export", model, "-o", "m.onnx")[0] == 0
+        code, out, _ = erm("export", model, "-o", "m.onnx")
+        assert code == 0
+        assert re.fullmatch(r"m\.onnx: input X \(rows by \d features\); outputs label, scores\n", out)
         session = onnxruntime.InferenceSession("m.onnx")
         label, scores = session.run(None, {"X": test.data})
         assert label.tolist() == predictions(erm("predict", model, "test.csv")[1])
@@ -339,3 +373,18 @@ class TestPath:
         assert code == 0
         assert out.count("best") == 2
         assert "-o FILE" in out
+
+
+def test_a_model_with_interactions(erm, train, test):
+    """Fitted in Python, used by the commands."""
+    model = make_robust_classifier(3, interactions=True, random_state=0).fit(train.data, train.target)
+    save_model(model, "it.erm")
+    code, out, _ = erm("inspect", "it.erm")
+    assert code == 0
+    assert "InteractionFeatures" in out
+    assert "group0_" in out
+    assert erm("certify", "it.erm", "test.csv", "--target", "state", "-o", "it.csv")[0] == 0
+    with open("it.csv") as lines:
+        rows = list(csv.DictReader(lines))
+    assert [row["label"] for row in rows] == model.predict(test.data).tolist()
+    assert [int(row["radius"]) for row in rows] == certify(model, test.data).tolist()

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -197,8 +198,9 @@ class TestOtherMistakes:
             stream.writelines(f"P{i},{30 + i},f,61.5,no,{'ill' if i % 3 else 'well'}\n" for i in range(9))
         code, out, _ = erm("fit", "messy.csv", "--target", "state", "-o", "m.erm")
         assert code == 0
-        rows = {line.split()[0]: line for line in out.splitlines() if "left out" in line}
+        rows = {line.split()[0]: line for line in out.splitlines() if "left out: " in line}
         assert list(rows) == ["id", "sex", "weight", "smoker"]
+        assert "9 rows, 5 features (4 of them left out), 2 classes" in out
         check(erm("fit", "messy.csv", "--target", "state", "--no-header", "-o", "m.erm"), "'state'")
 
     def test_several_columns_to_ignore(self, erm, capsys):
@@ -225,7 +227,17 @@ class TestOtherMistakes:
         check(erm("fit", "one.csv", "--target", "b", "-o", "m.erm"), "label x", "two classes")
 
     def test_data_without_classes(self, erm):
-        check(erm("evaluate", "soft.erm", "new.csv"), "no classes", "erm predict")
+        check(erm("evaluate", "soft.erm", "new.csv"), "new.csv has no column 'state'", "erm predict")
+        lines = Path("new.csv").read_text().splitlines()
+        with open("ids.csv", "w") as stream:
+            stream.writelines(f"{'id' if i == 0 else i},{line}\n" for i, line in enumerate(lines))
+        check(
+            erm("evaluate", "soft.erm", "ids.csv"),
+            "ids.csv has no column 'state', which held the classes of soft.erm; say --target if it is 'id'",
+        )
+        code, out, _ = erm("certify", "hard.erm", "ids.csv", "--quiet")
+        assert code == 0
+        assert "certified accuracy" not in out
 
     def test_classes_of_another_kind(self, erm):
         with open("other.csv", "w") as stream:
@@ -263,17 +275,17 @@ class TestOtherMistakes:
         check(erm("fit", "data.XLSX", "--target", "b", "-o", "m.erm"), "spreadsheet", "save the sheet as CSV")
 
     def test_csv_options_for_other_formats(self, erm):
-        check(erm("fit", "rows.svm", "-o", "m.erm", "--no-header"), "--no-header is for CSV", code=1)
-        check(erm("fit", "rows.svm", "-o", "m.erm", "--delimiter", "tab"), "--delimiter is for CSV", code=1)
+        check(erm("fit", "rows.svm", "-o", "m.erm", "--no-header"), "--no-header is for CSV", code=2)
+        check(erm("fit", "rows.svm", "-o", "m.erm", "--delimiter", "tab"), "--delimiter is for CSV", code=2)
 
     def test_standard_input_without_format(self, erm):
-        check(erm("fit", "-", "--target", "b", "-o", "m.erm"), "--format", code=1)
+        check(erm("fit", "-", "--target", "b", "-o", "m.erm"), "--format", code=2)
 
     def test_parameters_that_contradict_each_other(self, erm):
         result = erm(
             "fit", "train.csv", "--target", "state", "-o", "m.erm", "--exclusivity", 2, "--solver", "newton"
         )
-        check(result, "newton", "exclusive", code=1)
+        check(result, "newton", "exclusive", code=2)
 
     @pytest.mark.parametrize(
         ("option", "value", "words"),

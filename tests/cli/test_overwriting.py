@@ -150,7 +150,7 @@ def test_a_dash_is_standard_output_or_refused(erm, tmp_path, command):
         assert code == 0
         assert "label" in out
     else:
-        assert code == 1
+        assert code == 2
         assert "cannot go to standard output" in err
     assert not (tmp_path / "-").exists()
 

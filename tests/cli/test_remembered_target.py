@@ -73,7 +73,7 @@ def test_older_files_know_nothing_of_it(erm):
 def test_path_remembers_too_and_inspect_tells(erm):
     erm("path", "train.csv", "--target", "state", "--costs", "1", "-o", "m.erm")
     assert load_model("m.erm").target_column_ == "state"
-    assert "target      column 'state'" in erm("inspect", "m.erm")[1]
+    assert "target     column 'state'" in erm("inspect", "m.erm")[1]
     assert json.loads(erm("inspect", "m.erm", "--json")[1])["target"] == "state"
     erm("fit", "rows.svm", "-o", "s.erm")
     assert json.loads(erm("inspect", "s.erm", "--json")[1])["target"] is None

@@ -42,6 +42,16 @@ def test_table1_is_written_and_told(fake, tmp_path, capsys):
     assert not (tmp_path / "new" / "table2.json").exists()
 
 
+def test_a_quick_run_is_told_briefly(fake, tmp_path, capsys):
+    assert main([*QUICK, "--quick", "--out", str(tmp_path)]) == 0
+    out, err = capsys.readouterr()
+    assert "running without ijcnn1: not bundled" in err
+    assert "A first look, " in out
+    assert "not checked  " not in out
+    assert main([*QUICK, "--out", str(tmp_path / "whole")]) == 0
+    assert "A first look" not in capsys.readouterr().out
+
+
 def test_the_same_command_again_runs_nothing(fake, tmp_path, capsys):
     for _ in range(2):
         assert main([*QUICK, "--out", str(tmp_path)]) == 0
@@ -84,8 +94,8 @@ def test_ctrl_c_keeps_what_is_finished(fake, tmp_path, capsys, monkeypatch):
         (["--jobs", "0"], "--jobs must be at least 1; got 0"),
     ],
 )
-def test_wrong_numbers_exit_with_1(argv, words, capsys, tmp_path):
-    assert main(["reproduce", "--out", str(tmp_path / "x"), *argv]) == 1
+def test_wrong_numbers_exit_with_2(argv, words, capsys, tmp_path):
+    assert main(["reproduce", "--out", str(tmp_path / "x"), *argv]) == 2
     assert capsys.readouterr().err.strip() == f"erm reproduce: error: {words}."
     assert not (tmp_path / "x").exists()
 

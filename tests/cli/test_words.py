@@ -114,10 +114,8 @@ class TestCells:
     @pytest.mark.parametrize(
         ("cell", "cure"),
         [
-            ("1,5", "with a point (1.5)"),
-            ("1,500", "thousands without a comma"),
-            ("1,500,000", "thousands without separators"),
-            ("1.500,25", "thousands without separators"),
+            ("1,5", "'1,5', with a decimal comma, among numbers with a decimal point such as '2.5'"),
+            ("1.500,25", "'1.500,25', with a decimal comma, among numbers with a decimal point"),
             ("1 500", "thousands without separators"),
             ("12%", "without the per cent sign"),
             ("12.5 %", "without the per cent sign"),
@@ -125,8 +123,17 @@ class TestCells:
     )
     def test_numbers_of_people(self, table, cell, cure):
         erm = table(with_cell(cell), delimiter=";")
-        check(erm(*FIT), "column 'radius'", cure, "--numeric radius", "--drop radius")
-        assert erm(*FIT, "--numeric", "radius")[0] == 0
+        check(erm(*FIT), "d.csv, line 2, column 'radius'", cure, "--numeric radius", "--drop radius")
+        code, out, err = erm(*FIT, "--numeric", "radius")
+        assert code == 0
+        assert "1 text taken for gaps" in out
+        assert "column 'radius': 1 of 3 cells are no numbers and are taken for gaps" in err
+
+    @pytest.mark.parametrize("cell", ["1,500", "1,500,000"])
+    def test_thousands(self, table, cell):
+        code, out, _ = table(with_cell(cell), delimiter=";")(*FIT)
+        assert code == 0
+        assert "thousands commas" in out
 
     def test_an_empty_cell_is_a_gap(self, table):
         code, out, _ = table(with_cell(""), delimiter=";")(*FIT)
@@ -157,6 +164,12 @@ def test_utf_16(table, encoding, name):
     target = FIT[2:4] if name == "d.csv" else []
     check(erm("fit", name, *target, "-o", "m.erm"), name, "UTF-16", "iconv")
     check(erm("predict", "soft.erm" if target else "svm.erm", name), "UTF-16", "UTF-8")
+
+
+def test_a_name_that_only_ends_alike_is_not_meant(erm, tmp_path):
+    (tmp_path / "nodate.erm").touch()
+    (tmp_path / "de.csv").touch()
+    assert "did you mean" not in erm("predict", "de.erm", "new.csv")[2]
 
 
 def test_latin_letters(table):
@@ -228,7 +241,7 @@ class TestParameters:
     )
     def test_options_that_do_not_go_together(self, erm, tmp_path, options, words):
         (tmp_path / "g.csv").write_text("1\n1\n2\n2\n3\n3\n")
-        check(erm("fit", "train.csv", "--target", "state", "-o", "m.erm", *options), *words, code=1)
+        check(erm("fit", "train.csv", "--target", "state", "-o", "m.erm", *options), *words, code=2)
 
     def test_no_convergence(self, erm):
         _, _, err = erm("fit", "train.csv", "--target", "state", "-o", "m.erm", "--max-iter", 1, "--folds", 0)
@@ -268,6 +281,10 @@ class TestTargets:
         assert code == 0
         assert "30 different numbers in 90 rows" in err
         assert "--target" in err
+        code, _, err = erm("evaluate", "m.erm", "ages.csv")
+        assert "hardly told apart" in err
+        assert "Are its 30 numbers classes, and not amounts? --target chooses another column." in err
+        assert "balanced." not in err
 
 
 class TestIdentifiers:

@@ -29,13 +29,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="a minute of processor time: small workloads, few peers, one process per ladder",
+        help="two minutes of processor time: small workloads, few peers, one process per ladder",
     )
     parser.add_argument("--only", metavar="WORKLOAD,...", type=_words, help="workloads or groups of them")
     parser.add_argument("--peers", metavar="PEER,...", type=_words, help="solvers; MODULE:NAME for your own")
     parser.add_argument("--p", metavar="P,...", type=_words, help="powers of the hinge (default: 1,2)")
     parser.add_argument(
-        "--cost", metavar="C,...", type=_words, help="costs (default: 2, 0.2 and 1/15; with --quick 0.2)"
+        "--cost",
+        metavar="C,...",
+        type=_words,
+        help="costs (default: 2, 0.2 and 1/15, on text 0.1, 1 and 10; --quick: 0.2)",
     )
     parser.add_argument(
         "--repeats", metavar="N", type=int, help="runs of every point (default: 3, with --quick 1)"

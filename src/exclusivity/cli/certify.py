@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import matching, models, options, output, overwriting
+from exclusivity.cli import matching, models, options, output, overwriting, voters
 from exclusivity.cli.errors import CommandError
 from exclusivity.cli.evaluate import constant, in_words, scores_for, warn_of_constant
 from exclusivity.cli.progress import Progress
@@ -29,7 +29,8 @@ EPILOG = """examples:
   erm certify sensors.erm test.csv --radius 2 --json
   erm certify sensors.erm test.csv -o radii.csv
 
-A radius of -1 means that the vote is a tie: no certificate at all."""
+A radius of -1 means that the vote is a tie: no certificate at all. Between two classes an odd number of
+members cannot tie."""
 
 INPUTS = ("model", "data")
 OUTPUTS = {"output": overwriting.RADII}
@@ -77,6 +78,7 @@ def run(args: argparse.Namespace) -> None:
         _print(found)
     if y is not None:
         warn_of_constant(scores_of(y, predicted), loaded.classifier)
+    voters.warn_after_certify(loaded, found)
 
 
 def document(

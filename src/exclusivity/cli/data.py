@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli.errors import CommandError, FileError, file_errors
+from exclusivity.cli.errors import FileError, UsageError, file_errors
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Source:
         is_unknown = delimiter is not None and not self.format.delimiter
         if is_unknown or not (header or self.format.has_header):
             option = "--delimiter" if is_unknown else "--no-header"
-            raise CommandError(f"{option} is for CSV files, but {self.title} is read as {self.format.name}.")
+            raise UsageError(f"{option} is for CSV files, but {self.title} is read as {self.format.name}.")
         self._header = header
         self._delimiter = None if delimiter is None else DELIMITERS[delimiter]
         self._head = b""
@@ -85,7 +85,7 @@ class Source:
             return format_named(kind)
         names = ", ".join(FormatNames())
         if self.is_stdin:
-            raise CommandError(
+            raise UsageError(
                 f"standard input has no name to tell its format from; add --format, one of {names}."
             )
         try:

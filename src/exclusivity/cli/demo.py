@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import output
-from exclusivity.cli.errors import CommandError
+from exclusivity.cli import options, output
+from exclusivity.cli.errors import UsageError
 
 if TYPE_CHECKING:
     from exclusivity import ERMClassifier
@@ -45,15 +45,21 @@ class Row:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--members", type=int, default=10, metavar="K", help="members (default: 10)")
-    parser.add_argument("--cost", type=float, default=2.0, metavar="C", help="cost of the loss (default: 2)")
-    parser.add_argument("--p", type=float, default=2.0, metavar="P", help="power of the hinge (default: 2)")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the split (default: 0)")
+    parser.add_argument(
+        "--cost", type=options.POSITIVE, default=2.0, metavar="C", help="cost of the loss (default: 2)"
+    )
+    parser.add_argument(
+        "--p", type=options.POWER, default=2.0, metavar="P", help="power of the hinge (default: 2)"
+    )
+    parser.add_argument(
+        "--seed", type=options.FROM_ZERO, default=0, metavar="S", help="seed of the split (default: 0)"
+    )
 
 
 def run(args: argparse.Namespace) -> None:
     """Train, print the table, explain it."""
     if args.members < 2:
-        raise CommandError(f"--members must be at least 2: an ensemble is compared here; got {args.members}.")
+        raise UsageError(f"--members must be at least 2: an ensemble is compared here; got {args.members}.")
     data = _split(args.seed)
     members, cost = args.members, args.cost
     rows = [

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import argparse
 import glob
-import logging
 import math
 import os
 import re
-import signal
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
-from multiprocessing import resource_tracker
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import options, training
+from exclusivity.cli import options, table_blocks, tables, training, workers
 from exclusivity.cli.data import Source, in_folder
-from exclusivity.cli.errors import CommandError, FileError, UsageError, file_errors
+from exclusivity.cli.errors import FileError, UsageError, file_errors
 from exclusivity.cli.matching import target_of
 from exclusivity.cli.progress import Progress
 
@@ -34,7 +32,6 @@ _SMALLEST_BLOCK, _LARGEST_BLOCK = 1 << 22, 1 << 27
 # From 60 % of its limit on a worker writes to disk what it holds. Libraries take 230 MB of that; copies of a
 # block that is read, checked and scaled, and the next block on its way, the rest.
 _SHARE, _LIBRARIES, _COPIES = 0.6, 230_000_000, 6
-_SECONDS_TO_CONNECT = 10
 
 
 def memory(text: str) -> int:
@@ -140,21 +137,114 @@ def train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     reading = target_of(sources[0], columns, args)
     if columns == []:  # a damaged file, or no pyarrow: reading it says so
         sources[0].read(reading, progress)
-    with _cluster(args, progress) as engine, _worker_errors(sources[0]):
+    with workers.cluster(args, progress) as engine, workers.worker_errors(sources[0]):
         from exclusivity.dask import FileLayout
 
-        layout = FileLayout.of(sources[0].format, columns, reading)
         started = perf_counter()
-        parts = _parts(sources, layout, engine)
-        title = sources[0].title if len(sources) == 1 else f"the {len(sources)} files"
-        survey = _survey(engine, parts, layout, _scale(args, layout), progress, title)
-        return _fit(
-            args,
-            engine,
-            _Rows(parts, layout, survey, training.remembered(reading.target, columns)),
-            progress,
-            started,
-        )
+        layout = FileLayout.of(sources[0].format, columns, reading)
+        files = _Files(sources, columns, layout, _parts(sources, layout, engine), engine, progress)
+        return _fit(args, files, _rows(args, files), started)
+
+
+@dataclass(frozen=True, eq=False)
+class _Files:
+    """What is trained on, and with whom."""
+
+    sources: list[Source]
+    columns: Any
+    layout: FileLayout
+    parts: list[FilePart]
+    engine: Engine
+    progress: Progress
+
+    @property
+    def title(self) -> str:
+        return self.sources[0].title if len(self.sources) == 1 else f"the {len(self.sources)} files"
+
+    def ask(self, look: Callable[[FilePart], list[Any]]) -> list[Any]:
+        """A pass over all parts; what they answer, added up."""
+        from exclusivity.dask import survey_files
+
+        total, done = sum(part.n_bytes for part in self.parts) / 1e6, 0
+
+        def tell(n_bytes: int) -> None:
+            nonlocal done
+            done += n_bytes
+            self.progress.tell(f"reading {len(self.parts)} blocks: {done / 1e6:.0f} of {total:.0f} MB")
+
+        self.progress.tell(f"reading {len(self.parts)} blocks: {total:.0f} MB")
+        return survey_files(self.engine, self.parts, look, tell)
+
+    def survey(self, look: Callable[[FilePart], list[Any]]) -> Survey:
+        """A first pass, which counts rows and classes as well."""
+        found: Survey = self.ask(look)[0]
+        training.check_header(self.layout.names, self.layout.reading.target, found.labels, self.title)
+        training.check_classes(found.labels, found.n_rows, self.title)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Blocks to train on, and what made them.
+
+    Attributes
+    ----------
+    X, y : dask arrays
+    encoder : transformer or None
+        The scaler, or the encoder of a table.
+    n_features : int
+        Columns of the files that are features.
+    n_bytes : int
+        What X takes in memory.
+    columns : list of dict or None
+        What was found in the columns of a table.
+    """
+
+    X: Any
+    y: Any
+    encoder: Any
+    n_features: int
+    n_bytes: int
+    columns: list[dict[str, Any]] | None = None
+
+
+def _rows(args: argparse.Namespace, files: _Files) -> _Rows:
+    """The rows: of numbers where the files hold nothing else and nobody asks for more, else of anything."""
+    from exclusivity.datasets import NotANumberError
+
+    if not tables.is_asked_for(args):
+        try:
+            return _number_rows(args, files)
+        except NotANumberError:
+            if files.layout.format.name not in tables.FORMATS:
+                raise
+    tables.check_options(args)
+    return _table_rows(args, files)
+
+
+def _number_rows(args: argparse.Namespace, files: _Files) -> _Rows:
+    from exclusivity.dask import file_arrays, survey_part, with_width
+
+    layout = files.layout
+    survey = files.survey(partial(survey_part, layout=layout, scale=_scale(args, layout)))
+    scaler = None if survey.sums is None else survey.sums.scaler(is_sparse=layout.format.is_sparse)
+    X, y = file_arrays(files.parts, survey.sizes, with_width(layout, survey.n_features), scaler)
+    return _Rows(X, y, scaler, survey.n_features, survey.n_bytes)
+
+
+def _table_rows(args: argparse.Namespace, files: _Files) -> _Rows:
+    from exclusivity.dask import look_at_part, table_arrays
+
+    layout = files.layout
+    survey = files.survey(partial(look_at_part, layout=layout))
+    evidence: Any = survey.sums
+    source = copy(files.sources[0])
+    source.title = files.title  # columns are those of all files, and so is what is wrong with them
+    learned = table_blocks.learn(args, source, files.columns, layout, evidence, files.ask)
+    encoder = learned.encoder
+    X, y = table_arrays(files.parts, survey.sizes, layout, learned.readers, encoder)
+    n_bytes = survey.n_rows * encoder.bytes_per_row
+    return _Rows(X, y, encoder, len(learned.readers), n_bytes, learned.columns)
 
 
 def _sources(args: argparse.Namespace) -> list[Source]:
@@ -188,85 +278,6 @@ def _scale(args: argparse.Namespace, layout: FileLayout) -> str:
     return "none" if layout.format.is_sparse else "standard"
 
 
-@contextmanager
-def _cluster(args: argparse.Namespace, progress: Progress) -> Iterator[Engine]:
-    """Workers, until the end of the block, whatever ends it."""
-    try:
-        from dask.system import CPU_COUNT
-        from distributed import Client, LocalCluster
-    except ImportError:
-        raise CommandError("--dask needs Dask; install it with: pip install 'exclusivity[dask]'.") from None
-    from exclusivity.dask import Engine
-
-    if args.scheduler is not None:
-        progress.tell(f"connecting to {args.scheduler}")
-        with _connected(Client, args.scheduler) as client:
-            yield Engine(client)
-        return
-    progress.tell("starting workers")
-    with ExitStack() as running:
-        with _shielded():
-            cluster = LocalCluster(
-                n_workers=args.workers or CPU_COUNT,
-                threads_per_worker=1,
-                memory_limit=args.memory or "auto",
-                dashboard_address=":0",
-                silence_logs=logging.CRITICAL,
-                env={"ARROW_DEFAULT_MEMORY_POOL": "system"},  # its own would keep what has been freed
-            )
-            client = Client(running.enter_context(cluster))
-            running.enter_context(client)
-        yield Engine(client)
-
-
-@contextmanager
-def _shielded() -> Iterator[None]:
-    """Threads and processes that start here never see Ctrl-C, which is for the command: it ends them."""
-    if not hasattr(signal, "pthread_sigmask"):  # pragma: no cover -- Windows
-        yield
-        return
-    resource_tracker.ensure_running()  # it would lift the mask when it starts later
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _connected(client: Any, address: str) -> Any:
-    try:
-        found = client(address, timeout=_SECONDS_TO_CONNECT)
-    except (OSError, ValueError) as error:
-        raise CommandError(
-            f"no Dask scheduler answers at {address} ({error}); start one with 'dask scheduler', and workers "
-            f"with 'dask worker {address}'."
-        ) from error
-    if not found.scheduler_info(n_workers=-1)["workers"]:
-        found.close()
-        raise CommandError(
-            f"the Dask scheduler at {address} has no workers; start some: dask worker {address}"
-        )
-    return found
-
-
-@contextmanager
-def _worker_errors(source: Source) -> Iterator[None]:
-    """What workers say, in the words of the command line."""
-    from exclusivity.datasets import DataFileError
-
-    try:
-        yield
-    except DataFileError as error:
-        raise FileError(source.in_our_words(str(error))) from error
-    except RuntimeError as error:
-        raise CommandError(str(error)) from error
-    except TimeoutError as error:
-        raise CommandError(
-            f"the Dask cluster did not answer in time ({error}); is it overloaded? Repeat the command, or "
-            "use fewer --workers."
-        ) from error
-
-
 def _parts(sources: list[Source], layout: FileLayout, engine: Engine) -> list[FilePart]:
     room = (_SHARE * engine.memory_per_thread - _LIBRARIES) / _COPIES
     block_bytes = int(min(max(room, _SMALLEST_BLOCK), _LARGEST_BLOCK))
@@ -286,25 +297,6 @@ def _parts(sources: list[Source], layout: FileLayout, engine: Engine) -> list[Fi
     return parts
 
 
-def _survey(
-    engine: Engine, parts: list[FilePart], layout: FileLayout, scale: str, progress: Progress, title: str
-) -> Survey:
-    from exclusivity.dask import survey_files
-
-    total, done = sum(part.n_bytes for part in parts) / 1e6, 0
-
-    def tell(n_bytes: int) -> None:
-        nonlocal done
-        done += n_bytes
-        progress.tell(f"reading {len(parts)} blocks: {done / 1e6:.0f} of {total:.0f} MB")
-
-    progress.tell(f"reading {len(parts)} blocks: {total:.0f} MB")
-    found = survey_files(engine, parts, layout, scale, tell)
-    training.check_header(layout.names, layout.reading.target, found.labels, title)
-    training.check_classes(found.labels, found.n_rows, title)
-    return found
-
-
 def _may_stay(n_bytes: int, engine: Engine) -> bool:
     """Whether workers can keep the rows beside their libraries."""
     from exclusivity.dask import fits
@@ -315,39 +307,32 @@ def _may_stay(n_bytes: int, engine: Engine) -> bool:
     return bool(fits(n_bytes, engine)) and not too_much
 
 
-@dataclass(frozen=True)
-class _Rows:
-    parts: list[FilePart]
-    layout: FileLayout
-    survey: Survey
-    target: str | int | None
-
-
-def _fit(
-    args: argparse.Namespace, engine: Engine, rows: _Rows, progress: Progress, started: float
-) -> training.Trained:
+def _fit(args: argparse.Namespace, files: _Files, rows: _Rows, started: float) -> training.Trained:
     from sklearn.pipeline import Pipeline
 
-    from exclusivity.dask import ERMClassifier, file_arrays, with_width
+    from exclusivity.dask import ERMClassifier
+    from exclusivity.tables import TableEncoder
 
-    survey = rows.survey
-    n_rows, n_features = survey.n_rows, survey.n_features
-    scaler = None if survey.sums is None else survey.sums.scaler(is_sparse=rows.layout.format.is_sparse)
-    X, y = file_arrays(rows.parts, survey.sizes, with_width(rows.layout, n_features), scaler)
-    stay = _may_stay(survey.n_bytes, engine)
-    classifier = ERMClassifier(
-        C=args.cost, persist=stay, **training.parameters(args, rows.layout.names, n_features)
-    )
-    with progress.of_fit(f"training on {n_rows} rows of {n_features} features"):
-        classifier.fit(X, y)
+    n_rows, n_features = rows.X.shape[0], rows.n_features
+    stay = _may_stay(rows.n_bytes, files.engine)
+    settings = training.parameters(args, files.layout.names, n_features)
+    if isinstance(rows.encoder, TableEncoder):
+        settings["feature_groups"] = rows.encoder.feature_groups_ if args.exclusivity > 1 else None
+    classifier = ERMClassifier(C=args.cost, persist=stay, **settings)
+    with files.progress.of_fit(f"training on {n_rows} rows of {n_features} features"):
+        classifier.fit(rows.X, rows.y)
     model = classifier.to_local().set_params(verbose=0)
-    steps = [("classifier", model)] if scaler is None else [("scaler", scaler), ("classifier", model)]
+    if rows.columns is not None:
+        model.set_params(feature_groups=None)  # in a pipeline the encoder hands them on
+    step = "scaler" if rows.columns is None else "encoder"
+    steps = [(step, rows.encoder), ("classifier", model)][rows.encoder is None :]
     return training.Trained(
         Pipeline(steps),
-        rows.layout.names,
-        rows.target,
+        files.layout.names,
+        training.remembered(files.layout.reading.target, files.columns),
         (n_rows, n_features),
         perf_counter() - started,
-        len(rows.parts),
+        len(files.parts),
         stay,
+        columns=rows.columns,
     )

@@ -84,11 +84,31 @@ def _not_found(path: str) -> str:
     folder = Path(path).parent
     if not folder.is_dir():
         return f"there is no folder {folder}, and so no file {path}; check the path."
-    names = [entry.name for entry in folder.iterdir()]
-    near = difflib.get_close_matches(Path(path).name, names, n=1, cutoff=0.5)
+    near = _near(Path(path), [entry.name for entry in folder.iterdir()])
     where = f"the folder {folder.resolve()}"
-    hint = f"did you mean {folder / near[0]}?" if near else f"check the path; it was looked for in {where}."
+    hint = f"did you mean {folder / near}?" if near else f"check the path; it was looked for in {where}."
     return f"there is no file {path}; {hint}"
+
+
+def _near(path: Path, names: list[str]) -> str | None:
+    """The name that may have been meant: like this one before its ending, with about the same ending.
+
+    Examples
+    --------
+    >>> _near(Path("trian.csv"), ["train.csv", "test.csv"]), _near(Path("de"), ["nodate.erm", "de.csv"])
+    ('train.csv', 'de.csv')
+    >>> _near(Path("de.erm"), ["nodate.erm", "de.csv"])
+    """
+    stem, _, ending = path.name.partition(".")
+    stems: dict[str, str] = {}
+    for name in sorted(
+        names, key=lambda name: name.partition(".")[2] == ending
+    ):  # the same ending comes last
+        other, _, its = name.partition(".")
+        if its.startswith(ending) or ending.startswith(its) or difflib.get_close_matches(its, [ending]):
+            stems[other] = name
+    near = difflib.get_close_matches(stem, stems, n=1)
+    return stems[near[0]] if near else None
 
 
 def _no_permission(path: str, error: PermissionError) -> str:

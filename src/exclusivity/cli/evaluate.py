@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from exclusivity.cli import matching, models, options, output
 from exclusivity.cli.errors import FileError
 from exclusivity.cli.progress import Progress
+from exclusivity.cli.training import FEW_CLASSES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,8 +28,7 @@ EPILOG = """examples:
   erm evaluate heart.erm test.csv --target disease
   erm evaluate heart.erm heart_scale.t --json
 
-Without --target the column that held the classes in training holds them here too, or else the one column that
-the model does not know."""
+Without --target the column that held the classes in training holds them here too."""
 
 INPUTS = ("model", "data")
 
@@ -92,11 +92,13 @@ def warn_of_constant(scores: Scores, classifier: BaseEstimator) -> None:
     """Say it when a model tells the classes hardly apart, and what to change."""
     if not scores.hardly_beats_a_constant:
         return
-    cure = (
-        "Choose another cost ('erm path'), or other features."
-        if classifier.class_weight == "balanced"
-        else "Fit with --class-weight balanced."
-    )
+    classes = classifier.classes_
+    if classes.dtype.kind in "iu" and len(classes) > FEW_CLASSES:
+        cure = f"Are its {len(classes)} numbers classes, and not amounts? --target chooses another column."
+    elif classifier.class_weight == "balanced":
+        cure = "Choose another cost ('erm path'), or other features."
+    else:
+        cure = "Fit with --class-weight balanced."
     warnings.warn(f"{scores.caution()} {cure}", UserWarning, stacklevel=2)
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from exclusivity.cli import models, options, output, overwriting
+from exclusivity.cli.data import listed
 from exclusivity.cli.errors import CommandError
 
 SUMMARY = "write a model as an ONNX graph"
 DESCRIPTION = (
-    "Writes the model, its scaling included, as an ONNX graph with the input X (rows by features) and the "
-    "outputs label and scores. Runtimes for ONNX exist for most languages. Needs the package onnx: pip "
-    "install 'exclusivity[onnx]'."
+    "Writes the model, its scaling included, as an ONNX graph with the input X (rows by features), or one "
+    "input per column (rows by 1) for a table with categories, and the outputs label and scores. Runtimes "
+    "for ONNX exist for most languages. Needs the package onnx: pip install 'exclusivity[onnx]'."
 )
 EPILOG = """examples:
   erm export heart.erm -o heart.onnx
@@ -42,4 +44,19 @@ def run(args: argparse.Namespace) -> None:
     except ImportError as error:
         raise CommandError("export needs the package onnx: pip install 'exclusivity[onnx]'.") from error
     output.write_whole(args.output, [graph.SerializeToString()])
-    print(f"{args.output}: {loaded.n_features} features in, label and scores out")
+    outputs = ", ".join(each.name for each in graph.graph.output)
+    print(f"{args.output}: {_inputs(graph, loaded)}; outputs {outputs}")
+
+
+def _inputs(graph: Any, loaded: models.Loaded) -> str:
+    """What the graph takes, in words."""
+    from exclusivity.datasets import counted
+
+    names = [each.name for each in graph.graph.input]
+    if names == ["X"]:
+        return f"input X (rows by {counted(loaded.n_features, 'feature')})"
+    unused = loaded.n_features - len(names)
+    without = (
+        f"; {counted(unused, 'column')} less than the data, which the model leaves out" if unused else ""
+    )
+    return f"inputs {listed(names)}, one for each column (rows by 1){without}"

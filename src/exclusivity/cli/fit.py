@@ -17,6 +17,7 @@ from exclusivity.cli import (
     overwriting,
     tables,
     training,
+    voters,
 )
 from exclusivity.cli.errors import DONE, NOT_CONVERGED, file_errors
 from exclusivity.cli.evaluate import constant, in_words, warn_of_constant
@@ -82,8 +83,7 @@ def run(args: argparse.Namespace) -> int:
     """Read, train, write, tell."""
     args.ignore = [*args.ignore, *args.drop]
     distributed.check_options(args)
-    if args.dask:
-        tables.refuse_with_dask(args)
+    training.check_parameters(args)
     if args.test not in (None, "-"):  # now, and not after hours of work
         with file_errors(args.test), open(args.test, "rb"):
             pass
@@ -102,7 +102,8 @@ def run(args: argparse.Namespace) -> int:
         output.print_json(document)
     else:
         output.print_facts(_lines(args, document))
-        _print_columns(document.get("columns"))
+        tables.print_columns(document.get("columns"))
+    voters.warn_after_fit(args, len(trained.pipeline[-1].classes_))
     for scores in judged:
         warn_of_constant(scores, trained.pipeline[-1])
     return DONE if document["converged"] else NOT_CONVERGED
@@ -119,7 +120,8 @@ def _train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     training.fit(pipeline, data, progress)
     seconds = perf_counter() - started
     folds = held_out.folds_for(args, data)
-    found = None if data.notes is None else tables.document(pipeline[0], data.titles, data.notes)
+    notes = None if data.found is None else [read.note for read in data.found]
+    found = None if notes is None else tables.document(pipeline[0], data.titles, notes)
     shape = data.X.shape
     trained = training.Trained(pipeline, data.names, data.target, shape, seconds, columns=found)
     if folds is None:
@@ -194,7 +196,7 @@ def _lines(args: argparse.Namespace, document: dict[str, Any]) -> list[tuple[str
     lines: list[tuple[str, object]] = [
         (
             "data",
-            f"{document['rows']} rows, {document['features']} features, {len(document['classes'])} classes",
+            f"{document['rows']} rows, {_features(document)}, {len(document['classes'])} classes",
         ),
         *([("blocks", f"{document['blocks']}, {stayed}")] if "blocks" in document else []),
         ("scaling", document["scaling"]),
@@ -222,14 +224,11 @@ def _lines(args: argparse.Namespace, document: dict[str, Any]) -> list[tuple[str
     return [*lines, ("model", document["model"])]
 
 
-def _print_columns(found: list[dict[str, Any]] | None) -> None:
-    """What the columns of a table hold."""
-    if found is None:
-        return
-    print()
-    output.print_table(
-        ["column", "holds", "levels", "gaps", ""], tables.lines_of(found), ends_with_words=True
-    )
+def _features(document: dict[str, Any]) -> str:
+    from exclusivity.datasets import counted
+
+    left_out = sum(not column["features"] for column in document.get("columns", ()))
+    return counted(document["features"], "feature") + (f" ({left_out} of them left out)" if left_out else "")
 
 
 def _price(found: dict[str, Any]) -> str:

@@ -125,7 +125,7 @@ def predict_held_out(pipeline: object, data: TrainingData, folds: Folds, progres
         progress.tell(f"out of sample: fold {number} of {len(folds.splits)}")
         model = clone(pipeline)
         model.set_params(classifier__verbose=0)
-        if len(model) > 1 and data.notes is None:
+        if len(model) > 1 and data.found is None:
             model[0].set_params(copy=False)  # the rows of a fold are a copy already
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit to all rows has said it

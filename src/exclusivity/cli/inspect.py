@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import matching, models, options, output, overwriting
-from exclusivity.cli.errors import CommandError
+from exclusivity.cli import matching, models, options, output, overwriting, tables
+from exclusivity.cli.errors import UsageError
 from exclusivity.cli.progress import Progress
+from exclusivity.cli.wording import as_options
 
 if TYPE_CHECKING:
     from exclusivity.inspection import ModelSummary
@@ -50,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Load, sum up, print or write."""
     if args.data is not None and args.html is None:
-        raise CommandError("--data is for the report; add --html FILE, or use 'erm evaluate'.")
+        raise UsageError("--data is for the report; add --html FILE, or use 'erm evaluate'.")
     loaded = models.load(args.model)
     from exclusivity.inspection import summarise
 
@@ -89,6 +90,7 @@ def document(summary: ModelSummary, loaded: models.Loaded) -> dict[str, Any]:
         "target": loaded.target,
         "features": summary.n_features,
         "feature_names": loaded.names,
+        "columns": tables.columns_of(loaded),
         "members": summary.n_members,
         "members_are_equal": summary.members_are_equal,
         "note": summary.note,
@@ -115,8 +117,12 @@ def document(summary: ModelSummary, loaded: models.Loaded) -> dict[str, Any]:
 
 
 def _print(summary: ModelSummary, loaded: models.Loaded, args: argparse.Namespace) -> None:
+    from exclusivity import ERMClassifier
+
     classes = ", ".join(str(label) for label in summary.classes[:10])
-    parameters = {name: value for name, value in summary.parameters.items() if value is not None}
+    width = summary.n_features
+    columns = tables.columns_of(loaded)
+    made_of = "" if columns is None else f", made of {len(columns)} columns"
     chosen = "" if summary.chosen_C is None else f" that chose C = {summary.chosen_C:.6g}"
     output.print_facts(
         [
@@ -124,11 +130,12 @@ def _print(summary: ModelSummary, loaded: models.Loaded, args: argparse.Namespac
             ("before it", "; ".join(summary.steps) or "nothing"),
             ("classes", f"{len(summary.classes)}: {classes}"),
             *([] if loaded.target is None else [("target", f"column {loaded.target!r}")]),
-            ("features", summary.n_features),
+            ("features", f"{width}{made_of}"),
             ("members", summary.note or summary.n_members),
-            ("parameters", ", ".join(f"{name}={_short(value)}" for name, value in parameters.items())),
+            ("settings", as_options(summary.parameters, ERMClassifier().get_params())),
         ]
     )
+    tables.print_columns(columns)
     print()
     output.print_table(
         ["problem", "iterations", "objective", "duality gap", "converged"],
@@ -144,6 +151,8 @@ def _print(summary: ModelSummary, loaded: models.Loaded, args: argparse.Namespac
 
 
 def _print_members(summary: ModelSummary) -> None:
+    from exclusivity.datasets import counted
+
     for member in summary.members[:_MOST_LINES]:
         who = (
             "all members"
@@ -151,7 +160,7 @@ def _print_members(summary: ModelSummary) -> None:
             else f"member {member.number}"
         )
         strongest = ", ".join(f"{name} ({weight:+.3g})" for name, weight in member.strongest)
-        print(f"{who} ({member.n_features} features): {strongest or 'abstains'}")
+        print(f"{who} ({counted(member.n_features, 'feature')}): {strongest or 'abstains'}")
     if len(summary.members) > _MOST_LINES:
         print(f"... and {len(summary.members) - _MOST_LINES} members more (--json has all)")
 
@@ -171,8 +180,3 @@ def _print_history(summary: ModelSummary) -> None:
 
 def _gap(gap: float) -> str:
     return "no bound" if gap != gap else f"{gap:.1e}"  # noqa: PLR0124 -- NaN
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from exclusivity import __version__
 from exclusivity.cli import (
@@ -58,7 +60,7 @@ examples:
 {EXIT_STATUS}"""
 
 
-_WELCOME = """erm trains linear SVMs, and votes of them that survive broken features, on tables of numbers.
+_WELCOME = """erm trains linear SVMs, and votes of them that survive broken features, on tables as they come.
 
   erm fit heart.csv --target disease -o heart.erm     train; 'disease' is the column to predict
   erm evaluate heart.erm test.csv                     how good is it on rows that it has not seen?
@@ -73,6 +75,22 @@ _FORCE_HELP = (
 )
 
 
+class _Parser(argparse.ArgumentParser):
+    """Errors that show how it is done."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is missing with an example, and which command may have been meant."""
+        examples = (self.epilog or "").partition("examples:\n")[2].splitlines()
+        if "arguments are required" in message and examples:
+            message += f" (for example: {examples[0].strip()})"
+        unknown = re.match(r"argument COMMAND: invalid choice: '(.*?)'", message)
+        if unknown:
+            message = (
+                f"there is no command {unknown[1]!r}; {wording.command_meant(unknown[1], list(COMMANDS))}"
+            )
+        super().error(message)
+
+
 class _Help(argparse.RawDescriptionHelpFormatter):
     """Examples keep their lines; descriptions are wrapped all the same."""
 
@@ -84,7 +102,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of the whole command line."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="erm",
         description="Ensembles of linear SVMs whose members are kept apart by the exclusivity regulariser.",
         epilog=_EPILOG,

@@ -70,8 +70,7 @@ def _table_rows(raw: RawTable, encoder: TableEncoder, loaded: Loaded, source: So
             f"{source.title} has {len(raw.columns)} features, but {loaded.title} was fitted to "
             f"{loaded.n_features}; use data with the same features in the same order."
         )
-    kinds = tables.known_kinds(encoder, own)
-    X, _ = tables.typed(raw, titles, kinds, source, is_training=False)
+    X = tables.as_known(raw, titles, encoder, own, source)
     return X.take_columns([titles.index(name) for name in own]) if titles != own else X
 
 
@@ -138,7 +137,12 @@ def _by_name(
         target = loaded.target
         others.remove(str(target))
     named = [name for name in others if name]  # a nameless one holds the numbers of the rows
-    if target is None and wants_labels is not False and len(named) == 1:
+    if target is None and wants_labels and isinstance(loaded.target, str):
+        raise FileError(
+            f"{source.title} has no column {loaded.target!r}, which held the classes of {loaded.title}"
+            f"{_other_target(named)}; use data with classes ('erm predict' needs none)."
+        )
+    if target is None and wants_labels is not False and loaded.target is None and len(named) == 1:
         target = named[0]
         others.remove(target)
     if target is None and wants_labels and not named:
@@ -151,6 +155,10 @@ def _by_name(
     if others:
         print(f"erm: ignoring {listed(others)} of {source.title}: no features of the model", file=sys.stderr)
     return source.reading(target, (*ignore, *others))
+
+
+def _other_target(named: list[str]) -> str:
+    return f"; say --target if it is {listed(named)}" if named else ""
 
 
 def _by_count(

@@ -40,10 +40,11 @@ class Loaded:
     @property
     def weighed_names(self) -> list[str] | None:
         """The names of what the classifier weighs: of a table those that its encoder makes of the columns."""
-        first = self.model.steps[0][1] if hasattr(self.model, "steps") else self.model
-        if not hasattr(first, "sources_"):
-            return self.names
-        return [str(name) for name in first.get_feature_names_out(self.names)]
+        names = self.names
+        for step in steps_of(self.model)[:-1]:
+            if hasattr(step, "sources_") or hasattr(step, "maps_"):  # an encoder, or interactions
+                names = [str(name) for name in step.get_feature_names_out(names)]
+        return names
 
     @property
     def classifier(self) -> BaseEstimator:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from exclusivity.cli.bounds import add_bounds
 from exclusivity.cli.data import DELIMITERS, FormatNames
 
 SOLVERS = ("auto", "newton", "alm", "paper", "exclusive")
@@ -33,8 +34,23 @@ def number(what: str, allowed: Callable[[float], bool], kind: type = float) -> C
     return parse
 
 
+class LossNames:
+    """The names of the losses, as a choice for argparse: their table is read when somebody asks for one."""
+
+    def __iter__(self) -> Iterator[str]:
+        """All names."""
+        from exclusivity.problem import LOSSES
+
+        return iter(LOSSES)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is such a loss."""
+        return name in tuple(self)
+
+
 POSITIVE = number("above 0", lambda value: 0 < value < math.inf)
 NOT_NEGATIVE = number("of at least 0", lambda value: 0 <= value < math.inf)
+POWER = number("of at least 1", lambda value: 1 <= value < math.inf)
 COUNT = number("of at least 1", lambda value: value >= 1, int)
 FROM_ZERO = number("of at least 0", lambda value: value >= 0, int)
 
@@ -118,13 +134,15 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--members", type=COUNT, default=10, metavar="K", help="members (default: 10)")
     group.add_argument(
         "--loss",
-        choices=["hinge", "logistic"],
+        choices=LossNames(),
         default="hinge",
-        help="what a row costs that misses its margin (default: hinge); logistic gives probabilities",
+        metavar="LOSS",
+        help="what a row costs that misses its margin: %(choices)s (default: hinge); logistic gives "
+        "probabilities",
     )
     group.add_argument(
         "--p",
-        type=number("of at least 1", lambda value: 1 <= value < math.inf),
+        type=POWER,
         default=2.0,
         metavar="P",
         help="power of the hinge loss: 1 hinge, 2 squared hinge (default: 2)",
@@ -140,6 +158,7 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--sparsity", type=NOT_NEGATIVE, default=0.0, metavar="B", help="sets weights to zero (default: 0)"
     )
+    add_bounds(group)
     _add_votes(group)
     _add_classes(group)
     _add_solving(parser)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exclusivity.cli.errors import CommandError, FileError, check_output, file_errors
+from exclusivity.cli.errors import CommandError, FileError, UsageError, check_output, file_errors
 
 _HEAD = 4096
 _SHOWN = 24
@@ -137,7 +137,7 @@ def _check_file(
 ) -> None:
     if path == "-":
         if not kind.is_text:
-            raise CommandError(f"{kind.noun} cannot go to standard output; give the name of a file.")
+            raise UsageError(f"{kind.noun} cannot go to standard output; give the name of a file.")
         return
     check_output(path)
     target = _status(path, None)

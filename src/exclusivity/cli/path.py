@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import models, options, output, overwriting, tables, training
+from exclusivity.cli import models, options, output, overwriting, tables, training, voters
 from exclusivity.cli.errors import DONE, NOT_CONVERGED
 from exclusivity.cli.progress import Progress
 
@@ -60,6 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, search, tell, and write if asked."""
     args.ignore = [*args.ignore, *args.drop]
+    training.check_parameters(args)
     progress = Progress("path", quiet=args.quiet)
     data = training.read_training_data(args, progress)
     from exclusivity import ERMClassifierCV
@@ -79,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
         output.print_json(document(fitted, args))
     else:
         _print(fitted, args)
+    voters.warn_after_fit(args, len(fitted.classes_))
     return DONE if fitted.converged_.all() else NOT_CONVERGED
 
 

@@ -12,8 +12,6 @@ from exclusivity.cli.progress import Progress
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from exclusivity.problem.arrays import Floats, Matrix
-
 SUMMARY = "predict the class of every row"
 DESCRIPTION = (
     "Writes one line per row of DATA, in its order: the predicted class, with --scores also the scores "
@@ -51,20 +49,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Load, read, predict, write."""
-    from exclusivity.classifier import winning_codes
+    from exclusivity.classifier import probabilities_of, winning_codes
 
     progress = Progress("predict", quiet=args.quiet)
     loaded = models.load(args.model)
+    if args.proba:
+        _require_probabilities(loaded.classifier)
     X, _ = matching.rows_for(loaded, args.data, args, progress, wants_labels=False)
     scores = loaded.model.decision_function(X)
     classes = loaded.classifier.classes_
-    # What predict does; scores are computed once.
+    # What predict and predict_proba do; scores are computed once.
     labels = classes[winning_codes(scores)]
     names, columns = ["label"], [labels]
     if args.scores:
         names += ["score"] if scores.ndim == 1 else [f"score_{label}" for label in classes]
         columns += [scores] if scores.ndim == 1 else list(scores.T)
-    probabilities = _probabilities(loaded.model, X) if args.proba else None
+    probabilities = probabilities_of(scores) if args.proba else None
     if probabilities is not None:
         names += [f"probability_{label}" for label in classes]
         columns += list(probabilities.T)
@@ -77,12 +77,9 @@ def run(args: argparse.Namespace) -> None:
         output.write_rows(args.output, names, columns)
 
 
-def _probabilities(model: BaseEstimator, X: Matrix) -> Floats:
-    try:
-        found: Floats = model.predict_proba(X)
-    except AttributeError as error:
+def _require_probabilities(classifier: BaseEstimator) -> None:
+    if not hasattr(classifier, "predict_proba"):
         raise UsageError(
             "this model has no probabilities: it was not fitted with --loss logistic, --voting soft and (for "
             "more than two classes) --multi-class ovr. --scores writes what it has."
-        ) from error
-    return found
+        )

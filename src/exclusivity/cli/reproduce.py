@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exclusivity.cli import overwriting
-from exclusivity.cli.errors import CommandError
+from exclusivity.cli.errors import CommandError, UsageError
 
 if TYPE_CHECKING:
     from exclusivity.experiments import Collection, Settings, Study
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> None:
 
     settings = _settings(args)
     collection = collect(download=not args.quick)
-    _tell_missing(collection)
+    _tell_missing(collection, brief=args.quick)
     try:
         study = reproduce(settings, collection, args.out, progress=terminal_progress())
     except KeyboardInterrupt:
@@ -68,7 +68,7 @@ def _settings(args: argparse.Namespace) -> Settings:
     for name, least in (("trials", 1), ("seed", 0), ("jobs", 1)):
         value = getattr(args, name)
         if value is not None and value < least:
-            raise CommandError(f"--{name} must be at least {least}; got {value}.")
+            raise UsageError(f"--{name} must be at least {least}; got {value}.")
     return Settings(
         parts=_PARTS if args.only == "all" else (args.only,),
         trials=default_trials(args.quick) if args.trials is None else args.trials,
@@ -78,27 +78,39 @@ def _settings(args: argparse.Namespace) -> Settings:
     )
 
 
-def _tell_missing(collection: Collection) -> None:
+def _tell_missing(collection: Collection, *, brief: bool) -> None:
     if not collection.sets:
         reasons = "\n".join(collection.missing.values())
         raise CommandError(f"none of the data sets was found.\n{reasons}")
+    if brief and collection.missing:
+        names = ", ".join(collection.missing)
+        print(f"erm reproduce: running without {names}: not bundled, see docs/datasets.md", file=sys.stderr)
+        return
     for name, why in collection.missing.items():
         print(f"erm reproduce: running without {name}: {why}", file=sys.stderr)
 
 
 def summary(study: Study) -> str:
-    """Average ranks and verdicts as text."""
+    """Average ranks and verdicts as text; of a quick run without the numbers behind them."""
+    from exclusivity.experiments import Outcome
+
     lines = []
+    quick = study.settings.quick
     if "table1" in study.documents:
         rows = sorted(study.documents["table1"]["average_ranks"], key=lambda row: row["rank"])
         lines += ["average rank on Table 1 (the paper's)", *(_rank_line(row) for row in rows), ""]
-    width = max(len(verdict.outcome.value) for verdict in study.verdicts)
-    for verdict in study.verdicts:
+    judged = [verdict for verdict in study.verdicts if not (quick and verdict.outcome is Outcome.UNCHECKED)]
+    width = max((len(verdict.outcome.value) for verdict in judged), default=0)
+    for verdict in judged:
         lines.append(f"{verdict.outcome.value:<{width}}  {verdict.claim}")
-        lines.append(f"{'':<{width}}  {verdict.number}")
+        if not quick:
+            lines.append(f"{'':<{width}}  {verdict.number}")
     missing = study.provenance["missing"]
     if missing:
         lines += ["", f"missing data sets: {', '.join(missing)}"]
+    if quick:
+        unchecked = len(study.verdicts) - len(judged)
+        lines += ["", f"A first look, {unchecked} claims not checked: docs/reproduction.md has the full run."]
     return "\n".join(lines)
 
 

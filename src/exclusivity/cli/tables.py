@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
+import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from exclusivity.cli import output
 from exclusivity.cli.data import Source, column, listed
-from exclusivity.cli.errors import CommandError, FileError
+from exclusivity.cli.errors import FileError, UsageError
 from exclusivity.cli.models import Loaded
 
 if TYPE_CHECKING:
     from exclusivity.cli.progress import Progress
-    from exclusivity.datasets import RawTable, Reading
-    from exclusivity.tables import ColumnTable, TableEncoder
+    from exclusivity.datasets import Cells, Expected, RawTable, Reading
+    from exclusivity.tables import ColumnTable, TableColumn, TableEncoder
+
+DECIMALS = {"comma": ",", "point": "."}
+FORMATS = ("csv", "tsv", "parquet")
+"""Of files that may hold words, dates and gaps."""
 
 _MOST_LINES = 60
+# More texts than this share of a column's cells are a loss that its owner should know of.
+_MANY_LOST = 0.1
+# A category with more levels than this, and more than a level for every other row, hardly tells rows apart.
+_MANY_LEVELS = 100
 
 
 def columns_in(text: str) -> list[str]:
@@ -47,6 +59,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     ):
         group.add_argument(option, metavar="COLS", type=columns_in, default=[], help=what)
     group.add_argument(
+        "--decimal",
+        choices=list(DECIMALS),
+        help="what stands before decimals, where a file leaves it open: 1,038 may be 1.038 or 1038 (default: "
+        "what other cells show)",
+    )
+    group.add_argument(
         "--additive",
         action="store_true",
         help="members follow a curve of every number instead of a straight line",
@@ -55,28 +73,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def is_asked_for(args: argparse.Namespace) -> bool:
     """Whether options need a table that is read column by column."""
-    return bool(args.categorical or args.numeric or args.additive)
-
-
-def refuse_with_dask(args: argparse.Namespace) -> None:
-    """Blocks of rows on workers are numbers only."""
-    for option in ("categorical", "numeric", "additive"):
-        if getattr(args, option):
-            raise CommandError(
-                f"--{option} is for data in memory: with --dask all features are numbers. Leave --dask out, "
-                "or encode the table before."
-            )
+    return bool(args.categorical or args.numeric or args.additive or args.decimal == "comma")
 
 
 def check_options(args: argparse.Namespace) -> None:
     """Options that a table has no use for."""
-    if args.groups is not None:
-        raise CommandError(
-            "--groups is for data of numbers alone: in a table with words, dates or gaps every column is a "
-            "group already."
+    for option in ("monotonic", "bounds"):
+        if getattr(args, option, None) is not None:
+            raise UsageError(
+                f"--{option} is for data of numbers alone: in a table with words, dates or gaps a column "
+                "becomes several features. In Python an ERMClassifier bounds encoded features one by one."
+            )
+    if args.groups is not None and args.exclusivity <= 1:
+        raise UsageError(
+            "--groups only matters when members compete for columns; set --exclusivity inf, or leave it out."
         )
     if args.scale not in (None, "standard"):
-        raise CommandError(
+        raise UsageError(
             f"--scale {args.scale} is for data of numbers alone: in a table with words, dates or gaps "
             "numbers are standardised; leave --scale out."
         )
@@ -90,54 +103,207 @@ def wanted_kinds(args: argparse.Namespace, columns: Any, title: str) -> dict[Any
             name = column(text, columns, title)
             name = columns[name] if isinstance(name, int) and isinstance(columns, list) else name
             if found.get(name, kind) != kind:
-                raise CommandError(f"{text!r} is named by --categorical and by --numeric; choose one.")
+                raise UsageError(f"{text!r} is named by --categorical and by --numeric; choose one.")
             found[name] = kind
     return found
 
 
-def typed(
-    raw: RawTable, titles: list[Any], kinds: dict[Any, str], source: Source, *, is_training: bool
-) -> tuple[ColumnTable, list[str]]:
-    """The columns as numbers, texts and dates, and notes on those that were peculiar."""
+def typed(raw: RawTable, expected: dict[Any, Expected], source: Source) -> tuple[ColumnTable, list[Cells]]:
+    """The columns as numbers, texts and dates, and what was peculiar about them.
+
+    Parameters
+    ----------
+    raw : RawTable
+    expected : dict of Expected
+        What is known about each column, by its name or number, in the order of the table.
+    source : Source
+        Where they come from.
+    """
+    from exclusivity.datasets import ColumnError
     from exclusivity.tables import ColumnTable
 
-    unknown = [name for name in kinds if name not in titles]
-    if is_training and unknown:
-        raise CommandError(f"{unknown[0]!r} is no feature: it is the target, or left out.")
-    columns, notes = [], []
-    for name, cells in zip(titles, raw.columns, strict=True):
-        values, note = _values(cells, name, kinds.get(name), source, is_training=is_training)
-        columns.append(values)
-        notes.append(note)
-    return ColumnTable(columns), notes
+    found = []
+    for (name, known), cells in zip(expected.items(), raw.columns, strict=True):
+        try:
+            found.append(_read(cells, known))
+        except ColumnError as error:
+            line = "" if error.row is None or raw.lines is None else f", line {raw.lines[error.row]}"
+            place = f"{source.title}{line}, column {name!r}"
+            raise FileError(f"{place}: {error.cause}{_ways_out(name, error.ways)}") from None
+    return ColumnTable([read.values for read in found]), found
 
 
-def _values(
-    cells: Any, name: object, kind: str | None, source: Source, *, is_training: bool
-) -> tuple[Any, str]:
-    from exclusivity.datasets import FieldError, read_cells
-    from exclusivity.tables import as_texts, column_of_arrow
+def _read(cells: Any, expected: Expected) -> Cells:
+    """A column of text, or a typed one of a Parquet file."""
+    from exclusivity.datasets import Cells, ColumnError, read_cells
+    from exclusivity.tables import as_texts, column_of_arrow, kind_of
 
-    if not hasattr(cells, "dtype"):  # a typed column of a Parquet file
-        values = column_of_arrow(cells)
-        return (as_texts(values) if kind == "category" else values), ""
+    if not hasattr(cells, "dtype"):
+        values: Any = column_of_arrow(cells)
+        if expected.is_training and expected.kind == "number" and kind_of(values) != "number":
+            raise ColumnError(
+                "it holds texts or dates by its type, and --numeric is for files of text; write the column "
+                "as numbers.",
+                ways=("drop",),
+            )
+        return Cells(as_texts(values) if expected.kind == "category" else values)
+    if expected.kind == "date":
+        return Cells(_dates(read_cells(cells, replace(expected, kind="category")).values))
+    read = read_cells(cells, expected)
+    if expected.kind is None and read.notation is None and kind_of(read.values) == "date":
+        return Cells(_dates(read.values))
+    return read
+
+
+def _dates(values: Any) -> Any:
+    """Texts as dates, None for gaps; an error names the row of the first that is none."""
+    from exclusivity.datasets import ColumnError, dates_among
+    from exclusivity.tables import CellError, as_dates
+
     try:
-        read = read_cells(cells, kind, decimal_comma=source.delimiter != ",", is_training=is_training)
-    except FieldError as fault:
-        raise FileError(
-            f"{source.title}, column {name!r}: {fault.cause}{_way_out(name, is_training)}"
-        ) from None
-    return read.values, read.note
+        return as_dates(values)
+    except CellError:
+        pass  # all at once is quick; one by one tells which
+    for row, text in enumerate(values):
+        try:
+            as_dates(values[row : row + 1])
+        except CellError:
+            hint = dates_among([text])
+            form = "2024-12-31 or 2024-12-31 23:59:00" if hint is None else hint[1]
+            cause = f"found {text!r}; expected a date written as {form}, or nothing."
+            raise ColumnError(cause, row) from None
+    raise AssertionError("a column of dates is wrong and none of its cells is")
 
 
-def _way_out(name: object, is_training: bool) -> str:
-    if not is_training:
-        return ""
+def _ways_out(name: object, ways: tuple[str, ...]) -> str:
+    """The options that would make something of a column."""
     quoted = shlex.quote(str(name))
-    return (
-        f" --numeric {quoted} takes what is no number for gaps, --categorical {quoted} takes all for "
-        f"categories, --drop {quoted} leaves the column out."
-    )
+    known = {
+        "decimal": "--decimal comma or --decimal point says which it is",
+        "numeric": f"--numeric {quoted} takes what is no number for gaps",
+        "categorical": f"--categorical {quoted} takes all for categories",
+        "drop": f"--drop {quoted} leaves the column out",
+    }
+    return f" {', '.join(known[way] for way in ways)}." if ways else ""
+
+
+def as_trained(raw: RawTable, titles: list[Any], kinds: dict[Any, str], args: Any, source: Source) -> Any:
+    """The columns of training rows; see ``typed``."""
+    from exclusivity.datasets import Expected, decimal_of_file
+
+    check_wanted(kinds, titles)
+    texts = [cells for cells in raw.columns if hasattr(cells, "dtype")]
+    if args.decimal is not None and not texts:
+        raise UsageError(f"--decimal is for text, but {source.title} is read as {source.format.name}.")
+    numbers = [
+        cells for name, cells in zip(titles, texts, strict=bool(texts)) if kinds.get(name) != "category"
+    ]
+    decimal = DECIMALS.get(args.decimal) or decimal_of_file(numbers, source.delimiter)
+    expected = {name: Expected(kinds.get(name), decimal) for name in titles}
+    return typed(raw, expected, source)
+
+
+def check_wanted(kinds: dict[Any, str], titles: list[Any]) -> None:
+    """Refuse words about columns that are no features."""
+    unknown = [name for name in kinds if name not in titles]
+    if unknown:
+        raise UsageError(f"{unknown[0]!r} is no feature: it is the target, or left out.")
+
+
+def check_typed(wanted: str | None, kind: str, name: object, source: Source) -> None:
+    """Refuse to take texts for numbers where a file says that they are texts."""
+    if wanted == "number" and kind != "number":
+        raise FileError(
+            f"{source.title}, column {name!r}: it holds texts or dates by its type, and --numeric is for "
+            "files of text; write the column as numbers, or leave it out with --drop."
+        )
+
+
+def said_to_be_categories(titles: list[Any], kinds: dict[Any, str]) -> list[int] | None:
+    """Places of the columns that are categories by decree, whatever they look like."""
+    return [place for place, name in enumerate(titles) if kinds.get(name) == "category"] or None
+
+
+def warn_of_losses(titles: list[Any], found: list[Cells], n_rows: int) -> None:
+    """Say where many texts were taken for gaps."""
+    for name, read in zip(titles, found, strict=True):
+        if read.n_lost > _MANY_LOST * n_rows:
+            warnings.warn(
+                f"column {name!r}: {read.n_lost} of {n_rows} cells are no numbers and are taken for gaps "
+                "(--numeric).",
+                UserWarning,
+                stacklevel=2,
+            )
+
+
+def as_known(raw: RawTable, titles: list[Any], encoder: TableEncoder, own: list[Any], source: Source) -> Any:
+    """The columns of rows for a model that calls its own by these names; see ``typed``."""
+    from exclusivity.datasets import Expected, Notation, decimal_of_file
+
+    columns = dict(zip(own, encoder.columns_, strict=True))
+    numbers = [
+        cells
+        for name, cells in zip(titles, raw.columns, strict=True)
+        if columns[name].kind == "number" and hasattr(cells, "dtype")
+    ]
+    known = {
+        name: None if (tag := each.notation) is None else Notation.of(tag) for name, each in columns.items()
+    }
+    usual = any(each is not None and each.decimal == "," for each in known.values())
+    decimal = decimal_of_file(numbers, None, commas_are_usual=usual)
+    expected = {
+        name: Expected(columns[name].kind, decimal, known[name], is_training=False) for name in titles
+    }
+    table, _ = typed(raw, expected, source)
+    for name, values in zip(titles, table.columns, strict=True):
+        if columns[name].kind == "category":
+            _tell_new_levels(columns[name], name, values, source)
+    return table
+
+
+def _tell_new_levels(column: TableColumn, name: object, values: Any, source: Source) -> None:
+    """Say how many rows have levels that the training rows did not have: they count as none."""
+    import numpy as np
+
+    from exclusivity.datasets import counted
+    from exclusivity.tables import LevelCode, as_levels
+
+    if not isinstance(column.code, LevelCode):
+        return
+    known = {*column.code.levels, *column.code.rare}
+    if column.n_levels is not None and column.n_levels > len(known):
+        return  # the rarest of very many are not kept
+    codes, levels = as_levels(values)
+    new = [place for place, level in enumerate(levels) if level not in known]
+    if new:
+        rows = counted(int(np.isin(codes, new).sum()), "row")
+        print(
+            f"erm: column {name!r} of {source.title}: {rows} with {counted(len(new), 'level')} that training "
+            f"did not have, such as {levels[new[0]]!r}; they count as no level",
+            file=sys.stderr,
+        )
+
+
+def warn_of_levels(encoder: TableEncoder, titles: list[Any], n_rows: int) -> None:
+    """Say which categories have nearly a level for every row, as what is none tends to have."""
+    for title, learned in zip(titles, encoder.columns_, strict=True):
+        levels = learned.n_levels or 0
+        if learned.width and levels > _MANY_LEVELS and 2 * levels > n_rows - learned.n_gaps:
+            warnings.warn(
+                f"column {title!r} has {levels} levels in {n_rows} rows, and so hardly tells rows apart. "
+                "Numbers or dates that are written in an unusual way? --drop "
+                f"{shlex.quote(str(title))} leaves it out.",
+                UserWarning,
+                stacklevel=2,
+            )
+
+
+def remember(encoder: TableEncoder, found: list[Cells]) -> None:
+    """Let a fitted encoder know how the numbers of its columns were written."""
+    encoder.columns_ = [
+        replace(column, notation=None if read.notation is None else read.notation.tag)
+        for column, read in zip(encoder.columns_, found, strict=True)
+    ]
 
 
 def encoder_of(loaded: Loaded) -> TableEncoder | None:
@@ -148,15 +314,9 @@ def encoder_of(loaded: Loaded) -> TableEncoder | None:
     return steps[0][1] if steps and isinstance(steps[0][1], TableEncoder) else None
 
 
-def known_kinds(encoder: TableEncoder, titles: list[Any]) -> dict[Any, str]:
-    """What a model expects of the columns; dates are texts that it reads itself."""
-    kinds = {"number": "number", "category": "category", "date": "category"}
-    return {name: kinds[column.kind] for name, column in zip(titles, encoder.columns_, strict=True)}
-
-
 def read_raw(source: Source, reading: Reading, progress: Progress) -> RawTable:
     """The columns of a file, whatever they hold."""
-    if source.format.name not in ("csv", "tsv", "parquet"):
+    if source.format.name not in FORMATS:
         raise FileError(f"{source.title} is read as {source.format.name}, which has no words, dates or gaps.")
     return source.read_raw(reading, progress)
 
@@ -176,6 +336,17 @@ def document(encoder: TableEncoder, titles: list[Any], notes: list[str]) -> list
     ]
 
 
+def columns_of(loaded: Loaded) -> list[dict[str, Any]] | None:
+    """What a model knows about the columns of tables; None where it takes numbers alone."""
+    from exclusivity.datasets import Notation
+
+    encoder = encoder_of(loaded)
+    if encoder is None:
+        return None
+    notes = [Notation.of(column.notation).note if column.notation else "" for column in encoder.columns_]
+    return document(encoder, list(loaded.names or range(encoder.n_features_in_)), notes)
+
+
 def lines_of(found: list[dict[str, Any]]) -> list[list[str]]:
     """The same as rows of a table for people; of many columns the first, and all that have a note."""
     shown = [row for place, row in enumerate(found) if place < _MOST_LINES or row["note"]]
@@ -189,6 +360,14 @@ def lines_of(found: list[dict[str, Any]]) -> list[list[str]]:
         ]
         for row in shown
     ]
+
+
+def print_columns(found: list[dict[str, Any]] | None) -> None:
+    """What the columns of a table hold, for people."""
+    if found is not None:
+        print()
+        headings = ["column", "holds", "levels", "gaps", "note"]
+        output.print_table(headings, lines_of(found), ends_with_words=True)
 
 
 def left_out(found: list[dict[str, Any]]) -> str:

@@ -11,22 +11,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from exclusivity.cli import tables
+from exclusivity.cli.bounds import bounded
 from exclusivity.cli.data import NumbersError, Source
-from exclusivity.cli.errors import CommandError, FileError, file_errors
+from exclusivity.cli.errors import CommandError, FileError, UsageError, file_errors
 from exclusivity.cli.matching import target_of
 from exclusivity.cli.progress import Progress
-from exclusivity.cli.wording import PARAMETERS
+from exclusivity.cli.wording import PARAMETERS, in_options
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sklearn.pipeline import Pipeline
 
     from exclusivity.cli.held_out import HeldOut
-    from exclusivity.datasets import Reading
+    from exclusivity.datasets import Cells, Reading
     from exclusivity.problem.arrays import Matrix
 
 # A column with nearly as many classes as rows is an identifier or a measurement.
-_FEW_CLASSES, _ROWS_OF_A_CLASS = 20, 10
+FEW_CLASSES, _ROWS_OF_A_CLASS = 20, 10
 # Among fewer rows whole numbers may well be different by chance.
 _FEW_ROWS = 20
 _BLOCK_ROWS = 1 << 16
@@ -43,18 +44,21 @@ class TrainingData:
     names : tuple of str or None
     target : str or int or None
         The column that holds y, None for LIBSVM.
-    notes : list of str or None
-        What was peculiar about the columns of a table; None where X holds numbers alone.
+    found : list of Cells or None
+        The columns of a table as they were read; None where X holds numbers alone.
     titles : list
         What the columns are called on the command line.
+    categorical : list of int or None
+        The columns of a table that are categories because the user says so.
     """
 
     X: Any
     y: Any
     names: tuple[str, ...] | None
     target: str | int | None
-    notes: list[str] | None = None
+    found: list[Cells] | None = None
     titles: list[Any] = field(default_factory=list)
+    categorical: list[int] | None = None
 
     @property
     def is_sparse(self) -> bool:
@@ -106,16 +110,17 @@ def read_training_data(args: argparse.Namespace, progress: Progress) -> Training
     import numpy as np
 
     target = remembered(reading.target, columns)
-    table, notes = _read(source, reading, columns, args, progress)
+    table, found = _read(source, reading, columns, args, progress)
     y: Any = table.labels
     if y.dtype.kind == "f":
         raise FileError(_no_classes(np.unique(y), len(y), source.title))
     check_header(table.feature_names, target, np.unique(y), source.title)
     check_classes(np.unique(y), len(y), source.title)
-    titles = _titles(columns, _set_apart(reading, columns))
+    titles = feature_titles(reading, columns)
     if not hasattr(table.data, "toarray"):
         _warn_of_identifiers(table.data, titles)
-    return TrainingData(table.data, y, table.feature_names, target, notes, titles)
+    categorical = None if found is None else table.categorical
+    return TrainingData(table.data, y, table.feature_names, target, found, titles, categorical)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,11 +130,12 @@ class _Columns:
     data: Any
     labels: Any
     feature_names: tuple[str, ...] | None
+    categorical: list[int] | None
 
 
 def _read(
     source: Source, reading: Reading, columns: Any, args: argparse.Namespace, progress: Progress
-) -> tuple[Any, list[str] | None]:
+) -> tuple[Any, list[Cells] | None]:
     """The table: of numbers where it holds nothing else and nobody asks for more, else of anything."""
     if not tables.is_asked_for(args):
         source.keep()
@@ -139,18 +145,17 @@ def _read(
             pass
     tables.check_options(args)
     raw = tables.read_raw(source, reading, progress)
-    titles = _titles(columns, _set_apart(reading, columns))
+    titles = feature_titles(reading, columns)
     kinds = tables.wanted_kinds(args, columns, source.title)
-    X, notes = tables.typed(raw, titles, kinds, source, is_training=True)
-    return _Columns(X, raw.labels, raw.names), notes
+    X, found = tables.as_trained(raw, titles, kinds, args, source)
+    tables.warn_of_losses(titles, found, len(X))
+    chosen = tables.said_to_be_categories(titles, kinds)
+    return _Columns(X, raw.labels, raw.names, chosen), found
 
 
-def _set_apart(reading: Reading, columns: Any) -> set[Any]:
-    return {remembered(column, columns) for column in (reading.target, *reading.ignore)}
-
-
-def _titles(columns: list[str] | int | None, set_apart: set[Any]) -> list[Any]:
+def feature_titles(reading: Reading, columns: list[str] | int | None) -> list[Any]:
     """What the features are called on the command line."""
+    set_apart = {remembered(column, columns) for column in (reading.target, *reading.ignore)}
     named = range(columns) if isinstance(columns, int) else columns or []
     return [title for title in named if title not in set_apart]
 
@@ -163,17 +168,23 @@ def _warn_of_identifiers(X: Matrix, titles: list[Any]) -> None:
         return
     columns = X.columns if hasattr(X, "columns") else X.T
     for title, values in zip(titles, columns, strict=True):
-        if values.dtype.kind != "f":
+        if not isinstance(values, np.ndarray) or values.dtype.kind != "f":
             continue
         start = values[:_FEW_ROWS]
         may_be = np.all(start == np.rint(start)) and len(np.unique(start)) == len(start)
         if may_be and np.all(values == np.rint(values)) and len(np.unique(values)) == len(values):
-            warnings.warn(
-                f"column {title!r} has another whole number in each of the {len(X)} rows, as identifiers "
-                f"have and few features do; --ignore {shlex.quote(str(title))} leaves it out.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warn_of_identifier(title, len(X))
+
+
+def warn_of_identifier(title: object, n_rows: int) -> None:
+    """Say that a column may name the rows; of few rows it may as well not."""
+    if n_rows >= _FEW_ROWS:
+        warnings.warn(
+            f"column {title!r} has another whole number in each of the {n_rows} rows, as identifiers have "
+            f"and few features do; --ignore {shlex.quote(str(title))} leaves it out.",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def remembered(target: str | int | None, columns: list[str] | int | None) -> str | int | None:
@@ -206,13 +217,9 @@ def check_classes(classes: NDArray[Any], n_rows: int, title: str) -> None:
         raise FileError(
             f"all rows of {title} have the label {classes[0]}; a classifier needs two classes or more."
         )
-    if len(classes) > _FEW_CLASSES and len(classes) > n_rows / 2:
+    if len(classes) > FEW_CLASSES and len(classes) > n_rows / 2:
         raise FileError(_no_classes(classes, n_rows, title))
-    if (
-        len(classes) > _FEW_CLASSES
-        and classes.dtype.kind in "iu"
-        and len(classes) > n_rows / _ROWS_OF_A_CLASS
-    ):
+    if len(classes) > FEW_CLASSES and classes.dtype.kind in "iu" and len(classes) > n_rows / _ROWS_OF_A_CLASS:
         warnings.warn(
             f"the target of {title} has {len(classes)} different numbers in {n_rows} rows. Are they classes, "
             "and not amounts? --target chooses another column.",
@@ -228,15 +235,21 @@ def _no_classes(values: Any, n_rows: int, title: str) -> str:
     )
 
 
-def build(classifier: object, args: argparse.Namespace, data: TrainingData) -> Pipeline:
+def build(classifier: Any, args: argparse.Namespace, data: TrainingData) -> Pipeline:
     """A pipeline of the scaler that was asked for, or the encoder of a table, and the classifier."""
     from sklearn.pipeline import Pipeline
 
-    if data.notes is None:
+    if data.found is None:
         return scaled(classifier, args.scale, data.is_sparse)
     from exclusivity.tables import TableEncoder
 
-    encoder = TableEncoder("spline" if args.additive else "linear")
+    # Groups are of columns, and what becomes of columns only the encoder knows: it hands them on.
+    encoder = TableEncoder(
+        "spline" if args.additive else "linear",
+        categorical=data.categorical,
+        feature_groups=classifier.feature_groups,
+    )
+    classifier.set_params(feature_groups=None)
     return Pipeline([("encoder", encoder), ("classifier", classifier)])
 
 
@@ -255,12 +268,24 @@ def scaled(classifier: object, scale: str | None, is_sparse: bool) -> Pipeline:
     return Pipeline([*steps, ("classifier", classifier)])
 
 
+def check_parameters(args: argparse.Namespace) -> None:
+    """Refuse options that do not go together, before anything is read."""
+    from exclusivity.classifier import ERMClassifier, check_parameters
+
+    chosen = {name: getattr(args, option) for name, option in PARAMETERS.items()}
+    groups = None if args.groups is None else ()
+    try:
+        check_parameters(ERMClassifier(**chosen, feature_groups=groups).get_params(deep=False))
+    except (TypeError, ValueError) as error:
+        raise UsageError(in_options(str(error))) from error
+
+
 def parameters(args: argparse.Namespace, names: tuple[str, ...] | None, n_features: int) -> dict[str, Any]:
     """The options as parameters of a classifier, without those of its cost."""
-    groups = None if args.groups is None else read_groups(args.groups, names, n_features)
     return {
         **{name: getattr(args, option) for name, option in PARAMETERS.items()},
-        "feature_groups": groups,
+        "feature_groups": read_groups(args.groups, names, n_features),
+        **bounded(args, names, n_features),
         "fit_intercept": not args.no_intercept,
         "class_weight": class_weight(args),
         "verbose": 2,
@@ -284,7 +309,10 @@ def fit(pipeline: Pipeline, data: TrainingData, progress: Progress) -> None:
     progress.tell(f"scaling {n_rows} rows")
     X = data.X
     for _, step in pipeline.steps[:-1]:
-        X = _scaled(step, X) if data.notes is None else step.fit_transform(X)
+        X = _scaled(step, X) if data.found is None else step.fit_transform(X)
+    if data.found is not None:
+        tables.remember(pipeline[0], data.found)
+        tables.warn_of_levels(pipeline[0], data.titles, n_rows)
     with progress.of_fit(f"training on {n_rows} rows of {n_features} features"):
         pipeline[-1].fit(X, data.y)
     pipeline[-1].set_params(verbose=0)
@@ -305,8 +333,10 @@ def _scaled(scaler: Any, X: Matrix) -> Matrix:
     return X
 
 
-def read_groups(path: str, names: tuple[str, ...] | None, n_features: int) -> list[str]:
-    """The group of every feature, from lines ``feature,group`` or from one group per line."""
+def read_groups(path: str | None, names: tuple[str, ...] | None, n_features: int) -> list[str] | None:
+    """The group of every feature, from lines ``feature,group`` or from one group per line; None: no file."""
+    if path is None:
+        return None
     try:
         with file_errors(path), open(path, newline="", encoding="utf-8") as stream:
             rows = [[field.strip() for field in row] for row in csv.reader(stream) if row]

@@ -28,12 +28,46 @@ PARAMETERS = {
 _OPTIONS = {
     **{name: "--" + option.replace("_", "-") for name, option in PARAMETERS.items()},
     "feature_groups": "--groups",
+    "coef_bounds": "--bounds",
+    "monotonic_cst": "--monotonic",
     "class_weight": "--class-weight",
     "Cs": "--costs",
     "C": "--cost",
     "cv": "--folds",
     "fit_intercept": "--no-intercept",
 }
+_NOT_WORTH_A_WORD = ("verbose", "warm_start")
+
+
+def as_options(parameters: dict[str, object], usual: dict[str, object]) -> str:
+    """Parameters as somebody would write them on the command line; those that are no options by their names.
+
+    Parameters
+    ----------
+    parameters : dict
+        Of a fitted model.
+    usual : dict
+        Defaults, of parameters that are no options: these are shown where they differ.
+
+    Examples
+    --------
+    >>> as_options({"C": 2.0, "n_estimators": 9, "fit_intercept": True, "partition": "random"}, {})
+    "--cost 2 --members 9, partition='random'"
+    """
+    options, others = [], []
+    for name, value in parameters.items():
+        if value is None or name in _NOT_WORTH_A_WORD:
+            continue
+        if name == "fit_intercept":
+            options += [] if value else ["--no-intercept"]
+        elif name in _OPTIONS and isinstance(value, (str, int, float)):
+            options.append(f"{_OPTIONS[name]} {value if isinstance(value, str) else format(value, 'g')}")
+        elif name not in usual or usual[name] != value:
+            text = repr(value)
+            others.append(f"{name}={text if len(text) <= 60 else text[:57] + '...'}")
+    return ", ".join(filter(None, [" ".join(options), *others]))
+
+
 # Words of prose too: these are parameters only where a value is given to them (or a larger C is advised).
 _PROSE = {"loss", "p", "exclusivity", "sparsity", "voting", "solver", "C"}
 _BARE = "|".join(sorted(set(_OPTIONS) - _PROSE, key=len, reverse=True))
@@ -69,6 +103,42 @@ _TRIED = {
     "--report": ("--html",),
 }
 """What people try (small letters, dashes), and what it may be called here."""
+
+
+_TRIED_COMMANDS = {
+    "train": "fit",
+    "learn": "fit",
+    "infer": "predict",
+    "classify": "predict",
+    "apply": "predict",
+    "test": "evaluate",
+    "score": "evaluate",
+    "validate": "evaluate",
+    "show": "inspect",
+    "info": "inspect",
+    "describe": "inspect",
+    "report": "inspect",
+    "tune": "path",
+    "search": "path",
+    "cv": "path",
+    "onnx": "export",
+    "convert": "export",
+    "benchmark": "bench",
+}
+"""Commands of other programs, and what they are called here."""
+
+
+def command_meant(tried: str, commands: list[str]) -> str:
+    """Which command somebody may have meant.
+
+    Examples
+    --------
+    >>> command_meant("train", ["fit"]), command_meant("predcit", ["fit", "predict"])
+    ("did you mean 'erm fit'?", "did you mean 'erm predict'?")
+    """
+    near = difflib.get_close_matches(tried.lower(), commands, n=1)
+    meant = _TRIED_COMMANDS.get(tried.lower()) or (near[0] if near else None)
+    return f"did you mean 'erm {meant}'?" if meant else f"there are {', '.join(commands)}."
 
 
 def in_options(message: str) -> str:
