@@ -49,6 +49,7 @@ EXACT = fake("exact", _exact, (0.5, 0.1, 0.0), certify=_half)
 FAR = fake("stays far", _exact, (0.9, 0.8, 0.7))
 HANGS = fake("hangs", _hangs, (1.0, HANGS_AT, 3.0))
 BREAKS = fake("breaks", _breaks, (1.0, 2.0))
+YARDSTICK = fake("minimises something else", _exact, (0.5,), yardstick=True)
 PROCESS = fake("says where it runs", _which_process, (1.0,))
 ABSENT = Peer("absent", "never there", "surely_not_installed", "none", _exact)
 NOT_A_PEER = 3

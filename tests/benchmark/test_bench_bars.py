@@ -27,7 +27,7 @@ def verdict(start, *cases):
 
 def test_nothing_measured_nothing_claimed():
     verdicts = judge(document())
-    assert len(verdicts) == len(BARS) + 1 + len(FOOTNOTE) == 12
+    assert len(verdicts) == len(BARS) + 1 + len(FOOTNOTE) == 18
     assert {each["outcome"] for each in verdicts} == {"not measured"}
     assert {each["ratio"] for each in verdicts} == {None}
 
@@ -57,37 +57,41 @@ def test_small_workloads_prove_nothing():
 def test_the_worst_of_all_comparisons_counts():
     good = {"newton": [point(1.0, 1e-7)], "tron-1": [point(2.0, 1e-7)]}
     bad = {"newton": [point(3.0, 1e-7)], "tron-1": [point(2.0, 1e-7)]}
-    found = verdict("150 rows, p = 2", case("paper-a", "paper", 2, good), case("paper-b", "paper", 2, bad))
+    found = verdict(
+        "150 rows, p = 2: not slower", case("paper-a", "paper", 2, good), case("paper-b", "paper", 2, bad)
+    )
     assert (found["outcome"], found["ratio"], found["holding"], found["comparisons"]) == ("fails", 1.5, 3, 6)
     assert "paper-b" in found["worst"]
-    found = verdict("150 rows, p = 2", case("paper-a", "paper", 2, good))
+    found = verdict("150 rows, p = 2: not slower", case("paper-a", "paper", 2, good))
     assert (found["outcome"], found["ratio"], found["middle"]) == ("holds", 0.5, 0.5)
 
 
 def test_other_peers_are_no_linear_svc():
     curves = {"newton": [point(1.0, 0.0)], "snapml-1": [point(0.1, 0.0)], "dcd-10": [point(2.0, 0.0)]}
     assert verdict("ten classes", case("classes-10", "classes", 1, curves))["ratio"] == 0.5
-    assert verdict("sparse", case("sparse-wide", "sparse", 1, curves))["ratio"] == pytest.approx(10)
+    assert verdict("sparse: at most twice", case("sparse-wide", "sparse", 1, curves))[
+        "ratio"
+    ] == pytest.approx(10)
 
 
 def test_levels_that_only_one_side_reached():
     alone = case("sparse-wide", "sparse", 2, {"newton": [point(1.0, 1e-7)], "dcd-1": [point(0.1, 1e-3)]})
-    found = verdict("sparse", alone)
+    found = verdict("sparse: at most twice", alone)
     assert (found["outcome"], found["ratio"], found["unrivalled"]) == ("no rival got there", None, 1)
     killed = case("sparse-wide", "sparse", 2, {"newton": [point(1.0, 1e-7)]}, ended=("dcd-1",))
-    assert verdict("sparse", killed)["unrivalled"] == 1
+    assert verdict("sparse: at most twice", killed)["unrivalled"] == 1
     behind = case("sparse-wide", "sparse", 2, {"newton": [point(1.0, 1e-3)], "dcd-1": [point(0.1, 1e-7)]})
-    found = verdict("sparse", behind)
+    found = verdict("sparse: at most twice", behind)
     assert (found["outcome"], found["ratio"]) == ("fails", None)
     assert found["worst"].endswith("not reached")
     nobody = case("sparse-wide", "sparse", 2, {"newton": [point(1.0, 1)], "dcd-1": [point(0.1, 1)]})
-    assert verdict("sparse", nobody)["outcome"] == "not measured"
+    assert verdict("sparse: at most twice", nobody)["outcome"] == "not measured"
 
 
 def test_levels_without_a_rival_are_no_comparisons():
     alone = case("sparse-wide", "sparse", 2, {"newton": [point(1.0, 1e-7)], "dcd-1": [point(0.1, 1e-3)]})
     slower = case("sparse-wide", "sparse", 1, {"newton": [point(3.0, 1e-7)], "dcd-1": [point(1.0, 1e-7)]})
-    found = verdict("sparse", alone, slower)
+    found = verdict("sparse: at most twice", alone, slower)
     assert (found["outcome"], found["holding"], found["comparisons"], found["unrivalled"]) == (
         "fails",
         0,
@@ -97,6 +101,36 @@ def test_levels_without_a_rival_are_no_comparisons():
     claim = "the paper's footnote: PSVM is faster than TRON"
     faster = case("paper-a", "paper", 2, {"psvm": [point(1.0, 0.0)], "tron-1": [point(9.0, 1e-3)]})
     assert verdict(claim, faster)["outcome"] == "no rival got there"
+
+
+def text_case(workload, p, cost, seconds, rival=1.0):
+    curves = {"newton": [point(seconds, 1e-9, gap=1e-4)], "dcd-10": [point(rival, 1e-4)]}
+    return case(workload, "text", p, curves, cost=cost)
+
+
+def test_some_claims_ask_for_a_share_of_the_comparisons():
+    claim = "text, C = 1 and 10"
+    good = [text_case("text-words", p, cost, 0.9) for p in (1, 2) for cost in (1.0, 10.0)]
+    slow = text_case("text-chars", 1, 1.0, 1.4)
+    at_small_cost = text_case("text-chars", 1, 0.1, 9.0)
+    found = verdict(claim, *good[:3], slow, at_small_cost)
+    assert (found["outcome"], found["holding"], found["comparisons"]) == ("holds", 3, 4)
+    assert verdict(claim, *good[:2], slow)["outcome"] == "fails"
+    assert verdict("text: certified", *good, slow)["outcome"] == "holds"
+    assert verdict("text: certified", *good, at_small_cost)["outcome"] == "fails"
+    many = "text, every module"
+    assert verdict(many, *good, slow)["outcome"] == "not measured"
+    assert verdict(many, text_case("text-words-classes", 2, 0.1, 0.6))["outcome"] == "fails"
+    assert verdict(many, text_case("text-words-classes", 2, 0.1, 0.5))["outcome"] == "holds"
+
+
+def test_half_of_the_comparisons_is_the_median():
+    sets = [
+        case(f"paper-{seconds}", "paper", 1, {"newton": [point(seconds, 0)], "dcd-1": [point(1.0, 0)]})
+        for seconds in (0.5, 0.9, 3.0)
+    ]
+    assert verdict("150 rows, p = 1: the median", *sets)["outcome"] == "holds"
+    assert verdict("150 rows, p = 1: the median", *sets[1:], sets[2])["outcome"] == "fails"
 
 
 def test_the_footnote_may_hold_in_part():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from exclusivity import ERMClassifier
 from exclusivity.benchmark import PEERS, WORKLOADS, Setting, find_workloads
 from exclusivity.benchmark.generators import class_rows, one_hot_rows, overlapping_rows, text_rows
 from exclusivity.benchmark.measures import Judge
@@ -18,7 +19,8 @@ from exclusivity.solvers import solve_newton
 
 COST = 0.2
 # skglm compiles for ten seconds on first use; its own test would outlast all others.
-SWIFT = [name for name in PEERS if name != "skglm"]
+SWIFT = [name for name, peer in PEERS.items() if name != "skglm" and not peer.yardstick]
+YARDSTICKS = [name for name, peer in PEERS.items() if peer.yardstick]
 # How near it must come to the optimum of its own problem; stochastic gradients never quite arrive.
 REACH = {"sgd": 0.3, "snapml-10": 2e-3}
 
@@ -63,6 +65,25 @@ def test_peers_solve_the_problem_they_say(name, p, classes, wrap):
     assert solution.weights.shape == (4, 1 if classes == 2 else 3)
     for labels, w, b in zip(binary_labels(y), solution.weights.T, solution.intercepts, strict=True):
         assert -1e-9 < own_excess(peer, X, labels, p, w, b) < REACH.get(name, 2e-4)
+
+
+@pytest.mark.parametrize("name", YARDSTICKS)
+def test_yardsticks_are_logistic_regressions(name):
+    X, y = overlapping_rows(150, 4)
+    solution = PEERS[name].prepare(X, y, Setting(COST, 1, 1e-8))()
+    constant = "constant" in PEERS[name].intercept
+    rows = np.hstack([X, np.ones((150, 1))]) if constant else X
+    ours = ERMClassifier(1, C=COST, loss="logistic", fit_intercept=not constant, tol=1e-10).fit(rows, y)
+    assert solution.weights[:, 0] == pytest.approx(ours.coef_[0, :4], abs=1e-4)
+    X, y = class_rows(150, 4, 3)
+    assert PEERS[name].prepare(sparse.csr_matrix(X), y, Setting(COST, 2, 1e-2))().weights.shape == (4, 3)
+
+
+def test_a_hessian_too_large_to_hold_is_refused():
+    with pytest.raises(ValueError, match="Hessian would have 20,001 rows"):
+        PEERS["logistic-newton-cholesky"].prepare(
+            np.zeros((2, 20_000)), np.array([-1.0, 1.0]), Setting(1, 2, 1)
+        )
 
 
 def test_the_intercept_of_every_peer_is_stated():
@@ -111,8 +132,16 @@ def test_groups_and_names_of_workloads():
     assert [each.name for each in find_workloads(["dense"], quick=True)] == ["small-dense"]
     assert [each.name for each in find_workloads(["dense-2m", "dense-2m"], quick=True)] == ["dense-2m"]
     assert not any(each.small for each in find_workloads(None, quick=False))
-    assert {each.kind for each in find_workloads(None, quick=True)} == {"paper", "dense", "sparse", "classes"}
-    assert len(WORKLOADS) == 18
+    assert {each.kind for each in find_workloads(None, quick=True)} == {
+        "paper",
+        "dense",
+        "sparse",
+        "classes",
+        "text",
+    }
+    assert [each.name for each in find_workloads(["text"], quick=True)] == ["small-text"]
+    assert len(find_workloads(["text"], quick=False)) == 4
+    assert len(WORKLOADS) == 23
 
 
 def test_paper_sets_have_150_rows_of_both_classes():

@@ -41,12 +41,12 @@ def test_the_command_writes_and_tells(no_processes, tmp_path, capsys):
     assert "without benchmark.bench_fakes:ABSENT" in err
     assert "erm bench: 6 tasks" in err
     assert "tiny p=1 C=0.5: newton" in text
-    assert "no verdict on 12 of 12 claims" in text
+    assert "no verdict on 18 of 18 claims" in text
     assert "dense, p = 2" not in text
     assert text.strip().endswith("bench.md")
     document = json.loads((out / "bench.json").read_text())
     assert [case["cost"] for case in document["cases"]] == [1.0, 0.5]
-    assert len(document["bars"]) == 12
+    assert len(document["bars"]) == 18
     page = (out / "bench.md").read_text()
     for expected in (
         "| claim | bar |",
@@ -85,6 +85,7 @@ def test_the_page_names_the_command_that_repeats_it():
         "erm bench --quick --only tiny --p 1,2 --cost 0.2,2.0 --peers newton,sgd "
         "--repeats 2 --limit 3 --threads 1 --clock cpu"
     )
+    assert "--cost" not in command(settings | {"costs": None}), "every workload has its own"
 
 
 def test_a_case_that_nobody_finished_has_no_table(no_processes, tmp_path, capsys):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.bench_fakes import tiny
-from exclusivity.benchmark import Plan, Workload, child, plan, processes, run_benchmark
+from exclusivity.benchmark import Plan, Workload, child, markdown, plan, processes, run_benchmark
 from exclusivity.benchmark.child import Request
 from exclusivity.benchmark.processes import Children, collect
 from exclusivity.benchmark.workloads import save_rows
@@ -151,6 +151,25 @@ def test_a_run_from_plan_to_curves(in_process):
         for point, tol in zip(case["curves"]["newton"], (1e-2, 1e-4, 1e-6, 1e-8), strict=True)
     ]
     assert json.loads(json.dumps(document, allow_nan=False)) == document
+
+
+def test_yardsticks_are_kept_apart(in_process):
+    peers = ("newton", f"{FAKES}:YARDSTICK")
+    document = run_benchmark(Plan(quick=True, peers=peers, powers=(1,), costs=(1.0,), repeats=2))
+    (case,) = document["cases"]
+    assert list(case["curves"]) == ["newton"]
+    assert {run["peer"] for run in case["runs"]} == {"newton"}
+    assert [(run["peer"], run["status"]) for run in case["yardsticks"]] == [
+        (f"{FAKES}:YARDSTICK", "done")
+    ] * 2
+    assert all("objective" not in run and run["cpu_seconds"] >= 0 for run in case["yardsticks"])
+    assert f"in no claim: {FAKES}:YARDSTICK" in markdown(document)
+
+
+def test_a_yardstick_that_ends_badly_is_told(in_process):
+    document = run_benchmark(Plan(quick=True, peers=("newton", f"{FAKES}:YARDSTICK"), powers=(1,)))
+    document["cases"][0]["yardsticks"] = [{"peer": "other", "step": 1e-4, "status": "limit"}]
+    assert "in no claim: other -.\n\nother was ended at its time limit" in markdown(document)
 
 
 def test_repeats_are_interleaved_and_rotated(in_process):

@@ -44,6 +44,10 @@ class Bar:
         The solver that the claim is about.
     rivals : tuple of str or None
         None: all that are not ours.
+    costs : tuple of float or None
+        None: all that were run.
+    share : float
+        How many of the comparisons must hold: 1 is all of them, 1/2 says that of the median.
     """
 
     statement: str
@@ -54,9 +58,12 @@ class Bar:
     certified: bool = False
     own: str = "newton"
     rivals: tuple[str, ...] | None = None
+    costs: tuple[float, ...] | None = None
+    share: float = 1.0
 
 
 _LARGE = ("dense-500k", "dense-2m")
+_TEXT_LEVELS = ((1e-4, 1e-4),)
 _SAME = tuple((level, level) for level in LEVELS)
 
 BARS = (
@@ -109,6 +116,24 @@ BARS = (
         rivals=LINEAR_SVC,
     ),
     Bar(
+        "150 rows, p = 2: the median of these ratios is at most 1.2",
+        ("paper",),
+        1.2,
+        (2,),
+        _SAME,
+        rivals=LINEAR_SVC,
+        share=1 / 2,
+    ),
+    Bar(
+        "150 rows, p = 1: the median of these ratios is at most 1",
+        ("paper",),
+        1.0,
+        (1,),
+        _SAME,
+        rivals=LINEAR_SVC,
+        share=1 / 2,
+    ),
+    Bar(
         "ten classes: at most 1/2 of LinearSVC's time to 1e-4",
         ("classes",),
         1 / 2,
@@ -123,12 +148,49 @@ BARS = (
         (1, 2),
         ((1e-6, 1e-6),),
     ),
+    Bar(
+        "sparse: at most the fastest peer's time to 1e-6 in 3 of 4 comparisons",
+        ("sparse",),
+        1.0,
+        (1, 2),
+        ((1e-6, 1e-6),),
+        share=3 / 4,
+    ),
+    Bar(
+        "text, C = 1 and 10: certified 1e-4 within LinearSVC's time to 1e-4 in 3 of 4 comparisons",
+        ("text",),
+        1.0,
+        (1, 2),
+        _TEXT_LEVELS,
+        certified=True,
+        rivals=LINEAR_SVC,
+        costs=(1.0, 10.0),
+        share=3 / 4,
+    ),
+    Bar(
+        "text: certified 1e-4 within 1.5 times LinearSVC's time to 1e-4",
+        ("text",),
+        1.5,
+        (1, 2),
+        _TEXT_LEVELS,
+        certified=True,
+        rivals=LINEAR_SVC,
+    ),
+    Bar(
+        "text, every module against the rest, p = 2: certified 1e-4 within 1/2 of LinearSVC's time to 1e-4",
+        ("text-words-classes", "text-chars-classes"),
+        1 / 2,
+        (2,),
+        _TEXT_LEVELS,
+        certified=True,
+        rivals=LINEAR_SVC,
+    ),
 )
 
 FOOTNOTE = tuple(
     Bar(
         f"the paper's footnote: PSVM is faster than {name} (here: to 1e-4)",
-        ("paper", "ijcnn1", "one-hot", "dense", "sparse", "classes"),
+        ("paper", "ijcnn1", "one-hot", "dense", "sparse", "classes", "text"),
         1.0,
         (1, 2),
         ((1e-4, 1e-4),),
@@ -190,7 +252,7 @@ def _judge(bar: Bar, cases: Sequence[dict[str, Any]], ours: set[str], *, partly:
     ratios = [ratio for ratio, _ in rivalled]
     holding = sum(ratio <= bar.factor for ratio in ratios)
     worst, where = max(rivalled)
-    outcome = HOLDS if holding == len(rivalled) else IN_PART if partly and holding else FAILS
+    outcome = HOLDS if holding >= bar.share * len(rivalled) else IN_PART if partly and holding else FAILS
     return Verdict(
         bar.statement,
         bar.factor,
@@ -207,7 +269,8 @@ def _judge(bar: Bar, cases: Sequence[dict[str, Any]], ours: set[str], *, partly:
 def _applies(bar: Bar, case: dict[str, Any]) -> bool:
     small = case["workload"].startswith("small-")
     named = case["workload"] in bar.workloads or case["kind"] in bar.workloads
-    return case["p"] in bar.powers and named and not small
+    asked = bar.costs is None or case["cost"] in bar.costs
+    return case["p"] in bar.powers and named and asked and not small
 
 
 def _ratio(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import median
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -17,7 +17,7 @@ LEVELS = (1e-2, 1e-4, 1e-6)
 # A gap recomputed in another order of summation may differ in its last digits.
 _ROUNDING = 1e-12
 _TICK = 1e-9
-_CLOCKS = {"wall": "seconds", "cpu": "cpu_seconds"}
+CLOCKS: Final = {"wall": "seconds", "cpu": "cpu_seconds"}
 
 
 def level_name(level: float) -> str:
@@ -104,7 +104,7 @@ def curve(
     for step in dict.fromkeys(run["step"] for run in runs):
         done = [run for run in runs if run["step"] == step and run["status"] == "done"]
         if done:
-            points.append(_point(step, done, best, _CLOCKS[clock]))
+            points.append(_point(step, done, best, CLOCKS[clock]))
     return points
 
 

@@ -9,7 +9,6 @@ from exclusivity.benchmark.peers import Peer, find_peers
 from exclusivity.benchmark.workloads import Workload, find_workloads
 from exclusivity.experiments import available_cpus
 
-COSTS = (2.0, 0.2, 1 / 15)
 QUICK_COSTS = (0.2,)
 
 
@@ -24,6 +23,7 @@ class Plan:
     workloads, peers : tuple of str or None
     powers : tuple of int
     costs : tuple of float or None
+        None: what each workload asks for.
     repeats : int or None
         Runs of every point; medians count.
     limit : float or None
@@ -36,8 +36,8 @@ class Plan:
     Examples
     --------
     >>> plan = Plan(quick=True, workloads=("small-dense",), peers=("newton", "sgd"))
-    >>> [workload.name for workload in plan.found_workloads()], plan.run_costs, plan.run_repeats
-    (['small-dense'], (0.2,), 1)
+    >>> [workload.name for workload in plan.found_workloads()], plan.run_repeats
+    (['small-dense'], 1)
     """
 
     quick: bool = False
@@ -73,10 +73,16 @@ class Plan:
         """The peers by the names they were asked for."""
         return find_peers(self.peers, quick=self.quick)
 
-    @property
-    def run_costs(self) -> tuple[float, ...]:
-        """The costs that are run."""
-        return self.costs or (QUICK_COSTS if self.quick else COSTS)
+    def costs_of(self, workload: Workload) -> tuple[float, ...]:
+        """The costs that are run on a workload.
+
+        Examples
+        --------
+        >>> plan = Plan(workloads=("text-words", "ijcnn1"))
+        >>> [plan.costs_of(workload) for workload in plan.found_workloads()]
+        [(0.1, 1.0, 10.0), (2.0, 0.2, 0.06666666666666667)]
+        """
+        return self.costs or (QUICK_COSTS if self.quick else workload.costs)
 
     @property
     def run_repeats(self) -> int:
@@ -94,7 +100,7 @@ class Plan:
             "workloads": [workload.name for workload in self.found_workloads()],
             "peers": list(self.found_peers()),
             "powers": list(self.powers),
-            "costs": list(self.run_costs),
+            "costs": list(self.costs) if self.costs else None,
             "repeats": self.run_repeats,
             "limit": self.run_limit,
         }

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, Literal
 
 from exclusivity.benchmark.bars import NO_VERDICT, judge
-from exclusivity.benchmark.measures import LEVELS, level_name, table_rows
+from exclusivity.benchmark.measures import CLOCKS, LEVELS, level_name, table_rows
 from exclusivity.benchmark.plots import draw_case, file_name
 from exclusivity.pages import can_plot, duration
 
@@ -72,7 +73,8 @@ def command(settings: dict[str, Any]) -> str:
     words = ["erm bench"]
     words += ["--quick"] if settings["quick"] else []
     for option, key in (("only", "workloads"), ("p", "powers"), ("cost", "costs"), ("peers", "peers")):
-        words += [f"--{option}", ",".join(str(value) for value in settings[key])]
+        if settings[key] is not None:  # None: every workload's own costs
+            words += [f"--{option}", ",".join(str(value) for value in settings[key])]
     words += [f"--{key} {settings[key]:g}" for key in ("repeats", "limit", "threads")]
     words += [f"--clock {settings['clock']}"]
     return " ".join(words)
@@ -118,10 +120,28 @@ def _case(document: dict[str, Any], case: dict[str, Any], pictures: bool) -> str
         lines += [f"Best objective {found['objective']:.8g} by {found['peer']}{error}.", ""]
     if rows:
         lines.append(_table(header, rows))
+    if case["yardsticks"]:
+        lines += ["", yardsticks_line(case["yardsticks"], document["settings"]["clock"])]
     lines += [f"\n{text}" for text in _endings(case)]
     if pictures:
         lines += ["", f"![excess against time]({file_name(case)})"]
     return "\n".join(lines)
+
+
+def yardsticks_line(runs: Sequence[dict[str, Any]], clock: Literal["wall", "cpu"]) -> str:
+    """Times of solvers that minimise something else, each until its own rule ends it.
+
+    Examples
+    --------
+    >>> runs = [{"peer": "other", "status": "done", "step": 1e-4, "seconds": s} for s in (1.0, 4.0, 2.0)]
+    >>> yardsticks_line(runs, "wall")
+    'Other objectives, each until its own rule ends it, in no claim: other 2 s.'
+    """
+    times = []
+    for name in dict.fromkeys(run["peer"] for run in runs):
+        done = [run[CLOCKS[clock]] for run in runs if run["peer"] == name and run["status"] == "done"]
+        times.append(f"{name} {duration(median(done)) if done else '-'}")
+    return f"Other objectives, each until its own rule ends it, in no claim: {', '.join(times)}."
 
 
 def _line(row: dict[str, Any], case: dict[str, Any]) -> list[str]:
@@ -147,7 +167,7 @@ def _short(value: float | None) -> str:
 def _endings(case: dict[str, Any]) -> list[str]:
     """A line for every run that did not end well."""
     told = {}
-    for run in case["runs"]:
+    for run in (*case["runs"], *case["yardsticks"]):
         key = (run["peer"], run["step"])
         if run["status"] == "limit":
             told[key] = f"{run['peer']} was ended at its time limit at step {run['step']:g}."

@@ -24,7 +24,7 @@ from exclusivity.versions import installed_versions
 FORMAT = 1
 # A point that took longer than this is not repeated: its noise is small beside it.
 REPEAT_BELOW_SECONDS = 60.0
-_PEER_PACKAGES = ("liblinear-official", "snapml", "skglm")
+_PEER_PACKAGES = ("liblinear-official", "snapml", "skglm", "rehline")
 
 Tell = Callable[[str], None]
 
@@ -86,6 +86,7 @@ def _front(plan: Plan) -> dict[str, Any]:
             "title": peer.title,
             "intercept": peer.intercept,
             "ours": peer.ours,
+            "yardstick": peer.yardstick,
             "step": peer.step,
             "ladder": list(peer.steps(plan.quick)),
         }
@@ -125,7 +126,8 @@ def _count(plan: Plan, peers: dict[str, Peer]) -> int:
     per_cost = sum(
         len(_batches(peer, plan.quick)) for peer in peers.values() for p in plan.powers if p in peer.powers
     )
-    return per_cost * len(plan.run_costs) * len(plan.found_workloads()) * plan.run_repeats
+    costs = sum(len(plan.costs_of(workload)) for workload in plan.found_workloads())
+    return per_cost * costs * plan.run_repeats
 
 
 @dataclass(eq=False)
@@ -146,7 +148,7 @@ class _Stage:
         """One per power and cost."""
         save_rows(self.scratch / "rows", self.X, self.y)
         for p in self.plan.powers:
-            for cost in self.plan.run_costs:
+            for cost in self.plan.costs_of(self.workload):
                 yield self.case(p, cost)
 
     def case(self, p: int, cost: float) -> dict[str, Any]:
@@ -199,6 +201,8 @@ class _Stage:
             run["message"] = outcome.message
         if outcome.solution is None:
             return run
+        if self.peers[name].yardstick:
+            return run | outcome.numbers
         value = judge.value(outcome.solution)
         bound: float | None
         if outcome.duals is not None:
@@ -211,6 +215,8 @@ class _Stage:
 
     def document(self, p: int, cost: float, runs: list[dict[str, Any]]) -> dict[str, Any]:
         """The case with its curves."""
+        yardsticks = [run for run in runs if self.peers[run["peer"]].yardstick]
+        runs = [run for run in runs if not self.peers[run["peer"]].yardstick]
         found = reference(runs)
         names = dict.fromkeys(run["peer"] for run in runs)
         curves = {}
@@ -233,6 +239,7 @@ class _Stage:
             "reference": found,
             "curves": curves,
             "runs": runs,
+            "yardsticks": yardsticks,
         }
 
 

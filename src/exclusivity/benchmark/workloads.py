@@ -19,11 +19,15 @@ from exclusivity.benchmark.generators import (
     overlapping_rows,
     text_rows,
 )
+from exclusivity.benchmark.library_text import SMALL_MODULES, Analyzer, library_rows
 from exclusivity.datasets import load_dataset
 from exclusivity.problem.arrays import Matrix
 
-Kind = Literal["paper", "ijcnn1", "one-hot", "dense", "sparse", "classes"]
+Kind = Literal["paper", "ijcnn1", "one-hot", "dense", "sparse", "classes", "text"]
 PAPER_ROWS = 150
+# The last is the paper's C = 2 with 30 members.
+COSTS = (2.0, 0.2, 1 / 15)
+TEXT_COSTS = (0.1, 1.0, 10.0)
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ class Workload:
         Gives X (an array or a CSR matrix, float64) and y: -1 and +1, or one number per class.
     small : bool
         Whether it belongs to ``--quick`` alone.
+    costs : tuple of float
+        The costs of a full run.
     """
 
     name: str
@@ -49,6 +55,7 @@ class Workload:
     kind: Kind
     make: Callable[[], tuple[Any, Floats]]
     small: bool = False
+    costs: tuple[float, ...] = COSTS
 
 
 def paper_rows(name: str) -> tuple[Floats, Floats]:
@@ -64,6 +71,38 @@ def _ijcnn1() -> tuple[Floats, Floats]:
 
 
 _PAPER_SETS = ("sonar", "german", "australian", "heart", "ionosphere", "diabetes", "liver", "splice")
+
+_ANALYZERS: dict[Analyzer, str] = {"words": "words", "chars": "character 2- to 4-grams"}
+
+_TEXT = (
+    *(
+        Workload(
+            f"text-{analyzer}",
+            f"the standard library's functions and classes, {what}, its largest module against the rest",
+            "text",
+            partial(library_rows, analyzer, classes=False),
+            costs=TEXT_COSTS,
+        )
+        for analyzer, what in _ANALYZERS.items()
+    ),
+    *(
+        Workload(
+            f"text-{analyzer}-classes",
+            f"the standard library's functions and classes, {what}, every module against the rest",
+            "text",
+            partial(library_rows, analyzer, classes=True),
+            costs=TEXT_COSTS,
+        )
+        for analyzer, what in _ANALYZERS.items()
+    ),
+    Workload(
+        "small-text",
+        "functions and classes of five modules of the standard library, words, one-vs-rest",
+        "text",
+        partial(library_rows, "words", classes=True, modules=SMALL_MODULES),
+        small=True,
+    ),
+)
 
 _ALL = (
     *(
@@ -123,11 +162,12 @@ _ALL = (
         partial(class_rows, 2_000, 32, 5),
         small=True,
     ),
+    *_TEXT,
 )
 
 WORKLOADS: dict[str, Workload] = {workload.name: workload for workload in _ALL}
 
-QUICK = ("paper-heart", "small-dense", "small-sparse", "small-classes")
+QUICK = ("paper-heart", "small-dense", "small-sparse", "small-classes", "small-text")
 
 
 def find_workloads(wanted: Sequence[str] | None, *, quick: bool) -> tuple[Workload, ...]:

@@ -9,10 +9,21 @@ from exclusivity.benchmark.peers.base import Action, Peer, Setting, Solution, bi
 from exclusivity.benchmark.peers.compiled import COMPILED
 from exclusivity.benchmark.peers.own import OWN
 from exclusivity.benchmark.peers.scikit import SCIKIT
+from exclusivity.benchmark.peers.yardsticks import YARDSTICKS
 
-PEERS: dict[str, Peer] = {peer.name: peer for peer in (*OWN, *SCIKIT, *COMPILED)}
+PEERS: dict[str, Peer] = {peer.name: peer for peer in (*OWN, *SCIKIT, *COMPILED, *YARDSTICKS)}
 
-QUICK = ("newton", "psvm", "tron-1", "dcd-1", "sgd", "liblinear-free", "snapml-1")
+QUICK = (
+    "newton",
+    "psvm",
+    "tron-1",
+    "dcd-1",
+    "sgd",
+    "liblinear-free",
+    "snapml-1",
+    "rehline",
+    "logistic-lbfgs",
+)
 
 
 def find_peer(name: str) -> Peer:

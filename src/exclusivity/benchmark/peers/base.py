@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+
+from exclusivity.problem.arrays import Matrix
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -79,6 +82,9 @@ class Peer:
         The p it can minimise.
     ours : bool
         Whether it is part of this package.
+    yardstick : bool
+        Whether it minimises another objective, so that only the time to its own convergence can be told: that
+        is shown apart, and no claim counts it.
     certify : callable or None
         ``certify(X, y, setting)`` gives one dual vector per binary problem, outside of the timing.
     """
@@ -93,6 +99,7 @@ class Peer:
     step: str = "tol"
     powers: tuple[int, ...] = (1, 2)
     ours: bool = False
+    yardstick: bool = False
     certify: Callable[[Any, Floats, Setting], list[Floats]] | None = None
 
     def absence(self) -> str | None:
@@ -104,6 +111,18 @@ class Peer:
     def steps(self, quick: bool) -> tuple[float, ...]:
         """The ladder."""
         return self.quick_ladder if quick else self.ladder
+
+
+def with_constant(X: Matrix) -> Any:
+    """X and a column of ones, for solvers that know no intercept: dense, or CSR.
+
+    Examples
+    --------
+    >>> with_constant(np.array([[2.0], [3.0]])).tolist()
+    [[2.0, 1.0], [3.0, 1.0]]
+    """
+    ones = np.ones((X.shape[0], 1))
+    return sparse.hstack([X, ones], format="csr") if sparse.issparse(X) else np.hstack([X, ones])
 
 
 def binary_labels(y: Floats) -> list[Floats]:

@@ -1,4 +1,4 @@
-"""Peers outside of scikit-learn: LIBLINEAR's own package, snapml, skglm. Each is imported only to be run."""
+"""Peers outside of scikit-learn: LIBLINEAR's own package, snapml, skglm, ReHLine; imported only to be run."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from exclusivity.benchmark.peers.base import (
     Setting,
     Solution,
     binary_labels,
+    with_constant,
 )
 from exclusivity.problem.arrays import Matrix
 
@@ -71,8 +72,8 @@ def _snapml(X: object, y: Floats, setting: Setting, *, scaling: float) -> Action
 def _skglm(X: Matrix, y: Floats, setting: Setting) -> Action:
     """It fits no intercept: the constant feature is appended for it, before the clock starts."""
     machine = import_module("skglm").LinearSVC
-    ones = np.ones((X.shape[0], 1))
-    rows = sparse.csc_matrix(sparse.hstack([X, ones])) if sparse.issparse(X) else np.hstack([X, ones])
+    rows = with_constant(X)
+    rows = rows.tocsc() if sparse.issparse(rows) else rows
     tasks = binary_labels(y)
 
     def fit() -> Solution:
@@ -83,6 +84,22 @@ def _skglm(X: Matrix, y: Floats, setting: Setting) -> Action:
             ).fit(rows, labels)
             weights = np.ravel(model.coef_)
             pairs.append((weights[:-1], float(weights[-1])))
+        return Solution.stack(pairs)
+
+    return fit
+
+
+def _rehline(X: Matrix, y: Floats, setting: Setting) -> Action:
+    """It fits no intercept: the constant feature is appended for it, before the clock starts."""
+    machine = import_module("rehline").plqERM_Ridge
+    rows, tasks = with_constant(X), binary_labels(y)
+    loss = {"name": {1: "hinge", 2: "squared hinge"}[setting.p]}
+
+    def fit() -> Solution:
+        pairs = []
+        for labels in tasks:
+            model = machine(loss=loss, C=setting.cost, tol=setting.step, max_iter=_MANY).fit(rows, labels)
+            pairs.append((model.coef_[:-1], float(model.coef_[-1])))
         return Solution.stack(pairs)
 
     return fit
@@ -124,4 +141,5 @@ COMPILED = (
         for scaling in (1, 10)
     ),
     Peer("skglm", "skglm LinearSVC", "skglm", PENALISED.format(1), _skglm, powers=(1,)),
+    Peer("rehline", "ReHLine's plqERM_Ridge", "rehline", PENALISED.format(1), _rehline),
 )
