@@ -12,6 +12,7 @@ TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 demo: .venv/.plot
 	$(BIN)/erm demo
 	$(BIN)/erm reproduce --quick --out reproduction
+	@echo "Next, a table of yours: $(BIN)/erm fit mine.csv --target COLUMN -o mine.erm"
 
 # worksteal: neighbouring tests stay in one process, so that what they share is made once.
 test: .venv/.dev
@@ -45,7 +46,7 @@ format: .venv/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# A minute of `erm bench`, then what only the scripts measure. Peers that cannot be installed are skipped.
+# Two minutes of `erm bench`, then what only the scripts measure. Peers that cannot be installed are skipped.
 bench: .venv/.bench
 	$(BIN)/erm bench --quick --out benchmark
 	$(BIN)/python benchmarks/alm_iteration.py
