@@ -29,6 +29,12 @@ def rows(n, seed):
     return X, np.where(side > 0, "ill", "well")
 
 
+@pytest.fixture(autouse=True)
+def standing_clock(monkeypatch):
+    """However busy the machine is, no command takes long enough to tell of its progress."""
+    monkeypatch.setattr("exclusivity.cli.progress.monotonic", lambda: 0.0)
+
+
 @pytest.fixture(scope="session")
 def world(tmp_path_factory):
     """Files that no test changes."""
