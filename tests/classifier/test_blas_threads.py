@@ -35,6 +35,8 @@ def test_small_problems_get_one_thread_and_large_ones_keep_theirs():
         assert set(blas_threads()) == {1}
     with fitting_threads(LARGE_SIDE, LARGE_SIDE):
         assert max(blas_threads()) == 2
+    with fitting_threads(LARGE_SIDE, LARGE_SIDE, is_sparse=True):
+        assert set(blas_threads()) == {1}
     assert max(blas_threads()) == 2
 
 

@@ -40,7 +40,7 @@ from exclusivity.solvers import (
 )
 
 LARGE_SIDE = 4096
-"""From this size of the smaller side of X on, BLAS keeps its threads."""
+"""From this size of the smaller side of X on, BLAS keeps its threads, unless X is sparse."""
 
 _SEED_LIMIT = np.iinfo(np.int32).max
 _is_limited = Lock()
@@ -199,7 +199,7 @@ def solve_tasks(
     }
     is_warm = estimator.warm_start and estimator.__sklearn_is_fitted__()
     results: Sequence[SolverResult]
-    with fitting_threads(*tasks[0].rows.design.X.shape):
+    with fitting_threads(*tasks[0].rows.design.X.shape, is_sparse=tasks[0].rows.design.is_sparse):
         if estimator.exclusivity > 1:
             results = solve_exclusive(
                 problems,
@@ -361,17 +361,18 @@ def _controller() -> Any:
 
 
 @contextmanager
-def fitting_threads(n_rows: int, n_features: int) -> Iterator[None]:
+def fitting_threads(n_rows: int, n_features: int, *, is_sparse: bool = False) -> Iterator[None]:
     """Solve inside: with one BLAS thread where products are too small to be shared out.
 
     A solver works on blocks of rows that fit into a cache and on systems of the size of the smaller side of
     X. Up to thousands of columns a second thread waits longer than it works, and waiting is done at full
-    speed: on a busy machine it multiplies the processor time of a fit. The number of threads belongs to the
-    whole process, so of fits that run side by side (``n_jobs``, joblib, Dask's threads) or one inside the
-    other only the first sets it, and gives the old number back: two that undo each other's limit could leave
-    it behind for ever.
+    speed: on a busy machine it multiplies the processor time of a fit. With sparse rows, however many, all
+    that BLAS sees is vectors, the worst case of this. The number of threads belongs to the whole process, so
+    of fits that run side by side (``n_jobs``, joblib, Dask's threads) or one inside the other only the first
+    sets it, and gives the old number back: two that undo each other's limit could leave it behind for ever.
     """
-    if min(n_rows, n_features) >= LARGE_SIDE or not _is_limited.acquire(blocking=False):
+    is_large = min(n_rows, n_features) >= LARGE_SIDE and not is_sparse
+    if is_large or not _is_limited.acquire(blocking=False):
         yield
         return
     try:

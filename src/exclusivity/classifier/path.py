@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from exclusivity.classifier.erm import ERMClassifier
@@ -311,7 +312,7 @@ class PathRows:
             return results
 
         workers = Parallel(n_jobs=template.n_jobs if len(problems) > 1 else 1, prefer="threads")
-        with fitting_threads(*self.data.X.shape):
+        with fitting_threads(*self.data.X.shape, is_sparse=sparse.issparse(self.data.X)):
             return list(workers(delayed(solve)(number) for number in range(len(problems))))
 
 
