@@ -21,7 +21,7 @@ def session(page):
 @pytest.mark.parametrize(
     ("name", "n_commands", "files"),
     [
-        ("command-line.md", 10, ["chosen.erm", "model.erm", "predictions.csv", "report.html", "voters.onnx"]),
+        ("command-line.md", 12, ["chosen.erm", "model.erm", "predictions.csv", "report.html", "voters.onnx"]),
         ("own-table.md", 4, ["mine.erm", "predictions.csv", "mine.html"]),
     ],
 )

@@ -382,7 +382,7 @@ def test_a_model_with_interactions(erm, train, test):
     code, out, _ = erm("inspect", "it.erm")
     assert code == 0
     assert "InteractionFeatures" in out
-    assert "group0_" in out
+    assert ", together" in out
     assert erm("certify", "it.erm", "test.csv", "--target", "state", "-o", "it.csv")[0] == 0
     with open("it.csv") as lines:
         rows = list(csv.DictReader(lines))

@@ -137,6 +137,7 @@ def train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     reading = target_of(sources[0], columns, args)
     if columns == []:  # a damaged file, or no pyarrow: reading it says so
         sources[0].read(reading, progress)
+    tables.check_format(args, sources[0])
     with workers.cluster(args, progress) as engine, workers.worker_errors(sources[0]):
         from exclusivity.dask import FileLayout
 
@@ -212,7 +213,7 @@ def _rows(args: argparse.Namespace, files: _Files) -> _Rows:
     """The rows: of numbers where the files hold nothing else and nobody asks for more, else of anything."""
     from exclusivity.datasets import NotANumberError
 
-    if not tables.is_asked_for(args):
+    if tables.asked_for_by(args) is None:
         try:
             return _number_rows(args, files)
         except NotANumberError:

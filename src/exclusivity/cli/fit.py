@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from exclusivity.cli import (
+    curves,
     distributed,
     held_out,
     matching,
@@ -37,6 +38,7 @@ EPILOG = """examples:
   erm fit heart_scale -o heart.erm --cost 1 --members 30 --p 1
   erm fit sensors.parquet --target state --members 15 --exclusivity inf --voting hard -o sensors.erm
   erm fit people.csv --target state --additive --categorical zip --drop id -o people.erm
+  erm fit people.csv --target state --interactions --exclusivity inf --voting hard --members 9 -o it.erm
   zcat big.csv.gz | erm fit - --format csv --target -1 --test test.csv -o big.erm
   erm fit 'part-*.parquet' --target state -o big.erm --dask --workers 2 --memory 1GB
 
@@ -74,6 +76,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     options.add_training(parser)
     tables.add_options(parser)
+    curves.add_interactions(parser)
     distributed.add_options(parser)
     options.add_json(parser)
     options.add_quiet(parser)
@@ -83,6 +86,7 @@ def run(args: argparse.Namespace) -> int:
     """Read, train, write, tell."""
     args.ignore = [*args.ignore, *args.drop]
     distributed.check_options(args)
+    curves.check_interactions(args)
     training.check_parameters(args)
     if args.test not in (None, "-"):  # now, and not after hours of work
         with file_errors(args.test), open(args.test, "rb"):
@@ -135,8 +139,6 @@ def _train(args: argparse.Namespace, progress: Progress) -> training.Trained:
 
 def report(args: argparse.Namespace, trained: training.Trained) -> dict[str, Any]:
     """What was done."""
-    from exclusivity.classifier import note
-
     pipeline, fitted = trained.pipeline, trained.pipeline[-1]
     return {
         "model": args.output,
@@ -144,8 +146,8 @@ def report(args: argparse.Namespace, trained: training.Trained) -> dict[str, Any
         **({} if trained.blocks is None else {"blocks": trained.blocks, "blocks_stayed": trained.stayed}),
         "features": trained.shape[1],
         "classes": fitted.classes_,
-        "members": note(fitted) or f"{fitted.components_.shape[1]} members",
-        "scaling": type(pipeline[0]).__name__ if len(pipeline) > 1 else "none",
+        "members": _members(pipeline),
+        "scaling": ", ".join(type(step).__name__ for _, step in pipeline.steps[:-1]) or "none",
         "class_weight": fitted.class_weight or "none",
         "seconds": round(trained.seconds, 3),
         "iterations": fitted.n_iter_,
@@ -155,6 +157,15 @@ def report(args: argparse.Namespace, trained: training.Trained) -> dict[str, Any
         "tol": args.tol,
         **({} if trained.columns is None else {"columns": trained.columns}),
     }
+
+
+def _members(pipeline: Any) -> str:
+    from exclusivity.classifier import note
+
+    owned = curves.owned_columns(pipeline)
+    if owned is not None:
+        return curves.members_in_words(owned)
+    return note(pipeline[-1]) or f"{pipeline[-1].components_.shape[1]} members"
 
 
 def _test(args: argparse.Namespace, progress: Progress) -> tuple[dict[str, Any], Scores]:

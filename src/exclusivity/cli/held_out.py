@@ -8,6 +8,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from exclusivity.cli import curves
 from exclusivity.cli.progress import Progress
 from exclusivity.cli.training import TrainingData
 
@@ -70,7 +71,7 @@ def folds_for(args: argparse.Namespace, data: TrainingData) -> Folds | None:
     n_folds = min(FOLDS if args.folds is None else args.folds, int(counts[-2]))
     if n_folds < 2 or (args.folds is None and args.test is not None):
         return None
-    n_values = data.X.nnz if data.is_sparse else data.X.size
+    n_values = data.X.nnz if data.is_sparse else curves.values_of_a_member(args, data.X)
     work = n_values * _n_fits(args, len(counts))
     if args.folds is None and (n_values > _MOST_VALUES or work > _MOST_WORK_ONCE):
         return None
@@ -108,6 +109,8 @@ def one_svm(pipeline: object) -> BaseEstimator:
 
     rival = clone(pipeline)
     rival[-1].set_params(n_estimators=1, exclusivity=1.0, voting="soft", feature_groups=None, solver="auto")
+    if curves.STEP in rival.named_steps:
+        rival.set_params(**{f"{curves.STEP}__voters__n_estimators": 1})  # which looks at all columns together
     return rival
 
 

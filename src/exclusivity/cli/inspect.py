@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import matching, models, options, output, overwriting, tables
+from exclusivity.cli import curves, matching, models, options, output, overwriting, tables
+from exclusivity.cli.data import listed
 from exclusivity.cli.errors import UsageError
 from exclusivity.cli.progress import Progress
 from exclusivity.cli.wording import as_options
@@ -81,6 +82,7 @@ def _write_report(args: argparse.Namespace, loaded: models.Loaded) -> None:
 
 def document(summary: ModelSummary, loaded: models.Loaded) -> dict[str, Any]:
     """Everything, for JSON."""
+    owned = _owned(loaded)
     return {
         "kind": summary.kind,
         "steps": summary.steps,
@@ -110,6 +112,7 @@ def document(summary: ModelSummary, loaded: models.Loaded) -> dict[str, Any]:
                 "member": member.number,
                 "features": member.n_features,
                 "largest_weights": dict(member.strongest),
+                **({} if owned is None else {"columns": owned[member.number]}),
             }
             for member in summary.members
         ],
@@ -119,20 +122,22 @@ def document(summary: ModelSummary, loaded: models.Loaded) -> dict[str, Any]:
 def _print(summary: ModelSummary, loaded: models.Loaded, args: argparse.Namespace) -> None:
     from exclusivity import ERMClassifier
 
+    usual = ERMClassifier().get_params()
     classes = ", ".join(str(label) for label in summary.classes[:10])
     width = summary.n_features
     columns = tables.columns_of(loaded)
     made_of = "" if columns is None else f", made of {len(columns)} columns"
+    owned = _owned(loaded)
     chosen = "" if summary.chosen_C is None else f" that chose C = {summary.chosen_C:.6g}"
     output.print_facts(
         [
             ("model", summary.kind + chosen),
-            ("before it", "; ".join(summary.steps) or "nothing"),
+            ("before it", "; ".join(" ".join(step.split()) for step in summary.steps) or "nothing"),
             ("classes", f"{len(summary.classes)}: {classes}"),
             *([] if loaded.target is None else [("target", f"column {loaded.target!r}")]),
             ("features", f"{width}{made_of}"),
             ("members", summary.note or summary.n_members),
-            ("settings", as_options(summary.parameters, ERMClassifier().get_params())),
+            ("settings", curves.option_of(loaded.model) + as_options(summary.parameters, usual)),
         ]
     )
     tables.print_columns(columns)
@@ -145,12 +150,19 @@ def _print(summary: ModelSummary, loaded: models.Loaded, args: argparse.Namespac
         ],
     )
     print()
-    _print_members(summary)
+    _print_members(summary, owned)
     if args.history:
         _print_history(summary)
 
 
-def _print_members(summary: ModelSummary) -> None:
+def _owned(loaded: models.Loaded) -> list[list[str]] | None:
+    """The columns that each member looks at together; None where members do not."""
+    owned = curves.owned_columns(loaded.model)
+    names = list(loaded.names or range(loaded.n_features))
+    return None if owned is None else [[str(names[column]) for column in columns] for columns in owned]
+
+
+def _print_members(summary: ModelSummary, owned: list[list[str]] | None) -> None:
     from exclusivity.datasets import counted
 
     for member in summary.members[:_MOST_LINES]:
@@ -160,6 +172,8 @@ def _print_members(summary: ModelSummary) -> None:
             else f"member {member.number}"
         )
         strongest = ", ".join(f"{name} ({weight:+.3g})" for name, weight in member.strongest)
+        if owned is not None and strongest:  # of one landmark more or less nobody can make anything
+            strongest = listed(owned[member.number]) + ", together" * (len(owned[member.number]) > 1)
         print(f"{who} ({counted(member.n_features, 'feature')}): {strongest or 'abstains'}")
     if len(summary.members) > _MOST_LINES:
         print(f"... and {len(summary.members) - _MOST_LINES} members more (--json has all)")

@@ -43,13 +43,18 @@ def rows_for(
     """
     source = Source.of(path, args)
     columns = source.columns()
-    reading = _reading(loaded, source, columns, args, wants_labels)
     encoder = tables.encoder_of(loaded)
+    if encoder is not None and source.format.name not in tables.FORMATS:
+        raise FileError(
+            f"{source.title} is read as {source.format.name}, and {loaded.title} was fitted to a table; use "
+            "CSV, TSV or Parquet with the same columns (--format, where the name of the file misleads)."
+        )
+    reading = _reading(loaded, source, columns, args, wants_labels)
     if encoder is None:
         table: Any = source.read(reading, progress)
         X = _ordered(table.data, table.feature_names, loaded)
     else:
-        table = tables.read_raw(source, reading, progress)
+        table = source.read_raw(reading, progress)
         X = _table_rows(table, encoder, loaded, source)
     if X.shape[1] != loaded.n_features:
         raise FileError(

@@ -53,6 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     options.add_training(parser)
     tables.add_options(parser)
+    parser.set_defaults(interactions=False)  # columns would be divided with a look at the rows left out
     options.add_json(parser)
     options.add_quiet(parser)
 

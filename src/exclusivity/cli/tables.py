@@ -9,14 +9,13 @@ import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import output
+from exclusivity.cli import curves, output
 from exclusivity.cli.data import Source, column, listed
 from exclusivity.cli.errors import FileError, UsageError
 from exclusivity.cli.models import Loaded
 
 if TYPE_CHECKING:
-    from exclusivity.cli.progress import Progress
-    from exclusivity.datasets import Cells, Expected, RawTable, Reading
+    from exclusivity.datasets import Cells, Expected, RawTable
     from exclusivity.tables import ColumnTable, TableColumn, TableEncoder
 
 DECIMALS = {"comma": ",", "point": "."}
@@ -64,25 +63,35 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="what stands before decimals, where a file leaves it open: 1,038 may be 1.038 or 1038 (default: "
         "what other cells show)",
     )
-    group.add_argument(
-        "--additive",
-        action="store_true",
-        help="members follow a curve of every number instead of a straight line",
-    )
+    curves.add_additive(group)
 
 
-def is_asked_for(args: argparse.Namespace) -> bool:
-    """Whether options need a table that is read column by column."""
-    return bool(args.categorical or args.numeric or args.additive or args.decimal == "comma")
+def asked_for_by(args: argparse.Namespace) -> str | None:
+    """The first option that needs a table that is read column by column; None where there is none."""
+    asked = {option: getattr(args, option) for option in ("categorical", "numeric", *curves.OPTIONS)}
+    asked["decimal comma"] = args.decimal == "comma"
+    return next((f"--{option}" for option, value in asked.items() if value), None)
+
+
+def check_format(args: argparse.Namespace, source: Source) -> None:
+    """Refuse options for tables where a file is none."""
+    option = asked_for_by(args)
+    if option is not None and source.format.name not in FORMATS:
+        raise UsageError(
+            f"{option} is for tables (CSV, TSV, Parquet), and {source.title} is read as "
+            f"{source.format.name}; leave {option} out, or write the rows as a table."
+        )
 
 
 def check_options(args: argparse.Namespace) -> None:
     """Options that a table has no use for."""
+    asked = asked_for_by(args)
+    where = "in a table with words, dates or gaps" if asked is None else f"with {asked}"
     for option in ("monotonic", "bounds"):
         if getattr(args, option, None) is not None:
             raise UsageError(
-                f"--{option} is for data of numbers alone: in a table with words, dates or gaps a column "
-                "becomes several features. In Python an ERMClassifier bounds encoded features one by one."
+                f"--{option} is for data of numbers alone: {where} a column becomes several features. In "
+                "Python an ERMClassifier bounds encoded features one by one."
             )
     if args.groups is not None and args.exclusivity <= 1:
         raise UsageError(
@@ -90,8 +99,8 @@ def check_options(args: argparse.Namespace) -> None:
         )
     if args.scale not in (None, "standard"):
         raise UsageError(
-            f"--scale {args.scale} is for data of numbers alone: in a table with words, dates or gaps "
-            "numbers are standardised; leave --scale out."
+            f"--scale {args.scale} is for data of numbers alone: {where} numbers are standardised; leave "
+            "--scale out."
         )
 
 
@@ -312,13 +321,6 @@ def encoder_of(loaded: Loaded) -> TableEncoder | None:
 
     steps = getattr(loaded.model, "steps", [])
     return steps[0][1] if steps and isinstance(steps[0][1], TableEncoder) else None
-
-
-def read_raw(source: Source, reading: Reading, progress: Progress) -> RawTable:
-    """The columns of a file, whatever they hold."""
-    if source.format.name not in FORMATS:
-        raise FileError(f"{source.title} is read as {source.format.name}, which has no words, dates or gaps.")
-    return source.read_raw(reading, progress)
 
 
 def document(encoder: TableEncoder, titles: list[Any], notes: list[str]) -> list[dict[str, Any]]:

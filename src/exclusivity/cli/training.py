@@ -10,7 +10,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import tables
+from exclusivity.cli import curves, tables
 from exclusivity.cli.bounds import bounded
 from exclusivity.cli.data import NumbersError, Source
 from exclusivity.cli.errors import CommandError, FileError, UsageError, file_errors
@@ -137,14 +137,15 @@ def _read(
     source: Source, reading: Reading, columns: Any, args: argparse.Namespace, progress: Progress
 ) -> tuple[Any, list[Cells] | None]:
     """The table: of numbers where it holds nothing else and nobody asks for more, else of anything."""
-    if not tables.is_asked_for(args):
+    tables.check_format(args, source)
+    if tables.asked_for_by(args) is None:
         source.keep()
         try:
             return source.read(reading, progress), None
         except NumbersError:
             pass
     tables.check_options(args)
-    raw = tables.read_raw(source, reading, progress)
+    raw = source.read_raw(reading, progress)
     titles = feature_titles(reading, columns)
     kinds = tables.wanted_kinds(args, columns, source.title)
     X, found = tables.as_trained(raw, titles, kinds, args, source)
@@ -245,12 +246,12 @@ def build(classifier: Any, args: argparse.Namespace, data: TrainingData) -> Pipe
 
     # Groups are of columns, and what becomes of columns only the encoder knows: it hands them on.
     encoder = TableEncoder(
-        "spline" if args.additive else "linear",
+        curves.numeric(args),
         categorical=data.categorical,
         feature_groups=classifier.feature_groups,
     )
     classifier.set_params(feature_groups=None)
-    return Pipeline([("encoder", encoder), ("classifier", classifier)])
+    return curves.with_interactions(Pipeline([("encoder", encoder), ("classifier", classifier)]), args)
 
 
 def scaled(classifier: object, scale: str | None, is_sparse: bool) -> Pipeline:
@@ -307,15 +308,17 @@ def fit(pipeline: Pipeline, data: TrainingData, progress: Progress) -> None:
     """Fit with progress; afterwards the model is one to keep: silent, and careful with its user's arrays."""
     n_rows, n_features = data.X.shape
     progress.tell(f"scaling {n_rows} rows")
-    X = data.X
-    for _, step in pipeline.steps[:-1]:
-        X = _scaled(step, X) if data.found is None else step.fit_transform(X)
-    if data.found is not None:
+    if data.found is None:
+        X, trained = data.X, pipeline[-1:]
+        for _, scaler in pipeline.steps[:-1]:
+            X = _scaled(scaler, X)
+    else:
+        X, trained = pipeline[0].fit_transform(data.X), pipeline[1:]
         tables.remember(pipeline[0], data.found)
         tables.warn_of_levels(pipeline[0], data.titles, n_rows)
     with progress.of_fit(f"training on {n_rows} rows of {n_features} features"):
-        pipeline[-1].fit(X, data.y)
-    pipeline[-1].set_params(verbose=0)
+        trained.fit(X, data.y)
+    curves.quieten(pipeline)
 
 
 def _scaled(scaler: Any, X: Matrix) -> Matrix:

@@ -25,7 +25,10 @@ from exclusivity.tables.frames import (
     take_rows as take_rows,
 )
 from exclusivity.tables.interactions import InteractionFeatures, KernelMap as KernelMap
-from exclusivity.tables.robust import make_robust_classifier as make_robust_classifier
+from exclusivity.tables.robust import (
+    interactions_for as interactions_for,
+    make_robust_classifier as make_robust_classifier,
+)
 from exclusivity.tables.summaries import (
     SUMMARIES as SUMMARIES,
     NumberSummary as NumberSummary,

@@ -80,17 +80,20 @@ def make_robust_classifier(
     classifier = ERMClassifier(n_estimators, C=C, **(voting | parameters))
     steps = [("encoder", TableEncoder(numeric, **encoder))]
     if interactions:
-        steps.append(("interactions", _interactions(classifier)))
+        steps.append(("interactions", interactions_for(classifier)))
     return Pipeline([*steps, ("classifier", classifier)])
 
 
-def _interactions(classifier: ERMClassifier) -> InteractionFeatures:
-    """A step that divides the columns as the classifier would have done; each member then has one group."""
+def interactions_for(classifier: ERMClassifier) -> InteractionFeatures:
+    """A step that divides the columns as the classifier would have done; each member then has one group.
+
+    The classifier is changed: nothing is left for it to divide.
+    """
     if not np.isinf(classifier.exclusivity) or classifier.voting == "soft":
         raise ValueError(
             "interactions=True needs members with columns of their own and a vote: exclusivity=np.inf, and "
             f"voting='hard' or 'runoff'; got {classifier.exclusivity!r} and {classifier.voting!r}."
         )
     voters = clone(classifier).set_params(C=SEARCH_COST)
-    classifier.set_params(partition="learned", feature_groups=None)  # nothing is left to divide
+    classifier.set_params(partition="learned", feature_groups=None)
     return InteractionFeatures(voters, random_state=classifier.random_state)
