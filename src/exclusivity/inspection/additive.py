@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 
 from exclusivity.inspection import drawing
 from exclusivity.inspection.panels import Panel, has_interactions, panels_of, with_members
+from exclusivity.inspection.short_names import short_names
 from exclusivity.problem.arrays import Floats
 from exclusivity.tables import TableEncoder
 
@@ -150,8 +151,10 @@ class AdditiveDisplay:
         n_rows, n_columns = self._grid(inches)
         axes = figure.subplots(n_rows, n_columns, squeeze=False, sharey=True)
         low, high = self._limits()
-        for ax, panel in zip(axes.flat, self.panels, strict=False):
-            _draw(ax, panel, low, high, inches / n_columns)
+        letters = int(_LETTERS * inches / n_columns)
+        for ax, panel, title in zip(axes.flat, self.panels, self._titles(letters), strict=False):
+            ax.set_title(title, fontsize="small", loc="left")
+            _draw(ax, panel, low, high, letters)
         for ax in axes.flat[len(self.panels) :]:
             ax.set_axis_off()
         for row in axes:
@@ -163,6 +166,13 @@ class AdditiveDisplay:
     def _grid(self, inches: float = np.inf) -> tuple[int, int]:
         n_columns = int(min(_ACROSS, len(self.panels), max(1.0, inches / _NARROWEST)))
         return -(-len(self.panels) // n_columns), n_columns
+
+    def _titles(self, letters: int) -> list[str]:
+        """What stands above the panels: columns, and the members that own them."""
+        owners = ["" if panel.member is None else f"  member {panel.member}" for panel in self.panels]
+        rooms = [letters - len(owner) for owner in owners]
+        names = short_names([panel.title for panel in self.panels], rooms)
+        return [name + owner for name, owner in zip(names, owners, strict=True)]
 
     def _limits(self) -> tuple[float, float]:
         """Of all panels, with room for the data below."""
@@ -181,11 +191,8 @@ def _weights(fitted: Any, problem: int, member: int | None) -> Floats:
     return np.asarray(weights[member])
 
 
-def _draw(ax: Axes, panel: Panel, low: float, high: float, inches: float) -> None:
+def _draw(ax: Axes, panel: Panel, low: float, high: float, letters: int) -> None:
     colour = drawing.COLOURS[0 if panel.member is None else panel.member % len(drawing.COLOURS)]
-    owner = "" if panel.member is None else f"  member {panel.member}"
-    letters = int(_LETTERS * inches)
-    ax.set_title(_short(panel.title, letters - len(owner)) + owner, fontsize="small", loc="left")
     drawing.tidy(ax)
     ax.tick_params(labelsize="x-small")
     ax.axhline(0, color=drawing.QUIET, linewidth=0.8)
@@ -230,7 +237,7 @@ def _draw_bars(ax: Axes, panel: Panel, colour: str, floor: float, letters: int) 
     if panel.data is not None and panel.data.any():
         heights = floor * panel.data[shown] / panel.data.max()
         ax.bar(places, heights, bottom=ax.get_ylim()[0], width=0.7, color=drawing.QUIET, alpha=0.45)
-    names = [_short(str(panel.places[place]), _LONGEST) for place in shown]
+    names = short_names([str(panel.places[place]) for place in shown], [_LONGEST] * len(shown))
     slanted = sum(len(name) + 2 for name in names) > letters + 2
     ax.set_xticks(places, names, rotation=40 if slanted else 0, ha="right" if slanted else "center")
     ax.grid(visible=False, axis="x")
@@ -253,7 +260,3 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return number if np.isfinite(number) else None
-
-
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
