@@ -180,6 +180,28 @@ def test_names_of_rows_are_told(run, tmp_path):
     assert "column 'row' has another whole number in each of the 50 rows" in err
 
 
+@pytest.mark.parametrize("options", [["--dask"], []])
+@pytest.mark.parametrize("ending", ["csv", "svm"])
+def test_names_of_rows_among_numbers_are_told(run, tmp_path, ending, options):
+    """From the pass that learns the scaling, in memory and on workers."""
+    rows = [(1000 - number, number % 7, number % 2) for number in range(60)]
+    written = {
+        "csv": "row,size,class\n" + "".join(f"{row},{size},{label}\n" for row, size, label in rows),
+        "svm": "".join(f"{label} 1:{size} 2:{row}\n" for row, size, label in rows),
+    }
+    (tmp_path / f"a.{ending}").write_text(written[ending])
+    target = ["--target", "class"] if ending == "csv" else []
+    code, _, err = run("fit", tmp_path / f"a.{ending}", "-o", tmp_path / "m.erm", *target, *options)
+    assert code == 0, err
+    name, way_out = {
+        "csv": ("column 'row'", "--ignore row leaves it out"),
+        "svm": ("feature 2", "if it is one, write the file without it"),
+    }[ending]
+    assert f"{name} has another whole number in each of the 60 rows" in err
+    assert way_out in err
+    assert err.count("another whole number") == 1
+
+
 def test_odd_texts_come_first(monkeypatch):
     monkeypatch.setattr(blocks, "MOST_TEXTS", 3)
     texts = [b"1", b"2.5", b"-3e4", b"007", b"x", b"4"]

@@ -228,6 +228,9 @@ def _number_rows(args: argparse.Namespace, files: _Files) -> _Rows:
 
     layout = files.layout
     survey = files.survey(partial(survey_part, layout=layout, scale=_scale(args, layout)))
+    if survey.row_names is not None:
+        titles = [] if layout.format.is_sparse else training.feature_titles(layout.reading, files.columns)
+        training.warn_of_identifiers(survey.row_names.columns, titles, survey.n_rows)
     scaler = None if survey.sums is None else survey.sums.scaler(is_sparse=layout.format.is_sparse)
     X, y = file_arrays(files.parts, survey.sizes, with_width(layout, survey.n_features), scaler)
     return _Rows(X, y, scaler, survey.n_features, survey.n_bytes)

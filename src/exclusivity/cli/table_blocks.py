@@ -86,9 +86,8 @@ def learn(
     )
     tables.remember(encoder, found)
     tables.warn_of_levels(encoder, titles, n_rows)
-    for title, summary in zip(titles, summaries, strict=True):
-        if isinstance(summary, NumberSummary) and summary.names_rows:
-            training.warn_of_identifier(title, n_rows)
+    named = [isinstance(summary, NumberSummary) and summary.names_rows for summary in summaries]
+    training.warn_of_identifiers([place for place, is_so in enumerate(named) if is_so], titles, n_rows)
     return Learned(encoder, readers, tables.document(encoder, titles, _notes(found)))
 
 

@@ -117,8 +117,7 @@ def read_training_data(args: argparse.Namespace, progress: Progress) -> Training
     check_header(table.feature_names, target, np.unique(y), source.title)
     check_classes(np.unique(y), len(y), source.title)
     titles = feature_titles(reading, columns)
-    if not hasattr(table.data, "toarray"):
-        _warn_of_identifiers(table.data, titles)
+    warn_of_identifiers(_places_of_row_names(table.data), titles, len(y))
     categorical = None if found is None else table.categorical
     return TrainingData(table.data, y, table.feature_names, target, found, titles, categorical)
 
@@ -161,28 +160,38 @@ def feature_titles(reading: Reading, columns: list[str] | int | None) -> list[An
     return [title for title in named if title not in set_apart]
 
 
-def _warn_of_identifiers(X: Matrix, titles: list[Any]) -> None:
-    """Say which columns have another whole number in every row: as a rule they name rows."""
+def _places_of_row_names(X: Any) -> list[int]:
+    """Columns with another whole number in every row."""
     import numpy as np
 
-    if len(X) < _FEW_ROWS:
+    from exclusivity.tables import RowNames, names_rows
+
+    if not hasattr(X, "columns"):
+        found = RowNames.of(X)
+        return [] if found is None else found.columns
+    kept = [
+        (place, v) for place, v in enumerate(X.columns) if isinstance(v, np.ndarray) and v.dtype.kind == "f"
+    ]
+    return [place for place, values in kept if names_rows(values)]
+
+
+def warn_of_identifiers(places: list[int], titles: list[Any], n_rows: int) -> None:
+    """Say which columns may name the rows, by their places; of few rows they may as well not.
+
+    Features of LIBSVM files have no titles, but numbers from 1.
+    """
+    if n_rows < _FEW_ROWS:
         return
-    columns = X.columns if hasattr(X, "columns") else X.T
-    for title, values in zip(titles, columns, strict=True):
-        if not isinstance(values, np.ndarray) or values.dtype.kind != "f":
-            continue
-        start = values[:_FEW_ROWS]
-        may_be = np.all(start == np.rint(start)) and len(np.unique(start)) == len(start)
-        if may_be and np.all(values == np.rint(values)) and len(np.unique(values)) == len(values):
-            warn_of_identifier(title, len(X))
-
-
-def warn_of_identifier(title: object, n_rows: int) -> None:
-    """Say that a column may name the rows; of few rows it may as well not."""
-    if n_rows >= _FEW_ROWS:
+    for place in places:
+        what = f"column {titles[place]!r}" if titles else f"feature {place + 1}"
+        way_out = (
+            f"--ignore {shlex.quote(str(titles[place]))} leaves it out"
+            if titles
+            else "if it is one, write the file without it"
+        )
         warnings.warn(
-            f"column {title!r} has another whole number in each of the {n_rows} rows, as identifiers have "
-            f"and few features do; --ignore {shlex.quote(str(title))} leaves it out.",
+            f"{what} has another whole number in each of the {n_rows} rows, as identifiers have and few "
+            f"features do; {way_out}.",
             UserWarning,
             stacklevel=2,
         )

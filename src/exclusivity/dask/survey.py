@@ -20,6 +20,7 @@ from exclusivity.dask.files import FileLayout, read_part
 from exclusivity.dask.rounds import tree_sum
 from exclusivity.dask.scaling import ColumnSums, column_sums
 from exclusivity.datasets import DataFileError, FilePart
+from exclusivity.tables import RowNames
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,8 @@ class Survey:
         Where the first of them were found.
     sums : ColumnSums or None
         For a scaler; None where none is wanted, or there are no rows.
+    row_names : RowNames or None
+        Columns with another whole number in every row; None where nobody asks, or there are no rows.
     """
 
     sizes: tuple[int, ...]
@@ -48,6 +51,7 @@ class Survey:
     labels: NDArray[Any]
     file: str
     sums: ColumnSums | None
+    row_names: RowNames | None = None
 
     @property
     def n_rows(self) -> int:
@@ -66,6 +70,7 @@ class Survey:
             _all_labels(self, other) if len(known) == 2 else (known or [self])[0].labels,
             (known or [self])[0].file,
             sums,
+            _total([part.row_names for part in (self, other) if part.row_names is not None]),
         )
 
 
@@ -99,7 +104,8 @@ def survey_part(part: FilePart, layout: FileLayout, scale: str) -> list[Survey]:
     X, y = read_part(part, layout)
     labels = classes_of(y, part)
     n_bytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
-    return [Survey((X.shape[0],), n_bytes, X.shape[1], labels, part.path, column_sums(X, scale))]
+    named = RowNames.of(X)
+    return [Survey((X.shape[0],), n_bytes, X.shape[1], labels, part.path, column_sums(X, scale), named)]
 
 
 def classes_of(y: NDArray[Any], part: FilePart) -> NDArray[Any]:
@@ -111,7 +117,7 @@ def classes_of(y: NDArray[Any], part: FilePart) -> NDArray[Any]:
     return labels
 
 
-def _total(sums: list[ColumnSums]) -> ColumnSums | None:
+def _total(sums: list[Any]) -> Any:
     return reduce(add, sums) if sums else None
 
 

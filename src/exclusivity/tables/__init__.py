@@ -24,6 +24,7 @@ from exclusivity.tables.frames import (
     is_table as is_table,
     take_rows as take_rows,
 )
+from exclusivity.tables.identifiers import RowNames as RowNames, names_rows as names_rows
 from exclusivity.tables.interactions import InteractionFeatures, KernelMap as KernelMap
 from exclusivity.tables.robust import (
     interactions_for as interactions_for,
