@@ -171,11 +171,34 @@ class TestOverrides:
         _, out, _ = fitted(run, tmp_path / "table.csv", columns, "--numeric", "size")
         assert "1 text taken for gaps" in out
 
+    def test_texts_are_gaps_at_prediction_too(self, run, tmp_path):
+        """A model that was fitted to them takes its own file again, one row like many; others do not."""
+        odd = [f"{value:.2f}".replace(".", ",") if i % 9 else "k.A." for i, value in enumerate(SIZE)]
+        columns = {"size": odd, "colour": COLOUR, "weight": WEIGHT.astype(int)}
+        code, out, _ = fitted(run, tmp_path / "table.csv", columns, "--numeric", "size", delimiter=";")
+        assert "decimal comma, 10 texts taken for gaps" in out
+        write(tmp_path / "empty.csv", columns | {"size": [c.strip("k.A") for c in odd]}, delimiter=";")
+        expected = run("predict", "it.erm", "empty.csv", "--scores", "--quiet")[1]
+        code, out, err = run("predict", "it.erm", "table.csv", "--scores", "--quiet")
+        assert (code, out) == (0, expected)
+        assert "column 'size' of table.csv: 10 texts taken for gaps, as in training (--numeric)" in err
+        one = {name: cells[:1] for name, cells in columns.items()}
+        write(tmp_path / "one.csv", one, CLASS[:1], delimiter=";")
+        code, out, _ = run("predict", "it.erm", "one.csv", "--scores", "--quiet")
+        assert (code, out.splitlines()[1]) == (0, expected.splitlines()[1])
+        fitted(run, tmp_path / "clean.csv", columns | {"size": [*odd[1:9], "1,5"] * 10}, delimiter=";")
+        code, _, err = run("predict", "it.erm", "table.csv", "--quiet")
+        assert code == 3
+        assert "found 'k.A.'; expected a number, or nothing." in err
+
     def test_nearly_numbers(self, run, tmp_path):
         columns = {"income": [f"${i + 1} 000" for i in range(N)], "colour": COLOUR, "size": SIZE}
         code, _, err = fitted(run, tmp_path / "table.csv", columns)
         assert code == 3
-        assert "table.csv, line 2, column 'income': it holds numbers such as '$1 000'." in err
+        assert (
+            "table.csv, line 2, column 'income': it holds numbers such as '$1 000'. As numbers: write 1000."
+            in err
+        )
         assert "--numeric" not in err
         code, _, err = fitted(run, tmp_path / "table.csv", columns, "--numeric", "income")
         assert code == 3

@@ -266,6 +266,11 @@ class TestOtherMistakes:
         check(erm("fit", "data.csv", "--target", -1, "-o", "m.erm"), "--no-header")
         assert erm("fit", "data.csv", "--target", -1, "--no-header", "-o", "m.erm")[0] == 0
 
+    @pytest.mark.parametrize("title", ["Report of 2024;;", "Report of 2024\n"])
+    def test_a_title_above_the_names(self, erm, tmp_path, title):
+        (tmp_path / "data.csv").write_text(f"{title}\na;b;y\n1;2;0\n3;4;1\n")
+        check(erm("fit", "data.csv", "--target", "y", "-o", "m.erm"), "delete what stands above them")
+
     def test_an_unknown_ending(self, erm, tmp_path):
         (tmp_path / "data.xyz").write_text("a,b\n1,2\n")
         check(erm("fit", "data.xyz", "--target", "b", "-o", "m.erm"), "--format")

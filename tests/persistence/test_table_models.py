@@ -85,7 +85,7 @@ class TestFiles:
 
     def test_how_numbers_are_written(self, tmp_path):
         model = make_pipeline(TableEncoder("linear"), ERMClassifier(2)).fit(TABLE, CLASSES)
-        tags = [None, "", ",", ".'", ",'%", "%"]
+        tags = [None, "", ",?", ".'", ",'%", "%"]
         model[0].columns_ = [
             replace(column, notation=tag) for column, tag in zip(model[0].columns_, tags, strict=True)
         ]

@@ -302,6 +302,8 @@ def _about_first_line(names: list[str]) -> str:
     others = [key for key, character in DELIMITERS.items() if any(character in name for name in names)]
     if len(names) < 3 and others:
         return f" (Other fields? --delimiter {others[0]}.)"
+    if len(names) == 1 or 2 * names.count("") >= len(names) > 0:
+        return " (Names are read from the first line: delete what stands above them, such as a title.)"
     n_numbers = sum(is_number(name.encode()) for name in names)
     return " (Is the first line data? --no-header.)" if 2 * n_numbers >= max(1, len(names)) else ""
 

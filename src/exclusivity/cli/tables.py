@@ -247,7 +247,7 @@ def warn_of_losses(titles: list[Any], found: list[Cells], n_rows: int) -> None:
 
 def as_known(raw: RawTable, titles: list[Any], encoder: TableEncoder, own: list[Any], source: Source) -> Any:
     """The columns of rows for a model that calls its own by these names; see ``typed``."""
-    from exclusivity.datasets import Expected, Notation, decimal_of_file
+    from exclusivity.datasets import Expected, Notation, counted, decimal_of_file
 
     columns = dict(zip(own, encoder.columns_, strict=True))
     numbers = [
@@ -263,10 +263,16 @@ def as_known(raw: RawTable, titles: list[Any], encoder: TableEncoder, own: list[
     expected = {
         name: Expected(columns[name].kind, decimal, known[name], is_training=False) for name in titles
     }
-    table, _ = typed(raw, expected, source)
-    for name, values in zip(titles, table.columns, strict=True):
+    table, found = typed(raw, expected, source)
+    for name, read in zip(titles, found, strict=True):
         if columns[name].kind == "category":
-            _tell_new_levels(columns[name], name, values, source)
+            _tell_new_levels(columns[name], name, read.values, source)
+        elif read.n_lost:
+            print(
+                f"erm: column {name!r} of {source.title}: {counted(read.n_lost, 'text')} taken for gaps, as "
+                "in training (--numeric)",
+                file=sys.stderr,
+            )
     return table
 
 

@@ -33,6 +33,8 @@ class Notation:
         Whether the other sign stands between thousands.
     percent : bool
         Whether per cent signs stand behind the numbers.
+    texts : bool
+        Whether texts among the numbers stand for gaps, because somebody said so.
 
     Examples
     --------
@@ -45,16 +47,17 @@ class Notation:
     decimal: str = ""
     grouped: bool = False
     percent: bool = False
+    texts: bool = False
 
     @property
     def tag(self) -> str:
-        """The same in up to three characters, as model files keep it."""
-        return self.decimal + "'" * self.grouped + "%" * self.percent
+        """The same in up to four characters, as model files keep it."""
+        return self.decimal + "'" * self.grouped + "%" * self.percent + "?" * self.texts
 
     @classmethod
     def of(cls, tag: str) -> Notation:
         """The way back."""
-        return cls(tag[:1] if tag[:1] in _OTHER else "", "'" in tag, "%" in tag)
+        return cls(tag[:1] if tag[:1] in _OTHER else "", "'" in tag, "%" in tag, "?" in tag)
 
     @property
     def note(self) -> str:
@@ -141,7 +144,7 @@ def notation_of(texts: Sequence[bytes]) -> Notation | None:
     Examples
     --------
     >>> notation_of([b"1.038,0%", b"7%"]), notation_of([b"007", b"12"])
-    (Notation(decimal=',', grouped=True, percent=True), None)
+    (Notation(decimal=',', grouped=True, percent=True, texts=False), None)
     """
     percent = bool(texts) and all(text.endswith(b"%") for text in texts)
     bodies = [text[:-1].rstrip() for text in texts] if percent else texts

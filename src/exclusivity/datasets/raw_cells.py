@@ -82,7 +82,8 @@ class Expected:
     model : Notation or None
         How the numbers were written that a model was fitted to.
     is_training : bool
-        Whether a text among numbers that are wanted becomes a gap; else it is an error.
+        Whether a text among numbers that are wanted becomes a gap; else it is an error, unless the model was
+        fitted to such.
     """
 
     kind: str | None = None
@@ -136,7 +137,10 @@ def read_cells(cells: NDArray[np.bytes_], expected: Expected = ANYTHING) -> Cell
         return Cells(_words(cells, gaps))
     values = np.full(len(cells), np.nan)
     values[~gaps] = read.values
-    return replace(read, values=values)
+    notation = read.notation
+    if expected.is_training and expected.kind == "number" and notation is not None:
+        notation = replace(notation, texts=True)
+    return replace(read, values=values, notation=notation)
 
 
 class _Column:
@@ -153,7 +157,7 @@ class _Column:
                 return found
         found = self._numbers()
         if found is None and self._expected.kind == "number":
-            return self._forced() if self._expected.is_training else self._refused()
+            return self._forced() if self._expected.is_training else self._as_trained()
         if found is None:
             self._refuse_mixtures()
         return found
@@ -262,6 +266,21 @@ class _Column:
                 ("categorical", "drop"),
             )
 
+    def _as_trained(self) -> Cells:
+        """Numbers, read as if no texts stood among them; gaps elsewhere, if the model was fitted to such."""
+        is_number = np.array([bool(signs_of(text)) for text in self._without_percent()[0]], dtype=bool)
+        if is_number.all() or self._expected.model is None or not self._expected.model.texts:
+            self._refused()
+        values = np.full(len(is_number), np.nan)
+        try:
+            read = _Column(self._known[is_number], self._expected).read() if is_number.any() else None
+        except ColumnError as error:
+            row = None if error.row is None else int(np.flatnonzero(is_number)[error.row])
+            raise ColumnError(error.cause, row, error.ways) from None
+        if read is not None:
+            values[is_number] = read.values
+        return Cells(values, self._expected.model, n_lost=int((~is_number).sum()))
+
     def _refused(self) -> NoReturn:
         """What a model that waits for numbers cannot take."""
         texts, _ = self._without_percent()
@@ -311,7 +330,9 @@ class _Column:
         almost = [text for text in map(decoded, words[:1000]) if _ALMOST.fullmatch(text)]
         if almost and 2 * len(almost) >= min(len(words), 1000) and not all(map(str.isdigit, almost)):
             row = self._texts.index(almost[0].encode())
-            cause = f"it holds numbers such as {excerpt(almost[0])}.{_advice(almost[0].encode())}"
+            plain = "".join(letter for letter in almost[0] if letter in "-+0123456789.,")
+            way_out = _advice(almost[0].encode()) or f" As numbers: write {plain}."
+            cause = f"it holds numbers such as {excerpt(almost[0])}.{way_out}"
             raise ColumnError(cause, row, ("categorical", "drop"))
 
 

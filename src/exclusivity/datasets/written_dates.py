@@ -12,6 +12,8 @@ _MONTH = r"(?:jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[
 _NAMED = re.compile(
     rf"(?:\d{{1,2}}[. -]+{_MONTH}[. ,-]+\d{{2,4}}|{_MONTH}[. ]+\d{{1,2}}[, ]+\d{{4}}){_TIME}", re.IGNORECASE
 )
+# Without letters for half a day: they change the hour. A time zone may be dropped where all rows share it.
+_CLOCK = re.compile(r"[T ,]+(\d{1,2})[:.](\d\d)(?:[:.](\d\d))?(?:\.\d+)?\s*(?:Z|[+-]\d\d:?\d\d)?")
 _MOST_TEXTS = 1000
 _NEARLY_ALL = 0.9
 FORM = "year-month-day, such as 2024-12-31"
@@ -33,6 +35,8 @@ def dates_among(texts: Sequence[str]) -> tuple[str, str] | None:
     (('26.03.2026', '2026-03-26'), ('01/02/2022', '2022-01-02'))
     >>> dates_among(["2022-08-28"]), dates_among(["1.2.3", "red"])
     (None, None)
+    >>> dates_among(["2024-03-11T08:15:00Z"]), dates_among(["26.03.2026 9:05"])
+    (('2024-03-11T08:15:00Z', '2024-03-11 08:15:00'), ('26.03.2026 9:05', '2026-03-26 09:05'))
     """
     texts = texts[:_MOST_TEXTS]
     found = [text for text in texts if _is_date(text)]
@@ -59,8 +63,10 @@ def _in_iso(text: str, dates: Sequence[str]) -> str | None:
     if figures is None:
         return None
     first, sign, middle, last = figures[1], figures[2], figures[3], figures[4]
+    clock = _CLOCK.fullmatch(text, figures.end(4))
+    time = "" if clock is None else f" {clock[1]:0>2}:{clock[2]}" + (f":{clock[3]}" if clock[3] else "")
     if len(first) == 4:
-        return f"{first}-{middle:0>2}-{last:0>2}"
+        return f"{first}-{middle:0>2}-{last:0>2}{time}"
     others = [found for found in map(_FIGURES.fullmatch, dates) if found and found[2] == sign]
     day_first = sign == "." or any(int(found[1]) > 12 for found in others)
     month_first = any(int(found[3]) > 12 for found in others)
@@ -68,4 +74,4 @@ def _in_iso(text: str, dates: Sequence[str]) -> str | None:
         return None
     year = last if len(last) == 4 else f"20{last}"
     day, month = (first, middle) if day_first else (middle, first)
-    return f"{year}-{month:0>2}-{day:0>2}"
+    return f"{year}-{month:0>2}-{day:0>2}{time}"

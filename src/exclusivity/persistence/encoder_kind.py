@@ -49,7 +49,7 @@ the file; so many fit into what loading may take besides twice the file."""
 
 _MAX_LEVELS = 100_000
 
-_NOTATION = re.compile(r"[.,]?'?%?|-")
+_NOTATION = re.compile(r"[.,]?'?%?\??|-")
 """How the numbers of a column are written; a dash where nobody knows."""
 
 
