@@ -152,7 +152,9 @@ def test_conjugate_gradients_on_wide_sparse_rows_p_2(wide):
     result = solve_newton(problem, tol=1e-4)  # "auto": both sides are beyond 4096
     assert result.converged
     assert result.n_iter <= 20
-    assert result.history.passes[-1] <= 100  # conjugate gradients included
+    assert (
+        result.history.passes[-1] <= 120
+    )  # conjugate gradients included; random rows take more of them than text
     known = outside_value(problem, X, y, loss="squared_hinge")
     assert_honest(result, known)
     assert result.objective <= known * (1 + 1e-4)

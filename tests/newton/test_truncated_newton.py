@@ -90,24 +90,25 @@ def test_the_shift_balances_the_classes(seed, p, offset):
     assert abs(y @ slopes) <= 1e-12 * slopes.sum() + 1e-12 * costs.min()
 
 
+@pytest.mark.parametrize("accuracy", [0.1, 0.5])
 @pytest.mark.parametrize("with_diagonal", [True, False])
-def test_conjugate_gradients_reach_their_tolerance(with_diagonal):
+def test_conjugate_gradients_reach_their_tolerance(with_diagonal, accuracy):
     rng = np.random.default_rng(0)
     A = rng.normal(size=(30, 12))
     matrix = np.eye(12) + A.T @ A
     right = rng.normal(size=12)
     diagonal = np.diagonal(matrix).copy() if with_diagonal else None
-    solution, n_products = conjugate_gradients(lambda v: matrix @ v, right, diagonal)
+    solution, n_products = conjugate_gradients(lambda v: matrix @ v, right, diagonal, accuracy)
     scale = np.ones(12) if diagonal is None else diagonal
     residual = right - matrix @ solution
-    assert residual @ (residual / scale) <= 0.0101 * (right @ (right / scale))
+    assert residual @ (residual / scale) <= 1.01 * accuracy**2 * (right @ (right / scale))
     assert 0 < n_products < 12
     assert right @ solution > 0  # a way down
 
 
 def test_conjugate_gradients_stop_where_numbers_end():
     with np.errstate(all="ignore"):
-        solution, count = conjugate_gradients(lambda v: np.full(2, np.inf), np.ones(2), None)
+        solution, count = conjugate_gradients(lambda v: np.full(2, np.inf), np.ones(2), None, 0.1)
     assert count == 1
     assert not solution.any()
 

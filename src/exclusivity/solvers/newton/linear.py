@@ -29,9 +29,6 @@ _MAX_JITTERS = 8
 DENSE_LIMIT = 4096
 """The largest side of a system that is factorised: a second's work, and what Ctrl-C may have to wait for."""
 
-CG_TOL = 0.1
-"""The relative residual of a system that is solved by products."""
-
 _CG_MAX_ITER = 100
 CHUNK_NUMBERS = 1 << 20
 """Rows are copied so many numbers at a time."""
@@ -242,18 +239,22 @@ class ProductSystem:
         Whether an intercept follows the weights, as ``intercept_change`` says; else H_c = H.
     diagonal : ndarray of shape (n_features,) or None
         The preconditioner.
+    rest : float
+        The relative residual that will do.
     """
 
     def __init__(
-        self, rows: DesignMatrix, curvatures: Floats, has_intercept: bool, diagonal: Floats | None
+        self,
+        rows: DesignMatrix,
+        curvatures: Floats,
+        has_intercept: bool,
+        diagonal: Floats | None,
+        rest: float,
     ) -> None:
-        self._rows, self._curvatures, self._diagonal = rows, curvatures, diagonal
+        self._rows, self._curvatures, self._diagonal, self._rest = rows, curvatures, diagonal, rest
         self._free: Bools | None = None
-        total = float(curvatures.sum())
-        self._is_centred = has_intercept and total > 0
-        self._mean = np.zeros(rows.n_features)
-        if self._is_centred:
-            self._mean = rows.transposed_times(curvatures) / total
+        self._is_centred = has_intercept and bool(curvatures.any())
+        self._mean = rows.mean(curvatures) if self._is_centred else np.zeros(rows.n_features)
         # In a list, as restricted systems count with the whole one.
         self._count = [0]
 
@@ -268,7 +269,7 @@ class ProductSystem:
 
     def solve(self, r_w: Floats, r_b: float) -> tuple[Floats, float]:
         """See ``NewtonSystem``."""
-        solution, n_products = conjugate_gradients(self._apply, r_w, self._diagonal)
+        solution, n_products = conjugate_gradients(self._apply, r_w, self._diagonal, self._rest)
         self._count[0] += n_products
         return solution, r_b
 
@@ -298,13 +299,13 @@ class ProductSystem:
 
 
 def conjugate_gradients(
-    apply: Callable[[Floats], Floats], right: Floats, diagonal: Floats | None
+    apply: Callable[[Floats], Floats], right: Floats, diagonal: Floats | None, rest: float
 ) -> tuple[Floats, int]:
-    """A solution of apply(x) = right to a relative residual of 0.1, and how many products it took."""
+    """A solution of apply(x) = right to this relative residual, and how many products it took."""
     residual, solution = right.copy(), np.zeros_like(right)
     scaled = residual if diagonal is None else residual / diagonal
     direction, rho = scaled.copy(), float(residual @ scaled)
-    goal = CG_TOL**2 * rho
+    goal = rest**2 * rho
     for count in range(_CG_MAX_ITER):
         if not rho > goal:
             return solution, count
