@@ -44,8 +44,8 @@ PATIENCE = 300.0
 
 _MAX_STEPS = 250
 _MAX_LENGTHS = 12
-# Residuals of Newton systems while the gap is above the third number, and below. Passes over real text (other
-# than the benchmark's) against 0.1 throughout: 0.64 for p = 2, 0.8 for p = 1 and the logistic loss; over random
+# Residuals of Newton systems while the gap is above the third number, and below. Passes over real text, other
+# than the benchmark's, against 0.1 throughout: 0.64 for p = 2, 0.8 for p = 1 and logistic loss; over random
 # words, where few rows are ever at rest, 1.3 for p = 2. No better: 0.3 throughout, or as the last step went.
 _FAR_RESIDUAL, _NEAR_RESIDUAL, _NEAR = 0.5, 0.2, 0.05
 # A step ends where the slope has come down to this share, the search for one among kinks where the gain has.
