@@ -120,6 +120,14 @@ def test_what_is_kept_of_a_run_is_what_was_made():
     assert any(line.endswith(f" {kept[0]}") for line in recipe("docs"))
 
 
+def test_the_site_can_import_what_it_documents():
+    """Sphinx imports every module of the reference, in an environment that has the extra ``docs`` and no other."""
+    reference = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    needed = re.findall(r"\(extra `\[(\w+)\]`\)", reference)
+    assert needed
+    assert {line for name in needed for line in extra(name)} <= set(extra("docs"))
+
+
 def test_commits_are_held_to_make_lint():
     """The same commands in the same order, from the same environment."""
     hooks = [hook for repo in parsed(ROOT / ".pre-commit-config.yaml")["repos"] for hook in repo["hooks"]]
