@@ -195,10 +195,19 @@ def test_anything_is_read_or_refused_with_its_row(texts, expected):
         (["2022-08-09", "2022-08-09 10:00"], None),
         (["1.2.3", "99.99.9999", "10.0.0.1", "300/12/2022"], None),
         (["1/2", "red"], None),
+        ([f"2022-08-{day}" for day in range(10, 30)] + ["later"], None),
     ],
 )
 def test_dates_of_people(texts, found):
     assert dates_among(texts) == found
+
+
+def test_a_word_among_dates():
+    days = [f"2022-08-{day}" for day in range(10, 30)]
+    with pytest.raises(ColumnError, match="it holds dates, and a text, 'later'; write a date") as caught:
+        read_cells(cells("", *days, "later"))
+    assert caught.value.row == 21
+    assert read_cells(cells(*days[:3], "later")).notation is None
 
 
 def test_what_the_user_says():

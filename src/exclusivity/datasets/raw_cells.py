@@ -19,7 +19,7 @@ from exclusivity.datasets.notations import (
     is_grouped,
     signs_of,
 )
-from exclusivity.datasets.written_dates import dates_among
+from exclusivity.datasets.written_dates import dates_among, stray_among_dates
 
 _PLAIN = re.compile(rb"[-+.0-9eE ]*+")
 _ALMOST = re.compile(r"[-+]?[$€£]?\s*\d[\d.,' \u00a0\u202f]*\s*(?:%|[$€£])?")
@@ -322,18 +322,27 @@ class _Column:
                 else (f"{len(words)} different texts such as {excerpt(shown)}")
             )
             raise ColumnError(f"it holds numbers, and {texts}.{_advice(words[0])}", row, _WAYS)
-        found = dates_among([decoded(word) for word in words[:1000]])
-        if found is not None:
-            text, written = found
-            cause = f"it looks like dates, such as {excerpt(text)}; write {written}."
-            raise ColumnError(cause, self._texts.index(text.encode()), ("categorical", "drop"))
-        almost = [text for text in map(decoded, words[:1000]) if _ALMOST.fullmatch(text)]
+        looked_at = [decoded(word) for word in words[:1000]]
+        self._refuse_dates(looked_at)
+        almost = [text for text in looked_at if _ALMOST.fullmatch(text)]
         if almost and 2 * len(almost) >= min(len(words), 1000) and not all(map(str.isdigit, almost)):
             row = self._texts.index(almost[0].encode())
             plain = "".join(letter for letter in almost[0] if letter in "-+0123456789.,")
             way_out = _advice(almost[0].encode()) or f" As numbers: write {plain}."
             cause = f"it holds numbers such as {excerpt(almost[0])}.{way_out}"
             raise ColumnError(cause, row, ("categorical", "drop"))
+
+    def _refuse_dates(self, words: list[str]) -> None:
+        """Dates in a form that is not read, and a word among dates, are slips as well."""
+        found = dates_among(words)
+        if found is not None:
+            text, written = found
+            cause = f"it looks like dates, such as {excerpt(text)}; write {written}."
+            raise ColumnError(cause, self._texts.index(text.encode()), ("categorical", "drop"))
+        stray = stray_among_dates(words)
+        if stray is not None:
+            cause = f"it holds dates, and a text, {excerpt(stray)}; write a date, or nothing."
+            raise ColumnError(cause, self._texts.index(stray.encode()), ("categorical", "drop"))
 
 
 def _shown(text: bytes) -> str:

@@ -22,7 +22,7 @@ FORM = "year-month-day, such as 2024-12-31"
 def dates_among(texts: Sequence[str]) -> tuple[str, str] | None:
     """A text that looks like a date, with how to write it; None where other texts stand there too.
 
-    None as well where all of them are dates as ISO 8601 writes them.
+    None as well where all dates are written as ISO 8601 has them.
 
     Parameters
     ----------
@@ -40,10 +40,25 @@ def dates_among(texts: Sequence[str]) -> tuple[str, str] | None:
     """
     texts = texts[:_MOST_TEXTS]
     found = [text for text in texts if _is_date(text)]
-    if not found or len(found) < _NEARLY_ALL * len(texts) or all(map(_ISO.fullmatch, texts)):
+    shown = next((text for text in found if not _ISO.fullmatch(text)), None)
+    if shown is None or len(found) < _NEARLY_ALL * len(texts):
         return None
-    shown = next(text for text in found if not _ISO.fullmatch(text))
     return shown, _in_iso(shown, found) or FORM
+
+
+def stray_among_dates(texts: Sequence[str]) -> str | None:
+    """The first text that is no date, where nearly all are dates as ISO 8601 writes them; else None.
+
+    Examples
+    --------
+    >>> stray_among_dates([*(f"2024-12-{day}" for day in range(10, 30)), "soon"])
+    'soon'
+    >>> stray_among_dates(["2024-12-31"]), stray_among_dates(["2024-12-31", "soon"])
+    (None, None)
+    """
+    texts = texts[:_MOST_TEXTS]
+    strays = [text for text in texts if not _ISO.fullmatch(text)]
+    return strays[0] if strays and len(texts) - len(strays) >= _NEARLY_ALL * len(texts) else None
 
 
 def _is_date(text: str) -> bool:
