@@ -121,7 +121,7 @@ def test_what_is_kept_of_a_run_is_what_was_made():
 
 
 def test_the_site_can_import_what_it_documents():
-    """Sphinx imports every module of the reference, in an environment that has the extra ``docs`` and no other."""
+    """Sphinx imports every module of the reference, where nothing but the extra ``docs`` is installed."""
     reference = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     needed = re.findall(r"\(extra `\[(\w+)\]`\)", reference)
     assert needed
