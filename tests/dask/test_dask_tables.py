@@ -1,6 +1,7 @@
 """``erm fit --dask`` on tables with words, dates and gaps: the model of ``erm fit`` on all rows at once."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 from exclusivity.cli import distributed
 from exclusivity.cli.main import main
 from exclusivity.dask import tables as blocks
+from exclusivity.datasets import Reading, format_of
 from exclusivity.persistence import load_model
 
 
@@ -163,7 +165,7 @@ def test_numbers_and_words(run, tmp_path):
     files = [tmp_path / "a.csv", tmp_path / "b.csv"]
     code, _, err = run("fit", *files, "-o", tmp_path / "m.erm", "--target", "class", "--dask")
     assert code == 3
-    assert "'size': it holds numbers, and a text, 'large'" in err
+    assert f"{files[1]}, line 2, column 'size': it holds numbers, and a text, 'large'" in err
     assert "--numeric size" in err
     code, out, err = run(
         "fit", *files, "-o", tmp_path / "m.erm", "--target", "class", "--dask", "--numeric", "size"
@@ -210,14 +212,44 @@ def test_odd_texts_come_first(monkeypatch):
     assert set((one + other).columns[0][0][:2]) == {b"007", b"x"}
 
 
-def test_a_word_that_nobody_looked_at():
-    reader = blocks.ColumnReader("size", "number", blocks.Notation())
-    part = blocks.FilePart("a.csv", 0)
-    with pytest.raises(blocks.DataFileError, match=r"'size'.*found 'soon' among numbers.*--numeric"):
-        reader.read(np.array([b"1", b"NA", b"soon"]), part)
-    values, n_lost = blocks.ColumnReader("size", "number", blocks.Notation(), takes_texts=True).read(
-        np.array([b"1", b"NA", b"soon"]), part
+@pytest.mark.parametrize(
+    ("column", "texts", "wrong"),
+    [
+        ("size", ["{}.5"] * 60, "it holds numbers, and a text, 'soon'"),
+        ("when", ["2024-02-{:02d}"] * 60, "it holds dates, and a text, 'soon'"),
+    ],
+)
+def test_the_line_of_a_cell_in_blocks(run, tmp_path, monkeypatch, column, texts, wrong):
+    """Also behind a blank line, and in a block that is not the first one."""
+    monkeypatch.setattr(distributed, "_LARGEST_BLOCK", 800)
+    monkeypatch.setattr(distributed, "_SMALLEST_BLOCK", 800)
+    lines = [f"{column},class", *(f"{text.format(1 + row % 28)},{row % 2}" for row, text in enumerate(texts))]
+    lines[30:30] = [""]
+    lines[50] = f"soon,{len(lines) % 2}"
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    settings = ["--target", "class", "-o", tmp_path / "m.erm"]
+    for dask in ([], ["--dask"]):
+        code, _, err = run("fit", tmp_path / "a.csv", *settings, *dask)
+        assert code == 3, err
+        assert f"a.csv, line 51, column '{column}': {wrong}" in err
+
+
+def test_a_word_that_nobody_looked_at(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("size,when,class\n" + "1,2024-01-01,0\n" * 20 + "NA,,1\nsoon,2024-13-01,0\n")
+    layout = blocks.FileLayout.of(
+        format_of(path), ["size", "when", "class"], Reading("class", delimiter=",", header=True)
     )
+    for span in (None, (100, path.stat().st_size)):
+        found = blocks.read_columns(blocks.FilePart(str(path), 0, span), layout)
+        rest = blocks.ColumnReader("when", "category", blocks.Notation())
+        reader = blocks.ColumnReader("size", "number", blocks.Notation())
+        with pytest.raises(blocks.DataFileError, match=r"line 23.*'size': found 'soon' among.*--numeric"):
+            found.read([reader, rest])
+        size, when = (blocks.ColumnReader("size", "category", blocks.Notation()), replace(rest, kind="date"))
+        with pytest.raises(blocks.DataFileError, match=r"line 23, column 'when': .*'2024-13-01'"):
+            found.read([size, when])
+    values, n_lost = replace(reader, takes_texts=True).read(np.array([b"1", b"NA", b"soon"]))
     np.testing.assert_array_equal(values, [1.0, np.nan, np.nan])
     assert n_lost == 1
 

@@ -68,7 +68,8 @@ def learn(
 
     titles = training.feature_titles(layout.reading, columns)
     wanted = tables.wanted_kinds(args, columns, source.title)
-    kinds, found = _kinds(args, source, titles, wanted, evidence)
+    find = partial(_find, layout=layout, evidence=evidence, ask=ask)
+    kinds, found = _kinds(args, source, titles, wanted, evidence, find)
     readers = _readers(titles, kinds, found, wanted)
     *summaries, lost = ask(partial(summarise_part, layout=layout, readers=readers))
     n_rows = summaries[0].n_rows
@@ -103,8 +104,23 @@ def _notes(found: list[Cells]) -> list[str]:
     ]
 
 
+def _find(column: int, row: int, layout: FileLayout, evidence: Evidence, ask: Pass) -> str:
+    """Where a cell stands first, by another pass: the evidence is distinct cells, without their rows."""
+    from exclusivity.dask import places_of_text
+
+    text = evidence.columns[column][0][row]
+    (places,) = ask(partial(places_of_text, layout=layout, column=column, text=text))
+    path, line = places[0]
+    return f"{path}, line {line}"
+
+
 def _kinds(
-    args: argparse.Namespace, source: Source, titles: list[Any], wanted: dict[Any, str], evidence: Evidence
+    args: argparse.Namespace,
+    source: Source,
+    titles: list[Any],
+    wanted: dict[Any, str],
+    evidence: Evidence,
+    find: tables.Find,
 ) -> tuple[list[str], list[Cells]]:
     """What columns hold, and how their numbers are written."""
     import numpy as np
@@ -122,7 +138,7 @@ def _kinds(
             tables.check_typed(kind, typed[title], title, source)
         return list((typed | wanted).values()), [Cells(np.empty(0)) for _ in titles]
     cells = [np.array(texts, dtype=np.bytes_) for texts, _ in evidence.columns]
-    table, found = tables.as_trained(RawTable(cells, None, None), titles, wanted, args, source)
+    table, found = tables.as_trained(RawTable(cells, None, None), titles, wanted, args, source, find)
     held = [kind_of(column) for column in table.columns]
     return [wanted.get(title, kind) for title, kind in zip(titles, held, strict=True)], found
 

@@ -6,6 +6,7 @@ import argparse
 import shlex
 import sys
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -117,7 +118,13 @@ def wanted_kinds(args: argparse.Namespace, columns: Any, title: str) -> dict[Any
     return found
 
 
-def typed(raw: RawTable, expected: dict[Any, Expected], source: Source) -> tuple[ColumnTable, list[Cells]]:
+Find = Callable[[int, int], str]
+"""Says in words where a cell stands, by its column and row among those that were handed over."""
+
+
+def typed(
+    raw: RawTable, expected: dict[Any, Expected], source: Source, find: Find | None = None
+) -> tuple[ColumnTable, list[Cells]]:
     """The columns as numbers, texts and dates, and what was peculiar about them.
 
     Parameters
@@ -127,18 +134,23 @@ def typed(raw: RawTable, expected: dict[Any, Expected], source: Source) -> tuple
         What is known about each column, by its name or number, in the order of the table.
     source : Source
         Where they come from.
+    find : callable, optional
+        Where the file and the line of a cell are not those of ``source`` and ``raw.lines``.
     """
     from exclusivity.datasets import ColumnError
     from exclusivity.tables import ColumnTable
 
     found = []
-    for (name, known), cells in zip(expected.items(), raw.columns, strict=True):
+    for number, ((name, known), cells) in enumerate(zip(expected.items(), raw.columns, strict=True)):
         try:
             found.append(_read(cells, known))
         except ColumnError as error:
-            line = "" if error.row is None or raw.lines is None else f", line {raw.lines[error.row]}"
-            place = f"{source.title}{line}, column {name!r}"
-            raise FileError(f"{place}: {error.cause}{_ways_out(name, error.ways)}") from None
+            place = source.title
+            if error.row is not None and find is not None:
+                place = find(number, error.row)
+            elif error.row is not None and raw.lines is not None:
+                place = f"{place}, line {raw.lines[error.row]}"
+            raise FileError(f"{place}, column {name!r}: {error.cause}{_ways_out(name, error.ways)}") from None
     return ColumnTable([read.values for read in found]), found
 
 
@@ -171,17 +183,12 @@ def _dates(values: Any) -> Any:
 
     try:
         return as_dates(values)
-    except CellError:
-        pass  # all at once is quick; one by one tells which
-    for row, text in enumerate(values):
-        try:
-            as_dates(values[row : row + 1])
-        except CellError:
-            hint = dates_among([text])
-            form = "2024-12-31 or 2024-12-31 23:59:00" if hint is None else hint[1]
-            cause = f"found {text!r}; expected a date written as {form}, or nothing."
-            raise ColumnError(cause, row) from None
-    raise AssertionError("a column of dates is wrong and none of its cells is")
+    except CellError as error:
+        text = values[error.row]
+        hint = dates_among([text])
+        form = "2024-12-31 or 2024-12-31 23:59:00" if hint is None else hint[1]
+        cause = f"found {text!r}; expected a date written as {form}, or nothing."
+        raise ColumnError(cause, error.row) from None
 
 
 def _ways_out(name: object, ways: tuple[str, ...]) -> str:
@@ -196,7 +203,14 @@ def _ways_out(name: object, ways: tuple[str, ...]) -> str:
     return f" {', '.join(known[way] for way in ways)}." if ways else ""
 
 
-def as_trained(raw: RawTable, titles: list[Any], kinds: dict[Any, str], args: Any, source: Source) -> Any:
+def as_trained(
+    raw: RawTable,
+    titles: list[Any],
+    kinds: dict[Any, str],
+    args: Any,
+    source: Source,
+    find: Find | None = None,
+) -> Any:
     """The columns of training rows; see ``typed``."""
     from exclusivity.datasets import Expected, decimal_of_file
 
@@ -209,7 +223,7 @@ def as_trained(raw: RawTable, titles: list[Any], kinds: dict[Any, str], args: An
     ]
     decimal = DECIMALS.get(args.decimal) or decimal_of_file(numbers, source.delimiter)
     expected = {name: Expected(kinds.get(name), decimal) for name in titles}
-    return typed(raw, expected, source)
+    return typed(raw, expected, source, find)
 
 
 def check_wanted(kinds: dict[Any, str], titles: list[Any]) -> None:

@@ -26,6 +26,7 @@ from exclusivity.dask.tables import (
     Evidence as Evidence,
     kinds_of as kinds_of,
     look_at_part as look_at_part,
+    places_of_text as places_of_text,
     summarise_part as summarise_part,
     table_arrays as table_arrays,
 )

@@ -26,7 +26,9 @@ from exclusivity.datasets import (
     Expected,
     FilePart,
     Notation,
+    RawTable,
     TableData,
+    line_in_file,
     numbers_among,
     read_cells,
     read_raw_part,
@@ -102,14 +104,8 @@ class ColumnReader:
     notation: Notation
     takes_texts: bool = False
 
-    def read(self, cells: Any, part: FilePart) -> tuple[Column, int]:
-        """The column, and how many of its texts were taken for gaps."""
-        try:
-            return self._read(cells)
-        except (CellError, ValueError) as error:
-            raise DataFileError(part.path, None, repr(self.title), f"{error}.") from error
-
-    def _read(self, cells: Any) -> tuple[Column, int]:
+    def read(self, cells: Any) -> tuple[Column, int]:
+        """The column, and how many of its texts were taken for gaps; a CellError where one is wrong."""
         if not hasattr(cells, "dtype"):
             return column_of_arrow(cells), 0
         if self.kind != "number":
@@ -117,24 +113,67 @@ class ColumnReader:
             return (as_dates(words) if self.kind == "date" else words), 0
         values, lost = numbers_among(cells, self.notation)
         if lost.any() and not self.takes_texts:
-            text = cells[int(np.argmax(lost))].decode(errors="replace")[:40]
-            raise ValueError(
+            row = int(np.argmax(lost))
+            text = cells[row].decode(errors="replace")[:40]
+            raise CellError(
                 f"found {text!r} among numbers; --numeric takes what is no number for gaps, --categorical "
-                "takes all for categories"
+                "takes all for categories",
+                row,
             )
         values[lost] = np.nan
         return values, int(lost.sum())
 
 
-def read_columns(part: FilePart, layout: FileLayout) -> tuple[list[Any], NDArray[Any]] | None:
-    """The columns of a part as they stand in the file, in the order of all parts, and labels."""
+@dataclass(frozen=True, eq=False)
+class PartTable:
+    """The columns of a part, in the order of all parts.
+
+    Attributes
+    ----------
+    part : FilePart
+    layout : FileLayout
+    raw : RawTable
+        The part as it stands in the file.
+    columns : list
+        Its columns.
+    """
+
+    part: FilePart
+    layout: FileLayout
+    raw: RawTable
+    columns: list[Any]
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The classes of the rows."""
+        return labels_of(TableData(np.empty((0, 0)), self.raw.target, None), self.part)
+
+    def line(self, row: int) -> int | None:
+        """Where a row stands in the file; None where it has no lines."""
+        return line_in_file(self.part, self.layout.reading, self.raw, row)
+
+    def read(self, readers: Sequence[ColumnReader]) -> list[tuple[Column, int]]:
+        """What the readers make of the columns; an error names line and column."""
+        found = []
+        for reader, cells in zip(readers, self.columns, strict=True):
+            try:
+                found.append(reader.read(cells))
+            except CellError as error:
+                line = None if error.row is None else self.line(error.row)
+                raise DataFileError(self.part.path, line, repr(reader.title), f"{error}.") from error
+        return found
+
+
+def read_columns(part: FilePart, layout: FileLayout) -> PartTable | None:
+    """The columns of a part as they stand in the file; None where it has no rows."""
     with worker_sees(part):
         raw = read_raw_part(part, layout.reading.unlimited(part.path), layout.format)
     if raw is None:
         return None
     places = places_of(raw.names, len(raw.columns), part, layout)
-    columns = raw.columns if places is None else [raw.columns[place] for place in places]
-    return columns, labels_of(TableData(np.empty((0, 0)), raw.target, None), part)
+    return PartTable(
+        part, layout, raw, raw.columns if places is None else [raw.columns[place] for place in places]
+    )
 
 
 def look_at_part(part: FilePart, layout: FileLayout) -> list[Survey]:
@@ -143,9 +182,19 @@ def look_at_part(part: FilePart, layout: FileLayout) -> list[Survey]:
     width = layout.reading.n_features or 0
     if found is None:
         return [Survey((0,), 0, width, np.empty(0, dtype=np.int64), part.path, None)]
-    columns, y = found
-    evidence: Any = Evidence(tuple(_evidence(cells) for cells in columns))
+    y = found.labels
+    evidence: Any = Evidence(tuple(_evidence(cells) for cells in found.columns))
     return [Survey((len(y),), 0, width, classes_of(y, part), part.path, evidence)]
+
+
+def places_of_text(
+    part: FilePart, layout: FileLayout, column: int, text: bytes
+) -> list[list[tuple[str, int | None]]]:
+    """File and line of the first cell of a part that is such a text in a column; lists of them add up."""
+    found = read_columns(part, layout)
+    if found is None or text not in (cells := found.columns[column]):
+        return [[]]
+    return [[(part.path, found.line(int(np.argmax(cells == text))))]]
 
 
 def _evidence(cells: Any) -> tuple[tuple[bytes, ...], frozenset[str]]:
@@ -158,10 +207,9 @@ def _evidence(cells: Any) -> tuple[tuple[bytes, ...], frozenset[str]]:
 def summarise_part(part: FilePart, layout: FileLayout, readers: Sequence[ColumnReader]) -> list[Any]:
     """A summary of every column of a part, and behind them how many texts were taken for gaps in each."""
     found = read_columns(part, layout)
-    columns = [_NO_CELLS] * len(readers) if found is None else found[0]
     # What decides which values are drawn does not depend on the folder, nor on other parts.
     number = zlib.crc32(f"{Path(part.path).name} {part.span}".encode()) & 0xFFFFFF
-    read = [reader.read(cells, part) for reader, cells in zip(readers, columns, strict=True)]
+    read = [reader.read(_NO_CELLS) for reader in readers] if found is None else found.read(readers)
     summaries = [
         SUMMARIES[reader.kind].of(column, number) for reader, (column, _) in zip(readers, read, strict=True)
     ]
@@ -192,10 +240,8 @@ def read_encoded(
     found = read_columns(part, layout)
     if found is None:
         return _no_rows(encoder), np.empty(0, dtype=np.int64)
-    columns, y = found
-    table = ColumnTable([reader.read(each, part)[0] for reader, each in zip(readers, columns, strict=True)])
-    rows = encoder.transform(table)
-    return (rows if sparse.issparse(rows) else np.asarray(rows)), y
+    rows = encoder.transform(ColumnTable([column for column, _ in found.read(readers)]))
+    return (rows if sparse.issparse(rows) else np.asarray(rows)), found.labels
 
 
 def _no_rows(encoder: TableEncoder) -> Matrix:

@@ -35,6 +35,7 @@ from exclusivity.datasets.raw_cells import (
 )
 from exclusivity.datasets.raw_table import (
     RawTable as RawTable,
+    line_in_file as line_in_file,
     read_raw_csv as read_raw_csv,
     read_raw_parquet as read_raw_parquet,
     read_raw_part as read_raw_part,

@@ -34,7 +34,7 @@ class RawTable:
     names : tuple of str or None
         Names of the features.
     lines : ndarray of int or None
-        The line of every row in a text file, counted from 1.
+        The line of every row in what was read of a text file, counted from 1.
     """
 
     columns: list[Any]
@@ -163,6 +163,20 @@ def read_raw_part(part: FilePart, reading: Reading, file_format: Format) -> RawT
                 raise
             line = error.line + span.lines_before()
             raise DataFileError(error.file, line, error.column, error.cause) from None
+
+
+def line_in_file(part: FilePart, reading: Reading, raw: RawTable, row: int) -> int | None:
+    """The line in which a row of a part stands; None where files have no lines.
+
+    What is before the part is read to count its lines: for messages, not for every row.
+    """
+    if raw.lines is None:
+        return None
+    line = int(raw.lines[row])
+    if part.span is None:
+        return line
+    with TextSpan(part.path, *part.span, header=reading.header) as span:
+        return line + span.lines_before()
 
 
 def _labels(column: Any, columns: Columns, path: str) -> NDArray[Any]:

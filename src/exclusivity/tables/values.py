@@ -26,7 +26,17 @@ _FEW = 50
 
 
 class CellError(ValueError):
-    """A cell that its column cannot hold; the encoder adds the name of the column."""
+    """A cell that its column cannot hold; the encoder adds the name of the column.
+
+    Attributes
+    ----------
+    row : int or None
+        Where it stands, counted from 0, where that is known.
+    """
+
+    def __init__(self, cause: str, row: int | None = None) -> None:
+        super().__init__(cause)
+        self.row = row
 
 
 def is_gap(value: object) -> bool:
@@ -130,10 +140,10 @@ def as_dates(values: Column) -> Values:
         return values.astype(_MOMENT, copy=False)
     if values.dtype.kind not in "OUS":
         raise CellError("it held dates in fit, and here it holds numbers")
-    return np.array([_moment(cell) for cell in values.tolist()], dtype=_MOMENT)
+    return np.array([_moment(cell, row) for row, cell in enumerate(values.tolist())], dtype=_MOMENT)
 
 
-def _moment(cell: Any) -> Any:
+def _moment(cell: Any, row: int | None = None) -> Any:
     if is_gap(cell):
         return np.datetime64("NaT", "us")
     try:
@@ -147,7 +157,8 @@ def _moment(cell: Any) -> Any:
         pass  # the 30th of February
     raise CellError(
         f"it held dates in fit, and here a cell holds {_shown(cell)}; write it as 2024-12-31 or 2024-12-31 "
-        "23:59:00, or leave it empty"
+        "23:59:00, or leave it empty",
+        row,
     )
 
 
