@@ -151,6 +151,19 @@ def interactions() -> Any:
     return model.set_params(interactions__n_landmarks=6).fit(X, classes(2, X))
 
 
+def logistic() -> Any:
+    """Probabilities of several classes, with weights between bounds."""
+    X = rows()
+    return ERMClassifier(3, loss="logistic", coef_bounds=(-0.5, 2.0)).fit(X, classes(3, X))
+
+
+def monotonic() -> Any:
+    """Scores that rise with one column and fall with another; a loss that is not a power of the hinge."""
+    X = rows()
+    model = ERMClassifier(2, loss="smooth_hinge", monotonic_cst=[1, 0, -1, 0])
+    return make_pipeline(StandardScaler(), model).fit(X, classes(2, X))
+
+
 def rows_of(model: Any) -> list[list[Any]]:
     """Five rows that the model takes."""
     X = np.random.default_rng(1).standard_normal((5, model.n_features_in_)).round(3).tolist()
@@ -175,6 +188,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "v1-table": table,
     "v1-runoff": runoff,
     "v1-interactions": interactions,
+    "v1-logistic": logistic,
+    "v1-monotonic": monotonic,
 }
 
 

@@ -1,6 +1,7 @@
 """Files of this and of earlier versions keep loading, and say what they said when they were new."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,14 @@ def test_there_are_golden_files():
     assert len(FILES) >= 6
     assert {path.with_suffix(".json") for path in FILES} == set(GOLDEN.glob("*.json"))
     assert sum(path.stat().st_size for path in GOLDEN.iterdir()) < 100_000
+
+
+def test_every_release_left_some():
+    """docs/versions.md promises that files of every version are kept here and keep loading."""
+    changelog = (GOLDEN.parent.parent.parent / "CHANGELOG.md").read_text(encoding="utf-8")
+    releases = re.findall(r"^## \[(\d[\w.]*)\]", changelog, re.MULTILINE)
+    writers = [re.search(rb'"written_by":"([^"]+)"', path.read_bytes()).group(1).decode() for path in FILES]
+    assert {"0.1.0", *releases} <= set(writers)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
