@@ -268,7 +268,7 @@ def test_amounts_of_memory(capsys, text, message):
 def test_a_part_that_is_wrong_is_named(run, folder, tmp_path):
     parts = [folder / "part-0.csv", folder / "part-1.csv"]
     for text, message in (
-        ("a,b,c,d,state\n1,2,3,4,high\n1,2,x,4,low\n", "the 3 files, column 'c': it holds numbers"),
+        ("a,b,c,d,state\n1,2,3,4,high\n1,2,x,4,low\n", "bad.csv, line 3, column 'c': it holds numbers"),
         ("a,b,c,d,state\n1,2,3,4,7\n", "are numbers, such as 7; expected the same kind"),
         ("a,b,c,state\n1,2,3,low\n", "bad.csv: the file lacks the column 'd'"),
         ("", "bad.csv"),
