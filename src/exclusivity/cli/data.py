@@ -224,20 +224,25 @@ class Source:
 
     def keep(self) -> None:
         """Let standard input be read a second time, by who may have to begin anew."""
-        import tempfile
-
         if self.is_stdin and self._is_text:
-            self._kept = tempfile.NamedTemporaryFile()  # noqa: SIM115 -- goes when the source goes
+            self._kept = self._temporary()
 
     def _copied(self) -> Any:
         """Standard input as a file, for formats that are not read from their first byte to their last."""
-        import tempfile
-
-        copy = tempfile.NamedTemporaryFile()  # noqa: SIM115 -- goes when the source goes
+        copy = self._temporary()
         while block := sys.stdin.buffer.read(_COPY):
             copy.write(block)
         copy.flush()
         return copy
+
+    def _temporary(self) -> Any:
+        """A file that is closed, and so removed, when the source goes; Python warns of those that just go."""
+        import tempfile
+        import weakref
+
+        file = tempfile.NamedTemporaryFile()  # noqa: SIM115 -- closed when the source goes
+        weakref.finalize(self, file.close)
+        return file
 
 
 class _Twice:
