@@ -70,6 +70,8 @@ class TestFit:
         ("rule", "message"),
         [
             (("--monotonic", "a=2"), "expected COLUMN=1"),
+            (("--monotonic", "a=1,a=-1"), "'a' is there twice"),
+            (("--bounds", "a=0:1, a=-5:-4"), "'a' is there twice"),
             (("--bounds", "a=1:0"), "expected COLUMN=LOWER:UPPER"),
             (("--bounds", "a=x"), "expected COLUMN=LOWER:UPPER"),
         ],

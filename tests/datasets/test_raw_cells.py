@@ -11,6 +11,7 @@ from exclusivity.datasets import (
     Notation,
     dates_among,
     decimal_of_file,
+    numbers_among,
     read_cells,
 )
 
@@ -133,7 +134,15 @@ class TestModels:
         assert self.read(Notation(","), "1,038") == [1.038]
         assert self.read(Notation(",", grouped=True), "1.038") == [1038]
         assert self.read(Notation("."), "1.038") == [1.038]
-        assert self.read(Notation(percent=True), "12%", "12") == [12, 12]
+        assert self.read(Notation(percent=True), "12%", "3 %") == [12, 3]
+
+    def test_a_number_without_its_per_cent_sign_may_be_a_share(self):
+        """A gap where texts are gaps, as in training and on workers; else an error."""
+        cells = np.array([b"5%", b"6%", b"7%", b"8", b"9%", b"soon"])
+        trained = read_cells(cells, Expected("number"))
+        known = read_cells(cells, Expected("number", "", trained.notation, is_training=False))
+        for values in (trained.values, known.values, numbers_among(cells, trained.notation)[0]):
+            np.testing.assert_array_equal(values, [5, 6, 7, np.nan, 9, np.nan])
 
     def test_a_proof_is_stronger(self):
         assert self.read(Notation("."), "0,275") == [0.275]
@@ -148,11 +157,12 @@ class TestModels:
             (Notation(","), "12%", "fitted to numbers without per cent signs"),
             (Notation(","), "old", "found 'old'; expected a number, or nothing."),
             (Notation(percent=True), "old", "found 'old'; expected a number, or nothing."),
+            (Notation(percent=True), "0.07", "write the sign, as the number may be a share"),
         ],
     )
     def test_what_it_does_not_decide(self, notation, text, message):
         with pytest.raises(ColumnError, match="found") as caught:
-            self.read(notation, "", "7", text)
+            self.read(notation, "", "7%" if notation.percent else "7", text)
         assert message in caught.value.cause
         assert caught.value.row == 2
 
@@ -187,10 +197,12 @@ def test_anything_is_read_or_refused_with_its_row(texts, expected):
     [
         (["31/12/2022", "01/02/2022"], ("31/12/2022", "2022-12-31")),
         (["01/02/2022", "03/04/2022"], ("01/02/2022", "year-month-day, such as 2024-12-31")),
-        (["1.2.26 12:30"], ("1.2.26 12:30", "2026-02-01 12:30")),
+        (["1.2.2026 12:30"], ("1.2.2026 12:30", "2026-02-01 12:30")),
+        (["31.12.99"], ("31.12.99", "year-month-day, such as 2024-12-31")),
+        (["01/02/2024", "2024/12/31"], ("01/02/2024", "year-month-day, such as 2024-12-31")),
         (["2022/8/9"], ("2022/8/9", "2022-08-09")),
         (["2022-08-09T10:00:00Z"], ("2022-08-09T10:00:00Z", "2022-08-09 10:00:00")),
-        (["3/26/2023 9:05 PM"], ("3/26/2023 9:05 PM", "2023-03-26")),
+        (["3/26/2023 9:05 PM"], ("3/26/2023 9:05 PM", "year-month-day, such as 2024-12-31")),
         (["28 Aug 2022", "Mai 3, 2021"], ("28 Aug 2022", "year-month-day, such as 2024-12-31")),
         (["2022-08-09", "2022-08-09 10:00"], None),
         (["1.2.3", "99.99.9999", "10.0.0.1", "300/12/2022"], None),

@@ -264,6 +264,21 @@ class TestRefusedInteractions:
         cause = self.refused(interacting, tmp_path / "it.erm", lambda step, *_: step.update(changes))
         assert message in cause
 
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"n_landmarks": 1}, "n_landmarks must be"),
+            ({"n_landmarks": "x"}, "n_landmarks must be"),
+            ({"width": -1.0}, "width must be"),
+            ({"voters": 1}, "hold voters"),
+        ],
+    )
+    def test_wrong_parameters(self, interacting, tmp_path, changes, message):
+        def change(step, *_):
+            step["params"] |= changes
+
+        assert message in self.refused(interacting, tmp_path / "it.erm", change)
+
     def test_other_voters(self, tmp_path):
         class Relatives(ERMClassifier):
             """Code of its own, perhaps."""

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import SplineTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -73,9 +74,10 @@ class TestKernel:
     def test_equal_rows_have_no_features(self):
         assert KernelMap.learn(np.ones((9, 2)), np.arange(2), 5, 1.0, np.random.default_rng(0)) is None
 
-    def test_squares_that_overflow(self):
+    @pytest.mark.parametrize("size", [1e200, 1e-160, 1e-200])
+    def test_squares_that_overflow_or_vanish(self, size):
         with pytest.raises(ValueError, match="scale them first"):
-            KernelMap.learn(np.array([[1e200], [-1e200]]), np.arange(1), 5, 1.0, np.random.default_rng(0))
+            KernelMap.learn(np.array([[size], [-size]]), np.arange(1), 5, 1.0, np.random.default_rng(0))
 
 
 class TestFeatures:
@@ -120,6 +122,7 @@ class TestFeatures:
         [
             (InteractionFeatures(ERMClassifier(2)), "voters need exclusivity=np.inf"),
             (InteractionFeatures(ERMClassifierCV(2)), "voters must be an ERMClassifier; got ERMClassifierCV"),
+            (InteractionFeatures(3), "voters must be an ERMClassifier; got int"),
             (InteractionFeatures(n_landmarks=1), "n_landmarks must be"),
             (InteractionFeatures(width=0.0), "width must be"),
         ],
@@ -205,6 +208,33 @@ class TestSources:
         assert sources.tolist() == column_sources(step).tolist()
         assert set(sources[step.members_ == step.owners_[0]]) == {0}
         assert set(sources) == {0, 1}
+
+    def test_a_pipeline_within_a_pipeline_changes_nothing(self):
+        """Members own splines of columns that others own splines of: only the whole pipeline shows that."""
+        X, y = checkerboard(150, n_pairs=2)
+        splines = SplineTransformer(3, degree=1)
+        owners = np.arange(splines.fit_transform(X).shape[1]) >= 7  # splines of two columns and a half
+        step = InteractionFeatures(voters(2, partition=owners.astype(int)), n_landmarks=20, random_state=0)
+        flat = make_pipeline(splines, step).fit(X, y)
+        nested = make_pipeline(clone(splines), make_pipeline(clone(step))).fit(X, y)
+        assert column_sources(nested).tolist() == column_sources(flat).tolist()
+        assert set(column_sources(flat)) == {0}
+
+    @pytest.mark.parametrize("depth", [1, 3])
+    def test_beside_other_parts_it_has_no_certificate(self, depth):
+        """The other part looks at columns of the member, each as a source of its own."""
+        X, y = checkerboard(60)
+        part = InteractionFeatures(voters(2), n_landmarks=9, random_state=0)
+        for _ in range(depth - 1):
+            part = make_pipeline(part)
+        parts = (
+            FeatureUnion([("together", part), ("alone", StandardScaler())]),
+            make_column_transformer((part, [0, 1, 2, 3]), (StandardScaler(), [3, 4, 5])),
+        )
+        for both in parts:
+            model = make_pipeline(both, voters(2)).fit(X, y)
+            with pytest.raises(ValueError, match="Make it a step of the pipeline itself"):
+                certify(model, X)
 
     def test_exhaustive(self):
         """All pairs of columns of a vote of five, set to every corner of a grid: the radius holds."""

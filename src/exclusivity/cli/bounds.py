@@ -18,9 +18,11 @@ def _per_column(what: str, parse: Callable[[str], Value]) -> Callable[[str], dic
     def parsed(text: str) -> dict[str, Value]:
         found: dict[str, Value] = {}
         for part in text.split(","):
-            name, _, value = part.rpartition("=")
+            name, _, value = (each.strip() for each in part.rpartition("="))
+            if name in found:
+                raise argparse.ArgumentTypeError(f"{name!r} is there twice; one rule for each column")
             try:
-                found[name.strip()] = parse(value.strip())
+                found[name] = parse(value)
             except ValueError:
                 raise argparse.ArgumentTypeError(f"expected {what}; got {part!r}") from None
         return found

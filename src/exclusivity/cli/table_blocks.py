@@ -89,19 +89,7 @@ def learn(
     tables.warn_of_levels(encoder, titles, n_rows)
     named = [isinstance(summary, NumberSummary) and summary.names_rows for summary in summaries]
     training.warn_of_identifiers([place for place, is_so in enumerate(named) if is_so], titles, n_rows)
-    return Learned(encoder, readers, tables.document(encoder, titles, _notes(found)))
-
-
-def _notes(found: list[Cells]) -> list[str]:
-    """What was peculiar, with the texts that all rows lost."""
-    from exclusivity.datasets import counted
-
-    return [
-        ", ".join(filter(None, [read.notation.note, f"{counted(read.n_lost, 'text')} taken for gaps"]))
-        if read.n_lost and read.notation is not None
-        else read.note
-        for read in found
-    ]
+    return Learned(encoder, readers, tables.document(encoder, titles, [read.note for read in found]))
 
 
 def _find(column: int, row: int, layout: FileLayout, evidence: Evidence, ask: Pass) -> str:

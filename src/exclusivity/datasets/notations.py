@@ -124,18 +124,22 @@ def numbers_among(
 
     Examples
     --------
-    >>> numbers_among(np.array([b"1,5%", b"NA", b"soon"]), Notation(",", percent=True))
+    >>> numbers_among(np.array([b"1,5%", b"NA", b"0,02"]), Notation(",", percent=True))
     (array([1.5, nan, nan]), array([False, False,  True]))
     """
     texts = cells.tolist()
-    if notation.percent:
-        texts = [text.removesuffix(b"%").rstrip() for text in texts]
+    bodies = list(map(of_percent, texts)) if notation.percent else texts
     sign = notation.decimal or "."
-    is_number = [_ONE[sign].fullmatch(text) is not None for text in texts]
+    is_number = [_ONE[sign].fullmatch(body) is not None for body in bodies]
     values = np.full(len(texts), np.nan)
-    values[is_number] = as_numbers([text for text, fits in zip(texts, is_number, strict=True) if fits], sign)
+    values[is_number] = as_numbers([body for body, fits in zip(bodies, is_number, strict=True) if fits], sign)
     is_text = [not fits and text not in _GAPS for text, fits in zip(texts, is_number, strict=True)]
     return values, np.array(is_text, dtype=bool) | np.isinf(values)
+
+
+def of_percent(text: bytes) -> bytes:
+    """What stands before a per cent sign; nothing where there is none: the number may then be a share."""
+    return text[:-1].rstrip() if text.endswith(b"%") else b""
 
 
 def notation_of(texts: Sequence[bytes]) -> Notation | None:

@@ -17,6 +17,7 @@ from exclusivity.datasets.notations import (
     as_numbers,
     common_signs,
     is_grouped,
+    of_percent,
     signs_of,
 )
 from exclusivity.datasets.written_dates import dates_among, stray_among_dates
@@ -57,16 +58,22 @@ class Cells:
         float64 with NaN for gaps, or Python strings with None for gaps.
     notation : Notation or None
         How its numbers are written; None for words.
-    note : str
-        What was peculiar about it, or "".
+    remark : str
+        What is peculiar about how it is written, or "".
     n_lost : int
         Texts that were taken for gaps.
     """
 
     values: NDArray[Any]
     notation: Notation | None = None
-    note: str = ""
+    remark: str = ""
     n_lost: int = 0
+
+    @property
+    def note(self) -> str:
+        """All that was peculiar about it, or ""."""
+        lost = f"{counted(self.n_lost, 'text')} taken for gaps" if self.n_lost else ""
+        return ", ".join(filter(None, [self.remark, lost]))
 
 
 @dataclass(frozen=True)
@@ -126,8 +133,8 @@ def read_cells(cells: NDArray[np.bytes_], expected: Expected = ANYTHING) -> Cell
         gaps |= cells == gap.encode()
     known = cells[~gaps]
     if expected.kind == "category" or (expected.kind is None and are_codes(known.tolist())):
-        note = "" if expected.kind else "codes: zeros in front"
-        return Cells(_words(cells, gaps), note=note)
+        remark = "" if expected.kind else "codes: zeros in front"
+        return Cells(_words(cells, gaps), remark=remark)
     try:
         read = _Column(known, expected).read()
     except ColumnError as error:
@@ -151,7 +158,7 @@ class _Column:
 
     def read(self) -> Cells | None:
         """Numbers, or None where they are words."""
-        if not self._may_be_commas:
+        if not (self._may_be_commas or self._is_in_percent):
             found = self._plain()
             if found is not None:
                 return found
@@ -166,6 +173,11 @@ class _Column:
     def _may_be_commas(self) -> bool:
         """Whether a point may stand between thousands."""
         return "," in (self._expected.decimal, self._expected.model and self._expected.model.decimal)
+
+    @property
+    def _is_in_percent(self) -> bool:
+        """Whether it was when the model was trained: a number without a sign may then be a share."""
+        return self._expected.model is not None and self._expected.model.percent
 
     def _plain(self) -> Cells | None:
         """The quick way for numbers as programs write them."""
@@ -199,10 +211,10 @@ class _Column:
         return Cells(values, notation, (notation if shown else replace(notation, decimal="")).note)
 
     def _without_percent(self) -> tuple[list[bytes], bool]:
-        """The texts without the per cent signs that may stand behind them."""
-        texts, model = self._texts, self._expected.model
-        if model is not None:  # cell by cell, whatever the others are like
-            return ([text.removesuffix(b"%").rstrip() for text in texts] if model.percent else texts), False
+        """The texts without the per cent signs behind them; nothing where one is missing."""
+        texts = self._texts
+        if self._expected.model is not None:  # cell by cell, whatever the others are like
+            return (list(map(of_percent, texts)) if self._is_in_percent else texts), False
         if texts and all(text.endswith(b"%") for text in texts):
             return [text[:-1].rstrip() for text in texts], True
         return texts, False
@@ -236,7 +248,7 @@ class _Column:
         bodies = self._texts
         percent = 2 * sum(text.endswith(b"%") for text in bodies) > len(bodies)
         if percent:
-            bodies = [text[:-1].rstrip() if text.endswith(b"%") else b"" for text in bodies]
+            bodies = list(map(of_percent, bodies))
         signs = [signs_of(body) for body in bodies]
         n_comma, n_point = (sum(sign in each for each in signs) for sign in ",.")
         readable = [body for body, each in zip(bodies, signs, strict=True) if each]
@@ -249,9 +261,7 @@ class _Column:
         values[np.isinf(values)] = np.nan
         self._check_losses(values)
         notation = Notation(decimal, is_grouped([bodies[place] for place in places], decimal), percent)
-        n_lost = int(np.isnan(values).sum())
-        lost = f"{counted(n_lost, 'text')} taken for gaps"
-        return Cells(values, notation, ", ".join(filter(None, [notation.note, lost])), n_lost)
+        return Cells(values, notation, notation.note, int(np.isnan(values).sum()))
 
     def _check_losses(self, values: NDArray[np.float64]) -> None:
         n_numbers = int(np.isfinite(values).sum())
@@ -283,14 +293,20 @@ class _Column:
 
     def _refused(self) -> NoReturn:
         """What a model that waits for numbers cannot take."""
-        texts, _ = self._without_percent()
-        for row, text in enumerate(texts):
-            if not signs_of(text):
-                of_percent = text.endswith(b"%") and signs_of(text[:-1].rstrip())
-                why = " The model was fitted to numbers without per cent signs." if of_percent else ""
-                cause = f"found {_shown(text)}; expected a number, or nothing.{why or _advice(text)}"
-                raise ColumnError(cause, row)
-        raise self._contradiction(texts)
+        bodies, _ = self._without_percent()
+        for row, (text, body) in enumerate(zip(self._texts, bodies, strict=True)):
+            if not signs_of(body):
+                raise ColumnError(
+                    f"found {_shown(text)}; expected a number, or nothing.{self._why_not(text)}", row
+                )
+        raise self._contradiction(bodies)
+
+    def _why_not(self, text: bytes) -> str:
+        if self._is_in_percent and signs_of(text):
+            return " The model was fitted to per cent: write the sign, as the number may be a share."
+        if not self._is_in_percent and signs_of(of_percent(text)):
+            return " The model was fitted to numbers without per cent signs."
+        return _advice(text)
 
     def _contradiction(self, texts: list[bytes]) -> ColumnError:
         """Numbers one by one, but not all of them in one notation; or one that is too large."""

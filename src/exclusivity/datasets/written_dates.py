@@ -79,14 +79,16 @@ def _in_iso(text: str, dates: Sequence[str]) -> str | None:
         return None
     first, sign, middle, last = figures[1], figures[2], figures[3], figures[4]
     clock = _CLOCK.fullmatch(text, figures.end(4))
+    if (len(first) < 4 and len(last) < 4) or (clock is None and figures.end(4) < len(text)):
+        return None  # of which century, and whether before noon, nobody has said
     time = "" if clock is None else f" {clock[1]:0>2}:{clock[2]}" + (f":{clock[3]}" if clock[3] else "")
     if len(first) == 4:
         return f"{first}-{middle:0>2}-{last:0>2}{time}"
-    others = [found for found in map(_FIGURES.fullmatch, dates) if found and found[2] == sign]
+    beside = filter(None, map(_FIGURES.fullmatch, dates))
+    others = [found for found in beside if found[2] == sign and len(found[1]) <= 2]
     day_first = sign == "." or any(int(found[1]) > 12 for found in others)
     month_first = any(int(found[3]) > 12 for found in others)
     if day_first == month_first:
         return None
-    year = last if len(last) == 4 else f"20{last}"
     day, month = (first, middle) if day_first else (middle, first)
-    return f"{year}-{month:0>2}-{day:0>2}{time}"
+    return f"{last}-{month:0>2}-{day:0>2}{time}"

@@ -52,6 +52,12 @@ def pack_interactions(step: InteractionFeatures, store: ArrayStore) -> dict[str,
 def unpack_interactions(fields: Fields, table: ArrayTable) -> InteractionFeatures:
     """A fitted step, complete and consistent."""
     step = InteractionFeatures(**unpack_params(fields.take("params"), _NAME, _DEFAULTS, table))
+    try:
+        step._check_parameters()
+    except (TypeError, ValueError) as error:
+        raise ModelFormatError(f"{_NAME}: {error} {DAMAGED}") from None
+    if step.voters is not None:
+        raise ModelFormatError(f"parameters of {_NAME} hold voters, whose place is elsewhere. {DAMAGED}")
     voters = fields.take("voters")
     step.voters = None if voters is None else _unpack_voters(voters, table)
     step.n_features_in_ = n_features = fields.integer("n_features", 1, _MOST)

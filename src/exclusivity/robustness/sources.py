@@ -204,8 +204,7 @@ def _binned(transformer: BaseEstimator) -> Ints:
     return np.repeat(np.arange(len(transformer.n_bins_)), transformer.n_bins_)
 
 
-def _pipeline(pipeline: BaseEstimator) -> Ints:
-    sources: Ints | None = None
+def _pipeline(pipeline: BaseEstimator, sources: Ints | None = None) -> Ints:
     for _, step in pipeline.steps:
         if step is not None and step != "passthrough":
             sources = _behind(step, sources)
@@ -220,6 +219,8 @@ def _behind(step: BaseEstimator, sources: Ints | None) -> Ints:
     A member that looks at several columns together makes one source of all of them, and so do two members
     that share one: the first of these columns stands for all.
     """
+    if isinstance(step, Pipeline):
+        return _pipeline(step, sources)
     if not isinstance(step, InteractionFeatures):
         below = column_sources(step)
         return below if sources is None else sources[below]
@@ -235,11 +236,28 @@ def _interactions(step: InteractionFeatures) -> Ints:
     return _behind(step, None)
 
 
+def _part(step: BaseEstimator, whole: BaseEstimator) -> Ints:
+    """The sources of one of several parts beside each other."""
+    if _looks_at_columns_together(step):
+        raise ValueError(
+            "InteractionFeatures looks at several columns together, and other parts of a "
+            f"{type(whole).__name__} may look at some of them too: a certificate would be void. Make it a "
+            "step of the pipeline itself, right before the classifier."
+        )
+    return column_sources(step)
+
+
+def _looks_at_columns_together(step: BaseEstimator) -> bool:
+    if isinstance(step, Pipeline):
+        return any(_looks_at_columns_together(inner) for _, inner in step.steps)
+    return isinstance(step, InteractionFeatures)
+
+
 def _union(transformer: BaseEstimator) -> Ints:
     parts = [step for _, step in transformer.transformer_list if step != "drop"]
     if not parts:
         raise ValueError("This FeatureUnion has no part that makes columns.")
-    return np.concatenate([column_sources(step) for step in parts])
+    return np.concatenate([_part(step, transformer) for step in parts])
 
 
 def _encoded(transformer: TableEncoder) -> Ints:
@@ -254,7 +272,7 @@ def _columns(transformer: BaseEstimator) -> Ints:
         block = blocks[name]
         if block.stop > block.start:
             chosen = _numbers(columns, names, transformer.n_features_in_)
-            sources[block] = chosen if isinstance(step, str) else chosen[column_sources(step)]
+            sources[block] = chosen if isinstance(step, str) else chosen[_part(step, transformer)]
     return sources
 
 

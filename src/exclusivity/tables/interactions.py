@@ -62,14 +62,14 @@ class KernelMap:
         if len(distinct) == 1:
             return None
         chosen = rng.permutation(len(distinct))[:n_landmarks]
-        with np.errstate(over="ignore"):
-            spread = float(np.var(rows, axis=0).sum())
-        if not 0 < spread < np.inf:
+        with np.errstate(over="ignore", divide="ignore"):
+            decay = float(1 / (width * np.var(rows, axis=0).sum()))
+        if not 0 < decay < np.inf:
             raise ValueError(
                 "the columns of a member are too large or too small for their squares to be added up; scale "
                 "them first (a TableEncoder does)."
             )
-        landmarks, decay = distinct[np.sort(chosen)], 1 / (width * spread)
+        landmarks = distinct[np.sort(chosen)]
         sizes, directions = np.linalg.eigh(similarities(landmarks, landmarks, decay))
         kept = sizes > _LEAST_DIRECTION * sizes[-1]
         return cls(columns, landmarks, decay, directions[:, kept] / np.sqrt(sizes[kept]))
@@ -187,8 +187,7 @@ class InteractionFeatures(TransformerMixin, BaseEstimator):
         -------
         self : InteractionFeatures
         """
-        check_number(vars(self), "n_landmarks", least=2, integer=True)
-        check_number(vars(self), "width", least=0, strict=True)
+        self._check_parameters()
         additive = self._silent_voters().fit(X, y)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         rng = check_random_state(self.random_state)
@@ -204,11 +203,15 @@ class InteractionFeatures(TransformerMixin, BaseEstimator):
         self._store(owners, {member: learned for member, learned in found.items() if learned})
         return self
 
+    def _check_parameters(self) -> None:
+        check_number(vars(self), "n_landmarks", least=2, integer=True)
+        check_number(vars(self), "width", least=0, strict=True)
+
     def _silent_voters(self) -> ERMClassifier:
         """Voters whose partition is asked for, and not their votes: nobody is told how those would be."""
+        if not (self.voters is None or isinstance(self.voters, ERMClassifier)):
+            raise TypeError(f"voters must be an ERMClassifier; got {type(self.voters).__name__}.")
         voters: ERMClassifier = default_voters() if self.voters is None else clone(self.voters)
-        if not isinstance(voters, ERMClassifier):
-            raise TypeError(f"voters must be an ERMClassifier; got {type(voters).__name__}.")
         if not np.isinf(voters.exclusivity):
             raise ValueError(
                 "voters need exclusivity=np.inf, so that every column has one owner; got "

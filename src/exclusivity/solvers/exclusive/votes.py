@@ -53,6 +53,8 @@ _SHARPNESS = 0.5
 _TINY = 1e-12
 # Scores that differ by less than this share of their size are equal: rounding must not decide.
 _TIE = 1e-9
+# At most this share of a sum over rows, and more than that of any matrix of such sums, is rounding.
+_ROUNDED = 1e-11
 
 
 class Ballot:
@@ -259,4 +261,7 @@ def without(surrogate: RidgeSurrogate, inside: Ints) -> RidgeSurrogate:
         sums.moments - weighted.T @ labels - left * np.outer(shift, label_shift),
         left,
     )
-    return RidgeSurrogate(smaller, surrogate.cost, rows, surrogate.truth[inside], weights)
+    others = RidgeSurrogate(smaller, surrogate.cost, rows, surrogate.truth[inside], weights)
+    # What is left where a fold holds nearly all of a sum is what rounding made of it: no regression of that.
+    others.ridge = max(others.ridge, _ROUNDED * float(np.diagonal(surrogate.gram).mean()))
+    return others
