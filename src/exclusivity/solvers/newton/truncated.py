@@ -45,9 +45,9 @@ PATIENCE = 300.0
 _MAX_STEPS = 250
 _MAX_LENGTHS = 12
 # Residuals of Newton systems while the gap is above the third number, and below. Passes over real text, other
-# than the benchmark's, against 0.1 throughout: 0.64 for p = 2, 0.8 for p = 1 and logistic loss; over random
-# words, where few rows are ever at rest, 1.3 for p = 2. No better: 0.3 throughout, or as the last step went.
-_FAR_RESIDUAL, _NEAR_RESIDUAL, _NEAR = 0.5, 0.2, 0.05
+# than the benchmark's, against 0.1 throughout: 0.64 for p = 2, 0.8 for p = 1 and logistic loss; no better are
+# 0.3, or as the last step went. Active rows change less with far more features than rows, the last number.
+_RESIDUALS, _RESIDUALS_OF_WIDE, _NEAR, _WIDE = (0.5, 0.2), (0.1, 0.1), 0.05, 20
 # A step ends where the slope has come down to this share, the search for one among kinks where the gain has.
 _ROUGHLY = 0.1
 # Sharpen the loss once the gradient is to blame for no more than this share of the gap.
@@ -56,14 +56,13 @@ _SETTLED = 0.2
 _STALE = 8.0
 # For how many steps the shape of a preconditioner is kept.
 _KEPT = 4
-# Rows are worth a copy where they are at most this share of all; a smaller one where X is large, as a copy of
-# a copy is made for conjugate gradients, and all of it has to stay below half of X.
+# Rows are worth a copy where they are at most this share of all; a smaller one where X is large, as there are
+# copies of copies for conjugate gradients, and all of it has to stay below half of X.
 _FEW, _FEW_OF_LARGE = 0.5, 1 / 3
 _LARGE = 1 << 24
 # Below so many rows a step takes as long on some of them as on all.
 _MANY_ROWS = 500
-# Shortfalls are expected to change by so many times what the last step did to them, root mean square
-# (tried: 0.5 to 3; rows that come back cost a pass).
+# Shortfalls may change by so many times what the last step did to them, root mean square (tried: 0.5 to 3).
 _REACH = 1.0
 # Rows that are left out are looked at again when the gap has come down to this share, or to the tolerance.
 _LOOK = 0.1
@@ -175,7 +174,8 @@ class _Walk:
         self.passes, self._has_moved, self.shortfall, self.error = 0.0, False, self.y, 0.0
         self._measure()
         self._mean_squares, self._n_directions = np.empty(0), 0
-        self._has_few_rows = problem.design.n_features > problem.design.n_rows
+        width = problem.design.n_features / problem.design.n_rows
+        self._has_few_rows, self._residuals = width > 1, _RESIDUALS_OF_WIDE if width > _WIDE else _RESIDUALS
         self._change, self._reach = np.inf, _REACH
         self._evaluate()
 
@@ -347,7 +347,7 @@ class _Walk:
         active, rows = np.flatnonzero(h), self.problem.design
         if len(active) <= self._most_copied():
             rows, h = rows.taken(active), h[active]
-        diagonal, rest = self._preconditioner(rows, h), _FAR_RESIDUAL if self.gap > _NEAR else _NEAR_RESIDUAL
+        diagonal, rest = self._preconditioner(rows, h), self._residuals[int(self.gap <= _NEAR)]
         system = ProductSystem(rows, h, self.problem.fit_intercept, diagonal, rest)
         point, penalty = Point(self.weights, self.intercept), self.problem.penalty
         if penalty.is_smooth:
