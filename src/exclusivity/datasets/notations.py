@@ -151,7 +151,7 @@ def notation_of(texts: Sequence[bytes]) -> Notation | None:
     (Notation(decimal=',', grouped=True, percent=True, texts=False), None)
     """
     percent = bool(texts) and all(text.endswith(b"%") for text in texts)
-    bodies = [text[:-1].rstrip() for text in texts] if percent else texts
+    bodies = list(map(of_percent, texts)) if percent else texts
     signs = common_signs(bodies) if bodies else ""
     if not signs or are_codes(bodies):
         return None

@@ -216,7 +216,7 @@ class _Column:
         if self._expected.model is not None:  # cell by cell, whatever the others are like
             return (list(map(of_percent, texts)) if self._is_in_percent else texts), False
         if texts and all(text.endswith(b"%") for text in texts):
-            return [text[:-1].rstrip() for text in texts], True
+            return list(map(of_percent, texts)), True
         return texts, False
 
     def _decided(self, signs: str, texts: list[bytes]) -> str:
