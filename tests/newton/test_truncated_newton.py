@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
+from numpy.testing import assert_allclose
 from scipy import sparse
 
 from exclusivity.problem import ERMProblem, Logistic, PowerHinge, dual_bound, member_costs
 from exclusivity.solvers import Start, solve_newton
-from exclusivity.solvers.newton import NewtonOptions, truncated as truncated_module
+from exclusivity.solvers.newton import NewtonOptions, truncated as truncated_module, walk as walk_module
 from exclusivity.solvers.newton.linear import conjugate_gradients
-from exclusivity.solvers.newton.rounding import RoundedCorner, ShiftedHinge, balancing_shift, rounded_loss
+from exclusivity.solvers.newton.rounding import RoundedCorner, ShiftedHinge, balanced, rounded_loss
 from exclusivity.solvers.newton.run import Point
 from exclusivity.solvers.newton.solver import RowFacts, choose_regime
 from exclusivity.solvers.newton.truncated import truncated_iterates
@@ -85,8 +86,9 @@ def test_the_shift_balances_the_classes(seed, p, offset):
     y = np.append([1.0, -1.0], rng.choice([-1.0, 1.0], size=10))
     m, costs = rng.normal(size=12) * 3 + offset * y, rng.uniform(0.1, 5, size=12)
     loss = rounded_loss(PowerHinge(p), costs, None)
-    shift = balancing_shift(loss, m, y)
-    slopes = loss.slope(m - shift * y)
+    shift, moved, slopes, curvatures = balanced(loss, m, y)
+    assert_allclose(moved, m - shift * y)
+    assert_allclose((slopes, curvatures), loss.derivatives(m - shift * y))
     assert abs(y @ slopes) <= 1e-12 * slopes.sum() + 1e-12 * costs.min()
 
 
@@ -116,8 +118,16 @@ def test_conjugate_gradients_stop_where_numbers_end():
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("p", [1, 1.5, 2, 3])
 @pytest.mark.parametrize("shape", [(60, 8), (12, 40)])
-def test_every_bound_on_the_way_is_below_the_optimum(p, shape, fit_intercept):
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])  # Newton steps, steps in planes
+def test_every_bound_on_the_way_is_below_the_optimum(p, shape, fit_intercept, kind, monkeypatch):
+    for name, value in {
+        "_MOST_PLANES": 1,
+        "_MANY_NUMBERS": 0,
+        "_SPARSE": 1.0 if kind is sparse.csr_matrix else 0.0,
+    }.items():
+        monkeypatch.setattr(walk_module, name, value)
     X, y = rows(*shape)
+    X = kind(X)
     problem = ERMProblem.build(X, y, cost=0.7, p=p, fit_intercept=fit_intercept)
     optimum = solve_newton(problem, tol=1e-10).objective
     previous_passes = 0.0
@@ -190,7 +200,7 @@ def long_rows(seed=3, n=1500, m=500):
 
 def walked(problem, monkeypatch, reach):
     """The result, and for every look at rows left out: all rows, those kept, whether others came back."""
-    walk, seen = truncated_module._Walk, []
+    walk, seen = walk_module.Walk, []
     adopt = walk._adopt
 
     def watched(self, part, rows):
@@ -200,7 +210,7 @@ def walked(problem, monkeypatch, reach):
 
     with monkeypatch.context() as patch:
         patch.setattr(walk, "_adopt", watched)
-        patch.setattr(truncated_module, "_REACH", reach)
+        patch.setattr(walk_module, "_REACH", reach)
         return solve_newton(problem, tol=1e-7, options=ITERATIVE), seen
 
 
@@ -211,10 +221,10 @@ def test_rows_far_from_the_margin_are_left_out_until_they_come_back(p, reach, mo
     problem = ERMProblem.build(X, y, cost=20.0, p=p)
     result, seen = walked(problem, monkeypatch, reach)
     assert seen
-    assert all(part <= whole / 2 for whole, part, _ in seen)
+    assert all(part <= 0.7 * whole for whole, part, _ in seen)
     assert any(came_back for *_, came_back in seen) or reach == 1
     with monkeypatch.context() as patch:
-        patch.setattr(truncated_module, "_MANY_ROWS", np.inf)
+        patch.setattr(walk_module, "_MANY_ROWS", np.inf)
         plain = solve_newton(problem, tol=1e-7, options=ITERATIVE)
     for one in (result, plain):
         assert one.converged

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from exclusivity.problem.arrays import Floats, Ints, Matrix
-from exclusivity.problem.sparse_rows import SparseCuts, View, largest_of_columns, longest_row
+from exclusivity.problem.sparse_rows import SparseCuts, View, largest_of_columns, squared_lengths
 
 UNIT = 2.0**-53
 """The relative error of one rounding."""
@@ -139,9 +139,12 @@ class RowScale:
         # One of the two may be beyond the range of numbers, or infinity times zero.
         reach = np.fmin(self.length * norms, self.columns @ np.abs(weights))
         error = gamma(self.n_terms + 2) * reach + UNIT * (norms > 0)
-        if self.offset > 0:
-            error = error + 2 * UNIT * (self.offset * norms + np.abs(intercepts))
-        return np.asarray(error)
+        moved = 2 * UNIT * (self.offset * norms + np.abs(intercepts)) if self.offset > 0 else 0.0
+        return np.asarray(error + moved)
+
+    def length_error(self, length: float) -> float:
+        """At least what :meth:`score_error` says of weights of this length, without an intercept."""
+        return gamma(self.n_terms + 2) * self.length * length + UNIT * (1 + 2 * self.offset * length)
 
 
 class DesignMatrix:
@@ -238,12 +241,24 @@ class DesignMatrix:
         if self.is_sparse:
             columns = largest_of_columns(self.X)
             n_terms = int(np.diff(self.X.indptr).max(initial=0))
-            longest = longest_row(self.X)
+            longest = float(np.sqrt(self.squared_lengths.max(initial=0.0)))
         else:
             columns, n_terms = self._largest_of_columns(), self.n_features
             with np.errstate(over="ignore"):  # infinitely long is long enough
                 longest = float(np.linalg.norm(columns))
         return RowScale(longest * (1 + gamma(n_terms + 2)), columns, n_terms, moved)
+
+    @cached_property
+    def squared_lengths(self) -> Floats:
+        """|x_i|^2 of every row; one pass, found once."""
+        if self.is_sparse:
+            return squared_lengths(self.X)
+        return np.concatenate([np.einsum("ij,ij->i", X, X, dtype=float) for _, X in self.blocks(0)])
+
+    @cached_property
+    def mean_squares(self) -> Floats:
+        """The mean of x_ij^2 over the rows, for every feature; one pass, found once."""
+        return self.column_scatter(np.full(self.n_rows, 1 / self.n_rows), np.zeros(self.n_features))
 
     def _largest_of_columns(self) -> Floats:
         """max_i |x_ij|; rows side by side, as numpy is slow on short ones."""

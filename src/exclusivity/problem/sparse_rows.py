@@ -84,15 +84,15 @@ def largest_of_columns(X: Matrix) -> Floats:
     return columns
 
 
-def longest_row(X: Matrix) -> float:
-    """max_i |x_i| of a CSR matrix, some rows of it at a time."""
-    largest = 0.0
+def squared_lengths(X: Matrix) -> Floats:
+    """|x_i|^2 of every row of a CSR matrix, some rows of it at a time."""
+    squares = np.zeros(X.shape[0])
     step = max(1, _FEW * X.shape[0] // max(X.nnz, 1))
     for start in range(0, X.shape[0], step):
         ends = X.indptr[start : start + step + 1]
-        firsts = (ends[:-1] - ends[0])[np.diff(ends) > 0]  # a sum over no numbers would be one over others
-        if len(firsts) > 0:
+        filled = np.flatnonzero(np.diff(ends))  # a sum over no numbers would be one over others
+        if len(filled) > 0:
             with np.errstate(over="ignore"):  # infinitely long is long enough
-                squares = np.square(X.data[ends[0] : ends[-1]], dtype=float)
-                largest = max(largest, float(np.add.reduceat(squares, firsts).max()))
-    return float(np.sqrt(largest))
+                some = np.square(X.data[ends[0] : ends[-1]], dtype=float)
+                squares[start + filled] = np.add.reduceat(some, ends[filled] - ends[0])
+    return squares

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from copy import copy
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -56,6 +56,10 @@ class RoundedLoss(Protocol):
     @property
     def width(self) -> float:
         """How far the rounding reaches."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it is the loss itself."""
 
     @property
     def dual(self) -> Floats | None:
@@ -91,6 +95,11 @@ class _Shifted(ABC):
         self._cost = common_value(costs)
         self._alpha = np.zeros_like(costs) if alpha is None else alpha
         self._sharpness = 1 / width
+
+    @property
+    def is_exact(self) -> bool:
+        """See ``RoundedLoss``."""
+        return False
 
     @property
     def dual(self) -> Floats | None:
@@ -199,6 +208,11 @@ class RoundedCorner:
         self._exact, self._loss = loss, loss.rounded(width or _FIRST_WIDTH)
 
     @property
+    def is_exact(self) -> bool:
+        """See ``RoundedLoss``."""
+        return self._loss.width == 0
+
+    @property
     def dual(self) -> Floats | None:
         """See ``RoundedLoss``: around none."""
         return None
@@ -214,6 +228,10 @@ class RoundedCorner:
 
     def derivatives(self, shortfall: Floats) -> tuple[Floats, Floats]:
         """See ``RoundedLoss``."""
+        stiffness = self._exact.active_curvature
+        if stiffness is not None:  # two operations instead of six
+            slope = self._cost * self._exact.slope(shortfall)
+            return np.asarray(slope), np.asarray((slope > 0) * (stiffness * self._cost))
         parts = self._loss.parts(shortfall)
         assert parts.curvature is not None  # noqa: S101 -- asked for
         return np.asarray(self._cost * parts.slope), np.asarray(self._cost * parts.curvature)
@@ -262,8 +280,8 @@ def shifted_loss(problem: ERMProblem, alpha: Floats | None = None, width: float 
 
 def steepness(problem: ERMProblem) -> float:
     """The mean of c_i |x_i|^2, in hundreds: above 1, Newton steps on the loss itself may come to nothing."""
-    squares = problem.design.column_scatter(member_costs(problem), np.zeros(problem.design.n_features))
-    return float(squares.sum() / (_GENTLE * problem.design.n_rows))
+    squares = member_costs(problem) @ problem.design.squared_lengths
+    return float(squares / (_GENTLE * problem.design.n_rows))
 
 
 def width_for_error(error: float) -> float:
@@ -271,25 +289,33 @@ def width_for_error(error: float) -> float:
     return float(np.clip(error, _LEAST_WARM_WIDTH, _COLD_WIDTH))
 
 
-def balancing_shift(loss: RoundedLoss, shortfall: Floats, y: Floats) -> float:
+class Balanced(NamedTuple):
+    """The change of the intercept that balances the classes; shortfalls, slopes and curvatures after it."""
+
+    shift: float
+    shortfall: Floats
+    slopes: Floats
+    curvatures: Floats
+
+
+def balanced(loss: RoundedLoss, shortfall: Floats, y: Floats) -> Balanced:
     """The change t of the intercept with sum_i y_i slope_i(m_i - y_i t) = 0, by safeguarded Newton steps.
 
     The sum falls as t grows, from the slopes of the positive rows alone to those of the negative ones.
     """
     low, high, t = -np.inf, np.inf, 0.0
-    best, least, reach = 0.0, np.inf, 1.0
-    least_sum = 4 * UNIT * np.sqrt(len(y))  # below that, a sum of so many numbers says nothing
+    best, least, reach = Balanced(0.0, shortfall, *loss.derivatives(shortfall)), np.inf, 1.0
+    rest = 4 * UNIT * np.sqrt(len(y))  # below that, a sum of so many numbers says nothing
+    here = best
     for _ in range(_MAX_INTERCEPTS):
-        moved = shortfall - t * y
-        slopes, curvatures = loss.derivatives(moved)
-        imbalance, alpha_sum = float(y @ slopes), float(slopes.sum())
+        imbalance, alpha_sum = float(y @ here.slopes), float(here.slopes.sum())
         if abs(imbalance) < least:
-            best, least = t, abs(imbalance)
-        if abs(imbalance) <= least_sum * alpha_sum or not np.isfinite(imbalance):
+            best, least = here, abs(imbalance)
+        if abs(imbalance) <= rest * alpha_sum or not np.isfinite(imbalance):
             break
         low, high = (t, high) if imbalance > 0 else (low, t)
         is_bracketed = np.isfinite(low) and np.isfinite(high)
-        curvature = float(curvatures.sum())
+        curvature = float(here.curvatures.sum())
         step = imbalance / curvature if curvature > 0 else np.inf
         if not (abs(step) <= reach and low < t + step < high):
             step = (low + high) / 2 - t if is_bracketed else float(np.copysign(reach, imbalance))
@@ -298,4 +324,6 @@ def balancing_shift(loss: RoundedLoss, shortfall: Floats, y: Floats) -> float:
         t += step
         # Inside a bracket steps have to halve, or Newton's method may go to and fro; outside they may grow.
         reach = abs(step) / 2 if is_bracketed else 4 * reach
+        moved = shortfall - t * y
+        here = Balanced(t, moved, *loss.derivatives(moved))
     return best

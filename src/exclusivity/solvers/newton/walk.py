@@ -1,0 +1,383 @@
+"""One walk towards the minimum of a rounded loss, by products with X alone: where it is, and where next."""
+
+from __future__ import annotations
+
+from copy import copy
+
+import numpy as np
+
+from exclusivity.problem import UNIT, DesignMatrix, ERMProblem, relative_gap, weighted_total
+from exclusivity.problem.arrays import Floats, Ints
+from exclusivity.solvers.newton.blend import DualBlend, dual_value
+from exclusivity.solvers.newton.linear import ProductSystem
+from exclusivity.solvers.newton.model import model_step
+from exclusivity.solvers.newton.plane import Direction, Plane
+from exclusivity.solvers.newton.rounding import Balanced, RoundedLoss, balanced
+from exclusivity.solvers.newton.run import Point, Step
+
+_MAX_LENGTHS = 12
+# Residuals of Newton systems while the gap is above the third number, and below. Passes over real text, other
+# than the benchmark's, against 0.1 throughout: 0.64 for p = 2, 0.8 for p = 1 and logistic loss; no better are
+# 0.3, or as the last step went. Active rows change less with far more features than rows, the last number.
+_RESIDUALS, _RESIDUALS_OF_WIDE, _NEAR, _WIDE = (0.5, 0.2), (0.1, 0.1), 0.05, 20
+# A step ends where the slope has come down to this share, the search for one among kinks where the gain has.
+_ROUGHLY = 0.1
+# Sharpen the loss once the gradient is to blame for no more than this share of the gap.
+_SETTLED = 0.2
+# Shortfalls that may be so many times farther off than new ones are made anew.
+_STALE = 8.0
+# For how many Newton steps the shape of a preconditioner is kept.
+_KEPT = 4
+# So many features per row, at most, for a diagonal preconditioner: with more, most features are in few rows
+# and the diagonal says nothing (20,000 x 10^6: 125 passes without, 210 with it; 200,000 x 50,000: 172, 92).
+_TELLING, _TELLING_OF_HINGE = 4, 1
+# Steps in planes are for rows of which at most this share is stored, and at least so many numbers.
+_SPARSE, _MANY_NUMBERS = 0.1, 1 << 20
+# Rows are worth a copy where they are at most this share of all; a smaller one where X is large, as there are
+# copies of copies, and all of them have to stay below half of X.
+_FEW, _FEW_OF_LARGE = 0.7, 1 / 4
+_LARGE = 1 << 24
+# Below so many rows a step takes as long on some of them as on all.
+_MANY_ROWS = 500
+# Shortfalls may change by so many times what the last step did to them, root mean square (tried: 0.5 to 3).
+_REACH = 2.0
+# Rows that are left out are looked at again when the gap has come down to this share, or to the tolerance.
+_LOOK = 0.1
+# A walk on some rows goes on where those that matter now are at least this share of them.
+_SAME = 0.7
+# At most so many steps before that, and before anybody is told.
+_MOST_STEPS, _MOST_PLANES = 20, 50
+# A walk on some rows may change shortfalls by so many times the distance of the rows that were left out.
+_LEASH = 1.0
+# Of what a walk on some rows has changed, the next one may change this share.
+_LEFT = 0.3
+
+
+class Walk:
+    """Where Newton's method, or conjugate planes, have come to.
+
+    Attributes
+    ----------
+    weights, intercept
+        The point.
+    shortfall, error
+        1 - y (X w + b) there, and how far that may be off.
+    alpha, dual_weights, gradient
+        The slopes of the rounded loss, X^T (y alpha), and w less that.
+    objective, bound
+        About f(w, b) and D(alpha): rounding is left to those who prove something with it.
+    passes : float
+        So far; a product with X or with X^T is half of one.
+    """
+
+    def __init__(self, problem: ERMProblem, start: Point, loss: RoundedLoss) -> None:
+        self.problem, self.loss = problem, loss
+        self.y = problem.labels
+        self.weights, self.intercept = start.inside(problem.penalty).weights, start.intercept
+        self.passes, self.has_moved, self.shortfall, self.error = 0.0, False, self.y, 0.0
+        self._measure()
+        width = problem.design.n_features / problem.design.n_rows
+        self._has_few_rows = width > (_TELLING_OF_HINGE if problem.loss.is_hinge else _TELLING)
+        self._residuals = _RESIDUALS_OF_WIDE if width > _WIDE else _RESIDUALS
+        self._change, self._reach = np.inf, _REACH
+        self._entered, self._leash = self.shortfall, np.inf
+        # Dense rows have few features: Newton systems of the rows with curvature are worth their products.
+        # And where X is small, vectors take longer than products with it, and planes need more of these.
+        is_sparse = problem.design.density <= _SPARSE and problem.design.n_numbers >= _MANY_NUMBERS
+        self._in_planes = problem.penalty.is_smooth and is_sparse
+        needs_squares = self._in_planes and not self._has_few_rows
+        self._mean_squares = problem.design.mean_squares if needs_squares else np.empty(0)
+        self._n_directions = 0
+        self._last: Direction | None = None
+        self._part: tuple[Walk, Ints] | None = None  # the last walk on some rows, while it leads here
+        self.blend = DualBlend(problem)
+        self._evaluate()
+
+    def _evaluate(self) -> None:
+        """The intercept at its best, slopes, weighted sums, and about where objective and bound are."""
+        if self.problem.fit_intercept:
+            here = balanced(self.loss, self.shortfall, self.y)
+            self.intercept += here.shift
+            self.error += 2 * UNIT * (abs(self.intercept) + abs(here.shift))
+        else:
+            here = Balanced(0.0, self.shortfall, *self.loss.derivatives(self.shortfall))
+        self.shortfall, self.alpha, self._here = here.shortfall, here.slopes, here
+        self.dual_weights = self.problem.design.transposed_times(self.y * self.alpha)
+        self.passes += 0.5
+        self.gradient = self.weights - self.dual_weights
+        self.objective = self.problem.penalty.value(self.weights) + self._total_loss()
+        self._excess = self._cost_of_gradient()
+        if self.loss.is_exact and self.problem.penalty.is_smooth:  # Fenchel's equality in every row
+            self.bound = self.objective - self._excess
+        else:
+            self.bound = dual_value(self.problem, self.alpha, self.dual_weights)
+        self.blend.take(self.alpha, self.dual_weights, self.bound)
+        self._part = None
+
+    def _total_loss(self) -> float:
+        """About the sum of the losses."""
+        degree = self.problem.loss.degree
+        if self.loss.is_exact and degree is not None:  # Euler: phi'(m) m = q phi(m)
+            return float(self.alpha @ self.shortfall) / degree
+        return self.problem.cost * weighted_total(
+            self.problem.weights, self.problem.loss.value(self.shortfall)
+        )
+
+    def _measure(self) -> None:
+        """Shortfalls from scratch."""
+        self.shortfall = 1 - self.y * self.intercept
+        self.error = self._fresh = self._rounding(self.weights, self.intercept)
+        if self.weights.any():
+            self.shortfall -= self.y * self.problem.design.times(self.weights)
+            self.passes += 0.5
+
+    def _rounding(self, weights: Floats, intercept: float) -> float:
+        """How far the scores of such weights may be off."""
+        return float(self.problem.design.row_scale.score_error(weights, intercept))
+
+    @property
+    def gap(self) -> float:
+        """About the relative duality gap."""
+        return relative_gap(self.objective, max(self.bound, self.blend.value))
+
+    def advance(self, tol: float) -> bool:
+        """Some steps; False when nothing helps any more."""
+        return self._approach(max(tol, _LOOK * self.gap), _MOST_PLANES if self._in_planes else 1)
+
+    def _approach(self, goal: float, most: int) -> bool:
+        """At most so many moves, until the gap is small enough; False where none helps."""
+        before, gap = self.weights, self.gap
+        for _ in range(most):
+            if not self._move(goal):
+                return self.weights is not before
+            if self.gap <= goal or rms(self.shortfall - self._entered) > self._leash:
+                return True
+        # Planes that come closer so slowly are many: the problem is better conditioned after a Newton step.
+        self._in_planes &= self.gap <= gap / 2
+        return True
+
+    def _move(self, goal: float) -> bool:
+        """One step on all rows, or several on those that matter; False where none helps.
+
+        Rows far on the right side of the margin have neither loss nor slope. While they are left out, bounds
+        hold for all rows, their dual variables being zero; objectives do when the others agree.
+        """
+        rows = self._nearby()
+        if rows is not None:
+            part, rows = self._part_with(rows)
+            most = _MOST_PLANES if self._in_planes else _MOST_STEPS
+            if part._approach(max(goal, _LOOK * self.gap), most):
+                self._adopt(part, rows)
+                return True
+        return self._advance()
+
+    def _nearby(self) -> Ints | None:
+        """The rows that have a slope or may get one soon; None where they are most of the rows."""
+        is_part = np.isfinite(self._leash)
+        if not np.isfinite(self._change) or len(self.y) < _MANY_ROWS or (is_part and not self._in_planes):
+            return None
+        rows = np.flatnonzero(self.loss.slope(self.shortfall + self._reach * self._change))
+        return rows if 0 < len(rows) <= self._most_copied() else None
+
+    def _most_copied(self) -> float:
+        """So many rows are worth a copy."""
+        return (_FEW if self.problem.design.n_numbers <= _LARGE else _FEW_OF_LARGE) * len(self.y)
+
+    def _part_with(self, rows: Ints) -> tuple[Walk, Ints]:
+        """The walk on these rows: the last one of this kind where it has them all and not many more."""
+        if self._part is not None:
+            part, known = self._part
+            is_known = np.zeros(len(self.y), dtype=bool)
+            is_known[known] = True
+            if len(rows) >= _SAME * len(known) and is_known[rows].all():
+                part.passes, part._entered = 0.0, part.shortfall
+                part._leash = _LEASH * self._reach * self._change
+                return part, known
+        return self._restricted(rows), rows
+
+    def _restricted(self, rows: Ints) -> Walk:
+        """The same walk on some of the rows; as long as the others have no loss it is that on all rows."""
+        part, whole = copy(self), self.problem
+        part.problem = whole.changed(
+            design=whole.design.taken(rows), labels=whole.labels[rows], weights=whole.weights[rows]
+        )
+        part.loss, part.passes, part._part = self.loss.restricted(rows), 0.0, None
+        part.y, part.alpha, part.shortfall = self.y[rows], self.alpha[rows], self.shortfall[rows]
+        part._here = Balanced(0.0, part.shortfall, part.alpha, self._here.curvatures[rows])
+        part._entered, part._leash = part.shortfall, _LEASH * self._reach * self._change
+        part.blend = self.blend.restricted(part.problem, rows)
+        if (last := self._last_direction()) is not None:
+            part._last = last._replace(shortfall=last.shortfall[rows])
+        return part
+
+    def _adopt(self, part: Walk, rows: Ints) -> None:
+        """Go where the walk on some of the rows has led; what is known there holds if the others agree."""
+        self.passes += part.passes * len(rows) / len(self.y)
+        self.loss, self.blend = self.loss.extended(part.loss, rows), self.blend.extended(part.blend, rows)
+        self.weights, self.intercept, before = part.weights, part.intercept, self.shortfall
+        self.has_moved = True
+        self._measure()
+        self._change = _LEFT * rms(self.shortfall - before)
+        self._last, self._in_planes = part._last, part._in_planes
+        others = self.shortfall + self.error
+        others[rows] = -np.inf
+        self.shortfall[rows], self.error = part.shortfall, max(self.error, part.error)
+        if np.any(self.problem.loss.value(others)):
+            self._reach *= 2
+            self._evaluate()
+            return
+        self.alpha, curvatures = np.zeros_like(self.alpha), np.zeros_like(self.alpha)
+        self.alpha[rows], curvatures[rows] = part.alpha, part._here.curvatures
+        self._here = Balanced(0.0, self.shortfall, self.alpha, curvatures)
+        self.dual_weights, self.gradient = part.dual_weights, part.gradient
+        self.objective, self.bound, self._excess = part.objective, part.bound, part._excess
+        self._part = part, rows
+
+    def _advance(self) -> bool:
+        """Sharpen the loss where the gradient is settled, else one step; False when nothing helps."""
+        room = min(max(self.objective - self.bound, 0.0), self.loss.distance(self.alpha))
+        is_settled = self._excess <= _SETTLED * room
+        if is_settled or not self._step():
+            if not self.loss.sharpen(self.shortfall):
+                return is_settled and self._step()
+            self._evaluate()
+        return True
+
+    def _cost_of_gradient(self) -> float:
+        """What the gap owes to weights that do not go with the slopes: |gradient|^2 / 2 without kinks."""
+        if self.problem.penalty.is_smooth:
+            return float(self.gradient @ self.gradient) / 2
+        return self.problem.penalty.excess(self.weights, self.dual_weights)
+
+    def _step(self) -> bool:
+        return (self._in_planes and self._step_in_plane()) or self._newton_step()
+
+    def _last_direction(self) -> Direction | None:
+        """The last step and what it did to these rows, which may have been made on some of them."""
+        if self._last is not None and len(self._last.shortfall) != len(self.y):
+            self._last = self._direction_along(self._last.weights)
+        return self._last
+
+    def _direction_along(self, weights: Floats) -> Direction:
+        """A direction, by one product."""
+        self.passes += 0.5
+        length = float(weights @ weights) ** 0.5
+        along = self.problem.design.times(weights)
+        along *= -self.y
+        return Direction(weights, along, length, self.problem.design.row_scale.length_error(length))
+
+    def _step_in_plane(self) -> bool:
+        """To the best point of the plane of gradient and last step; see ``plane``."""
+        downhill = -self.gradient
+        if not self._has_few_rows:
+            downhill /= 1 + float(self._here.curvatures.sum()) * self._mean_squares
+        directions, last = [self._direction_along(downhill)], self._last_direction()
+        if last is not None:
+            directions.append(last)
+        plane = Plane(self.weights, directions, self.y if self.problem.fit_intercept else None)
+        lengths = plane.best(self.loss, self._here)
+        if lengths is None:
+            return False
+        step, db = plane.step(lengths), float(lengths[-1]) if self.problem.fit_intercept else 0.0
+        change = step.shortfall - db * self.y
+        self._note_change(change)
+        self._last = step
+        self._carry(Point(self.weights + step.weights, self.intercept + db), change, step.error)
+        self._evaluate()
+        return True
+
+    def _newton_step(self) -> bool:
+        step = self._newton_direction()
+        dw, db = step.change.weights, step.change.intercept
+        change = -self.y * (self.problem.design.times(dw) + db)
+        self.passes += 0.5
+        length = self._length(dw, change)
+        if length == 0:
+            return False
+        self._note_change(length * change)
+        point = step.part(Point(self.weights, self.intercept), length, self.problem.penalty)
+        self._carry(point, length * change, self._rounding(length * dw, length * db))
+        self._last = None
+        self._evaluate()
+        return True
+
+    def _carry(self, point: Point, change: Floats, error: float) -> None:
+        """Shortfalls at a new point, and how far they may be off; from scratch where that is too far.
+
+        What is carried on has the errors of the step's own scores, and those of adding it to weights,
+        intercept and shortfalls.
+        """
+        self.weights, self.intercept, self.has_moved = point.weights, point.intercept, True
+        self.shortfall = self.shortfall + change
+        largest = float(np.abs(self.shortfall).max())
+        # Adding to n weights rounds as a product with them does, n times less.
+        n_terms = max(self.problem.design.row_scale.n_terms, 1)
+        self.error += error + 4 * UNIT * (abs(self.intercept) + largest) + self._fresh / n_terms
+        if self.error > _STALE * self._fresh:
+            self._fresh = self._rounding(self.weights, self.intercept)
+            if self.error > _STALE * self._fresh:
+                self._measure()
+
+    def _note_change(self, change: Floats) -> None:
+        """How far a typical row moves: as in this step, or half as far as it was before."""
+        typical = rms(change)
+        self._change = typical if np.isinf(self._change) else max(typical, self._change / 2)
+
+    def _newton_direction(self) -> Step:
+        """The Newton step, roughly."""
+        h = self._here.curvatures
+        active, rows = np.flatnonzero(h), self.problem.design
+        if len(active) <= self._most_copied():
+            rows, h = rows.taken(active), h[active]
+        diagonal, rest = self._preconditioner(rows, h), self._residuals[int(self.gap <= _NEAR)]
+        system = ProductSystem(rows, h, self.problem.fit_intercept, diagonal, rest)
+        point, penalty = Point(self.weights, self.intercept), self.problem.penalty
+        if penalty.is_smooth:
+            dw, _ = system.solve(-self.gradient, 0.0)
+            step = Step(point.moved(Point(dw, 0.0), 1.0), Point(dw, 0.0), float(self.gradient @ dw))
+        else:
+            step = model_step(system, penalty, point, Point(self.gradient, 0.0), _ROUGHLY)
+        self.passes += system.n_products * rows.n_rows / len(self.y)
+        return step.with_intercept(self.intercept, system.intercept_change(step.change.weights))
+
+    def _preconditioner(self, rows: DesignMatrix, h: Floats) -> Floats | None:
+        """1 + diag(X^T H X), its shape kept for some steps: it only steers."""
+        total = float(h.sum())
+        if self._has_few_rows or total == 0:
+            return None
+        if self._n_directions % _KEPT == 0:
+            self._mean_squares = rows.column_scatter(h / total, np.zeros_like(self.weights))
+        self._n_directions += 1
+        return np.asarray(1 + total * self._mean_squares)
+
+    def _length(self, dw: Floats, change: Floats) -> float:
+        """Where the slope along the step is about zero, at most 1; 0 if the step does not lead down."""
+        along, squares, penalty = float(self.weights @ dw), float(dw @ dw), self.problem.penalty
+
+        def slope(t: float) -> float:
+            of_loss = float(self.loss.slope(self.shortfall + t * change) @ change)
+            if penalty.is_smooth:
+                return along + t * squares + of_loss
+            return float(penalty.slopes(self.weights, dw, np.array([t]))[0]) + of_loss
+
+        low, high, at_low, at_high = 0.0, 1.0, slope(0.0), slope(1.0)
+        if not (at_low < 0 and np.isfinite(at_high)):
+            return 0.0
+        # Conjugate gradients make it zero up to rounding where no row crosses a corner: either sign will do.
+        goal = _ROUGHLY * at_low
+        if at_high <= -goal:
+            return 1.0
+        for _ in range(_MAX_LENGTHS):
+            middle = low + (high - low) * float(np.clip(at_low / (at_low - at_high), 0.1, 0.9))
+            here = slope(middle)
+            low, high, at_low, at_high = (
+                (low, middle, at_low, here) if here > 0 else (middle, high, here, at_high)
+            )
+            if goal <= here <= 0:
+                break
+        return low if low > 0 else high
+
+
+def rms(values: Floats) -> float:
+    """The root of the mean square."""
+    return float(np.sqrt(values @ values / len(values)))
