@@ -7,7 +7,7 @@ A point w + sum_j t_j d_j has the shortfalls m + sum_j t_j z_j with z_j = -y (X 
 is minimised over t by Newton's method in two or three numbers, with no more products: the directions are the
 gradient and the last step, and the intercept is one more (d = 0, z = -y). On a quadratic these are the steps
 of conjugate gradients. On a loss with corners they stay so while rows come and go, where a Newton system
-would have to be made anew: every product sees the slopes as they are, and none goes into a system out of date.
+would have to be made anew: every product sees the slopes as they are, and no system goes out of date.
 """
 
 from __future__ import annotations
