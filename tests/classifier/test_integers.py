@@ -113,12 +113,51 @@ def test_numbers_of_eight_bits_do_not_overflow():
 def test_the_rows_are_not_copied_as_a_whole():
     X, y = rows("int8", 40_000, 200)
     model = ERMClassifier(1, C=1e-5)
-    tracemalloc.start()
-    model.fit(X, y)
-    model.predict(X)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    peak = peak_of(lambda: (model.fit(X, y), model.predict(X)))
     assert peak < 2 * X.nbytes + 4_000_000, "and float64 would take eight times the rows"
+
+
+def peak_of(work):
+    """The most memory taken at once, beside what was there before."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "bool"])
+def test_squares_of_features_do_not_outgrow_the_rows(dtype, p):
+    X, y = small_numbers(dtype, 3000, 1500)
+    model = ERMClassifier(1, C=1e-3, p=p)
+    peak = peak_of(lambda: model.fit(X, y))
+    assert peak < X.nbytes + 50_000_000, "four or more matrices of 18 MB were taken"
+    floats = ERMClassifier(1, C=1e-3, p=p).fit(X.astype(float), y)
+    assert model.converged_.all()
+    assert model.objective_ == pytest.approx(floats.objective_, rel=2e-4), "both gaps are at most 1e-4"
+
+
+@pytest.mark.parametrize("shape", [(5000, 600), (300, 12_000)])
+def test_sparse_rows_are_widened_in_chunks(shape):
+    X, y = small_numbers("int8", *shape)
+    X = sparse.csr_array(X * (np.random.default_rng(1).random(shape) < 0.6))
+    settings = {"C": 1e-3, "p": 1, "solver_options": {"regime": "interior"}}
+    model = ERMClassifier(1, **settings)
+    n_bytes = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+    peak = peak_of(lambda: model.fit(X, y))
+    assert peak < 2 * n_bytes + 22_000_000, "a few chunks of floats, however many rows"
+    floats = ERMClassifier(1, **settings).fit(X.astype(float), y)
+    np.testing.assert_allclose(model.coef_, floats.coef_, atol=1e-10 * np.abs(floats.coef_).max())
+
+
+def small_numbers(dtype, n_rows, n_features):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2 if dtype == "bool" else 4, size=(n_rows, n_features), dtype=np.int8).astype(dtype)
+    scores = X[:, :20].astype(float) @ rng.standard_normal(20)
+    scores += scores.std() * rng.standard_normal(n_rows)
+    return X, scores > np.median(scores)
 
 
 def test_other_types_are_refused_by_name():

@@ -22,6 +22,7 @@ from scipy.linalg import lapack
 
 from exclusivity.problem import DesignMatrix
 from exclusivity.problem.arrays import Bools, Floats, Matrix
+from exclusivity.solvers.newton.sparse_grams import is_mostly_zero, sparse_gram, sparse_product
 
 # Relative to the trace; enough to factorise what rounding has made indefinite, too little to turn a step.
 _JITTER = 1e-15
@@ -326,7 +327,7 @@ def conjugate_gradients(
 def dense_product(X: Matrix, ridge: Floats) -> Floats:
     """X diag(1/ridge) X^T as a dense matrix."""
     if sparse.issparse(X):
-        return np.asarray((X.multiply(1 / ridge) @ X.T).toarray(), dtype=float)
+        return sparse_product(X, ridge)
     total = np.zeros((X.shape[0], X.shape[0]))
     step = max(CHUNK_NUMBERS // max(X.shape[0], 1), 1)
     for start in range(0, X.shape[1], step):  # neither floats of all of X nor a scaled copy
@@ -371,8 +372,10 @@ class RowProducts:
 
 def bordered_gram(X: Matrix, weights: Floats) -> Floats:
     """sum_i h_i (x_i, 1)(x_i, 1)^T over the rows with h_i > 0."""
+    if sparse.issparse(X) and is_mostly_zero(X):
+        return sparse_gram(X, weights)
     step = max(CHUNK_NUMBERS // (X.shape[1] + 1), 1)
-    if sparse.issparse(X) or len(weights) <= step:
+    if len(weights) <= step:
         return _bordered_gram(X, weights)
     total = np.zeros((X.shape[1] + 1, X.shape[1] + 1))
     for start in range(0, len(weights), step):  # neither a scaled copy of X nor one long call
@@ -388,12 +391,8 @@ def _bordered_gram(X: Matrix, weights: Floats) -> Floats:
     M = X.shape[1]
     gram = np.empty((M + 1, M + 1))
     roots = np.sqrt(h)[:, None]
-    if sparse.issparse(rows):
-        scaled = rows.multiply(roots).tocsr()
-        gram[:M, :M] = (scaled.T @ scaled).toarray()
-    else:
-        scaled = rows * roots
-        gram[:M, :M] = scaled.T @ scaled
+    scaled = (rows.toarray() if sparse.issparse(rows) else rows) * roots
+    np.matmul(scaled.T, scaled, out=gram[:M, :M])
     gram[:M, M] = gram[M, :M] = scaled.T @ roots[:, 0]
     gram[M, M] = h.sum()
     return gram

@@ -12,7 +12,9 @@ regime        when                                     how
               1 < p < 2 with few rows                  only on those near the margin, if they are few, and
                                                        after truncated Newton, if they are not
 "iterative"   rows and features both beyond 4096,      truncated Newton, by products with X alone; at large
-              or beyond 400 for sparse data            costs around a dual vector that follows
+              or beyond 400 for sparse data,           costs around a dual vector that follows
+              or so many that floats of
+              their squares outgrow integers
 ============  =======================================  ====================================================
 
 All but the last factorise one matrix per step, on the smaller of the two sides: features or rows.
@@ -25,16 +27,18 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from exclusivity.problem import (
     DesignMatrix,
     ERMProblem,
+    MarginLoss,
     Objective,
     dual_from_scores,
     member_costs,
     repair_dual,
 )
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.base import SAMPLE_SEED, Callback, SolverResult, Start, check_convex
 from exclusivity.solvers.newton.bands import drive_screened
 from exclusivity.solvers.newton.barrier import MemoryBarrier
@@ -62,6 +66,12 @@ _SPARSE_LIMIT = 400
 _KINKED_LIMIT = 1000
 _SPARSE_DENSITY = 0.1
 _LONG_SIZE, _LONG_RATIO = 10**6, 10
+# So many square matrices are in memory at once, at most, and so many bytes they may take beside integers,
+# with the bytes of these: 50 MB are the aim, and blocks of rows take the rest.
+_MATRICES, _SPARE_BYTES = 6, 40_000_000
+# Less memory is worth some time. 5,000 x 2,000 of int8 at C = 1 takes more than the usual passes, and still
+# half the time of factorisations; where four times as many do not do, no number of them may.
+_PATIENCE_FOR_MEMORY = 4
 
 Regime = Literal["auto", "semismooth", "interior", "iterative"]
 
@@ -90,17 +100,43 @@ class RowFacts(NamedTuple):
     """What the choice of a method looks at: where the rows are and how many.
 
     ``has_vectors``: whether vectors of all rows are at hand, as products with X alone need them.
+    ``largest_side``: of the matrices that may be factorised.
     """
 
     n_rows: int
     n_features: int
     density: float = 1.0
     has_vectors: bool = True
+    largest_side: float = DENSE_LIMIT
 
     @classmethod
     def of(cls, problem: ERMProblem) -> RowFacts:
         """Of rows in memory."""
-        return cls(problem.design.n_rows, problem.design.n_features, problem.design.density)
+        design = problem.design
+        return cls(design.n_rows, design.n_features, design.density, largest_side=_side_beside(design.X))
+
+    @property
+    def smaller_side(self) -> int:
+        """Of a system that would be factorised."""
+        return min(self.n_rows, self.n_features)
+
+    @property
+    def saves_memory(self) -> bool:
+        """Whether products are preferred for their memory alone."""
+        is_dense = self.density > _SPARSE_DENSITY
+        return is_dense and self.largest_side < self.smaller_side <= DENSE_LIMIT
+
+
+def _side_beside(X: Matrix) -> float:
+    """The largest side of matrices that take no more memory than X and a little; of any, beside floats.
+
+    Rows of eight bits are kept as they are to save memory, and 4096 squared floats are 134 MB.
+    """
+    if X.dtype.kind == "f":
+        return DENSE_LIMIT
+    arrays = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+    room = _SPARE_BYTES + sum(array.nbytes for array in arrays)
+    return float(min(np.sqrt(room / (8 * _MATRICES)), DENSE_LIMIT))
 
 
 def choose_regime(objective: Objective, rows: RowFacts, wanted: Regime) -> Regime:
@@ -122,11 +158,16 @@ def choose_regime(objective: Objective, rows: RowFacts, wanted: Regime) -> Regim
 
 def _fitting_regime(objective: Objective, rows: RowFacts) -> Regime:
     loss = objective.loss
-    limit = DENSE_LIMIT
+    limit = rows.largest_side
     if rows.density <= _SPARSE_DENSITY:
-        limit = _KINKED_LIMIT if loss.vanishes and np.any(objective.penalty.kinks) else _SPARSE_LIMIT
-    if min(rows.n_rows, rows.n_features) > limit and rows.has_vectors:
+        of_sparse = _KINKED_LIMIT if loss.vanishes and np.any(objective.penalty.kinks) else _SPARSE_LIMIT
+        limit = min(limit, of_sparse)
+    if rows.smaller_side > limit and rows.has_vectors:
         return "iterative"
+    return _factorising_regime(loss, rows)
+
+
+def _factorising_regime(loss: MarginLoss, rows: RowFacts) -> Regime:
     if not loss.is_smooth:
         return "interior"
     is_few = rows.n_rows <= MANY_ROWS and rows.has_vectors
@@ -141,6 +182,7 @@ def methods_of(objective: Objective, rows: RowFacts, regime: Regime, *, is_steep
     ============  =============================================  ==========================================
     "iterative"   steep: rows can all be fitted                  shifted, then interior (or truncated)
     "iterative"   others                                         truncated, then interior (or shifted)
+    "iterative"   to save memory                                 one of the two, for so long, then as below
     "semismooth"  losses that vanish                             semismooth, interior, truncated
     "semismooth"  others                                         semismooth, truncated
     "interior"    the hinge, many rows (or no vectors of them)   bands, interior, truncated
@@ -155,7 +197,9 @@ def methods_of(objective: Objective, rows: RowFacts, regime: Regime, *, is_steep
     if regime == "iterative":
         # Rows that can all be fitted call for the shifted loss, steep as it is; others are slower with it.
         first, second = ("shifted", "truncated") if is_steep else ("truncated", "shifted")
-        has_interior = loss.vanishes and min(rows.n_rows, rows.n_features) <= DENSE_LIMIT
+        if rows.saves_memory:
+            return [first, *methods_of(objective, rows, _factorising_regime(loss, rows))]
+        has_interior = loss.vanishes and rows.smaller_side <= DENSE_LIMIT
         return [first, "interior"] if has_interior else [first, second]
     # Features a million times farther from zero than they vary take an interior point's last digits;
     # products with centred rows keep theirs.
@@ -277,12 +321,19 @@ def continue_run(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) ->
                 guess.dual,
                 width=guess.width,
                 spent=guess.spent,
-                most_passes=np.inf if regime == "iterative" else PATIENCE,
+                most_passes=_patience(regime, rows),
                 is_shifted=method == "shifted",
             )
         if run.is_over:
             return
         guess = Guess(run.best)
+
+
+def _patience(regime: Regime, rows: RowFacts) -> float:
+    """So many passes may a method of products take before one that factorises gets its turn."""
+    if regime != "iterative":
+        return PATIENCE
+    return _PATIENCE_FOR_MEMORY * PATIENCE if rows.saves_memory else np.inf
 
 
 def sampled_guess(run: Run, reduced: ERMProblem, regime: Regime) -> Guess:
