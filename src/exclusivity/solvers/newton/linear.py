@@ -237,7 +237,7 @@ class ProductSystem:
     curvatures : ndarray of shape (n_rows,)
         The diagonal of H.
     has_intercept : bool
-        Whether an intercept follows the weights, as ``intercept_change`` says; else H_c = H.
+        Whether an intercept follows the weights: scores are centred then; else H_c = H.
     diagonal : ndarray of shape (n_features,) or None
         The preconditioner.
     rest : float
@@ -254,8 +254,7 @@ class ProductSystem:
     ) -> None:
         self._rows, self._curvatures, self._diagonal, self._rest = rows, curvatures, diagonal, rest
         self._free: Bools | None = None
-        self._is_centred = has_intercept and bool(curvatures.any())
-        self._mean = rows.mean(curvatures) if self._is_centred else np.zeros(rows.n_features)
+        self._total = float(curvatures.sum()) if has_intercept else 0.0
         # In a list, as restricted systems count with the whole one.
         self._count = [0]
 
@@ -264,9 +263,11 @@ class ProductSystem:
         """How many products it took so far."""
         return self._count[0]
 
-    def intercept_change(self, dw: Floats) -> float:
-        """The change of the intercept that is best for a change of the weights."""
-        return -float(self._mean @ dw)
+    def centred(self, scores: Floats) -> Floats:
+        """Scores less their mean, which an intercept takes over; in place."""
+        if self._total > 0:
+            scores -= float(self._curvatures @ scores) / self._total
+        return scores
 
     def solve(self, r_w: Floats, r_b: float) -> tuple[Floats, float]:
         """See ``NewtonSystem``."""
@@ -289,13 +290,10 @@ class ProductSystem:
         if self._free is not None:
             whole = np.zeros(len(self._free))
             whole[self._free] = vector
-        image = self._rows.times(whole)
-        image -= self._mean @ whole
+        image = self.centred(self._rows.times(whole))
         image *= self._curvatures
         product = self._rows.transposed_times(image)
         product += whole
-        if self._is_centred:
-            product -= image.sum() * self._mean
         return np.asarray(product if self._free is None else product[self._free])
 
 

@@ -35,7 +35,7 @@ _TELLING, _TELLING_OF_HINGE = 4, 1
 _SPARSE, _MANY_NUMBERS = 0.1, 1 << 20
 # Rows are worth a copy where they are at most this share of all; a smaller one where X is large, as there are
 # copies of copies, and all of them have to stay below half of X.
-_FEW, _FEW_OF_LARGE = 0.7, 1 / 4
+_FEW, _FEW_OF_LARGE, _FEW_IN_SYSTEM = 0.7, 1 / 4, 0.5
 _LARGE = 1 << 24
 # Below so many rows a step takes as long on some of them as on all.
 _MANY_ROWS = 500
@@ -288,9 +288,11 @@ class Walk:
 
     def _newton_step(self) -> bool:
         step = self._newton_direction()
-        dw, db = step.change.weights, step.change.intercept
-        change = -self.y * (self.problem.design.times(dw) + db)
+        dw = step.change.weights
+        scores = self.problem.design.times(dw)
         self.passes += 0.5
+        db = self._best_shift(scores)
+        step, change = step.with_intercept(self.intercept, db), -self.y * (scores + db)
         length = self._length(dw, change)
         if length == 0:
             return False
@@ -327,7 +329,7 @@ class Walk:
         """The Newton step, roughly."""
         h = self._here.curvatures
         active, rows = np.flatnonzero(h), self.problem.design
-        if len(active) <= self._most_copied():
+        if len(active) <= min(_FEW_IN_SYSTEM * len(h), self._most_copied()):
             rows, h = rows.taken(active), h[active]
         diagonal, rest = self._preconditioner(rows, h), self._residuals[int(self.gap <= _NEAR)]
         system = ProductSystem(rows, h, self.problem.fit_intercept, diagonal, rest)
@@ -338,7 +340,13 @@ class Walk:
         else:
             step = model_step(system, penalty, point, Point(self.gradient, 0.0), _ROUGHLY)
         self.passes += system.n_products * rows.n_rows / len(self.y)
-        return step.with_intercept(self.intercept, system.intercept_change(step.change.weights))
+        return step
+
+    def _best_shift(self, scores: Floats) -> float:
+        """The change of the intercept that goes with such a change of the scores."""
+        h = self._here.curvatures
+        total = float(h.sum()) if self.problem.fit_intercept else 0.0
+        return -float(h @ scores) / total if total > 0 else 0.0
 
     def _preconditioner(self, rows: DesignMatrix, h: Floats) -> Floats | None:
         """1 + diag(X^T H X), its shape kept for some steps: it only steers."""
