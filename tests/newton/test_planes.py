@@ -82,7 +82,7 @@ def test_the_step_to_a_point_is_the_sum_of_its_parts():
     X, w, y = rng.normal(size=(20, 6)), rng.normal(size=6), rng.choice([-1.0, 1.0], size=20)
     d = rng.normal(size=(2, 6))
     parts = [Direction(each, -y * (X @ each), float(np.linalg.norm(each)), 1e-15) for each in d]
-    step = Plane(w, parts, y).step(np.array([0.5, -2.0, 7.0]))  # the last is the intercept's
+    step = Plane(w, parts, y).step(np.array([0.5, -2.0, 7.0]), 1.0)  # the last is the intercept's
     assert_allclose(step.weights, 0.5 * d[0] - 2 * d[1])
     assert_allclose(step.shortfall, -y * (X @ step.weights), atol=1e-12)
     assert step.length == pytest.approx(np.linalg.norm(step.weights))

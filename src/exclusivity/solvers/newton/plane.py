@@ -88,18 +88,19 @@ class Plane:
             lengths, shortfall = lengths + length * step, moved
         return lengths if lengths.any() else None
 
-    def step(self, lengths: Floats) -> Direction:
-        """The step to a point of the plane, without the intercept."""
-        n_directions = len(self._directions)
-        weights, error = lengths[0] * self._directions[0].weights, 0.0
-        for t, each in zip(lengths[1:], self._directions[1:], strict=False):
+    def step(self, lengths: Floats, longest_row: float) -> Direction:
+        """The step to a point of the plane, without the intercept.
+
+        Its parts may be larger than their sum: |t_j z_ij| <= |t_j| |d_j| |x_i| is what is rounded, in the
+        shortfalls as in the weights.
+        """
+        used = lengths[: len(self._directions)]
+        weights, error = used[0] * self._directions[0].weights, 0.0
+        for t, each in zip(used[1:], self._directions[1:], strict=True):
             weights += t * each.weights
-        shortfall = lengths[:n_directions] @ self._lines[:n_directions]
-        for t, each in zip(lengths, self._directions, strict=False):
-            error += abs(float(t)) * each.error
-        error += 4 * UNIT * float(np.abs(shortfall).max())
-        squares = lengths[:n_directions] @ self._gram[:n_directions, :n_directions] @ lengths[:n_directions]
-        return Direction(weights, shortfall, float(squares) ** 0.5, error)
+        for t, each in zip(used, self._directions, strict=True):
+            error += abs(float(t)) * (each.error + 8 * UNIT * longest_row * each.length)
+        return Direction(weights, used @ self._lines[: len(used)], float(weights @ weights) ** 0.5, error)
 
 
 def _curvature(lines: Floats, h: Floats) -> Floats:

@@ -278,11 +278,13 @@ class Walk:
         lengths = plane.best(self.loss, self._here)
         if lengths is None:
             return False
-        step, db = plane.step(lengths), float(lengths[-1]) if self.problem.fit_intercept else 0.0
+        step = plane.step(lengths, self.problem.design.row_scale.length)
+        db = float(lengths[-1]) if self.problem.fit_intercept else 0.0
         change = step.shortfall - db * self.y
         self._note_change(change)
         self._last = step
-        self._carry(Point(self.weights + step.weights, self.intercept + db), change, step.error)
+        error = step.error + 4 * UNIT * abs(db)
+        self._carry(Point(self.weights + step.weights, self.intercept + db), change, error)
         self._evaluate()
         return True
 
