@@ -43,6 +43,8 @@ PATIENCE = 300.0
 """Passes, 20 to 60 as a rule, after which an interior point is the better bet."""
 
 _MAX_STEPS = 250
+# Where the gap but for rounding is this share of the tolerance, rounding alone keeps it from being proven.
+_BEYOND = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +140,7 @@ def truncated_iterates(
     walk = Walk(problem, start, loss)
     for _ in range(_MAX_STEPS):
         yield _proven(walk)
-        if not walk.advance(tol):
+        if walk.gap <= _BEYOND * tol or not walk.advance(tol):
             return
 
 
