@@ -126,6 +126,32 @@ def test_a_blend_is_the_best_of_its_segment_and_proves_it(seed, p, cost):
     assert proven >= blend.value - 1e-9 * size
 
 
+@settings(deadline=None, max_examples=100)
+@given(st.integers(0, 10_000))
+def test_a_small_blend_of_a_huge_vector_has_the_errors_of_that(seed):
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(2, 8), rng.integers(1, 4)
+    X, y, cost = rng.normal(size=(n, m)), np.where(np.arange(n) % 2 == 0, 1.0, -1.0), 10 ** rng.uniform(4, 10)
+    problem = ERMProblem.build(X, y, p=2, cost=cost, fit_intercept=False)
+    blend = DualBlend(problem)
+    for alpha in (2 * cost * rng.uniform(0.5, 1, size=n), rng.uniform(0, 1, size=n)):
+        u = problem.design.transposed_times(y * alpha)
+        blend.take(alpha, u, dual_value(problem, alpha, u))
+    proven = dual_bound_with_pull(problem, blend.alpha, blend.dual_weights, blend.lost)
+    alpha = blend.alpha.astype(np.longdouble)
+    u = X.astype(np.longdouble).T @ (y * alpha)
+    exact = alpha.sum() - u @ u / 2 - (alpha * alpha).sum() / (4 * np.longdouble(cost))
+    assert proven <= exact + 1e-15 * abs(exact)
+
+
+def test_parts_of_a_step_that_nearly_cancel_are_no_trouble():
+    d = np.array([3.0, 1.0, 2.0])
+    parts = [Direction(a * d, a * np.ones(2), a * float(np.linalg.norm(d)), 1e-15) for a in (1.0, 3.0)]
+    step = Plane(np.zeros(3), parts, None).step(np.array([1.0, -1 / 3]), 1.0)
+    assert step.length == pytest.approx(0, abs=1e-15)
+    assert step.error >= 2e-15
+
+
 def test_without_a_parabola_the_last_vector_counts():
     problem = ERMProblem.build(np.eye(4), np.array([1.0, -1.0, 1.0, -1.0]), loss=Logistic())
     blend = DualBlend(problem)

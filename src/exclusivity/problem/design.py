@@ -143,7 +143,7 @@ class RowScale:
         return np.asarray(error + moved)
 
     def length_error(self, length: float) -> float:
-        """At least what :meth:`score_error` says of weights of this length, without an intercept."""
+        """What :meth:`score_error` says of weights of this length without an intercept, or more."""
         return gamma(self.n_terms + 2) * self.length * length + UNIT * (1 + 2 * self.offset * length)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from exclusivity.problem import UNIT, ERMProblem, member_costs
 from exclusivity.problem.arrays import Floats, Ints
 
-# A blend rounds every number of alpha and of u so often, at most.
+# A blend rounds every number of alpha and of u so often, at most, the larger of the two vectors counting.
 _ROUNDINGS = 8
 
 
@@ -39,22 +39,19 @@ class DualBlend:
         The vector and its u.
     value : float
         About D there: rounding is left to those who prove something with it.
+    lost : float
+        How much of the sum of alpha the roundings of all blends are worth, beyond those of one product.
     """
 
     def __init__(self, problem: ERMProblem) -> None:
-        loss = problem.loss
+        loss, self._problem = problem.loss, problem
         self._stiffness: Floats | float | None = None
         if problem.penalty.is_smooth and loss.is_hinge:
             self._stiffness = 0.0
         elif problem.penalty.is_smooth and loss.active_curvature is not None:
             self._stiffness = 1 / (loss.active_curvature * member_costs(problem))
         self.alpha, self.dual_weights = np.empty(0), np.empty(0)
-        self.value, self._n_blends = -np.inf, 0
-
-    @property
-    def lost(self) -> float:
-        """How much of the sum of alpha the roundings of all blends are worth, beyond those of one product."""
-        return _ROUNDINGS * UNIT * self._n_blends * float(self.alpha.sum())
+        self.value, self.lost = -np.inf, 0.0
 
     def take(self, alpha: Floats, dual_weights: Floats, value: float) -> None:
         """Go towards another dual vector, whose D is ``value``, as far as it helps."""
@@ -64,32 +61,38 @@ class DualBlend:
             slope = float(da.sum()) - float(self.dual_weights @ du) - float(self.alpha @ bend)
             curvature = float(du @ du) + float(da @ bend)
             if 0 < slope < curvature < np.inf:
-                share = slope / curvature
-                da *= share  # in place: vectors of all features are the dearest part of a step
-                du *= share
-                da += self.alpha
-                du += self.dual_weights
-                self.alpha, self.dual_weights = da, du
-                self.value, self._n_blends = self.value + share * slope / 2, self._n_blends + 1
+                self._go(slope / curvature, da, du, float(alpha.sum()))
                 return
             if slope <= 0 and value <= self.value:
                 return
-        self.alpha, self.dual_weights, self.value, self._n_blends = alpha, dual_weights, value, 0
+        self.alpha, self.dual_weights, self.value, self.lost = alpha, dual_weights, value, 0.0
+
+    def _go(self, share: float, da: Floats, du: Floats, alpha_sum: float) -> None:
+        """So far along the way; in place, as vectors of all features are the dearest part of a step."""
+        # What is rounded are the two vectors: a small blend of a huge one has the errors of that.
+        rounded = _ROUNDINGS * UNIT * max(alpha_sum, float(self.alpha.sum()))
+        self.lost = (1 - share) * self.lost + rounded
+        da *= share
+        du *= share
+        da += self.alpha
+        du += self.dual_weights
+        self.alpha, self.dual_weights = da, du
+        self.value = dual_value(self._problem, da, du)
 
     def restricted(self, problem: ERMProblem, rows: Ints) -> DualBlend:
         """The same for some of the rows, where the others have no share in it; else a new one."""
         part = DualBlend(problem)
         if len(self.alpha) > 0 and np.count_nonzero(self.alpha) == np.count_nonzero(some := self.alpha[rows]):
             part.alpha, part.dual_weights, part.value = some, self.dual_weights, self.value
-            part._n_blends = self._n_blends
+            part.lost = self.lost
         return part
 
     def extended(self, part: DualBlend, rows: Ints) -> DualBlend:
         """What is known on some of the rows, the others having none of it."""
         whole = copy(self)
-        whole.alpha = np.zeros(len(self.alpha))
+        whole.alpha = np.zeros(self._problem.design.n_rows)
         whole.alpha[rows] = part.alpha
-        whole.dual_weights, whole.value, whole._n_blends = part.dual_weights, part.value, part._n_blends
+        whole.dual_weights, whole.value, whole.lost = part.dual_weights, part.value, part.lost
         return whole
 
 

@@ -263,7 +263,7 @@ class ProductSystem:
         """How many products it took so far."""
         return self._count[0]
 
-    def centred(self, scores: Floats) -> Floats:
+    def _centred(self, scores: Floats) -> Floats:
         """Scores less their mean, which an intercept takes over; in place."""
         if self._total > 0:
             scores -= float(self._curvatures @ scores) / self._total
@@ -290,7 +290,7 @@ class ProductSystem:
         if self._free is not None:
             whole = np.zeros(len(self._free))
             whole[self._free] = vector
-        image = self.centred(self._rows.times(whole))
+        image = self._centred(self._rows.times(whole))
         image *= self._curvatures
         product = self._rows.transposed_times(image)
         product += whole

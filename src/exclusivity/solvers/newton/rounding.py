@@ -229,7 +229,7 @@ class RoundedCorner:
     def derivatives(self, shortfall: Floats) -> tuple[Floats, Floats]:
         """See ``RoundedLoss``."""
         stiffness = self._exact.active_curvature
-        if stiffness is not None:  # two operations instead of six
+        if stiffness is not None:  # no corner to round; two operations instead of six
             slope = self._cost * self._exact.slope(shortfall)
             return np.asarray(slope), np.asarray((slope > 0) * (stiffness * self._cost))
         parts = self._loss.parts(shortfall)

@@ -198,7 +198,8 @@ def methods_of(objective: Objective, rows: RowFacts, regime: Regime, *, is_steep
         # Rows that can all be fitted call for the shifted loss, steep as it is; others are slower with it.
         first, second = ("shifted", "truncated") if is_steep else ("truncated", "shifted")
         if rows.saves_memory:
-            return [first, *methods_of(objective, rows, _factorising_regime(loss, rows))]
+            rest = methods_of(objective, rows, _factorising_regime(loss, rows))
+            return rest if rest[0] == first else [first, *rest]
         has_interior = loss.vanishes and rows.smaller_side <= DENSE_LIMIT
         return [first, "interior"] if has_interior else [first, second]
     # Features a million times farther from zero than they vary take an interior point's last digits;

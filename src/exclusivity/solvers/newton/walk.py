@@ -146,11 +146,12 @@ class Walk:
 
     def _approach(self, goal: float, most: int) -> bool:
         """At most so many moves, until the gap is small enough; False where none helps."""
-        before, gap = self.weights, self.gap
+        before, gap, in_planes = self.weights, self.gap, self._in_planes
         for _ in range(most):
             if not self._move(goal):
                 return self.weights is not before
-            if self.gap <= goal or rms(self.shortfall - self._entered) > self._leash:
+            has_changed = self._in_planes != in_planes  # so many Newton steps would be too many
+            if self.gap <= goal or has_changed or rms(self.shortfall - self._entered) > self._leash:
                 return True
         # Planes that come closer so slowly are many: the problem is better conditioned after a Newton step.
         self._in_planes &= self.gap <= gap / 2
@@ -315,11 +316,13 @@ class Walk:
         self.shortfall = self.shortfall + change
         largest = float(np.abs(self.shortfall).max())
         # Adding to n weights rounds as a product with them does, n times less.
-        n_terms = max(self.problem.design.row_scale.n_terms, 1)
-        self.error += error + 4 * UNIT * (abs(self.intercept) + largest) + self._fresh / n_terms
-        if self.error > _STALE * self._fresh:
+        scale, length = self.problem.design.row_scale, float(np.linalg.norm(self.weights))
+        # ``_fresh`` may be that of weights up to _STALE times as small.
+        of_weights = np.fmin(UNIT * scale.length * length, (1 + _STALE) * self._fresh / max(scale.n_terms, 1))
+        self.error += error + 4 * UNIT * (abs(self.intercept) + largest) + float(of_weights)
+        if not self.error <= _STALE * self._fresh:  # or not a number
             self._fresh = self._rounding(self.weights, self.intercept)
-            if self.error > _STALE * self._fresh:
+            if not self.error <= _STALE * self._fresh:
                 self._measure()
 
     def _note_change(self, change: Floats) -> None:
