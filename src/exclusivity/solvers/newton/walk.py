@@ -153,7 +153,7 @@ class Walk:
             has_changed = self._in_planes != in_planes  # so many Newton steps would be too many
             if self.gap <= goal or has_changed or rms(self.shortfall - self._entered) > self._leash:
                 return True
-        # Planes that come closer so slowly are many: the problem is better conditioned after a Newton step.
+        # Planes that come closer so slowly would be too many: Newton steps from here on, on all rows as well.
         self._in_planes &= self.gap <= gap / 2
         return True
 
