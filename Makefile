@@ -7,6 +7,9 @@ OLDEST_PYTHON ?= python3.11
 # Compiled tests are kept for the next run and for the processes that tests start, whatever the shell says.
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
+# What an editable install compiles or reads: where one of these changes, packages are installed again.
+INSTALLED_FROM := pyproject.toml setup.py $(wildcard src/exclusivity/kernels/*.[ch])
+
 .PHONY: demo test test-dask test-oldest test-newest coverage lint format bench docs clean
 
 demo: .venv/.plot
@@ -85,37 +88,38 @@ paper-figures: .venv/.plot
 .venv-oldest/bin/python:
 	$(OLDEST_PYTHON) -m venv .venv-oldest
 
-.venv-oldest/.dev: .venv-oldest/bin/python pyproject.toml scripts/lowest_versions.py
+.venv-oldest/.dev: .venv-oldest/bin/python $(INSTALLED_FROM) scripts/lowest_versions.py
 	.venv-oldest/bin/python scripts/lowest_versions.py > .venv-oldest/floors.txt
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check \
 		--constraint .venv-oldest/floors.txt --editable ".[dev]"
 	touch $@
 
-.venv/.installed: .venv/bin/python pyproject.toml
+.venv/.installed: .venv/bin/python $(INSTALLED_FROM)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	touch $@
 
-.venv/.plot: .venv/bin/python pyproject.toml
+.venv/.plot: .venv/bin/python $(INSTALLED_FROM)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot,cli]"
 	touch $@ .venv/.installed
 
-.venv/.bench: .venv/bin/python pyproject.toml
+.venv/.bench: .venv/bin/python $(INSTALLED_FROM)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]" \
 		|| $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot,cli]"
 	touch $@ .venv/.installed
 
-.venv/.dev: .venv/bin/python pyproject.toml
+.venv/.dev: .venv/bin/python $(INSTALLED_FROM)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@ .venv/.installed
 
-.venv/.release: .venv/bin/python pyproject.toml
+.venv/.release: .venv/bin/python $(INSTALLED_FROM)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[release]"
 	touch $@ .venv/.installed
 
-.venv/.docs: .venv/bin/python pyproject.toml
+.venv/.docs: .venv/bin/python $(INSTALLED_FROM)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	touch $@ .venv/.installed
 
 clean:
 	rm -rf docs/_build docs/api docs/gallery docs/sg_execution_times.rst
 	rm -rf .venv .venv-oldest .venv-newest .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist
+	rm -rf build src/exclusivity.egg-info src/exclusivity/kernels/_compiled*.so

@@ -1,8 +1,9 @@
 """Try the artefacts of a release as strangers get them: ``make dist`` calls this after building them.
 
-The wheel holds what it should and nothing else, goes into an empty environment without anything that numpy,
-scipy and scikit-learn do not bring, starts quickly there, fits, saves and loads; and the tests of the sdist
-pass against the installed wheel. Everything happens in a temporary folder; the first failure ends it.
+The wheel holds what it should and nothing else, its compiled part among it, goes into an empty environment
+without anything that numpy, scipy and scikit-learn do not bring, starts quickly there, fits, saves and loads;
+and the tests of the sdist pass against the installed wheel. Everything happens in a temporary folder; the
+first failure ends it.
 """
 
 # ruff: noqa: S603, T201 -- a command talks to its user, and starts programs that it made itself
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -27,13 +29,21 @@ WHEEL_BYTES, SDIST_BYTES = 1_000_000, 2_000_000
 IMPORT_SECONDS, HELP_SECONDS = 0.05, 0.3
 """Processor time of ``import exclusivity`` and of ``erm --help``; the best of five, as machines are busy."""
 
+NOT_IN_WHEELS = {".c", ".h", ".so", ".pyd"}
+"""Sources of the compiled module, and what an editable install made of them."""
+
+COMPILED = re.compile(r"exclusivity/kernels/_compiled\.(abi3[\w.-]*\.so|pyd)")
+"""The one file of a wheel that is made and not copied; its ending is the platform's."""
+
 # What a stranger does first, without the help of any extra.
 TRIAL = """
 import numpy as np
 from exclusivity import ERMClassifier
 from exclusivity.datasets import load_dataset
+from exclusivity.kernels import compiled
 from exclusivity.persistence import load_model, save_model
 
+assert compiled is not None
 table = load_dataset("heart")
 model = ERMClassifier(5, exclusivity=np.inf, voting="hard", random_state=0).fit(table.data, table.target)
 save_model(model, "saved.erm")
@@ -54,23 +64,29 @@ COMMANDS = (
 
 
 def expected_names(root: Path, version: str) -> set[str]:
-    """What the wheel has to hold: every file of the package that git would keep, and the metadata."""
-    package = root / "src"
+    """What the wheel has to hold beside its compiled module: the package without its C, and the metadata."""
+    package = root / "src" / "exclusivity"
     kept = {
-        path.relative_to(package).as_posix()
+        path.relative_to(package.parent).as_posix()
         for path in package.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix not in NOT_IN_WHEELS
     }
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    told = ["METADATA", "WHEEL", "RECORD", "entry_points.txt"]
+    told = ["METADATA", "WHEEL", "RECORD", "entry_points.txt", "top_level.txt"]
     told += [f"licenses/{name}" for name in project["license-files"]]
     return kept | {f"exclusivity-{version}.dist-info/{name}" for name in told}
 
 
-def wheel_problems(names: Sequence[str], n_bytes: int, expected: set[str]) -> list[str]:
+def wheel_problems(
+    names: Sequence[str], n_bytes: int, expected: set[str], *, n_compiled: int = 1
+) -> list[str]:
     """What is wrong with the content of a wheel."""
-    found = [f"{name} is in the wheel" for name in sorted(set(names) - expected)]
-    found += [f"{name} is not in the wheel" for name in sorted(expected - set(names))]
+    compiled = {name for name in names if COMPILED.fullmatch(name)}
+    copied = set(names) - compiled
+    found = [f"{name} is in the wheel" for name in sorted(copied - expected)]
+    found += [f"{name} is not in the wheel" for name in sorted(expected - copied)]
+    if len(compiled) != n_compiled:
+        found.append(f"the wheel has {len(compiled)} compiled modules, not {n_compiled}")
     if n_bytes > WHEEL_BYTES:
         found.append(f"the wheel has {n_bytes:,} bytes, more than {WHEEL_BYTES:,}")
     return found

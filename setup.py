@@ -1,0 +1,35 @@
+"""The compiled part of the package; everything else is said in pyproject.toml.
+
+``[[tool.setuptools.ext-modules]]`` could say most of it there. It is experimental, though: an sdist may meet
+a setuptools that reads it in another way. And it cannot leave the extension out where Python has no limited
+API.
+"""
+
+import os
+import sysconfig
+from glob import glob
+
+from setuptools import Extension, setup
+
+# Free-threaded Pythons do not have the limited API of 3.11. They get the package without its compiled part.
+LIMITED_API = not sysconfig.get_config_var("Py_GIL_DISABLED")
+
+WINDOWS = os.name == "nt"
+
+KERNELS = Extension(
+    "exclusivity.kernels._compiled",
+    sources=sorted(glob("src/exclusivity/kernels/*.c")),
+    depends=sorted(glob("src/exclusivity/kernels/*.h")),
+    libraries=[] if WINDOWS else ["m"],
+    # "simd" alone needs no OpenMP library. MSVC knows neither option and has /O2 from setuptools; without a
+    # standard it does not know "restrict". Pragmas that a compiler does not know change nothing.
+    extra_compile_args=["/std:c11"] if WINDOWS else ["-O3", "-fopenmp-simd"],
+    py_limited_api=True,
+    optional=True,  # without a compiler, or with one that refuses, the package is installed all the same
+)
+
+setup(
+    ext_modules=[KERNELS] if LIMITED_API else [],
+    # One wheel per platform, for 3.11 and all later Pythons. Py_LIMITED_API in module.c says the same.
+    options={"bdist_wheel": {"py_limited_api": "cp311"}} if LIMITED_API else {},
+)
