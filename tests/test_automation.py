@@ -15,7 +15,8 @@ from exclusivity import __version__
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 FORMS = sorted(set((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")) - set(ROOT.rglob("config.yml")))
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = PYPROJECT["project"]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 PYTHONS = [
     line.rpartition(" ")[2] for line in PROJECT["classifiers"] if re.search(r":: Python :: 3\.\d+$", line)
@@ -98,7 +99,7 @@ def test_only_publishing_may_prove_who_it_is():
     }
     assert rights == {("release", "publish"): {"id-token": "write"}}
     release = ROOT / ".github" / "workflows" / "release.yml"
-    assert parsed(release)["jobs"]["publish"]["needs"] == "build"
+    assert parsed(release)["jobs"]["publish"]["needs"] == ["build", "wheels"]
     assert "secrets." not in release.read_text(encoding="utf-8")
     assert {"release-check", "dist"} <= {word for words in commands(release) for word in words}
 
@@ -164,9 +165,49 @@ def test_conda_needs_what_pip_needs():
     assert set(document["requirements"]["run"]) == run
     extras = [line for name in ("plot", "cli", "io", "onnx", "dask") for line in extra(name)]
     assert set(document["requirements"]["run_constraints"]) == conda_names(extras)
-    (script,) = document["build"]["python"]["entry_points"]
-    assert script == f"erm = {PROJECT['scripts']['erm']}"
     assert set(document["about"]["license_file"]) == set(PROJECT["license-files"])
+
+
+def test_conda_builds_as_pip_does():
+    document = parsed(ROOT / "conda" / "recipe.yaml")
+    builders = {line.replace(" ", "") for line in document["requirements"]["host"]} - {"python", "pip"}
+    assert builders == set(PYPROJECT["build-system"]["requires"])
+    # For one platform, and tried: without a compiler the package would be complete but for its kernels.
+    assert document["requirements"]["build"] == ["${{ compiler('c') }}"]
+    assert "noarch" not in document["build"]
+    assert "exclusivity.kernels._compiled" in document["tests"][0]["python"]["imports"]
+
+
+def test_the_wheels_of_a_release_are_compiled_and_tried():
+    """Built with the oldest Python; the newest takes the same wheel, as it is for both."""
+    settings = PYPROJECT["tool"]["cibuildwheel"]
+    assert settings["build"] == [f"cp{python.replace('.', '')}-*" for python in (PYTHONS[0], PYTHONS[-1])]
+    assert any("assert compiled" in command for command in settings["test-command"])
+    wheels = parsed(ROOT / ".github" / "workflows" / "release.yml")["jobs"]["wheels"]
+    assert any(step.get("uses", "").startswith("pypa/cibuildwheel@") for step in wheels["steps"])
+    systems = wheels["strategy"]["matrix"]["os"]
+    assert {name.partition("-")[0] for name in systems} == {"ubuntu", "macos", "windows"}
+    assert "ubuntu-24.04-arm" in systems
+
+
+def test_what_is_published_is_what_was_kept():
+    """The sdist of the checks, and wheels of all platforms; the wheel of the checks is for their machine."""
+    release = parsed(ROOT / ".github" / "workflows" / "release.yml")["jobs"]
+    steps = [step for name in ("build", "wheels", "publish") for step in release[name]["steps"]]
+    kept = [step["with"] for step in steps if "upload-artifact" in step.get("uses", "")]
+    assert [files["path"] for files in kept] == ["dist/*.tar.gz", "wheelhouse/*.whl"]
+    assert all(files["name"].startswith("dist-") for files in kept)
+    (taken,) = [step["with"] for step in steps if "download-artifact" in step.get("uses", "")]
+    assert taken == {"pattern": "dist-*", "path": "dist/", "merge-multiple": True}
+
+
+def test_a_change_of_the_compiled_part_is_installed():
+    """An editable install compiles once: make has to know what it was made from."""
+    listed = re.search(r"^INSTALLED_FROM := (.*)$", MAKEFILE, re.MULTILINE).group(1)
+    assert listed == "pyproject.toml setup.py $(wildcard src/exclusivity/kernels/*.[ch])"
+    stamps = re.findall(r"^(\.venv\S*/\.\w+): (.*)$", MAKEFILE, re.MULTILINE)
+    assert len(stamps) == 7
+    assert all("$(INSTALLED_FROM)" in needs.split() for _, needs in stamps)
 
 
 def extra(name):
