@@ -17,7 +17,7 @@ ROOT = Path(exclusivity.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 MAX_LINES = 400
 
-LAYERS = ("problem", "solvers", "classifier", "experiments", "benchmark", "cli")
+LAYERS = ("kernels", "problem", "solvers", "classifier", "experiments", "benchmark", "cli")
 """From the bottom to the top. What is not listed sits beside the classifier."""
 
 ALONE = {"pages"}

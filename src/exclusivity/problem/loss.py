@@ -60,6 +60,8 @@ class MarginLoss(ABC):
         q where phi(t m) = t^q phi(m) for t > 0.
     active_curvature : float or None
         The curvature wherever the slope is positive, if it is the same everywhere.
+    conjugate_stiffness : float or None
+        k where phi*(a) = k a^2 / 2 for 0 <= a <= ``largest_slope``: the slope is a ramp, a jump where k = 0.
     n_roundings : float
         So many roundings, one after the other, are as bad as the errors of one value or conjugate.
     width : float
@@ -74,6 +76,7 @@ class MarginLoss(ABC):
     largest_slope: float = np.inf
     degree: float | None = None
     active_curvature: float | None = None
+    conjugate_stiffness: float | None = None
     n_roundings: float = 1000.0
     width: float = 0.0
 

@@ -38,6 +38,7 @@ class SmoothHinge(MarginLoss):
 
     vanishes = True
     largest_slope = 1.0
+    conjugate_stiffness = 1.0
     n_roundings = 8.0
 
     def value(self, shortfall: Floats) -> Floats:

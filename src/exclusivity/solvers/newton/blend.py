@@ -2,7 +2,7 @@
 
 The slopes at an iterate are a dual vector alpha, and u = X^T (y alpha) is known there. Between two feasible
 vectors all are feasible, D is concave, and where the loss has a quadratic conjugate (or none) it is a
-parabola along the way: with k = 1 / phi'' where the loss is active, 0 for the hinge,
+parabola along the way: with phi*(a) = k a^2 / 2, 0 for the hinge,
 
     D(alpha + t da) = D(alpha)  +  t (sum_i da_i - u . du - k sum_i alpha_i da_i / c_i)
                                 -  t^2/2 (|du|^2 + k sum_i da_i^2 / c_i) .
@@ -46,10 +46,8 @@ class DualBlend:
     def __init__(self, problem: ERMProblem) -> None:
         loss, self._problem = problem.loss, problem
         self._stiffness: Floats | float | None = None
-        if problem.penalty.is_smooth and loss.is_hinge:
-            self._stiffness = 0.0
-        elif problem.penalty.is_smooth and loss.active_curvature is not None:
-            self._stiffness = 1 / (loss.active_curvature * member_costs(problem))
+        if problem.penalty.is_smooth and loss.conjugate_stiffness is not None:
+            self._stiffness = loss.conjugate_stiffness / member_costs(problem)
         self.alpha, self.dual_weights = np.empty(0), np.empty(0)
         self.value, self.lost = -np.inf, 0.0
 

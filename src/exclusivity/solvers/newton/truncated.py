@@ -35,9 +35,10 @@ from exclusivity.problem import (
     repair_dual,
 )
 from exclusivity.problem.arrays import Floats
+from exclusivity.solvers.newton.compiled import can_walk_compiled, drive_compiled
 from exclusivity.solvers.newton.rounding import rounded_loss, shifted_loss
 from exclusivity.solvers.newton.run import Certificate, Guess, Point, Run, objective_of
-from exclusivity.solvers.newton.walk import Walk
+from exclusivity.solvers.newton.walk import Walk, has_few_rows
 
 PATIENCE = 300.0
 """Passes, 20 to 60 as a rule, after which an interior point is the better bet."""
@@ -82,6 +83,14 @@ def drive_truncated(
 
     ``spent`` are those of earlier runs; ``is_shifted``: see ``truncated_iterates``.
     """
+    if not is_shifted and can_walk_compiled(reduced):
+        few = has_few_rows(reduced)
+        guess = drive_compiled(
+            run, reduced, start, alpha, width=width, has_few_rows=few, spent=spent, most_passes=most_passes
+        )
+        if run.is_over or guess.spent > most_passes:
+            return
+        start, alpha, width, spent = guess.point, guess.dual, guess.width, guess.spent
     before, method = run.passes, "shifted" if is_shifted else "truncated"
     for iterate in truncated_iterates(reduced, start, alpha, width, is_shifted=is_shifted, tol=run.tol):
         run.passes, passes = before + iterate.passes, spent + iterate.passes

@@ -76,9 +76,9 @@ class Walk:
         self.weights, self.intercept = start.inside(problem.penalty).weights, start.intercept
         self.passes, self.has_moved, self.shortfall, self.error = 0.0, False, self.y, 0.0
         self._measure()
-        width = problem.design.n_features / problem.design.n_rows
-        self._has_few_rows = width > (_TELLING_OF_HINGE if problem.loss.is_hinge else _TELLING)
-        self._residuals = _RESIDUALS_OF_WIDE if width > _WIDE else _RESIDUALS
+        self._has_few_rows = has_few_rows(problem)
+        is_wide = problem.design.n_features > _WIDE * problem.design.n_rows
+        self._residuals = _RESIDUALS_OF_WIDE if is_wide else _RESIDUALS
         self._change, self._reach = np.inf, _REACH
         self._entered, self._leash = self.shortfall, np.inf
         # Dense rows have few features: Newton systems of the rows with curvature are worth their products.
@@ -389,6 +389,12 @@ class Walk:
             if goal <= here <= 0:
                 break
         return low if low > 0 else high
+
+
+def has_few_rows(problem: ERMProblem) -> bool:
+    """Whether features are so many that a diagonal preconditioner says nothing."""
+    most = _TELLING_OF_HINGE if problem.loss.is_hinge else _TELLING
+    return problem.design.n_features > most * problem.design.n_rows
 
 
 def rms(values: Floats) -> float:

@@ -1,0 +1,33 @@
+"""The compiled walk, as ``module.c`` has it."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+class Walk: ...  # opaque
+
+IS_CLOSE: int
+IS_SLOW: int
+IS_ON_ITS_WAY: int
+
+def start_walk(
+    numbers: object,
+    columns: object,
+    starts: object,
+    labels: Floats,
+    costs: Floats,
+    weights: Floats,
+    centre: Floats,
+    mean_squares: Floats | None,
+    intercept: float,
+    stiffness: float,
+    top: float,
+    width: float,
+    has_intercept: bool,
+    /,
+) -> Walk: ...
+def go_on(
+    walk: Walk, goal: float, most_steps: int, /
+) -> tuple[int, float, float, float, float, float, float]: ...
+def write_walk(walk: Walk, weights: Floats, slopes: Floats, dual: Floats, /) -> None: ...

@@ -1,0 +1,111 @@
+/* Rows in play, and rows left out, level by level. */
+
+#include "walk.h"
+
+#include <math.h>
+#include <string.h>
+
+#define FEWEST_ROWS 500 /* below so many nothing is left out */
+#define MOST_IN_PLAY 0.7 /* rows are left out where at most this share stays */
+#define LOOK 0.03 /* rows left out are looked at where the gap has come down to this share */
+#define NEAR 3.0 /* a gap above which rows come and go as they like */
+#define MOST_REACH 32.0
+
+_Static_assert(sizeof(ptrdiff_t) == sizeof(double), "indices are moved as numbers are");
+
+/* The sums of rows left out at the top, from first to last; they come (1) or go (-1). */
+static void note_fixed(Walk *k, ptrdiff_t first, ptrdiff_t last, double sign)
+{
+    for (ptrdiff_t i = first; i < last; i++) {
+        double a = sign * k->costs[i] * k->slopes[i];
+        k->fixed_sum += a;
+        k->fixed_imbalance += k->labels[i] * a;
+        k->fixed_conjugate += k->task.stiffness * a * k->slopes[i] / 2;
+    }
+    add_pulls(k, first, last, sign, k->view->fixed_weights);
+}
+
+/* Those to be kept to the front, each kind in its order. */
+static void divide(void *numbers, const unsigned char *is_kept, ptrdiff_t n, double *spare)
+{
+    double *values = numbers; /* or indices, which have as many bytes and are only moved */
+    ptrdiff_t n_kept = 0, n_left = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        if (is_kept[i])
+            memmove(values + n_kept++, values + i, sizeof(double));
+        else
+            memcpy(spare + n_left++, values + i, sizeof(double));
+    }
+    memcpy(values + n_kept, spare, (size_t)n_left * sizeof(double));
+}
+
+void leave_out(Walk *k)
+{
+    ptrdiff_t n = k->n_in_play, n_kept = 0;
+    double far = k->reach * k->change, top = k->task.top * (k->task.stiffness + k->width);
+    unsigned char *is_kept = (unsigned char *)k->along; /* which the next step writes anew */
+    int differs = 0;
+    if (n < FEWEST_ROWS || k->n_levels == MOST_LEVELS || !isfinite(far) || gap(k) > NEAR)
+        return;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        double m = k->shortfall[i] + k->width * k->centre[i];
+        is_kept[i] = (m + far > 0) & (m - far < top);
+        n_kept += is_kept[i];
+        differs |= !is_kept[i] & (k->blended[i] != k->slopes[i]);
+    }
+    if (n_kept == 0 || (double)n_kept > MOST_IN_PLAY * (double)n)
+        return;
+    void *vectors[] = {k->labels, k->costs, k->shortfall, k->slopes, k->centre, k->blended, k->last_shortfall, k->view->which};
+    for (size_t v = 0; v < sizeof vectors / sizeof *vectors; v++)
+        divide(vectors[v], is_kept, n, k->spare);
+    Level *level = &k->levels[k->n_levels++];
+    *level = (Level){.n_rows = n, .leash = far, .gap = gap(k)};
+    k->n_in_play = k->n_with_last = n_kept;
+    note_fixed(k, n_kept, n, 1.0);
+    if (differs) /* blends would move rows that are left out */
+        forget_blend(k);
+    level->has_view = copy_view(k);
+}
+
+/* Look again at the rows that were left out last; 1 where any of them has moved to another slope. */
+static int take_back_last(Walk *k)
+{
+    Level level = k->levels[--k->n_levels];
+    ptrdiff_t first = k->n_in_play, last = level.n_rows;
+    double scale = 1 / (k->task.stiffness + k->width);
+    int has_moved = 0;
+    if (level.has_view)
+        drop_view(k);
+    note_fixed(k, first, last, -1.0);
+    if (k->n_levels == 0) { /* exactly, whatever was rounded */
+        memset(k->view->fixed_weights, 0, (size_t)k->view->rows.n_features * sizeof(double));
+        k->fixed_sum = k->fixed_imbalance = k->fixed_conjugate = 0;
+    }
+    shortfalls_along(k, first, last, k->view->weights, k->shortfall);
+    for (ptrdiff_t i = first; i < last; i++) {
+        k->shortfall[i] += 1 - k->labels[i] * k->intercept;
+        has_moved |= clipped((k->shortfall[i] + k->width * k->centre[i]) * scale, k->task.top) != k->slopes[i];
+    }
+    k->n_in_play = last;
+    return has_moved;
+}
+
+/* Whether rows left out then have to be looked at again. */
+static int is_stale(const Walk *k, const Level *level)
+{
+    return level->drift > level->leash || gap(k) <= LOOK * level->gap;
+}
+
+int take_back(Walk *k, int all)
+{
+    int has_moved = 0, n_good = 0;
+    while (!all && n_good < k->n_levels && !is_stale(k, &k->levels[n_good]))
+        n_good++;
+    while (k->n_levels > n_good && !k->is_interrupted)
+        has_moved |= take_back_last(k);
+    if (has_moved) {
+        k->reach = fmin(2 * k->reach, MOST_REACH);
+        evaluate(k);
+    }
+    return has_moved;
+}

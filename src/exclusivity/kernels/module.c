@@ -1,0 +1,257 @@
+/* The door from Python to the compiled walk: arrays are checked here, and nowhere behind. */
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030B0000 /* one build for Python 3.11 and all that follow */
+#include <Python.h>
+
+#include <limits.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "planes.h"
+
+static const char CAPSULE[] = "exclusivity.kernels.Walk";
+
+enum { NUMBERS, COLUMNS, STARTS, MEAN_SQUARES, N_KEPT };
+
+typedef struct {
+    Walk *walk;
+    Py_buffer kept[N_KEPT]; /* arrays that the walk reads as long as it lives */
+    Py_ssize_t n_rows, n_features;
+    PyThreadState *thread; /* while others may run */
+    int is_busy;
+} Held;
+
+/* ---- arrays ---- */
+
+/* A contiguous array of numbers of one of these kinds ("d", or "df" for either); 0 with an error set if it is not. */
+static int take_array(PyObject *array, const char *name, const char *kinds, int is_written, Py_buffer *view)
+{
+    int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (is_written ? PyBUF_WRITABLE : 0);
+    if (PyObject_GetBuffer(array, view, flags) != 0)
+        return 0;
+    const char *kind = view->format == NULL ? "B" : view->format;
+    if (view->ndim != 1 || kind[0] == '\0' || kind[1] != '\0' || strchr(kinds, kind[0]) == NULL) {
+        PyErr_Format(PyExc_TypeError, "%s must be a vector of numbers of kind %s; got %d dimensions of %s.", name,
+                     kinds, view->ndim, kind);
+        PyBuffer_Release(view);
+        return 0;
+    }
+    return 1;
+}
+
+static int has_length(const Py_buffer *view, Py_ssize_t length, const char *name)
+{
+    if (view->len / view->itemsize == length)
+        return 1;
+    PyErr_Format(PyExc_ValueError, "%s must have %zd numbers; got %zd.", name, length, view->len / view->itemsize);
+    return 0;
+}
+
+/* Whether rows start where the last one ended, and all columns are features: memory beyond is not ours to touch. */
+#define ARE_SOUND(NAME, INDEX, UNSIGNED)                                                                         \
+    static int NAME(const Rows *rows, Py_ssize_t n_numbers)                                                      \
+    {                                                                                                            \
+        const INDEX *starts = rows->starts, *columns = rows->columns;                                            \
+        int is_wrong = starts[0] != 0 || starts[rows->n_rows] != n_numbers;                                      \
+        for (ptrdiff_t i = 0; i < rows->n_rows; i++)                                                             \
+            is_wrong |= starts[i] > starts[i + 1];                                                               \
+        for (Py_ssize_t at = 0; at < n_numbers; at++)                                                            \
+            is_wrong |= (UNSIGNED)columns[at] >= (UNSIGNED)rows->n_features;                                     \
+        return !is_wrong;                                                                                        \
+    }
+ARE_SOUND(are_sound, int32_t, uint32_t)
+ARE_SOUND(are_sound_long, int64_t, uint64_t)
+
+/* CSR rows out of the arrays that are kept. */
+static int make_rows(Held *held, Rows *rows)
+{
+    const Py_buffer *numbers = &held->kept[NUMBERS], *columns = &held->kept[COLUMNS], *starts = &held->kept[STARTS];
+    Py_ssize_t n_numbers = numbers->len / numbers->itemsize;
+    if (columns->itemsize != starts->itemsize || (columns->itemsize != 4 && columns->itemsize != 8)) {
+        PyErr_SetString(PyExc_TypeError, "columns and starts must both have 32 bits, or 64.");
+        return 0;
+    }
+    if (!has_length(columns, n_numbers, "columns") || !has_length(starts, held->n_rows + 1, "starts"))
+        return 0;
+    *rows = (Rows){held->n_rows, held->n_features, numbers->buf, columns->buf, starts->buf, numbers->itemsize == 4,
+                   columns->itemsize == 8};
+    if (held->n_features > (rows->has_long_indices ? PTRDIFF_MAX : INT32_MAX) ||
+        !(rows->has_long_indices ? are_sound_long : are_sound)(rows, n_numbers)) {
+        PyErr_SetString(PyExc_ValueError, "starts must not fall, and columns must be from 0 to n_features - 1.");
+        return 0;
+    }
+    return 1;
+}
+
+/* ---- a walk and its end ---- */
+
+static void release(Held *held)
+{
+    walk_free(held->walk);
+    for (int i = 0; i < N_KEPT; i++)
+        if (held->kept[i].obj != NULL)
+            PyBuffer_Release(&held->kept[i]);
+    PyMem_Free(held);
+}
+
+static void release_capsule(PyObject *capsule)
+{
+    release(PyCapsule_GetPointer(capsule, CAPSULE));
+}
+
+/* Signals are heard in between; other threads run while the walk goes on. */
+static int hear_signals(void *context)
+{
+    Held *held = context;
+    PyEval_RestoreThread(held->thread);
+    int is_interrupted = PyErr_CheckSignals();
+    held->thread = PyEval_SaveThread();
+    return is_interrupted;
+}
+
+enum { LABELS, COSTS, WEIGHTS, CENTRE, N_COPIED };
+
+static PyObject *start_held(Held *held, Task task, double intercept, double width, const Py_buffer *copied)
+{
+    Rows rows;
+    held->n_rows = copied[LABELS].len / copied[LABELS].itemsize;
+    held->n_features = copied[WEIGHTS].len / copied[WEIGHTS].itemsize;
+    if (!has_length(&copied[COSTS], held->n_rows, "costs") || !has_length(&copied[CENTRE], held->n_rows, "centre"))
+        return NULL;
+    const Py_buffer *squares = &held->kept[MEAN_SQUARES];
+    if (squares->obj != NULL && !has_length(squares, held->n_features, "mean_squares"))
+        return NULL;
+    if (!(task.stiffness + width > 0)) {
+        PyErr_SetString(PyExc_ValueError, "a loss with a corner needs a width.");
+        return NULL;
+    }
+    if (!make_rows(held, &rows))
+        return NULL;
+    held->thread = PyEval_SaveThread();
+    held->walk = walk_new(&rows, task, copied[LABELS].buf, copied[COSTS].buf, copied[WEIGHTS].buf,
+                          copied[CENTRE].buf, squares->obj == NULL ? NULL : squares->buf, intercept, width,
+                          hear_signals, held);
+    PyEval_RestoreThread(held->thread);
+    if (PyErr_Occurred() != NULL)
+        return NULL;
+    return held->walk == NULL ? PyErr_NoMemory() : PyCapsule_New(held, CAPSULE, release_capsule);
+}
+
+static PyObject *start_walk(PyObject *module, PyObject *arguments)
+{
+    static const char *const names[] = {"labels", "costs", "weights", "centre"};
+    PyObject *kept[N_KEPT], *sources[N_COPIED], *walk = NULL;
+    double intercept, width;
+    Task task;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "OOOOOOOOddddp", &kept[NUMBERS], &kept[COLUMNS], &kept[STARTS],
+                          &sources[LABELS], &sources[COSTS], &sources[WEIGHTS], &sources[CENTRE],
+                          &kept[MEAN_SQUARES], &intercept, &task.stiffness, &task.top, &width, &task.has_intercept))
+        return NULL;
+    Held *held = PyMem_Calloc(1, sizeof *held);
+    if (held == NULL)
+        return PyErr_NoMemory();
+    int is_sound = take_array(kept[NUMBERS], "numbers", "df", 0, &held->kept[NUMBERS]) &&
+                   take_array(kept[COLUMNS], "columns", "ilq", 0, &held->kept[COLUMNS]) &&
+                   take_array(kept[STARTS], "starts", "ilq", 0, &held->kept[STARTS]);
+    if (is_sound && kept[MEAN_SQUARES] != Py_None)
+        is_sound = take_array(kept[MEAN_SQUARES], "mean_squares", "d", 0, &held->kept[MEAN_SQUARES]);
+    Py_buffer copied[N_COPIED];
+    int n_copied = 0;
+    while (is_sound && n_copied < N_COPIED) {
+        is_sound = take_array(sources[n_copied], names[n_copied], "d", 0, &copied[n_copied]);
+        n_copied += is_sound;
+    }
+    if (is_sound)
+        walk = start_held(held, task, intercept, width, copied);
+    while (n_copied > 0)
+        PyBuffer_Release(&copied[--n_copied]);
+    if (walk == NULL)
+        release(held);
+    return walk;
+}
+
+static Held *get_held(PyObject *capsule)
+{
+    Held *held = PyCapsule_GetPointer(capsule, CAPSULE);
+    if (held != NULL && held->is_busy) {
+        PyErr_SetString(PyExc_RuntimeError, "the walk is on in another thread.");
+        return NULL;
+    }
+    return held;
+}
+
+static PyObject *go_on(PyObject *module, PyObject *arguments)
+{
+    PyObject *capsule;
+    double goal;
+    int most_steps;
+    Held *held;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "Odi", &capsule, &goal, &most_steps) || (held = get_held(capsule)) == NULL)
+        return NULL;
+    held->is_busy = 1;
+    held->thread = PyEval_SaveThread();
+    Ending ending = walk_on(held->walk, goal, most_steps);
+    PyEval_RestoreThread(held->thread);
+    held->is_busy = 0;
+    if (PyErr_Occurred() != NULL)
+        return NULL;
+    Place place = walk_place(held->walk);
+    return Py_BuildValue("idddddd", (int)ending, place.intercept, place.width, place.objective, place.bound,
+                         place.gradient_norm, place.passes);
+}
+
+static PyObject *write_walk(PyObject *module, PyObject *arguments)
+{
+    static const char *const names[] = {"weights", "slopes", "dual"};
+    PyObject *capsule, *arrays[3];
+    Py_buffer views[3];
+    Held *held;
+    int n_taken = 0, is_sound = 1;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "OOOO", &capsule, &arrays[0], &arrays[1], &arrays[2]) ||
+        (held = get_held(capsule)) == NULL)
+        return NULL;
+    while (is_sound && n_taken < 3) {
+        is_sound = take_array(arrays[n_taken], names[n_taken], "d", 1, &views[n_taken]);
+        if (!is_sound)
+            break;
+        is_sound = has_length(&views[n_taken], n_taken == 0 ? held->n_features : held->n_rows, names[n_taken]);
+        n_taken++;
+    }
+    if (is_sound)
+        walk_write(held->walk, views[0].buf, views[1].buf, views[2].buf);
+    while (n_taken > 0)
+        PyBuffer_Release(&views[--n_taken]);
+    if (!is_sound)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"start_walk", start_walk, METH_VARARGS, "A walk over CSR rows that starts at these weights."},
+    {"go_on", go_on, METH_VARARGS, "On until the gap is about so small, for at most so many steps."},
+    {"write_walk", write_walk, METH_VARARGS, "Write weights, slopes and the best dual vector into arrays."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "_compiled",
+    .m_doc = "Steps in planes over sparse rows.",
+    .m_methods = methods,
+};
+
+PyMODINIT_FUNC PyInit__compiled(void)
+{
+    PyObject *module = PyModule_Create(&definition);
+    if (module != NULL &&
+        (PyModule_AddIntConstant(module, "IS_CLOSE", IS_CLOSE) || PyModule_AddIntConstant(module, "IS_SLOW", IS_SLOW) ||
+         PyModule_AddIntConstant(module, "IS_ON_ITS_WAY", IS_ON_ITS_WAY))) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}

@@ -1,0 +1,149 @@
+/* Steps in planes over the rows that matter.
+
+       f(w, b) = 1/2 |w|^2 + sum_i c_i phi(s_i),   s_i = 1 - y_i (x_i . w + b),
+       phi(s) = max { a s - k a^2 / 2 : 0 <= a <= top }
+
+   is the hinge (k = 0, top = 1), the squared hinge (k = 1/2, top = infinity) or the smooth hinge (k = 1, top = 1).
+   What is minimised is this loss around a dual vector a0 (the augmented Lagrangian; width 0 leaves it as it is),
+
+       max { a s - k a^2 / 2 - width (a - a0)^2 / 2 : 0 <= a <= top },   slope  a = clip((s + width a0) / (k + width)),
+
+   a ramp. Its slopes are feasible for the dual of the true loss once the intercept is at its best, sum y c a = 0, and
+   u = sum_i y_i c_i a_i x_i gives the gradient w - u and the bound D(a) = sum c a - 1/2 |u|^2 - k/2 sum c a^2. As soon
+   as the gradient is a small share of the gap, a0 follows the slopes and the width shrinks.
+
+   A step leads to the best point of the plane through w that the gradient and the last step span, the intercept being
+   a third direction, for one product with X and one with X^T (the Python class ``Plane`` has the argument). Bounds
+   are taken at the best blend of all slopes met (``DualBlend``).
+
+   Rows whose slope is 0 or ``top`` and stays there are left out, in levels, each of them rows of the one before: rows
+   in play come first in all vectors. Those left out at the top pull with a constant force, whose sums are kept; their
+   loss is linear, c top (s - k top / 2), and needs no products. Rows left out are looked at again when those in play
+   have moved as far as they were away, or the gap has come down. */
+
+#include "walk.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* These and the constants of the other files were chosen on functions of Python packages, not on the texts of the
+   benchmark (docs/benchmark.md). */
+#define FIRST_REACH 4.0 /* rows may move so many times as far as typical ones did in the last step */
+#define SETTLED 0.2 /* the width shrinks where the gradient is to blame for no more than this share of the gap */
+#define PATIENCE 100 /* so many steps have to halve the gap */
+
+enum { N_ROW_VECTORS = 9 };
+
+static int move(Walk *k)
+{
+    double room = k->objective - k->bound;
+    if (k->width > 0 && k->excess <= SETTLED * (room > 0 ? room : 0)) {
+        sharpen(k);
+        return 1;
+    }
+    if (!step_in_plane(k)) {
+        if (k->n_levels > 0)
+            return take_back(k, 1) || step_in_plane(k);
+        if (k->width == 0)
+            return 0;
+        sharpen(k);
+        return 1;
+    }
+    for (int i = 0; i < k->n_levels; i++)
+        k->levels[i].drift += k->last_change;
+    int n_levels = k->n_levels;
+    take_back(k, 0);
+    if (k->n_levels == n_levels && gap(k) > k->goal)
+        leave_out(k);
+    return 1;
+}
+
+Ending walk_on(Walk *k, double goal, int most_steps)
+{
+    k->goal = goal;
+    for (int count = 0; count < most_steps; count++) {
+        if (k->is_interrupted)
+            return IS_INTERRUPTED;
+        if (gap(k) <= goal) { /* unless rows left out have something to say */
+            take_back(k, 1);
+            if (gap(k) <= goal && !k->is_interrupted)
+                return IS_CLOSE;
+        }
+        if (++k->n_steps % PATIENCE == 0) {
+            if (!(gap(k) <= k->gap_before / 2))
+                return IS_SLOW;
+            k->gap_before = gap(k);
+        }
+        if (!move(k))
+            return IS_SLOW;
+    }
+    return k->is_interrupted ? IS_INTERRUPTED : IS_ON_ITS_WAY;
+}
+
+Place walk_place(const Walk *k)
+{
+    double passes = k->n_read / (2 * fmax(k->n_numbers, 1));
+    double bound = k->bound > k->blended_bound ? k->bound : k->blended_bound;
+    return (Place){k->intercept, k->width, k->objective, bound, sqrt(2 * k->excess), passes};
+}
+
+void walk_write(const Walk *k, double *weights, double *slopes, double *dual)
+{
+    const double *best = k->bound > k->blended_bound ? k->slopes : k->blended;
+    write_weights(k, weights);
+    for (ptrdiff_t i = 0; i < k->n_rows; i++) {
+        ptrdiff_t row = original_row(k, i);
+        slopes[row] = k->slopes[i];
+        dual[row] = best[i];
+    }
+}
+
+Walk *walk_new(const Rows *rows, Task task, const double *labels, const double *costs, const double *weights,
+               const double *centre, const double *mean_squares, double intercept, double width, Poll poll,
+               void *context)
+{
+    size_t n = (size_t)rows->n_rows;
+    Walk *k = calloc(1, sizeof *k);
+    double *memory = k == NULL ? NULL : calloc(N_ROW_VECTORS * n + 1, sizeof(double));
+    View *view = memory == NULL ? NULL : view_new(rows, mean_squares);
+    if (view == NULL) {
+        free(memory);
+        free(k);
+        return NULL;
+    }
+    double **vectors[] = {&k->labels,  &k->costs,          &k->shortfall, &k->slopes, &k->centre,
+                          &k->blended, &k->last_shortfall, &k->along,     &k->spare};
+    for (size_t v = 0; v < N_ROW_VECTORS; v++)
+        *vectors[v] = memory + v * n;
+    k->n_rows = k->n_in_play = rows->n_rows;
+    k->n_numbers = (double)rows_size(rows, view->which, rows->n_rows);
+    k->task = task;
+    k->poll = poll;
+    k->context = context;
+    k->view = view;
+    k->memory = memory;
+    k->intercept = intercept;
+    k->width = width;
+    k->goal = 1;
+    k->reach = FIRST_REACH;
+    k->change = k->gap_before = INFINITY;
+    memcpy(k->labels, labels, n * sizeof(double));
+    memcpy(k->costs, costs, n * sizeof(double));
+    memcpy(k->centre, centre, n * sizeof(double));
+    memcpy(view->weights, weights, (size_t)rows->n_features * sizeof(double));
+    shortfalls_along(k, 0, k->n_rows, view->weights, k->shortfall);
+    for (size_t i = 0; i < n; i++)
+        k->shortfall[i] += 1 - k->labels[i] * intercept;
+    evaluate(k);
+    return k;
+}
+
+void walk_free(Walk *walk)
+{
+    if (walk == NULL)
+        return;
+    view_free(walk->view);
+    free(walk->memory);
+    free(walk);
+}

@@ -1,0 +1,35 @@
+/* Sparse rows (CSR): products with some of them, and copies of these. */
+
+#ifndef EXCLUSIVITY_ROWS_H
+#define EXCLUSIVITY_ROWS_H
+
+#include <stddef.h>
+
+typedef struct {
+    ptrdiff_t n_rows, n_features;
+    const void *numbers; /* float or double */
+    const void *columns, *starts; /* int32_t or int64_t, both of them */
+    int has_floats, has_long_indices;
+} Rows;
+
+/* How many numbers are stored in n rows. */
+ptrdiff_t rows_size(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n);
+
+/* products[i] = x_(which[i]) . vector for n rows; how many numbers were read. */
+ptrdiff_t rows_times(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n, const double *vector, double *products);
+
+/* sum += sum_i factors[i] x_(which[i]) over n rows, those with a factor of zero left unread; how many were read. */
+ptrdiff_t rows_add(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n, const double *factors, double *sum);
+
+/* Some rows in doubles, with the features that occur in them alone: features[j] is what they are in the rows copied. */
+typedef struct {
+    Rows rows;
+    ptrdiff_t *features;
+    void *numbers, *indices;
+} RowsCopy;
+
+/* 0 without memory, or where there are too many numbers. */
+int rows_copy(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n, RowsCopy *copy);
+void rows_free(RowsCopy *copy);
+
+#endif

@@ -1,0 +1,125 @@
+/* What the parts of a walk share: see planes.c for what it is about. */
+
+#ifndef EXCLUSIVITY_WALK_H
+#define EXCLUSIVITY_WALK_H
+
+#include "planes.h"
+
+/* Loops over vectors are compiled twice where the loader can choose between them as the program starts: for any
+   processor, and for those with vectors of four doubles, on which a fit takes two thirds of the time. */
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__)
+#define FOR_MANY_PROCESSORS __attribute__((target_clones("arch=x86-64-v3", "default")))
+#else
+#define FOR_MANY_PROCESSORS
+#endif
+
+#define MOST_LEVELS 12
+
+/* The directions of a plane. */
+enum { DOWNHILL, LAST, INTERCEPT, N_LINES };
+
+/* Two directions in the features that do not occur in a view: where their gradient g = w - u and the last step l are,
+   as sums of where these two were when the view was made, and all products of those with each other and with u. */
+typedef struct {
+    double gradient[2], last[2];
+    double gg, gl, ll, ug, ul, uu;
+} Absent;
+
+/* Rows and features as the walk sees them: all of them, or a copy of the rows in play and the features in these. */
+typedef struct View {
+    Rows rows;
+    ptrdiff_t *which; /* where the rows in play are in ``rows`` */
+    const double *mean_squares;
+    double *weights, *dual_weights, *downhill, *last, *blended_weights, *fixed_weights; /* a number per feature */
+    Absent absent;
+    RowsCopy copy; /* of a part of the view below */
+    struct View *below;
+    void *memory;
+} View;
+
+/* Rows in play, before some of them were left out. */
+typedef struct {
+    ptrdiff_t n_rows;
+    double leash, drift; /* how far those that stayed may move, and have moved */
+    double gap;
+    int has_view; /* of its own */
+} Level;
+
+struct Walk {
+    ptrdiff_t n_rows, n_in_play;
+    ptrdiff_t n_with_last; /* rows in play whose shortfalls along the last step are known */
+    double n_numbers;
+    Task task;
+    Poll poll;
+    void *context;
+    View *view;
+    /* a number per row, those in play first; slopes and dual vectors are over the costs */
+    double *labels, *costs, *shortfall, *slopes, *centre, *blended, *last_shortfall, *along, *spare;
+    double intercept, width, objective, bound, blended_bound;
+    double slope_sum, curvature, excess; /* sum c a, sum c a'(s), |gradient|^2 / 2 */
+    double gram[N_LINES][N_LINES], along_weights[N_LINES]; /* products of the directions, and with the weights */
+    double fixed_sum, fixed_imbalance, fixed_conjugate; /* of rows left out at the top: c a, y c a, k c a^2 / 2 */
+    double goal, reach, change, last_change; /* of shortfalls: root mean squares */
+    int has_last, has_blend, is_interrupted;
+    int n_levels;
+    Level levels[MOST_LEVELS];
+    int n_steps;
+    double gap_before; /* some steps ago */
+    double n_read, n_since_poll;
+    void *memory;
+};
+
+static inline double clipped(double a, double top)
+{
+    a = a > 0 ? a : 0;
+    return a < top ? a : top;
+}
+
+/* place.c: where the walk is. */
+
+/* The relative gap, about. */
+double gap(const Walk *k);
+/* The intercept at its best, slopes, gradient, objective and bound at the shortfalls of the rows in play. */
+void evaluate(Walk *k);
+/* The directions of the next plane, where the features have become others. */
+void take_directions(Walk *k);
+/* Blend the slopes here with those that come. */
+void forget_blend(Walk *k);
+/* The loss comes closer to the true one, around the slopes. */
+void sharpen(Walk *k);
+
+/* a . b */
+double dot(const double *a, const double *b, ptrdiff_t n);
+
+/* step.c: where next. To the best point of a plane; 0 where it is the point itself. */
+int step_in_plane(Walk *k);
+
+/* view.c: rows and features. */
+
+View *view_new(const Rows *rows, const double *mean_squares);
+void view_free(View *view);
+/* shortfalls[i] = -y_i x_i . vector for the rows from first to last. */
+void shortfalls_along(Walk *k, ptrdiff_t first, ptrdiff_t last, const double *vector, double *shortfalls);
+/* sum += sign sum_i y_i c_i a_i x_i over the rows from first to last. */
+void add_pulls(Walk *k, ptrdiff_t first, ptrdiff_t last, double sign, double *sum);
+/* On with a copy of the rows in play; 0 where that is not worth it. */
+int copy_view(Walk *k);
+/* Back to the view below, where all rows in play are those of this one. */
+void drop_view(Walk *k);
+/* The same products, of gradient and last step as they are now. */
+Absent absent_now(const View *view);
+/* A step of so many gradients downhill and so many last steps. */
+void absent_step(View *view, double t_down, double t_last);
+/* The weights of all features. */
+void write_weights(const Walk *k, double *weights);
+/* Which of all rows the one at i is. */
+ptrdiff_t original_row(const Walk *k, ptrdiff_t i);
+
+/* levels.c: rows in play. */
+
+/* Leave out rows whose slope stays at 0 or at the top, unless few of them are. */
+void leave_out(Walk *k);
+/* Back to all rows, or to those of a level that still holds; 1 where any had been left out by mistake. */
+int take_back(Walk *k, int all);
+
+#endif
