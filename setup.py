@@ -23,7 +23,9 @@ KERNELS = Extension(
     libraries=[] if WINDOWS else ["m"],
     # "simd" alone needs no OpenMP library. MSVC knows neither option and has /O2 from setuptools; without a
     # standard it does not know "restrict". Pragmas that a compiler does not know change nothing.
-    extra_compile_args=["/std:c11"] if WINDOWS else [
+    extra_compile_args=["/std:c11"]
+    if WINDOWS
+    else [
         "-O3",
         "-fopenmp-simd",
         "-fno-math-errno",

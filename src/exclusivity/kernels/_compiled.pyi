@@ -31,3 +31,12 @@ def go_on(
     walk: Walk, goal: float, most_steps: int, /
 ) -> tuple[int, float, float, float, float, float, float]: ...
 def write_walk(walk: Walk, weights: Floats, slopes: Floats, dual: Floats, /) -> None: ...
+def survey_rows(
+    numbers: object,
+    columns: object,
+    starts: object,
+    largest: Floats,
+    row_squares: Floats,
+    feature_squares: Floats,
+    /,
+) -> None: ...

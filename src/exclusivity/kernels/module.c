@@ -35,9 +35,25 @@ static int take_array(PyObject *array, const char *name, const char *kinds, int 
         PyErr_Format(PyExc_TypeError, "%s must be a vector of numbers of kind %s; got %d dimensions of %s.", name,
                      kinds, view->ndim, kind);
         PyBuffer_Release(view);
+        view->obj = NULL;
         return 0;
     }
     return 1;
+}
+
+/* The three arrays of CSR rows. */
+static int take_rows(PyObject *const sources[], Py_buffer arrays[])
+{
+    return take_array(sources[NUMBERS], "numbers", "df", 0, &arrays[NUMBERS]) &&
+           take_array(sources[COLUMNS], "columns", "ilq", 0, &arrays[COLUMNS]) &&
+           take_array(sources[STARTS], "starts", "ilq", 0, &arrays[STARTS]);
+}
+
+static void release_arrays(Py_buffer arrays[], int n)
+{
+    for (int i = 0; i < n; i++)
+        if (arrays[i].obj != NULL)
+            PyBuffer_Release(&arrays[i]);
 }
 
 static int has_length(const Py_buffer *view, Py_ssize_t length, const char *name)
@@ -63,20 +79,24 @@ static int has_length(const Py_buffer *view, Py_ssize_t length, const char *name
 ARE_SOUND(are_sound, int32_t, uint32_t)
 ARE_SOUND(are_sound_long, int64_t, uint64_t)
 
-/* CSR rows out of the arrays that are kept. */
-static int make_rows(Held *held, Rows *rows)
+/* CSR rows out of their three arrays. */
+static int make_rows(const Py_buffer arrays[], Py_ssize_t n_rows, Py_ssize_t n_features, Rows *rows)
 {
-    const Py_buffer *numbers = &held->kept[NUMBERS], *columns = &held->kept[COLUMNS], *starts = &held->kept[STARTS];
+    const Py_buffer *numbers = &arrays[NUMBERS], *columns = &arrays[COLUMNS], *starts = &arrays[STARTS];
     Py_ssize_t n_numbers = numbers->len / numbers->itemsize;
+    if (n_rows == 0) {
+        PyErr_SetString(PyExc_ValueError, "there are no rows.");
+        return 0;
+    }
     if (columns->itemsize != starts->itemsize || (columns->itemsize != 4 && columns->itemsize != 8)) {
         PyErr_SetString(PyExc_TypeError, "columns and starts must both have 32 bits, or 64.");
         return 0;
     }
-    if (!has_length(columns, n_numbers, "columns") || !has_length(starts, held->n_rows + 1, "starts"))
+    if (!has_length(columns, n_numbers, "columns") || !has_length(starts, n_rows + 1, "starts"))
         return 0;
-    *rows = (Rows){held->n_rows, held->n_features, numbers->buf, columns->buf, starts->buf, numbers->itemsize == 4,
+    *rows = (Rows){n_rows, n_features, numbers->buf, columns->buf, starts->buf, numbers->itemsize == 4,
                    columns->itemsize == 8};
-    if (held->n_features > (rows->has_long_indices ? PTRDIFF_MAX : INT32_MAX) ||
+    if (n_features > (rows->has_long_indices ? PTRDIFF_MAX : INT32_MAX) ||
         !(rows->has_long_indices ? are_sound_long : are_sound)(rows, n_numbers)) {
         PyErr_SetString(PyExc_ValueError, "starts must not fall, and columns must be from 0 to n_features - 1.");
         return 0;
@@ -89,9 +109,7 @@ static int make_rows(Held *held, Rows *rows)
 static void release(Held *held)
 {
     walk_free(held->walk);
-    for (int i = 0; i < N_KEPT; i++)
-        if (held->kept[i].obj != NULL)
-            PyBuffer_Release(&held->kept[i]);
+    release_arrays(held->kept, N_KEPT);
     PyMem_Free(held);
 }
 
@@ -126,7 +144,7 @@ static PyObject *start_held(Held *held, Task task, double intercept, double widt
         PyErr_SetString(PyExc_ValueError, "a loss with a corner needs a width.");
         return NULL;
     }
-    if (!make_rows(held, &rows))
+    if (!make_rows(held->kept, held->n_rows, held->n_features, &rows))
         return NULL;
     held->thread = PyEval_SaveThread();
     held->walk = walk_new(&rows, task, copied[LABELS].buf, copied[COSTS].buf, copied[WEIGHTS].buf,
@@ -152,21 +170,15 @@ static PyObject *start_walk(PyObject *module, PyObject *arguments)
     Held *held = PyMem_Calloc(1, sizeof *held);
     if (held == NULL)
         return PyErr_NoMemory();
-    int is_sound = take_array(kept[NUMBERS], "numbers", "df", 0, &held->kept[NUMBERS]) &&
-                   take_array(kept[COLUMNS], "columns", "ilq", 0, &held->kept[COLUMNS]) &&
-                   take_array(kept[STARTS], "starts", "ilq", 0, &held->kept[STARTS]);
+    int is_sound = take_rows(kept, held->kept);
     if (is_sound && kept[MEAN_SQUARES] != Py_None)
         is_sound = take_array(kept[MEAN_SQUARES], "mean_squares", "d", 0, &held->kept[MEAN_SQUARES]);
-    Py_buffer copied[N_COPIED];
-    int n_copied = 0;
-    while (is_sound && n_copied < N_COPIED) {
-        is_sound = take_array(sources[n_copied], names[n_copied], "d", 0, &copied[n_copied]);
-        n_copied += is_sound;
-    }
+    Py_buffer copied[N_COPIED] = {0};
+    for (int i = 0; is_sound && i < N_COPIED; i++)
+        is_sound = take_array(sources[i], names[i], "d", 0, &copied[i]);
     if (is_sound)
         walk = start_held(held, task, intercept, width, copied);
-    while (n_copied > 0)
-        PyBuffer_Release(&copied[--n_copied]);
+    release_arrays(copied, N_COPIED);
     if (walk == NULL)
         release(held);
     return walk;
@@ -207,24 +219,53 @@ static PyObject *write_walk(PyObject *module, PyObject *arguments)
 {
     static const char *const names[] = {"weights", "slopes", "dual"};
     PyObject *capsule, *arrays[3];
-    Py_buffer views[3];
+    Py_buffer views[3] = {0};
     Held *held;
-    int n_taken = 0, is_sound = 1;
+    int is_sound = 1;
     (void)module;
     if (!PyArg_ParseTuple(arguments, "OOOO", &capsule, &arrays[0], &arrays[1], &arrays[2]) ||
         (held = get_held(capsule)) == NULL)
         return NULL;
-    while (is_sound && n_taken < 3) {
-        is_sound = take_array(arrays[n_taken], names[n_taken], "d", 1, &views[n_taken]);
-        if (!is_sound)
-            break;
-        is_sound = has_length(&views[n_taken], n_taken == 0 ? held->n_features : held->n_rows, names[n_taken]);
-        n_taken++;
-    }
+    for (int i = 0; is_sound && i < 3; i++)
+        is_sound = take_array(arrays[i], names[i], "d", 1, &views[i]) &&
+                   has_length(&views[i], i == 0 ? held->n_features : held->n_rows, names[i]);
     if (is_sound)
         walk_write(held->walk, views[0].buf, views[1].buf, views[2].buf);
-    while (n_taken > 0)
-        PyBuffer_Release(&views[--n_taken]);
+    release_arrays(views, 3);
+    if (!is_sound)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* ---- rows alone ---- */
+
+enum { LARGEST, ROW_SQUARES, FEATURE_SQUARES, N_SURVEYED };
+
+static PyObject *survey_rows(PyObject *module, PyObject *arguments)
+{
+    static const char *const names[] = {"largest", "row_squares", "feature_squares"};
+    PyObject *sources[N_KEPT], *targets[N_SURVEYED];
+    Py_buffer arrays[N_KEPT] = {0}, written[N_SURVEYED] = {0};
+    Rows rows;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "OOOOOO", &sources[NUMBERS], &sources[COLUMNS], &sources[STARTS],
+                          &targets[LARGEST], &targets[ROW_SQUARES], &targets[FEATURE_SQUARES]))
+        return NULL;
+    int is_sound = take_rows(sources, arrays);
+    for (int i = 0; is_sound && i < N_SURVEYED; i++)
+        is_sound = take_array(targets[i], names[i], "d", 1, &written[i]);
+    if (is_sound) {
+        Py_ssize_t n_features = written[LARGEST].len / written[LARGEST].itemsize;
+        is_sound = has_length(&written[FEATURE_SQUARES], n_features, "feature_squares") &&
+                   make_rows(arrays, written[ROW_SQUARES].len / written[ROW_SQUARES].itemsize, n_features, &rows);
+    }
+    if (is_sound) {
+        PyThreadState *thread = PyEval_SaveThread();
+        rows_survey(&rows, written[LARGEST].buf, written[ROW_SQUARES].buf, written[FEATURE_SQUARES].buf);
+        PyEval_RestoreThread(thread);
+    }
+    release_arrays(arrays, N_KEPT);
+    release_arrays(written, N_SURVEYED);
     if (!is_sound)
         return NULL;
     Py_RETURN_NONE;
@@ -234,6 +275,7 @@ static PyMethodDef methods[] = {
     {"start_walk", start_walk, METH_VARARGS, "A walk over CSR rows that starts at these weights."},
     {"go_on", go_on, METH_VARARGS, "On until the gap is about so small, for at most so many steps."},
     {"write_walk", write_walk, METH_VARARGS, "Write weights, slopes and the best dual vector into arrays."},
+    {"survey_rows", survey_rows, METH_VARARGS, "Largest numbers and sums of squares of CSR rows, into arrays."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,5 +1,6 @@
 #include "rows.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,23 @@
         return size;                                                                                            \
     }                                                                                                           \
                                                                                                                 \
+    static void survey_##KIND(const Rows *rows, double *largest, double *row_squares, double *feature_squares)  \
+    {                                                                                                           \
+        const NUMBER *numbers = rows->numbers;                                                                  \
+        const INDEX *columns = rows->columns, *starts = rows->starts;                                           \
+        for (ptrdiff_t i = 0; i < rows->n_rows; i++) {                                                          \
+            double sum = 0;                                                                                     \
+            for (ptrdiff_t at = starts[i]; at < starts[i + 1]; at++) {                                          \
+                double size = fabs((double)numbers[at]), square = size * size;                                  \
+                double *most = largest + columns[at];                                                           \
+                *most = size > *most ? size : *most;                                                            \
+                feature_squares[columns[at]] += square;                                                         \
+                sum += square;                                                                                  \
+            }                                                                                                   \
+            row_squares[i] = sum;                                                                               \
+        }                                                                                                       \
+    }                                                                                                           \
+                                                                                                                \
     /* Features are numbered as they come; ``known`` has a -1 for those that have not. */                       \
     static void copy_##KIND(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n, int32_t *known, double *to,  \
                             int32_t *to_columns, int32_t *to_starts, ptrdiff_t *features, ptrdiff_t *n_features) \
@@ -100,6 +118,11 @@ ptrdiff_t rows_add(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n, const 
 ptrdiff_t rows_size(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n)
 {
     return OF_KIND(size, rows)(rows, which, n);
+}
+
+void rows_survey(const Rows *rows, double *largest, double *row_squares, double *feature_squares)
+{
+    OF_KIND(survey, rows)(rows, largest, row_squares, feature_squares);
 }
 
 int rows_copy(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n, RowsCopy *copy)

@@ -21,6 +21,9 @@ ptrdiff_t rows_times(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n, cons
 /* sum += sum_i factors[i] x_(which[i]) over n rows, those with a factor of zero left unread; how many were read. */
 ptrdiff_t rows_add(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n, const double *factors, double *sum);
 
+/* max_i |x_ij| and sum_i x_ij^2 of every feature, which start at zero, and |x_i|^2 of every row. */
+void rows_survey(const Rows *rows, double *largest, double *row_squares, double *feature_squares);
+
 /* Some rows in doubles, with the features that occur in them alone: features[j] is what they are in the rows copied. */
 typedef struct {
     Rows rows;

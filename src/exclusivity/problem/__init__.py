@@ -28,6 +28,7 @@ from exclusivity.problem.objective import (
 from exclusivity.problem.penalty import Penalty
 from exclusivity.problem.power_hinge import PowerHinge
 from exclusivity.problem.smooth_hinge import SmoothHinge
+from exclusivity.problem.sparse_rows import has_compiled_loops
 
 __all__ = [
     "LOSSES",
@@ -57,6 +58,7 @@ __all__ = [
     "dual_from_scores",
     "exclusivity",
     "gamma",
+    "has_compiled_loops",
     "member_costs",
     "natural_cost",
     "objective_error",

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from exclusivity.problem.arrays import Floats, Ints, Matrix
-from exclusivity.problem.sparse_rows import SparseCuts, View, largest_of_columns, squared_lengths
+from exclusivity.problem.sparse_rows import SparseCuts, Survey, View, survey
 
 UNIT = 2.0**-53
 """The relative error of one rounding."""
@@ -186,8 +186,11 @@ class DesignMatrix:
 
     @cached_property
     def _cuts(self) -> SparseCuts:
-        """A CSR matrix in pieces."""
         return SparseCuts(self.X)
+
+    @cached_property
+    def _survey(self) -> Survey:
+        return survey(self.X)
 
     @cached_property
     def n_numbers(self) -> int:
@@ -239,8 +242,7 @@ class DesignMatrix:
         """What rounding errors of products with these rows depend on; one pass, found once."""
         moved = 0.0 if self.offset is None else float(np.linalg.norm(self.offset))
         if self.is_sparse:
-            columns = largest_of_columns(self.X)
-            n_terms = int(np.diff(self.X.indptr).max(initial=0))
+            columns, n_terms = self._survey.largest, int(np.diff(self.X.indptr).max(initial=0))
             longest = float(np.sqrt(self.squared_lengths.max(initial=0.0)))
         else:
             columns, n_terms = self._largest_of_columns(), self.n_features
@@ -252,13 +254,13 @@ class DesignMatrix:
     def squared_lengths(self) -> Floats:
         """|x_i|^2 of every row; one pass, found once."""
         if self.is_sparse:
-            return squared_lengths(self.X)
+            return self._survey.row_squares
         return np.concatenate([np.einsum("ij,ij->i", X, X, dtype=float) for _, X in self.blocks(0)])
 
-    @cached_property
+    @property
     def mean_squares(self) -> Floats:
-        """The mean of x_ij^2 over the rows, for every feature; one pass, found once."""
-        return self.column_scatter(np.full(self.n_rows, 1 / self.n_rows), np.zeros(self.n_features))
+        """The mean of x_ij^2 over the rows, for every feature of a CSR matrix."""
+        return np.asarray(self._survey.feature_squares / self.n_rows)
 
     def _largest_of_columns(self) -> Floats:
         """max_i |x_ij|; rows side by side, as numpy is slow on short ones."""
@@ -300,8 +302,7 @@ class DesignMatrix:
         The product with a transposed view writes all features, so that a view is not much smaller than that.
         """
         most = _CALL_NUMBERS if self._holds_floats else _WIDENED_NUMBERS
-        n_numbers = self.n_numbers * n_columns
-        return self._cuts.into(n_numbers // max(most, 4 * self.n_features * n_columns) + 1)
+        return self._cuts.into(self.n_numbers * n_columns // max(most, 4 * self.n_features * n_columns) + 1)
 
     def taken(self, rows: Ints) -> DesignMatrix:
         """A copy of some rows, of floats if it is small; rounding does no more to them than to all."""
@@ -315,8 +316,8 @@ class DesignMatrix:
 
     def _sparse_blocks(self, n_columns: int) -> Iterable[View]:
         n_numbers = self.n_numbers + self.n_rows * n_columns
-        most = -(-self.n_rows // _MIN_BLOCK_ROWS)
-        return self._cuts.into(max(min(n_numbers // _BLOCK_NUMBERS, most), 1), n_columns)
+        n_views = min(n_numbers // _BLOCK_NUMBERS, -(-self.n_rows // _MIN_BLOCK_ROWS))
+        return self._cuts.into(max(n_views, 1), n_columns)
 
     def times(self, weights: Floats) -> Floats:
         """X @ weights for an M x K matrix, or for a vector."""
@@ -341,8 +342,7 @@ class DesignMatrix:
     def transposed_times(self, values: Floats) -> Floats:
         """X.T @ values for an N x K matrix, or for a vector."""
         n_columns = _n_columns(values)
-        if self.is_sparse:
-            # One after the other: all of them at once would be as many vectors.
+        if self.is_sparse:  # one after the other: all of them at once would be as many vectors
             products = (view.transposed @ values[view.rows] for view in self._views(n_columns))
             return reduce(operator.iadd, products)
         if self.n_rows <= self._block_rows(n_columns):

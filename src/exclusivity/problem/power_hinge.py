@@ -58,7 +58,7 @@ class PowerHinge(MarginLoss):
             largest_slope=1.0 if self.p == 1 else np.inf,
             degree=self.p,
             active_curvature=2.0 if self.p == 2 else None,
-            conjugate_stiffness={1: 0.0, 2: 0.5}.get(self.p),
+            conjugate_stiffness={1.0: 0.0, 2.0: 0.5}.get(self.p),
             n_roundings=_roundings(self.p),
         )
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from exclusivity.kernels import compiled
 from exclusivity.problem.arrays import Floats, Matrix
 
 # As many numbers as fit into a cache.
@@ -75,24 +76,62 @@ def _sharing(kind: type, parts: tuple[Matrix, ...], shape: tuple[int, int]) -> M
     return made
 
 
-def largest_of_columns(X: Matrix) -> Floats:
-    """max_i |x_ij| of a CSR matrix, some numbers at a time."""
-    columns = np.zeros(X.shape[1])
+class Survey(NamedTuple):
+    """What one pass over a CSR matrix tells.
+
+    ``largest`` and ``feature_squares`` are max_i |x_ij| and sum_i x_ij^2 of every feature, ``row_squares``
+    |x_i|^2 of every row; infinite where they are beyond all numbers.
+    """
+
+    largest: Floats
+    row_squares: Floats
+    feature_squares: Floats
+
+
+def survey(X: Matrix) -> Survey:
+    """Survey a CSR matrix: some numbers at a time, where there is no compiled loop for them."""
+    found = Survey(np.zeros(X.shape[1]), np.zeros(X.shape[0]), np.zeros(X.shape[1]))
+    if has_compiled_loops(X):
+        assert compiled is not None  # noqa: S101 -- that is what it says
+        compiled.survey_rows(X.data, X.indices, X.indptr, *found)
+        return found
     for start in range(0, X.nnz, _FEW):
         some = slice(start, start + _FEW)
-        np.maximum.at(columns, X.indices[some], np.abs(X.data[some].astype(float, copy=False)))
-    return columns
-
-
-def squared_lengths(X: Matrix) -> Floats:
-    """|x_i|^2 of every row of a CSR matrix, some rows of it at a time."""
-    squares = np.zeros(X.shape[0])
+        size = np.abs(X.data[some].astype(float, copy=False))
+        np.maximum.at(found.largest, X.indices[some], size)
+        with np.errstate(over="ignore"):  # infinitely long is long enough
+            np.add.at(found.feature_squares, X.indices[some], size * size)
     step = max(1, _FEW * X.shape[0] // max(X.nnz, 1))
     for start in range(0, X.shape[0], step):
         ends = X.indptr[start : start + step + 1]
         filled = np.flatnonzero(np.diff(ends))  # a sum over no numbers would be one over others
         if len(filled) > 0:
-            with np.errstate(over="ignore"):  # infinitely long is long enough
-                some = np.square(X.data[ends[0] : ends[-1]], dtype=float)
-                squares[start + filled] = np.add.reduceat(some, ends[filled] - ends[0])
-    return squares
+            with np.errstate(over="ignore"):
+                some_squares = np.square(X.data[ends[0] : ends[-1]], dtype=float)
+                found.row_squares[start + filled] = np.add.reduceat(some_squares, ends[filled] - ends[0])
+    return found
+
+
+def has_compiled_loops(X: Matrix) -> bool:
+    """Whether compiled loops take such a CSR matrix: floats, and indices of one kind.
+
+    Parameters
+    ----------
+    X : CSR matrix
+        Of any numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> has_compiled_loops(sparse.csr_array(np.eye(2, dtype=int)))
+    False
+    """
+    return (
+        compiled is not None
+        and X.shape[0] > 0
+        and X.dtype in (np.float32, np.float64)
+        and X.indices.dtype == X.indptr.dtype
+        and all(part.flags.c_contiguous for part in (X.data, X.indices, X.indptr))
+        and len(X.data) == len(X.indices) == X.indptr[-1]
+    )

@@ -1,4 +1,4 @@
-"""The walk in planes by compiled loops, for losses whose slope is a ramp; without them ``walk`` takes its place.
+"""The walk in planes by compiled loops, for losses whose slope is a ramp; without them ``walk`` is there.
 
 Where the compiled walk says it is close, everything is evaluated from scratch by the functions that prove all
 results: what it says about itself proves nothing.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from exclusivity.kernels import compiled
-from exclusivity.problem import ERMProblem, member_costs
+from exclusivity.problem import ERMProblem, has_compiled_loops, member_costs
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.rounding import rounded_loss
 from exclusivity.solvers.newton.run import Guess, Point, Run, certificate_of
@@ -25,12 +25,10 @@ _AIM, _CLOSER, _MOST_TRIES = 0.9, 0.25, 3
 
 
 def can_walk_compiled(problem: ERMProblem) -> bool:
-    """Whether there is a compiled walk for such rows and such a loss."""
+    """Whether there is a compiled walk for such rows (CSR) and such a loss."""
     design = problem.design
-    if compiled is None or not design.is_sparse or design.density > SPARSE:
-        return False
-    is_plain = design.X.dtype in (np.float32, np.float64) and design.X.indices.dtype == design.X.indptr.dtype
-    return is_plain and problem.penalty.is_smooth and problem.loss.conjugate_stiffness is not None
+    is_sparse = design.density <= SPARSE and has_compiled_loops(design.X)
+    return is_sparse and problem.penalty.is_smooth and problem.loss.conjugate_stiffness is not None
 
 
 def drive_compiled(
@@ -103,7 +101,7 @@ class CompiledWalk:
         )
 
     def go_on(self, goal: float) -> tuple[bool, bool]:
-        """On, to about this gap or for some steps: is it close, and has it become too slow?"""
+        """On, to about this gap or for some steps; whether it is close now, and whether too slow."""
         ending, intercept, self.width, _, _, self.norm, self.passes = self._kernel.go_on(
             self._walk, goal, _MOST_STEPS
         )

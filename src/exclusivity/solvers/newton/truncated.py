@@ -15,7 +15,8 @@ all else runs over the rows with curvature, or over vectors.
 
 On large sparse rows a system is as dear as it is short-lived: there steps lead to the best point of a plane
 (``plane``) instead, for one product with X and one with X^T each, until they come to little. Over text they
-take half of the passes. Either way rows far from the margin are left out for a while (``walk``), and bounds
+take half of the passes. For losses whose slope is a ramp they are taken in compiled loops (``compiled``) where
+there are any, on small rows too: what vectors cost there is no reason for systems any more. Either way rows far from the margin are left out for a while (``walk``), and bounds
 come from blends of the slopes met (``blend``).
 """
 
@@ -83,7 +84,7 @@ def drive_truncated(
 
     ``spent`` are those of earlier runs; ``is_shifted``: see ``truncated_iterates``.
     """
-    if not is_shifted and can_walk_compiled(reduced):
+    if reduced.design.is_sparse and not is_shifted and can_walk_compiled(reduced):
         few = has_few_rows(reduced)
         guess = drive_compiled(
             run, reduced, start, alpha, width=width, has_few_rows=few, spent=spent, most_passes=most_passes

@@ -77,16 +77,14 @@ class Walk:
         self.passes, self.has_moved, self.shortfall, self.error = 0.0, False, self.y, 0.0
         self._measure()
         self._has_few_rows = has_few_rows(problem)
-        is_wide = problem.design.n_features > _WIDE * problem.design.n_rows
-        self._residuals = _RESIDUALS_OF_WIDE if is_wide else _RESIDUALS
-        self._change, self._reach = np.inf, _REACH
-        self._entered, self._leash = self.shortfall, np.inf
-        # Dense rows have few features: Newton systems of the rows with curvature are worth their products.
-        # And where X is small, vectors take longer than products with it, and planes need more of these.
+        width = problem.design.n_features / problem.design.n_rows
+        self._residuals = _RESIDUALS_OF_WIDE if width > _WIDE else _RESIDUALS
+        self._change, self._reach, self._entered, self._leash = np.inf, _REACH, self.shortfall, np.inf
+        # Systems are worth it where features are few (dense rows), or vectors dearer than products (small X).
         is_sparse = problem.design.density <= _SPARSE and problem.design.n_numbers >= _MANY_NUMBERS
         self._in_planes = problem.penalty.is_smooth and is_sparse
-        needs_squares = self._in_planes and not self._has_few_rows
-        self._mean_squares = problem.design.mean_squares if needs_squares else np.empty(0)
+        has_squares = self._in_planes and not self._has_few_rows
+        self._mean_squares = problem.design.mean_squares if has_squares else np.empty(0)
         self._n_directions = 0
         self._last: Direction | None = None
         self._part: tuple[Walk, Ints] | None = None  # the last walk on some rows, while it leads here
@@ -393,8 +391,8 @@ class Walk:
 
 def has_few_rows(problem: ERMProblem) -> bool:
     """Whether features are so many that a diagonal preconditioner says nothing."""
-    most = _TELLING_OF_HINGE if problem.loss.is_hinge else _TELLING
-    return problem.design.n_features > most * problem.design.n_rows
+    telling = _TELLING_OF_HINGE if problem.loss.is_hinge else _TELLING
+    return bool(problem.design.n_features > telling * problem.design.n_rows)
 
 
 def rms(values: Floats) -> float:
