@@ -95,7 +95,7 @@ class Peer:
     intercept: str
     prepare: Callable[[Any, Floats, Setting], Action]
     ladder: tuple[float, ...] = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
-    quick_ladder: tuple[float, ...] = (1e-2, 1e-4, 1e-6)
+    quick_ladder: tuple[float, ...] = (1e-1, 1e-2, 1e-4, 1e-6)
     step: str = "tol"
     powers: tuple[int, ...] = (1, 2)
     ours: bool = False

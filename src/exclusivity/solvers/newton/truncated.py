@@ -15,8 +15,8 @@ all else runs over the rows with curvature, or over vectors.
 
 On large sparse rows a system is as dear as it is short-lived: there steps lead to the best point of a plane
 (``plane``) instead, for one product with X and one with X^T each, until they come to little. Over text they
-take half of the passes. For losses whose slope is a ramp, compiled loops take these steps (``compiled``) where
-there are any, over small rows too: vectors cost little there. In each case rows far from the margin are left
+take half of the passes. For losses whose slope is a ramp, compiled loops take these steps (``compiled``)
+where there are any, over small rows too: vectors cost little there. In each case rows far off are left
 out for a while (``walk``), and bounds come from blends of the slopes met (``blend``).
 """
 
