@@ -146,6 +146,7 @@ def outside_value(problem, X, y, **settings):
     return plain_objective(problem, other.coef_[0], other.intercept_[0])
 
 
+@pytest.mark.usefixtures("without_compiled_walk")
 def test_conjugate_gradients_on_wide_sparse_rows_p_2(wide):
     X, y = wide
     problem = build(X, y, p=2)
@@ -164,6 +165,7 @@ def test_conjugate_gradients_on_wide_sparse_rows_p_2(wide):
     np.testing.assert_array_equal(forced.weights, result.weights)
 
 
+@pytest.mark.usefixtures("without_compiled_walk")
 def test_conjugate_gradients_on_wide_sparse_rows_p_1(wide):
     X, y = wide
     problem = build(X, y, p=1, cost=0.05)

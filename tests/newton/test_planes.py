@@ -162,8 +162,8 @@ def test_without_a_parabola_the_last_vector_counts():
 
 
 @pytest.fixture(autouse=True)
-def small_is_large(monkeypatch):
-    """Steps in planes are for large X as a rule."""
+def small_is_large(without_compiled_walk, monkeypatch):
+    """Steps in planes are for large X as a rule, and compiled for most losses."""
     monkeypatch.setattr(walk_module, "_MANY_NUMBERS", 0)
 
 

@@ -37,6 +37,7 @@ def test_more_features_than_rows_take_few_steps_however_large_the_cost(p, C):
     assert exact.objective * (1 - 1e-6) <= result.objective <= exact.objective * (1 + 1.1e-4)
 
 
+@pytest.mark.usefixtures("without_compiled_walk")
 @pytest.mark.parametrize("p", [1, 2])
 def test_more_rows_than_features_get_there_where_no_matrix_fits(p, monkeypatch):
     monkeypatch.setattr(solver_module, "DENSE_LIMIT", 100)

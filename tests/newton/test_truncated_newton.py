@@ -142,6 +142,7 @@ def test_every_bound_on_the_way_is_below_the_optimum(p, shape, fit_intercept, ki
         previous_passes = iterate.passes
 
 
+@pytest.mark.usefixtures("without_compiled_walk")
 @pytest.mark.parametrize("p", [1, 1.2, 2, 2.5])
 def test_it_reaches_the_optimum_of_sparse_rows_with_weights(p):
     rng = np.random.default_rng(3)
@@ -214,6 +215,7 @@ def walked(problem, monkeypatch, reach):
         return solve_newton(problem, tol=1e-7, options=ITERATIVE), seen
 
 
+@pytest.mark.usefixtures("without_compiled_walk")
 @pytest.mark.parametrize("p", [1, 1.5, 2])
 @pytest.mark.parametrize("reach", [1.0, 0.01])
 def test_rows_far_from_the_margin_are_left_out_until_they_come_back(p, reach, monkeypatch):
