@@ -1,0 +1,11 @@
+"""What the tests of solver "newton" share as fixtures."""
+
+import pytest
+
+from exclusivity.solvers.newton import truncated as truncated_module
+
+
+@pytest.fixture
+def without_compiled_walk(monkeypatch):
+    """Sparse rows are walked by the methods in Python, as where no compiler was."""
+    monkeypatch.setattr(truncated_module, "can_walk_compiled", lambda problem: False)
