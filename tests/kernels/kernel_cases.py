@@ -1,0 +1,59 @@
+"""Sparse problems, and ways to walk them, that the tests of the compiled kernels share."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from exclusivity.kernels import compiled
+from exclusivity.problem import PowerHinge, SmoothHinge
+from exclusivity.solvers import NewtonOptions
+from exclusivity.solvers.newton import truncated as truncated_module
+
+ITERATIVE = NewtonOptions("iterative")
+LOSSES = [PowerHinge(1), PowerHinge(2), SmoothHinge()]
+TALL, WIDE = (60, 30, 3), (24, 60, 5)
+
+needs_compiled = pytest.mark.skipif(compiled is None, reason="the package was installed without its kernels")
+by_loss = pytest.mark.parametrize("loss", LOSSES, ids=str)
+
+
+def sparse_rows(n_rows, n_features, per_row, seed=0):
+    """So many numbers per row, a tenth of them all at most; labels by a noisy plane; both classes occur."""
+    rng = np.random.default_rng(seed)
+    columns = np.concatenate([rng.choice(n_features, per_row, replace=False) for _ in range(n_rows)])
+    starts = np.arange(n_rows + 1) * per_row
+    X = sparse.csr_array(
+        (rng.normal(size=len(columns)), columns.astype(np.int32), starts.astype(np.int32)),
+        shape=(n_rows, n_features),
+    )
+    scores = X @ rng.normal(size=n_features) + 0.5 * rng.normal(size=n_rows) + 0.2
+    y = np.where(scores > 0, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    return X, y
+
+
+@contextmanager
+def counted_walks():
+    """A list of the types of rows and indices of every compiled walk that is started and goes on."""
+    walks = []
+
+    def start(numbers, columns, *others):
+        walks.append((numbers.dtype, columns.dtype))
+        return original(numbers, columns, *others)
+
+    with pytest.MonkeyPatch.context() as patch:
+        original = compiled.start_walk
+        patch.setattr(compiled, "start_walk", start)
+        yield walks
+
+
+@contextmanager
+def only_python():
+    """No compiled walk, as where no compiler was."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(truncated_module, "can_walk_compiled", lambda problem: False)
+        yield
