@@ -65,6 +65,8 @@ void leave_out(Walk *k)
     if (differs) /* blends would move rows that are left out */
         forget_blend(k);
     level->has_view = copy_view(k);
+    if (!level->has_view)
+        take_directions(k); /* their products with what is fixed now */
 }
 
 /* Look again at the rows that were left out last; 1 where any of them has moved to another slope. */
@@ -98,7 +100,7 @@ static int is_stale(const Walk *k, const Level *level)
 
 int take_back(Walk *k, int all)
 {
-    int has_moved = 0, n_good = 0;
+    int has_moved = 0, n_good = 0, n_before = k->n_levels;
     while (!all && n_good < k->n_levels && !is_stale(k, &k->levels[n_good]))
         n_good++;
     while (k->n_levels > n_good && !k->is_interrupted)
@@ -106,6 +108,8 @@ int take_back(Walk *k, int all)
     if (has_moved) {
         k->reach = fmin(2 * k->reach, MOST_REACH);
         evaluate(k);
+    } else if (n_good < n_before) {
+        take_directions(k);
     }
     return has_moved;
 }

@@ -118,60 +118,70 @@ static RowSums sums_over_rows(const Walk *k)
 typedef struct {
     double weights, pull, gradient; /* |w|^2, |u|^2, |w - u|^2 */
     double along, square; /* from the blend: v . (u - v), |u - v|^2 */
+    double fixed; /* w . sum of y c a x over the rows left out at the top */
 } FeatureSums;
 
-/* Downhill is minus the gradient, each feature over 1 + its curvature where there is a preconditioner. */
-FOR_MANY_PROCESSORS
-static void take_downhill(Walk *k)
-{
-    const double *w = k->view->weights, *u = k->view->dual_weights, *mean_squares = k->view->mean_squares, curvature = k->curvature;
-    double *downhill = k->view->downhill;
-    if (mean_squares == NULL)
-        for (ptrdiff_t j = 0; j < k->view->rows.n_features; j++)
-            downhill[j] = u[j] - w[j];
-    else
-        for (ptrdiff_t j = 0; j < k->view->rows.n_features; j++)
-            downhill[j] = (u[j] - w[j]) / (1 + curvature * mean_squares[j]);
-}
-
-/* The products that a plane needs too: one loop over all vectors. */
-FOR_MANY_PROCESSORS
-static FeatureSums sums_over_features(Walk *k)
-{
-    const double *w = k->view->weights, *u = k->view->dual_weights, *blended = k->view->blended_weights;
-    const double *downhill = k->view->downhill, *last = k->view->last;
-    double ww = 0, uu = 0, gg = 0, along = 0, square = 0, dd = 0, dl = 0, ll = 0, wd = 0, wl = 0;
-#pragma omp simd reduction(+ : ww, uu, gg, along, square, dd, dl, ll, wd, wl)
-    for (ptrdiff_t j = 0; j < k->view->rows.n_features; j++) {
-        double away = u[j] - blended[j];
-        ww += w[j] * w[j];
-        uu += u[j] * u[j];
-        gg += (u[j] - w[j]) * (u[j] - w[j]);
-        along += blended[j] * away;
-        square += away * away;
-        dd += downhill[j] * downhill[j];
-        dl += downhill[j] * last[j];
-        ll += last[j] * last[j];
-        wd += w[j] * downhill[j];
-        wl += w[j] * last[j];
+/* The step that is due is taken, so many times downhill and so many times the last one; then downhill is made anew:
+   minus the gradient, each feature over 1 + its curvature where there is a preconditioner. All sums are taken in the same
+   loop: vectors of a million features take longer to read than to add up. */
+#define LOOP_OVER_FEATURES(DOWN)                                                      \
+    _Pragma("omp simd reduction(+ : ww, uu, gg, along, square, dd, dl, ll, wd, wl, fw, fd, fl)") \
+    for (ptrdiff_t j = 0; j < n; j++) {                                               \
+        double step = t_down * downhill[j] + t_last * last[j];                        \
+        double weight = w[j] + moves * step, down = u[j] - weight, away = u[j] - blended[j]; \
+        ww += weight * weight;                                                        \
+        uu += u[j] * u[j];                                                            \
+        gg += down * down;                                                            \
+        along += blended[j] * away;                                                   \
+        square += away * away;                                                        \
+        down = DOWN;                                                                  \
+        dd += down * down;                                                            \
+        dl += down * step;                                                            \
+        ll += step * step;                                                            \
+        wd += weight * down;                                                          \
+        wl += weight * step;                                                          \
+        fw += fixed[j] * weight;                                                      \
+        fd += fixed[j] * down;                                                        \
+        fl += fixed[j] * step;                                                        \
+        w[j] = weight;                                                                \
+        last[j] = step;                                                               \
+        downhill[j] = down;                                                           \
     }
+
+FOR_MANY_PROCESSORS
+static FeatureSums go_over_features(Walk *k)
+{
+    const double *u = k->view->dual_weights, *blended = k->view->blended_weights, *fixed = k->view->fixed_weights;
+    const double *squares = k->view->mean_squares, curvature = k->curvature;
+    const double t_down = k->due[DOWNHILL], t_last = k->due[LAST], moves = k->is_due;
+    const ptrdiff_t n = k->view->rows.n_features;
+    double *w = k->view->weights, *last = k->view->last, *downhill = k->view->downhill;
+    double ww = 0, uu = 0, gg = 0, along = 0, square = 0, dd = 0, dl = 0, ll = 0, wd = 0, wl = 0;
+    double fw = 0, fd = 0, fl = 0;
+    if (squares == NULL) {
+        LOOP_OVER_FEATURES(down)
+    } else {
+        LOOP_OVER_FEATURES(down / (1 + curvature * squares[j]))
+    }
+    if (k->is_due)
+        absent_step(k->view, t_down, t_last);
+    k->is_due = 0;
+    k->due[DOWNHILL] = 0;
+    k->due[LAST] = 1;
     Absent absent = absent_now(k->view);
     k->gram[DOWNHILL][DOWNHILL] = dd + absent.gg;
     k->gram[DOWNHILL][LAST] = k->gram[LAST][DOWNHILL] = dl - absent.gl;
     k->gram[LAST][LAST] = ll + absent.ll;
-    k->along_weights[DOWNHILL] = wd - absent.ug - absent.gg;
-    k->along_weights[LAST] = wl + absent.ul + absent.gl;
-    return (FeatureSums){ww + absent.uu + 2 * absent.ug + absent.gg, uu + absent.uu, gg + absent.gg, along, square};
-}
-
-FOR_MANY_PROCESSORS
-double dot(const double *a, const double *b, ptrdiff_t n)
-{
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (ptrdiff_t j = 0; j < n; j++)
-        sum += a[j] * b[j];
-    return sum;
+    k->along_weights[DOWNHILL] = wd - absent.ug - absent.gg - (fd - absent.ug);
+    k->along_weights[LAST] = wl + absent.ul + absent.gl - (fl + absent.ul);
+    return (FeatureSums){
+        .weights = ww + absent.uu + 2 * absent.ug + absent.gg,
+        .pull = uu + absent.uu,
+        .gradient = gg + absent.gg,
+        .along = along,
+        .square = square,
+        .fixed = fw + absent.uu + absent.ug,
+    };
 }
 
 /* start + share (end - start), in place. */
@@ -207,8 +217,7 @@ static void take_blend(Walk *k, RowSums rows, FeatureSums features)
 
 void take_directions(Walk *k)
 {
-    take_downhill(k);
-    sums_over_features(k);
+    go_over_features(k);
 }
 
 void evaluate(Walk *k)
@@ -217,17 +226,11 @@ void evaluate(Walk *k)
     take_slopes(k, k->task.has_intercept ? best_shift(k) : 0.0);
     memcpy(view->dual_weights, view->fixed_weights, (size_t)view->rows.n_features * sizeof(double));
     add_pulls(k, 0, k->n_in_play, 1.0, view->dual_weights);
-    take_downhill(k);
     RowSums rows = sums_over_rows(k);
-    FeatureSums features = sums_over_features(k);
-    double of_fixed = 0;
-    if (k->fixed_sum > 0) {
-        Absent absent = absent_now(view);
-        of_fixed = k->fixed_sum - k->intercept * k->fixed_imbalance - k->fixed_conjugate - absent.uu - absent.ug -
-                   dot(view->fixed_weights, view->weights, view->rows.n_features);
-    }
+    FeatureSums features = go_over_features(k);
+    double of_fixed = k->fixed_sum - k->intercept * k->fixed_imbalance - k->fixed_conjugate - features.fixed;
     k->excess = features.gradient / 2;
-    k->objective = features.weights / 2 + rows.loss + of_fixed;
+    k->objective = features.weights / 2 + rows.loss + (k->fixed_sum > 0 ? of_fixed : 0);
     k->bound = k->slope_sum - features.pull / 2 - k->task.stiffness * rows.conjugate / 2 - k->fixed_conjugate;
     take_blend(k, rows, features);
 }

@@ -30,15 +30,19 @@
 /* These and the constants of the other files were chosen on functions of Python packages, not on the texts of the
    benchmark (docs/benchmark.md). */
 #define FIRST_REACH 4.0 /* rows may move so many times as far as typical ones did in the last step */
-#define SETTLED 0.2 /* the width shrinks where the gradient is to blame for no more than this share of the gap */
+/* The width shrinks where the gradient is to blame for no more than this share of the gap; less of it where the loss is
+   sharp already, as dual variables then follow every small error of the scores. */
+#define SETTLED 0.2
+#define SETTLED_SHARP 0.05
+#define SHARP 0.01
 #define PATIENCE 100 /* so many steps have to halve the gap */
 
 enum { N_ROW_VECTORS = 9 };
 
 static int move(Walk *k)
 {
-    double room = k->objective - k->bound;
-    if (k->width > 0 && k->excess <= SETTLED * (room > 0 ? room : 0)) {
+    double settled = k->width > SHARP ? SETTLED : SETTLED_SHARP;
+    if (k->width > 0 && k->excess <= settled * fmax(k->objective - k->bound, 0)) {
         sharpen(k);
         return 1;
     }
@@ -125,7 +129,7 @@ Walk *walk_new(const Rows *rows, Task task, const double *labels, const double *
     k->memory = memory;
     k->intercept = intercept;
     k->width = width;
-    k->goal = 1;
+    k->goal = k->due[LAST] = 1;
     k->reach = FIRST_REACH;
     k->change = k->gap_before = INFINITY;
     memcpy(k->labels, labels, n * sizeof(double));

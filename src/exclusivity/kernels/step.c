@@ -112,11 +112,6 @@ static void search_plane(const Walk *k, double t[N_LINES])
 {
     double constant[N_LINES] = {k->along_weights[DOWNHILL], k->along_weights[LAST], -k->fixed_imbalance};
     double gradient[N_LINES], curvature[N_LINES][N_LINES], step[N_LINES], moved[N_LINES], first = 0;
-    if (k->fixed_sum > 0) {
-        Absent absent = absent_now(k->view);
-        constant[DOWNHILL] -= dot(k->view->fixed_weights, k->view->downhill, k->view->rows.n_features) - absent.ug;
-        constant[LAST] -= dot(k->view->fixed_weights, k->view->last, k->view->rows.n_features) + absent.ul;
-    }
     memset(t, 0, N_LINES * sizeof(double));
     search_sums(k, t, gradient, curvature);
     for (int i = 0; i < N_LINES; i++)
@@ -145,17 +140,14 @@ static void search_plane(const Walk *k, double t[N_LINES])
     }
 }
 
+/* Shortfalls and intercept go there at once, the weights as soon as they are needed. */
 FOR_MANY_PROCESSORS
 static void go(Walk *k, const double t[N_LINES])
 {
     const double t_down = t[DOWNHILL], t_last = t[LAST], shift = t[INTERCEPT];
-    double *w = k->view->weights, *last = k->view->last, *m = k->shortfall, *z = k->last_shortfall;
-    const double *downhill = k->view->downhill, *along = k->along, *y = k->labels;
+    double *m = k->shortfall, *z = k->last_shortfall;
+    const double *along = k->along, *y = k->labels;
     double square = 0;
-    for (ptrdiff_t j = 0; j < k->view->rows.n_features; j++) {
-        last[j] = t_down * downhill[j] + t_last * last[j];
-        w[j] += last[j];
-    }
 #pragma omp simd reduction(+ : square)
     for (ptrdiff_t i = 0; i < k->n_in_play; i++) {
         z[i] = t_down * along[i] + t_last * z[i];
@@ -163,7 +155,9 @@ static void go(Walk *k, const double t[N_LINES])
         m[i] += change;
         square += change * change;
     }
-    absent_step(k->view, t_down, t_last);
+    k->due[DOWNHILL] = t_down;
+    k->due[LAST] = t_last;
+    k->is_due = 1;
     k->intercept += shift;
     k->has_last = 1;
     k->n_with_last = k->n_in_play;

@@ -244,7 +244,6 @@ void drop_view(Walk *k)
     view->below = NULL;
     free((void *)view->mean_squares);
     view_free(view);
-    take_directions(k);
 }
 
 void write_weights(const Walk *k, double *weights)

@@ -57,7 +57,10 @@ struct Walk {
     double *labels, *costs, *shortfall, *slopes, *centre, *blended, *last_shortfall, *along, *spare;
     double intercept, width, objective, bound, blended_bound;
     double slope_sum, curvature, excess; /* sum c a, sum c a'(s), |gradient|^2 / 2 */
-    double gram[N_LINES][N_LINES], along_weights[N_LINES]; /* products of the directions, and with the weights */
+    double gram[N_LINES][N_LINES]; /* products of the directions */
+    double along_weights[N_LINES]; /* and of these with the weights less the pull of rows left out at the top */
+    double due[2]; /* of the directions downhill and last: the step that the weights have yet to take, if it is due */
+    int is_due;
     double fixed_sum, fixed_imbalance, fixed_conjugate; /* of rows left out at the top: c a, y c a, k c a^2 / 2 */
     double goal, reach, change, last_change; /* of shortfalls: root mean squares */
     int has_last, has_blend, is_interrupted;
@@ -81,15 +84,12 @@ static inline double clipped(double a, double top)
 double gap(const Walk *k);
 /* The intercept at its best, slopes, gradient, objective and bound at the shortfalls of the rows in play. */
 void evaluate(Walk *k);
-/* The directions of the next plane, where the features have become others. */
+/* The directions of the next plane, where features or what is fixed have become others. */
 void take_directions(Walk *k);
 /* Blend the slopes here with those that come. */
 void forget_blend(Walk *k);
 /* The loss comes closer to the true one, around the slopes. */
 void sharpen(Walk *k);
-
-/* a . b */
-double dot(const double *a, const double *b, ptrdiff_t n);
 
 /* step.c: where next. To the best point of a plane; 0 where it is the point itself. */
 int step_in_plane(Walk *k);
@@ -104,7 +104,7 @@ void shortfalls_along(Walk *k, ptrdiff_t first, ptrdiff_t last, const double *ve
 void add_pulls(Walk *k, ptrdiff_t first, ptrdiff_t last, double sign, double *sum);
 /* On with a copy of the rows in play; 0 where that is not worth it. */
 int copy_view(Walk *k);
-/* Back to the view below, where all rows in play are those of this one. */
+/* Back to the view below, where all rows in play are those of this one; its directions are to be taken then. */
 void drop_view(Walk *k);
 /* The same products, of gradient and last step as they are now. */
 Absent absent_now(const View *view);
