@@ -31,17 +31,18 @@
    benchmark (docs/benchmark.md). */
 #define FIRST_REACH 4.0 /* rows may move so many times as far as typical ones did in the last step */
 /* The width shrinks where the gradient is to blame for no more than this share of the gap; less of it where the loss is
-   sharp already, as dual variables then follow every small error of the scores. */
+   sharp already, or features so many times as many as rows: dual variables then follow every small error of the scores. */
 #define SETTLED 0.2
-#define SETTLED_SHARP 0.05
+#define SETTLED_WELL 0.05
 #define SHARP 0.01
+#define WIDE 20
 #define PATIENCE 100 /* so many steps have to halve the gap */
 
 enum { N_ROW_VECTORS = 9 };
 
 static int move(Walk *k)
 {
-    double settled = k->width > SHARP ? SETTLED : SETTLED_SHARP;
+    double settled = k->width > SHARP && !k->is_wide ? SETTLED : SETTLED_WELL;
     if (k->width > 0 && k->excess <= settled * fmax(k->objective - k->bound, 0)) {
         sharpen(k);
         return 1;
@@ -130,13 +131,15 @@ Walk *walk_new(const Rows *rows, Task task, const double *labels, const double *
     k->intercept = intercept;
     k->width = width;
     k->goal = k->due[LAST] = 1;
+    k->is_wide = rows->n_features > WIDE * rows->n_rows;
     k->reach = FIRST_REACH;
     k->change = k->gap_before = INFINITY;
     memcpy(k->labels, labels, n * sizeof(double));
     memcpy(k->costs, costs, n * sizeof(double));
     memcpy(k->centre, centre, n * sizeof(double));
     memcpy(view->weights, weights, (size_t)rows->n_features * sizeof(double));
-    shortfalls_along(k, 0, k->n_rows, view->weights, k->shortfall);
+    sort_view(k);
+    shortfalls_along(k, 0, k->n_rows, k->view->weights, k->shortfall);
     for (size_t i = 0; i < n; i++)
         k->shortfall[i] += 1 - k->labels[i] * intercept;
     evaluate(k);

@@ -57,6 +57,27 @@
         return size;                                                                                            \
     }                                                                                                           \
                                                                                                                 \
+    static void count_##KIND(const Rows *rows, int32_t *counts)                                                 \
+    {                                                                                                           \
+        const INDEX *columns = rows->columns, *starts = rows->starts;                                           \
+        for (ptrdiff_t at = 0; at < starts[rows->n_rows]; at++)                                                 \
+            counts[columns[at]]++;                                                                              \
+    }                                                                                                           \
+                                                                                                                \
+    /* The numbers feature by feature, with their rows; ``ends`` is where those of a feature go. */             \
+    static void turn_##KIND(const Rows *rows, int32_t *ends, double *to, int32_t *to_rows)                      \
+    {                                                                                                           \
+        const NUMBER *numbers = rows->numbers;                                                                  \
+        const INDEX *columns = rows->columns, *starts = rows->starts;                                           \
+        for (ptrdiff_t i = 0; i < rows->n_rows; i++) {                                                          \
+            for (ptrdiff_t at = starts[i]; at < starts[i + 1]; at++) {                                          \
+                int32_t place = ends[columns[at]]++;                                                            \
+                to[place] = numbers[at];                                                                        \
+                to_rows[place] = (int32_t)i;                                                                    \
+            }                                                                                                   \
+        }                                                                                                       \
+    }                                                                                                           \
+                                                                                                                \
     static void survey_##KIND(const Rows *rows, double *largest, double *row_squares, double *feature_squares)  \
     {                                                                                                           \
         const NUMBER *numbers = rows->numbers;                                                                  \
@@ -125,29 +146,107 @@ void rows_survey(const Rows *rows, double *largest, double *row_squares, double 
     OF_KIND(survey, rows)(rows, largest, row_squares, feature_squares);
 }
 
-int rows_copy(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n, RowsCopy *copy)
+static int new_copy(ptrdiff_t n_rows, size_t size, size_t most_features, RowsCopy *copy)
 {
-    size_t size = (size_t)rows_size(rows, which, n);
-    size_t most_features = size < (size_t)rows->n_features ? size : (size_t)rows->n_features;
-    if (size >= INT32_MAX || n >= INT32_MAX)
-        return 0;
-    int32_t *known = malloc((size_t)rows->n_features * sizeof *known + 1);
     double *numbers = malloc(size * sizeof *numbers + 1);
-    int32_t *columns = malloc((size + (size_t)n + 1) * sizeof *columns);
+    int32_t *columns = malloc((size + (size_t)n_rows + 1) * sizeof *columns);
     copy->features = malloc(most_features * sizeof *copy->features + 1);
-    copy->rows = (Rows){.n_rows = n, .numbers = numbers, .columns = columns, .starts = columns + size};
+    copy->rows = (Rows){.n_rows = n_rows, .numbers = numbers, .columns = columns, .starts = columns + size};
     copy->numbers = numbers;
     copy->indices = columns;
-    if (known == NULL || numbers == NULL || columns == NULL || copy->features == NULL) {
+    if (numbers != NULL && columns != NULL && copy->features != NULL)
+        return 1;
+    rows_free(copy);
+    return 0;
+}
+
+int rows_copy(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n, RowsCopy *copy)
+{
+    size_t size = (size_t)rows_size(rows, which, n), m = (size_t)rows->n_features;
+    if (size >= INT32_MAX || n >= INT32_MAX)
+        return 0;
+    int32_t *known = malloc(m * sizeof *known + 1);
+    if (known == NULL || !new_copy(n, size, size < m ? size : m, copy)) {
         free(known);
-        rows_free(copy);
         return 0;
     }
-    memset(known, -1, (size_t)rows->n_features * sizeof *known);
-    OF_KIND(copy, rows)(rows, which, n, known, numbers, columns, columns + size, copy->features,
+    memset(known, -1, m * sizeof *known);
+    int32_t *columns = copy->indices;
+    OF_KIND(copy, rows)(rows, which, n, known, copy->numbers, columns, columns + size, copy->features,
                         &copy->rows.n_features);
     free(known);
     return 1;
+}
+
+/* Features by how often they occur, and how many do: counts are sorted by counting. One may be in a row twice. */
+static ptrdiff_t by_frequency(const int32_t *counts, ptrdiff_t n_features, int32_t *ends, ptrdiff_t n_rows,
+                              ptrdiff_t *features)
+{
+    memset(ends, 0, (size_t)(n_rows + 2) * sizeof *ends);
+    for (ptrdiff_t j = 0; j < n_features; j++)
+        ends[counts[j] < n_rows ? counts[j] : n_rows]++;
+    ptrdiff_t n_there = n_features - ends[0];
+    for (ptrdiff_t count = n_rows, before = 0; count > 0; count--) { /* the most frequent come first */
+        ptrdiff_t here = ends[count];
+        ends[count] = (int32_t)before;
+        before += here;
+    }
+    for (ptrdiff_t j = 0; j < n_features; j++)
+        if (counts[j] > 0)
+            features[ends[counts[j] < n_rows ? counts[j] : n_rows]++] = j;
+    return n_there;
+}
+
+/* Rows out of numbers that are sorted by features: each row gets them in this order. */
+static void write_sorted(RowsCopy *copy, const int32_t *counts, const double *numbers, const int32_t *rows_of,
+                         int32_t *ends)
+{
+    double *to = copy->numbers;
+    int32_t *columns = copy->indices;
+    ptrdiff_t at = 0;
+    memcpy(ends, copy->rows.starts, (size_t)copy->rows.n_rows * sizeof *ends);
+    for (ptrdiff_t j = 0; j < copy->rows.n_features; j++) {
+        for (int32_t left = counts[copy->features[j]]; left > 0; left--, at++) {
+            int32_t place = ends[rows_of[at]]++;
+            to[place] = numbers[at];
+            columns[place] = (int32_t)j;
+        }
+    }
+}
+
+int rows_copy_frequent_first(const Rows *rows, const ptrdiff_t *all, RowsCopy *copy)
+{
+    ptrdiff_t n = rows->n_rows, m = rows->n_features;
+    size_t size = (size_t)rows_size(rows, all, n);
+    if (size >= INT32_MAX || n >= INT32_MAX || m >= INT32_MAX || !new_copy(n, size, (size_t)m, copy))
+        return 0;
+    int32_t *starts = (int32_t *)copy->indices + size;
+    int32_t *counts = calloc((size_t)m + 1, sizeof *counts);
+    int32_t *ends = malloc((size_t)(m > n ? m : n) * sizeof *ends + 2 * sizeof *ends);
+    double *numbers = malloc(size * sizeof *numbers + 1);
+    int32_t *rows_of = malloc(size * sizeof *rows_of + 1);
+    int has_memory = counts != NULL && ends != NULL && numbers != NULL && rows_of != NULL;
+    if (has_memory) {
+        OF_KIND(count, rows)(rows, counts);
+        for (ptrdiff_t i = 0, before = 0; i <= n; i++) {
+            starts[i] = (int32_t)before;
+            before += i < n ? rows_size(rows, all + i, 1) : 0;
+        }
+        copy->rows.n_features = by_frequency(counts, m, ends, n, copy->features);
+        for (ptrdiff_t j = 0, before = 0; j < copy->rows.n_features; j++) {
+            ends[copy->features[j]] = (int32_t)before;
+            before += counts[copy->features[j]];
+        }
+        OF_KIND(turn, rows)(rows, ends, numbers, rows_of);
+        write_sorted(copy, counts, numbers, rows_of, ends);
+    } else {
+        rows_free(copy);
+    }
+    free(counts);
+    free(ends);
+    free(numbers);
+    free(rows_of);
+    return has_memory;
 }
 
 void rows_free(RowsCopy *copy)

@@ -33,6 +33,9 @@ typedef struct {
 
 /* 0 without memory, or where there are too many numbers. */
 int rows_copy(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n, RowsCopy *copy);
+/* All rows (``all`` counts them), those features first that are in most of them, and each row in this order: products
+   with millions of features then find most of what they need in a cache. Takes twice the memory of the copy on the way. */
+int rows_copy_frequent_first(const Rows *rows, const ptrdiff_t *all, RowsCopy *copy);
 void rows_free(RowsCopy *copy);
 
 #endif

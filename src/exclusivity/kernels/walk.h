@@ -63,7 +63,7 @@ struct Walk {
     int is_due;
     double fixed_sum, fixed_imbalance, fixed_conjugate; /* of rows left out at the top: c a, y c a, k c a^2 / 2 */
     double goal, reach, change, last_change; /* of shortfalls: root mean squares */
-    int has_last, has_blend, is_interrupted;
+    int has_last, has_blend, is_wide, is_interrupted;
     int n_levels;
     Level levels[MOST_LEVELS];
     int n_steps;
@@ -104,6 +104,8 @@ void shortfalls_along(Walk *k, ptrdiff_t first, ptrdiff_t last, const double *ve
 void add_pulls(Walk *k, ptrdiff_t first, ptrdiff_t last, double sign, double *sum);
 /* On with a copy of the rows in play; 0 where that is not worth it. */
 int copy_view(Walk *k);
+/* Before the first step: on with a copy of all rows whose features are sorted, where that is worth it. */
+void sort_view(Walk *k);
 /* Back to the view below, where all rows in play are those of this one; its directions are to be taken then. */
 void drop_view(Walk *k);
 /* The same products, of gradient and last step as they are now. */
