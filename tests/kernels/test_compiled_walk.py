@@ -125,7 +125,7 @@ def test_it_is_the_optimum_of_independent_solvers(
     rounding = 1e-7 if cost > 100 else 1e-8  # of the other solvers
     by_itself = alone(problem, tol)
     assert_honest(by_itself, known, rounding)
-    assert by_itself.converged or cost > 10  # where it may be too slow
+    assert by_itself.gap <= 100 * tol or cost > 1  # where it may be too slow
     result = solve_newton(problem, tol=tol, options=ITERATIVE)
     with only_python():
         plain = solve_newton(problem, tol=tol, options=ITERATIVE)
@@ -662,14 +662,16 @@ def test_rows_of_any_length_have_an_honest_end(scale, cost, loss):
     X, y = sparse_rows(*TALL, seed=1)
     problem = ERMProblem.build(scale * X, y, loss=loss, cost=cost)
     by_itself = alone(problem, 1e-6)
+    assert not by_itself.converged or np.isfinite(by_itself.objective)
+    assert by_itself.n_iter < 50  # steps that lead nowhere are no reason to take more of them
     result = walked(problem, 1e-6, max_iter=None if scale == 1e8 else 50)
-    for one in (by_itself, result):
-        assert np.all(np.isfinite(one.weights))
-        assert np.all(np.isfinite(one.intercepts))
-        assert 0 <= one.gap <= 1
-        assert one.converged == (one.gap <= 1e-6)
-        assert np.isfinite(one.objective)
-        assert np.all(one.history.bound <= one.objective)
+    assert np.all(np.isfinite(result.weights))
+    assert np.all(np.isfinite(result.intercepts))
+    assert 0 <= result.gap <= 1
+    assert result.converged == (result.gap <= 1e-6)
+    value = problem.value(result.weights, result.intercepts)
+    assert result.objective == pytest.approx(value, rel=1e-9)
+    assert np.all(result.history.bound <= value)
     assert result.converged or scale > 1e8
     # Nothing is worse than weights of zero.
     assert result.objective <= problem.value(np.zeros((30, 1)), np.zeros(1)) * (1 + 1e-12)
