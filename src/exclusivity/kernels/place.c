@@ -127,8 +127,8 @@ typedef struct {
 #define LOOP_OVER_FEATURES(DOWN)                                                      \
     _Pragma("omp simd reduction(+ : ww, uu, gg, along, square, dd, dl, ll, wd, wl, fw, fd, fl)") \
     for (ptrdiff_t j = 0; j < n; j++) {                                               \
-        double step = t_down * downhill[j] + t_last * last[j];                        \
-        double weight = w[j] + moves * step, down = u[j] - weight, away = u[j] - blended[j]; \
+        double step = is_due ? t_down * downhill[j] + t_last * last[j] : last[j];     \
+        double weight = is_due ? w[j] + step : w[j], down = u[j] - weight, away = u[j] - blended[j]; \
         ww += weight * weight;                                                        \
         uu += u[j] * u[j];                                                            \
         gg += down * down;                                                            \
@@ -153,7 +153,8 @@ static FeatureSums go_over_features(Walk *k)
 {
     const double *u = k->view->dual_weights, *blended = k->view->blended_weights, *fixed = k->view->fixed_weights;
     const double *squares = k->view->mean_squares, curvature = k->curvature;
-    const double t_down = k->due[DOWNHILL], t_last = k->due[LAST], moves = k->is_due;
+    const double t_down = k->due[DOWNHILL], t_last = k->due[LAST];
+    const int is_due = k->is_due; /* a step of zero would not do where directions are infinite */
     const ptrdiff_t n = k->view->rows.n_features;
     double *w = k->view->weights, *last = k->view->last, *downhill = k->view->downhill;
     double ww = 0, uu = 0, gg = 0, along = 0, square = 0, dd = 0, dl = 0, ll = 0, wd = 0, wl = 0;
@@ -163,11 +164,10 @@ static FeatureSums go_over_features(Walk *k)
     } else {
         LOOP_OVER_FEATURES(down / (1 + curvature * squares[j]))
     }
-    if (k->is_due)
+    if (is_due)
         absent_step(k->view, t_down, t_last);
     k->is_due = 0;
-    k->due[DOWNHILL] = 0;
-    k->due[LAST] = 1;
+    hear(k, (double)n);
     Absent absent = absent_now(k->view);
     k->gram[DOWNHILL][DOWNHILL] = dd + absent.gg;
     k->gram[DOWNHILL][LAST] = k->gram[LAST][DOWNHILL] = dl - absent.gl;

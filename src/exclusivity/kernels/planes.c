@@ -130,7 +130,7 @@ Walk *walk_new(const Rows *rows, Task task, const double *labels, const double *
     k->memory = memory;
     k->intercept = intercept;
     k->width = width;
-    k->goal = k->due[LAST] = 1;
+    k->goal = 1;
     k->is_wide = rows->n_features > WIDE * rows->n_rows;
     k->reach = FIRST_REACH;
     k->change = k->gap_before = INFINITY;

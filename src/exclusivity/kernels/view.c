@@ -66,15 +66,19 @@ void view_free(View *view)
 
 /* ---- products ---- */
 
-/* Ctrl-C is heard between some rows and the next; after that nothing counts any more. */
-static void note_read(Walk *k, ptrdiff_t n_read)
+void hear(Walk *k, double n_numbers)
 {
-    k->n_read += (double)n_read;
-    k->n_since_poll += (double)n_read;
+    k->n_since_poll += n_numbers;
     if (k->n_since_poll >= POLL_NUMBERS) {
         k->n_since_poll = 0;
         k->is_interrupted |= k->poll != NULL && k->poll(k->context) != 0;
     }
+}
+
+static void note_read(Walk *k, ptrdiff_t n_read)
+{
+    k->n_read += (double)n_read;
+    hear(k, (double)n_read);
 }
 
 static ptrdiff_t rows_at_a_time(const Walk *k)

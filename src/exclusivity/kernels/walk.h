@@ -98,6 +98,8 @@ int step_in_plane(Walk *k);
 
 View *view_new(const Rows *rows, const double *mean_squares);
 void view_free(View *view);
+/* Ctrl-C is heard after some numbers and before the next; after that nothing counts any more. */
+void hear(Walk *k, double n_numbers);
 /* shortfalls[i] = -y_i x_i . vector for the rows from first to last. */
 void shortfalls_along(Walk *k, ptrdiff_t first, ptrdiff_t last, const double *vector, double *shortfalls);
 /* sum += sign sum_i y_i c_i a_i x_i over the rows from first to last. */

@@ -96,7 +96,7 @@ def survey(X: Matrix) -> Survey:
         compiled.survey_rows(X.data, X.indices, X.indptr, *found)
         return found
     for start in range(0, X.nnz, _FEW):
-        some = slice(start, start + _FEW)
+        some = slice(start, min(start + _FEW, X.nnz))  # there may be room for more
         size = np.abs(X.data[some].astype(float, copy=False))
         np.maximum.at(found.largest, X.indices[some], size)
         with np.errstate(over="ignore"):  # infinitely long is long enough

@@ -63,7 +63,7 @@ def drive_compiled(
             walk.point, certificate_of(reduced, walk.point, walk.dual), residual=walk.norm, mu=walk.width
         )
         best = here if run.gap < gap else replace(best, spent=here.spent)
-        if run.is_over or not run.gap <= gap / 2 or here.spent > most_passes:
+        if run.is_over or not run.gap < gap / 2 or here.spent > most_passes:
             return best
         aim *= _CLOSER if is_close else 1.0
 
