@@ -21,8 +21,8 @@ KERNELS = Extension(
     sources=sorted(glob("src/exclusivity/kernels/*.c")),
     depends=sorted(glob("src/exclusivity/kernels/*.h")),
     libraries=[] if WINDOWS else ["m"],
-    # "simd" alone needs no OpenMP library. MSVC knows neither option and has /O2 from setuptools; without a
-    # standard it does not know "restrict". Pragmas that a compiler does not know change nothing.
+    # "simd" needs no OpenMP library; no option changes how a sum is rounded. MSVC knows none of them, has
+    # /O2 from setuptools, and wants to be told that this is C11. Unknown pragmas change nothing.
     extra_compile_args=["/std:c11"]
     if WINDOWS
     else [

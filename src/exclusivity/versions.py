@@ -40,7 +40,7 @@ def show_versions() -> None:
     """Print the versions of Python, of this package and of everything it may use.
 
     The line ``kernels`` says whether the compiled part of the package is there and used. Without it
-    everything works, on large sparse rows more slowly.
+    everything works, on sparse rows more slowly.
 
     Examples
     --------

@@ -25,9 +25,9 @@ from exclusivity.benchmark.generators import text_rows
 from exclusivity.kernels import compiled
 from exclusivity.problem import ERMProblem, PowerHinge, SmoothHinge, dual_bound, member_costs
 from exclusivity.solvers import Start, Status, solve_newton
+from exclusivity.solvers.newton import compiled as compiled_module
 from exclusivity.solvers.newton.compiled import CompiledWalk, can_walk_compiled, drive_compiled
 from exclusivity.solvers.newton.run import Point, Run
-from exclusivity.solvers.newton.walk import has_few_rows
 from kernels.kernel_cases import (
     ITERATIVE,
     TALL,
@@ -56,7 +56,7 @@ def alone(problem, tol=1e-7):
     run, reduced = Run(problem.objective, tol, 500), problem.reduced()
     start = Point(np.zeros(reduced.design.n_features), 0.0)
     with np.errstate(over="ignore", invalid="ignore"):  # as in ``solve_newton``
-        drive_compiled(run, reduced, start, has_few_rows=has_few_rows(reduced))
+        drive_compiled(run, reduced, start)
         return run.result(reduced.design.n_rows)
 
 
@@ -363,7 +363,9 @@ def steps_of(problem, goal, *, has_preconditioner, most=300):
     """Every step of a walk."""
     reduced = problem.reduced()
     n_rows, n_features = reduced.design.X.shape
-    walk = CompiledWalk(reduced, Point(np.zeros(n_features), 0.0), None, None, not has_preconditioner)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled_module, "has_few_rows", lambda problem: not has_preconditioner)
+        walk = CompiledWalk(reduced, Point(np.zeros(n_features), 0.0))
     before = 0.0
     for _ in range(most):
         ending, *place, passes = compiled.go_on(walk._walk, goal, 1)
@@ -591,7 +593,7 @@ def test_ctrl_c_is_heard_within_the_compiled_walk():
     X, y = endless()
     problem = ERMProblem.build(X, y, p=1, cost=100.0)
     before = counts(X)
-    walk = CompiledWalk(problem.reduced(), Point(np.zeros(X.shape[1]), 0.0), None, None, False)
+    walk = CompiledWalk(problem.reduced(), Point(np.zeros(X.shape[1]), 0.0))
     arrays = [np.empty(n) for n in (X.shape[1], *2 * [X.shape[0]])]
 
     def is_on(walk=walk._walk):
@@ -702,3 +704,33 @@ def test_a_fit_of_rows_that_are_too_long_is_told(settings):
     assert walks
     assert not clf.converged_.any()
     assert np.all(np.isfinite(clf.coef_))
+
+
+# ---------------------------------------------------------------- arrays as people have them
+
+
+def unaligned(array):
+    """The same numbers one byte away from where processors like them."""
+    room = np.empty(array.nbytes + 1, dtype=np.uint8)
+    moved = room[1:].view(array.dtype)
+    moved[:] = array
+    return moved
+
+
+@pytest.mark.parametrize("part", ["data", "indices", "indptr"])
+def test_unaligned_arrays_go_by_python(part):
+    X, y = sparse_rows(*TALL, seed=3)
+    good = solve_newton(ERMProblem.build(X, y, p=2), tol=1e-8, options=ITERATIVE)
+    setattr(X, part, unaligned(getattr(X, part)))
+    problem = ERMProblem.build(X, y, p=2)
+    assert not can_walk_compiled(problem.reduced())
+    assert solve_newton(problem, tol=1e-8, options=ITERATIVE).objective == pytest.approx(good.objective)
+
+
+def test_labels_need_not_be_contiguous():
+    X, y = sparse_rows(*TALL, seed=3)
+    strided = np.repeat(y, 2)[::2]
+    one, two = (
+        solve_newton(ERMProblem.build(X, labels, p=1), tol=1e-6, options=ITERATIVE) for labels in (y, strided)
+    )
+    assert np.array_equal(one.weights, two.weights)

@@ -42,14 +42,14 @@ static void divide(void *numbers, const unsigned char *is_kept, ptrdiff_t n, dou
 void leave_out(Walk *k)
 {
     ptrdiff_t n = k->n_in_play, n_kept = 0;
-    double far = k->reach * k->change, top = k->task.top * (k->task.stiffness + k->width);
+    double far = k->reach * k->change, end = k->task.top * (k->task.stiffness + k->width); /* of the ramp */
     unsigned char *is_kept = (unsigned char *)k->along; /* which the next step writes anew */
     int differs = 0;
     if (n < FEWEST_ROWS || k->n_levels == MOST_LEVELS || !isfinite(far) || gap(k) > NEAR)
         return;
     for (ptrdiff_t i = 0; i < n; i++) {
         double m = k->shortfall[i] + k->width * k->centre[i];
-        is_kept[i] = (m + far > 0) & (m - far < top);
+        is_kept[i] = (m + far > 0) & (m - far < end);
         n_kept += is_kept[i];
         differs |= !is_kept[i] & (k->blended[i] != k->slopes[i]);
     }

@@ -230,7 +230,7 @@ void evaluate(Walk *k)
     FeatureSums features = go_over_features(k);
     double of_fixed = k->fixed_sum - k->intercept * k->fixed_imbalance - k->fixed_conjugate - features.fixed;
     k->excess = features.gradient / 2;
-    k->objective = features.weights / 2 + rows.loss + (k->fixed_sum > 0 ? of_fixed : 0);
+    k->objective = features.weights / 2 + rows.loss + (k->fixed_sum > 0 ? of_fixed : 0); /* not 0 times infinity */
     k->bound = k->slope_sum - features.pull / 2 - k->task.stiffness * rows.conjugate / 2 - k->fixed_conjugate;
     take_blend(k, rows, features);
 }

@@ -48,8 +48,8 @@ static int move(Walk *k)
         return 1;
     }
     if (!step_in_plane(k)) {
-        if (k->n_levels > 0)
-            return take_back(k, 1) || step_in_plane(k);
+        if (k->n_levels > 0 && (take_back(k, 1) || step_in_plane(k)))
+            return 1;
         if (k->width == 0)
             return 0;
         sharpen(k);

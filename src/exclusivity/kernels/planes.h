@@ -15,7 +15,7 @@ typedef enum { IS_CLOSE, IS_SLOW, IS_ON_ITS_WAY, IS_INTERRUPTED } Ending;
 
 typedef struct Walk Walk;
 
-/* Asked every few milliseconds; anything but zero ends the walk. */
+/* Asked every few hundredths of a second; anything but zero ends the walk. */
 typedef int (*Poll)(void *context);
 
 /* A walk that starts at these weights and this intercept, or NULL without memory.

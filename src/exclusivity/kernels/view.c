@@ -11,11 +11,11 @@
 #include <string.h>
 
 #define POLL_NUMBERS (1 << 23) /* some hundredths of a second */
-#define MOST_COPIED 0.25 /* copies of at most this share of a view: a third of X at the most, with copies of copies */
+#define MOST_COPIED 0.25 /* of a view: a third of X in doubles at the most, with copies of copies */
 
 /* Features are sorted where they are so many that vectors of them do not fit into a cache, the loss takes many passes and
    numbers are so many: 20,000 x 1,000,000 with 360 numbers per row take 34 instead of 72 ms per pass. */
-#define WIDE (1 << 18)
+#define MANY_FEATURES (1 << 18)
 #define MANY_NUMBERS (1 << 20)
 #define MOST_NUMBERS (1 << 24)
 
@@ -69,9 +69,9 @@ void view_free(View *view)
 void hear(Walk *k, double n_numbers)
 {
     k->n_since_poll += n_numbers;
-    if (k->n_since_poll >= POLL_NUMBERS) {
+    if (k->n_since_poll >= POLL_NUMBERS && !k->is_interrupted) {
         k->n_since_poll = 0;
-        k->is_interrupted |= k->poll != NULL && k->poll(k->context) != 0;
+        k->is_interrupted = k->poll(k->context) != 0;
     }
 }
 
@@ -230,8 +230,8 @@ void sort_view(Walk *k)
 {
     const View *all = k->view;
     RowsCopy copy;
-    int is_wide = all->rows.n_features >= WIDE && k->n_numbers >= MANY_NUMBERS && k->n_numbers <= MOST_NUMBERS;
-    if (is_wide && k->width > 0 && rows_copy_frequent_first(&all->rows, all->which, &copy))
+    int is_large = all->rows.n_features >= MANY_FEATURES && k->n_numbers >= MANY_NUMBERS;
+    if (is_large && k->n_numbers <= MOST_NUMBERS && k->width > 0 && rows_copy_frequent_first(&all->rows, all->which, &copy))
         add_view(k, copy);
 }
 

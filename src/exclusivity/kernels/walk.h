@@ -7,7 +7,7 @@
 
 /* Loops over vectors are compiled twice where the loader can choose between them as the program starts: for any
    processor, and for those with vectors of four doubles, on which a fit takes two thirds of the time. */
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__)
 #define FOR_MANY_PROCESSORS __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
 #define FOR_MANY_PROCESSORS

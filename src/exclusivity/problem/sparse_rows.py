@@ -1,4 +1,4 @@
-"""A CSR matrix in pieces that share its numbers, each cut once."""
+"""A CSR matrix in pieces that share its numbers, each cut once, and what one pass over it tells."""
 
 from __future__ import annotations
 
@@ -132,6 +132,7 @@ def has_compiled_loops(X: Matrix) -> bool:
         and X.shape[0] > 0
         and X.dtype in (np.float32, np.float64)
         and X.indices.dtype == X.indptr.dtype
-        and all(part.flags.c_contiguous for part in (X.data, X.indices, X.indptr))
+        and X.indices.dtype in (np.int32, np.int64)
+        and all(part.flags.c_contiguous and part.flags.aligned for part in (X.data, X.indices, X.indptr))
         and len(X.data) == len(X.indices) == X.indptr[-1]
     )

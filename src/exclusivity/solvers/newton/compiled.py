@@ -1,7 +1,7 @@
 """The walk in planes by compiled loops, for losses whose slope is a ramp; without them ``walk`` is there.
 
-Where the compiled walk says it is close, everything is evaluated from scratch by the functions that prove all
-results: what it says about itself proves nothing.
+Where the compiled walk says it is close, objective and bound are evaluated from scratch by the functions that
+prove all results: what it says about itself proves nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from exclusivity.problem import ERMProblem, has_compiled_loops, member_costs
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.rounding import rounded_loss
 from exclusivity.solvers.newton.run import Guess, Point, Run, certificate_of
+from exclusivity.solvers.newton.walk import has_few_rows
 
 SPARSE = 0.1
 """Rows of which more is stored are not for loops over stored numbers, one by one."""
@@ -42,7 +43,6 @@ def drive_compiled(
     alpha: Floats | None = None,
     *,
     width: float | None = None,
-    has_few_rows: bool = False,
     spent: float = 0.0,
     most_passes: float = np.inf,
 ) -> Guess:
@@ -50,10 +50,10 @@ def drive_compiled(
 
     The result is where they have come closest, for other methods to go on from.
 
-    ``has_few_rows``: no preconditioner. The other parameters are those of ``drive_truncated``.
+    The parameters are those of ``drive_truncated``.
     """
-    walk = CompiledWalk(reduced, start, alpha, width, has_few_rows)
-    before, n_proofs, aim, best = run.passes, 0, _AIM * run.tol, Guess(start)
+    walk = CompiledWalk(reduced, start, alpha, width)
+    before, n_proofs, aim, best = run.passes, 0, _AIM * run.tol, Guess(start, width=width, dual=alpha)
     while True:
         gap, is_close = run.gap, walk.go_on(aim)
         n_proofs += 1  # each takes a pass
@@ -74,31 +74,31 @@ class CompiledWalk:
     Attributes
     ----------
     point : Point
-    dual, slopes : ndarray of shape (n_rows,)
-        The best dual vector so far, and the slopes of the rounded loss at the point.
+    dual : ndarray of shape (n_rows,)
+        The best dual vector so far.
     width, norm, passes : float
         Of the rounding, of the gradient, and over the rows so far.
     """
 
     def __init__(
-        self, problem: ERMProblem, start: Point, alpha: Floats | None, width: float | None, has_few_rows: bool
+        self, problem: ERMProblem, start: Point, alpha: Floats | None = None, width: float | None = None
     ) -> None:
         assert compiled is not None  # noqa: S101 -- ``can_walk_compiled`` says so
         self._kernel, self._costs, X = compiled, member_costs(problem), problem.design.X
         rounded, loss = rounded_loss(problem.loss, self._costs, alpha, width), problem.loss
         centre = np.zeros_like(self._costs) if rounded.dual is None else rounded.dual / self._costs
         self.point, self.width = start, rounded.width
-        self.dual = self.slopes = np.empty(0)
+        self.dual = np.empty(0)
         self.norm = self.passes = 0.0
         self._walk = compiled.start_walk(
             X.data,
             X.indices,
             X.indptr,
-            problem.labels,
+            np.ascontiguousarray(problem.labels),
             self._costs,
             np.ascontiguousarray(start.weights, dtype=float),
             centre,
-            None if has_few_rows else problem.design.mean_squares,
+            None if has_few_rows(problem) else problem.design.mean_squares,
             start.intercept,
             loss.conjugate_stiffness,
             loss.largest_slope,
@@ -112,10 +112,9 @@ class CompiledWalk:
             self._walk, goal, _MOST_STEPS
         )
         weights = np.empty(len(self.point.weights))
-        self.slopes, self.dual = np.empty_like(self._costs), np.empty_like(self._costs)
-        self._kernel.write_walk(self._walk, weights, self.slopes, self.dual)
-        self.slopes *= self._costs
-        self.dual *= self._costs
+        slopes, dual = np.empty_like(self._costs), np.empty_like(self._costs)
+        self._kernel.write_walk(self._walk, weights, slopes, dual)
+        self.dual = dual * self._costs
         self.point = Point(weights, intercept)
         return bool(ending == self._kernel.IS_CLOSE)
 

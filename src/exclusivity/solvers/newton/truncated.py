@@ -39,7 +39,7 @@ from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.compiled import can_walk_compiled, drive_compiled
 from exclusivity.solvers.newton.rounding import rounded_loss, shifted_loss
 from exclusivity.solvers.newton.run import Certificate, Guess, Point, Run, objective_of
-from exclusivity.solvers.newton.walk import Walk, has_few_rows
+from exclusivity.solvers.newton.walk import Walk
 
 PATIENCE = 300.0
 """Passes, 20 to 60 as a rule, after which an interior point is the better bet."""
@@ -85,10 +85,8 @@ def drive_truncated(
     ``spent`` are those of earlier runs; ``is_shifted``: see ``truncated_iterates``.
     """
     if reduced.design.is_sparse and not is_shifted and can_walk_compiled(reduced):
-        few = has_few_rows(reduced)
-        guess = drive_compiled(
-            run, reduced, start, alpha, width=width, has_few_rows=few, spent=spent, most_passes=most_passes
-        )
+        limits = {"spent": spent, "most_passes": most_passes}
+        guess = drive_compiled(run, reduced, start, alpha, width=width, **limits)
         if run.is_over or guess.spent > most_passes:
             return
         start, alpha, width, spent = guess.point, guess.dual, guess.width, guess.spent
