@@ -21,27 +21,20 @@
 
 enum { N_VECTORS = 6 };
 
-static void vectors_of(View *view, double **vectors[N_VECTORS])
-{
-    double **all[] = {&view->weights,         &view->dual_weights,  &view->last,
-                      &view->blended_weights, &view->fixed_weights, &view->downhill};
-    memcpy(vectors, all, sizeof all);
-}
-
 View *view_new(const Rows *rows, const double *mean_squares)
 {
     size_t n = (size_t)rows->n_rows, m = (size_t)rows->n_features;
     View *view = calloc(1, sizeof *view);
-    char *memory = view == NULL ? NULL : calloc(N_VECTORS * m + n + 1, sizeof(double));
+    double *memory = view == NULL ? NULL : calloc(N_VECTORS * m + n + 1, sizeof(double));
     if (memory == NULL) {
         free(view);
         return NULL;
     }
-    double **vectors[N_VECTORS];
-    vectors_of(view, vectors);
+    double **vectors[] = {&view->weights,         &view->dual_weights,  &view->last,
+                          &view->blended_weights, &view->fixed_weights, &view->downhill};
     for (size_t v = 0; v < N_VECTORS; v++)
-        *vectors[v] = (double *)memory + v * m;
-    view->which = (ptrdiff_t *)((double *)memory + N_VECTORS * m);
+        *vectors[v] = memory + v * m;
+    view->which = (ptrdiff_t *)(memory + N_VECTORS * m);
     for (size_t i = 0; i < n; i++)
         view->which[i] = (ptrdiff_t)i;
     view->rows = *rows;

@@ -15,10 +15,8 @@ from exclusivity.problem import ERMProblem, has_compiled_loops, member_costs
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.rounding import rounded_loss
 from exclusivity.solvers.newton.run import Guess, Point, Run, certificate_of
+from exclusivity.solvers.newton.sparse_grams import is_mostly_zero
 from exclusivity.solvers.newton.walk import has_few_rows
-
-SPARSE = 0.1
-"""Rows of which more is stored are not for loops over stored numbers, one by one."""
 
 # So many steps, at most, before anybody is told: what is proven of a point costs a pass.
 _MOST_STEPS = 50
@@ -31,9 +29,8 @@ _WIDER = 4.0
 
 def can_walk_compiled(problem: ERMProblem) -> bool:
     """Whether there is a compiled walk for such rows (CSR) and such a loss."""
-    design = problem.design
-    is_sparse = design.density <= SPARSE and has_compiled_loops(design.X)
-    return is_sparse and problem.penalty.is_smooth and problem.loss.conjugate_stiffness is not None
+    has_loops = is_mostly_zero(problem.design.X) and has_compiled_loops(problem.design.X)
+    return has_loops and problem.penalty.is_smooth and problem.loss.conjugate_stiffness is not None
 
 
 def drive_compiled(
