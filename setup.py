@@ -30,6 +30,7 @@ KERNELS = Extension(
         "-fopenmp-simd",
         "-fno-math-errno",
         "-fno-trapping-math",
+        "-ffp-contract=off",
     ],
     py_limited_api=True,
     optional=True,  # without a compiler, or with one that refuses, the package is installed all the same

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import gc
-import signal
 import sys
 import threading
 import warnings
 from itertools import pairwise
-from time import monotonic, process_time, sleep
+from time import monotonic, sleep
 from typing import NamedTuple
 
 import cvxpy as cp
@@ -26,15 +25,19 @@ from exclusivity.kernels import compiled
 from exclusivity.problem import ERMProblem, PowerHinge, SmoothHinge, dual_bound, member_costs
 from exclusivity.solvers import Start, Status, solve_newton
 from exclusivity.solvers.newton import compiled as compiled_module
-from exclusivity.solvers.newton.compiled import CompiledWalk, can_walk_compiled, drive_compiled
+from exclusivity.solvers.newton.compiled import CompiledWalk, Traveller, can_walk_compiled, drive_compiled
 from exclusivity.solvers.newton.run import Point, Run
 from kernels.kernel_cases import (
     ITERATIVE,
     TALL,
     WIDE,
+    CtrlC,
     by_loss,
     counted_walks,
+    endless,
+    go_on,
     needs_compiled,
+    needs_signals,
     only_python,
     sparse_rows,
 )
@@ -56,7 +59,7 @@ def alone(problem, tol=1e-7):
     run, reduced = Run(problem.objective, tol, 500), problem.reduced()
     start = Point(np.zeros(reduced.design.n_features), 0.0)
     with np.errstate(over="ignore", invalid="ignore"):  # as in ``solve_newton``
-        drive_compiled(run, reduced, start)
+        drive_compiled([Traveller(run, reduced, start)])
         return run.result(reduced.design.n_rows)
 
 
@@ -368,9 +371,9 @@ def steps_of(problem, goal, *, has_preconditioner, most=300):
         walk = CompiledWalk(reduced, Point(np.zeros(n_features), 0.0))
     before = 0.0
     for _ in range(most):
-        ending, *place, passes = compiled.go_on(walk._walk, goal, 1)
+        ending, *place, passes = go_on(walk.handle, goal, 1)
         arrays = np.empty(n_features), np.empty(n_rows), np.empty(n_rows)
-        compiled.write_walk(walk._walk, *arrays)
+        compiled.write_walk(walk.handle, *arrays)
         yield Step(passes - before, ending, *place, *arrays)
         before = passes
         if ending != compiled.IS_ON_ITS_WAY:
@@ -544,50 +547,6 @@ def test_a_fit_that_ends_early_says_so_and_goes_on_where_it_was(text):
 # ---------------------------------------------------------------- Ctrl-C
 
 
-class CtrlC:
-    """Sends SIGINT to the main thread as soon as ``is_time`` says so, and measures how long that takes.
-
-    In processor time where that is less: others may use this machine too.
-    """
-
-    def __init__(self, is_time):
-        self.is_time, self.over = is_time, threading.Event()
-        self.thread = threading.Thread(target=self.watch)
-
-    def watch(self):
-        while not self.over.wait(0.001):
-            if self.is_time():
-                self.fired = np.array([monotonic(), process_time()])
-                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-                return
-
-    def __enter__(self):
-        self.before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        self.thread.start()
-        return self
-
-    def __exit__(self, *error):
-        self.seconds = np.min([monotonic(), process_time()] - getattr(self, "fired", np.array(np.nan)))
-        self.over.set()
-        self.thread.join()
-        signal.signal(signal.SIGINT, self.before)
-
-
-needs_signals = pytest.mark.skipif(
-    not hasattr(signal, "pthread_kill") or threading.current_thread() is not threading.main_thread(),
-    reason="needs POSIX signals and tests in the main thread",
-)
-
-
-def endless(n_rows=200_000, n_features=1000, per_row=10):
-    """Rows of noise: at a high cost no method of products gets far."""
-    rng = np.random.default_rng(0)
-    columns = rng.integers(n_features, size=n_rows * per_row, dtype=np.int32)
-    starts = np.arange(0, n_rows * per_row + 1, per_row, dtype=np.int32)
-    X = sparse.csr_array((rng.normal(size=len(columns)), columns, starts), shape=(n_rows, n_features))
-    return X, rng.choice([-1.0, 1.0], size=n_rows)
-
-
 @needs_signals
 def test_ctrl_c_is_heard_within_the_compiled_walk():
     X, y = endless()
@@ -596,7 +555,7 @@ def test_ctrl_c_is_heard_within_the_compiled_walk():
     walk = CompiledWalk(problem.reduced(), Point(np.zeros(X.shape[1]), 0.0))
     arrays = [np.empty(n) for n in (X.shape[1], *2 * [X.shape[0]])]
 
-    def is_on(walk=walk._walk):
+    def is_on(walk=walk.handle):
         try:
             compiled.write_walk(walk, *arrays)
         except RuntimeError:
@@ -605,12 +564,12 @@ def test_ctrl_c_is_heard_within_the_compiled_walk():
 
     # One call, which would go on for a hundred steps before it could find itself too slow.
     with CtrlC(is_on) as pressed, pytest.raises(KeyboardInterrupt):
-        compiled.go_on(walk._walk, 0.0, 10**9)
+        go_on(walk.handle, 0.0, 10**9)
     assert pressed.seconds < 2
     # The walk is over, but no longer on: nothing has been locked.
-    ending, *_ = compiled.go_on(walk._walk, 0.0, 10**9)
+    ending, *_ = go_on(walk.handle, 0.0, 10**9)
     assert ending not in (compiled.IS_CLOSE, compiled.IS_SLOW, compiled.IS_ON_ITS_WAY)
-    compiled.write_walk(walk._walk, *arrays)
+    compiled.write_walk(walk.handle, *arrays)
     assert counts(X) > before
     del walk, is_on, pressed
     assert counts(X) == before

@@ -51,6 +51,8 @@ class Ensemble:
             members = [(weights[:, :1], intercepts[:1]) for weights, intercepts in members]
         weights = np.stack([pair[0].T for pair in members])
         intercepts = np.stack([pair[1] for pair in members])
+        if intercepts.shape[1] == 1:
+            return cls(weights.astype(dtype, copy=False), intercepts.astype(dtype, copy=False), n_members)
         mean_weights = weights.mean(axis=1, keepdims=True)
         mean_intercepts = intercepts.mean(axis=1, keepdims=True)
         if _is_close(weights, mean_weights) and _is_close(intercepts, mean_intercepts):

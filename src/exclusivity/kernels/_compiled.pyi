@@ -7,6 +7,7 @@ Floats = NDArray[np.float64]
 
 class Walk: ...  # opaque
 
+MOST_WALKS: int
 IS_CLOSE: int
 IS_SLOW: int
 IS_ON_ITS_WAY: int
@@ -28,8 +29,8 @@ def start_walk(
     /,
 ) -> Walk: ...
 def go_on(
-    walk: Walk, goal: float, most_steps: int, /
-) -> tuple[int, float, float, float, float, float, float]: ...
+    walks: tuple[Walk, ...], goals: tuple[float, ...], most_steps: int, /
+) -> list[tuple[int, float, float, float, float, float, float]]: ...
 def write_walk(walk: Walk, weights: Floats, slopes: Floats, dual: Floats, /) -> None: ...
 def survey_rows(
     numbers: object,

@@ -7,7 +7,7 @@
 
 #define FEWEST_ROWS 500 /* below so many nothing is left out */
 #define MOST_IN_PLAY 0.7 /* rows are left out where at most this share stays */
-#define LOOK 0.03 /* rows left out are looked at where the gap has come down to this share */
+#define LOOK 0.01 /* rows left out are looked at where the gap has come down to this share */
 #define NEAR 3.0 /* a gap above which rows come and go as they like */
 #define MOST_REACH 32.0
 
@@ -25,23 +25,23 @@ static void note_fixed(Walk *k, ptrdiff_t first, ptrdiff_t last, double sign)
     add_pulls(k, first, last, sign, k->view->fixed_weights);
 }
 
-/* Those to be kept to the front, each kind in its order. */
+/* Those to be kept to the front, each kind in its order. Every number goes to both places, and the next one over it in
+   the wrong one: a processor cannot guess which rows are kept. */
 static void divide(void *numbers, const unsigned char *is_kept, ptrdiff_t n, double *spare)
 {
     double *values = numbers; /* or indices, which have as many bytes and are only moved */
-    ptrdiff_t n_kept = 0, n_left = 0;
+    ptrdiff_t n_kept = 0;
     for (ptrdiff_t i = 0; i < n; i++) {
-        if (is_kept[i])
-            memmove(values + n_kept++, values + i, sizeof(double));
-        else
-            memcpy(spare + n_left++, values + i, sizeof(double));
+        memcpy(spare + i - n_kept, values + i, sizeof(double));
+        memmove(values + n_kept, values + i, sizeof(double));
+        n_kept += is_kept[i];
     }
-    memcpy(values + n_kept, spare, (size_t)n_left * sizeof(double));
+    memcpy(values + n_kept, spare, (size_t)(n - n_kept) * sizeof(double));
 }
 
 void leave_out(Walk *k)
 {
-    ptrdiff_t n = k->n_in_play, n_kept = 0;
+    ptrdiff_t n = k->n_in_play, n_kept = 0, n_with_last = 0;
     double far = k->reach * k->change, end = k->task.top * (k->task.stiffness + k->width); /* of the ramp */
     unsigned char *is_kept = (unsigned char *)k->along; /* which the next step writes anew */
     int differs = 0;
@@ -51,6 +51,7 @@ void leave_out(Walk *k)
         double m = k->shortfall[i] + k->width * k->centre[i];
         is_kept[i] = (m + far > 0) & (m - far < end);
         n_kept += is_kept[i];
+        n_with_last += is_kept[i] & (i < k->n_with_last);
         differs |= !is_kept[i] & (k->blended[i] != k->slopes[i]);
     }
     if (n_kept == 0 || (double)n_kept > MOST_IN_PLAY * (double)n)
@@ -60,7 +61,8 @@ void leave_out(Walk *k)
         divide(vectors[v], is_kept, n, k->spare);
     Level *level = &k->levels[k->n_levels++];
     *level = (Level){.n_rows = n, .leash = far, .gap = gap(k)};
-    k->n_in_play = k->n_with_last = n_kept;
+    k->n_in_play = n_kept;
+    k->n_with_last = n_with_last;
     note_fixed(k, n_kept, n, 1.0);
     if (differs) /* blends would move rows that are left out */
         forget_blend(k);
@@ -69,27 +71,18 @@ void leave_out(Walk *k)
         take_directions(k); /* their products with what is fixed now */
 }
 
-/* Look again at the rows that were left out last; 1 where any of them has moved to another slope. */
-static int take_back_last(Walk *k)
+/* The rows that were left out last are in play again, wherever they may be now. */
+static void take_back_last(Walk *k)
 {
     Level level = k->levels[--k->n_levels];
-    ptrdiff_t first = k->n_in_play, last = level.n_rows;
-    double scale = 1 / (k->task.stiffness + k->width);
-    int has_moved = 0;
     if (level.has_view)
         drop_view(k);
-    note_fixed(k, first, last, -1.0);
+    note_fixed(k, k->n_in_play, level.n_rows, -1.0);
     if (k->n_levels == 0) { /* exactly, whatever was rounded */
         memset(k->view->fixed_weights, 0, (size_t)k->view->rows.n_features * sizeof(double));
         k->fixed_sum = k->fixed_imbalance = k->fixed_conjugate = 0;
     }
-    shortfalls_along(k, first, last, k->view->weights, k->shortfall);
-    for (ptrdiff_t i = first; i < last; i++) {
-        k->shortfall[i] += 1 - k->labels[i] * k->intercept;
-        has_moved |= clipped((k->shortfall[i] + k->width * k->centre[i]) * scale, k->task.top) != k->slopes[i];
-    }
-    k->n_in_play = last;
-    return has_moved;
+    k->n_in_play = level.n_rows;
 }
 
 /* Whether rows left out then have to be looked at again. */
@@ -98,17 +91,32 @@ static int is_stale(const Walk *k, const Level *level)
     return level->drift > level->leash || gap(k) <= LOOK * level->gap;
 }
 
-int take_back(Walk *k, int all)
+void begin_look(Walk *k, int all)
 {
-    int has_moved = 0, n_good = 0, n_before = k->n_levels;
+    int n_good = 0;
+    k->looked_from = k->n_in_play;
     while (!all && n_good < k->n_levels && !is_stale(k, &k->levels[n_good]))
         n_good++;
     while (k->n_levels > n_good && !k->is_interrupted)
-        has_moved |= take_back_last(k);
+        take_back_last(k);
+    if (k->looked_from < k->n_in_play)
+        want(k, (Product){k->looked_from, k->n_in_play, k->view->weights, k->shortfall});
+}
+
+int end_look(Walk *k)
+{
+    double scale = 1 / (k->task.stiffness + k->width);
+    int has_moved = 0;
+    if (k->looked_from == k->n_in_play)
+        return 0;
+    for (ptrdiff_t i = k->looked_from; i < k->n_in_play; i++) {
+        k->shortfall[i] += 1 - k->labels[i] * k->intercept;
+        has_moved |= clipped((k->shortfall[i] + k->width * k->centre[i]) * scale, k->task.top) != k->slopes[i];
+    }
     if (has_moved) {
         k->reach = fmin(2 * k->reach, MOST_REACH);
         evaluate(k);
-    } else if (n_good < n_before) {
+    } else {
         take_directions(k);
     }
     return has_moved;

@@ -194,25 +194,89 @@ static Held *get_held(PyObject *capsule)
     return held;
 }
 
+/* The walks of a tuple, up to MOST_WALKS; how many they are, 0 with an error set. */
+static int get_walks(PyObject *tuple, Held **held)
+{
+    Py_ssize_t n = PyTuple_Check(tuple) ? PyTuple_Size(tuple) : 0; /* a list may change while others run */
+    if (n < 1 || n > MOST_WALKS) {
+        PyErr_Format(PyExc_ValueError, "walks must be a tuple of 1 to %d walks.", MOST_WALKS);
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if ((held[i] = get_held(PyTuple_GetItem(tuple, i))) == NULL)
+            return 0;
+        for (Py_ssize_t before = 0; before < i; before++) {
+            if (held[before] == held[i]) {
+                PyErr_SetString(PyExc_ValueError, "a walk is there twice.");
+                return 0;
+            }
+        }
+        int has_same_rows = held[i]->n_features == held[0]->n_features;
+        for (int array = 0; array <= STARTS; array++)
+            has_same_rows &= held[i]->kept[array].buf == held[0]->kept[array].buf &&
+                             held[i]->kept[array].len == held[0]->kept[array].len;
+        if (!has_same_rows) {
+            PyErr_SetString(PyExc_ValueError, "the walks must be over the same rows.");
+            return 0;
+        }
+    }
+    return (int)n;
+}
+
+/* The goal of every walk. */
+static int get_goals(PyObject *tuple, int n, double *goals)
+{
+    if (!PyTuple_Check(tuple) || PyTuple_Size(tuple) != n) {
+        PyErr_Format(PyExc_ValueError, "goals must be a tuple of %d numbers.", n);
+        return 0;
+    }
+    for (int i = 0; i < n; i++) {
+        goals[i] = PyFloat_AsDouble(PyTuple_GetItem(tuple, i));
+        if (PyErr_Occurred() != NULL)
+            return 0;
+    }
+    return 1;
+}
+
+static void walk_together(Held *const *held, int n, const double *goals, int most_steps, Ending *endings)
+{
+    Walk *walks[MOST_WALKS];
+    PyThreadState *thread = PyEval_SaveThread();
+    for (int i = 0; i < n; i++) {
+        walks[i] = held[i]->walk;
+        held[i]->is_busy = 1;
+        held[i]->thread = thread;
+    }
+    walks_on(walks, n, goals, most_steps, endings);
+    PyEval_RestoreThread(thread);
+    for (int i = 0; i < n; i++)
+        held[i]->is_busy = 0;
+}
+
 static PyObject *go_on(PyObject *module, PyObject *arguments)
 {
-    PyObject *capsule;
-    double goal;
-    int most_steps;
-    Held *held;
+    PyObject *walks, *wanted, *places;
+    Held *held[MOST_WALKS];
+    double goals[MOST_WALKS];
+    Ending endings[MOST_WALKS];
+    int most_steps, n;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "Odi", &capsule, &goal, &most_steps) || (held = get_held(capsule)) == NULL)
+    if (!PyArg_ParseTuple(arguments, "OOi", &walks, &wanted, &most_steps) || (n = get_walks(walks, held)) == 0 ||
+        !get_goals(wanted, n, goals))
         return NULL;
-    held->is_busy = 1;
-    held->thread = PyEval_SaveThread();
-    Ending ending = walk_on(held->walk, goal, most_steps);
-    PyEval_RestoreThread(held->thread);
-    held->is_busy = 0;
-    if (PyErr_Occurred() != NULL)
+    walk_together(held, n, goals, most_steps, endings);
+    if (PyErr_Occurred() != NULL || (places = PyList_New(n)) == NULL)
         return NULL;
-    Place place = walk_place(held->walk);
-    return Py_BuildValue("idddddd", (int)ending, place.intercept, place.width, place.objective, place.bound,
-                         place.gradient_norm, place.passes);
+    for (int i = 0; i < n; i++) {
+        Place place = walk_place(held[i]->walk);
+        PyObject *item = Py_BuildValue("idddddd", (int)endings[i], place.intercept, place.width, place.objective,
+                                       place.bound, place.gradient_norm, place.passes);
+        if (item == NULL || PyList_SetItem(places, i, item) != 0) {
+            Py_DECREF(places);
+            return NULL;
+        }
+    }
+    return places;
 }
 
 static PyObject *write_walk(PyObject *module, PyObject *arguments)
@@ -273,7 +337,7 @@ static PyObject *survey_rows(PyObject *module, PyObject *arguments)
 
 static PyMethodDef methods[] = {
     {"start_walk", start_walk, METH_VARARGS, "A walk over CSR rows that starts at these weights."},
-    {"go_on", go_on, METH_VARARGS, "On until the gap is about so small, for at most so many steps."},
+    {"go_on", go_on, METH_VARARGS, "On until the gaps are about so small, for at most so many steps each."},
     {"write_walk", write_walk, METH_VARARGS, "Write weights, slopes and the best dual vector into arrays."},
     {"survey_rows", survey_rows, METH_VARARGS, "Largest numbers and sums of squares of CSR rows, into arrays."},
     {NULL, NULL, 0, NULL},
@@ -291,7 +355,8 @@ PyMODINIT_FUNC PyInit__compiled(void)
     PyObject *module = PyModule_Create(&definition);
     if (module != NULL &&
         (PyModule_AddIntConstant(module, "IS_CLOSE", IS_CLOSE) || PyModule_AddIntConstant(module, "IS_SLOW", IS_SLOW) ||
-         PyModule_AddIntConstant(module, "IS_ON_ITS_WAY", IS_ON_ITS_WAY))) {
+         PyModule_AddIntConstant(module, "IS_ON_ITS_WAY", IS_ON_ITS_WAY) ||
+         PyModule_AddIntConstant(module, "MOST_WALKS", MOST_WALKS))) {
         Py_DECREF(module);
         return NULL;
     }

@@ -220,12 +220,15 @@ void take_directions(Walk *k)
     go_over_features(k);
 }
 
-void evaluate(Walk *k)
+void begin_evaluation(Walk *k)
 {
     View *view = k->view;
     take_slopes(k, k->task.has_intercept ? best_shift(k) : 0.0);
     memcpy(view->dual_weights, view->fixed_weights, (size_t)view->rows.n_features * sizeof(double));
-    add_pulls(k, 0, k->n_in_play, 1.0, view->dual_weights);
+}
+
+void end_evaluation(Walk *k)
+{
     RowSums rows = sums_over_rows(k);
     FeatureSums features = go_over_features(k);
     double of_fixed = k->fixed_sum - k->intercept * k->fixed_imbalance - k->fixed_conjugate - features.fixed;
@@ -233,6 +236,13 @@ void evaluate(Walk *k)
     k->objective = features.weights / 2 + rows.loss + (k->fixed_sum > 0 ? of_fixed : 0); /* not 0 times infinity */
     k->bound = k->slope_sum - features.pull / 2 - k->task.stiffness * rows.conjugate / 2 - k->fixed_conjugate;
     take_blend(k, rows, features);
+}
+
+void evaluate(Walk *k)
+{
+    begin_evaluation(k);
+    add_pulls(k, 0, k->n_in_play, 1.0, k->view->dual_weights);
+    end_evaluation(k);
 }
 
 /* Rows left out stay where they are. */

@@ -40,50 +40,128 @@
 
 enum { N_ROW_VECTORS = 9 };
 
-static int move(Walk *k)
+/* The loss comes closer to the true one where the gradient is to blame for little of the gap. */
+static int is_settled(const Walk *k)
 {
     double settled = k->width > SHARP && !k->is_wide ? SETTLED : SETTLED_WELL;
-    if (k->width > 0 && k->excess <= settled * fmax(k->objective - k->bound, 0)) {
-        sharpen(k);
-        return 1;
-    }
-    if (!step_in_plane(k)) {
-        if (k->n_levels > 0 && (take_back(k, 1) || step_in_plane(k)))
-            return 1;
-        if (k->width == 0)
-            return 0;
-        sharpen(k);
-        return 1;
-    }
-    for (int i = 0; i < k->n_levels; i++)
-        k->levels[i].drift += k->last_change;
-    int n_levels = k->n_levels;
-    take_back(k, 0);
-    if (k->n_levels == n_levels && gap(k) > k->goal)
-        leave_out(k);
-    return 1;
+    return k->width > 0 && k->excess <= settled * fmax(k->objective - k->bound, 0);
 }
 
-Ending walk_on(Walk *k, double goal, int most_steps)
+/* One step more is counted; whether they still come to something. */
+static int is_patient(Walk *k)
 {
-    k->goal = goal;
-    for (int count = 0; count < most_steps; count++) {
-        if (k->is_interrupted)
-            return IS_INTERRUPTED;
-        if (gap(k) <= goal) { /* unless rows left out have something to say */
-            take_back(k, 1);
-            if (gap(k) <= goal && !k->is_interrupted)
-                return IS_CLOSE;
-        }
-        if (++k->n_steps % PATIENCE == 0) {
-            if (!(gap(k) <= k->gap_before / 2))
-                return IS_SLOW;
-            k->gap_before = gap(k);
-        }
-        if (!move(k))
-            return IS_SLOW;
+    k->n_steps_left--;
+    if (++k->n_steps % PATIENCE != 0)
+        return 1;
+    double before = k->gap_before;
+    k->gap_before = gap(k);
+    return k->gap_before <= before / 2;
+}
+
+static void arrive(Walk *k)
+{
+    int is_elsewhere = 0; /* than at zero */
+    for (ptrdiff_t j = 0; j < k->view->rows.n_features; j++)
+        is_elsewhere |= k->view->weights[j] != 0;
+    if (is_elsewhere)
+        want(k, (Product){0, k->n_rows, k->view->weights, k->shortfall});
+    k->stage = BEGINS;
+}
+
+static void begin(Walk *k)
+{
+    for (ptrdiff_t i = 0; i < k->n_rows; i++)
+        k->shortfall[i] += 1 - k->labels[i] * k->intercept;
+    begin_evaluation(k);
+    if (k->view->below == NULL)
+        k->wants_pulls = 1;
+    else
+        add_pulls(k, 0, k->n_rows, 1.0, k->view->dual_weights);
+    k->stage = HAS_PULLS;
+}
+
+/* Whether it is close, and rows left out have nothing to say against it; otherwise a sharper loss, or a step. */
+static Ending decide(Walk *k)
+{
+    if (gap(k) <= k->goal && k->n_levels == 0)
+        return IS_CLOSE;
+    if (gap(k) <= k->goal) {
+        begin_look(k, 1);
+        k->stage = LOOKS_CLOSE;
+    } else if (k->n_steps_left <= 0) {
+        return IS_ON_ITS_WAY;
+    } else if (!is_patient(k)) {
+        return IS_SLOW;
+    } else if (is_settled(k)) {
+        sharpen(k);
+    } else {
+        begin_step(k);
+        k->stage = STEPS;
     }
-    return k->is_interrupted ? IS_INTERRUPTED : IS_ON_ITS_WAY;
+    return IS_WAITING;
+}
+
+static Ending take_step(Walk *k)
+{
+    if (end_step(k)) {
+        for (int i = 0; i < k->n_levels; i++)
+            k->levels[i].drift += k->last_change;
+        begin_look(k, 0);
+        k->stage = LOOKS;
+    } else if (k->n_levels > 0) {
+        begin_look(k, 1);
+        k->stage = LOOKS_STUCK;
+    } else if (k->width > 0) {
+        sharpen(k);
+        k->stage = DECIDES;
+    } else {
+        return IS_SLOW;
+    }
+    return IS_WAITING;
+}
+
+static void look(Walk *k)
+{
+    Stage stage = k->stage;
+    int has_moved = end_look(k);
+    k->stage = DECIDES;
+    if (stage == LOOKS && gap(k) > k->goal) {
+        leave_out(k);
+    } else if (stage == LOOKS_STUCK && !has_moved) {
+        begin_step(k);
+        k->stage = STEPS;
+    }
+}
+
+Ending walk_on(Walk *k)
+{
+    Ending ending = IS_WAITING;
+    while (ending == IS_WAITING && k->n_wanted == 0 && !k->wants_pulls && !k->is_interrupted) {
+        switch (k->stage) {
+        case ARRIVES:
+            arrive(k);
+            break;
+        case BEGINS:
+            begin(k);
+            break;
+        case HAS_PULLS:
+            end_evaluation(k);
+            k->stage = DECIDES;
+            break;
+        case DECIDES:
+            ending = decide(k);
+            break;
+        case STEPS:
+            ending = take_step(k);
+            break;
+        case LOOKS:
+        case LOOKS_CLOSE:
+        case LOOKS_STUCK:
+            look(k);
+            break;
+        }
+    }
+    return k->is_interrupted ? IS_INTERRUPTED : ending;
 }
 
 Place walk_place(const Walk *k)
@@ -139,10 +217,6 @@ Walk *walk_new(const Rows *rows, Task task, const double *labels, const double *
     memcpy(k->centre, centre, n * sizeof(double));
     memcpy(view->weights, weights, (size_t)rows->n_features * sizeof(double));
     sort_view(k);
-    shortfalls_along(k, 0, k->n_rows, k->view->weights, k->shortfall);
-    for (size_t i = 0; i < n; i++)
-        k->shortfall[i] += 1 - k->labels[i] * intercept;
-    evaluate(k);
     return k;
 }
 

@@ -11,7 +11,7 @@ typedef struct {
     int has_intercept;
 } Task;
 
-typedef enum { IS_CLOSE, IS_SLOW, IS_ON_ITS_WAY, IS_INTERRUPTED } Ending;
+typedef enum { IS_CLOSE, IS_SLOW, IS_ON_ITS_WAY, IS_INTERRUPTED, IS_WAITING } Ending;
 
 typedef struct Walk Walk;
 
@@ -29,8 +29,10 @@ Walk *walk_new(const Rows *rows, Task task, const double *labels, const double *
                void *context);
 void walk_free(Walk *walk);
 
-/* On, until the relative gap is about ``goal`` or so many steps have been taken. */
-Ending walk_on(Walk *walk, double goal, int most_steps);
+/* On, each of up to MOST_WALKS walks over the same rows until its relative gap is about ``goals[i]`` or so many steps have
+   been taken: ``endings[i]`` says which. They share products with all rows, and none depends on the others. */
+enum { MOST_WALKS = 8 };
+void walks_on(Walk *const *walks, int n_walks, const double *goals, int most_steps, Ending *endings);
 
 /* Where the walk is, about: rounding is left to those who prove something with it. */
 typedef struct {

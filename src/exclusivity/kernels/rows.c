@@ -122,10 +122,6 @@ PRODUCTS(doubles_long, double, int64_t)
 PRODUCTS(floats, float, int32_t)
 PRODUCTS(floats_long, float, int64_t)
 
-#define OF_KIND(NAME, ROWS)                                                                       \
-    ((ROWS)->has_floats ? ((ROWS)->has_long_indices ? NAME##_floats_long : NAME##_floats)         \
-                        : ((ROWS)->has_long_indices ? NAME##_doubles_long : NAME##_doubles))
-
 ptrdiff_t rows_times(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n, const double *vector, double *products)
 {
     return OF_KIND(times, rows)(rows, which, n, vector, products);

@@ -165,12 +165,16 @@ static void go(Walk *k, const double t[N_LINES])
     k->change = k->last_change > k->change / 2 || isinf(k->change) ? k->last_change : k->change / 2;
 }
 
-int step_in_plane(Walk *k)
+void begin_step(Walk *k)
+{
+    want(k, (Product){0, k->n_in_play, k->view->downhill, k->along});
+    if (k->has_last && k->n_with_last < k->n_in_play) /* of rows that were left out */
+        want(k, (Product){k->n_with_last, k->n_in_play, k->view->last, k->last_shortfall});
+}
+
+int end_step(Walk *k)
 {
     double t[N_LINES];
-    shortfalls_along(k, 0, k->n_in_play, k->view->downhill, k->along);
-    if (k->has_last && k->n_with_last < k->n_in_play) /* of rows that were left out */
-        shortfalls_along(k, k->n_with_last, k->n_in_play, k->view->last, k->last_shortfall);
     search_plane(k, t);
     if (t[DOWNHILL] == 0 && t[LAST] == 0 && t[INTERCEPT] == 0)
         return 0;

@@ -68,7 +68,7 @@ void hear(Walk *k, double n_numbers)
     }
 }
 
-static void note_read(Walk *k, ptrdiff_t n_read)
+void note_read(Walk *k, ptrdiff_t n_read)
 {
     k->n_read += (double)n_read;
     hear(k, (double)n_read);
@@ -79,22 +79,35 @@ static ptrdiff_t rows_at_a_time(const Walk *k)
     return 1 + (ptrdiff_t)(POLL_NUMBERS / (1 + k->n_numbers / (double)k->n_rows));
 }
 
-void shortfalls_along(Walk *k, ptrdiff_t first, ptrdiff_t last, const double *vector, double *shortfalls)
+void make_product(Walk *k, Product product)
 {
     ptrdiff_t step = rows_at_a_time(k);
-    for (ptrdiff_t at = first; at < last && !k->is_interrupted; at += step) {
-        ptrdiff_t n = last - at < step ? last - at : step;
-        note_read(k, rows_times(&k->view->rows, k->view->which + at, n, vector, shortfalls + at));
+    for (ptrdiff_t at = product.first; at < product.last && !k->is_interrupted; at += step) {
+        ptrdiff_t n = product.last - at < step ? product.last - at : step;
+        note_read(k, rows_times(&k->view->rows, k->view->which + at, n, product.vector, product.shortfalls + at));
     }
+    for (ptrdiff_t i = product.first; i < product.last; i++)
+        product.shortfalls[i] *= -k->labels[i];
+}
+
+void want(Walk *k, Product product)
+{
+    if (k->view->below == NULL && 2 * (product.last - product.first) > k->n_rows)
+        k->wanted[k->n_wanted++] = product;
+    else
+        make_product(k, product);
+}
+
+void take_factors(Walk *k, ptrdiff_t first, ptrdiff_t last, double sign)
+{
     for (ptrdiff_t i = first; i < last; i++)
-        shortfalls[i] *= -k->labels[i];
+        k->spare[i] = sign * k->labels[i] * k->costs[i] * k->slopes[i];
 }
 
 void add_pulls(Walk *k, ptrdiff_t first, ptrdiff_t last, double sign, double *sum)
 {
     ptrdiff_t step = rows_at_a_time(k);
-    for (ptrdiff_t i = first; i < last; i++)
-        k->spare[i] = sign * k->labels[i] * k->costs[i] * k->slopes[i];
+    take_factors(k, first, last, sign);
     for (ptrdiff_t at = first; at < last && !k->is_interrupted; at += step) {
         ptrdiff_t n = last - at < step ? last - at : step;
         note_read(k, rows_add(&k->view->rows, k->view->which + at, n, k->spare + at, sum));

@@ -5,14 +5,6 @@
 
 #include "planes.h"
 
-/* Loops over vectors are compiled twice where the loader can choose between them as the program starts: for any
-   processor, and for those with vectors of four doubles, on which a fit takes two thirds of the time. */
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__)
-#define FOR_MANY_PROCESSORS __attribute__((target_clones("arch=x86-64-v3", "default")))
-#else
-#define FOR_MANY_PROCESSORS
-#endif
-
 #define MOST_LEVELS 12
 
 /* The directions of a plane. */
@@ -45,6 +37,18 @@ typedef struct {
     int has_view; /* of its own */
 } Level;
 
+/* What a walk does next, once the products that it wants are there. */
+typedef enum { ARRIVES, BEGINS, HAS_PULLS, DECIDES, STEPS, LOOKS, LOOKS_CLOSE, LOOKS_STUCK } Stage;
+
+/* shortfalls[i] = -y_i x_i . vector for the rows from first to last. */
+typedef struct {
+    ptrdiff_t first, last;
+    const double *vector;
+    double *shortfalls;
+} Product;
+
+enum { MOST_WANTED = 2 };
+
 struct Walk {
     ptrdiff_t n_rows, n_in_play;
     ptrdiff_t n_with_last; /* rows in play whose shortfalls along the last step are known */
@@ -66,7 +70,11 @@ struct Walk {
     int has_last, has_blend, is_wide, is_interrupted;
     int n_levels;
     Level levels[MOST_LEVELS];
-    int n_steps;
+    ptrdiff_t looked_from; /* rows in play before those left out came back */
+    Stage stage;
+    int n_wanted, wants_pulls; /* products with most rows, and the first pulls of all of them */
+    Product wanted[MOST_WANTED];
+    int n_steps, n_steps_left;
     double gap_before; /* some steps ago */
     double n_read, n_since_poll;
     void *memory;
@@ -78,12 +86,18 @@ static inline double clipped(double a, double top)
     return a < top ? a : top;
 }
 
+/* planes.c: on, until products are wanted or the walk ends. */
+Ending walk_on(Walk *k);
+
 /* place.c: where the walk is. */
 
 /* The relative gap, about. */
 double gap(const Walk *k);
 /* The intercept at its best, slopes, gradient, objective and bound at the shortfalls of the rows in play. */
 void evaluate(Walk *k);
+/* The same in two parts: before and after the pulls of the rows are added to the dual weights. */
+void begin_evaluation(Walk *k);
+void end_evaluation(Walk *k);
 /* The directions of the next plane, where features or what is fixed have become others. */
 void take_directions(Walk *k);
 /* Blend the slopes here with those that come. */
@@ -91,8 +105,12 @@ void forget_blend(Walk *k);
 /* The loss comes closer to the true one, around the slopes. */
 void sharpen(Walk *k);
 
-/* step.c: where next. To the best point of a plane; 0 where it is the point itself. */
-int step_in_plane(Walk *k);
+/* step.c: where next. */
+
+/* Products along the directions of the plane are wanted. */
+void begin_step(Walk *k);
+/* To the best point of the plane; 0 where it is the point itself. */
+int end_step(Walk *k);
 
 /* view.c: rows and features. */
 
@@ -100,8 +118,14 @@ View *view_new(const Rows *rows, const double *mean_squares);
 void view_free(View *view);
 /* Ctrl-C is heard after some numbers and before the next; after that nothing counts any more. */
 void hear(Walk *k, double n_numbers);
-/* shortfalls[i] = -y_i x_i . vector for the rows from first to last. */
-void shortfalls_along(Walk *k, ptrdiff_t first, ptrdiff_t last, const double *vector, double *shortfalls);
+/* A product is made at once if it is one with few rows; otherwise it is wanted: other walks may want one, too. */
+void want(Walk *k, Product product);
+/* A product for this walk alone. */
+void make_product(Walk *k, Product product);
+/* So many numbers of the rows were read for this walk. */
+void note_read(Walk *k, ptrdiff_t n_read);
+/* spare[i] = sign y_i c_i a_i for the rows from first to last. */
+void take_factors(Walk *k, ptrdiff_t first, ptrdiff_t last, double sign);
 /* sum += sign sum_i y_i c_i a_i x_i over the rows from first to last. */
 void add_pulls(Walk *k, ptrdiff_t first, ptrdiff_t last, double sign, double *sum);
 /* On with a copy of the rows in play; 0 where that is not worth it. */
@@ -123,7 +147,9 @@ ptrdiff_t original_row(const Walk *k, ptrdiff_t i);
 
 /* Leave out rows whose slope stays at 0 or at the top, unless few of them are. */
 void leave_out(Walk *k);
-/* Back to all rows, or to those of a level that still holds; 1 where any had been left out by mistake. */
-int take_back(Walk *k, int all);
+/* Back to all rows, or to those of a level that still holds; where those left out are is wanted then. */
+void begin_look(Walk *k, int all);
+/* 1 where any had been left out by mistake. */
+int end_look(Walk *k);
 
 #endif

@@ -42,6 +42,12 @@ class SolverSpec:
         Whether a path over costs may start it at the last solution.
     solve_path : callable or None
         What solves many costs together where that saves work; it may answer None to leave it.
+    group_size : callable or None
+        From a problem and the solver's options to how many that differ from it in their labels only
+        ``solve_together`` should take at once; 1 leaves each to ``solve``.
+    solve_together : callable or None
+        From such problems, ``tol``, ``max_iter``, ``options`` and a list of ``callbacks`` to what ``solve``
+        would give for each, without a start.
     keeps_members : bool
         Whether it works on all members, with a vector of all rows for each: rows must be in memory then, and
         members are only nearly equal.
@@ -59,6 +65,8 @@ class SolverSpec:
     takes_start: bool = False
     can_start_anywhere: bool = False
     solve_path: Callable[..., list[SolverResult] | None] | None = None
+    group_size: Callable[[ERMProblem, Any], int] | None = None
+    solve_together: Callable[..., list[SolverResult]] | None = None
     keeps_members: bool = False
     members_compete: bool = False
     takes_bounds: bool = False
@@ -88,6 +96,8 @@ SOLVERS: dict[str, SolverSpec] = {
         takes_start=True,
         can_start_anywhere=True,
         solve_path=newton.solve_newton_path,
+        group_size=newton.newton_group_size,
+        solve_together=newton.solve_newton_together,
         takes_bounds=True,
     ),
     "exclusive": SolverSpec(
@@ -148,7 +158,8 @@ def solve_all(
 ) -> list[SolverResult]:
     """Solve every problem; those that differ in their labels only share what does not depend on these.
 
-    Results do not depend on ``n_threads``: one thread solves one problem, from its own start and seed.
+    Results do not depend on ``n_threads``, nor on which problems are solved together: each is solved from its
+    own start and seed.
 
     Examples
     --------
@@ -158,48 +169,84 @@ def solve_all(
     [True, True]
     """
     spec = SOLVERS[resolve_solver(solver)]
+    settings: Any = parse_options(spec.options, options)
+    limits = {"tol": tol, "max_iter": max_iter, "options": settings}
+    results = [constant_result(problem) for problem in problems]
+    unsolved = [index for index, result in enumerate(results) if result is None]
+    started = {index for index in unsolved if starts is not None and starts[index] is not None}
+    _check_solver(solver, problems, has_starts=bool(started))
+    systems = _shared_systems(problems, spec)
+
+    def run(group: Sequence[int], watchers: Sequence[Callback | None]) -> list[SolverResult]:
+        if len(group) > 1 and spec.solve_together is not None:
+            return spec.solve_together([problems[i] for i in group], callbacks=watchers, **limits)
+        (index,), (callback,) = group, watchers
+        extra: dict[str, Any] = {}
+        if _system_key(problems[index]) in systems:
+            extra["system"] = systems[_system_key(problems[index])]
+        if spec.is_random and seeds is not None:
+            extra["random_state"] = seeds[index]
+        if index in started and starts is not None:
+            extra["start"] = starts[index]
+        return [spec.solve(problems[index], callback=callback, **limits, **extra)]
+
+    groups = _groups(problems, unsolved, started, spec, settings)
+    watchers = [[None if callbacks is None else callbacks[i] for i in group] for group in groups]
+    if n_threads == 1 or len(groups) == 1:
+        found = [run(*pair) for pair in zip(groups, watchers, strict=True)]
+    else:
+        found = _run_in_threads(run, groups, watchers, n_threads)
+    for group, solved in zip(groups, found, strict=True):
+        for index, result in zip(group, solved, strict=True):
+            results[index] = result
+    return [result for result in results if result is not None]
+
+
+def _check_solver(solver: str, problems: Sequence[ERMProblem], *, has_starts: bool) -> None:
+    """Nothing is asked of a solver that it cannot do."""
+    spec = SOLVERS[resolve_solver(solver)]
     if spec.members_compete:
         raise ValueError(f"solver={solver!r} solves its problems together: call solve_exclusive(problems).")
     if not spec.takes_bounds and any(problem.objective.bounds is not None for problem in problems):
         raise ValueError(f"solver={solver!r} knows no bounds of weights: solver='newton' does.")
-    settings: Any = parse_options(spec.options, options)
-    systems = _shared_systems(problems, spec)
-    watchers = [None] * len(problems) if callbacks is None else list(callbacks)
+    if has_starts and not spec.takes_start:
+        raise ValueError(f"solver={solver!r} cannot go on from an earlier result: warm_start=False.")
 
-    def run(index: int, callback: Callback | None) -> SolverResult:
-        problem = problems[index]
-        known = constant_result(problem)
-        if known is not None:
-            return known
-        extra: dict[str, Any] = {}
-        if _system_key(problem) in systems:
-            extra["system"] = systems[_system_key(problem)]
-        if spec.is_random and seeds is not None:
-            extra["random_state"] = seeds[index]
-        if starts is not None and starts[index] is not None:
-            if not spec.takes_start:
-                raise ValueError(f"solver={solver!r} cannot go on from an earlier result: warm_start=False.")
-            extra["start"] = starts[index]
-        result: SolverResult = spec.solve(
-            problem, tol=tol, max_iter=max_iter, options=settings, callback=callback, **extra
-        )
-        return result
 
-    if n_threads == 1 or len(problems) == 1:
-        return [run(index, watcher) for index, watcher in enumerate(watchers)]
-    return _run_in_threads(run, watchers, n_threads)
+def _groups(
+    problems: Sequence[ERMProblem],
+    unsolved: Sequence[int],
+    started: set[int],
+    spec: SolverSpec,
+    settings: Any,
+) -> list[list[int]]:
+    """Which problems are solved together: as many with equal keys at a time as the solver takes."""
+    groups = [[index] for index in unsolved if index in started]
+    alike: dict[tuple[Any, ...], list[int]] = {}
+    for index in unsolved:
+        if index not in started:
+            alike.setdefault(_system_key(problems[index]), []).append(index)
+    for indices in alike.values():
+        size = 1
+        if len(indices) > 1 and spec.group_size is not None:
+            size = spec.group_size(problems[indices[0]], settings)
+        groups += [indices[at : at + size] for at in range(0, len(indices), size)]
+    return groups
 
 
 def _run_in_threads(
-    run: Callable[[int, Callback | None], SolverResult], watchers: Sequence[Callback | None], n_threads: int
-) -> list[SolverResult]:
-    """``run`` for every watcher; an error or Ctrl-C ends them all."""
+    run: Callable[[Sequence[int], Sequence[Callback | None]], list[SolverResult]],
+    groups: Sequence[Sequence[int]],
+    watchers: Sequence[Sequence[Callback | None]],
+    n_threads: int,
+) -> list[list[SolverResult]]:
+    """``run`` for every group with its watchers; an error or Ctrl-C ends them all."""
     cancelled = Event()
     with ThreadPoolExecutor(n_threads) as pool:
         try:  # around the first thread already: from then on Ctrl-C has something to end
             futures = [
-                pool.submit(run, index, _cancellable(watcher, cancelled))
-                for index, watcher in enumerate(watchers)
+                pool.submit(run, group, [_cancellable(watcher, cancelled) for watcher in of_group])
+                for group, of_group in zip(groups, watchers, strict=True)
             ]
             for future in wait(futures, return_when=FIRST_EXCEPTION).done:
                 future.result()  # an error shows at once, not when its turn comes

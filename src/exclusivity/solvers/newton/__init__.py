@@ -36,6 +36,7 @@ from exclusivity.solvers.newton.solver import (
     solve_newton,
 )
 from exclusivity.solvers.newton.source import BlockSource
+from exclusivity.solvers.newton.together import newton_group_size, solve_newton_together
 
 __all__ = [
     "DEFAULT_MAX_ITER",
@@ -65,11 +66,13 @@ __all__ = [
     "learned_width",
     "make_system",
     "methods_of",
+    "newton_group_size",
     "objective_from_sums",
     "repaired_weights",
     "ridged_system",
     "solve_inside",
     "solve_newton",
     "solve_newton_path",
+    "solve_newton_together",
     "with_exact_zeros",
 ]

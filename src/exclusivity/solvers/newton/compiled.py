@@ -6,6 +6,7 @@ prove all results: what it says about itself proves nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +24,9 @@ _MOST_STEPS = 50
 # The share of the tolerance to aim at: rounding and the balance of the classes take the rest; and so much
 # less where they take more.
 _AIM, _CLOSER = 0.9, 0.25
+# So many stored numbers, at most, are those of the rows times the walks over them: copies of a third of them
+# take 270 MB.
+_MOST_NUMBERS = 1 << 26
 # Around the best dual vector the loss of those who go on need not be as sharp (tried: 1 to 16).
 _WIDER = 4.0
 
@@ -33,36 +37,64 @@ def can_walk_compiled(problem: ERMProblem) -> bool:
     return has_loops and problem.penalty.is_smooth and problem.loss.conjugate_stiffness is not None
 
 
-def drive_compiled(
-    run: Run,
-    reduced: ERMProblem,
-    start: Point,
-    alpha: Floats | None = None,
-    *,
-    width: float | None = None,
-    spent: float = 0.0,
-    most_passes: float = np.inf,
-) -> Guess:
-    """Steps until the run is over, some of them do not halve the gap or the passes are used up.
+def most_together(problem: ERMProblem) -> int:
+    """How many walks over the same rows may go on at once: each may have a copy of a third of the rows."""
+    assert compiled is not None  # noqa: S101 -- ``can_walk_compiled`` says so
+    return int(np.clip(_MOST_NUMBERS // max(problem.design.X.nnz, 1), 1, compiled.MOST_WALKS))
 
-    The result is where they have come closest, for other methods to go on from.
+
+class Traveller:
+    """A run that a compiled walk takes on.
 
     The parameters are those of ``drive_truncated``.
+
+    Attributes
+    ----------
+    run : Run
+    reduced : ERMProblem
+    best : Guess
+        Where the walk has come closest, for other methods to go on from.
     """
-    walk = CompiledWalk(reduced, start, alpha, width)
-    before, n_proofs, aim, best = run.passes, 0, _AIM * run.tol, Guess(start, width=width, dual=alpha)
-    while True:
-        gap, is_close = run.gap, walk.go_on(aim)
-        n_proofs += 1  # each takes a pass
-        passes = walk.passes + n_proofs
-        run.passes, run.state = before + passes, (here := walk.guess(spent + passes))
-        run.take(
-            walk.point, certificate_of(reduced, walk.point, walk.dual), residual=walk.norm, mu=walk.width
-        )
-        best = here if run.gap < gap else replace(best, spent=here.spent)
-        if run.is_over or not run.gap < gap / 2 or here.spent > most_passes:
-            return best
-        aim *= _CLOSER if is_close else 1.0
+
+    def __init__(
+        self,
+        run: Run,
+        reduced: ERMProblem,
+        start: Point,
+        alpha: Floats | None = None,
+        *,
+        width: float | None = None,
+        spent: float = 0.0,
+        most_passes: float = np.inf,
+    ) -> None:
+        self.run, self.reduced, self._most_passes = run, reduced, most_passes
+        self.best = Guess(start, width=width, dual=alpha, method="truncated", has_walked=True)
+        self.walk, self.aim = CompiledWalk(reduced, start, alpha, width), _AIM * run.tol
+        self._before, self._spent, self._n_proofs = run.passes, spent, 0
+
+    def prove(self) -> bool:
+        """The run takes where the walk is now; whether it should go on."""
+        run, walk, gap = self.run, self.walk, self.run.gap
+        self._n_proofs += 1  # each takes a pass
+        passes = walk.passes + self._n_proofs
+        spent = self._spent + passes
+        run.passes, run.state = self._before + passes, (here := walk.guess(spent))
+        certificate = certificate_of(self.reduced, walk.point, walk.dual)
+        run.take(walk.point, certificate, residual=walk.norm, mu=walk.width)
+        self.best = replace(here if run.gap < gap else self.best, spent=spent, has_walked=True)
+        self.aim *= _CLOSER if walk.is_close else 1.0
+        return not run.is_over and run.gap < gap / 2 and spent <= self._most_passes
+
+
+def drive_compiled(travellers: Sequence[Traveller]) -> None:
+    """Steps, each until its run is over, some of them do not halve the gap or the passes are used up.
+
+    All are over the same rows. They share products with these, and none depends on the others.
+    """
+    going = list(travellers)
+    while going:
+        go_on_together([each.walk for each in going], [each.aim for each in going])
+        going = [each for each in going if each.prove()]
 
 
 class CompiledWalk:
@@ -75,6 +107,8 @@ class CompiledWalk:
         The best dual vector so far.
     width, norm, passes : float
         Of the rounding, of the gradient, and over the rows so far.
+    is_close : bool
+        Whether the walk itself says that it has reached its goal.
     """
 
     def __init__(
@@ -84,10 +118,10 @@ class CompiledWalk:
         self._kernel, self._costs, X = compiled, member_costs(problem), problem.design.X
         rounded, loss = rounded_loss(problem.loss, self._costs, alpha, width), problem.loss
         centre = np.zeros_like(self._costs) if rounded.dual is None else rounded.dual / self._costs
-        self.point, self.width = start, rounded.width
+        self.point, self.width, self.is_close = start, rounded.width, False
         self.dual = np.empty(0)
         self.norm = self.passes = 0.0
-        self._walk = compiled.start_walk(
+        self.handle = compiled.start_walk(
             X.data,
             X.indices,
             X.indptr,
@@ -103,19 +137,24 @@ class CompiledWalk:
             problem.fit_intercept,
         )
 
-    def go_on(self, goal: float) -> bool:
-        """On, to about this gap or for some steps, unless they come to little; whether it is close now."""
-        ending, intercept, self.width, _, _, self.norm, self.passes = self._kernel.go_on(
-            self._walk, goal, _MOST_STEPS
-        )
+    def arrive(self, ending: int, intercept: float, width: float, norm: float, passes: float) -> None:
+        """Take over where the walk has come to."""
         weights = np.empty(len(self.point.weights))
         slopes, dual = np.empty_like(self._costs), np.empty_like(self._costs)
-        self._kernel.write_walk(self._walk, weights, slopes, dual)
+        self._kernel.write_walk(self.handle, weights, slopes, dual)
         self.dual = dual * self._costs
-        self.point = Point(weights, intercept)
-        return bool(ending == self._kernel.IS_CLOSE)
+        self.point, self.width, self.norm, self.passes = Point(weights, intercept), width, norm, passes
+        self.is_close = bool(ending == self._kernel.IS_CLOSE)
 
     def guess(self, spent: float) -> Guess:
         """Where to go on from, by this method or another."""
         width = None if self.width == 0 else _WIDER * self.width
         return Guess(self.point, width=width, dual=self.dual, method="truncated", spent=spent)
+
+
+def go_on_together(walks: Sequence[CompiledWalk], goals: Sequence[float]) -> None:
+    """Walks over the same rows go on, each to about its gap or for some steps, unless they come to little."""
+    assert compiled is not None  # noqa: S101 -- there is a walk
+    places = compiled.go_on(tuple(walk.handle for walk in walks), tuple(goals), _MOST_STEPS)
+    for walk, (ending, intercept, width, _, _, norm, passes) in zip(walks, places, strict=True):
+        walk.arrive(ending, intercept, width, norm, passes)

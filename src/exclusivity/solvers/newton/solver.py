@@ -221,6 +221,22 @@ def _is_long(rows: RowFacts) -> bool:
     return rows.n_rows * rows.n_features >= _LONG_SIZE and rows.n_rows >= _LONG_RATIO * rows.n_features
 
 
+def methods_for(reduced: ERMProblem, regime: Regime) -> list[str]:
+    """The methods of a regime, for a problem on rows in memory."""
+    rows = RowFacts.of(reduced)
+    is_steep = regime == "iterative" and rows.n_features >= rows.n_rows and steepness(reduced) > 1
+    return methods_of(reduced.objective, rows, regime, is_steep=is_steep)
+
+
+def new_run(
+    problem: ERMProblem, tol: float, max_iter: int | None, callback: Callback | None
+) -> tuple[Run, ERMProblem]:
+    """A run that has not begun, and the one SVM it is about."""
+    problem = problem.centred()
+    run = Run(problem.objective, tol, max_iter or DEFAULT_MAX_ITER, callback, problem.design.offset)
+    return run, problem.reduced()
+
+
 def solve_newton(
     problem: ERMProblem,
     *,
@@ -247,11 +263,9 @@ def solve_newton(
     regime = choose_regime(problem.objective, RowFacts.of(problem), (options or NewtonOptions()).regime)
     # Numbers beyond 1e150 overflow when squared: such points lose every comparison, which is all it takes.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        problem = problem.centred()
-        limit, offset = max_iter or DEFAULT_MAX_ITER, problem.design.offset
-        run, reduced = Run(problem.objective, tol, limit, callback, offset), problem.reduced()
+        run, reduced = new_run(problem, tol, max_iter, callback)
         if start is not None:
-            guess = certify_start(run, reduced, start.for_problem(problem))
+            guess = certify_start(run, reduced, start.for_problem(problem.centred()))
         elif regime == "semismooth" and is_small(reduced):
             drive_small(run, reduced, system)
             guess = Guess(run.best)
@@ -298,9 +312,7 @@ def make_system(problem: ERMProblem) -> Floats | None:
 
 def continue_run(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) -> None:
     """Go on from a guess, method after method, until the run is over or nothing helps any more."""
-    rows = RowFacts.of(reduced)
-    is_steep = regime == "iterative" and rows.n_features >= rows.n_rows and steepness(reduced) > 1
-    methods = methods_of(reduced.objective, rows, regime, is_steep=is_steep)
+    rows, methods = RowFacts.of(reduced), methods_for(reduced, regime)
     if guess.method in methods:  # what comes before it has been tried
         at = methods.index(guess.method)
         methods = methods[at:] + methods[:at]
@@ -322,15 +334,16 @@ def continue_run(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) ->
                 guess.dual,
                 width=guess.width,
                 spent=guess.spent,
-                most_passes=_patience(regime, rows),
+                most_passes=patience_for(regime, rows),
                 is_shifted=method == "shifted",
+                has_walked=guess.has_walked,
             )
         if run.is_over:
             return
         guess = Guess(run.best)
 
 
-def _patience(regime: Regime, rows: RowFacts) -> float:
+def patience_for(regime: Regime, rows: RowFacts) -> float:
     """So many passes may a method of products take before one that factorises gets its turn."""
     if regime != "iterative":
         return PATIENCE

@@ -36,7 +36,7 @@ from exclusivity.problem import (
     repair_dual,
 )
 from exclusivity.problem.arrays import Floats
-from exclusivity.solvers.newton.compiled import can_walk_compiled, drive_compiled
+from exclusivity.solvers.newton.compiled import Traveller, can_walk_compiled, drive_compiled
 from exclusivity.solvers.newton.rounding import rounded_loss, shifted_loss
 from exclusivity.solvers.newton.run import Certificate, Guess, Point, Run, objective_of
 from exclusivity.solvers.newton.walk import Walk
@@ -79,14 +79,17 @@ def drive_truncated(
     spent: float = 0.0,
     most_passes: float = np.inf,
     is_shifted: bool = False,
+    has_walked: bool = False,
 ) -> None:
     """Newton steps by products alone until the run is over, no step helps or the passes are used up.
 
-    ``spent`` are those of earlier runs; ``is_shifted``: see ``truncated_iterates``.
+    ``spent`` are those of earlier runs; ``is_shifted``: see ``truncated_iterates``; ``has_walked``: a
+    compiled walk has been there.
     """
-    if reduced.design.is_sparse and not is_shifted and can_walk_compiled(reduced):
+    if reduced.design.is_sparse and not is_shifted and not has_walked and can_walk_compiled(reduced):
         limits = {"spent": spent, "most_passes": most_passes}
-        guess = drive_compiled(run, reduced, start, alpha, width=width, **limits)
+        drive_compiled([traveller := Traveller(run, reduced, start, alpha, width=width, **limits)])
+        guess = traveller.best
         if run.is_over or guess.spent > most_passes:
             return
         start, alpha, width, spent = guess.point, guess.dual, guess.width, guess.spent
