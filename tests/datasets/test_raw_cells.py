@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from exclusivity.datasets import (
     GAPS,
@@ -177,6 +177,7 @@ class TestModels:
         st.booleans(),
     ),
 )
+@example(["0"], Expected(None, "", Notation("", percent=True), False))
 def test_anything_is_read_or_refused_with_its_row(texts, expected):
     texts = [text.strip() for text in texts]
     n_known = sum(text not in GAPS for text in texts)

@@ -329,7 +329,7 @@ class _Column:
         distinct = list(dict.fromkeys(self._texts))
         words = [text for text in distinct if not signs_of(text)]
         if not words:
-            raise self._contradiction(self._texts)
+            self._refused()
         row, shown = self._texts.index(words[0]), decoded(words[0])
         if 2 * len(words) <= len(distinct):
             texts = (
