@@ -25,40 +25,49 @@ static void note_fixed(Walk *k, ptrdiff_t first, ptrdiff_t last, double sign)
     add_pulls(k, first, last, sign, k->view->fixed_weights);
 }
 
-/* Those to be kept to the front, each kind in its order. Every number goes to both places, and the next one over it in
-   the wrong one: a processor cannot guess which rows are kept. */
-static void divide(void *numbers, const unsigned char *is_kept, ptrdiff_t n, double *spare)
+/* The numbers in this order. */
+static void arrange(void *numbers, const ptrdiff_t *order, ptrdiff_t n, double *spare)
 {
     double *values = numbers; /* or indices, which have as many bytes and are only moved */
+    for (ptrdiff_t i = 0; i < n; i++)
+        memcpy(spare + i, values + order[i], sizeof(double));
+    memcpy(values, spare, (size_t)n * sizeof(double));
+}
+
+/* Those of the rows in play whose slope may change, and then the others, each kind in its order; how many they are. Every
+   row is written to both places, and the next one over it in the wrong one: a processor cannot guess which it is. */
+FOR_MANY_PROCESSORS
+static ptrdiff_t order_rows(const Walk *k, double far, ptrdiff_t *order, ptrdiff_t *left)
+{
+    const double *shortfall = k->shortfall, *centre = k->centre, width = k->width;
+    const double end = k->task.top * (k->task.stiffness + width); /* of the ramp */
     ptrdiff_t n_kept = 0;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        memcpy(spare + i - n_kept, values + i, sizeof(double));
-        memmove(values + n_kept, values + i, sizeof(double));
-        n_kept += is_kept[i];
+    for (ptrdiff_t i = 0; i < k->n_in_play; i++) {
+        double m = shortfall[i] + width * centre[i];
+        order[n_kept] = left[i - n_kept] = i;
+        n_kept += (m + far > 0) & (m - far < end);
     }
-    memcpy(values + n_kept, spare, (size_t)(n - n_kept) * sizeof(double));
+    memcpy(order + n_kept, left, (size_t)(k->n_in_play - n_kept) * sizeof *order);
+    return n_kept;
 }
 
 void leave_out(Walk *k)
 {
-    ptrdiff_t n = k->n_in_play, n_kept = 0, n_with_last = 0;
-    double far = k->reach * k->change, end = k->task.top * (k->task.stiffness + k->width); /* of the ramp */
-    unsigned char *is_kept = (unsigned char *)k->along; /* which the next step writes anew */
+    ptrdiff_t n = k->n_in_play, n_kept, n_with_last = 0, *order = (ptrdiff_t *)k->along; /* which the next step writes */
+    double far = k->reach * k->change;
     int differs = 0;
     if (n < FEWEST_ROWS || k->n_levels == MOST_LEVELS || !isfinite(far) || gap(k) > NEAR)
         return;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        double m = k->shortfall[i] + k->width * k->centre[i];
-        is_kept[i] = (m + far > 0) & (m - far < end);
-        n_kept += is_kept[i];
-        n_with_last += is_kept[i] & (i < k->n_with_last);
-        differs |= !is_kept[i] & (k->blended[i] != k->slopes[i]);
-    }
+    n_kept = order_rows(k, far, order, (ptrdiff_t *)k->spare);
     if (n_kept == 0 || (double)n_kept > MOST_IN_PLAY * (double)n)
         return;
+    while (n_with_last < n_kept && order[n_with_last] < k->n_with_last)
+        n_with_last++;
+    for (ptrdiff_t i = n_kept; i < n; i++)
+        differs |= k->blended[order[i]] != k->slopes[order[i]];
     void *vectors[] = {k->labels, k->costs, k->shortfall, k->slopes, k->centre, k->blended, k->last_shortfall, k->view->which};
     for (size_t v = 0; v < sizeof vectors / sizeof *vectors; v++)
-        divide(vectors[v], is_kept, n, k->spare);
+        arrange(vectors[v], order, n, k->spare);
     Level *level = &k->levels[k->n_levels++];
     *level = (Level){.n_rows = n, .leash = far, .gap = gap(k)};
     k->n_in_play = n_kept;

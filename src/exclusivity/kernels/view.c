@@ -7,6 +7,7 @@
 
 #include "walk.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -194,6 +195,23 @@ static Absent absent_from(View *below, const RowsCopy *copy)
 
 /* ---- copies ---- */
 
+/* The mean square of every feature over the rows of a copy, by their costs: the rows left out have no curvature. */
+static double *own_squares(const Walk *k, const Rows *copy, double *squares)
+{
+    const double *numbers = copy->numbers;
+    const int32_t *columns = copy->columns, *starts = copy->starts;
+    double cost = 0;
+    memset(squares, 0, (size_t)copy->n_features * sizeof(double));
+    for (ptrdiff_t i = 0; i < copy->n_rows; i++) {
+        cost += k->costs[i];
+        for (ptrdiff_t at = starts[i]; at < starts[i + 1]; at++)
+            squares[columns[at]] += k->costs[i] * numbers[at] * numbers[at];
+    }
+    for (ptrdiff_t j = 0; j < copy->n_features; j++)
+        squares[j] /= cost;
+    return squares;
+}
+
 /* A view of a copy on top of the last one; the copy is gone without memory. */
 static int add_view(Walk *k, RowsCopy copy)
 {
@@ -209,7 +227,7 @@ static int add_view(Walk *k, RowsCopy copy)
     view->copy = copy;
     view->below = below;
     if (squares != NULL)
-        view->mean_squares = taken(below->mean_squares, copy.features, m, squares);
+        view->mean_squares = own_squares(k, &copy.rows, squares);
     view->absent = absent_from(below, &copy);
     taken(below->weights, copy.features, m, view->weights);
     taken(below->last, copy.features, m, view->last);

@@ -45,7 +45,7 @@ _RUN = 4096
 # A block of rows, with all the columns worked on at once, stays in cache: one MiB (the best of 2^14 to 2^18).
 _BLOCK_NUMBERS = 1 << 17
 _MIN_BLOCK_ROWS = 64
-# Products of numbers in one call of a sparse product: some hundredths of a second.
+# Numbers in one call of a sparse product: some hundredths of a second, with many columns a few tenths.
 _CALL_NUMBERS = 1 << 24
 # And where they have to be made floats first: eight MiB of them.
 _WIDENED_NUMBERS = 1 << 20
@@ -297,12 +297,12 @@ class DesignMatrix:
             yield slice(start, min(start + step, self.n_rows))
 
     def _views(self, n_columns: int) -> Iterable[View]:
-        """Rows of a CSR matrix in pieces for which one call into compiled code ends soon enough for Ctrl-C.
+        """Rows of a CSR matrix in pieces: compiled code has to end soon enough for Ctrl-C.
 
-        The product with a transposed view writes all features, so that a view is not much smaller than that.
+        They are not much smaller than vectors of features. Up to 15 columns are cut, so rounded, as one is.
         """
-        most = _CALL_NUMBERS if self._holds_floats else _WIDENED_NUMBERS
-        return self._cuts.into(self.n_numbers * n_columns // max(most, 4 * self.n_features * n_columns) + 1)
+        most, eights = _CALL_NUMBERS if self._holds_floats else _WIDENED_NUMBERS, max(n_columns // 8, 1)
+        return self._cuts.into(self.n_numbers * eights // max(most, 4 * self.n_features * eights) + 1)
 
     def taken(self, rows: Ints) -> DesignMatrix:
         """A copy of some rows, of floats if it is small; rounding does no more to them than to all."""

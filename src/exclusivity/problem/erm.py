@@ -316,7 +316,7 @@ def _rounded_up(problem: ERMProblem, value: float) -> float:
     return problem.objective.rounded_up(value, run_terms(problem.design.n_rows), n_weights)
 
 
-def dual_bound(problem: ERMProblem, alpha: Floats) -> float:
+def dual_bound(problem: ERMProblem, alpha: Floats, dual_weights: Floats | None = None) -> float:
     """K kappa D(alpha) for a repaired alpha: no (W, b) has an objective below this.
 
     Parameters
@@ -325,6 +325,8 @@ def dual_bound(problem: ERMProblem, alpha: Floats) -> float:
         What is minimised.
     alpha : ndarray of shape (n_rows,)
         Any dual vector, feasible or not.
+    dual_weights : ndarray of shape (n_features,) or None
+        X^T (y alpha) of a vector that has been repaired, where it is known.
 
     Examples
     --------
@@ -334,17 +336,16 @@ def dual_bound(problem: ERMProblem, alpha: Floats) -> float:
     0.5
     """
     problem.objective.require_convex()
-    feasible, design = repair_dual(problem, alpha), problem.design
+    design, feasible = problem.design, alpha
+    if dual_weights is None:
+        feasible = repair_dual(problem, alpha)
+        dual_weights = design.transposed_times(problem.labels * feasible)
     below, n_terms = _lower_bound(problem, feasible), design.transposed_terms()
-    dual_weights = design.transposed_times(problem.labels * feasible)
-    bound = below(dual_weights=dual_weights, moved=0.0, n_terms=n_terms)
+    here = partial(below, dual_weights=dual_weights, moved=0.0, n_terms=n_terms)
+    least = _LEAST_LOSS * abs(bound := here())
+    may_lose = design.n_numbers <= FEW_NUMBERS and _may_lose(problem, feasible, dual_weights) > least
     # Where the cost leaves little of the ridge, u is a small difference of huge sums: longer floats help.
-    if (
-        design.n_numbers <= FEW_NUMBERS
-        and _may_lose(problem, feasible, dual_weights) > _LEAST_LOSS * abs(bound)
-        and below(dual_weights=dual_weights, moved=0.0, n_terms=n_terms, unit=0.0) - bound
-        > _LEAST_LOSS * abs(bound)
-    ):
+    if may_lose and here(unit=0.0) - bound > least:
         signed = (problem.labels * feasible).astype(np.longdouble)
         moved = abs(float(signed.sum())) if problem.fit_intercept else 0.0
         precise = np.asarray(design.X.astype(np.longdouble).T @ signed, dtype=float)

@@ -6,16 +6,16 @@ prove all results: what it says about itself proves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from exclusivity.kernels import compiled
-from exclusivity.problem import ERMProblem, has_compiled_loops, member_costs
+from exclusivity.problem import ERMProblem, has_compiled_loops, member_costs, repair_dual
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.rounding import rounded_loss
-from exclusivity.solvers.newton.run import Guess, Point, Run, certificate_of
+from exclusivity.solvers.newton.run import Certificate, Guess, Point, Run, certificate_of
 from exclusivity.solvers.newton.sparse_grams import is_mostly_zero
 from exclusivity.solvers.newton.walk import has_few_rows
 
@@ -72,14 +72,13 @@ class Traveller:
         self.walk, self.aim = CompiledWalk(reduced, start, alpha, width), _AIM * run.tol
         self._before, self._spent, self._n_proofs = run.passes, spent, 0
 
-    def prove(self) -> bool:
-        """The run takes where the walk is now; whether it should go on."""
+    def take(self, certificate: Certificate) -> bool:
+        """The run takes where the walk is now, and what that proves; whether it should go on."""
         run, walk, gap = self.run, self.walk, self.run.gap
         self._n_proofs += 1  # each takes a pass
         passes = walk.passes + self._n_proofs
         spent = self._spent + passes
         run.passes, run.state = self._before + passes, (here := walk.guess(spent))
-        certificate = certificate_of(self.reduced, walk.point, walk.dual)
         run.take(walk.point, certificate, residual=walk.norm, mu=walk.width)
         self.best = replace(here if run.gap < gap else self.best, spent=spent, has_walked=True)
         self.aim *= _CLOSER if walk.is_close else 1.0
@@ -94,7 +93,24 @@ def drive_compiled(travellers: Sequence[Traveller]) -> None:
     going = list(travellers)
     while going:
         go_on_together([each.walk for each in going], [each.aim for each in going])
-        going = [each for each in going if each.prove()]
+        going = [each for each, proof in zip(going, _proofs(going), strict=True) if each.take(proof)]
+
+
+def _proofs(travellers: Sequence[Traveller]) -> Iterator[Certificate]:
+    """What is proven of each, by the same sums as alone: the products of all of them are made together."""
+    reduced, points = [each.reduced for each in travellers], [each.walk.point for each in travellers]
+    duals = [repair_dual(each.reduced, each.walk.dual) for each in travellers]
+    signed = [problem.labels * dual for problem, dual in zip(reduced, duals, strict=True)]
+    scores = _for_each(reduced[0].design.times, [point.weights for point in points])
+    pulls = _for_each(reduced[0].design.transposed_times, signed)
+    return map(certificate_of, reduced, points, duals, zip(scores, pulls, strict=True))
+
+
+def _for_each(product: Callable[[Floats], Floats], vectors: Sequence[Floats]) -> list[Floats]:
+    """The product with each of the vectors."""
+    if len(vectors) == 1:
+        return [product(vectors[0])]
+    return list(np.ascontiguousarray(product(np.column_stack(vectors)).T))
 
 
 class CompiledWalk:

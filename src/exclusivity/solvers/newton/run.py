@@ -370,10 +370,21 @@ def repaired_weights(sums: LossSums, reduced: Objective) -> Floats:
     return factors[0] * above - factors[1] * below
 
 
-def certificate_of(reduced: ERMProblem, point: Point, alpha: Floats) -> Certificate:
-    """What a point and a dual vector prove, evaluated from scratch: two passes."""
-    objective = objective_of(reduced, point, reduced.design.times(point.weights) + point.intercept)
-    return Certificate(*objective, dual_bound(reduced, alpha), partial(repair_dual, reduced, alpha))
+def certificate_of(
+    reduced: ERMProblem, point: Point, alpha: Floats, products: tuple[Floats, Floats] | None = None
+) -> Certificate:
+    """What a point and a dual vector prove, evaluated from scratch: two products with all rows.
+
+    They may be given, X w and X^T (y alpha), for a dual vector that has been repaired.
+    """
+    if products is None:
+        alpha = repair_dual(reduced, alpha)
+        products = (
+            reduced.design.times(point.weights),
+            reduced.design.transposed_times(reduced.labels * alpha),
+        )
+    objective = objective_of(reduced, point, products[0] + point.intercept)
+    return Certificate(*objective, dual_bound(reduced, alpha, products[1]), partial(np.asarray, alpha))
 
 
 def dual_weights_of(reduced: ERMProblem, alpha: Floats) -> Floats:
