@@ -28,10 +28,12 @@ static int make_panels(Panels *panels, const Rows *rows)
     return panels->of_features != NULL;
 }
 
-static void lay(const double *vector, ptrdiff_t n, double *panel)
+/* Vectors of n numbers side by side. */
+static void lay(const double *const *vectors, int n_vectors, ptrdiff_t n, double *panel)
 {
     for (ptrdiff_t j = 0; j < n; j++)
-        panel[MOST_TOGETHER * j] = vector[j];
+        for (int v = 0; v < n_vectors; v++)
+            panel[MOST_TOGETHER * j + v] = vectors[v][j];
 }
 
 /* How many numbers ``add_pulls`` would read: those of rows with a factor. */
@@ -48,8 +50,10 @@ static ptrdiff_t numbers_to_add(const Walk *k)
 static void make_together(Walk *const *walks, int n_walks, int number, Panels panels)
 {
     const Rows *rows = &walks[0]->view->rows;
+    const double *vectors[MOST_WALKS];
     for (int v = 0; v < n_walks; v++)
-        lay(walks[v]->wanted[number].vector, rows->n_features, panels.of_features + v);
+        vectors[v] = walks[v]->wanted[number].vector;
+    lay(vectors, n_walks, rows->n_features, panels.of_features);
     together_times(rows, panels.of_features, panels.of_rows);
     for (int v = 0; v < n_walks; v++) {
         Walk *k = walks[v];
@@ -65,11 +69,13 @@ static void make_together(Walk *const *walks, int n_walks, int number, Panels pa
 static void pull_together(Walk *const *walks, int n_walks, Panels panels)
 {
     const Rows *rows = &walks[0]->view->rows;
+    const double *factors[MOST_WALKS];
     memset(panels.of_features, 0, MOST_TOGETHER * (size_t)rows->n_features * sizeof(double));
     for (int v = 0; v < n_walks; v++) {
         take_factors(walks[v], 0, rows->n_rows, 1.0);
-        lay(walks[v]->spare, rows->n_rows, panels.of_rows + v);
+        factors[v] = walks[v]->spare;
     }
+    lay(factors, n_walks, rows->n_rows, panels.of_rows);
     together_add(rows, panels.of_rows, panels.of_features);
     for (int v = 0; v < n_walks; v++) {
         double *pulls = walks[v]->view->dual_weights;
