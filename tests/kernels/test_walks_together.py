@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,11 @@ from exclusivity.kernels import compiled
 from exclusivity.problem import ERMProblem, PowerHinge
 from exclusivity.solvers import solve_all, solve_newton
 from exclusivity.solvers.dispatch import SOLVERS
-from exclusivity.solvers.newton import compiled as compiled_module, newton_group_size
+from exclusivity.solvers.newton import (
+    compiled as compiled_module,
+    newton_group_size,
+    together as together_module,
+)
 from exclusivity.solvers.newton.compiled import CompiledWalk, most_together
 from exclusivity.solvers.newton.run import Point
 from kernels.kernel_cases import (
@@ -143,12 +148,11 @@ def test_a_classifier_does_not_depend_on_jobs(p):
     np.testing.assert_array_equal(one.dual_gap_, two.dual_gap_)
 
 
-@pytest.mark.parametrize("most", [1, 2, 3, 8])
+@pytest.mark.parametrize("most", [1, 2, 3, 5])
 def test_results_do_not_depend_on_the_size_of_groups(most, monkeypatch):
     X, y = class_rows(n_classes=7)
     expected = ERMClassifier(2).fit(X, y).coef_
-    monkeypatch.setattr(compiled_module, "_MOST_NUMBERS", most * X.nnz)
-    assert most_together(ERMProblem.build(X, np.where(y == 0, 1.0, -1.0))) == most
+    monkeypatch.setattr(together_module, "most_together", lambda problem: most)
     np.testing.assert_array_equal(ERMClassifier(2).fit(X, y).coef_, expected)
 
 
@@ -212,10 +216,19 @@ def test_nobody_shares_where_there_is_no_walk():
     assert len(one) == 2
 
 
-def test_few_share_very_many_rows(monkeypatch):
-    X, y = class_rows(200, 60, 3)
-    monkeypatch.setattr(compiled_module, "_MOST_NUMBERS", X.nnz // 2)
-    assert newton_group_size(ERMProblem.build(X, np.where(y == 0, 1.0, -1.0)), ITERATIVE) == 1
+@pytest.mark.parametrize(
+    ("shape", "per_row", "least", "most"),
+    [
+        ((10_000, 10_000), 20, 8, 8),
+        ((20_000, 1_000_000), 400, 1, 2),
+        ((1_000_000, 200_000), 100, 1, 1),
+    ],
+)
+def test_few_share_where_vectors_are_long_or_rows_many(shape, per_row, least, most):
+    """Memory beyond the rows is at most half of theirs, and 128 MiB."""
+    X = SimpleNamespace(shape=shape, nnz=shape[0] * per_row)
+    X.data, X.indices = (SimpleNamespace(nbytes=size * X.nnz) for size in (8, 4))
+    assert least <= most_together(SimpleNamespace(design=SimpleNamespace(X=X))) <= most
 
 
 # ---------------------------------------------------------------- the door

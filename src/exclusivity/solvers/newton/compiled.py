@@ -24,9 +24,8 @@ _MOST_STEPS = 50
 # The share of the tolerance to aim at: rounding and the balance of the classes take the rest; and so much
 # less where they take more.
 _AIM, _CLOSER = 0.9, 0.25
-# So many stored numbers, at most, are those of the rows times the walks over them: copies of a third of them
-# take 270 MB.
-_MOST_NUMBERS = 1 << 26
+# Walks side by side may take so many bytes beside half of the memory of the rows.
+_SPARE_BYTES = 1 << 27
 # How far the hinge is rounded at a cold start, in units of the mean of c_i |x_i|^2: what a row does to its
 # own score. Chosen on functions of Python packages: a fifth of the passes less at C = 0.1 than from 10 on.
 _COLD_WIDTH, _LEAST_COLD_WIDTH, _MOST_COLD_WIDTH = 10.0, 0.5, 10.0
@@ -41,9 +40,15 @@ def can_walk_compiled(problem: ERMProblem) -> bool:
 
 
 def most_together(problem: ERMProblem) -> int:
-    """How many walks over the same rows may go on at once: each may have a copy of a third of the rows."""
+    """How many walks over the same rows may go on at once.
+
+    Each has vectors of rows and features, and copies of up to a third of the rows, in doubles.
+    """
     assert compiled is not None  # noqa: S101 -- ``can_walk_compiled`` says so
-    return int(np.clip(_MOST_NUMBERS // max(problem.design.X.nnz, 1), 1, compiled.MOST_WALKS))
+    X = problem.design.X
+    of_vectors, of_copies = 8 * (11 * X.shape[0] + 8 * X.shape[1]), 12 * X.nnz // 3
+    allowed = (X.data.nbytes + X.indices.nbytes) // 2 + _SPARE_BYTES
+    return int(np.clip(allowed // (of_vectors + of_copies), 1, compiled.MOST_WALKS))
 
 
 class Traveller:
