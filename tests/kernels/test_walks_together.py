@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 from types import SimpleNamespace
 
@@ -73,9 +74,10 @@ def together(problems, **settings):
         sizes.append(len(problems))
         return original(problems, **settings)
 
-    original = SOLVERS["newton"].solve_together
+    spec = SOLVERS["newton"]
+    original = spec.solve_together
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(SOLVERS["newton"].__dict__, "solve_together", solve)
+        patch.setitem(SOLVERS, "newton", replace(spec, solve_together=solve))
         results = solve_all(problems, "newton", options=REGIME, **settings)
     assert max(sizes) > 1
     return results
@@ -229,6 +231,27 @@ def test_few_share_where_vectors_are_long_or_rows_many(shape, per_row, least, mo
     X = SimpleNamespace(shape=shape, nnz=shape[0] * per_row)
     X.data, X.indices = (SimpleNamespace(nbytes=size * X.nnz) for size in (8, 4))
     assert least <= most_together(SimpleNamespace(design=SimpleNamespace(X=X))) <= most
+
+
+@pytest.mark.parametrize(("n_threads", "expected"), [(1, [5]), (2, [3, 2]), (5, [1] * 5), (9, [1] * 5)])
+def test_every_thread_has_something_to_do(n_threads, expected):
+    problems = one_vs_rest(*class_rows())
+    sizes = []
+
+    def solve(problems, *, callbacks, **limits):
+        sizes.append(len(problems))
+        return solved(problems, callbacks=callbacks, **limits)
+
+    def solve_one(problem, **settings):
+        sizes.append(1)
+        return alone(problem, **settings)
+
+    spec = SOLVERS["newton"]
+    solved, alone = spec.solve_together, spec.solve
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(SOLVERS, "newton", replace(spec, solve_together=solve, solve=solve_one))
+        solve_all(problems, "newton", options=REGIME, n_threads=n_threads)
+    assert sorted(sizes, reverse=True) == expected
 
 
 # ---------------------------------------------------------------- the door

@@ -190,7 +190,10 @@ def solve_all(
             extra["start"] = starts[index]
         return [spec.solve(problems[index], callback=callback, **limits, **extra)]
 
-    groups = _groups(problems, unsolved, started, spec, settings)
+    def group_size(problem: ERMProblem) -> int:
+        return 1 if spec.group_size is None else spec.group_size(problem, settings)
+
+    groups = _groups(problems, unsolved, started, group_size, n_threads)
     watchers = [[None if callbacks is None else callbacks[i] for i in group] for group in groups]
     if n_threads == 1 or len(groups) == 1:
         found = [run(*pair) for pair in zip(groups, watchers, strict=True)]
@@ -217,19 +220,19 @@ def _groups(
     problems: Sequence[ERMProblem],
     unsolved: Sequence[int],
     started: set[int],
-    spec: SolverSpec,
-    settings: Any,
+    group_size: Callable[[ERMProblem], int],
+    n_threads: int,
 ) -> list[list[int]]:
-    """Which problems are solved together: as many with equal keys at a time as the solver takes."""
+    """Which problems are solved together: as many with equal keys as the solver takes, some per thread."""
     groups = [[index] for index in unsolved if index in started]
     alike: dict[tuple[Any, ...], list[int]] = {}
     for index in unsolved:
         if index not in started:
             alike.setdefault(_system_key(problems[index]), []).append(index)
     for indices in alike.values():
-        size = 1
-        if len(indices) > 1 and spec.group_size is not None:
-            size = spec.group_size(problems[indices[0]], settings)
+        size = -(-len(indices) // n_threads)
+        if size > 1:
+            size = min(size, group_size(problems[indices[0]]))
         groups += [indices[at : at + size] for at in range(0, len(indices), size)]
     return groups
 
