@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Four sums side by side: one would wait for each addition to end before the next begins. */
+/* Two sums side by side: one would wait for each addition to end before the next begins, and with more of them short
+   rows are mostly what is left over. */
 #define PRODUCTS(KIND, NUMBER, INDEX)                                                                           \
     static ptrdiff_t times_##KIND(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n, const double *vector,  \
                                   double *products)                                                             \
@@ -14,18 +15,16 @@
         const INDEX *columns = rows->columns, *starts = rows->starts;                                           \
         ptrdiff_t n_read = 0;                                                                                   \
         for (ptrdiff_t i = 0; i < n; i++) {                                                                     \
-            double a = 0, b = 0, c = 0, d = 0;                                                                  \
+            double a = 0, b = 0;                                                                                \
             ptrdiff_t at = starts[which[i]], end = starts[which[i] + 1];                                        \
             n_read += end - at;                                                                                 \
-            for (; at + 4 <= end; at += 4) {                                                                    \
+            for (; at + 2 <= end; at += 2) {                                                                    \
                 a += numbers[at] * vector[columns[at]];                                                         \
                 b += numbers[at + 1] * vector[columns[at + 1]];                                                 \
-                c += numbers[at + 2] * vector[columns[at + 2]];                                                 \
-                d += numbers[at + 3] * vector[columns[at + 3]];                                                 \
             }                                                                                                   \
-            for (; at < end; at++)                                                                              \
+            if (at < end)                                                                                       \
                 a += numbers[at] * vector[columns[at]];                                                         \
-            products[i] = (a + b) + (c + d);                                                                    \
+            products[i] = a + b;                                                                                \
         }                                                                                                       \
         return n_read;                                                                                          \
     }                                                                                                           \

@@ -11,17 +11,17 @@
         const NUMBER *numbers = rows->numbers;                                                               \
         const INDEX *columns = rows->columns, *starts = rows->starts;                                        \
         for (ptrdiff_t i = 0; i < rows->n_rows; i++) {                                                       \
-            double sums[4][MOST_TOGETHER] = {{0}};                                                           \
+            double sums[2][MOST_TOGETHER] = {{0}};                                                           \
             ptrdiff_t at = starts[i], end = starts[i + 1];                                                   \
-            for (; at + 4 <= end; at += 4)                                                                   \
-                for (int s = 0; s < 4; s++)                                                                  \
+            for (; at + 2 <= end; at += 2)                                                                   \
+                for (int s = 0; s < 2; s++)                                                                  \
                     for (int v = 0; v < MOST_TOGETHER; v++)                                                  \
                         sums[s][v] += numbers[at + s] * vectors[MOST_TOGETHER * (ptrdiff_t)columns[at + s] + v]; \
-            for (; at < end; at++)                                                                           \
+            if (at < end)                                                                                    \
                 for (int v = 0; v < MOST_TOGETHER; v++)                                                      \
                     sums[0][v] += numbers[at] * vectors[MOST_TOGETHER * (ptrdiff_t)columns[at] + v];         \
             for (int v = 0; v < MOST_TOGETHER; v++)                                                          \
-                products[MOST_TOGETHER * i + v] = (sums[0][v] + sums[1][v]) + (sums[2][v] + sums[3][v]);     \
+                products[MOST_TOGETHER * i + v] = sums[0][v] + sums[1][v];                                   \
         }                                                                                                    \
     }                                                                                                        \
                                                                                                              \
