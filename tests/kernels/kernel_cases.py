@@ -20,6 +20,17 @@ ITERATIVE = NewtonOptions("iterative")
 LOSSES = [PowerHinge(1), PowerHinge(2), SmoothHinge()]
 TALL, WIDE = (60, 30, 3), (24, 60, 5)
 
+ENDINGS = (
+    ()
+    if compiled is None
+    else (
+        compiled.IS_CLOSE,
+        compiled.SEEMS_CLOSE,
+        compiled.IS_SLOW,
+        compiled.IS_ON_ITS_WAY,
+    )
+)
+
 needs_compiled = pytest.mark.skipif(compiled is None, reason="the package was installed without its kernels")
 by_loss = pytest.mark.parametrize("loss", LOSSES, ids=str)
 

@@ -283,6 +283,7 @@ def test_wrong_company_is_refused(wrong):
     }[wrong]
     with pytest.raises((TypeError, ValueError)):
         compiled.go_on(company, (1e-4,) * len(company), 5)
+    assert go_on(walks[0], 1e-4, 500)[0] == compiled.SEEMS_CLOSE
     assert go_on(walks[0], 1e-4, 500)[0] == compiled.IS_CLOSE
 
 

@@ -9,6 +9,7 @@ class Walk: ...  # opaque
 
 MOST_WALKS: int
 IS_CLOSE: int
+SEEMS_CLOSE: int
 IS_SLOW: int
 IS_ON_ITS_WAY: int
 

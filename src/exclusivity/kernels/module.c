@@ -354,7 +354,9 @@ PyMODINIT_FUNC PyInit__compiled(void)
 {
     PyObject *module = PyModule_Create(&definition);
     if (module != NULL &&
-        (PyModule_AddIntConstant(module, "IS_CLOSE", IS_CLOSE) || PyModule_AddIntConstant(module, "IS_SLOW", IS_SLOW) ||
+        (PyModule_AddIntConstant(module, "IS_CLOSE", IS_CLOSE) ||
+         PyModule_AddIntConstant(module, "SEEMS_CLOSE", SEEMS_CLOSE) ||
+         PyModule_AddIntConstant(module, "IS_SLOW", IS_SLOW) ||
          PyModule_AddIntConstant(module, "IS_ON_ITS_WAY", IS_ON_ITS_WAY) ||
          PyModule_AddIntConstant(module, "MOST_WALKS", MOST_WALKS))) {
         Py_DECREF(module);

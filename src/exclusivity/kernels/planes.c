@@ -80,11 +80,16 @@ static void begin(Walk *k)
     k->stage = HAS_PULLS;
 }
 
-/* Whether it is close, and rows left out have nothing to say against it; otherwise a sharper loss, or a step. */
+/* Whether it is close, or seems to be; whether rows left out have anything to say against it, where that was not enough;
+   otherwise a sharper loss, or a step. */
 static Ending decide(Walk *k)
 {
     if (gap(k) <= k->goal && k->n_levels == 0)
         return IS_CLOSE;
+    if (gap(k) <= k->goal && !k->seems_close) {
+        k->seems_close = 1;
+        return SEEMS_CLOSE;
+    }
     if (gap(k) <= k->goal) {
         begin_look(k, 1);
         k->stage = LOOKS_CLOSE;
@@ -124,6 +129,7 @@ static void look(Walk *k)
 {
     Stage stage = k->stage;
     int has_moved = end_look(k);
+    k->seems_close = k->seems_close && stage != LOOKS_CLOSE;
     k->stage = DECIDES;
     if (stage == LOOKS && gap(k) > k->goal) {
         leave_out(k);

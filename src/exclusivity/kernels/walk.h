@@ -68,6 +68,7 @@ struct Walk {
     double fixed_sum, fixed_imbalance, fixed_conjugate; /* of rows left out at the top: c a, y c a, k c a^2 / 2 */
     double goal, reach, change, last_change; /* of shortfalls: root mean squares */
     int has_last, has_blend, is_wide, is_interrupted;
+    int seems_close; /* and has said so */
     int n_levels;
     Level levels[MOST_LEVELS];
     ptrdiff_t looked_from; /* rows in play before those left out came back */

@@ -90,7 +90,8 @@ class Traveller:
         run.take(walk.point, certificate, residual=walk.norm, mu=walk.width)
         self.best = replace(here if run.gap < gap else self.best, spent=spent, has_walked=True)
         self.aim *= _CLOSER if walk.is_close else 1.0
-        return not run.is_over and run.gap < gap / 2 and spent <= self._most_passes
+        comes_closer = run.gap < gap / 2 or walk.seems_close
+        return not run.is_over and comes_closer and spent <= self._most_passes
 
 
 def drive_compiled(travellers: Sequence[Traveller]) -> None:
@@ -131,8 +132,9 @@ class CompiledWalk:
         The best dual vector so far.
     width, norm, passes : float
         Of the rounding, of the gradient, and over the rows so far.
-    is_close : bool
-        Whether the walk itself says that it has reached its goal.
+    is_close, seems_close : bool
+        Whether the walk itself says that it has reached its goal, or that it has as far as it can see: where
+        that is not so, it looks at all rows first.
     """
 
     def __init__(
@@ -144,7 +146,8 @@ class CompiledWalk:
             width = _cold_width(problem)
         rounded, loss = rounded_loss(problem.loss, self._costs, alpha, width), problem.loss
         centre = np.zeros_like(self._costs) if rounded.dual is None else rounded.dual / self._costs
-        self.point, self.width, self.is_close = start, rounded.width, False
+        self.point, self.width = start, rounded.width
+        self.is_close = self.seems_close = False
         self.dual = np.empty(0)
         self.norm = self.passes = 0.0
         self.handle = compiled.start_walk(
@@ -171,6 +174,7 @@ class CompiledWalk:
         self.dual = dual * self._costs
         self.point, self.width, self.norm, self.passes = Point(weights, intercept), width, norm, passes
         self.is_close = bool(ending == self._kernel.IS_CLOSE)
+        self.seems_close = bool(ending == self._kernel.SEEMS_CLOSE)
 
     def guess(self, spent: float) -> Guess:
         """Where to go on from, by this method or another."""
