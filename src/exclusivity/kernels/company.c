@@ -1,8 +1,8 @@
 /* Walks in company: products with all rows are shared.
 
-   A walk goes on by itself as long as it can. Where it wants a product with most of the rows, it waits until each of the
-   others wants one or has ended: these products are then made together. Each is what it would have been alone, to the
-   last bit, so that no walk depends on its company. */
+   A walk goes on by itself as long as it can. Where it wants a product with most of the rows, it waits until each of
+   the others wants one or has ended: these products are then made together. Each is what it would have been alone, to
+   the last bit, so that no walk depends on its company. */
 
 #include "together.h"
 #include "walk.h"

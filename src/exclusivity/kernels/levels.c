@@ -34,8 +34,8 @@ static void arrange(void *numbers, const ptrdiff_t *order, ptrdiff_t n, double *
     memcpy(values, spare, (size_t)n * sizeof(double));
 }
 
-/* Those of the rows in play whose slope may change, and then the others, each kind in its order; how many they are. Every
-   row is written to both places, and the next one over it in the wrong one: a processor cannot guess which it is. */
+/* Rows in play whose slope may change, and then the others, each kind in its order; how many of the first there are.
+   Every row is written to both places, and the next one over it in the wrong one: a processor cannot guess which it is. */
 FOR_MANY_PROCESSORS
 static ptrdiff_t order_rows(const Walk *k, double far, ptrdiff_t *order, ptrdiff_t *left)
 {
@@ -53,7 +53,8 @@ static ptrdiff_t order_rows(const Walk *k, double far, ptrdiff_t *order, ptrdiff
 
 void leave_out(Walk *k)
 {
-    ptrdiff_t n = k->n_in_play, n_kept, n_with_last = 0, *order = (ptrdiff_t *)k->along; /* which the next step writes */
+    ptrdiff_t *order = (ptrdiff_t *)k->along; /* which the next step writes anew */
+    ptrdiff_t n = k->n_in_play, n_kept, n_with_last = 0;
     double far = k->reach * k->change;
     int differs = 0;
     if (n < FEWEST_ROWS || k->n_levels == MOST_LEVELS || !isfinite(far) || gap(k) > NEAR)
@@ -65,7 +66,8 @@ void leave_out(Walk *k)
         n_with_last++;
     for (ptrdiff_t i = n_kept; i < n; i++)
         differs |= k->blended[order[i]] != k->slopes[order[i]];
-    void *vectors[] = {k->labels, k->costs, k->shortfall, k->slopes, k->centre, k->blended, k->last_shortfall, k->view->which};
+    void *vectors[] = {k->labels, k->costs,   k->shortfall,      k->slopes,
+                       k->centre, k->blended, k->last_shortfall, k->view->which};
     for (size_t v = 0; v < sizeof vectors / sizeof *vectors; v++)
         arrange(vectors[v], order, n, k->spare);
     Level *level = &k->levels[k->n_levels++];

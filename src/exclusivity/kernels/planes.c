@@ -80,8 +80,8 @@ static void begin(Walk *k)
     k->stage = HAS_PULLS;
 }
 
-/* Whether it is close, or seems to be; whether rows left out have anything to say against it, where that was not enough;
-   otherwise a sharper loss, or a step. */
+/* Whether it is close, or seems to be; a look at all rows where that turned out wrong; otherwise a sharper loss, or a
+   step. */
 static Ending decide(Walk *k)
 {
     if (gap(k) <= k->goal && k->n_levels == 0)
