@@ -131,7 +131,7 @@ class BlockwiseBarrier:
     """
 
     def __init__(self, source: BlockwiseSource, start: Point) -> None:
-        self._source, self._target, self._point = source, source.target, start
+        self._source, self._target, self.point = source, source.target, start
         self._before = source.passes
         self.n_features = source.n_features
         self._step, self._length = start, 0.0
@@ -144,7 +144,7 @@ class BlockwiseBarrier:
     def _begin(self) -> BarrierSums:
         """The sums at the current point, after the step that is still to take."""
         if not self._is_current:
-            request = Linearise(self._target, self._point, self._length)
+            request = Linearise(self._target, self.point, self._length)
             self._linearised, self._states = self._source.advance(request, self._states)
             self._is_current = True
         return self._linearised
@@ -166,7 +166,7 @@ class BlockwiseBarrier:
             sums = self._source.evaluate(point, objective.loss, curvature=False)
         return Certificate(*objective_from_sums(point, sums, objective, scale), bound)
 
-    def rough_loss(self, point: Point) -> float | None:
+    def rough_loss(self) -> float | None:
         """See ``BarrierRows``: the sums at the current point prove something as they are."""
         return None
 
@@ -224,7 +224,7 @@ class BlockwiseBarrier:
 
     def move(self, length: float) -> None:
         """See ``BarrierRows``."""
-        self._point, self._length = self._point.moved(self._step, length), length
+        self.point, self._length = self.point.moved(self._step, length), length
         self._is_current = False
 
 

@@ -11,13 +11,13 @@ from typing import Protocol
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem, MarginLoss, member_costs
+from exclusivity.problem import DesignMatrix, ERMProblem, MarginLoss, member_costs
 from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.newton.linear import (
     DENSE_LIMIT,
     DualSystem,
     NewtonSystem,
-    RowProducts,
+    bordered_gram,
     dense_product,
     ridged_system,
 )
@@ -26,7 +26,9 @@ from exclusivity.solvers.newton.run import Certificate, Point, certificate_of, d
 STEP_PASSES = 7
 """Of one step over the rows it works on."""
 
-_FIRST_SLACK = 0.5
+_FEW_NUMBERS = 1 << 17  # a MiB
+FIRST_SLACK = 0.5
+"""Where constraints begin."""
 
 
 class Barrier:
@@ -41,7 +43,7 @@ class Barrier:
         shortfall = target - gain
         self.values = np.empty((4, len(costs)))
         self.steps = np.zeros_like(self.values)
-        self.xi[:] = np.maximum(shortfall, 0.0) + _FIRST_SLACK
+        self.xi[:] = np.maximum(shortfall, 0.0) + FIRST_SLACK
         self.s[:] = self.xi - shortfall
         self.alpha[:] = self.z[:] = self._slope() / 2
 
@@ -83,39 +85,49 @@ class Barrier:
     def linearise(self, gain: Floats) -> None:
         """Residuals and the row weights D at the current point."""
         alpha, z, s, xi = self.values
-        self._q = z / xi
-        if not self.loss.is_hinge:
-            self._q += self.costs * self.loss.curvature(xi)
         self._residual_xi = self._slope() - alpha - z
-        self._residual_s = xi + gain - self.target - s
-        self.D = 1 / (s / alpha + 1 / self._q)
+        if self.loss.is_hinge:  # q = z / xi
+            self._shares = 1 / self.values[:2]
+        else:
+            q = z / xi + self.costs * self.loss.curvature(xi)
+            self._shares = np.stack([1 / alpha, 1 / (xi * q)])
+        # s / alpha and 1 / q.
+        self._ratios = ratios = self.values[2:] * self._shares
+        self.D = 1 / (ratios[0] + ratios[1])
+        # What v has of both residuals, the second being xi + gain - k - s.
+        self._rest = self._residual_xi * ratios[1] + (self.target - gain) + (s - xi)
 
     def right_side(self, sigma_mu: float, correct: bool) -> Floats:
         """The v that leads to alpha s = z xi = c sigma_mu; ``correct`` adds the predictor's second order."""
-        # Of (alpha, s) and of (z, xi).
-        self._tau = sigma_mu * self.costs - self.values[:2] * self.values[2:]
+        # What (alpha, s) and (z, xi) lack, then what s and xi have to move for it.
+        moves = sigma_mu * self.costs - self.values[:2] * self.values[2:]
         if correct:
-            self._tau -= self.steps[:2] * self.steps[2:]
-        inner = (self._tau[1] / self.xi - self._residual_xi) / self._q
-        self._v = self._tau[0] / self.alpha - inner - self._residual_s
+            moves -= self.steps[:2] * self.steps[2:]
+        moves *= self._shares
+        self._moves = moves
+        self._v = moves[0] - moves[1] + self._rest
         return np.asarray(self._v)
 
     def right_side_slope(self) -> Floats:
         """How v changes with sigma_mu: within one iteration it is a straight line."""
-        return np.asarray(self.costs / self.alpha - self.costs / (self.xi * self._q))
+        return np.asarray(self.costs * (self._shares[0] - self._shares[1]))
 
     def turn(self, change: Floats) -> None:
-        """The directions of all row variables for D times a change of the gains."""
-        alpha, z, s, xi = self.values
-        d_alpha, d_z, d_s, d_xi = self.steps = np.empty_like(self.values)
-        np.subtract(self.D * self._v, change, out=d_alpha)
-        np.divide(self._tau[0] - s * d_alpha, alpha, out=d_s)
-        np.divide(d_alpha + self._tau[1] / xi - self._residual_xi, self._q, out=d_xi)
-        np.divide(self._tau[1] - z * d_xi, xi, out=d_z)
+        """The directions of all row variables for D times a change of the gains.
+
+        dalpha, and what it leaves of alpha + z to the other side, take s / alpha and 1 / q of themselves from
+        the moves of s and xi.
+        """
+        self.steps = steps = np.empty_like(self.values)
+        np.subtract(self.D * self._v, change, out=steps[0])
+        np.subtract(self._residual_xi, steps[0], out=steps[1])
+        np.subtract(self._moves, self._ratios * steps[:2], out=steps[2:])
+        if not self.loss.is_hinge:  # z also takes what the slope of the loss gains
+            steps[1] = self._moves[1] / self._ratios[1] - self.values[1] * steps[3] / self.values[3]
 
     def longest_step(self) -> float:
         """How far all four stay non-negative."""
-        return _longest_step(self.values, self.steps)
+        return longest_step(self.values, self.steps)
 
     def complementarity_after(self, length: float) -> float:
         """What :attr:`complementarity` would be after a step of ``length``."""
@@ -123,73 +135,17 @@ class Barrier:
 
     def complementarity_growth(self) -> tuple[float, float]:
         """Its first and second order in the length of the step."""
-        (alpha, z, s, xi), (d_alpha, d_z, d_s, d_xi) = self.values, self.steps
-        slope = alpha @ d_s + d_alpha @ s + z @ d_xi + d_z @ xi
-        return float(slope), _complementarity(self.steps)
+        values, steps = self.values, self.steps
+        slope = np.vdot(values[:2], steps[2:]) + np.vdot(steps[:2], values[2:])
+        return float(slope), _complementarity(steps)
 
     def move(self, length: float) -> None:
         """Take the step; arrays handed out before stay as they are."""
         self.values = self.values + length * self.steps
 
 
-class Walls:
-    """The multipliers and slacks of constraints gain >= end: what ``Barrier`` is at an infinite cost.
-
-    ``values`` has alpha and s. ``costs`` only say how much of the complementarity each wall gets, and
-    ``rooms`` how far away the wall opposite is.
-    """
-
-    def __init__(self, costs: Floats, ends: Floats, gain: Floats, rooms: Floats) -> None:
-        self.costs, self._ends, self.total_cost = costs, ends, float(costs.sum())
-        slack = np.maximum(gain - ends, np.minimum(_FIRST_SLACK, rooms / 4))
-        self.values = np.stack([costs / 2, slack])
-        self.steps = np.zeros_like(self.values)
-
-    @property
-    def alpha(self) -> Floats:
-        """The multipliers."""
-        return np.asarray(self.values[0])
-
-    @property
-    def complementarity(self) -> float:
-        """The sum alpha . s, zero at the optimum."""
-        return float(self.values[0] @ self.values[1])
-
-    def linearise(self, gain: Floats) -> None:
-        """Residuals and the row weights D at the current point."""
-        alpha, s = self.values
-        self._residual_s = gain - self._ends - s
-        self.D = alpha / s
-
-    def right_side(self, sigma_mu: float, correct: bool) -> Floats:
-        """The v that leads to alpha s = c sigma_mu; ``correct`` adds the predictor's second order."""
-        self._tau = sigma_mu * self.costs - self.values[0] * self.values[1]
-        if correct:
-            self._tau -= self.steps[0] * self.steps[1]
-        self._v = self._tau / self.values[0] - self._residual_s
-        return np.asarray(self._v)
-
-    def turn(self, change: Floats) -> None:
-        """The directions of both for D times a change of the gains."""
-        alpha, s = self.values
-        d_alpha = self.D * self._v - change
-        self.steps = np.stack([d_alpha, (self._tau - s * d_alpha) / alpha])
-
-    def longest_step(self) -> float:
-        """How far both stay non-negative."""
-        return _longest_step(self.values, self.steps)
-
-    def complementarity_after(self, length: float) -> float:
-        """What :attr:`complementarity` would be after a step of ``length``."""
-        alpha, s = self.values + length * self.steps
-        return float(alpha @ s)
-
-    def move(self, length: float) -> None:
-        """Take the step; arrays handed out before stay as they are."""
-        self.values = self.values + length * self.steps
-
-
-def _longest_step(values: Floats, steps: Floats) -> float:
+def longest_step(values: Floats, steps: Floats) -> float:
+    """How far all values stay non-negative."""
     if values.size == 0:
         return np.inf
     fastest = float((steps / values).min())  # the share that a full step takes away
@@ -197,8 +153,7 @@ def _longest_step(values: Floats, steps: Floats) -> float:
 
 
 def _complementarity(values: Floats) -> float:
-    alpha, z, s, xi = values
-    return float(alpha @ s + z @ xi)
+    return float(np.vdot(values[:2], values[2:]))
 
 
 class StepRows(Protocol):
@@ -210,6 +165,10 @@ class StepRows(Protocol):
 
     n_features: int
     total_cost: float
+
+    @property
+    def point(self) -> Point:
+        """The current point."""
 
     @property
     def complementarity(self) -> float:
@@ -250,8 +209,8 @@ class BarrierRows(StepRows, Protocol):
     def certify(self, point: Point) -> Certificate:
         """What this point and the dual vector at the current one prove."""
 
-    def rough_loss(self, point: Point) -> float | None:
-        """The loss of all rows there, without a word on its rounding; None where a proof costs no more."""
+    def rough_loss(self) -> float | None:
+        """The loss at the current point, whatever its rounding; None where a proof costs no more."""
 
     def slacks(self) -> Floats | None:
         """Multipliers and slacks of the rows, for a later run to go on from, where they are at hand."""
@@ -266,6 +225,41 @@ class WorkingRows:
     costs: Floats
     linear_w: Floats
     linear_b: float
+
+
+class RowProducts:
+    """What is asked of rows z_i = y_i (x_i, 1): z_i . (w, b), sum_i a_i z_i, and sum_i h_i z_i z_i^T."""
+
+    def __init__(self, X: Matrix, labels: Floats) -> None:
+        self._design, self._labels = DesignMatrix(X), labels
+        is_small = not self._design.is_sparse and X.size <= _FEW_NUMBERS  # a copy saves calls of numpy
+        self._Z = None
+        if is_small:
+            self._Z = np.empty((X.shape[0], X.shape[1] + 1))
+            self._Z[:, -1] = labels
+            self._signed = self._Z[:, :-1]
+            np.multiply(X, labels[:, None], out=self._signed)
+
+    def gains(self, weights: Floats, intercept: float) -> Floats:
+        """z_i . (w, b), the intercept added last."""
+        if self._Z is not None:
+            gains = self._signed @ weights
+            gains += self._labels * intercept
+            return np.asarray(gains)
+        return np.asarray(self._labels * (self._design.times(weights) + intercept))
+
+    def folded(self, values: Floats) -> tuple[Floats, float]:
+        """sum_i a_i z_i."""
+        if self._Z is not None:
+            return (total := values @ self._Z)[:-1], float(total[-1])
+        return self._design.transposed_times(self._labels * values), float(self._labels @ values)
+
+    def gram(self, weights: Floats) -> Floats:
+        """sum_i h_i z_i z_i^T."""
+        if self._Z is not None:
+            roots = self._Z * np.sqrt(weights)[:, None]
+            return np.asarray(roots.T @ roots)  # numpy knows it is symmetric: half the work
+        return bordered_gram(self._design.X, weights)
 
 
 class WorkingBarrier:
@@ -284,7 +278,8 @@ class WorkingBarrier:
         self.rows, self.point = rows, start
         self.n_features = M = int(rows.X.shape[1])
         self._products = RowProducts(rows.X, rows.labels)
-        self.barrier = Barrier(rows.costs, loss, 1.0, self._products.gains(start.weights, start.intercept))
+        self._gains = self._products.gains(start.weights, start.intercept)
+        self.barrier = Barrier(rows.costs, loss, 1.0, self._gains)
         self.total_cost = float(rows.costs.sum())
         self._step = start
         self._on_primal_side = rows.X.shape[0] >= M or (has_penalty and M <= DENSE_LIMIT)
@@ -299,7 +294,7 @@ class WorkingBarrier:
 
     def linearise(self) -> tuple[Floats, float]:
         """See ``StepRows``."""
-        self.barrier.linearise(self._products.gains(self.point.weights, self.point.intercept))
+        self.barrier.linearise(self._gains)
         dual_weights, balance = self._products.folded(self.barrier.alpha)
         return dual_weights - self.rows.linear_w, balance - self.rows.linear_b
 
@@ -336,6 +331,7 @@ class WorkingBarrier:
         """See ``StepRows``."""
         self.barrier.move(length)
         self.point = self.point.moved(self._step, length)
+        self._gains = self._products.gains(self.point.weights, self.point.intercept)
 
 
 class MemoryBarrier(WorkingBarrier):
@@ -373,12 +369,9 @@ class MemoryBarrier(WorkingBarrier):
         self.passes += 2
         return certificate_of(self._problem, point, self.barrier.alpha)
 
-    def rough_loss(self, point: Point) -> float | None:
+    def rough_loss(self) -> float | None:
         """See ``BarrierRows``."""
-        return float(
-            self.rows.costs
-            @ self._problem.loss.value(1.0 - self._products.gains(point.weights, point.intercept))
-        )
+        return float(self.rows.costs @ self._problem.loss.value(1.0 - self._gains))
 
     def slacks(self) -> Floats | None:
         """See ``BarrierRows``."""

@@ -27,6 +27,7 @@ rows, wherever they are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from scipy import linalg
 
 from exclusivity.problem import Objective, Penalty, PowerHinge
 from exclusivity.problem.arrays import Floats, Ints
-from exclusivity.solvers.newton.barrier import Barrier, BarrierRows, StepRows, Walls
+from exclusivity.solvers.newton.barrier import FIRST_SLACK, Barrier, BarrierRows, StepRows, longest_step
 from exclusivity.solvers.newton.linear import NewtonSystem
 from exclusivity.solvers.newton.run import Guess, Point, Run
 
@@ -72,7 +73,7 @@ def drive_interior(
 
 def _passes_by(run: Run, reduced: Objective, rows: BarrierRows, point: Point, complementarity: float) -> bool:
     """Whether the point is too far from the optimum for a proof; the run is told of it then."""
-    loss = rows.rough_loss(point) if reduced.penalty.is_smooth and run.may_go_on else None
+    loss = rows.rough_loss() if reduced.penalty.is_smooth and run.may_go_on else None
     if loss is None:
         return False
     objective = reduced.penalty.value(point.weights) + loss
@@ -99,6 +100,63 @@ def with_exact_zeros(point: Point, dual_weights: Floats, penalty: Penalty) -> Po
     At the optimum w attains the penalty's conjugate at u; an interior point only comes close to that.
     """
     return Point(penalty.settled(point.weights, dual_weights), point.intercept)
+
+
+class Walls:
+    """The multipliers and slacks of constraints gain >= end: what ``Barrier`` is at an infinite cost.
+
+    ``values`` has alpha and s. ``costs`` only say how much of the complementarity each wall gets, and
+    ``rooms`` how far away the wall opposite is.
+    """
+
+    def __init__(self, costs: Floats, ends: Floats, gain: Floats, rooms: Floats) -> None:
+        self.costs, self._ends, self.total_cost = costs, ends, float(costs.sum())
+        slack = np.maximum(gain - ends, np.minimum(FIRST_SLACK, rooms / 4))
+        self.values = np.stack([costs / 2, slack])
+        self.steps = np.zeros_like(self.values)
+
+    @property
+    def alpha(self) -> Floats:
+        """The multipliers."""
+        return np.asarray(self.values[0])
+
+    @property
+    def complementarity(self) -> float:
+        """The sum alpha . s, zero at the optimum."""
+        return float(self.values[0] @ self.values[1])
+
+    def linearise(self, gain: Floats) -> None:
+        """Residuals and the row weights D at the current point."""
+        alpha, s = self.values
+        self._residual_s = gain - self._ends - s
+        self.D = alpha / s
+
+    def right_side(self, sigma_mu: float, correct: bool) -> Floats:
+        """The v that leads to alpha s = c sigma_mu; ``correct`` adds the predictor's second order."""
+        self._tau = sigma_mu * self.costs - self.values[0] * self.values[1]
+        if correct:
+            self._tau -= self.steps[0] * self.steps[1]
+        self._v = self._tau / self.values[0] - self._residual_s
+        return np.asarray(self._v)
+
+    def turn(self, change: Floats) -> None:
+        """The directions of both for D times a change of the gains."""
+        alpha, s = self.values
+        d_alpha = self.D * self._v - change
+        self.steps = np.stack([d_alpha, (self._tau - s * d_alpha) / alpha])
+
+    def longest_step(self) -> float:
+        """How far both stay non-negative."""
+        return longest_step(self.values, self.steps)
+
+    def complementarity_after(self, length: float) -> float:
+        """What :attr:`complementarity` would be after a step of ``length``."""
+        alpha, s = self.values + length * self.steps
+        return float(alpha @ s)
+
+    def move(self, length: float) -> None:
+        """Take the step; arrays handed out before stay as they are."""
+        self.values = self.values + length * self.steps
 
 
 class FeatureRows:
@@ -178,14 +236,17 @@ class InteriorPoint:
         start: Point,
         slacks: Sequence[Floats] | None = None,
     ) -> None:
-        self.data, self.point, self.fit_intercept = data, start, fit_intercept
-        kinks = FeatureRows.of_kinks(penalty, start.weights)
-        walls = FeatureRows.of_walls(penalty, start.weights, data.total_cost)
-        self.own = [rows for rows in (kinks, walls) if rows is not None]
+        self.data, self.fit_intercept = data, fit_intercept
+        self.own: list[FeatureRows] = []
+        if not penalty.is_smooth:
+            kinks = FeatureRows.of_kinks(penalty, start.weights)
+            walls = FeatureRows.of_walls(penalty, start.weights, data.total_cost)
+            self.own = [rows for rows in (kinks, walls) if rows is not None]
         for rows, values in zip(self.own, slacks or (), strict=False):
             rows.barrier.values = values
         # A weight between equal bounds stays where it is: in the system it is as good as infinitely stiff.
-        self._is_given = np.broadcast_to(np.equal(penalty.lower, penalty.upper), data.n_features)
+        is_given = np.equal(penalty.lower, penalty.upper)
+        self._ridge = np.where(is_given, _STIFF, np.ones(data.n_features))
         self.barriers = [data, *(rows.barrier for rows in self.own)]
         # Row i is led to c_i mu, so that a row of weight 2 behaves like two rows in every iterate.
         self.total_cost = 2 * data.total_cost + sum(rows.barrier.total_cost for rows in self.own)
@@ -198,6 +259,11 @@ class InteriorPoint:
                 return
 
     @property
+    def point(self) -> Point:
+        """The last one."""
+        return self.data.point
+
+    @property
     def penalty_slacks(self) -> tuple[Floats, ...]:
         """Multipliers and slacks of the penalty's rows."""
         return tuple(rows.barrier.values for rows in self.own)
@@ -208,10 +274,9 @@ class InteriorPoint:
         return sum(barrier.complementarity for barrier in self.barriers) / self.total_cost
 
     def _system(self) -> NewtonSystem:
-        ridge = np.ones(self.data.n_features)
+        ridge = self._ridge
         for rows in self.own:
-            ridge += rows.ridge()
-        ridge[self._is_given] = _STIFF
+            ridge = ridge + rows.ridge()
         return self.data.system(ridge, self.fit_intercept)
 
     def _turn(self, system: NewtonSystem, sigma_mu: float, correct: bool) -> tuple[Floats, float]:
@@ -228,7 +293,7 @@ class InteriorPoint:
     def step(self) -> bool:
         """One predictor-corrector step; False when none is possible any more."""
         point, mu = self.point, self.mu
-        if not 0 < mu < np.inf:
+        if not 0 < mu < inf:
             return False
         dual_weights, balance = self.data.linearise()
         for rows in self.own:
@@ -245,9 +310,8 @@ class InteriorPoint:
         dw, db = self._turn(system, mu * (after / mu) ** 3, correct=True)
         # Never quite to the boundary, not even with a full step: from there no step is possible any more.
         length = min(1.0, *(_BACK_OFF * barrier.longest_step() for barrier in self.barriers))
-        if not (np.isfinite(length) and length > 1e-14 and np.isfinite(db) and np.all(np.isfinite(dw))):
+        if not (isfinite(length) and length > 1e-14 and isfinite(db + float(dw.sum()))):
             return False
-        self.point = point.moved(Point(dw, db), length)
         for barrier in self.barriers:
             barrier.move(length)
         return True

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from math import isfinite
 from typing import Protocol
 
 import numpy as np
@@ -33,8 +34,6 @@ DENSE_LIMIT = 4096
 _CG_MAX_ITER = 100
 CHUNK_NUMBERS = 1 << 20
 """Rows are copied so many numbers at a time."""
-
-_FEW_NUMBERS = 1 << 17  # a MiB
 
 
 class NewtonSystem(Protocol):
@@ -61,7 +60,7 @@ def robust_cholesky(matrix: Floats) -> Floats:
         # LAPACK itself: with few rows a step takes as long as scipy's wrapping of it.
         factor, info = lapack.dpotrf(shifted, lower=1, clean=0)
         if info == 0:
-            if np.isfinite(np.diagonal(factor)).all():  # not every LAPACK minds what is not a number
+            if isfinite(factor.diagonal().sum()):  # not every LAPACK minds what is not a number
                 return np.asarray(factor)
             break
         jitter = _JITTER * max(float(np.trace(matrix)), np.finfo(float).tiny) * 100.0**attempt
@@ -87,8 +86,10 @@ class PrimalSystem:
             matrix[-1, -1] = 1.0
         self._matrix = matrix
         # Scaling to a unit diagonal keeps features of very different sizes from drowning each other.
-        self._scale = 1 / np.sqrt(np.diagonal(matrix))
-        self._factor = robust_cholesky(matrix * self._scale * self._scale[:, None])
+        self._scale = 1 / np.sqrt(matrix.diagonal())
+        scaled = matrix * self._scale
+        scaled *= self._scale[:, None]
+        self._factor = robust_cholesky(scaled)
 
     def solve(self, r_w: Floats, r_b: float) -> tuple[Floats, float]:
         """(dw, db)."""
@@ -339,33 +340,6 @@ def ridged_system(gram: Floats, ridge: Floats, fit_intercept: bool) -> PrimalSys
     """The system of a bordered Gram matrix (contiguous), to which the ridge is added in place."""
     gram.reshape(-1)[:: len(gram) + 1][: len(ridge)] += ridge
     return PrimalSystem(gram, fit_intercept)
-
-
-class RowProducts:
-    """What is asked of rows z_i = y_i (x_i, 1): z_i . (w, b), sum_i a_i z_i, and sum_i h_i z_i z_i^T."""
-
-    def __init__(self, X: Matrix, labels: Floats) -> None:
-        self._design, self._labels = DesignMatrix(X), labels
-        is_small = not self._design.is_sparse and X.size <= _FEW_NUMBERS  # a copy saves calls of numpy
-        self._Z = np.column_stack([X * labels[:, None], labels]) if is_small else None
-
-    def gains(self, weights: Floats, intercept: float) -> Floats:
-        """z_i . (w, b), the intercept added last."""
-        if self._Z is not None:
-            return np.asarray(self._Z[:, :-1] @ weights + self._labels * intercept)
-        return np.asarray(self._labels * (self._design.times(weights) + intercept))
-
-    def folded(self, values: Floats) -> tuple[Floats, float]:
-        """sum_i a_i z_i."""
-        if self._Z is not None:
-            return (total := values @ self._Z)[:-1], float(total[-1])
-        return self._design.transposed_times(self._labels * values), float(self._labels @ values)
-
-    def gram(self, weights: Floats) -> Floats:
-        """sum_i h_i z_i z_i^T."""
-        if self._Z is not None:
-            return np.asarray((self._Z * weights[:, None]).T @ self._Z)
-        return bordered_gram(self._design.X, weights)
 
 
 def bordered_gram(X: Matrix, weights: Floats) -> Floats:
