@@ -578,6 +578,48 @@ def test_exact_zeros_follow_the_dual_vector():
     assert 0 < point.weights.sum() < 8
 
 
+def interior_run(problem, monkeypatch, tol=1e-4, max_steps=None):
+    """The result of an interior point on its own from zero, and the points that it certified."""
+    proven, certify = [], MemoryBarrier.certify
+    monkeypatch.setattr(MemoryBarrier, "certify", lambda rows, at: proven.append(at) or certify(rows, at))
+    if max_steps is not None:
+        step, done = InteriorPoint.step, []
+        monkeypatch.setattr(
+            InteriorPoint, "step", lambda method: len(done) < max_steps and (done.append(1) or step(method))
+        )
+    zero = Point(np.zeros(problem.design.n_features), 0.0)
+    run = Run(problem.objective, tol, 100, None)
+    drive_interior(run, problem.objective, MemoryBarrier(problem, zero), zero)
+    return run.result(problem.design.n_rows), proven
+
+
+def test_an_interior_point_proves_only_what_is_near_its_end(monkeypatch):
+    problem = build(*blobs(150, 8), p=1, cost=0.2)
+    best = solve_newton(problem, tol=1e-9).objective
+    result, proven = interior_run(problem, monkeypatch)
+    assert result.converged
+    assert_honest(result, best)
+    assert len(proven) <= 2 < result.n_iter
+    assert np.any(proven[0].weights), "zero is far"
+    # A tolerance that zero meets is met there, at once.
+    result, proven = interior_run(problem, monkeypatch, tol=1.0)
+    assert result.converged
+    assert not np.any(proven[0].weights)
+
+
+@pytest.mark.parametrize("max_steps", [0, 1])
+def test_an_interior_point_that_stalls_offers_where_it_began(monkeypatch, max_steps):
+    problem = build(*blobs(150, 8), p=1, cost=0.2)
+    best = solve_newton(problem, tol=1e-9).objective
+    result, proven = interior_run(problem, monkeypatch, max_steps=max_steps)
+    assert not result.converged
+    assert result.n_iter == 1
+    assert not np.any(proven[-1].weights)
+    assert len(proven) == 1 + max_steps
+    assert result.objective <= problem.value(np.zeros((8, 1)), np.zeros(1))
+    assert_honest(result, best)
+
+
 # ---------------------------------------------------------------- screening and sampling
 
 

@@ -49,30 +49,34 @@ _FAR = 10.0
 def drive_interior(
     run: Run, reduced: Objective, rows: BarrierRows, start: Point, slacks: Sequence[Floats] | None = None
 ) -> None:
-    """The interior-point iterates, each certified, until the run is over or rounding allows no step.
+    """The interior-point iterates, the near ones certified, until the run is over or rounding allows no step.
 
     ``slacks`` are the multipliers and slacks of the penalty, where there has been a run; those of the rows
     are their own business.
     """
     method, before = InteriorPoint(rows, reduced.penalty, reduced.fit_intercept, start, slacks), run.passes
-    is_start, is_proven, complementarity = True, True, 0.0
-    for point, complementarity in method.iterates():
-        of_rows = rows.slacks()
-        if of_rows is not None:
-            run.state = Guess(point, method="interior", slacks=(of_rows, method.penalty_slacks))
-        is_proven = is_start or not _passes_by(run, reduced, rows, point, complementarity)
+    n_steps, complementarity, is_proven, is_start_proven = 0, 0.0, True, True
+    for n_steps, (point, complementarity) in enumerate(method.iterates()):
+        is_start = n_steps == 0
+        is_proven = not _passes_by(run, reduced, rows, point, complementarity, is_start=is_start)
+        is_start_proven = is_proven if is_start else is_start_proven
         run.passes = before + rows.passes
         if is_proven:
             _take(run, reduced, rows, point, mu=complementarity, is_start=is_start)
-        is_start = False
         if run.is_over:
             break
-    if not is_proven:  # the last one is all there is
+    if not is_proven and n_steps > 0:  # the last one is all there is
         _take(run, reduced, rows, method.point, mu=complementarity, amends=True)
+    if not is_start_proven and not run.is_over:  # and may be worse than where it began
+        _take(run, reduced, rows, start, is_start=True)
+    if (of_rows := rows.slacks()) is not None:
+        run.state = Guess(method.point, method="interior", slacks=(of_rows, method.penalty_slacks))
 
 
-def _passes_by(run: Run, reduced: Objective, rows: BarrierRows, point: Point, complementarity: float) -> bool:
-    """Whether the point is too far from the optimum for a proof; the run is told of it then."""
+def _passes_by(
+    run: Run, reduced: Objective, rows: BarrierRows, point: Point, complementarity: float, *, is_start: bool
+) -> bool:
+    """Whether the point is too far from the optimum for a proof; of a step the run is told then."""
     loss = rows.rough_loss() if reduced.penalty.is_smooth and run.may_go_on else None
     if loss is None:
         return False
@@ -80,7 +84,8 @@ def _passes_by(run: Run, reduced: Objective, rows: BarrierRows, point: Point, co
     # At points that satisfy all equations the complementarity is the gap.
     if not complementarity > _FAR * run.tol * objective:
         return False
-    run.pass_by(point, objective, mu=complementarity)
+    if not is_start:
+        run.pass_by(point, objective, mu=complementarity)
     return True
 
 
