@@ -30,6 +30,10 @@ _FEW_NUMBERS = 1 << 17  # a MiB
 FIRST_SLACK = 0.5
 """Where constraints begin."""
 
+# So much of the slope is the first multiplier of a row. Most rows end without one: the hinge takes a tenth
+# fewer steps (58 sets, costs of 1e-3 to 1e4) than from a half.
+_FIRST_SHARE = 0.2
+
 
 class Barrier:
     """The multipliers and slacks of a set of rows. ``gain`` is y (x . w + o b) throughout.
@@ -38,14 +42,24 @@ class Barrier:
     is that of its calls), and ``steps`` their directions.
     """
 
-    def __init__(self, costs: Floats, loss: MarginLoss, target: float, gain: Floats) -> None:
+    def __init__(
+        self,
+        costs: Floats,
+        loss: MarginLoss,
+        target: float,
+        gain: Floats,
+        *,
+        share: float = _FIRST_SHARE,
+    ) -> None:
         self.costs, self.loss, self.target = costs, loss, target
         shortfall = target - gain
         self.values = np.empty((4, len(costs)))
         self.steps = np.zeros_like(self.values)
         self.xi[:] = np.maximum(shortfall, 0.0) + FIRST_SLACK
         self.s[:] = self.xi - shortfall
-        self.alpha[:] = self.z[:] = self._slope() / 2
+        slope = self._slope()
+        self.alpha[:] = share * slope
+        self.z[:] = slope - self.alpha
 
     @property
     def alpha(self) -> Floats:

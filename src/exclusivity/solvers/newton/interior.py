@@ -186,7 +186,9 @@ class FeatureRows:
         if len(chosen) == 0:
             return None
         columns, signs = np.tile(chosen, 2), np.repeat([-1.0, 1.0], len(chosen))
-        barrier = Barrier(kinks[columns], PowerHinge(1), 0.0, signs * weights[columns])
+        gain = signs * weights[columns]
+        # Neither side of a kink is the likelier one.
+        barrier = Barrier(kinks[columns], PowerHinge(1), 0.0, gain, share=0.5)
         return cls(columns, signs, len(weights), barrier)
 
     @classmethod
