@@ -175,16 +175,16 @@ class BinaryTask:
     rows: LabelledRows
 
 
-def validated(estimator: BaseEstimator, X: Matrix, y: Any = "no_validation", *, reset: bool = True) -> Any:
+def validated(estimator: BaseEstimator, X: Matrix, y: Any = "no_validation", **checks: Any) -> Any:
     """Rows, and labels if given, as scikit-learn checks them; what to do about gaps and words is added.
 
     Arrays in which it would find nothing to change or to refuse are only looked at: on a few hundred rows
-    its checks take longer than the fit.
+    its checks take longer than the fit. Whether labels are such their caller says, by ``is_plain``.
     """
-    is_plain = _is_plain(X) and (isinstance(y, str) or are_plain_labels(y, len(X)))
-    checks = {"accept_sparse": "csr", "dtype": ROW_TYPES, "skip_check_array": is_plain}
+    is_plain = checks.pop("is_plain", True) and _is_plain(X) and (isinstance(y, str) or len(y) == len(X))
+    checks |= {"accept_sparse": "csr", "dtype": ROW_TYPES, "skip_check_array": is_plain}
     try:
-        return validate_data(estimator, X, y, reset=reset, **checks)
+        return validate_data(estimator, X, y, **checks)
     except ValueError as error:
         if "NaN" in str(error) or "could not convert string" in str(error):
             error.add_note("make_robust_classifier, or a TableEncoder in front, takes gaps, words and dates.")
@@ -192,10 +192,11 @@ def validated(estimator: BaseEstimator, X: Matrix, y: Any = "no_validation", *, 
 
 
 def validated_classes(estimator: BaseEstimator, X: Matrix, y: Any) -> Any:
-    """Rows and their classes, checked."""
+    """Rows and their classes, checked; plain ones as in :func:`validated`."""
     require_labels(y)
-    X, y = validated(estimator, X, y)
-    if not are_plain_labels(y, X.shape[0]):
+    is_plain = are_plain_labels(y, getattr(y, "size", 0))
+    X, y = validated(estimator, X, y, is_plain=is_plain)
+    if not is_plain and not are_plain_labels(y, len(y)):
         check_classification_targets(y)
     return X, y
 

@@ -200,7 +200,8 @@ class ERMProblem:
 
     def reduced(self) -> ERMProblem:
         """The one SVM that the mean member solves, on the same rows; see :meth:`Objective.reduced`."""
-        return dataclasses.replace(self, objective=self.objective.reduced())
+        objective = self.objective.reduced()
+        return self if objective is self.objective else dataclasses.replace(self, objective=objective)
 
     def changed(self, **parts: Any) -> ERMProblem:
         """The same problem with other parts, by their names in :class:`Objective` or :class:`LabelledRows`.

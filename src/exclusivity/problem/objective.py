@@ -244,6 +244,8 @@ class Objective:
         and min F = K kappa min f. For the paper, gamma = 1: an SVM of cost C / K.
         """
         self.require_convex()
+        if self.n_members == 1:
+            return self
         regulariser = self.regulariser
         return dataclasses.replace(
             self,
