@@ -337,9 +337,8 @@ def dual_bound(problem: ERMProblem, alpha: Floats, dual_weights: Floats | None =
     0.5
     """
     problem.objective.require_convex()
-    design, feasible = problem.design, alpha
+    design, feasible = problem.design, repair_dual(problem, alpha) if dual_weights is None else alpha
     if dual_weights is None:
-        feasible = repair_dual(problem, alpha)
         dual_weights = design.transposed_times(problem.labels * feasible)
     below, n_terms = _lower_bound(problem, feasible), design.transposed_terms()
     here = partial(below, dual_weights=dual_weights, moved=0.0, n_terms=n_terms)
