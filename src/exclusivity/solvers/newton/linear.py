@@ -49,21 +49,26 @@ class NewtonSystem(Protocol):
         """The system in which all other weights stay; its vectors have the free ones only."""
 
 
-def robust_cholesky(matrix: Floats) -> Floats:
+def robust_cholesky(matrix: Floats, scale: Floats | float = 1.0) -> Floats:
     """The lower Cholesky factor of a positive semi-definite matrix, with a growing ridge while it fails.
 
-    Above the diagonal is what was there before.
+    Rows and columns are multiplied by ``scale`` before. Above the diagonal is what was there then.
     """
     jitter = 0.0
     for attempt in range(_MAX_JITTERS):
-        shifted = matrix + jitter * np.eye(len(matrix)) if jitter else matrix
-        # LAPACK itself: with few rows a step takes as long as scipy's wrapping of it.
-        factor, info = lapack.dpotrf(shifted, lower=1, clean=0)
+        scaled = matrix * scale
+        scaled *= np.reshape(scale, (-1, 1))
+        trace = float(scaled.trace())
+        if jitter:
+            scaled.flat[:: len(matrix) + 1] += jitter
+        # LAPACK itself: with few rows a step takes as long as scipy's wrapping of it. The transpose of what
+        # is symmetric is in its order, so that it works in the one copy that there is.
+        factor, info = lapack.dpotrf(scaled.T, lower=1, clean=0, overwrite_a=1)
         if info == 0:
             if isfinite(factor.diagonal().sum()):  # not every LAPACK minds what is not a number
                 return np.asarray(factor)
             break
-        jitter = _JITTER * max(float(np.trace(matrix)), np.finfo(float).tiny) * 100.0**attempt
+        jitter = _JITTER * max(trace, np.finfo(float).tiny) * 100.0**attempt
     raise linalg.LinAlgError("the Newton matrix is not finite or far from positive definite")
 
 
@@ -87,9 +92,7 @@ class PrimalSystem:
         self._matrix = matrix
         # Scaling to a unit diagonal keeps features of very different sizes from drowning each other.
         self._scale = 1 / np.sqrt(matrix.diagonal())
-        scaled = matrix * self._scale
-        scaled *= self._scale[:, None]
-        self._factor = robust_cholesky(scaled)
+        self._factor = robust_cholesky(matrix, self._scale)
 
     def solve(self, r_w: Floats, r_b: float) -> tuple[Floats, float]:
         """(dw, db)."""
@@ -181,9 +184,9 @@ class DualSystem:
         self._ones = np.empty(0)
         if len(active) == 0:
             return
-        system = kernel + np.diag(1 / self._weights)
-        self._scale = 1 / np.sqrt(np.diagonal(system))
-        self._factor = robust_cholesky(system * self._scale * self._scale[:, None])
+        kernel.flat[:: len(active) + 1] += 1 / self._weights  # it is our own
+        self._scale = 1 / np.sqrt(kernel.diagonal())
+        self._factor = robust_cholesky(kernel, self._scale)
         self._ones = self._apply(np.ones(len(active)))
 
     def _apply(self, right: Floats) -> Floats:
