@@ -56,8 +56,8 @@ def robust_cholesky(matrix: Floats, scale: Floats | float = 1.0) -> Floats:
     """
     jitter = 0.0
     for attempt in range(_MAX_JITTERS):
-        scaled = matrix * scale
-        scaled *= np.reshape(scale, (-1, 1))
+        scaled = matrix * np.reshape(scale, (-1, 1))
+        scaled *= scale
         trace = float(scaled.trace())
         if jitter:
             scaled.flat[:: len(matrix) + 1] += jitter
