@@ -14,7 +14,7 @@ from scipy import sparse
 from exclusivity import ERMClassifier
 from exclusivity.benchmark.generators import text_rows
 from exclusivity.kernels import compiled
-from exclusivity.problem import ERMProblem, PowerHinge
+from exclusivity.problem import ERMProblem, Logistic, PowerHinge
 from exclusivity.solvers import solve_all, solve_newton
 from exclusivity.solvers.dispatch import SOLVERS
 from exclusivity.solvers.newton import (
@@ -302,6 +302,30 @@ def test_each_goes_to_its_own_goal():
     assert gaps[0] > goals[1]
 
 
+def test_the_same_bytes_may_be_other_rows():
+    """Rows without numbers, of 4 and of 8 bytes each: the same memory, as far as addresses and bytes tell."""
+    nothing, starts = np.empty(0), np.zeros(501, dtype=np.int64)
+
+    def walk(columns, starts):
+        n_rows = len(starts) - 1
+        labels, costs = np.where(np.arange(n_rows) % 2, 1.0, -1.0), np.ones(n_rows)
+        rows = nothing, columns, starts, labels, costs, np.zeros(3), np.zeros(n_rows), None
+        return compiled.start_walk(*rows, 0.0, 0.5, np.inf, 0.0, True)
+
+    columns = np.empty(0, dtype=np.int64)
+    walks = walk(columns, starts), walk(columns.view(np.int32), starts.view(np.int32))
+    with pytest.raises(ValueError, match="over the same rows"):
+        compiled.go_on(walks, (1e-4, 1e-4), 5)
+
+
+def test_other_losses_on_the_same_rows_are_no_company():
+    X, y = class_rows(300, 80, 4)
+    hinge = ERMProblem.build(X, np.where(y == 0, 1.0, -1.0), p=1)
+    problems = [hinge, hinge.changed(loss=Logistic()), hinge.changed(loss=PowerHinge(2))]
+    for problem, result in zip(problems, solve_all(problems, "newton", options=REGIME), strict=True):
+        assert_same(result, solve_newton(problem, options=ITERATIVE))
+
+
 @needs_signals
 def test_ctrl_c_ends_all_of_them():
     X, y = endless()
@@ -323,3 +347,5 @@ def test_ctrl_c_ends_all_of_them():
     assert pressed.seconds < 2
     for walk in walks:  # none is locked
         compiled.write_walk(walk, *arrays)
+    with pytest.raises(RuntimeError, match="was interrupted"):
+        compiled.go_on(walks, (0.0, 0.0), 1)

@@ -46,6 +46,20 @@ static ptrdiff_t numbers_to_add(const Walk *k)
     return n_read;
 }
 
+typedef void Pass(const Rows *rows, ptrdiff_t first, ptrdiff_t last, const double *from, double *to);
+
+/* A pass over all rows, some of them at a time: Ctrl-C, which the first walk hears, ends it. */
+static void pass_over(Pass *pass, Walk *first, int n_walks, const double *from, double *to)
+{
+    const Rows *rows = &first->view->rows;
+    ptrdiff_t step = 1 + rows_at_a_time(first) / n_walks;
+    for (ptrdiff_t at = 0; at < rows->n_rows && !first->is_interrupted; at += step) {
+        ptrdiff_t end = at + step < rows->n_rows ? at + step : rows->n_rows;
+        pass(rows, at, end, from, to);
+        hear(first, (n_walks - 1) * first->n_numbers * (double)(end - at) / (double)rows->n_rows);
+    }
+}
+
 /* The wanted products of this number, one of each walk. */
 static void make_together(Walk *const *walks, int n_walks, int number, Panels panels)
 {
@@ -54,7 +68,7 @@ static void make_together(Walk *const *walks, int n_walks, int number, Panels pa
     for (int v = 0; v < n_walks; v++)
         vectors[v] = walks[v]->wanted[number].vector;
     lay(vectors, n_walks, rows->n_features, panels.of_features);
-    together_times(rows, panels.of_features, panels.of_rows);
+    pass_over(together_times, walks[0], n_walks, panels.of_features, panels.of_rows);
     for (int v = 0; v < n_walks; v++) {
         Walk *k = walks[v];
         Product product = k->wanted[number];
@@ -76,7 +90,7 @@ static void pull_together(Walk *const *walks, int n_walks, Panels panels)
         factors[v] = walks[v]->spare;
     }
     lay(factors, n_walks, rows->n_rows, panels.of_rows);
-    together_add(rows, panels.of_rows, panels.of_features);
+    pass_over(together_add, walks[0], n_walks, panels.of_rows, panels.of_features);
     for (int v = 0; v < n_walks; v++) {
         double *pulls = walks[v]->view->dual_weights;
         for (ptrdiff_t j = 0; j < rows->n_features; j++)

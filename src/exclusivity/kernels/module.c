@@ -123,7 +123,7 @@ static int hear_signals(void *context)
 {
     Held *held = context;
     PyEval_RestoreThread(held->thread);
-    int is_interrupted = PyErr_CheckSignals();
+    int is_interrupted = PyErr_Occurred() != NULL || PyErr_CheckSignals(); /* another walk may have heard it first */
     held->thread = PyEval_SaveThread();
     return is_interrupted;
 }
@@ -194,6 +194,16 @@ static Held *get_held(PyObject *capsule)
     return held;
 }
 
+static int have_same_rows(const Held *one, const Held *other)
+{
+    int is_same = one->n_rows == other->n_rows && one->n_features == other->n_features;
+    for (int array = 0; array <= STARTS; array++) {
+        const Py_buffer *a = &one->kept[array], *b = &other->kept[array];
+        is_same &= a->buf == b->buf && a->len == b->len && a->itemsize == b->itemsize;
+    }
+    return is_same;
+}
+
 /* The walks of a tuple, up to MOST_WALKS; how many they are, 0 with an error set. */
 static int get_walks(PyObject *tuple, Held **held)
 {
@@ -211,42 +221,44 @@ static int get_walks(PyObject *tuple, Held **held)
                 return 0;
             }
         }
-        int has_same_rows = held[i]->n_features == held[0]->n_features;
-        for (int array = 0; array <= STARTS; array++)
-            has_same_rows &= held[i]->kept[array].buf == held[0]->kept[array].buf &&
-                             held[i]->kept[array].len == held[0]->kept[array].len;
-        if (!has_same_rows) {
+        if (!have_same_rows(held[i], held[0])) {
             PyErr_SetString(PyExc_ValueError, "the walks must be over the same rows.");
+            return 0;
+        }
+        if (walk_is_interrupted(held[i]->walk)) {
+            PyErr_SetString(PyExc_RuntimeError, "the walk was interrupted.");
             return 0;
         }
     }
     return (int)n;
 }
 
-/* The goal of every walk. */
-static int get_goals(PyObject *tuple, int n, double *goals)
+/* The goals of up to MOST_WALKS walks; how many they are, 0 with an error set. */
+static int get_goals(PyObject *tuple, double *goals)
 {
-    if (!PyTuple_Check(tuple) || PyTuple_Size(tuple) != n) {
-        PyErr_Format(PyExc_ValueError, "goals must be a tuple of %d numbers.", n);
+    Py_ssize_t n = PyTuple_Check(tuple) ? PyTuple_Size(tuple) : 0;
+    if (n < 1 || n > MOST_WALKS) {
+        PyErr_SetString(PyExc_ValueError, "goals must be a tuple of a number for every walk.");
         return 0;
     }
-    for (int i = 0; i < n; i++) {
+    for (Py_ssize_t i = 0; i < n; i++) {
         goals[i] = PyFloat_AsDouble(PyTuple_GetItem(tuple, i));
         if (PyErr_Occurred() != NULL)
             return 0;
     }
-    return 1;
+    return (int)n;
 }
 
 static void walk_together(Held *const *held, int n, const double *goals, int most_steps, Ending *endings)
 {
     Walk *walks[MOST_WALKS];
-    PyThreadState *thread = PyEval_SaveThread();
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++) { /* before any other thread can ask for them */
         walks[i] = held[i]->walk;
         held[i]->is_busy = 1;
-        held[i]->thread = thread;
     }
+    PyThreadState *thread = PyEval_SaveThread();
+    for (int i = 0; i < n; i++)
+        held[i]->thread = thread;
     walks_on(walks, n, goals, most_steps, endings);
     PyEval_RestoreThread(thread);
     for (int i = 0; i < n; i++)
@@ -259,11 +271,16 @@ static PyObject *go_on(PyObject *module, PyObject *arguments)
     Held *held[MOST_WALKS];
     double goals[MOST_WALKS];
     Ending endings[MOST_WALKS];
-    int most_steps, n;
+    int most_steps, n, n_goals;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "OOi", &walks, &wanted, &most_steps) || (n = get_walks(walks, held)) == 0 ||
-        !get_goals(wanted, n, goals))
+    /* The goals first: asking an object for its number may let other threads run. */
+    if (!PyArg_ParseTuple(arguments, "OOi", &walks, &wanted, &most_steps) || (n_goals = get_goals(wanted, goals)) == 0 ||
+        (n = get_walks(walks, held)) == 0)
         return NULL;
+    if (n != n_goals) {
+        PyErr_Format(PyExc_ValueError, "there are %d walks and %d goals.", n, n_goals);
+        return NULL;
+    }
     walk_together(held, n, goals, most_steps, endings);
     if (PyErr_Occurred() != NULL || (places = PyList_New(n)) == NULL)
         return NULL;

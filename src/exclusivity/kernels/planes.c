@@ -170,6 +170,11 @@ Ending walk_on(Walk *k)
     return k->is_interrupted ? IS_INTERRUPTED : ending;
 }
 
+int walk_is_interrupted(const Walk *k)
+{
+    return k->is_interrupted;
+}
+
 Place walk_place(const Walk *k)
 {
     double passes = k->n_read / (2 * fmax(k->n_numbers, 1));

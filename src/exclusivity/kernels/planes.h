@@ -36,6 +36,9 @@ void walk_free(Walk *walk);
 enum { MOST_WALKS = 8 };
 void walks_on(Walk *const *walks, int n_walks, const double *goals, int most_steps, Ending *endings);
 
+/* Such a walk is where it was by chance, and goes on no more. */
+int walk_is_interrupted(const Walk *walk);
+
 /* Where the walk is, about: rounding is left to those who prove something with it. */
 typedef struct {
     double intercept, width, objective, bound, gradient_norm, passes;

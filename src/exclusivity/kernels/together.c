@@ -6,11 +6,12 @@
    product and a sum into one operation here and two there: setup.py asks it not to. */
 #define TOGETHER(KIND, NUMBER, INDEX)                                                                        \
     FOR_MANY_PROCESSORS                                                                                      \
-    static void times_##KIND(const Rows *rows, const double *vectors, double *products)                      \
+    static void times_##KIND(const Rows *rows, ptrdiff_t first, ptrdiff_t last, const double *vectors,       \
+                             double *products)                                                               \
     {                                                                                                        \
         const NUMBER *numbers = rows->numbers;                                                               \
         const INDEX *columns = rows->columns, *starts = rows->starts;                                        \
-        for (ptrdiff_t i = 0; i < rows->n_rows; i++) {                                                       \
+        for (ptrdiff_t i = first; i < last; i++) {                                                           \
             double sums[2][MOST_TOGETHER] = {{0}};                                                           \
             ptrdiff_t at = starts[i], end = starts[i + 1];                                                   \
             for (; at + 2 <= end; at += 2)                                                                   \
@@ -26,11 +27,12 @@
     }                                                                                                        \
                                                                                                              \
     FOR_MANY_PROCESSORS                                                                                      \
-    static void add_##KIND(const Rows *rows, const double *factors, double *sums)                            \
+    static void add_##KIND(const Rows *rows, ptrdiff_t first, ptrdiff_t last, const double *factors,         \
+                           double *sums)                                                                     \
     {                                                                                                        \
         const NUMBER *numbers = rows->numbers;                                                               \
         const INDEX *columns = rows->columns, *starts = rows->starts;                                        \
-        for (ptrdiff_t i = 0; i < rows->n_rows; i++) {                                                       \
+        for (ptrdiff_t i = first; i < last; i++) {                                                           \
             const double *factor = factors + MOST_TOGETHER * i;                                              \
             for (ptrdiff_t at = starts[i]; at < starts[i + 1]; at++) {                                       \
                 double *sum = sums + MOST_TOGETHER * (ptrdiff_t)columns[at], number = numbers[at];           \
@@ -45,12 +47,12 @@ TOGETHER(doubles_long, double, int64_t)
 TOGETHER(floats, float, int32_t)
 TOGETHER(floats_long, float, int64_t)
 
-void together_times(const Rows *rows, const double *vectors, double *products)
+void together_times(const Rows *rows, ptrdiff_t first, ptrdiff_t last, const double *vectors, double *products)
 {
-    OF_KIND(times, rows)(rows, vectors, products);
+    OF_KIND(times, rows)(rows, first, last, vectors, products);
 }
 
-void together_add(const Rows *rows, const double *factors, double *sums)
+void together_add(const Rows *rows, ptrdiff_t first, ptrdiff_t last, const double *factors, double *sums)
 {
-    OF_KIND(add, rows)(rows, factors, sums);
+    OF_KIND(add, rows)(rows, first, last, factors, sums);
 }

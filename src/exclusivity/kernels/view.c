@@ -75,7 +75,7 @@ void note_read(Walk *k, ptrdiff_t n_read)
     hear(k, (double)n_read);
 }
 
-static ptrdiff_t rows_at_a_time(const Walk *k)
+ptrdiff_t rows_at_a_time(const Walk *k)
 {
     return 1 + (ptrdiff_t)(POLL_NUMBERS / (1 + k->n_numbers / (double)k->n_rows));
 }

@@ -119,6 +119,8 @@ View *view_new(const Rows *rows, const double *mean_squares);
 void view_free(View *view);
 /* Ctrl-C is heard after some numbers and before the next; after that nothing counts any more. */
 void hear(Walk *k, double n_numbers);
+/* So many rows are read between two questions for it. */
+ptrdiff_t rows_at_a_time(const Walk *k);
 /* A product is made at once if it is one with few rows; otherwise it is wanted: other walks may want one, too. */
 void want(Walk *k, Product product);
 /* A product for this walk alone. */

@@ -286,7 +286,10 @@ def _system_key(problem: ERMProblem) -> tuple[Any, ...]:
     return (
         id(problem.design),
         id(problem.weights),
+        id(problem.loss),
+        id(problem.regulariser),
         problem.cost,
-        problem.kappa,
+        problem.n_members,
         problem.fit_intercept,
+        id(problem.objective.bounds),
     )

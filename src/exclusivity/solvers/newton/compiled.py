@@ -79,6 +79,7 @@ class Traveller:
         self.best = Guess(start, width=width, dual=alpha, method="truncated", has_walked=True)
         self.walk, self.aim = CompiledWalk(reduced, start, alpha, width), _AIM * run.tol
         self._before, self._spent, self._n_proofs = run.passes, spent, 0
+        self._seemed_close = False
 
     def take(self, certificate: Certificate) -> bool:
         """The run takes where the walk is now, and what that proves; whether it should go on."""
@@ -90,7 +91,9 @@ class Traveller:
         run.take(walk.point, certificate, residual=walk.norm, mu=walk.width)
         self.best = replace(here if run.gap < gap else self.best, spent=spent, has_walked=True)
         self.aim *= _CLOSER if walk.is_close else 1.0
-        comes_closer = run.gap < gap / 2 or walk.seems_close
+        # A walk that seemed close looks first: where nothing has moved, it has had no chance yet.
+        comes_closer = run.gap < gap / 2 or walk.seems_close or (walk.is_close and self._seemed_close)
+        self._seemed_close = walk.seems_close
         return not run.is_over and comes_closer and spent <= self._most_passes
 
 
@@ -184,7 +187,8 @@ class CompiledWalk:
 
 def _cold_width(problem: ERMProblem) -> float:
     reach = float(member_costs(problem) @ problem.design.squared_lengths) / problem.design.n_rows
-    return float(np.clip(_COLD_WIDTH * reach, _LEAST_COLD_WIDTH, _MOST_COLD_WIDTH))
+    # A cost of nothing times an infinite length says nothing.
+    return float(np.clip(_COLD_WIDTH * np.nan_to_num(reach), _LEAST_COLD_WIDTH, _MOST_COLD_WIDTH))
 
 
 def go_on_together(walks: Sequence[CompiledWalk], goals: Sequence[float]) -> None:
