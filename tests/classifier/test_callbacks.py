@@ -8,7 +8,7 @@ import sys
 import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from time import monotonic, process_time
+from time import monotonic
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from classifier.erm_cases import CONVEX_SOLVERS, DIVERSE, binary_data, class_data, radius
+from ctrl_c import CtrlC, needs_signals, seconds_later
 from exclusivity import ERMClassifier
 from exclusivity.callbacks import TimeLimit
 
@@ -320,37 +321,6 @@ def test_one_time_limit_may_serve_several_fits_at_once(two):
 # Ctrl-C
 
 
-class Interrupt:
-    """Sends SIGINT to the main thread after a while, as Ctrl-C does, and measures how long that takes.
-
-    In processor time where that is less: others may use this machine too.
-    """
-
-    def __init__(self, seconds):
-        self.timer = threading.Timer(seconds, self.fire)
-
-    def fire(self):
-        self.fired = np.array([monotonic(), process_time()])
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-
-    def __enter__(self):
-        self.before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        self.timer.start()
-        return self
-
-    def __exit__(self, *error):
-        self.seconds = np.min([monotonic(), process_time()] - getattr(self, "fired", np.array(np.nan)))
-        self.timer.cancel()
-        self.timer.join()
-        signal.signal(signal.SIGINT, self.before)
-
-
-needs_signals = pytest.mark.skipif(
-    not hasattr(signal, "pthread_kill") or threading.current_thread() is not threading.main_thread(),
-    reason="needs POSIX signals and tests in the main thread",
-)
-
-
 @needs_signals
 @pytest.mark.parametrize("solver", ENDLESS)
 @pytest.mark.parametrize("data", ["two", "three"])
@@ -360,7 +330,7 @@ def test_ctrl_c_ends_a_long_fit_within_a_second(solver, data, n_jobs, callbacks,
     X, y = request.getfixturevalue(data)
     clf = ERMClassifier(3, **ENDLESS[solver], n_jobs=n_jobs).set_callbacks(*callbacks)
     threads = threading.active_count()
-    with Interrupt(0.2) as interrupt, pytest.raises(KeyboardInterrupt):
+    with CtrlC(seconds_later(0.2)) as interrupt, pytest.raises(KeyboardInterrupt):
         clf.fit(HUGE * X, y)
     assert interrupt.seconds < 1
     assert threading.active_count() <= threads, "threads go on in the background"
@@ -379,7 +349,7 @@ def test_ctrl_c_ends_a_heavy_fit_within_a_second(solver, shape):
     X, y = rng.standard_normal(shape), rng.integers(0, 2, shape[0])
     clf = ERMClassifier(3, p=1, solver=solver, tol=1e-14)
     try:
-        with Interrupt(0.1) as interrupt:
+        with CtrlC(seconds_later(0.1)) as interrupt:
             clf.fit(X, y)
     except KeyboardInterrupt:
         assert interrupt.seconds < 1
@@ -396,7 +366,7 @@ def test_ctrl_c_during_a_second_fit_leaves_the_first_model_or_none(three):
     clf = ERMClassifier(3).fit(X, y)
     before = clf.predict(X)
     clf.set_params(**ENDLESS["paper"])
-    with Interrupt(0.2), pytest.raises(KeyboardInterrupt):
+    with CtrlC(seconds_later(0.2)), pytest.raises(KeyboardInterrupt):
         clf.fit(X[:, :2], y)
     try:
         after = clf.predict(X)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from contextlib import contextmanager
-from time import monotonic, process_time
 
 import numpy as np
 import pytest
@@ -77,41 +74,6 @@ def go_on(walk, goal, most_steps):
     """One walk goes on alone."""
     (place,) = compiled.go_on((walk,), (goal,), most_steps)
     return place
-
-
-class CtrlC:
-    """Sends SIGINT to the main thread as soon as ``is_time`` says so, and measures how long that takes.
-
-    In processor time where that is less: others may use this machine too.
-    """
-
-    def __init__(self, is_time):
-        self.is_time, self.over = is_time, threading.Event()
-        self.thread = threading.Thread(target=self.watch)
-
-    def watch(self):
-        while not self.over.wait(0.001):
-            if self.is_time():
-                self.fired = np.array([monotonic(), process_time()])
-                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-                return
-
-    def __enter__(self):
-        self.before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        self.thread.start()
-        return self
-
-    def __exit__(self, *error):
-        self.seconds = np.min([monotonic(), process_time()] - getattr(self, "fired", np.array(np.nan)))
-        self.over.set()
-        self.thread.join()
-        signal.signal(signal.SIGINT, self.before)
-
-
-needs_signals = pytest.mark.skipif(
-    not hasattr(signal, "pthread_kill") or threading.current_thread() is not threading.main_thread(),
-    reason="needs POSIX signals and tests in the main thread",
-)
 
 
 def endless(n_rows=200_000, n_features=1000, per_row=10):

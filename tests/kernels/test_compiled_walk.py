@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.svm import SVC
 
 from conic import objective_by_loops
+from ctrl_c import CtrlC, needs_signals
 from exclusivity import ERMClassifier, erm_path
 from exclusivity.benchmark.generators import text_rows
 from exclusivity.kernels import compiled
@@ -31,13 +32,11 @@ from kernels.kernel_cases import (
     ITERATIVE,
     TALL,
     WIDE,
-    CtrlC,
     by_loss,
     counted_walks,
     endless,
     go_on,
     needs_compiled,
-    needs_signals,
     only_python,
     sparse_rows,
 )

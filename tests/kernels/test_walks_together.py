@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from itertools import permutations
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import sparse
 
+from ctrl_c import CtrlC, needs_signals
 from exclusivity import ERMClassifier
 from exclusivity.benchmark.generators import text_rows
 from exclusivity.kernels import compiled
@@ -26,12 +28,10 @@ from exclusivity.solvers.newton.compiled import CompiledWalk, most_together
 from exclusivity.solvers.newton.run import Point
 from kernels.kernel_cases import (
     ITERATIVE,
-    CtrlC,
     by_loss,
     endless,
     go_on,
     needs_compiled,
-    needs_signals,
     only_python,
     sparse_rows,
 )
@@ -349,3 +349,45 @@ def test_ctrl_c_ends_all_of_them():
         compiled.write_walk(walk, *arrays)
     with pytest.raises(RuntimeError, match="was interrupted"):
         compiled.go_on(walks, (0.0, 0.0), 1)
+
+
+def test_who_hears_no_signal_can_be_asked():
+    X, y = endless(50_000)
+    first = ERMProblem.build(X, y, p=1, cost=100.0)
+    start, asked = Point(np.zeros(X.shape[1]), 0.0), []
+
+    def is_cancelled():
+        asked.append(len(asked))
+        return len(asked) == 3
+
+    walks = tuple(
+        CompiledWalk(problem.reduced(), start).handle for problem in (first, first.changed(labels=-y))
+    )
+    endings = [place[0] for place in compiled.go_on(walks, (0.0, 0.0), 10**9, is_cancelled)]
+    assert asked == [0, 1, 2]
+    assert set(endings).isdisjoint((compiled.IS_CLOSE, compiled.SEEMS_CLOSE))
+
+    def fails():
+        raise ZeroDivisionError
+
+    walk = CompiledWalk(first.reduced(), start).handle
+    with pytest.raises(ZeroDivisionError):
+        compiled.go_on((walk,), (0.0,), 10**9, fails)
+
+
+@needs_signals
+def test_ctrl_c_ends_classes_in_threads_soon(monkeypatch):
+    X, y = endless(100_000)
+    labels = np.random.default_rng(0).integers(8, size=len(y))
+    began = threading.Event()
+    original = compiled.go_on
+
+    def go_on(*arguments):
+        began.set()
+        return original(*arguments)
+
+    monkeypatch.setattr(compiled, "go_on", go_on)
+    clf = ERMClassifier(1, p=1, C=100.0, n_jobs=2)
+    with CtrlC(began.is_set) as pressed, pytest.raises(KeyboardInterrupt):
+        clf.fit(X, labels)
+    assert pressed.seconds < 2

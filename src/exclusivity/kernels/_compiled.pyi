@@ -1,5 +1,7 @@
 """The compiled walk, as ``module.c`` has it."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,7 +32,11 @@ def start_walk(
     /,
 ) -> Walk: ...
 def go_on(
-    walks: tuple[Walk, ...], goals: tuple[float, ...], most_steps: int, /
+    walks: tuple[Walk, ...],
+    goals: tuple[float, ...],
+    most_steps: int,
+    is_cancelled: Callable[[], bool] = ...,
+    /,
 ) -> list[tuple[int, float, float, float, float, float, float]]: ...
 def write_walk(walk: Walk, weights: Floats, slopes: Floats, dual: Floats, /) -> None: ...
 def survey_rows(

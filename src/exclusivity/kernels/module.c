@@ -19,6 +19,7 @@ typedef struct {
     Py_buffer kept[N_KEPT]; /* arrays that the walk reads as long as it lives */
     Py_ssize_t n_rows, n_features;
     PyThreadState *thread; /* while others may run */
+    PyObject *is_cancelled; /* asked where signals are heard: other threads hear none (NULL: nobody to ask) */
     int is_busy;
 } Held;
 
@@ -124,6 +125,11 @@ static int hear_signals(void *context)
     Held *held = context;
     PyEval_RestoreThread(held->thread);
     int is_interrupted = PyErr_Occurred() != NULL || PyErr_CheckSignals(); /* another walk may have heard it first */
+    if (!is_interrupted && held->is_cancelled != NULL) {
+        PyObject *answer = PyObject_CallNoArgs(held->is_cancelled);
+        is_interrupted = answer == NULL || PyObject_IsTrue(answer);
+        Py_XDECREF(answer);
+    }
     held->thread = PyEval_SaveThread();
     return is_interrupted;
 }
@@ -249,39 +255,43 @@ static int get_goals(PyObject *tuple, double *goals)
     return (int)n;
 }
 
-static void walk_together(Held *const *held, int n, const double *goals, int most_steps, Ending *endings)
+static void walk_together(Held *const *held, int n, const double *goals, int most_steps, PyObject *is_cancelled,
+                          Ending *endings)
 {
     Walk *walks[MOST_WALKS];
     for (int i = 0; i < n; i++) { /* before any other thread can ask for them */
         walks[i] = held[i]->walk;
         held[i]->is_busy = 1;
+        held[i]->is_cancelled = is_cancelled;
     }
     PyThreadState *thread = PyEval_SaveThread();
     for (int i = 0; i < n; i++)
         held[i]->thread = thread;
     walks_on(walks, n, goals, most_steps, endings);
     PyEval_RestoreThread(thread);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         held[i]->is_busy = 0;
+        held[i]->is_cancelled = NULL;
+    }
 }
 
 static PyObject *go_on(PyObject *module, PyObject *arguments)
 {
-    PyObject *walks, *wanted, *places;
+    PyObject *walks, *wanted, *places, *is_cancelled = NULL;
     Held *held[MOST_WALKS];
     double goals[MOST_WALKS];
     Ending endings[MOST_WALKS];
     int most_steps, n, n_goals;
     (void)module;
     /* The goals first: asking an object for its number may let other threads run. */
-    if (!PyArg_ParseTuple(arguments, "OOi", &walks, &wanted, &most_steps) || (n_goals = get_goals(wanted, goals)) == 0 ||
-        (n = get_walks(walks, held)) == 0)
+    if (!PyArg_ParseTuple(arguments, "OOi|O", &walks, &wanted, &most_steps, &is_cancelled) ||
+        (n_goals = get_goals(wanted, goals)) == 0 || (n = get_walks(walks, held)) == 0)
         return NULL;
     if (n != n_goals) {
         PyErr_Format(PyExc_ValueError, "there are %d walks and %d goals.", n, n_goals);
         return NULL;
     }
-    walk_together(held, n, goals, most_steps, endings);
+    walk_together(held, n, goals, most_steps, is_cancelled, endings);
     if (PyErr_Occurred() != NULL || (places = PyList_New(n)) == NULL)
         return NULL;
     for (int i = 0; i < n; i++) {

@@ -248,7 +248,7 @@ def _run_in_threads(
     with ThreadPoolExecutor(n_threads) as pool:
         try:  # around the first thread already: from then on Ctrl-C has something to end
             futures = [
-                pool.submit(run, group, [_cancellable(watcher, cancelled) for watcher in of_group])
+                pool.submit(run, group, [_Cancellable(watcher, cancelled) for watcher in of_group])
                 for group, of_group in zip(groups, watchers, strict=True)
             ]
             for future in wait(futures, return_when=FIRST_EXCEPTION).done:
@@ -274,11 +274,14 @@ def _shared_systems(problems: Sequence[ERMProblem], spec: SolverSpec) -> dict[tu
     return systems
 
 
-def _cancellable(callback: Callback | None, cancelled: Event) -> Callback:
-    def wrapped(state: IterationState) -> bool:
-        return cancelled.is_set() or (callback is not None and bool(callback(state)))
+class _Cancellable:
+    """A callback that also ends its run where all are to end, and can be asked whether they are."""
 
-    return wrapped
+    def __init__(self, callback: Callback | None, cancelled: Event) -> None:
+        self._callback, self.is_cancelled = callback, cancelled.is_set
+
+    def __call__(self, state: IterationState) -> bool:
+        return self.is_cancelled() or (self._callback is not None and bool(self._callback(state)))
 
 
 def _system_key(problem: ERMProblem) -> tuple[Any, ...]:

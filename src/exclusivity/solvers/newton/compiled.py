@@ -97,14 +97,15 @@ class Traveller:
         return not run.is_over and comes_closer and spent <= self._most_passes
 
 
-def drive_compiled(travellers: Sequence[Traveller]) -> None:
+def drive_compiled(travellers: Sequence[Traveller], is_cancelled: Callable[[], bool] = bool) -> None:
     """Steps, each until its run is over, some of them do not halve the gap or the passes are used up.
 
-    All are over the same rows. They share products with these, and none depends on the others.
+    All are over the same rows. They share products with these, and none depends on the others. Where
+    ``is_cancelled`` says so they stop where they are: the callbacks of their runs have to end these then.
     """
     going = list(travellers)
     while going:
-        go_on_together([each.walk for each in going], [each.aim for each in going])
+        go_on_together([each.walk for each in going], [each.aim for each in going], is_cancelled)
         going = [each for each, proof in zip(going, _proofs(going), strict=True) if each.take(proof)]
 
 
@@ -191,9 +192,12 @@ def _cold_width(problem: ERMProblem) -> float:
     return float(np.clip(_COLD_WIDTH * np.nan_to_num(reach), _LEAST_COLD_WIDTH, _MOST_COLD_WIDTH))
 
 
-def go_on_together(walks: Sequence[CompiledWalk], goals: Sequence[float]) -> None:
+def go_on_together(
+    walks: Sequence[CompiledWalk], goals: Sequence[float], is_cancelled: Callable[[], bool]
+) -> None:
     """Walks over the same rows go on, each to about its gap or for some steps, unless they come to little."""
     assert compiled is not None  # noqa: S101 -- there is a walk
-    places = compiled.go_on(tuple(walk.handle for walk in walks), tuple(goals), _MOST_STEPS)
+    handles = tuple(walk.handle for walk in walks)
+    places = compiled.go_on(handles, tuple(goals), _MOST_STEPS, is_cancelled)
     for walk, (ending, intercept, width, _, _, norm, passes) in zip(walks, places, strict=True):
         walk.arrive(ending, intercept, width, norm, passes)

@@ -55,7 +55,8 @@ def solve_newton_together(
             Traveller(*new_run(problem, tol, max_iter, callback), start, most_passes=most_passes)
             for problem, callback in zip(problems, callbacks, strict=True)
         ]
-        drive_compiled(travellers)
+        asked = [ask for callback in callbacks if (ask := getattr(callback, "is_cancelled", None))]
+        drive_compiled(travellers, lambda: any(ask() for ask in asked))
         for each in travellers:
             if not each.run.is_over:
                 continue_run(each.run, each.reduced, regime, each.best)
