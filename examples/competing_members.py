@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from exclusivity import ERMClassifier
-from exclusivity.diversity import mean_over_pairs, member_predictions, pairwise_disagreement
+from exclusivity.diversity import mean_over_pairs, member_predictions, pairwise_diversity
 from exclusivity.inspection import ComponentsDisplay
 
 data = load_breast_cancer()
@@ -33,7 +33,7 @@ print("exclusivity  shared  disagreement  accuracy")
 for exclusivity, clf in ensembles.items():
     uses = clf.supports_.astype(int)
     shared = mean_over_pairs(uses @ uses.T)
-    disagree = mean_over_pairs(pairwise_disagreement(member_predictions(clf, X_test), y_test))
+    disagree = mean_over_pairs(pairwise_diversity(member_predictions(clf, X_test), y_test))
     print(f"{exclusivity:11g}  {shared:6.1f}  {disagree:12.3f}  {clf.score(X_test, y_test):8.3f}")
 
 # %%

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations, product
 
 import numpy as np
@@ -10,7 +11,10 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import cohen_kappa_score
 
-from exclusivity.diversity import interrater_kappa, mean_over_pairs, pairwise_disagreement, pairwise_kappa
+from exclusivity.diversity import interrater_kappa, mean_over_pairs, pairwise_diversity
+
+pairwise_disagreement = partial(pairwise_diversity, measure="disagreement")
+pairwise_kappa = partial(pairwise_diversity, measure="kappa")
 
 NAMES = np.array(["ant", "bee", "cicada"], dtype=object)
 quick = settings(deadline=None, max_examples=40)

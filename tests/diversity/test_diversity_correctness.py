@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -12,16 +13,18 @@ from hypothesis.extra.numpy import arrays
 
 from exclusivity.diversity import (
     mean_over_pairs,
-    pairwise_correlation,
-    pairwise_disagreement,
-    pairwise_double_fault,
-    pairwise_q_statistic,
+    pairwise_diversity,
 )
+
+pairwise_correlation = partial(pairwise_diversity, measure="correlation")
+pairwise_disagreement = partial(pairwise_diversity, measure="disagreement")
+pairwise_double_fault = partial(pairwise_diversity, measure="double_fault")
+pairwise_q_statistic = partial(pairwise_diversity, measure="q_statistic")
 
 NAMES = np.array(["ant", "bee", "cicada"])
 MEASURES = [pairwise_q_statistic, pairwise_correlation, pairwise_disagreement, pairwise_double_fault]
 
-each_measure = pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.__name__)
+each_measure = pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.keywords["measure"])
 quick = settings(deadline=None, max_examples=40)
 
 

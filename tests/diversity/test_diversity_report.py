@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import FrozenInstanceError, fields
+from functools import partial
 
 import numpy as np
 import pytest
@@ -28,13 +29,13 @@ def test_a_forest_is_measured_by_labels_alone():
     assert (report.n_members, report.n_samples) == (6, 150)
     assert report.member_accuracy == pytest.approx(np.mean(predictions == NAMED[:, None]))
     for field, measure in [
-        ("q_statistic", dv.pairwise_q_statistic),
-        ("correlation", dv.pairwise_correlation),
-        ("disagreement", dv.pairwise_disagreement),
-        ("double_fault", dv.pairwise_double_fault),
+        ("q_statistic", partial(dv.pairwise_diversity, measure="q_statistic")),
+        ("correlation", partial(dv.pairwise_diversity, measure="correlation")),
+        ("disagreement", partial(dv.pairwise_diversity, measure="disagreement")),
+        ("double_fault", partial(dv.pairwise_diversity, measure="double_fault")),
     ]:
         assert getattr(report, field) == dv.mean_over_pairs(measure(predictions, NAMED))
-    assert report.kappa == dv.mean_over_pairs(dv.pairwise_kappa(predictions))
+    assert report.kappa == dv.mean_over_pairs(dv.pairwise_diversity(predictions, measure="kappa"))
     assert report.interrater_kappa == dv.interrater_kappa(predictions, NAMED)
     assert (report.mutual_angular, report.exclusivity, report.relaxed_exclusivity) == (None, None, None)
     assert report.disagreement > 0
@@ -45,8 +46,14 @@ def test_linear_members_are_measured_by_weights_too():
     weights = dv.member_weights(members)
     report = diversity_report(members, X, NAMED, g=0.5)
     assert report.mutual_angular == dv.mutual_angular(weights, 0.5)
-    assert report.exclusivity == dv.mean_over_pairs(dv.pairwise_exclusivity(weights)) == 12
-    assert report.relaxed_exclusivity == dv.mean_over_pairs(dv.pairwise_relaxed_exclusivity(weights))
+    assert (
+        report.exclusivity
+        == dv.mean_over_pairs(dv.pairwise_weight_diversity(weights, measure="exclusivity"))
+        == 12
+    )
+    assert report.relaxed_exclusivity == dv.mean_over_pairs(
+        dv.pairwise_weight_diversity(weights, measure="relaxed_exclusivity")
+    )
 
 
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
@@ -118,3 +125,12 @@ def test_true_labels_must_match_the_predictions():
 def test_every_public_name_exists_and_is_documented():
     for name in dv.__all__:
         assert getattr(dv, name).__doc__
+
+
+def test_an_unknown_measure_and_missing_labels_are_refused():
+    with pytest.raises(ValueError, match="measure must be 'disagreement'"):
+        dv.pairwise_diversity([[0, 1]], [0], measure="q")
+    with pytest.raises(ValueError, match="measure must be 'angle'"):
+        dv.pairwise_weight_diversity([[0, 1], [1, 0]], measure="cosine")
+    with pytest.raises(ValueError, match="give y_true"):
+        dv.pairwise_diversity([[0, 1]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import combinations, product
 
 import numpy as np
@@ -13,11 +14,13 @@ from hypothesis.extra.numpy import arrays
 from exclusivity.diversity import (
     mean_over_pairs,
     mutual_angular,
-    pairwise_angle,
-    pairwise_exclusivity,
-    pairwise_relaxed_exclusivity,
+    pairwise_weight_diversity,
 )
 from exclusivity.problem import exclusivity, relaxed_exclusivity
+
+pairwise_angle = partial(pairwise_weight_diversity, measure="angle")
+pairwise_exclusivity = partial(pairwise_weight_diversity, measure="exclusivity")
+pairwise_relaxed_exclusivity = partial(pairwise_weight_diversity, measure="relaxed_exclusivity")
 
 MATRICES = [pairwise_angle, pairwise_exclusivity, pairwise_relaxed_exclusivity]
 quick = settings(deadline=None, max_examples=40)
@@ -79,7 +82,7 @@ def test_exclusivities_are_those_of_the_problem(weights):
 # --- properties ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("measure", MATRICES, ids=lambda measure: measure.__name__)
+@pytest.mark.parametrize("measure", MATRICES, ids=lambda measure: measure.keywords["measure"])
 @quick
 @given(weights=weight_arrays, seed=st.integers(0, 99))
 def test_symmetry_signs_and_permutations(measure, weights, seed):

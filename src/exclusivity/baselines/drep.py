@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator
 
 from exclusivity.baselines.votes import Tally, Votes, member_votes
 from exclusivity.classifier import check_number
-from exclusivity.diversity import label_codes, truth_vector
 from exclusivity.problem.arrays import Ints, Matrix
+from exclusivity.voting.ensembles import label_codes, truth_vector
 
 
 def drep_prune(

@@ -12,8 +12,14 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from exclusivity.classifier import class_scores, finite
-from exclusivity.diversity import Members, label_codes, member_predictions, members_of, prediction_matrix
 from exclusivity.problem.arrays import Floats, Ints, Matrix
+from exclusivity.voting.ensembles import (
+    Members,
+    label_codes,
+    member_predictions,
+    members_of,
+    prediction_matrix,
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from exclusivity.diversity import mean_over_pairs, pairwise_disagreement
+from exclusivity.diversity import mean_over_pairs, pairwise_diversity
 from exclusivity.experiments.published import COST, N_TRAIN
 from exclusivity.experiments.sets import ExperimentSet
 from exclusivity.experiments.splits import generator, random_split
@@ -99,7 +99,7 @@ def splitting(data: ExperimentSet, seed: int) -> Result:
             members.append(data.X[rest] @ result.weights[:, 0] + result.intercepts[0] > 0)
         predictions = np.column_stack(members).astype(int)
         labels = (data.y[rest] > 0).astype(int)
-        found.append(100 * mean_over_pairs(pairwise_disagreement(predictions, labels)))
+        found.append(100 * mean_over_pairs(pairwise_diversity(predictions, labels)))
     return {"rows": sizes, "disagreement": found}
 
 

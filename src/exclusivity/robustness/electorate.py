@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.baselines import MarginOf, Tally
 from exclusivity.classifier import UNDECIDED, VOTINGS, Ballots, DoubtOf, Rankings, check_choice
-from exclusivity.diversity import members_of
 from exclusivity.problem.arrays import Bools, Ints, Matrix
 from exclusivity.robustness.sources import column_sources, joined
+from exclusivity.voting.ensembles import members_of
 
 # Scores in memory at once: 32 MB.
 _BLOCK_SCORES = 1 << 22
