@@ -13,13 +13,18 @@ worst value. Think of ten instruments with three readings each. When one breaks,
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from exclusivity import ERMClassifier
-from exclusivity.robustness import certified_accuracy_curve, certify, choose_members, corruption_curve
+from exclusivity.robustness import (
+    certified_accuracy_curve,
+    certified_accuracy_scorer,
+    certify,
+    corruption_curve,
+)
 
 data = load_breast_cancer()
 instruments = [
@@ -29,16 +34,16 @@ X, X_test, y, y_test = train_test_split(data.data, data.target, stratify=data.ta
 
 # %%
 # How many members, and which C, if three instruments may fail? Cross-validation says.
-choice = choose_members(
-    X,
-    y,
-    r=3,
-    estimator=make_pipeline(StandardScaler(), ERMClassifier(exclusivity=np.inf, feature_groups=instruments)),
-    n_estimators=[7, 9],
-    C=[0.01, 0.1, 1],
+voters = ERMClassifier(
+    exclusivity=np.inf, voting="hard", feature_groups=instruments, class_weight="balanced", random_state=0
 )
-vote = choice.estimator
-print(f"{len(set(instruments))} instruments; chosen: {choice.best_params}")
+search = GridSearchCV(
+    make_pipeline(StandardScaler(), voters),
+    {"ermclassifier__n_estimators": [7, 9], "ermclassifier__C": [0.01, 0.1, 1]},
+    scoring=certified_accuracy_scorer(r=3),
+).fit(X, y)
+vote = search.best_estimator_
+print(f"{len(set(instruments))} instruments; chosen: {search.best_params_}")
 for member, columns in enumerate(vote[-1].supports_):
     print(f"  member {member}: {', '.join(sorted({instruments[j] for j in np.flatnonzero(columns)}))}")
 

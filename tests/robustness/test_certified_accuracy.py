@@ -1,21 +1,26 @@
-"""Certified accuracies, and the choice of members by them."""
+"""Certified accuracies, and searches for parameters by them."""
 
 from __future__ import annotations
 
-import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from exclusivity import ERMClassifier
+from exclusivity import ERMClassifier, make_robust_classifier
 from exclusivity.baselines import FeaturePartitionClassifier
-from exclusivity.robustness import certified_accuracy, certified_accuracy_curve, certify, choose_members
+from exclusivity.robustness import (
+    certified_accuracy,
+    certified_accuracy_curve,
+    certified_accuracy_scorer,
+    certify,
+)
 from robustness.robust_cases import SETS, fitted, split
 
 RADII = np.array([2, 0, 1, -1, 3, 0])
@@ -70,142 +75,56 @@ def test_bad_arguments_are_a_clear_error(arguments, kind, message):
         certified_accuracy(*arguments)
 
 
-def test_the_choice_is_the_best_of_its_table():
-    X, y, rows, labels = split("breast cancer")
-    choice = choose_members(X, y, 2, C=[0.01, 1.0], n_estimators=[3, 9], cv=2)
-    assert (
-        len(
-            choose_members(
-                X[::3], y[::3], 1, C=[0.1], exclusivity=[1e4, np.inf], n_estimators=[3], cv=2
-            ).table
-        )
-        == 2
-    )
-    assert len(choice.table) == 4
-    best = max(choice.table, key=lambda record: record["certified"])
-    assert choice.best_params == {name: best[name] for name in ("n_estimators", "C", "exclusivity")}
-    assert choice.best_params["n_estimators"] == 9  # three members cannot survive two broken features
-    assert all(record["certified"] == 0 for record in choice.table if record["n_estimators"] == 3)
-    for record in choice.table:
-        assert 0 <= record["certified"] <= record["balanced_accuracy"] <= 1
-    predicted = choice.estimator.predict(rows)
-    assert certified_accuracy(certify(choice.estimator, rows), labels, predicted, 2, balanced=True) > 0.7
-    trade_off = choice.trade_off()
-    assert [record["n_estimators"] for record in trade_off] == [3, 9]
-    assert trade_off[1]["certified"] == best["certified"]
-
-
+@pytest.mark.parametrize("balanced", [True, False])
 @pytest.mark.parametrize(
-    ("own", "asked", "expected"),
+    "voters",
     [
-        (None, {}, "balanced"),
-        (None, {"class_weight": None}, None),
-        ({-1.0: 1, 1.0: 3}, {}, {-1.0: 1, 1.0: 3}),
+        ERMClassifier(5, C=0.1, exclusivity=np.inf, voting="hard", random_state=3),
+        FeaturePartitionClassifier(DecisionTreeClassifier(max_depth=3, random_state=0), 5, random_state=0),
     ],
-    ids=["default", "none", "the estimator's own"],
+    ids=["svm", "trees"],
 )
-def test_the_table_is_that_of_a_plain_loop(own, asked, expected):
+@pytest.mark.filterwarnings(r"ignore:\d+ of \d+ members vote:UserWarning")
+def test_the_scorer_is_the_certified_accuracy_of_held_out_rows(voters, balanced):
     X, y, _, _ = split("heart")
     folds = StratifiedKFold(2, shuffle=True, random_state=5)
-    voters = ERMClassifier(exclusivity=np.inf, class_weight=own, random_state=3)
     model = make_pipeline(StandardScaler(), voters)
-    choice = choose_members(X, y, 1, estimator=model, n_estimators=[5], C=[0.1], cv=folds, **asked)
-    scores = []
+    scores = cross_val_score(
+        model, X, y, scoring=certified_accuracy_scorer(1, balanced=balanced), cv=folds, n_jobs=2
+    )
+    expected = []
     for train, test in folds.split(X, y):
-        clf = make_pipeline(
-            StandardScaler(),
-            ERMClassifier(5, C=0.1, exclusivity=np.inf, voting="hard", class_weight=expected, random_state=3),
-        ).fit(X[train], y[train])
-        radii = certify(clf, X[test])
-        scores.append(certified_accuracy(radii, y[test], clf.predict(X[test]), 1, balanced=True))
-    assert choice.table[0]["certified"] == pytest.approx(np.mean(scores))
-    assert choice.table[0]["certified_std"] == pytest.approx(np.std(scores))
-    assert model[-1].voting == "soft"  # the user's own estimator is left alone
-    assert choice.estimator[-1].voting == "hard"
-    assert (model[-1].class_weight, choice.estimator[-1].class_weight) == (own, expected)
+        fitted_model = clone(model).fit(X[train], y[train])
+        radii, predicted = certify(fitted_model, X[test]), fitted_model.predict(X[test])
+        expected.append(certified_accuracy(radii, y[test], predicted, 1, balanced=balanced))
+    assert scores.tolist() == expected
+    assert min(expected) > 0
 
 
-def test_feature_groups_and_defaults_are_kept():
-    X, y, _, _ = split("heart")
-    groups = list(np.arange(13) % 5)
-    model = ERMClassifier(exclusivity=np.inf, feature_groups=groups)
-    choice = choose_members(X, y, 1, estimator=model, n_estimators=[3, 5], C=[0.1], cv=2)
-    assert choice.estimator.groups_.max() == 4
-    small = choose_members(X, y, 1, C=[0.1], cv=2)
-    assert [record["n_estimators"] for record in small.trade_off()] == [3, 5, 9]
+def test_a_grid_search_finds_enough_members():
+    X, y, rows, labels = split("breast cancer")
+    voters = ERMClassifier(exclusivity=np.inf, voting="hard", class_weight="balanced", random_state=0)
+    grid = {"n_estimators": [3, 9], "C": [0.01, 1.0]}
+    search = GridSearchCV(voters, grid, scoring=certified_accuracy_scorer(2), cv=2).fit(X, y)
+    results = search.cv_results_
+    # Three members cannot survive two broken features.
+    assert not np.any(results["mean_test_score"][results["param_n_estimators"] == 3])
+    assert search.best_params_["n_estimators"] == 9
+    assert certified_accuracy(certify(search, rows), labels, search.predict(rows), 2, balanced=True) > 0.7
 
 
-@pytest.mark.parametrize(
-    ("options", "kind", "message"),
-    [
-        ({"r": 0}, ValueError, "r must be an integer at least 1"),
-        ({"r": 7}, ValueError, "7 broken features a vote needs 15 members.*13 columns"),
-        ({"r": 1, "C": []}, ValueError, "must each have a value"),
-        (
-            {"r": 1, "estimator": LogisticRegression()},
-            TypeError,
-            "must be an ERMClassifier, a Feature.* or a Pipeline",
-        ),
-    ],
-)
-def test_bad_choices_are_a_clear_error(options, kind, message):
-    X, y, _, _ = split("heart")
-    with pytest.raises(kind, match=message):
-        choose_members(X, y, **options)
+def test_the_scorer_takes_tables():
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 2
+    table = pd.DataFrame({name: rng.normal(size=90) + y for name in "abc"})
+    table["colour"] = np.where(y == rng.integers(0, 2, 90), "red", "blue")
+    model = make_robust_classifier(3, random_state=0).fit(table, y)
+    expected = certified_accuracy(certify(model, table), y, model.predict(table), 1, balanced=True)
+    assert certified_accuracy_scorer(1)(model, table, y) == expected > 0.3
 
 
-def test_the_trade_off_can_be_drawn():
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    X, y, _, _ = split("heart")
-    choice = choose_members(X, y, 1, n_estimators=[3, 5], C=[0.1], cv=2)
-    ax = choice.plot()
-    assert [line.get_label() for line in ax.lines[:2]] == ["nothing broken", "certified, 1 broken"]
-    assert ax.lines[1].get_ydata()[1] == choice.trade_off()[1]["certified"]
-    _, own = plt.subplots()
-    assert choice.plot(ax=own) is own
-    plt.close("all")
-
-
-@pytest.mark.parametrize(
-    ("base", "names"),
-    [
-        (DecisionTreeClassifier(max_depth=3), ["n_estimators"]),
-        (LinearSVC(), ["n_estimators", "C"]),
-        (make_pipeline(StandardScaler(), LinearSVC()), ["n_estimators", "C"]),
-    ],
-    ids=["tree", "svm", "pipeline"],
-)
-def test_members_of_any_kind_are_chosen(base, names):
-    X, y = split("heart")[:2]
-    voters = FeaturePartitionClassifier(base, partition="learned")
-    options = {"C": [0.1, 1.0]} if "C" in names else {}
-    choice = choose_members(X, y, 1, estimator=voters, n_estimators=[3, 5], cv=2, **options)
-    assert list(choice.best_params) == names
-    assert len(choice.table) == 2 * max(1, len(options.get("C", [])))
-    assert choice.estimator.n_estimators == choice.best_params["n_estimators"]
-    assert choice.estimator.random_state == 0
-    weights = {k: v for k, v in choice.estimator.get_params().items() if k.endswith("class_weight")}
-    assert list(weights.values()) == ["balanced"]
-    assert [record["n_estimators"] for record in choice.trade_off()] == [3, 5]
-    assert certify(choice.estimator, X).max() >= 1
-
-
-@pytest.mark.parametrize(
-    ("base", "options", "message"),
-    [
-        (
-            DecisionTreeClassifier(),
-            {"C": [1.0]},
-            "C was given, and DecisionTreeClassifier.* has 0 parameters",
-        ),
-        (LinearSVC(), {"exclusivity": [np.inf]}, "leave exclusivity out"),
-        (LinearSVC(), {"class_weight": {1: 2.0}}, "see numbers in place of the classes"),
-    ],
-    ids=["C", "exclusivity", "class_weight"],
-)
-def test_what_members_do_not_have_is_not_tried(base, options, message):
-    X, y = split("heart")[:2]
-    with pytest.raises(ValueError, match=message):
-        choose_members(X, y, 1, estimator=FeaturePartitionClassifier(base), cv=2, **options)
+def test_the_scorer_refuses_what_cannot_be_a_radius():
+    with pytest.raises(ValueError, match="r must be an integer at least 0"):
+        certified_accuracy_scorer(-1)
+    with pytest.raises(TypeError, match="There is no certificate for LogisticRegression"):
+        certified_accuracy_scorer(1)(LogisticRegression().fit([[0], [1]], [0, 1]), [[0], [1]], [0, 1])

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from exclusivity import ERMClassifier, ERMClassifierCV
 from exclusivity.classifier.fitting import warn_of_constant_votes
-from exclusivity.robustness import certified_accuracy, certify, choose_members
+from exclusivity.robustness import certified_accuracy, certify
 
 CONSTANT = r"\d of 3 members vote common for every training row"
 
@@ -84,14 +84,3 @@ def test_members_without_features_are_no_constant_voters():
     warn_of_constant_votes(np.array([[3, 1], [4, 0], [1, 3]]), Fitted())
     with pytest.warns(UserWarning, match=r"1 of 3 members vote 1 .* number 2.*Set a larger C"):
         warn_of_constant_votes(np.array([[3, 1], [4, 0], [0, 4]]), Fitted())
-
-
-@pytest.mark.filterwarnings(r"ignore:\d+ of \d+ members vote:UserWarning")
-def test_choose_members_balances_what_it_judges_by():
-    X, y = rare_class()
-    options = {"r": 1, "n_estimators": [3], "C": [0.1], "cv": 2}
-    balanced = choose_members(X, y, **options)
-    plain = choose_members(X, y, class_weight=None, **options)
-    assert balanced.estimator[-1].class_weight == "balanced"
-    assert plain.estimator[-1].class_weight is None
-    assert balanced.table[0]["balanced_accuracy"] > plain.table[0]["balanced_accuracy"] + 0.1

@@ -19,7 +19,7 @@ from exclusivity.classifier.votes.decisions import hard_decision, member_votes, 
 from exclusivity.classifier.votes.rankings import member_scores
 from exclusivity.classifier.votes.reach import UNDECIDED
 from exclusivity.classifier.votes.runoff import runoff_threats
-from exclusivity.robustness import attack, certify, choose_members, corrupt, elect
+from exclusivity.robustness import attack, certify, corrupt, elect
 from robustness.robust_cases import fitted, split
 from robustness.runoff_oracle import (
     ballots_of,
@@ -348,11 +348,3 @@ def test_pipelines_elect_in_their_own_columns():
     )
     with pytest.raises(ValueError, match="'hard', 'runoff'; got 'soft'"):
         certify(model, rows, voting="soft")
-
-
-def test_the_choice_of_members_keeps_the_run_off():
-    X, y, _, _ = split("wine")
-    chosen = choose_members(
-        X, y, 1, estimator=ERMClassifier(voting="runoff"), n_estimators=[3], C=[0.1], cv=2
-    )
-    assert chosen.estimator.voting == "runoff"

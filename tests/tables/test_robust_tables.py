@@ -9,15 +9,13 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from exclusivity import ERMClassifier, ERMClassifierCV, make_robust_classifier
 from exclusivity.baselines import FeaturePartitionClassifier
 from exclusivity.robustness import (
-    certified_accuracy,
     certify,
-    choose_members,
     feature_groups_from_transformer,
 )
 from exclusivity.robustness.sources import column_sources
@@ -120,92 +118,6 @@ class TestOneLine:
             for numeric in ("spline", "linear")
         )
         assert curves > lines + 0.15
-
-
-class TestChoice:
-    def test_of_tables(self):
-        choice = choose_members(TABLE, CLASSES, r=1, n_estimators=[3, 5], C=[0.1, 1.0], cv=2)
-        assert set(choice.best_params) == {"n_estimators", "C", "exclusivity", "numeric"}
-        assert {record["numeric"] for record in choice.table} == {"linear", "spline"}
-        assert len(choice.table) == 8
-        assert choice.estimator[0].numeric == choice.best_params["numeric"]
-        assert choice.estimator[-1].class_weight == "balanced"
-        assert certify(choice.estimator, TABLE).max() >= 1
-
-    @pytest.mark.parametrize(
-        "form", [pa.Table.from_pandas, pl.from_pandas, lambda X: X.to_numpy(dtype=object)]
-    )
-    def test_any_table(self, form):
-        choice = choose_members(
-            form(TABLE), CLASSES, r=1, n_estimators=[3], C=[1.0], numeric=["linear"], cv=2
-        )
-        assert choice.best_params["numeric"] == "linear"
-
-    def test_with_interactions(self):
-        """Those who divide the columns are as many as those who get them."""
-        asked = make_robust_classifier(interactions=True, random_state=0, solver_options={"restarts": 0})
-        choice = choose_members(TABLE, CLASSES, 1, estimator=asked, n_estimators=[3, 5], C=[1.0], cv=2)
-        assert {record["n_estimators"] for record in choice.table} == {3, 5}
-        _, step, classifier = choice.estimator
-        assert classifier.n_estimators == step.voters.n_estimators == len(np.unique(step.owners_))
-
-    def test_lines_curves_and_interactions_by_one_rule(self):
-        rng = np.random.default_rng(0)
-        X = pd.DataFrame(rng.normal(size=(300, 6)), columns=list("abcdef"))
-        # Pairs of columns, whose effect no sum of two curves can follow.
-        y = sum(np.sign(X[one] * X[two]) for one, two in ("ab", "cd", "ef")) > 0
-        paired = make_robust_classifier(feature_groups=[0, 0, 1, 1, 2, 2])
-        asked = {"estimator": paired, "n_estimators": [3], "C": [0.1, 1.0], "cv": 2}
-        asked["numeric"] = ["linear", "spline"]
-        choice = choose_members(X, y, 1, interactions=[False, True], **asked)
-        kinds = [(record["numeric"], record["interactions"]) for record in choice.table]
-        assert sorted(set(kinds)) == [(n, i) for n in ("linear", "spline") for i in (False, True)]
-        assert len(kinds) == 8
-        best = max(choice.table, key=lambda record: record["certified"])
-        assert choice.best_params == {name: best[name] for name in choice.best_params}
-        assert choice.best_params["interactions"]
-        assert list(choice.estimator.named_steps) == ["encoder", "interactions", "classifier"]
-        plain = choose_members(X, y, 1, interactions=[False], **asked)
-        assert list(plain.estimator.named_steps) == ["encoder", "classifier"]
-        known = [record for record in choice.table if not record["interactions"]]
-        assert plain.table == known  # trying more changes nothing of the rest
-
-    def test_sharing_what_comes_before_the_classifier_changes_nothing(self):
-        """Every record is what the whole pipeline gets, fitted anew to each fold."""
-        folds = StratifiedKFold(2, shuffle=True, random_state=1)
-        asked = {"n_estimators": [3, 5], "C": [0.1, 10.0], "cv": folds, "interactions": [False, True]}
-        for record in choose_members(TABLE, CLASSES, 1, numeric=["spline"], **asked).table:
-            kind = {name: record[name] for name in ("n_estimators", "C", "interactions")}
-            scores = []
-            for train, test in folds.split(TABLE, CLASSES):
-                model = make_robust_classifier(**kind, random_state=0).fit(TABLE.iloc[train], CLASSES[train])
-                rows, labels = TABLE.iloc[test], CLASSES[test]
-                radii, predicted = certify(model, rows), model.predict(rows)
-                scores.append(certified_accuracy(radii, labels, predicted, 1, balanced=True))
-            assert record["certified"] == pytest.approx(np.mean(scores))
-
-    @pytest.mark.parametrize(
-        ("options", "words"),
-        [
-            ({"estimator": ERMClassifier()}, "no Pipeline of a TableEncoder and an ERMClassifier"),
-            ({"exclusivity": [2.0, np.inf]}, "leave exclusivity out"),
-            ({"interactions": ["spline"]}, "a sequence of True and False"),
-            ({"interactions": []}, "must each have a value to try"),
-        ],
-    )
-    def test_interactions_that_cannot_be(self, options, words):
-        with pytest.raises(ValueError, match=words):
-            choose_members(TABLE, CLASSES, 1, **({"interactions": [True]} | options))
-
-    def test_arrays_of_numbers_only_where_asked(self):
-        X, y = np.random.default_rng(0).normal(size=(80, 6)), np.arange(80) % 2
-        X[:, 0] += y
-        plain = choose_members(X, y, r=1, n_estimators=[3], C=[1.0], cv=2)
-        assert "numeric" not in plain.best_params
-        asked = choose_members(X, y, r=1, n_estimators=[3], C=[1.0], numeric=["spline"], cv=2)
-        assert isinstance(asked.estimator[0], TableEncoder)
-        with pytest.raises(ValueError, match="0 TableEncoder steps"):
-            choose_members(X, y, 1, estimator=ERMClassifier(), numeric=["spline"])
 
 
 JUNK = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -252,6 +254,45 @@ def certified_accuracy_curve(
     check_number({"max_radius": max_radius}, "max_radius", least=0, integer=True)
     right, labels = _is_right(radii, y_true, y_pred), np.asarray(y_true)
     return np.array([_mean(right & (radii >= r), labels, balanced) for r in range(max_radius + 1)])
+
+
+def certified_accuracy_scorer(r: int, *, balanced: bool = True) -> Callable[..., float]:
+    """Make a scorer of certified accuracy at ``r`` broken features, for ``GridSearchCV`` and its relatives.
+
+    Parameters
+    ----------
+    r : int
+        How many features (feature groups) may break at once.
+    balanced : bool, default=True
+        The mean over classes of the share within the class. A constant classifier is perfectly robust: its
+        plain certified accuracy is that of the largest class.
+
+    Returns
+    -------
+    scorer : callable
+        ``scorer(estimator, X, y)``; larger is better.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from exclusivity import ERMClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> voters = ERMClassifier(exclusivity=np.inf, voting="hard", class_weight="balanced", random_state=0)
+    >>> grid = {"ermclassifier__n_estimators": [3, 9]}
+    >>> model = make_pipeline(StandardScaler(), voters)
+    >>> search = GridSearchCV(model, grid, scoring=certified_accuracy_scorer(r=1), cv=2).fit(X, y)
+    >>> search.best_params_
+    {'ermclassifier__n_estimators': 9}
+    """
+    check_number({"r": r}, "r", least=0, integer=True)
+    return partial(_certified_score, r=r, balanced=balanced)
+
+
+def _certified_score(estimator: BaseEstimator, X: Matrix, y: ArrayLike, *, r: int, balanced: bool) -> float:
+    return certified_accuracy(certify(estimator, X), y, estimator.predict(X), r, balanced=balanced)
 
 
 def _is_right(radii: ArrayLike, y_true: ArrayLike, y_pred: ArrayLike) -> Bools:

@@ -53,7 +53,7 @@ def make_robust_classifier(
 
     See Also
     --------
-    exclusivity.robustness.choose_members : Chooses ``n_estimators``, ``C`` and ``numeric``.
+    exclusivity.robustness.certified_accuracy_scorer : Choose parameters by ``GridSearchCV``.
 
     Examples
     --------
