@@ -320,7 +320,11 @@ class TestGermanFiles:
             {"Abweichung": ["1.038"], "Umsatz": ["910.0"], "Stadt": "r", "Alter": "7"},
             None,
         )
-        assert run("predict", "it.erm", "en.csv", "--quiet")[0] == 0
+        code, _, err = run("predict", "it.erm", "en.csv", "--quiet")
+        assert code == 3
+        assert "en.csv, line 2, column 'Abweichung': found '1.038', which is 1038 with a decimal comma" in err
+        assert "--decimal comma or --decimal point says which it is" in err
+        assert run("predict", "it.erm", "en.csv", "--quiet", "--decimal", "point")[0] == 0
 
     def test_what_stays_open(self, run, tmp_path):
         columns = {"size": [f"{i % 7 + 1},{i:03d}" if i % 2 else "910" for i in range(N)], "colour": COLOUR}

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given, strategies as st
+from hypothesis import given, strategies as st
 
 from exclusivity.datasets import (
     GAPS,
@@ -12,6 +12,7 @@ from exclusivity.datasets import (
     dates_among,
     decimal_of_file,
     numbers_among,
+    read_by_notation,
     read_cells,
 )
 
@@ -120,15 +121,14 @@ class TestDecimalSign:
         np.testing.assert_array_equal(read.values, [float(number) for number in numbers])
         model = read.notation
         for cell, number in zip(column, numbers, strict=True):
-            one = read_cells(np.array([cell]), Expected("number", "", model, is_training=False))
-            assert one.values[0] == float(number)
+            assert read_by_notation(np.array([cell]), model).values[0] == float(number)
 
 
 class TestModels:
     """A model knows how its numbers were written; rows beside a row do not matter."""
 
     def read(self, notation, *texts):
-        return read_cells(cells(*texts), Expected("number", "", notation, is_training=False)).values.tolist()
+        return read_by_notation(cells(*texts), notation).values.tolist()
 
     def test_its_notation_decides(self):
         assert self.read(Notation(","), "1,038") == [1.038]
@@ -140,20 +140,54 @@ class TestModels:
         """A gap where texts are gaps, as in training and on workers; else an error."""
         cells = np.array([b"5%", b"6%", b"7%", b"8", b"9%", b"soon"])
         trained = read_cells(cells, Expected("number"))
-        known = read_cells(cells, Expected("number", "", trained.notation, is_training=False))
+        known = read_by_notation(cells, trained.notation)
         for values in (trained.values, known.values, numbers_among(cells, trained.notation)[0]):
             np.testing.assert_array_equal(values, [5, 6, 7, np.nan, 9, np.nan])
 
-    def test_a_proof_is_stronger(self):
-        assert self.read(Notation("."), "0,275") == [0.275]
-        assert self.read(Notation(","), "0.275") == [0.275]
+    def test_thousands_that_leave_nothing_open(self):
+        assert self.read(Notation("."), "1,234.5", "1,234,567") == [1234.5, 1234567]
+        assert self.read(Notation(), "1,234,567", "1.038") == [1234567, 1.038]
+
+    def test_the_user_overrides(self):
+        for notation in (Notation("."), Notation(","), Notation()):
+            read = {sign: read_by_notation(cells("1,038"), notation, sign).values.tolist() for sign in ",."}
+            assert read == {",": [1.038], ".": [1038]}
+        with pytest.raises(ColumnError, match="with a decimal point; the options state a") as error:
+            read_by_notation(cells("2.5"), Notation("."), ",")
+        assert error.value.ways == ()
+
+    @given(
+        st.lists(st.text(alphabet="0123456789,.%-+eE x", max_size=8).map(str.strip), min_size=1, max_size=6),
+        st.builds(Notation, st.sampled_from(["", ",", "."]), st.booleans(), st.booleans(), st.booleans()),
+        st.sampled_from(["", ",", "."]),
+    )
+    def test_a_cell_is_read_alone_as_in_any_company(self, texts, notation, decimal):
+        """The same value, or the first one refused alone is the one that is refused among others."""
+        alone = []
+        for text in texts:
+            try:
+                alone.append(read_by_notation(cells(text), notation, decimal).values[0])
+            except ColumnError as error:
+                alone.append(error.cause)
+        refused = [row for row, found in enumerate(alone) if isinstance(found, str)]
+        if refused:
+            with pytest.raises(ColumnError) as caught:
+                read_by_notation(cells(*texts), notation, decimal)
+            assert (caught.value.row, caught.value.cause) == (refused[0], alone[refused[0]])
+        else:
+            np.testing.assert_array_equal(read_by_notation(cells(*texts), notation, decimal).values, alone)
 
     @pytest.mark.parametrize(
         ("notation", "text", "message"),
         [
             (Notation("."), "1,038", "the model knows no thousands in this column"),
             (Notation(","), "1.038", "the model knows no thousands in this column"),
-            (Notation(), "1,038", "nothing else in the file shows which"),
+            (Notation(), "1,038", "the model knows no thousands in this column"),
+            (Notation("."), "0,275", "with a decimal comma; this column of the model has a decimal point"),
+            (Notation(), "0,275", "with a decimal comma; this column of the model has a decimal point"),
+            (Notation(","), "0.275", "with a decimal point; this column of the model has a decimal comma"),
+            (Notation(",", texts=True), "0.275", "with a decimal point; this column of the model has a"),
+            (Notation("."), "1e999", "which is too large"),
             (Notation(","), "12%", "fitted to numbers without per cent signs"),
             (Notation(","), "old", "found 'old'; expected a number, or nothing."),
             (Notation(percent=True), "old", "found 'old'; expected a number, or nothing."),
@@ -173,11 +207,8 @@ class TestModels:
         Expected,
         st.sampled_from(["number", None]),
         st.sampled_from(["", ",", "."]),
-        st.none() | st.builds(Notation, st.sampled_from(["", ",", "."]), st.booleans(), st.booleans()),
-        st.booleans(),
     ),
 )
-@example(["0"], Expected(None, "", Notation("", percent=True), False))
 def test_anything_is_read_or_refused_with_its_row(texts, expected):
     texts = [text.strip() for text in texts]
     n_known = sum(text not in GAPS for text in texts)

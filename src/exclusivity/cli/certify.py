@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import matching, models, options, output, overwriting, voters
+from exclusivity.cli import matching, models, options, output, overwriting, tables, voters
 from exclusivity.cli.errors import CommandError
 from exclusivity.cli.evaluate import constant, in_words, scores_for, warn_of_constant
 from exclusivity.cli.progress import Progress
@@ -39,7 +39,8 @@ OUTPUTS = {"output": overwriting.RADII}
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     options.add_model(parser)
-    options.add_data(parser, "the column of the classes, if any (default: that of the training data)")
+    of_classes = "the column of the classes, if any (default: that of the training data)"
+    tables.add_decimal(options.add_data(parser, of_classes))
     parser.add_argument(
         "--radius",
         type=options.FROM_ZERO,

@@ -6,7 +6,7 @@ import argparse
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import matching, models, options, output
+from exclusivity.cli import matching, models, options, output, tables
 from exclusivity.cli.errors import FileError
 from exclusivity.cli.progress import Progress
 from exclusivity.cli.training import FEW_CLASSES
@@ -36,7 +36,9 @@ INPUTS = ("model", "data")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     options.add_model(parser)
-    options.add_data(parser, "the column of the classes (default: that of the training data)")
+    tables.add_decimal(
+        options.add_data(parser, "the column of the classes (default: that of the training data)")
+    )
     options.add_json(parser)
     options.add_quiet(parser)
 

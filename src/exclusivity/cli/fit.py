@@ -172,7 +172,8 @@ def _test(args: argparse.Namespace, progress: Progress) -> tuple[dict[str, Any],
     from exclusivity.inspection import scores_of
 
     loaded = models.load(args.output)
-    X, y = matching.rows_for(loaded, args.test, args, progress, wants_labels=True)
+    reading = argparse.Namespace(**vars(args) | {"decimal": None})  # by the model's own notation, as later
+    X, y = matching.rows_for(loaded, args.test, reading, progress, wants_labels=True)
     scores = scores_of(y, loaded.model.predict(X))
     return {"file": args.test, **_figures(scores)}, scores
 

@@ -47,6 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reading data for --html")
     group.add_argument("--data", metavar="DATA", help="rows with classes to judge the model on")
     options.add_reading(group, "their column (default: that of the training data)")
+    tables.add_decimal(group)
 
 
 def run(args: argparse.Namespace) -> None:

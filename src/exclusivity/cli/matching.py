@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from exclusivity.cli import tables
 from exclusivity.cli.data import Source, column, listed
-from exclusivity.cli.errors import FileError
+from exclusivity.cli.errors import FileError, UsageError
 from exclusivity.cli.models import Loaded, steps_of
 from exclusivity.cli.progress import Progress
 
@@ -32,7 +32,7 @@ def rows_for(
     path : str
         The data.
     args : Namespace
-        With the options of ``add_data``.
+        With the options of ``add_data``, with or without that of ``tables.add_decimal``.
     progress : Progress
     wants_labels : bool or None
         Whether labels are needed (True), not needed (False), or welcome (None).
@@ -49,13 +49,19 @@ def rows_for(
             f"{source.title} is read as {source.format.name}, and {loaded.title} was fitted to a table; use "
             "CSV, TSV or Parquet with the same columns (--format, where the name of the file misleads)."
         )
+    decimal = getattr(args, "decimal", None)
+    if encoder is None and decimal == "comma":
+        raise UsageError(
+            f"--decimal comma is for tables, and {loaded.title} was fitted to plain numbers; write decimals "
+            "with a point."
+        )
     reading = _reading(loaded, source, columns, args, wants_labels)
     if encoder is None:
         table: Any = source.read(reading, progress)
         X = _ordered(table.data, table.feature_names, loaded)
     else:
         table = source.read_raw(reading, progress)
-        X = _table_rows(table, encoder, loaded, source)
+        X = _table_rows(table, encoder, loaded, source, decimal)
     if X.shape[1] != loaded.n_features:
         raise FileError(
             f"{source.title} has {X.shape[1]} features, but {loaded.title} was fitted to "
@@ -66,7 +72,9 @@ def rows_for(
     return _dense_if_needed(X, loaded), None if wants_labels is False else table.labels
 
 
-def _table_rows(raw: RawTable, encoder: TableEncoder, loaded: Loaded, source: Source) -> Any:
+def _table_rows(
+    raw: RawTable, encoder: TableEncoder, loaded: Loaded, source: Source, decimal: str | None
+) -> Any:
     """The columns of a table as the encoder of a model takes them, in its order."""
     own: list[Any] = list(loaded.names or range(loaded.n_features))
     titles = list(raw.names) if loaded.names is not None and raw.names is not None else own
@@ -75,7 +83,7 @@ def _table_rows(raw: RawTable, encoder: TableEncoder, loaded: Loaded, source: So
             f"{source.title} has {len(raw.columns)} features, but {loaded.title} was fitted to "
             f"{loaded.n_features}; use data with the same features in the same order."
         )
-    X = tables.as_known(raw, titles, encoder, own, source)
+    X = tables.as_known(raw, titles, encoder, own, source, decimal)
     return X.take_columns([titles.index(name) for name in own]) if titles != own else X
 
 

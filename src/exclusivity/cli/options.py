@@ -78,14 +78,18 @@ def delimiter(text: str) -> str:
     return names.get(text.replace("\\t", "\t"), text)
 
 
-def add_data(parser: argparse.ArgumentParser, target_help: str, *, several: bool = False) -> None:
-    """DATA, or ``several`` of them, and how to read it."""
+def add_data(
+    parser: argparse.ArgumentParser, target_help: str, *, several: bool = False
+) -> argparse._ArgumentGroup:
+    """Declare DATA, or ``several`` of them, and how to read it; return the group of the latter."""
     data_help = "data file (.csv, .tsv, .parquet, .npy, LIBSVM), - for standard input"
     if several:
         parser.add_argument("data", metavar="DATA", nargs="+", help=f"{data_help}; several with --dask")
     else:
         parser.add_argument("data", metavar="DATA", help=data_help)
-    add_reading(parser.add_argument_group("reading data"), target_help)
+    group = parser.add_argument_group("reading data")
+    add_reading(group, target_help)
+    return group
 
 
 def add_reading(group: argparse._ArgumentGroup, target_help: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import matching, models, options, output, overwriting
+from exclusivity.cli import matching, models, options, output, overwriting, tables
 from exclusivity.cli.errors import UsageError
 from exclusivity.cli.progress import Progress
 
@@ -35,7 +35,7 @@ OUTPUTS = {"output": overwriting.PREDICTIONS}
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     options.add_model(parser)
-    options.add_data(parser, "a column that holds classes already, to be left out")
+    tables.add_decimal(options.add_data(parser, "a column that holds classes already, to be left out"))
     parser.add_argument("-o", "--output", metavar="FILE", help="CSV file to write (default: standard output)")
     parser.add_argument("--scores", action="store_true", help="write the scores of the classes too")
     parser.add_argument(

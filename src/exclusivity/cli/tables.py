@@ -6,8 +6,9 @@ import argparse
 import shlex
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from exclusivity.cli import curves, output
@@ -67,6 +68,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     curves.add_additive(group)
 
 
+def add_decimal(group: argparse._ArgumentGroup) -> None:
+    """--decimal, for rows that a model is used on."""
+    group.add_argument(
+        "--decimal",
+        choices=list(DECIMALS),
+        help="what stands before decimals in all columns of numbers of a table (default: in each column what "
+        "stood there in training)",
+    )
+
+
 def asked_for_by(args: argparse.Namespace) -> str | None:
     """The first option that needs a table that is read column by column; None where there is none."""
     asked = {option: getattr(args, option) for option in ("categorical", "numeric", *curves.OPTIONS)}
@@ -123,15 +134,15 @@ Find = Callable[[int, int], str]
 
 
 def typed(
-    raw: RawTable, expected: dict[Any, Expected], source: Source, find: Find | None = None
+    raw: RawTable, readers: Mapping[Any, Callable[[Any], Cells]], source: Source, find: Find | None = None
 ) -> tuple[ColumnTable, list[Cells]]:
-    """The columns as numbers, texts and dates, and what was peculiar about them.
+    """Return the columns as numbers, texts and dates, and what was peculiar about them.
 
     Parameters
     ----------
     raw : RawTable
-    expected : dict of Expected
-        What is known about each column, by its name or number, in the order of the table.
+    readers : dict of callables
+        What reads each column, by its name or number, in the order of the table.
     source : Source
         Where they come from.
     find : callable, optional
@@ -141,9 +152,9 @@ def typed(
     from exclusivity.tables import ColumnTable
 
     found = []
-    for number, ((name, known), cells) in enumerate(zip(expected.items(), raw.columns, strict=True)):
+    for number, ((name, read), cells) in enumerate(zip(readers.items(), raw.columns, strict=True)):
         try:
-            found.append(_read(cells, known))
+            found.append(read(cells))
         except ColumnError as error:
             place = source.title
             if error.row is not None and find is not None:
@@ -154,26 +165,38 @@ def typed(
     return ColumnTable([read.values for read in found]), found
 
 
-def _read(cells: Any, expected: Expected) -> Cells:
-    """A column of text, or a typed one of a Parquet file."""
+def _read_training(cells: Any, expected: Expected) -> Cells:
+    """Read a column of text, or a typed one of a Parquet file, of training rows."""
     from exclusivity.datasets import Cells, ColumnError, read_cells
     from exclusivity.tables import as_texts, column_of_arrow, kind_of
 
     if not hasattr(cells, "dtype"):
         values: Any = column_of_arrow(cells)
-        if expected.is_training and expected.kind == "number" and kind_of(values) != "number":
+        if expected.kind == "number" and kind_of(values) != "number":
             raise ColumnError(
                 "it holds texts or dates by its type, and --numeric is for files of text; write the column "
                 "as numbers.",
                 ways=("drop",),
             )
         return Cells(as_texts(values) if expected.kind == "category" else values)
-    if expected.kind == "date":
-        return Cells(_dates(read_cells(cells, replace(expected, kind="category")).values))
     read = read_cells(cells, expected)
     if expected.kind is None and read.notation is None and kind_of(read.values) == "date":
         return Cells(_dates(read.values))
     return read
+
+
+def _read_known(cells: Any, column: TableColumn, decimal: str) -> Cells:
+    """Read a column for a model, each cell by what the model knows of the column and by nothing else."""
+    from exclusivity.datasets import Cells, Expected, Notation, read_by_notation, read_cells
+    from exclusivity.tables import as_texts, column_of_arrow
+
+    if not hasattr(cells, "dtype"):
+        values: Any = column_of_arrow(cells)
+        return Cells(as_texts(values) if column.kind == "category" else values)
+    if column.kind == "number":
+        return read_by_notation(cells, Notation.of(column.notation or ""), decimal)
+    texts = read_cells(cells, Expected("category"))
+    return Cells(_dates(texts.values)) if column.kind == "date" else texts
 
 
 def _dates(values: Any) -> Any:
@@ -222,8 +245,8 @@ def as_trained(
         cells for name, cells in zip(titles, texts, strict=bool(texts)) if kinds.get(name) != "category"
     ]
     decimal = DECIMALS.get(args.decimal) or decimal_of_file(numbers, source.delimiter)
-    expected = {name: Expected(kinds.get(name), decimal) for name in titles}
-    return typed(raw, expected, source, find)
+    readers = {name: partial(_read_training, expected=Expected(kinds.get(name), decimal)) for name in titles}
+    return typed(raw, readers, source, find)
 
 
 def check_wanted(kinds: dict[Any, str], titles: list[Any]) -> None:
@@ -259,25 +282,26 @@ def warn_of_losses(titles: list[Any], found: list[Cells], n_rows: int) -> None:
             )
 
 
-def as_known(raw: RawTable, titles: list[Any], encoder: TableEncoder, own: list[Any], source: Source) -> Any:
-    """The columns of rows for a model that calls its own by these names; see ``typed``."""
-    from exclusivity.datasets import Expected, Notation, counted, decimal_of_file
+def as_known(
+    raw: RawTable,
+    titles: list[Any],
+    encoder: TableEncoder,
+    own: list[Any],
+    source: Source,
+    decimal: str | None = None,
+) -> Any:
+    """Return the columns of rows for a model that calls its own by these names; see ``typed``.
 
+    How a cell is read depends on the model, on ``decimal`` and on that cell alone.
+    """
+    from exclusivity.datasets import counted
+
+    if decimal is not None and not all(hasattr(cells, "dtype") for cells in raw.columns):
+        raise UsageError(f"--decimal is for text, but {source.title} is read as {source.format.name}.")
     columns = dict(zip(own, encoder.columns_, strict=True))
-    numbers = [
-        cells
-        for name, cells in zip(titles, raw.columns, strict=True)
-        if columns[name].kind == "number" and hasattr(cells, "dtype")
-    ]
-    known = {
-        name: None if (tag := each.notation) is None else Notation.of(tag) for name, each in columns.items()
-    }
-    usual = any(each is not None and each.decimal == "," for each in known.values())
-    decimal = decimal_of_file(numbers, None, commas_are_usual=usual)
-    expected = {
-        name: Expected(columns[name].kind, decimal, known[name], is_training=False) for name in titles
-    }
-    table, found = typed(raw, expected, source)
+    sign = "" if decimal is None else DECIMALS[decimal]
+    readers = {name: partial(_read_known, column=columns[name], decimal=sign) for name in titles}
+    table, found = typed(raw, readers, source)
     for name, read in zip(titles, found, strict=True):
         if columns[name].kind == "category":
             _tell_new_levels(columns[name], name, read.values, source)

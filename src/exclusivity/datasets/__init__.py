@@ -31,6 +31,7 @@ from exclusivity.datasets.raw_cells import (
     Cells as Cells,
     ColumnError as ColumnError,
     Expected as Expected,
+    read_by_notation as read_by_notation,
     read_cells as read_cells,
 )
 from exclusivity.datasets.raw_table import (

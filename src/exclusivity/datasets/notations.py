@@ -18,7 +18,8 @@ GAPS = ("", "NA", "N/A", "n/a", "<NA>", "#N/A", "NaN", "nan", "NULL", "null", "N
 
 _GAPS = frozenset(gap.encode() for gap in GAPS)
 _CODE = re.compile(rb"0\d+")
-_OTHER = {".": b",", ",": b"."}
+OTHER_SIGN = {".": b",", ",": b"."}
+"""What may separate thousands, by the decimal sign."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Notation:
     @classmethod
     def of(cls, tag: str) -> Notation:
         """The way back."""
-        return cls(tag[:1] if tag[:1] in _OTHER else "", "'" in tag, "%" in tag, "?" in tag)
+        return cls(tag[:1] if tag[:1] in OTHER_SIGN else "", "'" in tag, "%" in tag, "?" in tag)
 
     @property
     def note(self) -> str:
@@ -69,15 +70,15 @@ class Notation:
 
 
 def _cell(decimal: str) -> bytes:
-    sign, other = re.escape(decimal).encode(), re.escape(_OTHER[decimal])
+    sign, other = re.escape(decimal).encode(), re.escape(OTHER_SIGN[decimal])
     plain = rb"(?:\d++%b?\d*+|%b\d++)(?:[eE][-+]?\d++)?" % (sign, sign)
     grouped = rb"[1-9]\d{0,2}(?:%b\d{3})++(?:%b\d++)?" % (other, sign)
     return rb"[-+]?(?:%b|%b)" % (grouped, plain)
 
 
-_ONE = {decimal: re.compile(_cell(decimal)) for decimal in _OTHER}
+_ONE = {decimal: re.compile(_cell(decimal)) for decimal in OTHER_SIGN}
 # Many at once, each with an end of line behind it, which no cell holds.
-_ALL = {decimal: re.compile(rb"(?:%b\n)*+" % _cell(decimal)) for decimal in _OTHER}
+_ALL = {decimal: re.compile(rb"(?:%b\n)*+" % _cell(decimal)) for decimal in OTHER_SIGN}
 
 
 def signs_of(text: bytes) -> str:
@@ -113,7 +114,7 @@ def as_numbers(texts: Sequence[bytes], decimal: str) -> NDArray[np.float64]:
     """
     if not texts:
         return np.empty(0)
-    joined = b"\n".join(texts).replace(_OTHER[decimal], b"")
+    joined = b"\n".join(texts).replace(OTHER_SIGN[decimal], b"")
     return np.array(joined.replace(decimal.encode(), b".").split(b"\n")).astype(np.float64)
 
 
@@ -130,6 +131,9 @@ def numbers_among(
     texts = cells.tolist()
     bodies = list(map(of_percent, texts)) if notation.percent else texts
     sign = notation.decimal or "."
+    if _ALL[sign].fullmatch(b"\n".join([*bodies, b""])):  # most columns, quickly
+        values = as_numbers(bodies, sign)
+        return values, np.isinf(values)
     is_number = [_ONE[sign].fullmatch(body) is not None for body in bodies]
     values = np.full(len(texts), np.nan)
     values[is_number] = as_numbers([body for body, fits in zip(bodies, is_number, strict=True) if fits], sign)
@@ -166,13 +170,11 @@ def are_codes(texts: Sequence[bytes]) -> bool:
 
 def is_grouped(texts: Iterable[bytes], decimal: str) -> bool:
     """Whether the other sign stands between thousands."""
-    return any(_OTHER[decimal] in text for text in texts)
+    return any(OTHER_SIGN[decimal] in text for text in texts)
 
 
-def decimal_of_file(
-    columns: Iterable[NDArray[np.bytes_]], delimiter: str | None, *, commas_are_usual: bool = False
-) -> str:
-    """The decimal sign that the columns of a file agree on; "" where they leave it open.
+def decimal_of_file(columns: Iterable[NDArray[np.bytes_]], delimiter: str | None) -> str:
+    """Return the decimal sign that the columns of a training file agree on; "" where they leave it open.
 
     Columns that prove a sign speak for the others. Where none does, commas in every cell of a column are
     decimal commas if semicolons separate the fields: that is what semicolons are for.
@@ -183,8 +185,6 @@ def decimal_of_file(
         The cells, column by column, without those of categories.
     delimiter : str or None
         What separates the fields.
-    commas_are_usual : bool, default False
-        Whether points are news, as for a model that knows decimal commas.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def decimal_of_file(
     ','
     """
     columns = list(columns)
-    if not commas_are_usual and not any(b"," in column.tobytes() for column in columns):
+    if not any(b"," in column.tobytes() for column in columns):
         return ""  # as of most files, quickly
     proven, in_every_cell = set(), []
     for column in columns:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from exclusivity.datasets.csv_fields import FieldError, counted, decoded, excerpt, remedy
 from exclusivity.datasets.notations import (
     GAPS,
+    OTHER_SIGN,
     Notation,
     are_codes,
     as_numbers,
     common_signs,
     is_grouped,
+    numbers_among,
     of_percent,
     signs_of,
 )
@@ -78,32 +80,25 @@ class Cells:
 
 @dataclass(frozen=True)
 class Expected:
-    """What is known about a column before it is read.
+    """What is known about a column of training rows before it is read.
 
     Attributes
     ----------
     kind : {"number", "category", None}
-        What the user says, or the model knows; None: whatever all the cells are.
+        What the user says; None: whatever all the cells are.
     decimal : {",", ".", ""}
         The decimal sign of the file, for a column that leaves it open.
-    model : Notation or None
-        How the numbers were written that a model was fitted to.
-    is_training : bool
-        Whether a text among numbers that are wanted becomes a gap; else it is an error, unless the model was
-        fitted to such.
     """
 
     kind: str | None = None
     decimal: str = ""
-    model: Notation | None = None
-    is_training: bool = True
 
 
 ANYTHING = Expected()
 
 
 def read_cells(cells: NDArray[np.bytes_], expected: Expected = ANYTHING) -> Cells:
-    """Tell what a column of text holds.
+    """Tell what a column of training rows holds, from all of its cells.
 
     Parameters
     ----------
@@ -145,9 +140,83 @@ def read_cells(cells: NDArray[np.bytes_], expected: Expected = ANYTHING) -> Cell
     values = np.full(len(cells), np.nan)
     values[~gaps] = read.values
     notation = read.notation
-    if expected.is_training and expected.kind == "number" and notation is not None:
+    if expected.kind == "number" and notation is not None:
         notation = replace(notation, texts=True)
     return replace(read, values=values, notation=notation)
+
+
+def read_by_notation(cells: NDArray[np.bytes_], notation: Notation, decimal: str = "") -> Cells:
+    """Read numbers for a model, each cell by the notation of its column and by nothing else.
+
+    No other cell matters: a row is read alike alone, in any file and beside any other rows. What the notation
+    does not cover is refused and never taken for another notation.
+
+    Parameters
+    ----------
+    cells : ndarray of bytes
+        The fields, without blanks around them.
+    notation : Notation
+        How the numbers of this column were written in training. A decimal sign that no number has shown is a
+        point.
+    decimal : {",", ".", ""}
+        The decimal sign that the user states, in place of the model's; the other one may then separate
+        thousands.
+
+    Raises
+    ------
+    ColumnError
+        For the first cell that is no number under the notation, unless it is a text and training took texts
+        for gaps; and for a comma or point that may separate thousands or decimals, where training had no
+        thousands in this column.
+
+    Examples
+    --------
+    >>> read_by_notation(np.array([b"1.038", b"NA", b"910,6"]), Notation(",", grouped=True)).values
+    array([1038. ,   nan,  910.6])
+    """
+    sign = decimal or notation.decimal or "."
+    values, is_text = numbers_among(cells, replace(notation, decimal=sign))
+    suspect = is_text
+    if not (decimal or notation.grouped):
+        suspect = is_text | (np.char.find(cells, OTHER_SIGN[sign]) >= 0)
+    n_lost = 0
+    for row in np.flatnonzero(suspect).tolist():
+        text: bytes = cells[row]
+        signs = signs_of(of_percent(text) if notation.percent else text)
+        if not signs and notation.texts:
+            n_lost += 1
+        elif is_text[row] or len(signs) > 1:
+            raise _unreadable(text, row, notation, decimal)
+    return Cells(values, notation, n_lost=n_lost)
+
+
+def _unreadable(text: bytes, row: int, notation: Notation, decimal: str) -> ColumnError:
+    """Say why a model cannot take a cell for a number."""
+    body = of_percent(text) if notation.percent else text
+    signs, sign = signs_of(body), decimal or notation.decimal or "."
+    ways = () if decimal else ("decimal",)
+    if len(signs) > 1 and not decimal and not notation.grouped and OTHER_SIGN[sign] in body:
+        cause = f"{_two_readings(body)}; the model knows no thousands in this column."
+        return ColumnError(f"{cause} Write it without thousands.", row, ways)
+    if signs and sign not in signs:
+        fitted = "the options state" if decimal else "this column of the model has"
+        cause = f"found {_shown(text)}, with a decimal {_SIGNS[signs]}; {fitted} a decimal {_SIGNS[sign]}."
+        return ColumnError(cause, row, ways)
+    if signs:
+        return ColumnError(f"found {_shown(text)}, which is too large.", row)
+    cause = f"found {_shown(text)}; expected a number, or nothing."
+    if notation.percent and signs_of(text):
+        hint = " The model was fitted to per cent: write the sign, as the number may be a share."
+    elif not notation.percent and signs_of(of_percent(text)):
+        hint = " The model was fitted to numbers without per cent signs."
+    else:
+        hint = _advice(text)
+    return ColumnError(cause + hint, row)
+
+
+def _two_readings(text: bytes) -> str:
+    comma, point = (f"{as_numbers([text], sign)[0]:.15g}" for sign in ",.")
+    return f"found {_shown(text)}, which is {comma} with a decimal comma and {point} with a decimal point"
 
 
 class _Column:
@@ -158,26 +227,14 @@ class _Column:
 
     def read(self) -> Cells | None:
         """Numbers, or None where they are words."""
-        if not (self._may_be_commas or self._is_in_percent):
-            found = self._plain()
-            if found is not None:
-                return found
-        found = self._numbers()
+        found = None if self._expected.decimal == "," else self._plain()  # there a point may group thousands
+        if found is None:
+            found = self._numbers()
         if found is None and self._expected.kind == "number":
-            return self._forced() if self._expected.is_training else self._as_trained()
+            return self._forced()
         if found is None:
             self._refuse_mixtures()
         return found
-
-    @property
-    def _may_be_commas(self) -> bool:
-        """Whether a point may stand between thousands."""
-        return "," in (self._expected.decimal, self._expected.model and self._expected.model.decimal)
-
-    @property
-    def _is_in_percent(self) -> bool:
-        """Whether it was when the model was trained: a number without a sign may then be a share."""
-        return self._expected.model is not None and self._expected.model.percent
 
     def _plain(self) -> Cells | None:
         """The quick way for numbers as programs write them."""
@@ -202,45 +259,32 @@ class _Column:
         values = as_numbers(texts, decimal or ".")
         if not np.isfinite(values).all():
             return None
-        grouped = bool(decimal) and is_grouped(texts, decimal)
-        model = self._expected.model
-        if model is not None and grouped and not model.grouped and len(signs) > 1:
-            raise self._undecided(texts, "the model knows no thousands in this column")
-        notation = Notation(decimal, grouped, percent)
+        notation = Notation(decimal, bool(decimal) and is_grouped(texts, decimal), percent)
         shown = any(b"," in text or b"." in text for text in texts)  # not only in other columns
         return Cells(values, notation, (notation if shown else replace(notation, decimal="")).note)
 
     def _without_percent(self) -> tuple[list[bytes], bool]:
         """The texts without the per cent signs behind them; nothing where one is missing."""
         texts = self._texts
-        if self._expected.model is not None:  # cell by cell, whatever the others are like
-            return (list(map(of_percent, texts)) if self._is_in_percent else texts), False
         if texts and all(text.endswith(b"%") for text in texts):
             return list(map(of_percent, texts)), True
         return texts, False
 
     def _decided(self, signs: str, texts: list[bytes]) -> str:
-        """The decimal sign: what the column proves, else what the file says, else what the model knows."""
+        """The decimal sign: what the column proves, else what the file says."""
         if len(signs) == 1:
             return signs
-        model = self._expected.model
-        said = self._expected.decimal or ("" if model is None else model.decimal)
+        said = self._expected.decimal
         if said or not any(b"," in text or b"." in text for text in texts):
             return said
         if any(b"," in text for text in texts):
-            raise self._undecided(texts, "nothing else in the file shows which")
+            raise self._undecided(texts)
         return "."
 
-    def _undecided(self, texts: list[bytes], why: str) -> ColumnError:
+    def _undecided(self, texts: list[bytes]) -> ColumnError:
         text = next(text for text in texts if b"," in text or b"." in text)
         row = next(row for row, cell in enumerate(self._texts) if cell.startswith(text))
-        comma, point = (f"{as_numbers([text], sign)[0]:.15g}" for sign in ",.")
-        cause = (
-            f"found {_shown(text)}, which is {comma} with a decimal comma and {point} with a decimal point; "
-            f"{why}."
-        )
-        if not self._expected.is_training:
-            return ColumnError(f"{cause} Write it without thousands.", row)
+        cause = f"{_two_readings(text)}; nothing else in the file shows which."
         return ColumnError(cause, row, ("decimal", "categorical", "drop"))
 
     def _forced(self) -> Cells:
@@ -276,38 +320,6 @@ class _Column:
                 ("categorical", "drop"),
             )
 
-    def _as_trained(self) -> Cells:
-        """Numbers, read as if no texts stood among them; gaps elsewhere, if the model was fitted to such."""
-        is_number = np.array([bool(signs_of(text)) for text in self._without_percent()[0]], dtype=bool)
-        if is_number.all() or self._expected.model is None or not self._expected.model.texts:
-            self._refused()
-        values = np.full(len(is_number), np.nan)
-        try:
-            read = _Column(self._known[is_number], self._expected).read() if is_number.any() else None
-        except ColumnError as error:
-            row = None if error.row is None else int(np.flatnonzero(is_number)[error.row])
-            raise ColumnError(error.cause, row, error.ways) from None
-        if read is not None:
-            values[is_number] = read.values
-        return Cells(values, self._expected.model, n_lost=int((~is_number).sum()))
-
-    def _refused(self) -> NoReturn:
-        """What a model that waits for numbers cannot take."""
-        bodies, _ = self._without_percent()
-        for row, (text, body) in enumerate(zip(self._texts, bodies, strict=True)):
-            if not signs_of(body):
-                raise ColumnError(
-                    f"found {_shown(text)}; expected a number, or nothing.{self._why_not(text)}", row
-                )
-        raise self._contradiction(bodies)
-
-    def _why_not(self, text: bytes) -> str:
-        if self._is_in_percent and signs_of(text):
-            return " The model was fitted to per cent: write the sign, as the number may be a share."
-        if not self._is_in_percent and signs_of(of_percent(text)):
-            return " The model was fitted to numbers without per cent signs."
-        return _advice(text)
-
     def _contradiction(self, texts: list[bytes]) -> ColumnError:
         """Numbers one by one, but not all of them in one notation; or one that is too large."""
         proofs = [signs_of(text) for text in texts]
@@ -329,7 +341,7 @@ class _Column:
         distinct = list(dict.fromkeys(self._texts))
         words = [text for text in distinct if not signs_of(text)]
         if not words:
-            self._refused()
+            raise self._contradiction(self._texts)
         row, shown = self._texts.index(words[0]), decoded(words[0])
         if 2 * len(words) <= len(distinct):
             texts = (
