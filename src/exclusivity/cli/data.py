@@ -1,4 +1,8 @@
-"""Data files of the command line, in any format, from a path or from standard input."""
+"""Data files of the command line, in any format: regular files, and what can be read only once.
+
+Standard input, named pipes, ``/dev/fd/N`` and other devices are opened once. Text is read as it comes; what
+is not read from its first byte to its last (Parquet, .npy, compressed text) is copied to a temporary file.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,9 @@ import argparse
 import difflib
 import io
 import re
+import stat
 import sys
+import threading
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +30,29 @@ _COPY = 1 << 20
 _LISTED = 8
 _SPREADSHEETS = {".xls", ".xlsx", ".xlsm", ".xlsb", ".ods", ".numbers"}
 _LONGEST_LINE = 1 << 26  # what is longer is no text
+_PATIENCE = 1.0
+"""Seconds to open a pipe before somebody has to be told what is being waited for."""
+
+
+def reads_once(path: str) -> bool:
+    """Return whether a path is a pipe or a device, which does not begin anew when it is opened again."""
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _open_once(path: str) -> Any:
+    """Open a pipe or a device; wait for a writer as other programs do, but say so."""
+    waiting = f"erm: waiting for a writer of {path}"
+    teller = threading.Timer(_PATIENCE, print, [waiting], {"file": sys.stderr, "flush": True})
+    teller.daemon = True
+    teller.start()
+    try:
+        return open(path, "rb")
+    finally:
+        teller.cancel()
 
 
 class NumbersError(FileError):
@@ -40,12 +69,12 @@ class FormatNames:
 
 
 class Source:
-    """One data file, by name or on standard input.
+    """One data file, by name, through a pipe or on standard input.
 
     Parameters
     ----------
     path : str
-        ``-`` is standard input.
+        ``-`` is standard input. What is no regular file is opened here, and once.
     kind : str or None
         The name of a format; None: the name of the file says it.
     delimiter : str or None
@@ -69,9 +98,27 @@ class Source:
         self._delimiter = None if delimiter is None else DELIMITERS[delimiter]
         self._head = b""
         self._kept: Any = None
-        if self.is_stdin and not self._is_text:
-            self._copy = self._copied()
-            self.path = self._copy.name
+        self._stream: Any = None
+        self._is_copy = False
+        if self.is_stdin or reads_once(path):
+            self._open_stream()
+
+    def _open_stream(self) -> None:
+        """Open what can be read only once, and copy it where its format is not read in one go."""
+        import weakref
+
+        from exclusivity.datasets.libsvm_lines import is_packed
+
+        if self.is_stdin:
+            self._stream = sys.stdin.buffer
+        else:
+            with file_errors(self.path):
+                self._stream = _open_once(self.path)
+            weakref.finalize(self, self._stream.close)
+        if not self._is_text or (not self.is_stdin and is_packed(Path(self.path))):
+            with file_errors(self.path):
+                copy = self._copied("" if self.is_stdin else "".join(Path(self.path).suffixes))
+            self.path, self._stream, self._is_copy = copy.name, None, True
 
     @classmethod
     def of(cls, path: str, args: argparse.Namespace) -> Source:
@@ -133,7 +180,7 @@ class Source:
         if self.format.is_sparse:
             return None
         with file_errors(self.path):
-            if not self.is_stdin and Path(self.path).is_file() and not Path(self.path).stat().st_size:
+            if self._stream is None and Path(self.path).is_file() and not Path(self.path).stat().st_size:
                 raise FileError(f"{self.title} is empty; check how it was written, or give another file.")
             try:
                 self._find_delimiter()
@@ -155,11 +202,11 @@ class Source:
             print(f"erm: {self.title} has {found[0]!r} between its fields", file=sys.stderr)
 
     def _beginning(self) -> Any:
-        """The path, or an open file with the first line of standard input, which is kept for its reader."""
-        if not self.is_stdin or not self._is_text:
+        """The path, or an open file with the first line of a stream, which is kept for its reader."""
+        if self._stream is None:
             return self.path
         while not self._head.removeprefix(BOM_UTF8).strip():
-            if not (line := sys.stdin.buffer.readline(_LONGEST_LINE)):
+            if not (line := self._stream.readline(_LONGEST_LINE)):
                 break
             self._head += line
         return io.BytesIO(self._head)
@@ -200,6 +247,8 @@ class Source:
 
     def in_our_words(self, message: str) -> str:
         """What a reader says, for somebody who has options and no arguments."""
+        if self._is_copy:
+            message = message.replace(self.path, self.title)
         message = message.replace("(pass header=False where a file has none)", "(or pass --no-header)")
         message = message.replace(", or pass max_bytes=None for no limit", "")
         message = re.sub(r"ignore=\[(\d+)\]", r"--ignore \1", message)
@@ -215,32 +264,32 @@ class Source:
         """What to hand to a reader. Compressed files go by name: the reader guards against traps."""
         if not self._is_text or reading.max_bytes is not None:
             yield self.path
-        elif self.is_stdin:
-            stream = sys.stdin.buffer if self._kept is None else _Twice(sys.stdin.buffer, self._kept)
+        elif self._stream is not None:
+            stream = self._stream if self._kept is None else _Twice(self._stream, self._kept)
             yield _Counted(stream, self.title, None, progress, self._head)
         else:
             with open(self.path, "rb") as stream:
                 yield _Counted(stream, self.path, Path(self.path).stat().st_size, progress)
 
     def keep(self) -> None:
-        """Let standard input be read a second time, by who may have to begin anew."""
-        if self.is_stdin and self._is_text:
+        """Let a stream be read a second time, by who may have to begin anew."""
+        if self._stream is not None:
             self._kept = self._temporary()
 
-    def _copied(self) -> Any:
-        """Standard input as a file, for formats that are not read from their first byte to their last."""
-        copy = self._temporary()
-        while block := sys.stdin.buffer.read(_COPY):
+    def _copied(self, suffix: str) -> Any:
+        """The stream as a file, for formats that are not read from their first byte to their last."""
+        copy = self._temporary(suffix)
+        while block := self._stream.read(_COPY):
             copy.write(block)
         copy.flush()
         return copy
 
-    def _temporary(self) -> Any:
+    def _temporary(self, suffix: str = "") -> Any:
         """A file that is closed, and so removed, when the source goes; Python warns of those that just go."""
         import tempfile
         import weakref
 
-        file = tempfile.NamedTemporaryFile()  # noqa: SIM115 -- closed when the source goes
+        file = tempfile.NamedTemporaryFile(suffix=suffix)  # noqa: SIM115 -- closed when the source goes
         weakref.finalize(self, file.close)
         return file
 

@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from exclusivity.cli import options, table_blocks, tables, training, workers
-from exclusivity.cli.data import Source, in_folder
+from exclusivity.cli.data import Source, in_folder, reads_once
 from exclusivity.cli.errors import FileError, UsageError, file_errors
 from exclusivity.cli.matching import target_of
 from exclusivity.cli.progress import Progress
@@ -120,8 +120,10 @@ def _check_model(args: argparse.Namespace) -> None:
             f"--exclusivity {args.exclusivity:g}: between 1 and inf members need all rows in memory; with "
             "--dask use inf, or at most 1."
         )
-    if "-" in args.data:
-        raise UsageError("standard input can be read only once; with --dask give files.")
+    for path in (*args.data, *([] if args.groups is None else [args.groups])):
+        if path == "-" or reads_once(path):
+            name = "standard input" if path == "-" else path
+            raise UsageError(f"{name} can be read only once; with --dask give files.")
 
 
 def _check_one_file(data: list[str]) -> None:

@@ -20,6 +20,7 @@ from exclusivity.cli import (
     training,
     voters,
 )
+from exclusivity.cli.data import reads_once
 from exclusivity.cli.errors import DONE, NOT_CONVERGED, file_errors
 from exclusivity.cli.evaluate import constant, in_words, warn_of_constant
 from exclusivity.cli.progress import Progress
@@ -88,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     distributed.check_options(args)
     curves.check_interactions(args)
     training.check_parameters(args)
-    if args.test not in (None, "-"):  # now, and not after hours of work
+    if args.test not in (None, "-") and not reads_once(args.test):  # now, and not after hours of work
         with file_errors(args.test), open(args.test, "rb"):
             pass
     progress = Progress("fit", quiet=args.quiet)

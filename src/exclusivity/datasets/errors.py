@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 
 class DataFileError(ValueError):
     """A file that is not what it should be.
@@ -33,6 +36,14 @@ class DataFileError(ValueError):
         line = "" if self.line is None else f", line {self.line}"
         column = "" if self.column is None else f", column {self.column}"
         return f"{self.file}{line}{column}: {self.cause}"
+
+
+def refuse_pipe(path: str | os.PathLike[str]) -> None:
+    """Refuse a pipe or a device where a reader has to open its file more than once, or to seek in it."""
+    path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        cause = "it is a pipe or a device, which can be read only once; copy it to a file first."
+        raise DataFileError(str(path), None, None, cause)
 
 
 class NotANumberError(DataFileError):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from exclusivity.datasets.csv_fields import Columns, FieldError, columns_of
-from exclusivity.datasets.errors import DataFileError, NotANumberError
+from exclusivity.datasets.errors import DataFileError, NotANumberError, refuse_pipe
 from exclusivity.datasets.libsvm_lines import (
     DEFAULT_MAX_BYTES,
     Readable,
@@ -163,6 +163,7 @@ class Format(ABC):
         block_bytes : int
             The memory to aim at.
         """
+        refuse_pipe(path)  # parts are read in several passes
         return [FilePart(path, Path(path).stat().st_size)]
 
     def read_part(self, part: FilePart, reading: Reading) -> TableData | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from exclusivity.datasets.errors import DataFileError, LibsvmError
+from exclusivity.datasets.errors import DataFileError, LibsvmError, refuse_pipe
 
 CHUNK_BYTES = 1 << 18
 """How much text is asked for at once: large enough for speed, small enough for the cache."""
@@ -266,6 +266,8 @@ def opened_lines(
     """The lines of a path, or of an open file from where it stands; see ``LineBlocks``."""
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
+        if is_packed(path) and max_bytes is not None:
+            refuse_pipe(path)  # its size is checked in a pass of its own
         with open_text(path) as stream:
             yield LineBlocks(stream, str(path), file_limit(path, max_bytes, error), error, row)
     elif hasattr(source, "read"):

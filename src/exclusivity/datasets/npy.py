@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from exclusivity.datasets.csv_fields import Columns, FieldError, check_ignore, check_target, columns_of
 from exclusivity.datasets.csv_file import MAX_COLUMNS
-from exclusivity.datasets.errors import DataFileError
+from exclusivity.datasets.errors import DataFileError, refuse_pipe
 from exclusivity.datasets.file_format import FilePart, Format, Reading
 from exclusivity.datasets.libsvm import whole_from_one
 from exclusivity.datasets.libsvm_lines import DEFAULT_MAX_BYTES
@@ -132,6 +132,7 @@ class NpyFormat(Format):
 
 def open_npy(path: str | os.PathLike[str]) -> np.memmap[Any, Any]:
     """The array of a file as it lies on disk, after all that can be checked without reading it."""
+    refuse_pipe(path)
     with Path(path).open("rb"):  # for the system's own words on what cannot be opened
         pass
     try:

@@ -22,7 +22,7 @@ from exclusivity.datasets.csv_fields import (
     excerpt,
 )
 from exclusivity.datasets.csv_file import MAX_COLUMNS
-from exclusivity.datasets.errors import DataFileError, NotANumberError
+from exclusivity.datasets.errors import DataFileError, NotANumberError, refuse_pipe
 from exclusivity.datasets.file_format import FilePart, Format, Reading
 from exclusivity.datasets.libsvm import whole_from_one
 from exclusivity.datasets.libsvm_lines import DEFAULT_MAX_BYTES
@@ -96,6 +96,7 @@ def read_parquet(
 def row_group_rows(path: str | os.PathLike[str]) -> list[int] | None:
     """How many rows every row group of a Parquet file has, as the file says; None where it is damaged."""
     arrow, parquet = import_pyarrow()
+    refuse_pipe(path)
     try:
         with parquet.ParquetFile(path, pre_buffer=False) as file:
             metadata = file.metadata
@@ -112,6 +113,7 @@ class ParquetFormat(Format):
     def columns(self, source: str, reading: Reading) -> list[str]:
         """What the file calls them."""
         arrow, parquet = import_pyarrow()
+        refuse_pipe(source)
         with open(source, "rb"):  # for the system's own words on what cannot be opened
             pass
         try:
@@ -210,6 +212,7 @@ class _ParquetReader:
         raise NotANumberError(str(self._path), None, column, cause)
 
     def _check_magic(self) -> None:
+        refuse_pipe(self._path)
         with self._path.open("rb") as stream:
             start = stream.read(len(_MAGIC))
             stream.seek(-min(len(start), len(_MAGIC)), os.SEEK_END)
