@@ -19,7 +19,7 @@ FILES = {
     "line.svm": (b"1 1:1\n1 1:" + b"z" * 10_000_000, r"line 2: the value of index 1 is 'z{40}\.\.\.'"),
     "nan.csv": (b"a,y\n1,1\nnan,2\n", r"line 3, column 1 \('a'\): found 'nan'"),
     "text.csv": (b"a,y\n1,1\none,2\n", r"line 3, column 1 \('a'\): found 'one'"),
-    "label.csv": (b"a,y\n1,1\n1,\n", r"line 3, column 2 \('y'\): the class is missing"),
+    "label.csv": (b"a,y\n1,1\n1,\n", r"line 3, column 2 \('y'\): 1 of 2 rows has no class \(line 3\)"),
     "garbage.csv": (GARBAGE, r"line 1: found byte 0x00 at position 1"),
     "line.csv": (b"a,y\n1,1\n" + b"1," * 5_200_000, r"line 3: the row has more than 2 fields"),
     "garbage.parquet": (GARBAGE, r"the file starts with b'\\x00\\x01\\x02\\x03'"),

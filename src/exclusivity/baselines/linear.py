@@ -17,6 +17,7 @@ from exclusivity.classifier import (
     Ensemble,
     LinearPredictions,
     TrainingSet,
+    require_labels,
     sample_weights,
     soft_decision,
     training_set,
@@ -71,6 +72,7 @@ class LinearBaseline(LinearPredictions, ClassifierMixin, BaseEstimator):
         class_weight: ClassWeight = None,
     ) -> TrainingSet:
         """Validated rows of positive weight with numbered classes."""
+        require_labels(y)
         X, labels = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(labels)
         weights = sample_weights(sample_weight, X.shape[0])

@@ -30,6 +30,7 @@ from exclusivity.classifier import (
     dealt,
     given,
     group_codes,
+    require_labels,
     sample_weights,
     scope_of,
 )
@@ -148,6 +149,7 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
         check_number(self.get_params(deep=False), "n_estimators", least=1, integer=True)
         check_choice(self.get_params(deep=False), "voting", VOTINGS[1:])
         labels = carried_groups(self.feature_groups, X)
+        require_labels(y)
         X, y = validate_data(self, X, y, **self._rows_allowed())
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)

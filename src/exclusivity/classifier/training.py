@@ -288,14 +288,14 @@ def numbered_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
 def require_labels(y: ArrayLike, whose: str = "") -> None:
     """Raise where a label is missing: None, NaN, or the NA of pandas and Arrow.
 
-    For labels of Python objects; NaN among numbers is found by scikit-learn's own check. ``whose`` says what
-    the rows are counted in, where that is not the whole of y.
+    For labels of Python objects and dates; NaN among numbers is found by scikit-learn's own check. ``whose``
+    says what the rows are counted in, where that is not the whole of y.
     """
     try:
         labels = np.asarray(y)
     except ValueError:  # no column at all, which scikit-learn says better
         return
-    if labels.dtype.kind != "O" or labels.ndim == 0:
+    if labels.dtype.kind not in "OMm" or labels.ndim == 0:
         return
     place = next((place for place, label in enumerate(labels.ravel()) if _is_missing(label)), None)
     if place is not None:

@@ -102,8 +102,12 @@ def _reading(
     if not columns:
         return source.reading(target, tuple(ignore))
     if isinstance(columns, list) and loaded.names is not None:
-        return _by_name(loaded, source, columns, target, ignore, wants_labels)
-    return _by_count(loaded, source, columns, target, ignore, wants_labels)
+        reading = _by_name(loaded, source, columns, target, ignore, wants_labels)
+    else:
+        reading = _by_count(loaded, source, columns, target, ignore, wants_labels)
+    if wants_labels is False and reading.target is not None:  # whatever stands there, missing values too
+        return source.reading(None, (*reading.ignore, reading.target))
+    return reading
 
 
 def _renamed(missing: list[str], columns: list[str]) -> str:

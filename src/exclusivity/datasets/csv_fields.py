@@ -299,11 +299,6 @@ def label(text: bytes) -> float | str:
     >>> label(b"-1"), label(b"ill")
     (-1.0, 'ill')
     """
-    if not text:
-        raise FieldError(
-            "the class is missing; expected a number or a class in words. Leave the row out, or "
-            "give it a class."
-        )
     if is_number(text):
         return number(text)
     content = decoded(text)

@@ -187,7 +187,10 @@ class _Reader:
         data = rows.data()
         if not len(data):
             raise text_error(name, blocks.line, "the file ends after the header; expected rows of numbers.")
-        target = None if rows.target is None else rows.target.values()
+        target = None
+        if rows.target is not None and columns.target is not None:
+            rows.target.check(name, columns.title(columns.target))
+            target = rows.target.values()
         return TableData(data, target, columns.feature_names)
 
     def _columns(self, line: bytes, splitter: Splitter) -> Columns:

@@ -22,10 +22,12 @@ from exclusivity.datasets.csv_fields import (
     listed,
     number,
 )
-from exclusivity.datasets.errors import DataFileError, NotANumberError
+from exclusivity.datasets.errors import DataFileError, MissingClassError, NotANumberError
+from exclusivity.datasets.notations import GAPS
 
 # Within these characters float() accepts exactly the decimal numbers.
 _PLAIN = re.compile(rb"[-+.0-9eE \t]*+")
+_MISSING = frozenset(gap.encode() for gap in GAPS)
 
 
 class TargetColumn:
@@ -47,9 +49,25 @@ class TargetColumn:
         self._texts: list[str] = []
         # Classes are few: each text is read once, and kept once.
         self._known: dict[bytes, str] = {}
+        self._missing = array("q")
+
+    def add(self, entry: bytes, line: int) -> None:
+        """Add one entry; a missing value is no class, and its line is kept for ``check``."""
+        if entry in _MISSING:
+            self._missing.append(line)
+        else:
+            self.extend([entry])
+
+    def check(self, file: str, title: str) -> None:
+        """Refuse a column with missing values, which are counted."""
+        if self._missing:
+            n_rows = len(self._texts) + len(self._numbers) + len(self._missing)
+            raise MissingClassError(file, title, self._missing, len(self._missing), n_rows)
 
     def extend(self, entries: Sequence[bytes]) -> None:
-        """Add the entries, all of them or, where one is refused, none."""
+        """Add the entries, all of them or, where one is refused or missing, none."""
+        if not _MISSING.isdisjoint(entries):
+            raise FieldError("the class is missing.")
         read = [self._known.get(entry) or label(entry) for entry in entries]
         texts = [value for value in read if isinstance(value, str)]
         numbers = [value for value in read if isinstance(value, float)]
@@ -148,7 +166,7 @@ class CsvRows:
             fields = row_fields(line.removesuffix(b"\r"), self._columns.count, self._splitter)
             for place, field in enumerate(fields):
                 if self.target is not None and place == self._columns.target:
-                    self.target.extend([field])
+                    self.target.add(field, position)
                 elif place not in self._columns.ignored:
                     self._values.append(number(field))
         except FieldError as fault:

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
+from typing import Self
+
+_SHOWN = 5
+"""Lines or rows in a message."""
 
 
 class DataFileError(ValueError):
@@ -37,6 +43,12 @@ class DataFileError(ValueError):
         column = "" if self.column is None else f", column {self.column}"
         return f"{self.file}{line}{column}: {self.cause}"
 
+    def after(self, n_lines: int) -> Self:
+        """Return the same error for a file with so many lines before those that were read."""
+        moved = copy(self)
+        moved.line = None if self.line is None else self.line + n_lines
+        return moved
+
 
 def refuse_pipe(path: str | os.PathLike[str]) -> None:
     """Refuse a pipe or a device where a reader has to open its file more than once, or to seek in it."""
@@ -48,6 +60,53 @@ def refuse_pipe(path: str | os.PathLike[str]) -> None:
 
 class NotANumberError(DataFileError):
     """A cell without a number in a table of numbers; a table of anything could hold it."""
+
+
+class MissingClassError(DataFileError):
+    """Rows whose target is a missing value.
+
+    Parameters
+    ----------
+    file, column : str
+        As in ``DataFileError``.
+    places : sequence of int
+        The lines, or rows from 1, of those rows, in order; the first few are enough.
+    n_missing, n_rows : int
+        How many there are of how many.
+    unit : {"line", "row"}
+        What ``places`` counts.
+
+    Examples
+    --------
+    >>> print(MissingClassError("vote.csv", "2 ('vote')", [3, 9], 2, 80))  # doctest: +ELLIPSIS
+    vote.csv, line 3, column 2 ('vote'): 2 of 80 rows have no class (lines 3, 9); a cell...
+    """
+
+    def __init__(
+        self,
+        file: str,
+        column: str | None,
+        places: Sequence[int],
+        n_missing: int,
+        n_rows: int,
+        unit: str = "line",
+    ) -> None:
+        shown = [int(place) for place in places[:_SHOWN]]
+        listed = ", ".join(map(str, shown)) + (", ..." if n_missing > len(shown) else "")
+        several = n_missing > 1
+        cause = (
+            f"{n_missing} of {n_rows} rows {'have' if several else 'has'} no class ({unit}{'s' * several} "
+            f"{listed}); a cell that is empty or says NA, NaN, null, None or ? is a missing value. Leave "
+            "such rows out, or give them a class."
+        )
+        super().__init__(file, shown[0] if unit == "line" else None, column, cause)
+        self.args = (file, column, shown, n_missing, n_rows, unit)  # what pickle gives to the constructor
+
+    def after(self, n_lines: int) -> Self:
+        """See ``DataFileError``."""
+        file, column, places, n_missing, n_rows, unit = self.args
+        moved = [place + n_lines for place in places] if unit == "line" else places
+        return type(self)(file, column, moved, n_missing, n_rows, unit)
 
 
 class LibsvmError(DataFileError):

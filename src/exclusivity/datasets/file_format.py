@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from exclusivity.datasets.csv_fields import Columns, FieldError, columns_of
-from exclusivity.datasets.errors import DataFileError, NotANumberError, refuse_pipe
+from exclusivity.datasets.errors import DataFileError, refuse_pipe
 from exclusivity.datasets.libsvm_lines import (
     DEFAULT_MAX_BYTES,
     Readable,
@@ -274,6 +274,4 @@ class TextFormat(Format):
             except DataFileError as error:
                 if error.line is None:
                     raise
-                line = error.line + span.lines_before()
-                kind = NotANumberError if isinstance(error, NotANumberError) else DataFileError
-                raise kind(error.file, line, error.column, error.cause) from None
+                raise error.after(span.lines_before()) from None

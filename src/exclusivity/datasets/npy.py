@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from exclusivity.datasets.csv_fields import Columns, FieldError, check_ignore, check_target, columns_of
 from exclusivity.datasets.csv_file import MAX_COLUMNS
-from exclusivity.datasets.errors import DataFileError, refuse_pipe
+from exclusivity.datasets.errors import DataFileError, MissingClassError, refuse_pipe
 from exclusivity.datasets.file_format import FilePart, Format, Reading
 from exclusivity.datasets.libsvm import whole_from_one
 from exclusivity.datasets.libsvm_lines import DEFAULT_MAX_BYTES
@@ -172,7 +172,12 @@ def _table(
         _check_finite(data[place], features, first, columns, path)
         if labels is not None:
             labels[place] = rows[:, columns.target]
-            _check_finite(labels[place, None], [columns.target or 0], first, columns, path)
+            given = np.nan_to_num(labels[place, None], nan=0.0, posinf=np.inf, neginf=-np.inf)
+            _check_finite(given, [columns.target or 0], first, columns, path)
+    missing = [] if labels is None else (start + 1 + np.flatnonzero(np.isnan(labels))).tolist()
+    if missing:
+        title = columns.title(columns.target or 0)
+        raise MissingClassError(str(path), title, missing, len(missing), stop - start, "row")
     return TableData(data, labels, None)
 
 

@@ -22,10 +22,11 @@ from exclusivity.datasets.csv_fields import (
     excerpt,
 )
 from exclusivity.datasets.csv_file import MAX_COLUMNS
-from exclusivity.datasets.errors import DataFileError, NotANumberError, refuse_pipe
+from exclusivity.datasets.errors import DataFileError, MissingClassError, NotANumberError, refuse_pipe
 from exclusivity.datasets.file_format import FilePart, Format, Reading
 from exclusivity.datasets.libsvm import whole_from_one
 from exclusivity.datasets.libsvm_lines import DEFAULT_MAX_BYTES
+from exclusivity.datasets.notations import GAPS
 from exclusivity.datasets.table import TableData
 
 _MAGIC = b"PAR1"
@@ -303,23 +304,32 @@ class _ParquetReader:
         read = [place for place in range(columns.count) if place not in columns.ignored]
         names = [file.schema_arrow.names[place] for place in read] if columns.ignored else None
         start = 0
+        missing: list[int] = []
         for batch in file.iter_batches(
             batch_size=size, row_groups=self._row_groups, columns=names, use_threads=False
         ):
             rows = data[start : start + batch.num_rows]
             features = iter(rows.T)
             for place, column in zip(read, batch.columns, strict=True):
-                self._check_missing(column, columns.title(place), start)
                 if place != columns.target:
+                    self._check_missing(column, columns.title(place), start)
                     next(features)[:] = self._numbers(column, columns.title(place), start)
-                elif self._is_text(column.type):
+                    continue
+                if self._is_text(column.type):
                     column.validate(full=True)  # a damaged page may refer to texts that are not there
+                is_missing = missing_entries(column)
+                if is_missing.any():
+                    missing += (start + 1 + np.flatnonzero(is_missing)).tolist()
+                elif self._is_text(column.type):
                     labels.append(_words(column))
                 else:
                     labels.append(self._numbers(column, columns.title(place), start))
             start += batch.num_rows
         if start != n_rows:
             self._refuse(f"the file holds {start} rows; expected {n_rows}, as it says itself.")
+        if missing and columns.target is not None:
+            title = columns.title(columns.target)
+            raise MissingClassError(str(self._path), title, missing, len(missing), n_rows, "row")
         return TableData(data, np.concatenate(labels) if labels else None, columns.feature_names)
 
     def _check_missing(self, column: Any, title: str, start: int) -> None:
@@ -335,6 +345,20 @@ class _ParquetReader:
             cause = f"the value in row {start + place + 1} is {values[place]}; expected a finite number."
             self._refuse_value(cause, title)
         return values
+
+
+def missing_entries(column: Any) -> NDArray[np.bool_]:
+    """Return which entries of a target are missing values: null, NaN, or a text that stands for one."""
+    missing = np.array(column.is_null(nan_is_null=True), dtype=bool)
+    start = 0
+    for part in getattr(column, "chunks", [column]):
+        texts = part.dictionary_encode() if str(part.type) in ("string", "large_string") else part
+        if hasattr(texts, "dictionary"):  # equal ones are looked at once
+            gaps = [place for place, word in enumerate(texts.dictionary.to_pylist()) if word in GAPS]
+            found = np.isin(texts.indices.to_numpy(zero_copy_only=False), gaps)
+            missing[start : start + len(part)] |= found
+        start += len(part)
+    return missing
 
 
 def _words(column: Any) -> NDArray[Any]:

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from exclusivity.datasets.csv_fields import Columns, FieldError, Splitter, columns_of, decoded
 from exclusivity.datasets.csv_file import MAX_COLUMNS, check_names, first_lines
 from exclusivity.datasets.csv_rows import TargetColumn, row_fields
-from exclusivity.datasets.errors import DataFileError
+from exclusivity.datasets.errors import DataFileError, MissingClassError
 from exclusivity.datasets.file_format import FilePart, Format, Reading, TextFormat
 from exclusivity.datasets.libsvm_lines import LineBlocks, Readable, opened_lines, text_error, title_of
-from exclusivity.datasets.parquet import import_pyarrow
+from exclusivity.datasets.parquet import import_pyarrow, missing_entries
 from exclusivity.datasets.table import TableData
 from exclusivity.datasets.text_span import TextSpan
 
@@ -106,7 +106,7 @@ class _Cells:
             fields = row_fields(line, self._columns.count, self._splitter)
             if self._target is not None and self._columns.target is not None:
                 place = self._columns.target
-                self._target.extend([fields[place]])
+                self._target.add(fields[place], position)
         except FieldError as fault:
             place = place if fault.field is None else fault.field
             title = None if place is None else self._columns.title(place)
@@ -118,7 +118,10 @@ class _Cells:
             raise text_error(
                 self._blocks.name, self._blocks.line, "the file ends after the header; expected rows."
             )
-        target = None if self._target is None else self._target.values()
+        target = None
+        if self._target is not None and self._columns.target is not None:
+            self._target.check(self._blocks.name, self._columns.title(self._columns.target))
+            target = self._target.values()
         columns = [np.concatenate(parts) for parts in self._parts]
         return RawTable(columns, target, self._columns.feature_names, np.asarray(self._lines))
 
@@ -161,8 +164,7 @@ def read_raw_part(part: FilePart, reading: Reading, file_format: Format) -> RawT
         except DataFileError as error:
             if error.line is None:
                 raise
-            line = error.line + span.lines_before()
-            raise DataFileError(error.file, line, error.column, error.cause) from None
+            raise error.after(span.lines_before()) from None
 
 
 def line_in_file(part: FilePart, reading: Reading, raw: RawTable, row: int) -> int | None:
@@ -181,9 +183,10 @@ def line_in_file(part: FilePart, reading: Reading, raw: RawTable, row: int) -> i
 
 def _labels(column: Any, columns: Columns, path: str) -> NDArray[Any]:
     title = columns.title(columns.target or 0)
-    if column.null_count:
-        cause = "a class is missing; leave such rows out, or give them a class."
-        raise DataFileError(title_of(path), None, title, cause)
+    missing = missing_entries(column)
+    if missing.any():
+        rows = 1 + np.flatnonzero(missing)
+        raise MissingClassError(title_of(path), title, rows.tolist(), len(rows), len(missing), "row")
     values = np.asarray(column.to_numpy())
     if values.dtype.kind in "iufb":
         return values.astype(np.float64)
