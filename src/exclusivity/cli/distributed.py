@@ -127,7 +127,9 @@ def _check_model(args: argparse.Namespace) -> None:
 
 
 def _check_one_file(data: list[str]) -> None:
-    found = data if len(data) > 1 else [] if Path(data[0]).exists() else glob.glob(data[0], recursive=True)
+    found = data if len(data) > 1 else []
+    if not found and glob.has_magic(data[0]) and not Path(data[0]).exists():
+        found = glob.glob(data[0], recursive=True)
     if found:
         raise UsageError(f"{len(found)} files: one file at a time, or all of them with --dask.")
 

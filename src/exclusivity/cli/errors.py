@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -62,29 +63,63 @@ def file_errors(path: str) -> Iterator[None]:
 
 
 def check_output(path: str | None) -> None:
-    """Refuse a file that cannot be written now, before hours of work go into it."""
+    """Refuse a file that cannot be written now, before hours of work go into it.
+
+    A regular file is replaced by a new one beside it, in the folder that a link leads to; devices and pipes
+    are written to.
+    """
     if path is None or path == "-":
         return
-    target = Path(path)
-    if target.is_dir():
-        raise FileError(f"{path} is a folder; give the name of a file to write, such as {target / 'new'}.")
+    is_link = os.path.islink(path)
+    target = Path(os.path.realpath(path) if is_link else path)
     folder = target.parent
-    if target.exists() and not target.is_file():  # a device or a pipe: written to, not replaced
-        folder = target
-    elif not folder.is_dir():
-        raise FileError(f"cannot write {path}: there is no folder {folder}; create it (mkdir -p {folder}).")
-    if not os.access(folder, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
+    if target.is_dir():
+        raise FileError(f"{path} is a folder; give the name of a file to write, such as {Path(path, 'new')}.")
+    if path.endswith(("/", os.sep)):
+        raise FileError(f"{path} names a folder; give the name of a file to write.")
+    if target.is_symlink():
         raise FileError(
-            f"no permission to write {path}; choose another place, or change the permissions of "
-            f"{target if target.exists() and os.access(folder, os.W_OK) else folder}."
+            f"cannot write {path}: its links lead in a circle; remove it, or choose another name."
         )
+    if folder.exists() and not folder.is_dir():
+        raise FileError(f"cannot write {path}: {folder} is a file and no folder; choose another name.")
+    if not folder.is_dir() and is_link:
+        raise FileError(
+            f"cannot write {path}: it is a link to {target}, and there is no folder {folder}; remove the "
+            f"link, or create the folder (mkdir -p {folder})."
+        )
+    if not folder.is_dir():
+        raise FileError(f"cannot write {path}: there is no folder {folder}; create it (mkdir -p {folder}).")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise FileError(
+            f"no permission to write {path}; choose another place, or change the permissions of {target}."
+        )
+    if not target.exists() or target.is_file():
+        _check_folder(path, folder)
+
+
+def _check_folder(path: str, folder: Path) -> None:
+    """Create a file without a name in the folder: permissions alone do not tell whether that works."""
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except PermissionError:
+        raise FileError(
+            f"no permission to write {path}; choose another place, or change the permissions of {folder}."
+        ) from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise FileError(
+            f"cannot write {path}: no file can be created in {folder} ({reason}); choose another place."
+        ) from error
 
 
 def _not_found(path: str) -> str:
     folder = Path(path).parent
     if not folder.is_dir():
         return f"there is no folder {folder}, and so no file {path}; check the path."
-    near = _near(Path(path), [entry.name for entry in folder.iterdir()])
+    if os.path.islink(path):
+        return f"{path} is a link to {os.path.realpath(path)}, which is not there; check where it leads."
+    near = _near(Path(path), [entry.name for entry in folder.iterdir() if entry.is_file()])
     where = f"the folder {folder.resolve()}"
     hint = f"did you mean {folder / near}?" if near else f"check the path; it was looked for in {where}."
     return f"there is no file {path}; {hint}"

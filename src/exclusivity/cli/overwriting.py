@@ -36,11 +36,14 @@ class FileKind:
         A regular expression that matches the first bytes of such files and of few others.
     is_text : bool
         Whether it may go to standard output, by the name ``-``.
+    is_replaced : bool
+        Whether only a regular file will do, and no device or pipe.
     """
 
     noun: str
     beginning: bytes
     is_text: bool = False
+    is_replaced: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class FolderKind:
     names: tuple[str, ...]
 
 
-MODEL = FileKind("a model file", rb"\x89ERM\r\n\x1a\n")
+MODEL = FileKind("a model file", rb"\x89ERM\r\n\x1a\n", is_replaced=True)
 PREDICTIONS = FileKind("a file of predictions", rb'label(,"?score|\r?\n)|\{"classes":', is_text=True)
 RADII = FileKind("a file of certified radii", rb"label,radius\r?\n", is_text=True)
 REPORT = FileKind(
@@ -82,6 +85,9 @@ BENCHMARK = FolderKind(
     "results of 'erm bench'", "bench.json", rb'\{\s*"format":', ("bench.*", "*-p[12]-C*.svg")
 )
 
+_STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+"""What the system calls standard output; opened by such a name, a file behind it would be replaced."""
+
 _ROLES = {"data": "as DATA", "model": "as MODEL"}  # all others are options
 
 
@@ -97,6 +103,8 @@ def check(args: argparse.Namespace, command: object) -> None:
     inputs = list(_inputs(args, getattr(command, "INPUTS", ())))
     _check_stdout(inputs)
     for name, kind in getattr(command, "OUTPUTS", {}).items():
+        if getattr(args, name) in _STDOUT:
+            setattr(args, name, "-")
         path = getattr(args, name)
         if path is not None and isinstance(kind, FolderKind):
             _check_folder(Path(path), kind, force=args.force)
@@ -141,6 +149,10 @@ def _check_file(
         return
     check_output(path)
     target = _status(path, None)
+    if target is None and kind.is_replaced and os.path.exists(path):
+        raise FileError(
+            f"{path} is a device or a pipe, and {kind.noun} needs a regular file; choose another name."
+        )
     if target is None:
         return
     for read, role, status in inputs:
@@ -166,6 +178,10 @@ def _check_kind(path: str, kind: FileKind) -> None:
 def _check_folder(path: Path, kind: FolderKind, *, force: bool) -> None:
     if path.exists() and not path.is_dir():
         raise CommandError(f"--out must be a folder; {path} is a file.")
+    existing = next(
+        folder for folder in (Path(os.path.realpath(path)), *path.absolute().parents) if folder.exists()
+    )
+    check_output(str(existing / "new"))
     marker = path / kind.marker
     if force or (marker.is_file() and re.match(kind.beginning, _head(str(marker)))):
         return
