@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from exclusivity.cli.errors import FileError, UsageError, file_errors
 from exclusivity.cli.progress import Progress
+from exclusivity.pages.markup import printable
 
 if TYPE_CHECKING:
     from exclusivity.datasets import Format, RawTable, Reading, TableData
@@ -45,7 +46,7 @@ def reads_once(path: str) -> bool:
 
 def _open_once(path: str) -> Any:
     """Open a pipe or a device; wait for a writer as other programs do, but say so."""
-    waiting = f"erm: waiting for a writer of {path}"
+    waiting = f"erm: waiting for a writer of {printable(path)}"
     teller = threading.Timer(_PATIENCE, print, [waiting], {"file": sys.stderr, "flush": True})
     teller.daemon = True
     teller.start()
@@ -85,7 +86,7 @@ class Source:
 
     def __init__(self, path: str, kind: str | None, delimiter: str | None, header: bool) -> None:
         self.is_stdin = path == "-"
-        self.title = "standard input" if self.is_stdin else path
+        self.title = "standard input" if self.is_stdin else printable(path)
         self.path = path
         self.format = self._format(kind)
         if not self.is_stdin and Path(path).is_dir():

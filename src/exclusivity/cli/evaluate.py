@@ -10,6 +10,7 @@ from exclusivity.cli import matching, models, options, output, tables
 from exclusivity.cli.errors import FileError
 from exclusivity.cli.progress import Progress
 from exclusivity.cli.training import FEW_CLASSES
+from exclusivity.pages.markup import printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,8 +67,8 @@ def scores_for(loaded: models.Loaded, X: Matrix, y: NDArray[Any], title: str) ->
     classes = loaded.classifier.classes_
     of_one_kind = (y.dtype.kind in "biuf") == (classes.dtype.kind in "biuf")
     if not of_one_kind or not np.isin(y, classes).any():
-        found = ", ".join(str(label) for label in np.unique(y)[:5])
-        known = ", ".join(str(label) for label in classes[:5])
+        found = ", ".join(printable(label) for label in np.unique(y)[:5])
+        known = ", ".join(printable(label) for label in classes[:5])
         raise FileError(
             f"the labels of {title} ({found}) are none of the classes of {loaded.title} ({known}); choose "
             "the column of the classes with --target, or use data with these classes."
@@ -87,7 +88,7 @@ def constant(scores: Scores) -> dict[str, Any]:
 def in_words(constant: dict[str, Any]) -> str:
     """The same for people."""
     accuracies = f"{constant['accuracy']:.1%} accuracy, {constant['balanced_accuracy']:.1%} balanced"
-    return f"alone {accuracies} (always {constant['class']})"
+    return f"alone {accuracies} (always {printable(constant['class'])})"
 
 
 def warn_of_constant(scores: Scores, classifier: BaseEstimator) -> None:

@@ -10,6 +10,7 @@ from exclusivity.cli.data import listed
 from exclusivity.cli.errors import UsageError
 from exclusivity.cli.progress import Progress
 from exclusivity.cli.wording import as_options
+from exclusivity.pages.markup import printable
 
 if TYPE_CHECKING:
     from exclusivity.inspection import ModelSummary
@@ -175,14 +176,14 @@ def _print_members(summary: ModelSummary, owned: list[list[str]] | None) -> None
         strongest = ", ".join(f"{name} ({weight:+.3g})" for name, weight in member.strongest)
         if owned is not None and strongest:  # of one landmark more or less nobody can make anything
             strongest = listed(owned[member.number]) + ", together" * (len(owned[member.number]) > 1)
-        print(f"{who} ({counted(member.n_features, 'feature')}): {strongest or 'abstains'}")
+        print(printable(f"{who} ({counted(member.n_features, 'feature')}): {strongest or 'abstains'}"))
     if len(summary.members) > _MOST_LINES:
         print(f"... and {len(summary.members) - _MOST_LINES} members more (--json has all)")
 
 
 def _print_history(summary: ModelSummary) -> None:
     for problem in summary.problems:
-        print(f"\n{problem.name}")
+        print(f"\n{printable(problem.name)}")
         pairs = zip(problem.history.objective.tolist(), problem.history.gap.tolist(), strict=True)
         output.print_table(
             ["iteration", "objective", "duality gap"],

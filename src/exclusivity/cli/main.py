@@ -30,6 +30,7 @@ from exclusivity.cli import (
     wording,
 )
 from exclusivity.cli.errors import DONE, EXIT_STATUS, FAILED, INTERRUPTED, PIPE_CLOSED, USAGE, CommandError
+from exclusivity.pages.markup import printable
 
 COMMANDS = {
     "fit": fit,
@@ -166,7 +167,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         silent = "not enough memory" if isinstance(error, MemoryError) else "it failed without a reason"
         reason = str(error) if isinstance(error, CommandError) else wording.in_options(str(error))
         reason = reason or f"{silent} ({type(error).__name__})"
-        print(f"erm {args.command}: error: {reason}", file=sys.stderr)
+        print(f"erm {args.command}: error: {printable(reason, lines=True)}", file=sys.stderr)
         return error.exit_code if isinstance(error, CommandError) else FAILED
     return DONE if code is None else code
 
@@ -183,6 +184,7 @@ def _parsed(argv: Sequence[str]) -> argparse.Namespace:
 
 def _show_warning(command: str) -> Callable[..., None]:
     def show(message: Warning | str, *_: object) -> None:
-        print(f"erm {command}: warning: {wording.in_options(str(message))}", file=sys.stderr)
+        text = printable(wording.in_options(str(message)), lines=True)
+        print(f"erm {command}: warning: {text}", file=sys.stderr)
 
     return show

@@ -7,11 +7,12 @@ import io
 import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from exclusivity.cli.errors import check_output, file_errors
+from exclusivity.pages.markup import CONTROLS_IN_LINES, printable
 
 _BLOCK = 10_000
 
@@ -20,7 +21,7 @@ def print_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], *, ends_with_words: bool = False
 ) -> None:
     """A table with its first column to the left, the others to the right; words at the end to the left."""
-    lines = [list(header), *(list(row) for row in rows)]
+    lines = [list(map(printable, row)) for row in (header, *rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     for number, (first, *rest) in enumerate(lines):
         padded = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
@@ -33,7 +34,7 @@ def print_table(
 
 def print_facts(facts: Iterable[tuple[str, object]]) -> None:
     """Names and values, the values below each other."""
-    pairs = [(name, str(value)) for name, value in facts]
+    pairs = [(name, printable(value)) for name, value in facts]
     width = max(len(name) for name, _ in pairs)
     for name, value in pairs:
         print(f"{name.ljust(width)}  {value}")
@@ -41,7 +42,7 @@ def print_facts(facts: Iterable[tuple[str, object]]) -> None:
 
 def print_json(document: object) -> None:
     """One JSON document; what is not finite becomes null, or text for infinity."""
-    print(json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False))
+    print(_as_json(document, indent=2))
 
 
 def write_json(path: str | None, document: object) -> None:
@@ -49,7 +50,13 @@ def write_json(path: str | None, document: object) -> None:
     if path is None or path == "-":
         print_json(document)
     else:
-        write_whole(path, [json.dumps(plain(document), ensure_ascii=False, allow_nan=False).encode()])
+        write_whole(path, [_as_json(document).encode()])
+
+
+def _as_json(document: object, indent: int | None = None) -> str:
+    """Return JSON with its control characters escaped."""
+    text = json.dumps(plain(document), indent=indent, ensure_ascii=False, allow_nan=False)
+    return CONTROLS_IN_LINES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def plain(value: object) -> Any:
@@ -80,6 +87,8 @@ def percent(share: float) -> str:
 def write_rows(path: str | None, header: Sequence[str], columns: Sequence[Any]) -> None:
     """CSV to a file, written as a whole or not at all, or to standard output (None and ``-``).
 
+    Labels are written as they are, except to a terminal, where control characters are written out.
+
     Parameters
     ----------
     path : str or None
@@ -87,12 +96,11 @@ def write_rows(path: str | None, header: Sequence[str], columns: Sequence[Any]) 
     columns : sequence of ndarrays
         One per name.
     """
-    blocks = _csv_blocks(header, columns)
     if path is None or path == "-":
-        for block in blocks:
+        for block in _csv_blocks(header, columns, printable if sys.stdout.isatty() else None):
             sys.stdout.write(block)
         return
-    write_whole(path, (block.encode() for block in blocks))
+    write_whole(path, (block.encode() for block in _csv_blocks(header, columns)))
 
 
 def write_whole(path: str, blocks: Iterable[bytes]) -> None:
@@ -107,12 +115,15 @@ def write_whole(path: str, blocks: Iterable[bytes]) -> None:
             stream.write(block)
 
 
-def _csv_blocks(header: Sequence[str], columns: Sequence[Any]) -> Iterable[str]:
+def _csv_blocks(
+    header: Sequence[str], columns: Sequence[Any], shown: Callable[[object], str] | None = None
+) -> Iterable[str]:
     n_rows = len(columns[0])
     for start in range(0, max(n_rows, 1), _BLOCK):
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         if start == 0:
-            writer.writerow(header)
-        writer.writerows(zip(*(column[start : start + _BLOCK].tolist() for column in columns), strict=True))
+            writer.writerow(header if shown is None else map(shown, header))
+        rows = zip(*(column[start : start + _BLOCK].tolist() for column in columns), strict=True)
+        writer.writerows(rows if shown is None else (map(shown, row) for row in rows))
         yield text.getvalue()

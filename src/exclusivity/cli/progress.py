@@ -11,6 +11,8 @@ from io import TextIOBase
 from time import monotonic
 from typing import TextIO
 
+from exclusivity.pages.markup import printable
+
 _TERMINAL_INTERVAL = 0.1
 _LOG_INTERVAL = 5.0
 
@@ -41,7 +43,7 @@ class Progress:
         if self._quiet or now - self._last < (_TERMINAL_INTERVAL if self._is_terminal else _LOG_INTERVAL):
             return
         self._last = now
-        line = f"erm {self._command}: {text}"
+        line = f"erm {self._command}: {printable(text)}"
         if self._is_terminal:
             width = shutil.get_terminal_size().columns - 1
             self._stream.write(f"\r\x1b[K{line[:width]}")

@@ -17,6 +17,7 @@ from exclusivity.cli.errors import CommandError, FileError, UsageError, file_err
 from exclusivity.cli.matching import target_of
 from exclusivity.cli.progress import Progress
 from exclusivity.cli.wording import PARAMETERS, in_options
+from exclusivity.pages.markup import printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -225,7 +226,8 @@ def check_classes(classes: NDArray[Any], n_rows: int, title: str) -> None:
     """Refuse one class, and so many that they are none; warn of many."""
     if len(classes) < 2:
         raise FileError(
-            f"all rows of {title} have the label {classes[0]}; a classifier needs two classes or more."
+            f"all rows of {title} have the label {printable(classes[0])}; a classifier needs two classes or "
+            "more."
         )
     if len(classes) > FEW_CLASSES and len(classes) > n_rows / 2:
         raise FileError(_no_classes(classes, n_rows, title))
@@ -241,7 +243,8 @@ def check_classes(classes: NDArray[Any], n_rows: int, title: str) -> None:
 def _no_classes(values: Any, n_rows: int, title: str) -> str:
     return (
         f"the target of {title} has {len(values)} different values in {n_rows} rows, such as "
-        f"{values[0]} and {values[-1]}; expected classes. Choose another column with --target."
+        f"{printable(values[0])} and {printable(values[-1])}; expected classes. Choose another column with "
+        "--target."
     )
 
 

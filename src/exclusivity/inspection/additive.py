@@ -153,13 +153,13 @@ class AdditiveDisplay:
         low, high = self._limits()
         letters = int(_LETTERS * inches / n_columns)
         for ax, panel, title in zip(axes.flat, self.panels, self._titles(letters), strict=False):
-            ax.set_title(title, fontsize="small", loc="left")
+            ax.set_title(drawing.literal(title), fontsize="small", loc="left")
             _draw(ax, panel, low, high, letters)
         for ax in axes.flat[len(self.panels) :]:
             ax.set_axis_off()
         for row in axes:
             row[0].set_ylabel("adds to the score", fontsize="small")
-        figure.suptitle(self.title, fontsize="medium", x=0.01, ha="left")
+        figure.suptitle(drawing.literal(self.title), fontsize="medium", x=0.01, ha="left")
         self.axes_, self.figure_ = axes, figure
         return self
 
@@ -239,7 +239,8 @@ def _draw_bars(ax: Axes, panel: Panel, colour: str, floor: float, letters: int) 
         ax.bar(places, heights, bottom=ax.get_ylim()[0], width=0.7, color=drawing.QUIET, alpha=0.45)
     names = short_names([str(panel.places[place]) for place in shown], [_LONGEST] * len(shown))
     slanted = sum(len(name) + 2 for name in names) > letters + 2
-    ax.set_xticks(places, names, rotation=40 if slanted else 0, ha="right" if slanted else "center")
+    angle, side = (40, "right") if slanted else (0, "center")
+    ax.set_xticks(places, list(map(drawing.literal, names)), rotation=angle, ha=side)
     ax.grid(visible=False, axis="x")
 
 

@@ -131,7 +131,8 @@ class ComponentsDisplay:
         else:
             _ticks(ax.yaxis, n_members, [str(k) for k in range(n_members)])
             ax.set_ylabel("member")
-        ax.set_title(" · ".join(filter(None, (self.title, note))), fontsize="medium", loc="left")
+        title = " · ".join(filter(None, (self.title, note)))
+        ax.set_title(drawing.literal(title), fontsize="medium", loc="left")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -147,4 +148,4 @@ def _ticks(axis: Axis, count: int, labels: Sequence[str]) -> None:
     most = max(2, int(points / _POINTS_PER_TICK))
     step = next(step for step in (1, 2, 5, 10, 20, 50, 100, 1000, 10**9) if count / step <= most)
     places = range(0, count, step)
-    axis.set_ticks(places, labels=[labels[i] for i in places], fontsize="small")
+    axis.set_ticks(places, labels=[drawing.literal(labels[i]) for i in places], fontsize="small")

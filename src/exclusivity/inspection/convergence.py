@@ -107,7 +107,7 @@ class ConvergenceDisplay:
                 "markersize": 3.5,
             }
             for ax, values in zip(axes, (history.objective, np.maximum(history.gap, floor)), strict=False):
-                ax.plot(iterations, values, label=name, **style)
+                ax.plot(iterations, values, label=drawing.literal(name), **style)
         self._finish(axes)
         self.axes_, self.figure_ = axes, axes[0].figure
         return self
@@ -125,6 +125,6 @@ class ConvergenceDisplay:
                 line = below.axhline(self.tol, color=drawing.QUIET, linestyle="--", linewidth=1.2)
                 below.legend([line], [f"tol = {self.tol:g}"], frameon=False, fontsize="small")
         if len(self.names) == 1:
-            above.set_title(self.names[0], fontsize="medium", loc="left")
+            above.set_title(drawing.literal(self.names[0]), fontsize="medium", loc="left")
         else:
             drawing.legend(above, outside=len(self.names) > 4)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exclusivity.pages.markup import printable
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from sklearn.base import BaseEstimator
@@ -25,6 +27,12 @@ def new_axes(n_rows: int = 1, size: tuple[float, float] = (6.4, 4.2)) -> Any:
         raise ImportError('Displays need matplotlib: pip install "exclusivity[plot]".') from error
     _, axes = plt.subplots(n_rows, 1, figsize=size, sharex=True, layout="constrained")
     return axes
+
+
+def literal(text: object) -> str:
+    """Return a name from data for matplotlib to draw as it is: no formula, and in every legend."""
+    shown = printable(text).replace("$", r"\$")
+    return f"\u200b{shown}" if shown.startswith("_") else shown  # legends leave out what begins with _
 
 
 def tidy(ax: Axes) -> None:

@@ -169,7 +169,7 @@ class PathDisplay:
         if handles:
             drawing.legend(ax, outside=self.coefs is not None)
         if self.title is not None:
-            ax.set_title(self.title, fontsize="medium", loc="left")
+            ax.set_title(drawing.literal(self.title), fontsize="medium", loc="left")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -200,6 +200,7 @@ class PathDisplay:
         for j in by_size[n_labels:]:
             ax.plot(Cs, coefs[:, j], color="#c8c8c8", linewidth=0.8)
         for rank, j in enumerate(by_size[:n_labels]):
-            ax.plot(Cs, coefs[:, j], color=drawing.COLOURS[rank], linewidth=1.6, label=names[j])
+            label = drawing.literal(names[j])
+            ax.plot(Cs, coefs[:, j], color=drawing.COLOURS[rank], linewidth=1.6, label=label)
         ax.axhline(0, color="#555555", linewidth=0.8)
         ax.set_ylabel("coefficient")

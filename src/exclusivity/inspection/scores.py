@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exclusivity.pages.markup import printable
 from exclusivity.problem.arrays import Floats
 
 # Of the way from a constant to perfection, in balanced accuracy: less is hardly better than a constant.
@@ -82,7 +83,7 @@ class Scores:
             return ""
         return (
             f"the classes are hardly told apart: {self.balanced_accuracy:.1%} balanced accuracy, where "
-            f"always saying {self.most_frequent} gets {self.constant_balanced_accuracy:.1%} (and "
+            f"always saying {printable(self.most_frequent)} gets {self.constant_balanced_accuracy:.1%} (and "
             f"{self.constant_accuracy:.1%} accuracy, against {self.accuracy:.1%})."
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -21,9 +22,34 @@ def page(title: str, *body: str) -> str:
     )
 
 
+# Control characters, line and paragraph separators, changes of the direction of text, halves of characters.
+_INVISIBLE = "\x00-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+_CONTROLS = re.compile(f"[{_INVISIBLE}]")
+CONTROLS_IN_LINES = re.compile(f"(?![\\n\\t])[{_INVISIBLE}]")
+"""The same but for ends of lines and tabs."""
+
+
+def printable(value: object, *, lines: bool = False) -> str:
+    r"""Return a text with its control characters written out, so that it changes nothing but its own line.
+
+    Parameters
+    ----------
+    value : object
+    lines : bool, default=False
+        Whether ends of lines and tabs stay.
+
+    Examples
+    --------
+    >>> print(printable("a\x1b[2J\nb"))
+    a\x1b[2J\nb
+    """
+    controls = CONTROLS_IN_LINES if lines else _CONTROLS
+    return controls.sub(lambda found: found[0].encode("unicode_escape").decode(), str(value))
+
+
 def text(value: object) -> str:
     """Plain text."""
-    return escape(str(value), quote=True)
+    return escape(printable(value, lines=True), quote=True)
 
 
 def paragraph(value: str) -> str:
