@@ -98,7 +98,7 @@ def main() -> None:
     options = parser.parse_args()
     n_blocks = options.blocks or max(options.workers, options.rows // 125_000)
     sizes = [len(part) for part in np.array_split(np.arange(options.rows), n_blocks)]
-    settings = {"threads_per_worker": 1, "memory_limit": options.memory, "dashboard_address": ":0"}
+    settings = {"threads_per_worker": 1, "memory_limit": options.memory, "dashboard_address": "127.0.0.1:0"}
     settings["env"] = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     with (
         LocalCluster(options.workers, **settings) as cluster,

@@ -1,11 +1,13 @@
 """``erm fit --dask``: the model of ``erm fit`` on all rows at once, from files that stay on disk."""
 
+import ipaddress
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -347,3 +349,20 @@ def test_ctrl_c_leaves_nobody_behind(folder, tmp_path):
         time.sleep(0.05)
     assert not any(map(is_alive, workers))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_nobody_else_is_served():
+    """Scheduler, workers and the pages about them listen on this machine's own address alone."""
+    import psutil
+
+    from exclusivity.cli.progress import Progress
+
+    args = SimpleNamespace(scheduler=None, workers=1, memory=None)
+    before = set(psutil.Process().net_connections())
+    with workers.cluster(args, Progress("fit", quiet=True)):
+        here = psutil.Process()
+        found = [set(here.net_connections()) - before]
+        found += [set(child.net_connections()) for child in here.children(recursive=True)]
+        listening = [each.laddr for group in found for each in group if each.status == psutil.CONN_LISTEN]
+    assert len(listening) >= 3  # scheduler, its pages, a worker
+    assert all(ipaddress.ip_address(address.ip).is_loopback for address in listening)

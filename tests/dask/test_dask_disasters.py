@@ -69,7 +69,9 @@ def test_workers_that_are_killed_whenever_they_come_back(rows):
     X, y = collections(rows)
     deadly = X.map_blocks(lambda block: os.kill(os.getpid(), signal.SIGKILL), meta=np.empty((0, 0)))
     with (
-        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as doomed,
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+        ) as doomed,
         Client(doomed),
     ):
         start = time.monotonic()
@@ -93,7 +95,11 @@ def test_workers_that_are_paused_for_want_of_memory(rows, monkeypatch):
     X, y = collections(rows)
     with (
         LocalCluster(
-            n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=50, memory_limit="400MB"
+            n_workers=1,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=50,
+            memory_limit="400MB",
         ) as narrow,
         Client(narrow),
     ):

@@ -85,7 +85,7 @@ def test_no_workers_at_all_is_an_error_that_names_the_cause(rows, monkeypatch):
     monkeypatch.setattr(engine, "PATIENCE", 3.0)
     parts = collections(rows)
     with (
-        LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as lonely,
+        LocalCluster(n_workers=1, processes=False, dashboard_address="127.0.0.1:0") as lonely,
         Client(lonely) as client,
     ):
         ERMClassifier(3).fit(*parts)
@@ -103,7 +103,7 @@ def test_a_scheduler_that_is_gone_is_an_error(rows, monkeypatch):
 
     monkeypatch.setattr(engine, "PATIENCE", 3.0)
     X, y = collections(rows)
-    cluster = LocalCluster(n_workers=1, processes=False, dashboard_address=":0")
+    cluster = LocalCluster(n_workers=1, processes=False, dashboard_address="127.0.0.1:0")
     client = Client(cluster)
     try:
         slow = X.map_blocks(lambda block: (time.sleep(1), block)[1], meta=np.empty((0, 0)))

@@ -42,7 +42,9 @@ def cluster(args: argparse.Namespace, progress: Progress) -> Iterator[Engine]:
                 n_workers=args.workers or CPU_COUNT,
                 threads_per_worker=1,
                 memory_limit=args.memory or "auto",
-                dashboard_address=":0",
+                host="127.0.0.1",
+                # Even without a dashboard Dask serves pages here, to whoever can reach them.
+                dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,
                 env={"ARROW_DEFAULT_MEMORY_POOL": "system"},  # its own would keep what has been freed
             )
