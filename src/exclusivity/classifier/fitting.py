@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
+from joblib import effective_n_jobs, parallel_config
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
@@ -182,6 +182,12 @@ def advice(name: str, result: SolverResult, tol: float) -> str:
     )
 
 
+def _n_threads(n_jobs: int | None) -> int:
+    """Return the threads that ``n_jobs`` asks for, as joblib counts threads and not its processes."""
+    with parallel_config(backend="threading"):
+        return int(effective_n_jobs(n_jobs))
+
+
 def solve_tasks(
     estimator: FittedErm, tasks: Sequence[BinaryTask], groups: Ints, watchers: Sequence[ProblemMonitor]
 ) -> Sequence[SolverResult]:
@@ -192,10 +198,10 @@ def solve_tasks(
     """
     problems = build_problems(estimator, tasks)
     seeds = problem_seeds(estimator, len(tasks))
-    settings = {
+    settings: dict[str, Any] = {
         "tol": estimator.tol,
         "max_iter": estimator.max_iter,
-        "n_threads": effective_n_jobs(estimator.n_jobs),
+        "n_threads": _n_threads(estimator.n_jobs),
     }
     is_warm = estimator.warm_start and estimator.__sklearn_is_fitted__()
     results: Sequence[SolverResult]
