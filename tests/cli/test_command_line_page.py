@@ -47,6 +47,20 @@ def test_the_session_runs(name, n_commands, files, tmp_path, monkeypatch, capsys
     assert set(files) <= {path.name for path in tmp_path.iterdir()}
 
 
+def test_rules_about_signs_run(tmp_path, monkeypatch):
+    """Of a guide whose snippets build on each other."""
+    monkeypatch.chdir(tmp_path)
+    namespace, commands = {}, []
+    for language, block in session((DOCS / "monotone-scores.md").read_text(encoding="utf-8")):
+        if language == "python":
+            exec(compile(block, "monotone-scores.md", "exec"), namespace)  # noqa: S102 -- our own page
+        else:
+            commands += block.strip().splitlines()
+            assert main(shlex.split(commands[-1], comments=True)[1:]) == 0
+    assert len(commands) == 1
+    assert (tmp_path / "credit.erm").is_file()
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_is_on_the_page(command):
     assert f"erm {command}" in PAGE
