@@ -1,6 +1,7 @@
 """What becomes of columns of every kind, and where the bounds are."""
 
 import datetime as dt
+import enum
 import pickle
 import re
 from decimal import Decimal
@@ -13,7 +14,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from exclusivity.tables import TableEncoder
+from exclusivity.tables import LONGEST_LEVEL, TableEncoder, as_levels, as_numbers, kind_of
 from exclusivity.tables.knots import hats, place_knots
 from tables.table_cases import mixed_table
 
@@ -185,6 +186,30 @@ class TestTheSameTable:
             TableEncoder().fit(rows).transform(rows), TableEncoder().fit_transform(TABLE[:50])
         )
 
+    def test_lists_of_numbers_and_booleans(self):
+        """Where no cell is a text, numpy would make numbers of all."""
+        rows = [[1.5, True], [0.5, False], [2.5, True], [None, False]]
+        encoder = TableEncoder("linear").fit(rows)
+        assert encoder.get_feature_names_out().tolist() == ["x0", "x0=(missing)", "x1=False", "x1=True"]
+        for given in (
+            rows[:3],
+            tuple(map(tuple, rows[:3])),
+            [np.array(row, dtype=object) for row in rows[:3]],
+        ):
+            np.testing.assert_array_equal(encoder.transform(given), encoder.transform(rows)[:3])
+        with pytest.raises(ValueError, match="row 0 has 2, and row 1 has 1"):
+            encoder.transform([[1.5, True], [0.5]])
+        with pytest.raises(ValueError, match="2D"):
+            encoder.transform([{"x0": 1.5, "x1": True}])
+
+    def test_a_frame_of_a_class_of_your_own(self):
+        class Frame(pd.DataFrame):
+            pass
+
+        encoder = TableEncoder().fit(Frame(TABLE))
+        assert encoder.feature_names_in_.tolist() == TABLE.columns.tolist()
+        np.testing.assert_array_equal(encoder.transform(Frame(TABLE)), self.expected)
+
     def test_sparse_and_float32(self):
         for dtype in (np.float64, np.float32):
             found = TableEncoder(sparse_output=True, dtype=dtype).fit_transform(TABLE)
@@ -290,6 +315,30 @@ class TestNumbers:
                 pd.DataFrame({"it": pd.to_datetime(["2024-01-01"])})
             )
 
+    def test_missing_dates_are_missing_numbers(self):
+        encoder = TableEncoder().fit([[1.0], [2.0], [None]])
+        row = pd.DataFrame({"x0": pd.to_datetime([None])})
+        np.testing.assert_array_equal(encoder.transform(row.to_numpy()), encoder.transform([[None]]))
+
+    def test_what_float_takes_but_is_no_number(self):
+        for cell in (np.complex128(1), 1j, np.array([1.0])):
+            with pytest.raises(ValueError, match="Column 'x0': it held numbers"):
+                TableEncoder().fit([[1.0], [2.0]]).transform([[cell]])
+
+    def test_durations_as_objects(self):
+        hours = [dt.timedelta(hours=1), np.timedelta64(2, "h"), pd.Timedelta(hours=3)]
+        encoder = TableEncoder().fit([[hour] for hour in hours])
+        assert encoder.columns_[0].kind == "number"
+        np.testing.assert_array_equal(
+            encoder.transform([[3600], [7200], [10800]]), encoder.transform([[hour] for hour in hours])
+        )
+        many = np.array([10**17 + 123456000, -(10**15) + 1000, 7], dtype="m8[ns]")
+        for unit in ("ns", "us"):
+            np.testing.assert_array_equal(
+                as_numbers(many.astype(f"m8[{unit}]"))[:2],
+                as_numbers(many.astype("m8[us]").astype(object))[:2],
+            )
+
     def test_durations(self):
         table = pd.DataFrame({"it": pd.to_timedelta([1, 2, 3], unit="h")})
         np.testing.assert_allclose(
@@ -312,9 +361,72 @@ class TestCategories:
         _, rows = encoded(["a", "b", "a", "b", None], ["a", None, np.nan, pd.NA, "", "  "])
         assert rows.tolist() == [[1, 0, 0]] + 5 * [[0, 0, 1]]
 
-    def test_true_is_not_one(self):
-        _, rows = encoded([True, False, True, False], [True, 1, 1.0, "True", np.True_, 0])
-        assert rows.tolist() == [[0, 1], [0, 0], [0, 0], [0, 1], [0, 1], [0, 0]]
+    def test_true_counts_as_one_where_training_had_either(self):
+        ones = [True, np.True_, "True", 1, 1.0, np.float64(1), np.int8(1), Decimal("1.0"), "1", b"1"]
+        for seen, other in ((True, False), (1, 0)):
+            _, rows = encoded([seen, other] * 2, ones, categorical=["it"])
+            assert rows.tolist() == [[0, 1]] * len(ones)
+            assert encoded([seen, other] * 2, [0, False, "0"], categorical=["it"])[1].tolist() == [[1, 0]] * 3
+
+    def test_true_is_not_one_where_training_had_both(self):
+        cells = [True, 1, np.True_, np.float64(1), "True", Decimal(1)]
+        encoder, rows = encoded([True, 1.0, True, np.int64(1), "a"], cells)
+        assert encoder.get_feature_names_out()[:3].tolist() == ["it=1", "it=True", "it=(rare)"]
+        assert rows.argmax(axis=1).tolist() == [1, 0, 1, 0, 1, 0]
+        for order in (cells, cells[::-1]):
+            assert as_levels(np.array(order, dtype=object))[1] == [str(order[0]), str(order[1])]
+
+    def test_the_order_of_training_rows_does_not_decide_the_kind(self):
+        cells = [float(i) for i in range(60)] + [1.0, True]
+        for order in (cells, [True, *cells], cells[::-1]):
+            assert kind_of(np.array(order, dtype=object)) == "category"
+
+    def test_clocks_of_two_places(self):
+        """Equal moments, which the clocks on the wall call noon and one o'clock."""
+        noon = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
+        paris = noon.astimezone(dt.timezone(dt.timedelta(hours=1)))
+        assert noon == paris
+        levels = ["2024-01-01T12:00:00.000000", "2024-01-01T13:00:00.000000"]
+        assert as_levels(np.array([noon, paris], dtype=object))[1] == levels
+
+    def test_categories_that_no_row_has(self):
+        column = pd.Categorical([1.0, 2.0], categories=[1.0, 2.0, "x", (1, 2)])
+        for values in ([1.0, 2.0, 9.0], ["1", "2"] * 2):
+            encoder = TableEncoder().fit(pd.DataFrame({"it": values}))
+            plain = encoder.transform(pd.DataFrame({"it": [1.0, 2.0]}))
+            np.testing.assert_array_equal(encoder.transform(pd.DataFrame({"it": column})), plain)
+
+    def test_large_integers_beside_missing_values(self):
+        cells = [2**60 + 1, 2**60, 2**60 + 1, 2**60, None]
+        encoder = TableEncoder(categorical=["it"]).fit(pd.DataFrame({"it": pd.array(cells, dtype="Int64")}))
+        assert encoder.get_feature_names_out()[:2].tolist() == [f"it={2**60}", f"it={2**60 + 1}"]
+        for column in (pd.array(cells, dtype="int64[pyarrow]"), pd.array(cells, dtype=object)):
+            np.testing.assert_array_equal(
+                encoder.transform(pd.DataFrame({"it": column}))[:2], [[0, 1, 0], [1, 0, 0]]
+            )
+
+    def test_durations_in_any_unit(self):
+        day = dt.timedelta(days=1, microseconds=5)
+        units = [np.timedelta64(day, "us"), np.timedelta64(day, "us").astype("m8[ns]"), pd.Timedelta(day)]
+        assert as_levels(np.array([day, *units], dtype=object))[1] == ["1 day, 0:00:00.000005"]
+        assert as_levels(np.array([day], dtype="m8[ns]"))[1] == ["1 day, 0:00:00.000005"]
+
+    def test_members_of_an_enum_and_empty_bytes(self):
+        class Colour(str, enum.Enum):  # noqa: UP042 -- whose str is not its value
+            RED = "red"
+
+        cells = np.array([Colour.RED, "red", b"red", b"", b" "], dtype=object)
+        assert as_levels(cells)[1] == ["red"]
+        assert as_levels(cells)[0].tolist() == [0, 0, 0, -1, -1]
+
+    @pytest.mark.parametrize("number", [1e300, 10**300, Decimal("1e300"), 10.0**250])
+    def test_names_of_large_numbers_are_short(self, number):
+        assert len(as_levels(np.array([number], dtype=object))[1][0]) == LONGEST_LEVEL
+
+    def test_numbers_of_too_many_digits(self):
+        for number in (10**5000, Decimal("1e999999")):
+            with pytest.raises(ValueError, match=r"Column 'it': .*more than 4000 digits"):
+                encoded(["a", "b"] * 2, [number])
 
     def test_numbers_of_any_type(self):
         X = np.array([3, 3, 4, 4])
@@ -361,6 +473,17 @@ class TestDates:
         assert rows[1, 1:6].tolist() == [0, 0, 0, 0, 0]
         assert rows[1, 0] == encoded(days, ["2023-01-01"], numeric="linear")[1][0, 0]
         assert rows[:, -1].tolist() == [0, 0, 1]
+
+    @pytest.mark.parametrize("cell", [None, np.nan, pd.NaT, pd.NA, "", np.datetime64("NaT")])
+    def test_missing_values_of_any_type(self, cell):
+        days = pd.DataFrame({"it": pd.to_datetime(["2024-01-01", "2023-02-02", None])})
+        encoder = TableEncoder().fit(days)
+        for dtype in (None, object):
+            row = pd.DataFrame({"it": pd.Series([cell], dtype=dtype)})
+            np.testing.assert_array_equal(encoder.transform(row), encoder.transform(days)[2:])
+        encoder = TableEncoder().fit(days.to_numpy())
+        for row in ([[cell]], np.array([[cell]], dtype=object), np.array([[np.nan]])):
+            np.testing.assert_array_equal(encoder.transform(row), encoder.transform(days.to_numpy())[2:])
 
     def test_what_is_no_date(self):
         for cell in ("2024-02-30", "tomorrow", 5.0):

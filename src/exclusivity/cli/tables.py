@@ -27,7 +27,7 @@ FORMATS = ("csv", "tsv", "parquet")
 _MOST_LINES = 60
 # More texts than this share of a column's cells are a loss that its owner should know of.
 _MANY_LOST = 0.1
-# A category with more levels than this, and more than a level for every other row, hardly tells rows apart.
+# A category with more levels than this, and more than a level for every other row, cannot generalise.
 _MANY_LEVELS = 100
 
 
@@ -323,11 +323,11 @@ def _tell_new_levels(column: TableColumn, name: object, values: Any, source: Sou
 
     if not isinstance(column.code, LevelCode):
         return
-    known = {*column.code.levels, *column.code.rare}
-    if column.n_levels is not None and column.n_levels > len(known):
+    n_known = len(column.code.levels) + len(column.code.rare)
+    if column.n_levels is not None and column.n_levels > n_known:
         return  # the rarest of very many are not kept
     codes, levels = as_levels(values)
-    new = [place for place, level in enumerate(levels) if level not in known]
+    new = [place for place, level in enumerate(levels) if level not in column.code.places]
     if new:
         rows = counted(int(np.isin(codes, new).sum()), "row")
         print(
@@ -343,7 +343,7 @@ def warn_of_levels(encoder: TableEncoder, titles: list[Any], n_rows: int) -> Non
         levels = learned.n_levels or 0
         if learned.width and levels > _MANY_LEVELS and 2 * levels > n_rows - learned.n_gaps:
             warnings.warn(
-                f"column {title!r} has {levels} levels in {n_rows} rows, and so hardly tells rows apart. "
+                f"column {title!r} has {levels} distinct values in {n_rows} rows and cannot generalise. "
                 "Numbers or dates that are written in an unusual way? --drop "
                 f"{shlex.quote(str(title))} leaves it out.",
                 UserWarning,

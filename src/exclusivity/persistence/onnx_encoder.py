@@ -81,10 +81,7 @@ def _column(graph: GraphWriter, name: str, column: TableColumn) -> str:
 
 def _levels(graph: GraphWriter, name: str, code: LevelCode) -> str:
     """An empty text is a gap."""
-    places = dict.fromkeys(code.rare, len(code.levels))
-    places |= {level: place for place, level in enumerate(code.levels)}
-    if code.has_gaps:
-        places[""] = code.width - 1
+    places = code.places | ({"": code.width - 1} if code.has_gaps else {})
     return _one_hot(graph, name, places, code.width)
 
 

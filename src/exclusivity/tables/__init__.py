@@ -21,7 +21,6 @@ from exclusivity.tables.frames import (
     ColumnTable as ColumnTable,
     column_of as column_of,
     column_of_arrow as column_of_arrow,
-    is_table as is_table,
     take_rows as take_rows,
 )
 from exclusivity.tables.identifiers import RowNames as RowNames, names_rows as names_rows
@@ -43,6 +42,7 @@ from exclusivity.tables.values import (
     as_numbers as as_numbers,
     as_texts as as_texts,
     is_gap as is_gap,
+    is_table as is_table,
     kind_of as kind_of,
     missing as missing,
 )

@@ -31,6 +31,8 @@ MOST_RARE = 1000
 GAP = "(missing)"
 RARE = "(rare)"
 
+_ALIASES = (("1", "True"), ("0", "False"), ("True", "1"), ("False", "0"))
+
 
 class Code(Protocol):
     """What all codes have."""
@@ -157,16 +159,21 @@ class LevelCode:
         return [f"{column}={level}" for level in (*self.levels, *more)]
 
     @cached_property
-    def _places(self) -> dict[str, int]:
-        return dict.fromkeys(self.rare, len(self.levels)) | {
-            level: place for place, level in enumerate(self.levels)
-        }
+    def places(self) -> dict[str, int]:
+        """The output column of every text that has one.
+
+        Where the training rows had either True or 1, but not both, each of them counts as the other, and so
+        do False and 0: booleans become numbers on their way through an array of numbers.
+        """
+        own = dict.fromkeys(self.rare, len(self.levels))
+        own |= {level: place for place, level in enumerate(self.levels)}
+        return {text: own[level] for text, level in _ALIASES if level in own} | own
 
     def places_of(self, levels: list[str]) -> Ints:
         """The output column of every level, -1 for those never seen; at the end that of a gap."""
         gap = self.width - 1 if self.has_gaps else -1
         small = np.min_scalar_type(-self.width)
-        return np.array([*(self._places.get(level, -1) for level in levels), gap], dtype=small)
+        return np.array([*(self.places.get(level, -1) for level in levels), gap], dtype=small)
 
     def ready(self, column: Column) -> Ready:
         """Numbers of output columns, -1 for none."""

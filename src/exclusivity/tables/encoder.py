@@ -274,8 +274,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _validated(self, X: Table, *, reset: bool) -> Any:
         """The rows as a frame or an array, of the right width; what is in them is looked at by columns."""
         if maker_of(X) is None:
-            if not hasattr(X, "tocsr"):
-                X = X if hasattr(X, "dtype") else as_array(X)
+            X = X if hasattr(X, "dtype") else as_array(X)
             return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
         validate_data(self, X, reset=reset, skip_check_array=True)
         for what, count in zip(("sample(s)", "feature(s)"), X.shape, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -114,34 +115,45 @@ class Table(Protocol):
 
 
 def maker_of(X: object) -> str | None:
-    """The package that a table comes from, or None for an array and the like."""
+    """Return the package that a table, or the class that it inherits from, comes from; None for arrays."""
     if isinstance(X, ColumnTable):
         return "exclusivity"
-    package = type(X).__module__.partition(".")[0]
-    return package if package in FRAMES and hasattr(X, "shape") and len(X.shape) == 2 else None
+    packages = (kind.__module__.partition(".")[0] for kind in type(X).__mro__)
+    package = next((name for name in packages if name in FRAMES), None)
+    return package if hasattr(X, "shape") and len(X.shape) == 2 else None
 
 
-def is_table(X: object) -> bool:
-    """Whether columns may differ in type: a DataFrame, an Arrow table, or an array of Python objects or text.
+def as_array(X: Any) -> NDArray[Any]:
+    """Return rows that are no frame as an array.
+
+    Lists and tuples become an array of objects, each cell as it is: numpy would choose one type for all of
+    them, and what becomes of a cell would depend on the others.
 
     Examples
     --------
-    >>> is_table(np.zeros((2, 2))), is_table(np.array([["red", 1.5]], dtype=object))
-    (False, True)
+    >>> as_array([[1.5, True], [2, False]])
+    array([[1.5, True],
+           [2, False]], dtype=object)
     """
-    if maker_of(X) is not None:
-        return True
-    return not hasattr(X, "tocsr") and np.asarray(X).dtype.kind in "OUSMmb"
+    if not isinstance(X, (list, tuple)) or not X or not all(map(_is_row, X)):
+        return np.asarray(X, dtype=object if isinstance(X, (list, tuple)) else None)
+    width = len(X[0])
+    odd = next((number for number, row in enumerate(X) if len(row) != width), None)
+    if odd is not None:
+        raise ValueError(
+            f"Rows must have the same number of cells: row 0 has {width}, and row {odd} has {len(X[odd])}."
+        )
+    cells = np.fromiter(chain.from_iterable(X), dtype=object, count=len(X) * width)
+    return cells.reshape(len(X), width)
 
 
-def as_array(X: object) -> NDArray[Any]:
-    """Rows that are no frame as an array; numbers beside texts stay numbers."""
-    array = np.asarray(X)
-    return np.asarray(X, dtype=object) if array.dtype.kind in "US" and not hasattr(X, "dtype") else array
+def _is_row(row: object) -> bool:
+    is_sequence = isinstance(row, Sequence) and not isinstance(row, (str, bytes))
+    return is_sequence or getattr(row, "ndim", 0) == 1
 
 
 def column_of(X: Any, place: int) -> Column:
-    """One column of a table: a one-dimensional array, or numbered where its maker numbers texts quickly."""
+    """Return one column of a table: an array, or numbered cells where these are quick to find."""
     maker = maker_of(X)
     if maker == "pandas":
         return _from_pandas(X.iloc[:, place])
@@ -151,7 +163,7 @@ def column_of(X: Any, place: int) -> Column:
         return column_of_arrow(X.column(place))
     if maker == "exclusivity":
         return X.columns[place]  # type: ignore[no-any-return]
-    return np.asarray(X[:, place])
+    return np.asarray((X if hasattr(X, "dtype") else as_array(X))[:, place])
 
 
 def take_rows(X: Any, numbers: NDArray[Any]) -> Any:
@@ -166,23 +178,50 @@ def take_rows(X: Any, numbers: NDArray[Any]) -> Any:
 
 def _from_pandas(series: Any) -> Column:
     dtype = series.dtype
+    if hasattr(dtype, "pyarrow_dtype"):
+        return column_of_arrow(series.array.__arrow_array__())
     if getattr(dtype, "tz", None) is not None:  # the time that a clock on the wall shows
         return np.asarray(series.dt.tz_localize(None).to_numpy())
     if hasattr(series, "cat"):
         cells = np.asarray(series.cat.categories.to_numpy())
         return Numbered(series.cat.codes.to_numpy(), cells, is_category=True)
-    if getattr(dtype, "kind", "O") in "iufb" and not isinstance(dtype, np.dtype):
-        # Nullable numbers: NaN where there is none, and the NA of pandas is no number.
-        kind = "float64" if dtype.kind != "b" or series.isna().any() else "bool"
-        return np.asarray(series.to_numpy(dtype=kind, na_value=np.nan) if kind != "bool" else series, kind)
+    if hasattr(series, "sparse"):
+        series = series.sparse.to_dense()
+    if hasattr(dtype, "numpy_dtype") and dtype.kind in "iufb":
+        return _from_nullable(series)
     if _holds_texts(series):
         places, cells = series.factorize()
         return Numbered(places.astype(np.int32), np.asarray(cells.to_numpy(dtype=object)))
     return np.asarray(series.to_numpy())
 
 
+def _from_nullable(series: Any) -> Column:
+    """A column of pandas' nullable booleans or numbers."""
+    is_missing = series.isna().to_numpy()
+    kind: np.dtype[Any] = series.dtype.numpy_dtype
+    if kind.kind != "f" and not is_missing.any():
+        return np.asarray(series.to_numpy(dtype=kind))
+    if kind.kind == "b":
+        return _booleans(series.to_numpy(dtype=bool, na_value=False), is_missing)
+    if kind.kind != "f" and not _fit_floats(series.min(), series.max()):
+        return np.asarray(series.to_numpy(dtype=object, na_value=None))
+    return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _booleans(values: Values, is_missing: Values) -> Numbered:
+    return Numbered(np.where(is_missing, -1, values).astype(np.int8), np.array([False, True]))
+
+
+def _fit_floats(least: Any, most: Any) -> bool:
+    """Whether float64 holds every integer of a range, so that NaN can stand for a missing one.
+
+    Least and most are None or NA where all are missing.
+    """
+    return not isinstance(least, (int, np.integer)) or max(-int(least), int(most)) <= 2**53
+
+
 def _holds_texts(series: Any) -> bool:
-    """Whether the cells are texts and gaps; among other objects True equals 1, and they need care."""
+    """Whether cells are texts or missing; other objects need care, as True equals 1 among them."""
     if isinstance(series.dtype, np.dtype) and series.dtype.kind != "O":
         return False
     from pandas.api.types import infer_dtype  # noqa: PLC0415 -- who has such a table has it
@@ -214,6 +253,12 @@ def column_of_arrow(column: Any) -> Column:
         return _from_dictionary(column.unify_dictionaries())
     if kind.startswith(("decimal", "dictionary")):
         return _objects(column.to_pylist())
+    if column.null_count and pa.types.is_boolean(column.type):
+        return _booleans(column.fill_null(False).to_numpy(), column.is_null().to_numpy())
+    if column.null_count and pa.types.is_integer(column.type):
+        ends = pc.min_max(column).as_py()
+        if not _fit_floats(ends["min"], ends["max"]):
+            return _objects(column.to_pylist())
     return np.asarray(column.to_numpy())
 
 
@@ -228,6 +273,4 @@ def _from_dictionary(column: Any) -> Numbered:
 
 
 def _objects(values: list[Any]) -> Values:
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
-    return found
+    return np.fromiter(values, dtype=object, count=len(values))
