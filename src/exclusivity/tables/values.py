@@ -159,10 +159,9 @@ def _number(cell: Any) -> float:
 
 def _seconds(durations: Any) -> Any:
     """Durations in seconds, the same whatever unit they are stored in; NaN for NaT."""
-    second = np.timedelta64(1, "s")
-    whole = np.where(np.isnat(durations), 0, durations // second)
+    whole = durations.astype("m8[s]")
     # Without the whole seconds the rest is a small number, and its division is rounded once.
-    return whole + (durations - whole * second) / second
+    return whole.astype(np.int64) + (durations - whole) / np.timedelta64(1, "s")
 
 
 def _duration(cell: Any) -> np.timedelta64:
