@@ -1,33 +1,106 @@
-"""Gaps and words in X: scikit-learn's message, and what this package has for them."""
+"""What is no number in X, and parameters of the wrong kind: errors that say what to do."""
+
+import datetime as dt
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from exclusivity import ERMClassifier, ERMClassifierCV, erm_path
+from exclusivity.baselines import FeaturePartitionClassifier
+from exclusivity.robustness import attack, choose_members, corrupt
+from exclusivity.tables import TableEncoder
 
-GAPS = np.array([[0.0], [np.nan], [1.0], [2.0]])
-WORDS = np.array([["red"], ["green"], ["red"], ["blue"]], dtype=object)
-Y = [0, 0, 1, 1]
+NUMBERS, Y = np.array([[0.0], [0.5], [1.0], [2.0]]), [0, 0, 1, 1]
+ROWS = {
+    "NaN": np.array([[0.0], [np.nan], [1.0], [2.0]]),
+    "None": np.array([[0.0], [None], [1.0], [2.0]], dtype=object),
+    "NA": pd.DataFrame({"a": pd.array([0, None, 1, 2], dtype="Int64")}),
+    "NA among objects": np.array([[0.0], [pd.NA], [1.0], [2.0]], dtype=object),
+    "words": np.array([["red"], ["green"], ["red"], ["blue"]], dtype=object),
+    "categories": pd.DataFrame({"a": pd.Categorical(["red", "green", "red", "blue"])}),
+    "dates": np.array([[dt.date(2024, 1, 1)]] * 4, dtype=object),
+    "dates and numbers": pd.DataFrame({"a": pd.to_datetime(["2024-01-01"] * 4), "b": [0.0, 1.0, 2.0, 3.0]}),
+}
 
 
-@pytest.mark.parametrize("rows", [GAPS, WORDS], ids=["gaps", "words"])
+def partition(**parameters):
+    return FeaturePartitionClassifier(LogisticRegression(), 1, **parameters)
+
+
+@pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
 @pytest.mark.parametrize(
     "use",
     [
         lambda rows: ERMClassifier().fit(rows, Y),
         lambda rows: ERMClassifierCV(cv=2).fit(rows, Y),
         lambda rows: erm_path(rows, Y),
-        lambda rows: ERMClassifier().fit([[0.0], [1.0]], [0, 1]).predict(rows),
+        lambda rows: partition().fit(rows, Y),
     ],
-    ids=["fit", "search", "path", "predict"],
+    ids=["fit", "search", "path", "partition"],
 )
 def test_the_way_out_is_named(use, rows):
-    with pytest.raises(ValueError, match=r"NaN|could not convert") as caught:
+    with pytest.raises((TypeError, ValueError), match=r"exclusivity.tables.TableEncoder takes") as caught:
         use(rows)
-    assert "make_robust_classifier" in "".join(caught.value.__notes__)
+    assert "HistGradient" not in str(caught.value)
+    assert len(str(caught.value)) < 450
+
+
+@pytest.mark.parametrize("model", [ERMClassifier(), partition()], ids=["erm", "partition"])
+def test_the_way_out_is_named_in_predict(model):
+    model.fit(NUMBERS, Y)
+    for name in ("NaN", "words"):
+        with pytest.raises(
+            ValueError, match=r"(NaN|'red')\. \w+ takes numbers; exclusivity.tables.TableEncoder"
+        ):
+            model.predict(ROWS[name])
 
 
 def test_other_errors_are_left_alone():
-    with pytest.raises(ValueError, match="Found array with 0 sample") as caught:
-        ERMClassifier().fit(np.empty((0, 1)), [])
-    assert not hasattr(caught.value, "__notes__")
+    for X, y in ((np.empty((0, 1)), []), (NUMBERS, [0, 1, np.nan, 1]), (NUMBERS + np.inf, Y)):
+        with pytest.raises(ValueError, match=r"0 sample|Input y contains NaN|infinity") as caught:
+            ERMClassifier().fit(X, y)
+        assert "TableEncoder" not in str(caught.value)
+
+
+@pytest.mark.parametrize("n_jobs", ["a", 0, 1.5, True, [2]])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda n_jobs: ERMClassifier(n_jobs=n_jobs).fit(NUMBERS, Y),
+        lambda n_jobs: ERMClassifierCV(n_jobs=n_jobs, cv=2).fit(NUMBERS, Y),
+        lambda n_jobs: erm_path(NUMBERS, Y, n_jobs=n_jobs),
+        lambda n_jobs: partition(n_jobs=n_jobs).fit(NUMBERS, Y),
+        lambda n_jobs: choose_members(NUMBERS, Y, 1, n_jobs=n_jobs),
+    ],
+    ids=["fit", "search", "path", "partition", "members"],
+)
+def test_jobs_are_a_number(use, n_jobs):
+    with pytest.raises(ValueError, match="n_jobs must be None or an integer"):
+        use(n_jobs)
+
+
+def test_jobs_of_numpy():
+    assert ERMClassifier(n_jobs=np.int64(1)).fit(NUMBERS, Y).score(NUMBERS, Y) == 1
+
+
+@pytest.mark.parametrize("groups", [{"a": "money"}, {"a"}, "a", 3, [["a"]]])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda groups: ERMClassifier(2, exclusivity=np.inf, feature_groups=groups).fit(NUMBERS, Y),
+        lambda groups: ERMClassifierCV(2, exclusivity=np.inf, feature_groups=groups, cv=2).fit(NUMBERS, Y),
+        lambda groups: erm_path(NUMBERS, Y, exclusivity=np.inf, feature_groups=groups),
+        lambda groups: partition(feature_groups=groups).fit(NUMBERS, Y),
+        lambda groups: TableEncoder(feature_groups=groups).fit(NUMBERS),
+        lambda groups: corrupt(NUMBERS, 1, feature_groups=groups),
+        lambda groups: attack(LogisticRegression().fit(NUMBERS, Y), NUMBERS, 1, feature_groups=groups),
+    ],
+    ids=["fit", "search", "path", "partition", "encoder", "corrupt", "attack"],
+)
+def test_groups_are_one_label_per_column(use, groups):
+    with pytest.raises(
+        TypeError, match=r"a sequence with one label per column, or a callable .*of a dict: lambda"
+    ):
+        use(groups)

@@ -255,16 +255,15 @@ def as_categories(columns, rng):
 
 
 def _category_column(kind, cells, rng):
-    distinct = [*dict.fromkeys(cell for cell in cells if cell is not None)]
     if kind == "mixed":  # to pandas True and 1 are one category
         cells = [None if cell is None else _text(cell) for cell in cells]
-        distinct = [*dict.fromkeys(cell for cell in cells if cell is not None)]
-    unused = ["no row has it", (1, 2)] if rng.random() < 0.5 and kind != "mixed" else []
-    known = np.empty(len(distinct) + len(unused), dtype=object)
-    known[:] = [(cell,) for cell in distinct + unused]
-    known = [cell for (cell,) in known[rng.permutation(len(known))]]
-    return pd.Categorical(
-        cells, categories=pd.Index(known, tupleize_cols=False), ordered=bool(rng.random() < 0.5)
+    known = [*dict.fromkeys(cell for cell in cells if cell is not None)]
+    known += ["no row has it", (1, 2)] if rng.random() < 0.5 else []
+    place = {known[old]: new for new, old in enumerate(rng.permutation(len(known)))}
+    categories = np.fromiter(place, dtype=object, count=len(place))
+    codes = [place.get(cell, -1) for cell in cells]
+    return pd.Categorical.from_codes(
+        codes, pd.Index(categories, tupleize_cols=False), ordered=rng.random() < 0.5
     )
 
 

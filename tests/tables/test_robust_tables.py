@@ -1,5 +1,6 @@
 """From a raw table to certified votes: groups are found, and certificates speak of input columns."""
 
+import re
 from itertools import combinations, product
 
 import numpy as np
@@ -251,3 +252,62 @@ class TestGroupsOfColumns:
 
 def _first_letters(names):
     return [name[0] for name in names]
+
+
+class TestMonotonicColumns:
+    """A rule about a column is a rule about all that an encoder makes of it."""
+
+    table, y = mixed_table(300)
+    whole = mixed_table(300, gaps=False)[0]
+
+    def model(self, column, *, numeric="spline", **parameters):
+        encoder = TableEncoder(numeric).set_output(transform="pandas")
+        return make_pipeline(encoder, ERMClassifier(1, monotonic_cst={column: 1}, **parameters))
+
+    @pytest.mark.parametrize(
+        ("column", "numeric", "feature"),
+        [
+            ("income", "spline", "income_spline0"),
+            ("age", "linear", "age=(missing)"),
+            ("colour", "linear", "colour=blue"),
+            ("member", "linear", "member=False"),
+            ("day", "linear", "day.year"),
+        ],
+    )
+    def test_that_become_several_features(self, column, numeric, feature):
+        match = re.escape(
+            f"names {column!r}, which a TableEncoder makes several features of (such as {feature!r}"
+        )
+        with pytest.raises(ValueError, match=match):
+            self.model(column, numeric=numeric).fit(self.table, self.y)
+        robust = make_robust_classifier(3, numeric=numeric, monotonic_cst={column: 1}, random_state=0)
+        with pytest.raises(ValueError, match=match):
+            robust.set_output(transform="pandas").fit(self.table, self.y)
+
+    def test_without_names_the_way_to_them_is_told(self):
+        model = make_pipeline(TableEncoder(), ERMClassifier(monotonic_cst={"income": 1}))
+        with pytest.raises(ValueError, match=r"TableEncoder\('linear'\).set_output\(transform='pandas'\)"):
+            model.fit(self.table, self.y)
+
+    @pytest.mark.parametrize("sign", [1, -1])
+    def test_that_are_one_feature(self, sign):
+        """The score is monotone from end to end, infinite values included; the rule binds for one sign."""
+        model = self.model("income", numeric="linear").set_params(
+            ermclassifier__monotonic_cst={"income": sign}
+        )
+        model.fit(self.whole, self.y)
+        ends = [-np.inf, *np.linspace(-1e6, 1e7, 500), np.inf]
+        for row in range(5):
+            rows = pd.concat([self.whole[row : row + 1]] * len(ends)).assign(income=ends)
+            assert np.all(sign * np.diff(model.decision_function(rows)) >= -1e-12)
+            # A missing value counts as the median: it is inside, too.
+            missing = model.decision_function(rows[:1].assign(income=np.nan))
+            scores = model.decision_function(rows)
+            assert scores.min() - 1e-12 <= missing[0] <= scores.max() + 1e-12
+
+    def test_encoded_features_may_be_named(self):
+        model = self.model("colour=red", numeric="linear").fit(self.table, self.y)
+        place = model[0].get_feature_names_out().tolist().index("colour=red")
+        assert model[-1].coef_[0, place] >= 0
+        free = self.model("age", numeric="linear").set_params(ermclassifier__monotonic_cst={"age": 0})
+        free.fit(self.table, self.y)  # no rule

@@ -26,6 +26,7 @@ from exclusivity.classifier import (
     Rankings,
     carried_groups,
     check_choice,
+    check_jobs,
     check_number,
     dealt,
     given,
@@ -33,6 +34,7 @@ from exclusivity.classifier import (
     require_labels,
     sample_weights,
     scope_of,
+    table_advice,
 )
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 
@@ -148,9 +150,11 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
         """
         check_number(self.get_params(deep=False), "n_estimators", least=1, integer=True)
         check_choice(self.get_params(deep=False), "voting", VOTINGS[1:])
+        check_jobs(self.n_jobs)
         labels = carried_groups(self.feature_groups, X)
         require_labels(y)
-        X, y = validate_data(self, X, y, **self._rows_allowed())
+        with table_advice(self):
+            X, y = validate_data(self, X, y, **self._rows_allowed())
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         weights = sample_weights(sample_weight, X.shape[0])
@@ -253,7 +257,8 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
 
     def _validate_rows(self, X: Matrix) -> Any:
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, **self._rows_allowed())
+        with table_advice(self):
+            return validate_data(self, X, reset=False, **self._rows_allowed())
 
     def _members(self) -> Iterator[tuple[Any, Bools]]:
         """The members with the columns that they see."""

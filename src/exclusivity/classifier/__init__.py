@@ -27,6 +27,7 @@ from exclusivity.classifier.training import (
     TrainingSet,
     binary_tasks,
     check_choice,
+    check_jobs,
     check_number,
     check_parameters,
     check_scale,
@@ -36,6 +37,7 @@ from exclusivity.classifier.training import (
     require_labels,
     require_two_classes,
     sample_weights,
+    table_advice,
     training_set,
 )
 from exclusivity.classifier.votes import (
@@ -83,6 +85,7 @@ __all__ = [
     "binary_tasks",
     "carried_groups",
     "check_choice",
+    "check_jobs",
     "check_number",
     "check_parameters",
     "check_scale",
@@ -112,6 +115,7 @@ __all__ = [
     "scope_of",
     "shared_parameters",
     "soft_decision",
+    "table_advice",
     "threats_of",
     "training_set",
     "warm_starts",

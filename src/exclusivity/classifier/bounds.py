@@ -8,6 +8,7 @@ not depend on which of the two comes first.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -133,8 +134,11 @@ def _by_name(
     if names is None:
         raise ValueError(
             f"{parameter} names columns, but X has no column names; fit on a DataFrame with string columns, "
-            "or give one number per column."
+            "or give one number per column. A TableEncoder passes on one feature per column of numbers, with "
+            "its name, as TableEncoder('linear').set_output(transform='pandas')."
         )
+    if parameter == "monotonic_cst":
+        _refuse_encoded([name for name, sign in given.items() if sign], names)
     unknown = [name for name in given if name not in names]
     if unknown:
         raise ValueError(f"{parameter} names {unknown[0]!r}, which is no column of X: {names.tolist()[:20]}.")
@@ -147,6 +151,22 @@ def _by_name(
         except (TypeError, ValueError) as error:
             raise ValueError(f"{parameter} must hold numbers; {name!r} has {value!r}.") from error
     return values
+
+
+def _refuse_encoded(columns: list[Any], names: NDArray[Any]) -> None:
+    """Raise where a column has become several features: a sign of one says nothing about their sum."""
+    for column in columns:
+        # As a TableEncoder calls them: parts of a curve, levels, a missing value, parts of a date.
+        ending = r"(_spline\d+|=.*|\.(year|month|weekday|hour)(_spline\d+|=.*)?)"
+        made = re.compile(re.escape(str(column)) + ending, re.DOTALL)
+        found = [name for name in names if made.fullmatch(str(name))]
+        if found:
+            raise ValueError(
+                f"monotonic_cst names {column!r}, which a TableEncoder makes several features of (such as "
+                f"{found[0]!r}): the sign of one weight does not make the score monotone in the column. Use "
+                "TableEncoder('linear') and fill missing values before it, so that a column of numbers is "
+                "one feature; or name the encoded features one by one."
+            )
 
 
 def _check_classes(signs: Floats, lower: Floats, upper: Floats, n_problems: int, multi_class: str) -> None:

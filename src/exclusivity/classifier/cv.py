@@ -31,6 +31,7 @@ from exclusivity.classifier.parameters import ClassWeight, RandomState, shared_p
 from exclusivity.classifier.path import PathRows
 from exclusivity.classifier.prediction import EnsemblePredictions
 from exclusivity.classifier.training import (
+    check_jobs,
     check_parameters,
     sample_weights,
     validated_classes,
@@ -290,6 +291,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         """A classifier with this one's parameters; folds run side by side, their problems do not."""
         if not isinstance(self.refit, (bool, np.bool_)):
             raise TypeError(f"refit must be True or False; got {self.refit!r}.")
+        check_jobs(self.n_jobs)
         template = ERMClassifier(**{**shared_parameters(self, ERMClassifier), "n_jobs": None})
         check_parameters(template.get_params(deep=False))
         if not isinstance(self.random_state, (int, np.integer)):

@@ -88,7 +88,8 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         rest ("ovo": they must be symmetric). For ``exclusivity`` at most 1, or ``inf``.
     monotonic_cst : array-like of shape (n_features,) or dict, default=None
         1, -1 or 0 for each column, or by column name: the score of ``classes_[1]`` rises with the column,
-        falls, or may do either. As in scikit-learn's trees, for two classes only.
+        falls, or may do either. As in scikit-learn's trees, for two classes only. A column that a
+        :class:`~exclusivity.tables.TableEncoder` makes several features of is refused.
     voting : {"soft", "hard", "runoff"}, default="soft"
         "soft" averages the members' margins (the paper). "hard": each member votes for its best class and
         the majority wins; ties go to the larger mean margin. "runoff": the two classes with most votes meet

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
 from numbers import Integral, Real
@@ -35,6 +37,7 @@ def check_parameters(params: Mapping[str, Any]) -> None:
     for name in ("fit_intercept", "warm_start"):
         if not isinstance(params[name], (bool, np.bool_)):
             raise TypeError(f"{name} must be True or False; got {params[name]!r}.")
+    check_jobs(params.get("n_jobs"))
     check_choice(params, "voting", VOTINGS)
     check_choice(params, "multi_class", ("ovr", "ovo"))
     _exclusivity(params)
@@ -131,6 +134,15 @@ def check_number(
         raise ValueError(f"{name} must be {word} {bound}{' and finite' if finite else ''}; got {value!r}.")
 
 
+def check_jobs(n_jobs: object) -> None:
+    """Raise unless this is a number of jobs that joblib takes."""
+    is_whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and (not is_whole or n_jobs == 0):
+        raise ValueError(
+            f"n_jobs must be None or an integer: how many jobs, or -1 for all processors; got {n_jobs!r}."
+        )
+
+
 def check_choice(params: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> None:
     """Raise unless ``params[name]`` is one of the allowed words."""
     if params[name] not in allowed:
@@ -176,19 +188,40 @@ class BinaryTask:
 
 
 def validated(estimator: BaseEstimator, X: Matrix, y: Any = "no_validation", **checks: Any) -> Any:
-    """Rows, and labels if given, as scikit-learn checks them; what to do about gaps and words is added.
+    """Check rows, and labels if given, as scikit-learn does; errors about missing values and text say more.
 
     Arrays in which it would find nothing to change or to refuse are only looked at: on a few hundred rows
     its checks take longer than the fit. Whether labels are such their caller says, by ``is_plain``.
     """
     is_plain = checks.pop("is_plain", True) and _is_plain(X) and (isinstance(y, str) or len(y) == len(X))
     checks |= {"accept_sparse": "csr", "dtype": ROW_TYPES, "skip_check_array": is_plain}
-    try:
+    with table_advice(estimator):
         return validate_data(estimator, X, y, **checks)
-    except ValueError as error:
-        if "NaN" in str(error) or "could not convert string" in str(error):
-            error.add_note("make_robust_classifier, or a TableEncoder in front, takes gaps, words and dates.")
-        raise
+
+
+_NO_NUMBERS = (
+    "Input X contains NaN",
+    "could not convert string",
+    "float() argument",
+    "could not be promoted",
+)
+
+
+@contextmanager
+def table_advice(estimator: BaseEstimator) -> Iterator[None]:
+    """Name TableEncoder in the errors of scikit-learn and numpy about cells that are no numbers."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        cause, name = re.split(r"\n| This means", str(error))[0], type(estimator).__name__
+        if not any(words in cause for words in _NO_NUMBERS):
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(
+            f"{cause.rstrip('.')}. {name} takes numbers; exclusivity.tables.TableEncoder takes tables with "
+            f"missing values, text and dates: use make_pipeline(TableEncoder(), {name}(...)), or "
+            "exclusivity.make_robust_classifier()."
+        ) from None
 
 
 def validated_classes(estimator: BaseEstimator, X: Matrix, y: Any) -> Any:
