@@ -106,6 +106,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     information (constants, texts that are different in every row) are left out. Text in a column
     of numbers is an error, unless it is a number itself.
 
+    How ``transform`` reads a cell depends on the training rows and on that cell alone, whatever container it
+    comes in. Levels are texts: 3, 3.0 and "3" are one level, True is "True". Where the training rows had only
+    one of True and 1, each counts as the other; so do False and 0.
+
     Standardised numbers have deviation 1; hats and levels are between 0 and 1, and so all columns are of a
     size that suits an SVM.
 
