@@ -338,6 +338,13 @@ class TestOnnx:
         model = make_robust_classifier(3, random_state=0, **QUICK, **parameters).fit(X, CLASSES)
         assert_graph_agrees(model, rows, inputs_of(model, rows))
 
+    def test_booleans_that_have_become_numbers(self):
+        X = TABLE[["member", "income", "visits"]]
+        model = make_robust_classifier(3, random_state=0, **QUICK).fit(X, CLASSES)
+        rows = X.assign(member=X["member"].astype(int))
+        np.testing.assert_array_equal(model.decision_function(rows), model.decision_function(X))
+        assert_graph_agrees(model, X, inputs_of(model, rows))
+
     def test_numbers_alone(self):
         X, rows = (table[["age", "income", "visits"]].to_numpy() for table in (TABLE, OTHER))
         model = make_pipeline(TableEncoder(), StandardScaler(), ERMClassifier(3)).fit(X, CLASSES)
