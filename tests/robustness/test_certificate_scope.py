@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from exclusivity import ERMClassifier
@@ -139,3 +140,21 @@ def test_partitions_that_cannot_be_honoured():
         voters([0, 1, 2]).fit(X, y)
     with pytest.raises(ValueError, match="set n_estimators=5"):
         voters(np.arange(13) % 5).fit(X, y)
+
+
+def test_quantiles_of_drawn_rows_depend_on_other_columns():
+    """Of sparse columns the values are drawn one after the other from one stream of random numbers."""
+    X, y, _, _ = split("wine")
+    other = X.copy()
+    other[:, 0] = 0.0
+
+    def quantiles(rows, subsample):
+        rows = sparse.csc_matrix(np.abs(rows))
+        return QuantileTransformer(n_quantiles=5, subsample=subsample, random_state=0).fit(rows)
+
+    for subsample, scope in ((20, "test"), (None, TOO)):
+        before, after = quantiles(X, subsample), quantiles(other, subsample)
+        assert np.array_equal(before.quantiles_[:, 1:], after.quantiles_[:, 1:]) == (scope == TOO)
+        model = make_pipeline(before, voters())
+        model[-1].fit(before.transform(np.abs(X)), y)
+        assert certificate_scope(model) == scope

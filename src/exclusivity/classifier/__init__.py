@@ -20,6 +20,7 @@ from exclusivity.classifier.path import ERMPath, erm_path
 from exclusivity.classifier.prediction import LinearPredictions, has_probabilities, probabilities_of
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.search import SearchState
+from exclusivity.classifier.snapshot import fitted_attributes, replace_fitted, snapshot
 from exclusivity.classifier.stored import StoredPoint
 from exclusivity.classifier.training import (
     NO_WEIGHT,
@@ -98,6 +99,7 @@ __all__ = [
     "erm_path",
     "exclusive_options",
     "finite",
+    "fitted_attributes",
     "fitting_threads",
     "former_partition",
     "given",
@@ -109,11 +111,13 @@ __all__ = [
     "probabilities_of",
     "problem_seeds",
     "radii_of",
+    "replace_fitted",
     "require_labels",
     "require_two_classes",
     "sample_weights",
     "scope_of",
     "shared_parameters",
+    "snapshot",
     "soft_decision",
     "table_advice",
     "threats_of",

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from exclusivity.classifier import TEST, check_number, grouped, radii_of, threats_of, winnable
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 from exclusivity.robustness.electorate import electorate_of
-from exclusivity.robustness.sources import is_one_to_one
+from exclusivity.robustness.sources import is_exactly, learns_by_columns
 
 
 def certify(estimator: BaseEstimator, X: Matrix, *, voting: str | None = None, top_k: int = 1) -> Ints:
@@ -26,7 +26,9 @@ def certify(estimator: BaseEstimator, X: Matrix, *, voting: str | None = None, t
     estimator : fitted classifier
         An :class:`~exclusivity.ERMClassifier` with ``voting="hard"`` or ``"runoff"``, a
         :class:`~exclusivity.baselines.FeaturePartitionClassifier`, a BaggingClassifier whose members have no
-        ``predict_proba``, a Pipeline that ends in one of these, or a search (GridSearchCV) over them.
+        ``predict_proba``, a Pipeline that ends in one of these, a FrozenEstimator of one, or a search
+        (GridSearchCV) over them. Classes derived from these, or from a step's class, may override what is
+        certified and are refused.
     X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
         Rows, as ``estimator.predict`` takes them.
     voting : {"hard", "runoff"} or None, default=None
@@ -160,11 +162,12 @@ def certificate_scope(estimator: BaseEstimator) -> str:
     scope : str
         "training and test" if the partition of the features was drawn, so that no row has a say in it, and
         every step before the classifier is known to look at one column at a time and to make one of it
-        (scalers, quantiles, powers, ordinal numbers). A radius r then holds whatever r features show in the
-        row AND whatever they showed in training rows, the labels being honest; all else that was done by
-        looking at the rows, such as a choice of C, has to be done without those features, and no software can
-        see that. For a partition that was given it is "training and test if the partition does not depend on
-        the rows". Everything else, a search over parameters included, is "test".
+        (scalers, powers, ordinal numbers, a QuantileTransformer with ``subsample=None``). A radius r then
+        holds whatever r features show in the row AND whatever they showed in training rows, the labels being
+        honest; all else that was done by looking at the rows, such as a choice of C, has to be done without
+        those features, and no software can see that. For a partition that was given it is "training and test
+        if the partition does not depend on the rows". Everything else, a search over parameters included, is
+        "test".
 
     Examples
     --------
@@ -177,9 +180,9 @@ def certificate_scope(estimator: BaseEstimator) -> str:
     >>> certificate_scope(make_pipeline(StandardScaler(), voters).fit(X, y))
     'training and test'
     """
-    if isinstance(estimator, Pipeline):
+    if is_exactly(estimator, (Pipeline,)):
         steps = [step for _, step in estimator.steps[:-1] if step not in (None, "passthrough")]
-        is_by_columns = all(is_one_to_one(step) for step in steps)
+        is_by_columns = all(learns_by_columns(step) for step in steps)
         return certificate_scope(estimator[-1]) if is_by_columns else TEST
     check_is_fitted(estimator)
     return str(getattr(estimator, "certificate_scope_", TEST))

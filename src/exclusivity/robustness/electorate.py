@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import BaggingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.baselines import MarginOf, Tally
-from exclusivity.classifier import UNDECIDED, VOTINGS, Ballots, DoubtOf, Rankings, check_choice
+from exclusivity.classifier import (
+    UNDECIDED,
+    VOTINGS,
+    Ballots,
+    CertifiedVotes,
+    DoubtOf,
+    Rankings,
+    check_choice,
+    snapshot,
+)
 from exclusivity.problem.arrays import Bools, Ints, Matrix
-from exclusivity.robustness.sources import column_sources, joined
+from exclusivity.robustness.sources import column_sources, hides_methods, is_exactly, joined
 from exclusivity.voting.ensembles import members_of
 
 # Scores in memory at once: 32 MB.
@@ -52,24 +61,33 @@ def electorate_of(estimator: BaseEstimator, voting: str | None = None) -> Electo
     """
     if voting is not None:
         check_choice({"voting": voting}, "voting", VOTINGS[1:])
-    if hasattr(estimator, "best_estimator_"):
+    if is_exactly(estimator, (FrozenEstimator,)):
+        return electorate_of(estimator.estimator, voting)
+    if _is_of("sklearn", estimator) and hasattr(estimator, "best_estimator_"):
         return electorate_of(estimator.best_estimator_, voting)
-    if isinstance(estimator, Pipeline):
+    if is_exactly(estimator, (Pipeline,)):
         return _behind_steps(estimator, voting)
     check_is_fitted(estimator)
-    if isinstance(estimator, BaggingClassifier):
+    if is_exactly(estimator, (BaggingClassifier,)):
         return _bagging(estimator, voting)
-    if not hasattr(estimator, "_certain_votes"):
+    if not isinstance(estimator, CertifiedVotes) or not _is_of("exclusivity", estimator):
         raise TypeError(
             f"There is no certificate for {type(estimator).__name__}: it needs members that vote on "
-            "features of their own. Give an ERMClassifier with voting='hard' or 'runoff', a "
-            "FeaturePartitionClassifier, a BaggingClassifier whose members have no predict_proba, or a "
-            "Pipeline that ends in one of these."
+            "features of their own, counted as this package knows it. Give an ERMClassifier with "
+            "voting='hard' or 'runoff', a FeaturePartitionClassifier, a BaggingClassifier whose members have "
+            "no predict_proba, or a Pipeline that ends in one of these; of a search of another package its "
+            "best_estimator_, and of a class derived from Pipeline sklearn.pipeline.Pipeline(model.steps)."
         )
-    voters = copy(estimator)
-    voters.voting = estimator.voting if voting is None else voting
+    voters = snapshot(estimator)
+    if voting is not None:
+        voters.voting = voting
     voters._require_votes()
-    return Electorate(voters, estimator.supports_, estimator.groups_)
+    return Electorate(voters, voters.supports_, voters.groups_)
+
+
+def _is_of(package: str, estimator: BaseEstimator) -> bool:
+    """Return whether the class is one of the package itself, and the object does what the class does."""
+    return type(estimator).__module__.split(".")[0] == package and not hides_methods(estimator)
 
 
 def _behind_steps(pipeline: BaseEstimator, voting: str | None) -> Electorate:

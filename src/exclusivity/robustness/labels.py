@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -39,51 +38,58 @@ def feature_groups_from_transformer(transformer: BaseEstimator) -> list[Any]:
     return [int(source) if names is None else str(names[source]) for source in sources]
 
 
-def feature_groups_from_names(names: Iterable[str], sources: Iterable[str] | None = None) -> list[str]:
-    """One label per column from the names that ColumnTransformer and OneHotEncoder give to their output.
+def feature_groups_from_names(names: Iterable[str], sources: Iterable[str]) -> list[str]:
+    """Return one label per column, by the names that encoders give to their output.
 
-    A name is ``transformer__column`` or ``transformer__column_category``, with or without the first part. Use
-    :func:`feature_groups_from_transformer` where the fitted transformer is at hand: it does not have to read
-    names.
+    A name is that of a raw column, or begins with it and an underscore (``colour_light_blue``); names of
+    transformers may stand before (``encoder__colour_red``). Use :func:`feature_groups_from_transformer` where
+    the fitted transformer is at hand: it does not have to read names, which are ambiguous.
 
     Parameters
     ----------
     names : iterable of str
-        Output names (``get_feature_names_out()``, or the columns of a transformed DataFrame).
-    sources : iterable of str, default=None
-        The names of the raw columns. Each output name belongs to the longest source that it starts with.
-        None: the source is guessed, as what stands before the last underscore where several names of one
-        transformer share that. The guess may put ``blood_pressure`` and ``blood_sugar`` together; a
-        certificate stays valid then and counts them as one.
+        Output names: ``get_feature_names_out()``, the columns of a transformed DataFrame or of
+        ``pandas.get_dummies``. Every column must have been made of one raw column.
+    sources : iterable of str
+        The names of all raw columns. Where a name may belong to several of them (``size_of_shoe_9`` to
+        ``size`` and to ``size_of_shoe``), these get one label: a certificate then counts them as one, which
+        is never too much.
 
     Returns
     -------
     labels : list of str
+        For ``feature_groups``, also as a callable:
+        ``functools.partial(feature_groups_from_names, sources=table.columns)``.
 
     Examples
     --------
-    >>> names = ["encoder__colour_red", "encoder__colour_blue", "scaler__age"]
-    >>> feature_groups_from_names(names)
+    >>> names = ["encoder__colour_light_blue", "encoder__colour_red", "scaler__age"]
+    >>> feature_groups_from_names(names, ["colour", "age"])
     ['colour', 'colour', 'age']
-    >>> feature_groups_from_names(["size_s", "size_m", "size_of_shoe"], sources=["size", "size_of_shoe"])
-    ['size', 'size', 'size_of_shoe']
+    >>> feature_groups_from_names(["size_s", "size_m", "size_of_shoe"], ["size", "size_of_shoe"])
+    ['size', 'size', 'size']
     """
-    names = list(names)
-    if sources is not None:
-        known = sorted(sources, key=len, reverse=True)
-        return [_source_of(name, known) for name in names]
-    stems = [name.rsplit("_", 1)[0] if "_" in _bare(name) else name for name in names]
-    shared = Counter(stems)
-    return [_bare(stem if shared[stem] > 1 else name) for name, stem in zip(names, stems, strict=True)]
+    known = list(sources)
+    possible = [_possible_sources(name, known) for name in names]
+    labels = list(range(len(known)))  # sources of one label are joined
+    for several in (found for found in possible if len(found) > 1):
+        joined = {labels[source] for source in several}
+        labels = [min(joined) if label in joined else label for label in labels]
+    return [known[labels[several[0]]] for several in possible]
 
 
-def _source_of(name: str, known: list[str]) -> str:
-    for text in (name, _bare(name)):
-        for source in known:
-            if text == source or text.startswith(f"{source}_"):
-                return source
-    raise ValueError(f"Column {name!r} does not start with any of the sources {sorted(known)}.")
-
-
-def _bare(name: str) -> str:
-    return name.split("__", 1)[1] if "__" in name else name
+def _possible_sources(name: str, known: list[str]) -> list[int]:
+    """The numbers of all sources that a column of this name may come from."""
+    parts = name.split("__")
+    texts = ["__".join(parts[start:]) for start in range(len(parts))]
+    found = [
+        number
+        for number, source in enumerate(known)
+        if any(text == source or text.startswith(f"{source}_") for text in texts)
+    ]
+    if not found:
+        raise ValueError(
+            f"Column {name!r} does not start with any of the sources {sorted(known)}. Give the names of all "
+            "raw columns, or use feature_groups_from_transformer."
+        )
+    return found

@@ -13,7 +13,19 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
-from sklearn.feature_selection import SelectorMixin
+from sklearn.feature_selection import (
+    RFE,
+    RFECV,
+    GenericUnivariateSelect,
+    SelectFdr,
+    SelectFpr,
+    SelectFromModel,
+    SelectFwe,
+    SelectKBest,
+    SelectPercentile,
+    SequentialFeatureSelector,
+    VarianceThreshold,
+)
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import (
@@ -46,6 +58,20 @@ _ONE_TO_ONE = (
     PowerTransformer,
     Binarizer,
     OrdinalEncoder,
+)
+
+_SELECTORS = (
+    RFE,
+    RFECV,
+    GenericUnivariateSelect,
+    SelectFdr,
+    SelectFpr,
+    SelectFromModel,
+    SelectFwe,
+    SelectKBest,
+    SelectPercentile,
+    SequentialFeatureSelector,
+    VarianceThreshold,
 )
 
 _REASONS = {
@@ -89,29 +115,46 @@ def column_sources(transformer: BaseEstimator) -> Ints:
     """
     check_is_fitted(transformer)
     for kinds, read in _READERS:
-        for kind in kinds:
-            if isinstance(transformer, kind) and _keeps_transform(transformer, kind):
-                return read(transformer)
+        if is_exactly(transformer, kinds):
+            return read(transformer)
     raise _mixing(transformer)
 
 
-def _keeps_transform(transformer: BaseEstimator, kind: object) -> bool:
-    """Whether a transformer of a known kind, or of a class derived from it, transforms as the kind does.
+def is_exactly(estimator: object, kinds: tuple[type, ...]) -> bool:
+    """Return whether an estimator is of one of these classes and does what the class does.
 
-    A Pipeline does nothing to rows but call its steps, whatever class it is of.
+    A derived class may override any step of a computation, and an attribute of the object itself may hide a
+    method: what is known about the class says nothing about these.
     """
-    own, known = (getattr_static(each, "transform") for each in (type(transformer), kind))
-    return own is known or kind is Pipeline
+    return type(estimator) in kinds and not hides_methods(estimator)
 
 
-def is_one_to_one(transformer: BaseEstimator) -> bool:
-    """Whether a transformer makes one column of each, and learned it from that column alone."""
-    return any(isinstance(transformer, kind) and _keeps_transform(transformer, kind) for kind in _ONE_TO_ONE)
+def hides_methods(estimator: object) -> bool:
+    """Return whether an attribute of the object stands in front of a method or property of its class."""
+    kind = type(estimator)
+    return any(hasattr(getattr_static(kind, name, None), "__get__") for name in vars(estimator))
+
+
+def learns_by_columns(transformer: BaseEstimator) -> bool:
+    """Return whether a transformer makes one column of each, and learned it from that column alone.
+
+    Of more rows than ``subsample`` a QuantileTransformer draws some. In sparse rows it does so column by
+    column from one stream of random numbers, so that the draws depend on the columns before; whether rows
+    were sparse, or that many, a fitted one does not tell.
+    """
+    if is_exactly(transformer, (QuantileTransformer,)):
+        return transformer.subsample is None
+    return is_exactly(transformer, _ONE_TO_ONE)
 
 
 def _mixing(transformer: BaseEstimator) -> ValueError:
     name = type(transformer).__name__
+    bases = type(transformer).__mro__[1:]
     reason = _REASONS.get(name, "is not known to keep columns apart")
+    if any(base in kinds for kinds, _ in _READERS for base in bases):
+        reason = "is derived from a known class and may override what that does"
+    elif hides_methods(transformer):
+        reason = "has attributes in front of its methods, which may do anything to a row"
     return ValueError(
         f"{name} {reason}: a broken input column could reach every member, so that a certificate would be "
         "void. Scalers, splines, bins, column-wise encoders and imputers, and feature selectors keep it "
@@ -150,15 +193,12 @@ def _selected(transformer: BaseEstimator) -> Ints:
 
 def _imputed(transformer: BaseEstimator) -> Ints:
     # Columns without any value are left out, unless asked to stay; indicators of gaps come last.
-    is_empty = np.array([_is_nan(value) for value in transformer.statistics_])
+    statistics = transformer.statistics_
+    is_empty = np.asarray(statistics != statistics, dtype=bool)  # noqa: PLR0124 -- NaN of any type
     kept = np.flatnonzero(~is_empty | transformer.keep_empty_features)
     if not transformer.add_indicator:
         return kept
     return np.concatenate([kept, transformer.indicator_.features_]).astype(np.intp)
-
-
-def _is_nan(value: object) -> bool:
-    return isinstance(value, float) and bool(np.isnan(value))
 
 
 def _one_hot(transformer: BaseEstimator) -> Ints:
@@ -219,9 +259,15 @@ def _behind(step: BaseEstimator, sources: Ints | None) -> Ints:
     A member that looks at several columns together makes one source of all of them, and so do two members
     that share one: the first of these columns stands for all.
     """
-    if isinstance(step, Pipeline):
+    if is_exactly(step, (Pipeline,)):
         return _pipeline(step, sources)
-    if not isinstance(step, InteractionFeatures):
+    n_columns = None if sources is None else len(sources)
+    if n_columns is not None and n_columns != getattr(step, "n_features_in_", n_columns):
+        raise ValueError(
+            f"{type(step).__name__} was fitted to {step.n_features_in_} columns, and the steps before it make "
+            f"{n_columns}: fit the pipeline as a whole."
+        )
+    if not is_exactly(step, (InteractionFeatures,)):
         below = column_sources(step)
         return below if sources is None else sources[below]
     check_is_fitted(step)
@@ -304,5 +350,5 @@ _READERS: tuple[tuple[tuple[Any, ...], Callable[[Any], Ints]], ...] = (
     ((SplineTransformer, TargetEncoder), _in_equal_parts),
     ((PolynomialFeatures,), _powers),
     ((FunctionTransformer,), _function),
-    ((SelectorMixin,), _selected),
+    (_SELECTORS, _selected),
 )
