@@ -14,7 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -241,3 +241,20 @@ def test_jobs_change_nothing():
     with parallel_config("threading"):
         one, two = (FeaturePartitionClassifier(forest, 4, random_state=0, n_jobs=n).fit(X, Y) for n in (1, 2))
     assert np.array_equal(one.component_predict(X), two.component_predict(X))
+
+
+@pytest.mark.parametrize("voting", ["hard", "runoff"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_members_with_sparse_weights_are_certified(voting, n_classes):
+    """Of sparse rows a linear SVC keeps a sparse ``coef_``."""
+    wine, labels = load_wine(return_X_y=True)
+    rows = sparse.csr_matrix(wine / wine.std(axis=0))
+    clf = FeaturePartitionClassifier(SVC(kernel="linear"), 5, random_state=0, voting=voting)
+    clf.fit(rows, np.minimum(labels, n_classes - 1))
+    assert sparse.issparse(clf.estimators_[0].coef_)
+    radius, before = clf.certify(rows), clf.predict(rows)
+    assert np.any(radius >= 1)
+    for column in range(13):
+        broken = rows.toarray()
+        broken[:, column] = 1e6
+        assert np.array_equal(clf.predict(sparse.csr_matrix(broken))[radius >= 1], before[radius >= 1])

@@ -23,6 +23,7 @@ from exclusivity.classifier import (
     training_set,
 )
 from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.problem.sparse_rows import check_sparse
 
 
 class LinearBaseline(LinearPredictions, ClassifierMixin, BaseEstimator):
@@ -73,6 +74,7 @@ class LinearBaseline(LinearPredictions, ClassifierMixin, BaseEstimator):
     ) -> TrainingSet:
         """Validated rows of positive weight with numbered classes."""
         require_labels(y)
+        check_sparse(X)
         X, labels = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(labels)
         weights = sample_weights(sample_weight, X.shape[0])

@@ -37,6 +37,7 @@ from exclusivity.classifier import (
     table_advice,
 )
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
+from exclusivity.problem.sparse_rows import check_sparse
 
 _SEED_LIMIT = np.iinfo(np.int32).max
 # Scores in memory at once: 32 MB.
@@ -152,6 +153,7 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
         check_choice(self.get_params(deep=False), "voting", VOTINGS[1:])
         check_jobs(self.n_jobs)
         labels = carried_groups(self.feature_groups, X)
+        check_sparse(X)
         require_labels(y)
         with table_advice(self):
             X, y = validate_data(self, X, y, **self._rows_allowed())
@@ -257,6 +259,7 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
 
     def _validate_rows(self, X: Matrix) -> Any:
         check_is_fitted(self)
+        check_sparse(X)
         with table_advice(self):
             return validate_data(self, X, reset=False, **self._rows_allowed())
 

@@ -19,8 +19,8 @@ from exclusivity.classifier.partition import dealt, given
 from exclusivity.classifier.path import ERMPath, erm_path
 from exclusivity.classifier.prediction import LinearPredictions, has_probabilities, probabilities_of
 from exclusivity.classifier.progress import ProblemMonitor
+from exclusivity.classifier.refitting import fitted_attributes, replace_fitted, snapshot
 from exclusivity.classifier.search import SearchState
-from exclusivity.classifier.snapshot import fitted_attributes, replace_fitted, snapshot
 from exclusivity.classifier.stored import StoredPoint
 from exclusivity.classifier.training import (
     NO_WEIGHT,

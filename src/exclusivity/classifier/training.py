@@ -20,6 +20,7 @@ from exclusivity.classifier.bounds import check_bounded
 from exclusivity.classifier.parameters import VOTINGS, ClassWeight
 from exclusivity.problem import LOSSES, POWER_LOSS, Contrast, DesignMatrix, LabelledRows, RowScale
 from exclusivity.problem.arrays import Floats, Ints, Matrix
+from exclusivity.problem.sparse_rows import check_sparse
 from exclusivity.solvers import SOLVERS, parse_options, resolve_solver
 
 
@@ -193,6 +194,7 @@ def validated(estimator: BaseEstimator, X: Matrix, y: Any = "no_validation", **c
     Arrays in which it would find nothing to change or to refuse are only looked at: on a few hundred rows
     its checks take longer than the fit. Whether labels are such their caller says, by ``is_plain``.
     """
+    check_sparse(X)
     is_plain = checks.pop("is_plain", True) and _is_plain(X) and (isinstance(y, str) or len(y) == len(X))
     checks |= {"accept_sparse": "csr", "dtype": ROW_TYPES, "skip_check_array": is_plain}
     with table_advice(estimator):

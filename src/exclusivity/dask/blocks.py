@@ -27,6 +27,7 @@ from dask import is_dask_collection
 from exclusivity.classifier import check_scale, checked_weights, require_labels
 from exclusivity.problem import DesignMatrix, RowScale
 from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.problem.sparse_rows import check_sparse
 from exclusivity.solvers.blockwise import RowBlock, aligned
 
 _NAME = "ERMClassifier"
@@ -98,6 +99,7 @@ class BlockFacts:
 
 def checked_block(X: Matrix, y: NDArray[Any], weights: NDArray[Any]) -> LabelledBlock:
     """The rows as the solver wants them, or the errors of the classifier in memory."""
+    check_sparse(X)
     X = check_array(
         X,
         accept_sparse="csr",

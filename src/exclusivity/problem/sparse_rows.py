@@ -7,12 +7,66 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from exclusivity.kernels import compiled
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.problem.arrays import Floats, Ints, Matrix
 
 # As many numbers as fit into a cache.
 _FEW = 1 << 17
+
+
+def check_sparse(X: Matrix) -> None:
+    """Raise where the index arrays of a sparse matrix point outside of it; anything else passes.
+
+    Neither scipy nor scikit-learn look before they convert, cut or multiply, and read or write memory that is
+    not theirs. One pass over the indices.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> rows = sparse.csr_array(np.eye(2))
+    >>> check_sparse(rows)
+    >>> rows.indices[1] = 7
+    >>> check_sparse(rows)
+    Traceback (most recent call last):
+    ...
+    ValueError: X is a malformed sparse matrix: its csr indices point outside of its shape (2, 2), ...
+    """
+    if not sparse.issparse(X) or X.ndim != 2:
+        return
+    is_sound = True
+    if X.format == "coo":
+        is_sound = all(
+            len(places) == len(X.data) and _are_below(places, size)
+            for places, size in zip((X.row, X.col), X.shape, strict=True)
+        )
+    elif X.format in ("csr", "csc", "bsr"):
+        n_lines, n_places = X.shape[::-1] if X.format == "csc" else X.shape
+        if X.format == "bsr":
+            n_lines, n_places = n_lines // X.blocksize[0], n_places // X.blocksize[1]
+        starts = X.indptr
+        is_sound = (
+            starts.dtype.kind == "i"
+            and len(starts) == n_lines + 1
+            and starts[0] == 0
+            and starts[-1] <= min(len(X.indices), len(X.data))
+            and bool(np.all(starts[:-1] <= starts[1:]))
+            and _are_below(X.indices[: starts[-1]], n_places)
+        )
+    if not is_sound:
+        raise ValueError(
+            f"X is a malformed sparse matrix: its {X.format} indices point outside of its shape {X.shape}, "
+            "or its index pointers fall. Build it anew from its parts with their true shape."
+        )
+
+
+def _are_below(places: Ints, size: int) -> bool:
+    """Return whether all places are from 0 to size - 1."""
+    if places.dtype.kind not in "iu":
+        return False
+    unsigned = places.view(places.dtype.str.replace("i", "u"))  # a negative one is huge
+    return len(places) == 0 or int(unsigned.max()) < size
 
 
 class View(NamedTuple):

@@ -25,6 +25,7 @@ from exclusivity.classifier import (
     snapshot,
 )
 from exclusivity.problem.arrays import Bools, Ints, Matrix
+from exclusivity.problem.sparse_rows import check_sparse
 from exclusivity.robustness.sources import column_sources, hides_methods, is_exactly, joined
 from exclusivity.voting.ensembles import members_of
 
@@ -96,11 +97,12 @@ def _behind_steps(pipeline: BaseEstimator, voting: str | None) -> Electorate:
     if all(step in (None, "passthrough") for _, step in head.steps):
         return inner
     sources = column_sources(head)
-    return replace(
-        inner,
-        groups=joined(inner.groups, sources),
-        transform=lambda X: inner.transform(head.transform(X)),
-    )
+
+    def transform(X: Matrix) -> Any:
+        check_sparse(X)
+        return inner.transform(head.transform(X))
+
+    return replace(inner, groups=joined(inner.groups, sources), transform=transform)
 
 
 def _bagging(estimator: BaseEstimator, voting: str | None) -> Electorate:

@@ -264,8 +264,8 @@ def _behind(step: BaseEstimator, sources: Ints | None) -> Ints:
     n_columns = None if sources is None else len(sources)
     if n_columns is not None and n_columns != getattr(step, "n_features_in_", n_columns):
         raise ValueError(
-            f"{type(step).__name__} was fitted to {step.n_features_in_} columns, and the steps before it make "
-            f"{n_columns}: fit the pipeline as a whole."
+            f"{type(step).__name__} was fitted to {step.n_features_in_} columns, and the steps before it "
+            f"make {n_columns}: fit the pipeline as a whole."
         )
     if not is_exactly(step, (InteractionFeatures,)):
         below = column_sources(step)

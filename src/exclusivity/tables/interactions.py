@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exclusivity.classifier import ERMClassifier, check_number
 from exclusivity.problem.arrays import Floats, Ints, Matrix
+from exclusivity.problem.sparse_rows import check_sparse
 from exclusivity.tables.assembling import row_blocks
 from exclusivity.tables.grouped import grouped
 
@@ -245,6 +246,7 @@ class InteractionFeatures(TransformerMixin, BaseEstimator):
             package look for.
         """
         check_is_fitted(self)
+        check_sparse(X)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         out = np.empty((X.shape[0], len(self.members_)), dtype=X.dtype)
         for block in row_blocks(X.shape[0]):

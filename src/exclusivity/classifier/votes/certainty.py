@@ -128,6 +128,15 @@ def _wins_pairs(scores: Floats, slack: Floats, votes: Ints, n_classes: int) -> B
     return np.where(decides, _is_ahead(margins, loose, votes), _is_ahead(wins, doubtful, votes))
 
 
+def linear_weights(member: BaseEstimator) -> Floats:
+    """Return ``coef_`` as a matrix of one row per score, without rows where a member has none.
+
+    That of an SVC with a linear kernel is sparse where it was fitted to sparse rows.
+    """
+    weights = getattr(member, "coef_", np.empty((0, 0)))
+    return np.atleast_2d(np.asarray(weights.toarray() if sparse.issparse(weights) else weights))
+
+
 class DoubtOf:
     """Stands in for a member of any kind: its "prediction" is whether rounding might turn the member's.
 
@@ -143,9 +152,7 @@ class DoubtOf:
         member = self._member
         if isinstance(member, Pipeline):
             return DoubtOf(member[-1]).predict(member[:-1].transform(X) if len(member) > 1 else X)
-        weights = np.asarray(getattr(member, "coef_", np.empty(0)))
-        if weights.ndim == 1:
-            weights = weights[None]
+        weights = linear_weights(member)
         if not weights.size or not hasattr(member, "decision_function"):
             return np.zeros(X.shape[0], dtype=bool)
         scores = np.asarray(member.decision_function(X), dtype=float)

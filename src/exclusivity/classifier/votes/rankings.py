@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
 from exclusivity.classifier.votes.ballots import RankedBallots
-from exclusivity.classifier.votes.certainty import DoubtOf, score_slack
+from exclusivity.classifier.votes.certainty import DoubtOf, linear_weights, score_slack
 from exclusivity.classifier.votes.decisions import finite, squashed, top_two
 from exclusivity.classifier.votes.reach import UNDECIDED
 from exclusivity.problem.arrays import Floats, Ints, Matrix
@@ -126,7 +126,7 @@ def _own_scores(member: BaseEstimator, X: Matrix, n_known: int) -> Floats:
 
 
 def _linear_slack(member: BaseEstimator, X: Matrix, scores: Floats) -> Floats:
-    weights = np.atleast_2d(np.asarray(getattr(member, "coef_", np.empty((0, 0)))))
+    weights = linear_weights(member)
     if weights.shape[0] != scores.shape[1] or not hasattr(member, "decision_function"):
         return np.zeros_like(scores)
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
