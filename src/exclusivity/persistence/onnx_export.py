@@ -56,7 +56,12 @@ def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
 
     Notes
     -----
-    A graph does not check its input: where the model would refuse NaN or infinity, it computes something.
+    A graph does not check its input: where the model refuses a row (NaN, infinity, or a value that a scaler
+    makes infinite), it computes something. Under hard and run-off voting such a value still reaches only the
+    members that use its column: by the time it reaches them NaN counts as zero, and infinity as the largest
+    number. So the radius that ``certify`` gives for a row holds for the label of the graph, too, whatever so
+    many columns of the row are changed to. Soft voting has no certificates; its scores become NaN or
+    infinite.
 
     Examples
     --------
@@ -168,7 +173,7 @@ class _Votes:
 
     def hard(self, rows: str) -> str:
         graph, ensemble = self.graph, self.state.ensemble.voters()
-        margins = self._clipped(self._margins(rows, ensemble))
+        margins = self._member_margins(rows, ensemble)
         copies = ensemble.n_members // ensemble.weights.shape[1]
         if self.n_classes == 2:
             one = graph.constant(np.float64(copies))
@@ -184,7 +189,7 @@ class _Votes:
         if self.n_classes == 2:
             return self.hard(rows)
         graph, ensemble = self.graph, self.state.ensemble.voters()
-        margins = self._clipped(self._margins(rows, ensemble))
+        margins = self._member_margins(rows, ensemble)
         copies = ensemble.n_members // ensemble.weights.shape[1]
         votes, means = self._first_round(margins, copies)
         first_round = graph.op("Add", votes, means)
@@ -262,12 +267,20 @@ class _Votes:
             "Reshape", flat, graph.constant(np.array([-1, n_members, n_problems], dtype=np.int64))
         )
 
-    def _clipped(self, margins: str) -> str:
+    def _member_margins(self, rows: str, ensemble: Ensemble) -> str:
+        """Margins of members that vote, each from its own columns, whatever the others hold.
+
+        A product adds 0 * x for a column that a member does not use, which is NaN for NaN and infinity.
+        """
+        margins = self._margins(self._finite(rows, float(np.finfo(float).max)), ensemble)
+        return self._finite(margins, _LARGEST_MARGIN)
+
+    def _finite(self, values: str, largest: float) -> str:
+        """NaN as zero, and all else cut off at the largest size."""
         graph = self.graph
-        zero = graph.constant(np.float64(0.0))
-        margins = graph.op("Where", graph.op("IsNaN", margins), zero, margins)
-        low, high = (graph.constant(np.float64(bound)) for bound in (-_LARGEST_MARGIN, _LARGEST_MARGIN))
-        return graph.op("Clip", margins, low, high)
+        zero, low, high = (graph.constant(np.float64(number)) for number in (0.0, -largest, largest))
+        numbers = graph.op("Where", graph.op("IsNaN", values), zero, values)
+        return graph.op("Clip", numbers, low, high)
 
     def _positive(self, values: str) -> str:
         return self.graph.op("Greater", values, self.graph.constant(np.float64(0.0)))

@@ -133,7 +133,7 @@ def linear_weights(member: BaseEstimator) -> Floats:
 
     That of an SVC with a linear kernel is sparse where it was fitted to sparse rows.
     """
-    weights = getattr(member, "coef_", np.empty((0, 0)))
+    weights: Any = getattr(member, "coef_", np.empty((0, 0)))
     return np.atleast_2d(np.asarray(weights.toarray() if sparse.issparse(weights) else weights))
 
 
