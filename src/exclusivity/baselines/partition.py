@@ -29,11 +29,14 @@ from exclusivity.classifier import (
     check_jobs,
     check_number,
     dealt,
+    fitted_attributes,
     given,
     group_codes,
+    replace_fitted,
     require_labels,
     sample_weights,
     scope_of,
+    snapshot,
     table_advice,
 )
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
@@ -149,6 +152,12 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
         self : FeaturePartitionClassifier
             The fitted classifier.
         """
+        fresh = snapshot(self)  # other threads predict with the former members until these are complete
+        fresh._fit(X, y, sample_weight)
+        replace_fitted(self, fitted_attributes(fresh))
+        return self
+
+    def _fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         check_number(self.get_params(deep=False), "n_estimators", least=1, integer=True)
         check_choice(self.get_params(deep=False), "voting", VOTINGS[1:])
         check_jobs(self.n_jobs)
@@ -181,7 +190,6 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
         self.certificate_scope_ = scope_of(self.partition)
         if self.voting == "runoff" and len(classes) > 2:
             next(self._rankings(X[:1]))  # members that rank no classes are refused here, not in production
-        return self
 
     def _divide(
         self, X: Matrix, codes: Ints, weights: Floats, groups: Ints, rng: np.random.RandomState
@@ -196,7 +204,7 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
                 f"{self.n_estimators} members compete for {n_groups} features or groups: only {n_groups} of "
                 f"them exist. Set n_estimators to {n_groups} or less.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         if self.partition == "learned":
             return learned(X, codes, weights, groups, self.n_estimators, rng, self.voting)
@@ -215,7 +223,9 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
         labels : ndarray of shape (n_samples, n_members)
             Class labels.
         """
-        return np.asarray(self.classes_[self._votes(self._validate_rows(X))])
+        at = snapshot(self)
+        rows = at._validate_rows(X)
+        return np.asarray(at.classes_[at._votes(rows)])
 
     def predict(self, X: Matrix) -> NDArray[Any]:
         """The class that wins the vote.
@@ -235,13 +245,14 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
         labels : ndarray of shape (n_samples,)
             Class labels.
         """
-        X = self._validate_rows(X)
-        if self.voting == "runoff" and len(self.classes_) > 2:
-            codes = np.concatenate([rankings.winners() for rankings in self._rankings(X)])
-            return np.asarray(self.classes_[codes])
-        margins = [MarginOf(member).predict(X[:, columns]) for member, columns in self._members()]
-        tally = Tally.count(self._votes(X), np.stack(margins, axis=1), len(self.classes_))
-        return np.asarray(self.classes_[tally.winners()])
+        at = snapshot(self)
+        X = at._validate_rows(X)
+        if at.voting == "runoff" and len(at.classes_) > 2:
+            codes = np.concatenate([rankings.winners() for rankings in at._rankings(X)])
+            return np.asarray(at.classes_[codes])
+        margins = [MarginOf(member).predict(X[:, columns]) for member, columns in at._members()]
+        tally = Tally.count(at._votes(X), np.stack(margins, axis=1), len(at.classes_))
+        return np.asarray(at.classes_[tally.winners()])
 
     def __sklearn_tags__(self) -> Any:
         """Sparse input and gaps are welcome where members take them."""

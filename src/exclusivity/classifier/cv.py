@@ -18,10 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.classifier import describe
 from exclusivity.classifier.erm import ERMClassifier
-from exclusivity.classifier.fitted import WIDTH, width_of
+from exclusivity.classifier.fitted import width_of
 from exclusivity.classifier.fitting import (
     carried_groups,
-    old_width_on_failure,
     problem_seeds,
     warn_of_constant_votes,
     warn_of_surplus,
@@ -30,6 +29,7 @@ from exclusivity.classifier.grid import Outcome, search
 from exclusivity.classifier.parameters import ClassWeight, RandomState, shared_parameters
 from exclusivity.classifier.path import PathRows
 from exclusivity.classifier.prediction import EnsemblePredictions
+from exclusivity.classifier.refitting import fitted_attributes, replace_fitted, snapshot
 from exclusivity.classifier.training import (
     check_jobs,
     check_parameters,
@@ -213,26 +213,37 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         """
         template = self._template()
         template.feature_groups = carried_groups(self.feature_groups, X, self.exclusivity)
-        with old_width_on_failure(self):
-            X, y = validated_classes(self, X, y)
-            template.__dict__.update(width_of(self))
-            weights = sample_weights(sample_weight, X.shape[0])
-            everything = PathRows.build(template, X, y, weights)
-            Cs = everything.costs(self.Cs)
-            scorer = check_scoring(template, scoring=self.scoring)
-            fold = _Fold(template, X, y, weights, sample_weight is not None, scorer)
-            splits = list(check_cv(self.cv, y, classifier=True).split(X, y, groups))
+        fresh = snapshot(self)  # other threads predict with the former model until this one is complete
+        X, y = validated_classes(fresh, X, y)
+        template.__dict__.update(width_of(fresh))
+        weights = sample_weights(sample_weight, X.shape[0])
+        everything = PathRows.build(template, X, y, weights)
+        Cs = everything.costs(self.Cs)
+        scorer = check_scoring(template, scoring=self.scoring)
+        fold = _Fold(template, X, y, weights, sample_weight is not None, scorer)
+        splits = list(check_cv(self.cv, y, classifier=True).split(X, y, groups))
 
-            def score(costs: Floats) -> list[Outcome]:
-                work = (delayed(fold.scores)(costs, number, *split) for number, split in enumerate(splits))
-                return list(Parallel(n_jobs=self.n_jobs, prefer="threads")(work))
+        def score(costs: Floats) -> list[Outcome]:
+            work = (delayed(fold.scores)(costs, number, *split) for number, split in enumerate(splits))
+            return list(Parallel(n_jobs=self.n_jobs, prefer="threads")(work))
 
-            Cs, outcomes = search(Cs, score, may_grow=np.ndim(self.Cs) == 0)
-            results = summary(Cs, outcomes)
-            best = best_index(results["mean_test_score"], Cs)
-            template.set_params(n_jobs=self.n_jobs)
-            fitted = everything.refit(float(Cs[best])) if self.refit else None
-        self._keep(Cs, results, best, len(splits), scorer, fitted)
+        Cs, outcomes = search(Cs, score, may_grow=np.ndim(self.Cs) == 0)
+        results = summary(Cs, outcomes)
+        best = best_index(results["mean_test_score"], Cs)
+        template.set_params(n_jobs=self.n_jobs)
+        fitted = everything.refit(float(Cs[best])) if self.refit else None
+        found = {
+            "Cs_": Cs,
+            "C_": float(Cs[best]),
+            "best_index_": best,
+            "best_score_": float(results["mean_test_score"][best]),
+            "cv_results_": results,
+            "scores_": np.stack([results[f"split{k}_test_score"] for k in range(len(splits))]),
+            "n_splits_": len(splits),
+            "scorer_": scorer,
+        }
+        members = {} if fitted is None else fitted_attributes(fitted)
+        replace_fitted(self, width_of(fresh) | members | found)
         if self.exclusivity > 1:
             warn_of_surplus(everything.groups, self.n_estimators)
         if self.exclusivity > 1 and self.voting != "soft" and fitted is not None:
@@ -298,26 +309,6 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
             # One number now, so that the order in which folds run does not matter.
             template.random_state = problem_seeds(self, 1)[0]
         return template
-
-    def _keep(
-        self,
-        Cs: Floats,
-        results: dict[str, Any],
-        best: int,
-        n_splits: int,
-        scorer: object,
-        fitted: ERMClassifier | None,
-    ) -> None:
-        before = [name for name in vars(self) if name.endswith("_") and name not in WIDTH]
-        for name in [*before, "_ensemble"]:
-            self.__dict__.pop(name, None)
-        if fitted is not None:
-            parameters = fitted.get_params(deep=False)
-            self.__dict__.update({k: v for k, v in vars(fitted).items() if k not in parameters})
-        self.Cs_, self.C_, self.best_index_ = Cs, float(Cs[best]), best
-        self.cv_results_, self.best_score_ = results, float(results["mean_test_score"][best])
-        self.scores_ = np.stack([results[f"split{k}_test_score"] for k in range(n_splits)])
-        self.n_splits_, self.scorer_ = n_splits, scorer
 
 
 class _Fold:

@@ -23,7 +23,6 @@ from exclusivity.classifier.fitting import (
     carried_groups,
     group_codes,
     monitors,
-    old_width_on_failure,
     open_fit_context,
     problem_names,
     solve_tasks,
@@ -34,6 +33,7 @@ from exclusivity.classifier.fitting import (
 from exclusivity.classifier.parameters import ClassWeight, RandomState
 from exclusivity.classifier.prediction import EnsemblePredictions
 from exclusivity.classifier.progress import ProblemMonitor
+from exclusivity.classifier.refitting import fitted_attributes, replace_fitted, snapshot
 from exclusivity.classifier.training import (
     binary_tasks,
     check_parameters,
@@ -282,19 +282,19 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
             The fitted classifier.
         """
         check_parameters(vars(self))
-        with old_width_on_failure(self):
-            data, tasks, shown = self._training_tasks(X, y, sample_weight)
-            names_in = getattr(self, "feature_names_in_", None)
-            labels = carried_groups(self.feature_groups, X, self.exclusivity)
-            groups = group_codes(labels, self.n_features_in_, names_in)
-            names = problem_names(self, tasks)
-            context = open_fit_context(self, shown, len(names))
-            watchers = monitors(self, names, data.classes, context, shown, data.dtype)
-            results = self._solve(data, tasks, groups, watchers)
-        self._store(results, data.classes, groups, data.dtype)
+        fresh = snapshot(self)  # other threads predict with the former model until this one is complete
+        data, tasks, shown = fresh._training_tasks(X, y, sample_weight)
+        labels = carried_groups(self.feature_groups, X, self.exclusivity)
+        groups = group_codes(labels, fresh.n_features_in_, getattr(fresh, "feature_names_in_", None))
+        names = problem_names(self, tasks)
+        context = open_fit_context(self, shown, len(names))
+        watchers = monitors(self, width_of(fresh), names, data.classes, context, shown, data.dtype)
+        results = fresh._solve(data, tasks, groups, watchers)
+        fresh._store(results, data.classes, groups, data.dtype)
+        replace_fitted(self, fitted_attributes(fresh))
         self._conclude(results, names, watchers, context, shown)
         if self.voting != "soft" and self.exclusivity > 1:
-            warn_of_constant_votes(self._training_votes(data), self)
+            warn_of_constant_votes(fresh._training_votes(data), fresh)
         return self
 
     def _training_tasks(

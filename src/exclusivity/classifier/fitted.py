@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.classifier.parameters import ErmParameters
+from exclusivity.classifier.refitting import replace_fitted, snapshot
 from exclusivity.classifier.votes import score_slack
 from exclusivity.problem import DesignMatrix
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
@@ -272,6 +273,7 @@ class FittedState(VotingState):
     def of(cls, estimator: BaseEstimator) -> Self:
         """The state of a fitted classifier."""
         check_is_fitted(estimator)
+        estimator = snapshot(estimator)
         values: dict[str, Any] = {
             field: getattr(estimator, name, None) if field in _OPTIONAL else getattr(estimator, name)
             for field, name in _attributes(cls).items()
@@ -280,10 +282,7 @@ class FittedState(VotingState):
 
     def restore(self, estimator: Estimator) -> Estimator:
         """Make a classifier the fitted one of this state, whatever it was fitted to before."""
-        present = self.attributes()
-        for name in set(_attributes(type(self)).values()) - set(present):
-            estimator.__dict__.pop(name, None)
-        estimator.__dict__.update(present, _starts=[])
+        replace_fitted(estimator, self.attributes() | {"_starts": []})
         return estimator
 
 

@@ -20,7 +20,7 @@ from threadpoolctl import ThreadpoolController
 
 from exclusivity.classifier._compat import CALLER_OF_FIT
 from exclusivity.classifier.bounds import given_bounds
-from exclusivity.classifier.fitted import TEST, WIDTH, Ensemble, FittedErm, VotingState, scope_of, width_of
+from exclusivity.classifier.fitted import TEST, Ensemble, FittedErm, VotingState, scope_of
 from exclusivity.classifier.parameters import ErmParameters
 from exclusivity.classifier.partition import with_partition
 from exclusivity.classifier.progress import ProblemMonitor
@@ -44,19 +44,6 @@ LARGE_SIDE = 4096
 
 _SEED_LIMIT = np.iinfo(np.int32).max
 _is_limited = Lock()
-
-
-@contextmanager
-def old_width_on_failure(estimator: BaseEstimator) -> Iterator[None]:
-    """Validation notes the width of the new data at once; a fit that then fails must not keep it."""
-    before = width_of(estimator)
-    try:
-        yield
-    except BaseException:  # Ctrl-C too
-        for name in WIDTH:
-            estimator.__dict__.pop(name, None)
-        estimator.__dict__.update(before)
-        raise
 
 
 def build_problems(estimator: ErmParameters, tasks: Sequence[BinaryTask]) -> list[ERMProblem]:
@@ -121,6 +108,7 @@ def open_fit_context(estimator: BaseEstimator, shown: dict[str, Any], n_problems
 
 def monitors(
     estimator: ErmParameters,
+    width: dict[str, Any],
     names: Sequence[str],
     classes: NDArray[Any],
     context: Any,
@@ -137,7 +125,7 @@ def monitors(
         members = [(state.weights, state.intercepts)]
         if state.weights.ndim == 3:  # problems that are solved together
             members = list(zip(state.weights, state.intercepts, strict=True))
-        return voting_state(estimator, members, classes, dtype).attributes()
+        return width | voting_state(estimator, members, classes, dtype).attributes()
 
     watchers = []
     for number, name in enumerate(names):

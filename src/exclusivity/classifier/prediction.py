@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.classifier.fitted import Ensemble
 from exclusivity.classifier.parameters import ErmParameters
+from exclusivity.classifier.refitting import snapshot
 from exclusivity.classifier.sparse_ensemble import SparseEnsemble
 from exclusivity.classifier.training import are_plain_labels, validated
 from exclusivity.classifier.votes import (
@@ -104,8 +105,9 @@ class LinearPredictions:
         labels : ndarray of shape (n_samples,)
             Class labels.
         """
-        codes = winning_codes(self.decision_function(X))  # before classes_, which may not be there yet
-        return np.asarray(self.classes_[codes])
+        at = snapshot(self)
+        codes = winning_codes(at.decision_function(X))  # before classes_, which may not be there yet
+        return np.asarray(at.classes_[codes])
 
     def score(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The accuracy: the share of rows, or of their weight, whose class is predicted.
@@ -164,10 +166,11 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
             voters plus their votes in the second round, with the same margin term. Members without features
             do not vote.
         """
-        check_is_fitted(self)
-        ensemble = self._ensemble.mean() if self.voting == "soft" else self._ensemble.voters()
-        scores = ensemble.scores(self._validate_rows(X))
-        return ensemble.rounded(_DECISIONS[self.voting](scores, len(self.classes_), self.multi_class_))
+        at = snapshot(self)
+        check_is_fitted(at)
+        ensemble = at._ensemble.mean() if at.voting == "soft" else at._ensemble.voters()
+        scores = ensemble.scores(at._validate_rows(X))
+        return ensemble.rounded(_DECISIONS[at.voting](scores, len(at.classes_), at.multi_class_))
 
     @available_if(has_probabilities)
     def predict_proba(self, X: Matrix) -> Floats:
@@ -223,8 +226,9 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
         scores : ndarray of shape (n_samples, n_problems, n_estimators)
             A read-only view when all members are equal.
         """
-        check_is_fitted(self)
-        return self._ensemble.rounded(self._ensemble.scores(self._validate_rows(X)))
+        at = snapshot(self)
+        check_is_fitted(at)
+        return at._ensemble.rounded(at._ensemble.scores(at._validate_rows(X)))
 
     def component_predict(self, X: Matrix) -> NDArray[Any]:
         """The class that every member votes for, as in hard voting.
@@ -240,8 +244,9 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
             Class labels. A member without features (an empty row of ``supports_``) gives the same label to
             every row; hard voting does not count it.
         """
-        check_is_fitted(self)
-        return np.asarray(self.classes_[self._votes(self._validate_rows(X))])
+        at = snapshot(self)
+        check_is_fitted(at)
+        return np.asarray(at.classes_[at._votes(at._validate_rows(X))])
 
     @property
     def components_(self) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from exclusivity.classifier.refitting import snapshot
 from exclusivity.classifier.training import check_number
 from exclusivity.classifier.votes.ballots import Ballots
 from exclusivity.classifier.votes.reach import grouped
@@ -111,7 +112,8 @@ class CertifiedVotes:
         >>> int(radius.max())
         4
         """
-        return radii_of(self, X, self._groups_of_members(), top_k)
+        at = snapshot(self)
+        return radii_of(at, X, at._groups_of_members(), top_k)
 
     def certify_set(self, X: Matrix, r: int) -> Bools:
         """The classes that could win when any ``r`` features take any finite values.
@@ -145,7 +147,8 @@ class CertifiedVotes:
         array([[ True, False, False],
                [ True,  True,  True]])
         """
-        return winnable(threats_of(self, X, self._groups_of_members()), r)
+        at = snapshot(self)
+        return winnable(threats_of(at, X, at._groups_of_members()), r)
 
     def _groups_of_members(self) -> Bools:
         """Which member uses which feature group."""
