@@ -49,13 +49,11 @@ format: .venv/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Two minutes of `erm bench`, then what only the scripts measure. Peers that cannot be installed are skipped.
+# Solvers beside their peers, two minutes of processor time; `make bench FULL=1` takes a day and measures costs too.
+# Peers that cannot be installed are skipped. benchmarks/README.md has the other studies.
 bench: .venv/.bench
-	$(BIN)/erm bench --quick --out benchmark
-	$(BIN)/python benchmarks/alm_iteration.py
-	$(BIN)/python benchmarks/newton.py
-	$(BIN)/python benchmarks/path.py
-	$(BIN)/python benchmarks/training_times.py
+	$(BIN)/python -m benchmarks.solvers $(if $(FULL),,--quick) --out benchmark
+	$(if $(FULL),OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.cost)
 
 # The site, from the pages of docs/, the docstrings and the examples, which are run. A warning is an error.
 docs: .venv/.docs
@@ -104,7 +102,7 @@ paper-figures: .venv/.plot
 
 .venv/.bench: .venv/bin/python $(INSTALLED_FROM)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]" \
-		|| $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot,cli]"
+		|| $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot,io]"
 	touch $@ .venv/.installed
 
 .venv/.dev: .venv/bin/python $(INSTALLED_FROM)

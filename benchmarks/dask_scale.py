@@ -1,20 +1,22 @@
-"""ERMClassifier on Dask against the classifier in memory: time, bytes on the wire, passes over the rows.
+"""Compare ERMClassifier on Dask with the classifier in memory: time, bytes on the wire, passes, memory.
 
-    OPENBLAS_NUM_THREADS=2 python benchmarks/dask_scale.py     # 2,000,000 x 28 on two workers
-    python benchmarks/dask_scale.py --rows 20000000 --from-disk --memory 1GB
-    python benchmarks/dask_scale.py --rows 200000 --p 1
+    OPENBLAS_NUM_THREADS=2 python -m benchmarks.dask_scale     # 2,000,000 x 28 on two workers
+    python -m benchmarks.dask_scale --rows 20000000 --from-disk --memory 1GB
+    python -m benchmarks.dask_scale --rows 200000 --p 1
 
 Workers have one thread each, for BLAS too; the fit in memory has as many threads as there are workers. With
-``--from-disk`` the rows are written to .npy files first, and read again in every pass where they do not
-fit into the workers' memory. The workers themselves count the bytes that they send to each other.
+``--from-disk`` the rows are written to .npy files first and read again in every pass where they do not fit
+into the workers' memory; then there is no fit in memory.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import dask.array as da
@@ -30,7 +32,7 @@ N_FEATURES = 28
 
 
 def make_block(number: int, n_rows: int) -> tuple[Any, Any]:
-    """Rows of two overlapping classes, always the same for a number."""
+    """Return rows of two overlapping classes, always the same for a number."""
     rng = np.random.default_rng(number)
     X = rng.normal(size=(n_rows, N_FEATURES))
     direction = np.random.default_rng(99).normal(size=N_FEATURES) / np.sqrt(N_FEATURES)
@@ -38,45 +40,54 @@ def make_block(number: int, n_rows: int) -> tuple[Any, Any]:
 
 
 def write_block(folder: Path, number: int, n_rows: int) -> None:
-    X, y = make_block(number, n_rows)
-    np.save(folder / f"x-{number}.npy", X)
-    np.save(folder / f"y-{number}.npy", y)
+    for name, part in zip("xy", make_block(number, n_rows), strict=True):
+        np.save(folder / f"{name}-{number}.npy", part)
 
 
-def read(path: Path) -> Any:
-    return np.load(path)
+def collections(client: Client, folder: Path | None, sizes: list[int]) -> tuple[Any, Any]:
+    """Return X and y: read from the folder in every pass, or kept by the workers."""
+    if folder:
+        client.gather([client.submit(write_block, folder, *pair) for pair in enumerate(sizes)])
+        blocks = [[delayed(np.load)(folder / f"{name}-{i}.npy") for name in "xy"] for i in range(len(sizes))]
+    else:
+        blocks = [delayed(make_block, nout=2)(*pair) for pair in enumerate(sizes)]
+    X = da.concatenate(
+        [da.from_delayed(x, (n, N_FEATURES), float) for (x, _), n in zip(blocks, sizes, strict=True)]
+    )
+    y = da.concatenate([da.from_delayed(y, (n,), np.int8) for (_, y), n in zip(blocks, sizes, strict=True)])
+    if not folder:
+        X, y = client.persist([X, y])
+        client.gather(client.compute([X.sum(), y.sum()]))
+        client.rebalance()  # whichever worker was first up has most of the blocks
+    return X, y
 
 
-def collections(folder: Path | None, sizes: list[int]) -> tuple[Any, Any]:
-    xs, ys = [], []
-    for number, n_rows in enumerate(sizes):
-        if folder is None:
-            both = delayed(make_block)(number, n_rows)
-            x, y = both[0], both[1]
-        else:
-            x, y = delayed(read)(folder / f"x-{number}.npy"), delayed(read)(folder / f"y-{number}.npy")
-        xs.append(da.from_delayed(x, (n_rows, N_FEATURES), float))
-        ys.append(da.from_delayed(y, (n_rows,), np.int8))
-    return da.concatenate(xs), da.concatenate(ys)
+def fit_on_dask(client: Client, X: Any, y: Any, parameters: dict[str, Any]) -> float:
+    """Fit, print what it took, and return the seconds."""
+
+    def used() -> tuple[int, list[float]]:
+        sent = client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total)
+        return sum(sent.values()), [time.process_time(), *client.run(time.process_time).values()]
+
+    (sent, cpu), start = used(), time.perf_counter()
+    model = ERMClassifier(30, **parameters).fit(X, y)
+    seconds = time.perf_counter() - start
+    sent_after, cpu_after = used()
+    spent = ", ".join(f"{after - before:.2f}" for after, before in zip(cpu_after, cpu, strict=True))
+    print(
+        f"Dask: {seconds:.2f} s, objective {model.objective_[0]:.12g}, gap {model.dual_gap_[0]:.1e}, "
+        f"{model.history_[0].passes[-1]:.0f} passes, {sent_after - sent:,} bytes between workers, "
+        f"processor seconds of client and scheduler, then of workers: {spent}"
+    )
+    return seconds
 
 
-def sent_bytes(client: Client) -> int:
-    counts = client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total)
-    return int(sum(counts.values()))
-
-
-def processor_seconds(client: Client) -> list[float]:
-    """Of this process, in which the scheduler runs too, and of the workers."""
-    return [time.process_time(), *client.run(time.process_time).values()]
-
-
-def peak_memory(client: Client) -> dict[str, float]:
-    def peak() -> float:
-        import resource  # noqa: PLC0415 -- on the worker
-
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-    return dict(client.run(peak))
+def fit_in_memory(X: Any, y: Any, parameters: dict[str, Any]) -> float:
+    start, used = time.perf_counter(), time.process_time()
+    model = exclusivity.ERMClassifier(30, **parameters).fit(X, y)
+    seconds, used = time.perf_counter() - start, time.process_time() - used
+    print(f"in memory: {seconds:.2f} s, objective {model.objective_[0]:.12g}, processor seconds {used:.2f}")
+    return seconds
 
 
 def main() -> None:
@@ -84,76 +95,41 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rows", type=int, default=2_000_000)
-    parser.add_argument("--blocks", type=int, default=0, help="default: one per 125,000 rows")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument(
-        "--threads", type=int, default=0, help="of the fit in memory; default: as many as workers"
-    )
-    parser.add_argument("--memory", default="auto")
+    parser.add_argument("--memory", default="auto", help="of each worker")
     parser.add_argument("--p", type=float, default=2.0)
     parser.add_argument("--tol", type=float, default=1e-4)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--from-disk", action="store_true")
-    parser.add_argument("--no-reference", action="store_true", help="leave out the fit in memory")
-    options = parser.parse_args()
-    n_blocks = options.blocks or max(options.workers, options.rows // 125_000)
-    sizes = [len(part) for part in np.array_split(np.arange(options.rows), n_blocks)]
-    settings = {"threads_per_worker": 1, "memory_limit": options.memory, "dashboard_address": "127.0.0.1:0"}
-    settings["env"] = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    args = parser.parse_args()
+    n_blocks = max(args.workers, args.rows // 125_000)
+    sizes = [len(part) for part in np.array_split(np.arange(args.rows), n_blocks)]
+    one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    settings = {"threads_per_worker": 1, "memory_limit": args.memory, "dashboard_address": "127.0.0.1:0"}
+    settings["env"] = one
+    parameters = {"p": args.p, "tol": args.tol}
     with (
-        LocalCluster(options.workers, **settings) as cluster,
+        LocalCluster(args.workers, **settings) as cluster,
         Client(cluster) as client,
         tempfile.TemporaryDirectory() as scratch,
     ):
-        folder = Path(scratch) if options.from_disk else None
-        if folder is not None:
-            client.gather([client.submit(write_block, folder, *pair) for pair in enumerate(sizes)])
-        X, y = collections(folder, sizes)
-        if folder is None:
-            X, y = client.persist([X, y])
-            client.gather(client.compute([X.sum(), y.sum()]))
-            client.rebalance()  # whichever worker was first up has most of the blocks
-        if options.no_reference:
-            for _ in range(options.repeats):
-                report(client, options, X, y)
-        else:
-            compare(client, options, X, y)
-        print("peak memory of the workers (MB):", [f"{value:.0f}" for value in peak_memory(client).values()])
-
-
-def compare(client: Client, options: argparse.Namespace, X: Any, y: Any) -> None:
-    """Both fits in turns, so that whatever else the machine does slows down both."""
-    local_X, local_y = client.compute([X, y], sync=True)
-    times: dict[str, list[float]] = {"Dask": [], "in memory": []}
-    for _ in range(options.repeats):
-        with threadpool_limits(1):  # like the workers
-            times["Dask"].append(report(client, options, X, y))
-        with threadpool_limits(options.threads or options.workers):
-            start, used = time.perf_counter(), time.process_time()
-            model = exclusivity.ERMClassifier(30, p=options.p, tol=options.tol).fit(local_X, local_y)
-            times["in memory"].append(time.perf_counter() - start)
-            print(
-                f"in memory: {times['in memory'][-1]:.2f} s, objective {model.objective_[0]:.12g}, "
-                f"processor seconds {time.process_time() - used:.2f}"
-            )
-    medians = {name: float(np.median(values)) for name, values in times.items()}
-    ratio = medians["Dask"] / medians["in memory"]
-    shown = ", ".join(f"{name} {value:.2f} s" for name, value in medians.items())
-    print(f"medians of {options.repeats}: {shown}, ratio {ratio:.2f}")
-
-
-def report(client: Client, options: argparse.Namespace, X: Any, y: Any) -> float:
-    model = ERMClassifier(30, p=options.p, tol=options.tol)
-    sent, used, start = sent_bytes(client), processor_seconds(client), time.perf_counter()
-    model.fit(X, y)
-    seconds = time.perf_counter() - start
-    used = [after - before for after, before in zip(processor_seconds(client), used, strict=True)]
-    print(
-        f"Dask: {seconds:.2f} s, objective {model.objective_[0]:.12g}, gap {model.dual_gap_[0]:.1e}, "
-        f"{model.history_[0].passes[-1]:.0f} passes, {sent_bytes(client) - sent:,} bytes between workers, "
-        f"processor seconds {used[0]:.2f} here, {', '.join(f'{value:.2f}' for value in used[1:])} of workers"
-    )
-    return seconds
+        X, y = collections(client, Path(scratch) if args.from_disk else None, sizes)
+        local = None if args.from_disk else client.compute([X, y], sync=True)
+        on_dask, in_memory = [], []
+        for _ in range(args.repeats):  # in turns, so that whatever else the machine does slows down both
+            with threadpool_limits(1):  # like the workers
+                on_dask.append(fit_on_dask(client, X, y, parameters))
+            if local:
+                with threadpool_limits(args.workers):
+                    in_memory.append(fit_in_memory(*local, parameters))
+        print(f"medians of {args.repeats}: Dask {median(on_dask):.2f} s", end="")
+        print(
+            f", in memory {median(in_memory):.2f} s, ratio {median(on_dask) / median(in_memory):.2f}"
+            if local
+            else ""
+        )
+        peaks = client.run(lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        print("peak memory of the workers (MB):", [f"{value:.0f}" for value in peaks.values()])
 
 
 if __name__ == "__main__":

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from sklearn.model_selection import ParameterGrid
-
 from scripts import compare_versions
+from sklearn.model_selection import ParameterGrid
 
 
 def record(**changes):

@@ -32,7 +32,7 @@ FOR_USERS = (
     "robustness",
     "tables",
 )
-FOR_EXTENSION = ("benchmark", "problem", "solvers")
+FOR_EXTENSION = ("problem", "solvers")
 """Modules for those who build on the package: a summary and a page are enough."""
 INSIDE = ("classifier", "cli", "kernels", "pages", "versions", "voting")
 """The first is reached through the package itself, the second through the command ``erm``."""

@@ -159,7 +159,6 @@ def test_a_dash_is_standard_output_or_refused(erm, tmp_path, command):
     ("command", "marker", "content", "written"),
     [
         (["reproduce", "--only", "table1"], "checkpoint.jsonl", '{"stamp": {}}', "report.html"),
-        (["bench", "--quick"], "bench.json", '{\n "format": 1}', "bench.md"),
     ],
 )
 class TestFolders:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import cvxpy as cp
 import numpy as np
 import pytest
+from benchmarks.workloads import text_rows
 from hypothesis import given, settings, strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -21,7 +22,6 @@ from sklearn.svm import SVC
 from conic import objective_by_loops
 from ctrl_c import CtrlC, needs_signals
 from exclusivity import ERMClassifier, erm_path
-from exclusivity.benchmark.generators import text_rows
 from exclusivity.kernels import compiled
 from exclusivity.problem import ERMProblem, PowerHinge, SmoothHinge, dual_bound, member_costs
 from exclusivity.solvers import Start, Status, solve_newton

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from benchmarks.workloads import text_rows
 from hypothesis import given, settings, strategies as st
 from scipy import sparse
 
 from ctrl_c import CtrlC, needs_signals
 from exclusivity import ERMClassifier
-from exclusivity.benchmark.generators import text_rows
 from exclusivity.kernels import compiled
 from exclusivity.problem import ERMProblem, Logistic, PowerHinge
 from exclusivity.solvers import solve_all, solve_newton

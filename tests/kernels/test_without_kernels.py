@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
+ROOT = Path(__file__).parent.parent.parent
 SCRIPT = """
 import sys
 from exclusivity import kernels
-from exclusivity.benchmark.generators import text_rows
+from benchmarks.workloads import text_rows
 from exclusivity.problem import ERMProblem
 from exclusivity.solvers import solve_newton
 from exclusivity.solvers.newton.compiled import can_walk_compiled
@@ -24,13 +26,15 @@ for p in (1, 2):
 
 
 def test_everything_is_there_but_slower():
-    from exclusivity.benchmark.generators import text_rows
+    from benchmarks.workloads import text_rows
+
     from exclusivity.problem import ERMProblem
     from exclusivity.solvers import solve_newton
 
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-W", "error", "-c", SCRIPT],
         env=os.environ | {"EXCLUSIVITY_PURE": "1"},
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,

@@ -15,7 +15,6 @@ from typing import NoReturn
 
 from exclusivity import __version__
 from exclusivity.cli import (
-    bench,
     certify,
     completion,
     demo,
@@ -40,7 +39,6 @@ COMMANDS = {
     "inspect": inspect,
     "path": path,
     "export": export,
-    "bench": bench,
     "demo": demo,
     "reproduce": reproduce,
     "completion": completion,

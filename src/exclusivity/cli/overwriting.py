@@ -81,9 +81,6 @@ STUDY = FolderKind(
     rb'\s*\{"stamp":',
     ("checkpoint.jsonl", "figure1*", "table[12]*", "theory*", "ranks.csv", "verdicts.json", "report.html"),
 )
-BENCHMARK = FolderKind(
-    "results of 'erm bench'", "bench.json", rb'\{\s*"format":', ("bench.*", "*-p[12]-C*.svg")
-)
 
 _STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 """What the system calls standard output; opened by such a name, a file behind it would be replaced."""

@@ -123,7 +123,6 @@ _TRIED_COMMANDS = {
     "cv": "path",
     "onnx": "export",
     "convert": "export",
-    "benchmark": "bench",
 }
 """Commands of other programs, and what they are called here."""
 

@@ -1,0 +1,135 @@
+"""The commands of the benchmarks, as the pages quote them and as somebody types them."""
+
+import re
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from benchmarks.workloads import WORKLOADS, Workload, class_rows
+
+from benchmarks import cost, robustness, solvers
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = [ROOT / "README.md", ROOT / "Makefile", *ROOT.glob("benchmarks/*.md"), *ROOT.glob("docs/*.md")]
+QUOTED = sorted(
+    {
+        command
+        for page in PAGES
+        for command in re.findall(
+            r"python\s+-m\s+benchmarks\.(\w+[^`\n|$;)#]*)", page.read_text(encoding="utf-8")
+        )
+    }
+)
+
+
+def test_pages_quote_commands():
+    assert len(QUOTED) >= 10
+
+
+@pytest.mark.parametrize("command", QUOTED)
+def test_quoted_commands_can_be_run(command):
+    name, *words = command.replace("DIR", "d").split()
+    assert (ROOT / "benchmarks" / f"{name}.py").is_file()
+    if name == "solvers":
+        assert solvers.arguments(words).workloads
+    elif name == "cost":
+        assert {word for word in words if word.isalpha()} <= set(cost.PARTS)
+    elif name == "robustness" and words:
+        assert words[0] in robustness.STUDIES
+
+
+def test_two_solvers_on_small_rows(monkeypatch, tmp_path, capsys):
+    monkeypatch.setitem(WORKLOADS, "tiny", Workload("40 rows", partial(class_rows, 40, 3, 3)))
+    monkeypatch.setitem(WORKLOADS, "gone", Workload("no rows", lambda: Path("/no/such/file").read_text()))
+    words = ["--quick", "--only", "tiny,gone", "--peers", "newton,dcd-1", "--limit", "60", "--repeats", "2"]
+    solvers.main([*words, "--out", str(tmp_path)])
+    out, err = capsys.readouterr()
+    assert "| tiny | hinge | 0.2 | 1e-4 |" in out
+    assert "without gone:" in err
+    runs = pd.read_csv(tmp_path / "runs.csv")
+    assert len(runs) == 2 * (4 + 4) * 2
+    assert set(runs["status"]) == {"done"}
+    page = (tmp_path / "tables.md").read_text()
+    assert page.startswith("`python -m benchmarks.solvers --quick --only tiny,gone")
+    assert "### 40 rows: squared_hinge, C = 0.2" in page
+    assert "by newton, proven to be within" in page
+    assert (tmp_path / "tiny-hinge-C0.2.svg").read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--peers", "newtn"], "there is no peer 'newtn'; choose from newton"),
+        (["--only", "dens"], "there is no workload 'dens'"),
+        (["--loss", "huber"], "there is no loss 'huber'"),
+        (["--cost", "much"], "could not convert"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_measured(words, message, capsys):
+    with pytest.raises(SystemExit):
+        solvers.main(words)
+    assert message in capsys.readouterr().err
+
+
+def test_the_parts_of_the_costs(monkeypatch, capsys):
+    monkeypatch.setitem(cost.PARTS, "absent", lambda *_: Path("/no/such/file").read_text())
+    cost.main(["search", "absent", "--quick", "--repeats", "1"])
+    out, err = capsys.readouterr()
+    assert "| p | GridSearchCV(ERMClassifier) | GridSearchCV(LinearSVC) | ERMClassifierCV |" in out
+    assert "without absent:" in err
+    with pytest.raises(SystemExit):
+        cost.main(["memebers"])
+
+
+def test_studies_go_on_where_they_were_ended(tmp_path):
+    file, asked = tmp_path / "records.csv", []
+
+    def study(name, K, split):
+        asked.append((name, K, split))
+        yield {"system": "learned", "clean": 1.0 * K, **dict.fromkeys(robustness.CERTIFIED, 2.0 * K)}
+        yield {"system": "random", "clean": 0.5, **dict.fromkeys(robustness.CERTIFIED, split)}
+
+    robustness.collect(file, [("a", 5, 0)], study)
+    frame = robustness.collect(file, [("a", 5, 0), ("b", 9, 1)], study)
+    assert asked == [("a", 5, 0), ("b", 9, 1)]
+    text = robustness.gains(frame, "learned", ["random"])
+    assert "| a | +4.5 | +10.0 | +10.0 | +10.0 | +10.0 | +10.0 |" in text
+    assert "| lowest | +4.5 | +10.0 |" in text
+    assert "| mean | +6.5 | +13.5 |" in text
+    assert "| b | 9 | random | 0.5 ± 0.0 | 1.0 ± 0.0 |" in robustness.whole(frame)
+
+
+def test_the_best_peer_is_picked_for_each_set():
+    records = [
+        {
+            "set": name,
+            "K": 5,
+            "split": 0,
+            "system": system,
+            "clean": 0.0,
+            **dict.fromkeys(robustness.CERTIFIED, r),
+        }
+        for name, values in (("a", (9, 1, 2)), ("b", (9, 5, 4)))
+        for system, r in zip(("ours", "forest", "boost"), values, strict=True)
+    ]
+    text = robustness.gains(pd.DataFrame(records), "ours", ["forest", "boost"])
+    assert "| a (boost) | +0.0 | +7.0 |" in text
+    assert "| b (forest) | +0.0 | +4.0 |" in text
+
+
+def test_sets_that_are_not_at_hand_are_named(monkeypatch, capsys):
+    monkeypatch.setenv("EXCLUSIVITY_DATA", "/no/such/folder")
+    assert robustness.at_hand("wine", "no such set of keel") == ["wine"]
+    assert "without no such set of keel" in capsys.readouterr().err
+    assert robustness.cases(["wine"], (5, 9), 2, 2) == [("wine", 5, 0), ("wine", 5, 1)]
+
+
+def test_a_study_from_end_to_end(capsys, monkeypatch):
+    monkeypatch.setattr(
+        robustness, "at_hand", lambda *names: [name for name in names if name == "breast cancer"]
+    )
+    robustness.main(["bounded"])
+    out = capsys.readouterr().out
+    assert "| breast cancer | vote of nine, no bounds |" in out
+    assert out.count("one SVM, C = ") == 4
