@@ -73,7 +73,11 @@ def test_mistakes_are_told_before_anything_is_measured(words, message, capsys):
 
 
 def test_the_parts_of_the_costs(monkeypatch, capsys):
-    monkeypatch.setitem(cost.PARTS, "absent", lambda *_: Path("/no/such/file").read_text())
+    def absent(*_):
+        """Need a file."""
+        return Path("/no/such/file").read_text()
+
+    monkeypatch.setitem(cost.PARTS, "absent", absent)
     cost.main(["search", "absent", "--quick", "--repeats", "1"])
     out, err = capsys.readouterr()
     assert "| p | GridSearchCV(ERMClassifier) | GridSearchCV(LinearSVC) | ERMClassifierCV |" in out

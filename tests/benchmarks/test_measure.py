@@ -102,7 +102,7 @@ def test_duals_of_our_solvers_certify(name, loss):
     setting = Setting(loss, 0.2, 1e-4)
     value = objective(X, y, PEERS[name].prepare(X, y, setting)(), loss, 0.2)["own"]
     bound = lower_bound(X, y, PEERS[name].duals(X, y, setting), loss, 0.2)
-    assert 0 <= 1 - bound / value <= 1e-4
+    assert -1e-12 <= 1 - bound / value <= 1e-4
 
 
 @pytest.fixture(scope="module")
@@ -115,14 +115,14 @@ def runner():
 def test_a_fit_in_a_process_of_its_own(runner):
     (record,) = runner.run("newton", [Setting("hinge", 1.0, 1e-6)], 60.0)
     assert record["status"] == "done"
-    assert 0 <= 1 - record["bound"] / record["own"] <= 1e-6
+    assert -1e-12 <= 1 - record["bound"] / record["own"] <= 1e-6
     assert 0 < record["cpu"] < 60
     assert 0 < record["product_wall"] < record["wall"]
 
 
 def test_a_fit_that_takes_too_long_is_ended_and_with_it_the_finer_steps(runner):
     settings = [Setting("hinge", 1.0, epochs) for epochs in (1, 10**9, 10**9)]
-    assert [record["status"] for record in runner.run("sgd", settings, 1.0)] == [
+    assert [record["status"] for record in runner.run("sgd", settings, 8.0)] == [
         "done",
         "limit",
         "not reached",

@@ -60,9 +60,9 @@ def test_peers_solve_the_problem_they_say(name, loss, classes, wrap):
 
 def test_finer_steps_come_closer():
     X, y = overlapping_rows(300, 5)
-    for name in ("newton", "dcd-1", "tron-10"):
+    for name in ("newton", "alm", "svc"):  # their intercepts are free, so the objective is theirs
         peer = PEERS[name]
-        for loss in set(peer.losses) - {"logistic"}:
+        for loss in set(peer.losses) & {"hinge"}:
             values = [
                 objective(X, y, peer.prepare(X, y, Setting(loss, COST, step))(), loss, COST)["objective"]
                 for step in (peer.ladder[0], peer.ladder[-1])
