@@ -10,11 +10,10 @@ TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 # What an editable install compiles or reads: where one of these changes, packages are installed again.
 INSTALLED_FROM := pyproject.toml setup.py $(wildcard src/exclusivity/kernels/*.[ch])
 
-.PHONY: demo test test-dask test-oldest test-newest coverage lint format bench docs clean
+.PHONY: demo test test-dask test-oldest test-newest coverage lint format bench reproduce docs clean
 
 demo: .venv/.plot
 	$(BIN)/erm demo
-	$(BIN)/erm reproduce --quick --out reproduction
 	@echo "Next, a table of yours: $(BIN)/erm fit mine.csv --target COLUMN -o mine.erm"
 
 # worksteal: neighbouring tests stay in one process, so that what they share is made once.
@@ -54,6 +53,11 @@ format: .venv/.dev
 bench: .venv/.bench
 	$(BIN)/python -m benchmarks.solvers $(if $(FULL),,--quick) --out benchmark
 	$(if $(FULL),OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.cost)
+
+# The paper's figure, tables and claims, in reproduction/results. `make reproduce EXCLUSIVITY_DATA=DIR` takes the
+# nine data sets from a folder; `make reproduce QUICK=1` has three trials and fewer points.
+reproduce: .venv/.reproduction
+	$(BIN)/python -m reproduction $(if $(QUICK),--quick) $(if $(EXCLUSIVITY_DATA),--data "$(EXCLUSIVITY_DATA)")
 
 # The site, from the pages of docs/, the docstrings and the examples, which are run. A warning is an error.
 docs: .venv/.docs
@@ -98,6 +102,10 @@ paper-figures: .venv/.plot
 
 .venv/.plot: .venv/bin/python $(INSTALLED_FROM)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot,cli]"
+	touch $@ .venv/.installed
+
+.venv/.reproduction: .venv/bin/python $(INSTALLED_FROM)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[io,plot]"
 	touch $@ .venv/.installed
 
 .venv/.bench: .venv/bin/python $(INSTALLED_FROM)

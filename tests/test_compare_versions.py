@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from scripts import compare_versions
 from sklearn.model_selection import ParameterGrid
+
+from scripts import compare_versions
 
 
 def record(**changes):

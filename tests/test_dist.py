@@ -22,7 +22,18 @@ SCRIPT = runpy.run_path(str(ROOT / "scripts" / "check_dist.py"))
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 TITLE = f"exclusivity-{__version__}"
 
-FOLDERS = (".github", "benchmarks", "conda", "docs", "examples", "paper", "scripts", "src", "tests")
+FOLDERS = (
+    ".github",
+    "benchmarks",
+    "conda",
+    "docs",
+    "examples",
+    "paper",
+    "reproduction",
+    "scripts",
+    "src",
+    "tests",
+)
 FILES = {
     ".pre-commit-config.yaml",
     "CHANGELOG.md",
@@ -46,6 +57,7 @@ LEFT_BEHIND = {
     "docs/gallery/plot.ipynb",
     "docs/sg_execution_times.rst",
     "mine.erm",
+    "reproduction/results/report.md",
     "src/exclusivity/__pycache__/versions.cpython-311.pyc",
     "src/exclusivity/kernels/_compiled.abi3.so",
     "src/exclusivity/kernels/_compiled.cpython-39-darwin.so",

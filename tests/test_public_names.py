@@ -26,7 +26,6 @@ FOR_USERS = (
     "dask",
     "datasets",
     "diversity",
-    "experiments",
     "inspection",
     "persistence",
     "robustness",

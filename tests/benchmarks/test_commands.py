@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from benchmarks.workloads import WORKLOADS, Workload, class_rows
 
 from benchmarks import cost, robustness, solvers
+from benchmarks.workloads import WORKLOADS, Workload, class_rows
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", ROOT / "Makefile", *ROOT.glob("benchmarks/*.md"), *ROOT.glob("docs/*.md")]

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
+
 from benchmarks.measure import (
     Plan,
     Runner,
@@ -16,8 +18,6 @@ from benchmarks.measure import (
 )
 from benchmarks.peers import PEERS, Setting, Solution
 from benchmarks.workloads import class_rows, overlapping_rows
-from scipy import sparse
-
 from exclusivity.problem import LOSSES, ERMProblem
 
 TINY = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])

@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from scipy import sparse
+
 from benchmarks.measure import objective
 from benchmarks.peers import PEERS, POWER, Setting, Solution, binary_labels
 from benchmarks.workloads import class_rows, overlapping_rows
-from scipy import sparse
-
 from exclusivity.problem import LOSSES, ERMProblem
 from exclusivity.solvers import solve_newton
 

@@ -4,6 +4,8 @@ import sys
 
 import numpy as np
 import pytest
+
+from benchmarks import workloads
 from benchmarks.workloads import (
     WORKLOADS,
     documents,
@@ -14,8 +16,6 @@ from benchmarks.workloads import (
     overlapping_rows,
     text_rows,
 )
-
-from benchmarks import workloads
 
 SOURCE = '''
 """A module."""

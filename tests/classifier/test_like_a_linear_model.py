@@ -18,7 +18,6 @@ from sklearn.svm import LinearSVC
 
 from classifier.erm_cases import binary_data, class_data
 from exclusivity import ERMClassifier, ERMClassifierCV, erm_path
-from exclusivity.baselines import PSVMClassifier
 from exclusivity.persistence import load_model, save_model
 
 EQUAL = {"n_estimators": 3}
@@ -46,14 +45,6 @@ def test_coefficients_cannot_be_changed(knobs, how, name):
     with pytest.raises(AttributeError):
         setattr(clf, name, np.zeros_like(getattr(clf, name)))
     np.testing.assert_array_equal(clf.predict(X), before)
-
-
-def test_the_baselines_coefficients_cannot_be_changed_either():
-    clf = PSVMClassifier().fit(*binary_data())
-    with pytest.raises(ValueError, match="read-only"):
-        clf.coef_[:] = 0
-    with pytest.raises(ValueError, match="read-only"):
-        clf.intercept_ += 1
 
 
 def test_models_work_from_joblibs_memory_maps(tmp_path):

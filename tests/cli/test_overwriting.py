@@ -155,35 +155,6 @@ def test_a_dash_is_standard_output_or_refused(erm, tmp_path, command):
     assert not (tmp_path / "-").exists()
 
 
-@pytest.mark.parametrize(
-    ("command", "marker", "content", "written"),
-    [
-        (["reproduce", "--only", "table1"], "checkpoint.jsonl", '{"stamp": {}}', "report.html"),
-    ],
-)
-class TestFolders:
-    def test_files_of_somebody_else(self, erm, tmp_path, command, marker, content, written):
-        del content
-        for name in (written, marker):
-            folder = tmp_path / f"with {name}"
-            folder.mkdir()
-            (folder / name).write_text("mine")
-            refused(erm(*command, "--out", folder), f"holds {name}", "--force")
-            assert (folder / name).read_text() == "mine"
-            assert len(list(folder.iterdir())) == 1
-
-    def test_earlier_results_and_other_files(
-        self, erm, tmp_path, monkeypatch, command, marker, content, written
-    ):
-        monkeypatch.setattr(COMMANDS[command[0]], "run", lambda args: 0)
-        (tmp_path / "notes.txt").write_text("mine")
-        assert erm(*command, "--out", tmp_path)[0] == 0
-        (tmp_path / written).write_text("mine")
-        assert erm(*command, "--out", tmp_path, "--force")[0] == 0
-        (tmp_path / marker).write_text(content)
-        assert erm(*command, "--out", tmp_path)[0] == 0
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_says_what_it_reads_and_writes(name):
     """A new argument that names a file is either read or written, or this fails."""

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from classifier.erm_cases import binary_data, class_data
 from exclusivity import ERMClassifier, ERMClassifierCV
 from exclusivity.inspection import model_report, scores_of, summarise
+from exclusivity.pages import inline_svg
 from exclusivity.robustness import certified_accuracy_curve, certify
 
 
@@ -207,3 +208,15 @@ class TestScores:
             scores_of([1, 2], ["a", "b"])
         with pytest.raises(ValueError, match="same length"):
             scores_of([1, 2], [1])
+
+
+def test_inline_svg_strips_what_a_page_does_not_need():
+    text = (
+        '<?xml version="1.0"?>\n<!DOCTYPE svg>\n<svg xmlns:xlink="http://x" width="3pt" height="4pt" '
+        'viewBox="0 0 3 4" xmlns="http://y"><metadata>http://z</metadata>'
+        '<use xlink:href="#a" width="1" height="2" clip-path="url(#b)" id="c"/></svg>'
+    )
+    expected = (
+        '<svg viewBox="0 0 3 4"><use href="#p-a" width="1" height="2" clip-path="url(#p-b)" id="p-c"/></svg>'
+    )
+    assert inline_svg(text, "p") == expected

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import cvxpy as cp
 import numpy as np
 import pytest
-from benchmarks.workloads import text_rows
 from hypothesis import given, settings, strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.svm import SVC
 
+from benchmarks.workloads import text_rows
 from conic import objective_by_loops
 from ctrl_c import CtrlC, needs_signals
 from exclusivity import ERMClassifier, erm_path

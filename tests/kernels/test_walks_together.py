@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from benchmarks.workloads import text_rows
 from hypothesis import given, settings, strategies as st
 from scipy import sparse
 
+from benchmarks.workloads import text_rows
 from ctrl_c import CtrlC, needs_signals
 from exclusivity import ERMClassifier
 from exclusivity.kernels import compiled

@@ -27,7 +27,6 @@ for p in (1, 2):
 
 def test_everything_is_there_but_slower():
     from benchmarks.workloads import text_rows
-
     from exclusivity.problem import ERMProblem
     from exclusivity.solvers import solve_newton
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.workloads import text_rows
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
 from scipy.optimize import minimize
 
+from benchmarks.workloads import text_rows
 from exclusivity.problem import ERMProblem, Logistic, PowerHinge, dual_bound, dual_bound_with_pull
 from exclusivity.solvers import solve_newton
 from exclusivity.solvers.newton import NewtonOptions, walk as walk_module

@@ -1,4 +1,4 @@
-"""Imports point in one direction: cli -> experiments -> classifier -> solvers -> problem.
+"""Imports point in one direction: cli -> classifier -> solvers -> problem.
 
 The files are read, not imported, so imports inside functions and under TYPE_CHECKING count as well.
 """
@@ -16,7 +16,7 @@ import exclusivity
 ROOT = Path(exclusivity.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 
-LAYERS = ("kernels", "problem", "solvers", "classifier", "experiments", "cli")
+LAYERS = ("kernels", "problem", "solvers", "classifier", "cli")
 """From the bottom to the top. What is not listed sits beside the classifier."""
 
 ALONE = {"pages"}

@@ -25,7 +25,6 @@ from exclusivity.cli import (
     overwriting,
     path,
     predict,
-    reproduce,
     wording,
 )
 from exclusivity.cli.errors import DONE, EXIT_STATUS, FAILED, INTERRUPTED, PIPE_CLOSED, USAGE, CommandError
@@ -40,7 +39,6 @@ COMMANDS = {
     "path": path,
     "export": export,
     "demo": demo,
-    "reproduce": reproduce,
     "completion": completion,
 }
 """Each module has SUMMARY, DESCRIPTION, configure(parser) and run(args), and may have an EPILOG.

@@ -15,10 +15,9 @@ import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from exclusivity.cli.errors import CommandError, FileError, UsageError, check_output, file_errors
+from exclusivity.cli.errors import FileError, UsageError, check_output, file_errors
 
 _HEAD = 4096
 _SHOWN = 24
@@ -46,28 +45,6 @@ class FileKind:
     is_replaced: bool = False
 
 
-@dataclass(frozen=True)
-class FolderKind:
-    """A kind of folder that commands write results to.
-
-    Attributes
-    ----------
-    noun : str
-        What messages call it.
-    marker : str
-        The file that every such folder has.
-    beginning : bytes
-        How that file begins, as in ``FileKind``.
-    names : tuple of str
-        Patterns of the files that are written.
-    """
-
-    noun: str
-    marker: str
-    beginning: bytes
-    names: tuple[str, ...]
-
-
 MODEL = FileKind("a model file", rb"\x89ERM\r\n\x1a\n", is_replaced=True)
 PREDICTIONS = FileKind("a file of predictions", rb'label(,"?score|\r?\n)|\{"classes":', is_text=True)
 RADII = FileKind("a file of certified radii", rb"label,radius\r?\n", is_text=True)
@@ -75,12 +52,6 @@ REPORT = FileKind(
     "a report of erm", rb'<!DOCTYPE html>[^\0]{,500}<meta name="generator" content="exclusivity'
 )
 GRAPH = FileKind("an ONNX graph of erm", rb"\x08.\x12\x0bexclusivity")
-STUDY = FolderKind(
-    "results of 'erm reproduce'",
-    "checkpoint.jsonl",
-    rb'\s*\{"stamp":',
-    ("checkpoint.jsonl", "figure1*", "table[12]*", "theory*", "ranks.csv", "verdicts.json", "report.html"),
-)
 
 _STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 """What the system calls standard output; opened by such a name, a file behind it would be replaced."""
@@ -103,9 +74,7 @@ def check(args: argparse.Namespace, command: object) -> None:
         if getattr(args, name) in _STDOUT:
             setattr(args, name, "-")
         path = getattr(args, name)
-        if path is not None and isinstance(kind, FolderKind):
-            _check_folder(Path(path), kind, force=args.force)
-        elif path is not None:
+        if path is not None:
             _check_file(path, kind, inputs, force=args.force)
 
 
@@ -169,24 +138,6 @@ def _check_kind(path: str, kind: FileKind) -> None:
         raise FileError(
             f"{path} exists and is not {kind.noun}: it begins with {_shown(head)}; choose another name, or "
             "add --force to replace it."
-        )
-
-
-def _check_folder(path: Path, kind: FolderKind, *, force: bool) -> None:
-    if path.exists() and not path.is_dir():
-        raise CommandError(f"--out must be a folder; {path} is a file.")
-    existing = next(
-        folder for folder in (Path(os.path.realpath(path)), *path.absolute().parents) if folder.exists()
-    )
-    check_output(str(existing / "new"))
-    marker = path / kind.marker
-    if force or (marker.is_file() and re.match(kind.beginning, _head(str(marker)))):
-        return
-    found = sorted(entry.name for pattern in kind.names for entry in path.glob(pattern))
-    if found:
-        raise FileError(
-            f"{path} holds {found[0]} and no {kind.noun}; choose another folder, or add --force to replace "
-            "files in it."
         )
 
 

@@ -4,14 +4,12 @@ from exclusivity.pages.markup import (
     counts,
     duration,
     figure,
-    formula,
     gallery,
     page,
     paragraph,
     section,
     table,
     text,
-    two_lines,
 )
 from exclusivity.pages.svg import can_plot, drawn, inline_svg
 
@@ -21,7 +19,6 @@ __all__ = [
     "drawn",
     "duration",
     "figure",
-    "formula",
     "gallery",
     "inline_svg",
     "page",
@@ -29,5 +26,4 @@ __all__ = [
     "section",
     "table",
     "text",
-    "two_lines",
 ]

@@ -57,11 +57,6 @@ def paragraph(value: str) -> str:
     return f"<p>{text(value)}</p>"
 
 
-def formula(value: str) -> str:
-    """Lines of a formula, as they are."""
-    return f'<div class="formula">{text(value)}</div>'
-
-
 def counts(facts: Iterable[tuple[object, str]]) -> str:
     """Numbers that a reader looks for first, each with its word."""
     items = "".join(f"<li><b>{text(number)}</b>{text(word)}</li>" for number, word in facts)
@@ -119,8 +114,3 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], caption: str) ->
         f'<table aria-label="{text(caption)}"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
-
-
-def two_lines(first: str, second: str) -> str:
-    """A cell with our number above and the paper's below."""
-    return f"{text(first)}<small>{text(second)}</small>"

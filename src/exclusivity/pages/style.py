@@ -17,11 +17,8 @@ h2 { font-size: 1.3rem; margin: 2.2rem 0 .6rem; border-bottom: 1px solid var(--l
   padding-bottom: .25rem; }
 h3 { font-size: 1.05rem; margin: 1.4rem 0 .3rem; }
 p, li { max-width: 46rem; }
-nav a { margin-right: .9rem; display: inline-block; padding: .2rem 0; }
 a { color: var(--link); }
 code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: .9em; }
-.formula { overflow-x: auto; background: var(--tint); padding: .6rem .8rem; border-radius: .4rem;
-  white-space: pre; font: .84rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 .scroll { overflow-x: auto; margin: .2rem 0 .8rem; }
 table { border-collapse: collapse; font-size: .82rem; }
 .caption { color: var(--soft); font-size: .9rem; margin: 1rem 0 0; break-after: avoid; }
@@ -29,11 +26,9 @@ th, td { padding: .25rem .3rem; border-bottom: 1px solid var(--line); text-align
   white-space: nowrap; font-variant-numeric: tabular-nums; }
 tbody th, thead th:first-child { text-align: left; font-weight: 600; position: sticky; left: 0;
   background: var(--ground); }
-td small { display: block; color: var(--soft); font-size: .78rem; }
 .gallery { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); gap: 1rem; }
 figure { margin: .6rem 0; max-width: 44rem; } :is(.wide, .gallery) figure { max-width: none; }
 figcaption { color: var(--soft); font-size: .86rem; }
-.lead { font-size: 1.1rem; }
 .plot svg { width: 100%; height: auto; display: block; }
 .plot svg text { fill: var(--ink); }
 .wide .plot { overflow-x: auto; }
@@ -48,24 +43,14 @@ figcaption { color: var(--soft); font-size: .86rem; }
 .counts li { background: var(--tint); border-radius: .5rem; padding: .4rem .8rem; }
 .counts b { font-size: 1.3rem; margin-right: .3rem; }
 .note { color: var(--soft); font-size: .86rem; }
-.verdict { border: 1px solid var(--line); border-left: .4rem solid var(--hue); border-radius: .4rem;
-  padding: .6rem .9rem; margin: .7rem 0; break-inside: avoid; }
-.verdict h3 { margin: 0; }
-.verdict p { margin: .3rem 0; max-width: none; }
-.verdict .where { color: var(--soft); font-size: .86rem; }
-.tag { display: inline-block; border-radius: .3rem; padding: 0 .45rem; font-size: .8rem; font-weight: 700;
-  margin-right: .45rem; background: var(--hue); color: #fff; }
-.holds { --hue: #1a7f37; } .part { --hue: #8f5a00; } .fails { --hue: #b3261e; } .unchecked { --hue: #646a73; }
 @media print {
   @page { size: A4; margin: 14mm; }
   body { font-size: 10.5pt; padding: 0; max-width: none; }
-  nav { display: none; }
   .scroll { overflow: visible; }
   h2, h3 { break-after: avoid; }
-  table { font-size: 6.6pt; } th, td { padding: 1pt 2.5pt; } td small { font-size: 5.8pt; }
+  table { font-size: 6.6pt; } th, td { padding: 1pt 2.5pt; }
   tbody th, thead th:first-child { position: static; }
   .gallery { grid-template-columns: 1fr 1fr; }
   figure { break-inside: avoid; }
-  .formula { overflow: visible; white-space: pre-wrap; font-size: 8pt; break-inside: avoid; }
 }
 """

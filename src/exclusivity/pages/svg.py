@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib.util import find_spec
 from io import StringIO
 from typing import Any
@@ -27,13 +27,7 @@ def can_plot() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def drawn(
-    name: str,
-    size: tuple[float, float],
-    draw: Callable[[Any], None],
-    n_rows: int = 1,
-    settings: Mapping[str, Any] | None = None,
-) -> str | None:
+def drawn(name: str, size: tuple[float, float], draw: Callable[[Any], None], n_rows: int = 1) -> str | None:
     """What ``draw`` draws, as an element of a page; None without matplotlib.
 
     Parameters
@@ -46,8 +40,6 @@ def drawn(
         Takes the axes, an array of them for more than one row.
     n_rows : int, default=1
         Axes below each other.
-    settings : mapping, default=None
-        Of matplotlib, beside those of all our plots.
     """
     if not can_plot():
         return None
@@ -61,7 +53,7 @@ def drawn(
         "font.family": "sans-serif",
         "font.size": 10,
     }
-    with mpl.rc_context(everywhere | dict(settings or {})):
+    with mpl.rc_context(everywhere):
         figure: Any = Figure(figsize=size, layout="constrained")
         draw(figure.subplots(n_rows, 1, sharex=True))
         text = StringIO()

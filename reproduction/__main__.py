@@ -1,0 +1,7 @@
+"""Run the reproduction: ``python -m reproduction``."""
+
+import sys
+
+from reproduction.run import main
+
+sys.exit(main())
