@@ -22,9 +22,9 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from exclusivity.datasets.registry import REGISTRY
+from exclusivity.io.datasets import REGISTRY
 
-DATA = Path(__file__).resolve().parent.parent / "src" / "exclusivity" / "datasets" / "data"
+DATA = Path(__file__).resolve().parent.parent / "src" / "exclusivity" / "io" / "data"
 MANIFEST = "manifest.json"
 
 

@@ -39,7 +39,7 @@ COMPILED = re.compile(r"exclusivity/kernels/_compiled\.(abi3[\w.-]*\.so|pyd)")
 TRIAL = """
 import numpy as np
 from exclusivity import ERMClassifier
-from exclusivity.datasets import load_dataset
+from exclusivity.io import load_dataset
 from exclusivity.kernels import compiled
 from exclusivity.persistence import load_model, save_model
 

@@ -27,7 +27,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from exclusivity import ERMClassifier
-from exclusivity.datasets import load_dataset
+from exclusivity.io import load_dataset
 from exclusivity.robustness import certified_accuracy_curve, certify, corruption_curve
 
 plt.switch_backend("Agg")

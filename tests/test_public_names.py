@@ -27,6 +27,7 @@ FOR_USERS = (
     "datasets",
     "diversity",
     "inspection",
+    "io",
     "persistence",
     "robustness",
     "tables",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from exclusivity.datasets import REGISTRY
+from exclusivity.io.datasets import REGISTRY
 from reproduction.data import DATASETS, DataSet, generator, load, random_split
 from reproduction_cases import toy_set
 
@@ -52,7 +52,7 @@ def test_one_class_is_refused():
 
 def test_what_is_missing_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("EXCLUSIVITY_DATA", str(tmp_path))
-    monkeypatch.setenv("EXCLUSIVITY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "cache"))
     found, missing = load(["heart", "ijcnn1"], download=False)
     assert list(found) == ["heart"]
     assert set(found["heart"].y) == {-1.0, 1.0}

@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 
 from exclusivity import ERMClassifier
 from exclusivity.classifier.votes.threats import hard_threats, radius_of
-from exclusivity.datasets import load_dataset
+from exclusivity.io import load_dataset
 
 PLAIN = {"breast cancer": load_breast_cancer, "digits": load_digits, "iris": load_iris, "wine": load_wine}
 BINARY = ["german", "diabetes", "liver", "heart", "ionosphere", "sonar", "splice", "breast cancer"]

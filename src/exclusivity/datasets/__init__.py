@@ -1,4 +1,4 @@
-"""Data sets and data files: the nine sets of the paper, and strict LIBSVM, CSV, Parquet and .npy readers."""
+"""Read LIBSVM, CSV, Parquet and .npy files, strictly."""
 
 from exclusivity.datasets.csv_fields import (
     FieldError as FieldError,
@@ -8,16 +8,12 @@ from exclusivity.datasets.csv_fields import (
 from exclusivity.datasets.csv_file import read_csv
 from exclusivity.datasets.errors import (
     DataFileError,
-    DatasetNotFoundError,
-    DownloadError,
     LibsvmError,
     NotANumberError as NotANumberError,
 )
 from exclusivity.datasets.file_format import FilePart, Format, Reading, TextFormat
-from exclusivity.datasets.folder import cache_folder, data_folder, find_data_file
 from exclusivity.datasets.formats import format_named, format_of, known_formats, register_format
 from exclusivity.datasets.libsvm import LibsvmData, read_libsvm
-from exclusivity.datasets.loader import available_datasets, fetch_dataset, load_dataset
 from exclusivity.datasets.notations import (
     GAPS as GAPS,
     Notation as Notation,
@@ -42,16 +38,11 @@ from exclusivity.datasets.raw_table import (
     read_raw_part as read_raw_part,
 )
 from exclusivity.datasets.read_any import read_table
-from exclusivity.datasets.registry import REGISTRY, DatasetInfo
 from exclusivity.datasets.table import TableData
 from exclusivity.datasets.written_dates import dates_among as dates_among
 
 __all__ = [
-    "REGISTRY",
     "DataFileError",
-    "DatasetInfo",
-    "DatasetNotFoundError",
-    "DownloadError",
     "FilePart",
     "Format",
     "LibsvmData",
@@ -59,15 +50,9 @@ __all__ = [
     "Reading",
     "TableData",
     "TextFormat",
-    "available_datasets",
-    "cache_folder",
-    "data_folder",
-    "fetch_dataset",
-    "find_data_file",
     "format_named",
     "format_of",
     "known_formats",
-    "load_dataset",
     "read_csv",
     "read_libsvm",
     "read_npy",

@@ -44,7 +44,13 @@ class DataFileError(ValueError):
         return f"{self.file}{line}{column}: {self.cause}"
 
     def after(self, n_lines: int) -> Self:
-        """Return the same error for a file with so many lines before those that were read."""
+        """Return the same error for a file with so many lines before those that were read.
+
+        Parameters
+        ----------
+        n_lines : int
+            Lines before the part that was read.
+        """
         moved = copy(self)
         moved.line = None if self.line is None else self.line + n_lines
         return moved
@@ -103,7 +109,13 @@ class MissingClassError(DataFileError):
         self.args = (file, column, shown, n_missing, n_rows, unit)  # what pickle gives to the constructor
 
     def after(self, n_lines: int) -> Self:
-        """See ``DataFileError``."""
+        """Return the same error further down; see ``DataFileError``.
+
+        Parameters
+        ----------
+        n_lines : int
+            Lines before the part that was read.
+        """
         file, column, places, n_missing, n_rows, unit = self.args
         moved = [place + n_lines for place in places] if unit == "line" else places
         return type(self)(file, column, moved, n_missing, n_rows, unit)
@@ -132,11 +144,3 @@ class LibsvmError(DataFileError):
     def __init__(self, file: str, line: int, cause: str) -> None:
         super().__init__(file, line, None, cause)
         self.args = (file, line, cause)  # what pickle gives to the constructor
-
-
-class DatasetNotFoundError(FileNotFoundError):
-    """A data set that is in none of the places where it could be; the message says how to get it."""
-
-
-class DownloadError(OSError):
-    """A download that failed for good: after all attempts, or because another one would not help."""

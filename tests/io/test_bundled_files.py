@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from exclusivity.datasets import REGISTRY
-from exclusivity.datasets.bundled import manifest, read_bundled
+from exclusivity.io import datasets, load_dataset
+from exclusivity.io.datasets import REGISTRY
 
-FOLDER = files("exclusivity.datasets").joinpath("data")
+FOLDER = files("exclusivity.io").joinpath("data")
 SCRIPT = Path(__file__).parent.parent.parent / "scripts" / "build_datasets.py"
+MANIFEST = datasets._manifest()
 CONTENT = json.loads(FOLDER.joinpath("manifest.json").read_text(encoding="utf-8"))
 
 
@@ -31,30 +32,31 @@ def script(monkeypatch):
 
 class TestFiles:
     def test_all_that_can_be_bundled(self):
-        assert set(manifest()) == set(REGISTRY) - {"australian", "ijcnn1"}
+        assert set(MANIFEST) == set(REGISTRY) - {"australian", "ijcnn1"}
 
     def test_nothing_else_is_there(self):
         licences = {package["licence_file"] for package in CONTENT["packages"].values()} - {None}
-        expected = {"manifest.json", *licences, *(entry.file for entry in manifest().values())}
+        expected = {"manifest.json", *licences, *(entry["file"] for entry in MANIFEST.values())}
         assert {file.name for file in FOLDER.iterdir()} == expected
 
     def test_small(self):
         assert sum(len(file.read_bytes()) for file in FOLDER.iterdir()) < 150_000
 
-    @pytest.mark.parametrize("name", manifest())
-    def test_what_the_manifest_says(self, name):
-        entry = manifest()[name]
-        content = FOLDER.joinpath(entry.file).read_bytes()
-        assert hashlib.sha256(content).hexdigest() == entry.sha256
-        table = read_bundled(name)
-        assert table.data.shape == (entry.rows, entry.columns)
-        assert (table.target == 1).sum() == entry.positive
-        assert (table.target == -1).sum() == entry.rows - entry.positive
-        assert entry.columns == REGISTRY[name].n_features
+    @pytest.mark.parametrize("name", MANIFEST)
+    def test_what_the_manifest_says(self, name, monkeypatch):
+        entry = MANIFEST[name]
+        content = FOLDER.joinpath(entry["file"]).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == entry["sha256"]
+        monkeypatch.delenv("EXCLUSIVITY_DATA", raising=False)
+        table = load_dataset(name, scaled=False)
+        assert table.data.shape == (entry["rows"], entry["columns"])
+        assert (table.target == 1).sum() == entry["positive"]
+        assert (table.target == -1).sum() == entry["rows"] - entry["positive"]
+        assert entry["columns"] == REGISTRY[name].n_features
         if name != "splice":
-            assert (entry.rows, entry.positive) == (REGISTRY[name].n_rows, REGISTRY[name].n_positive)
+            assert (entry["rows"], entry["positive"]) == (REGISTRY[name].n_rows, REGISTRY[name].n_positive)
 
-    @pytest.mark.parametrize("name", manifest())
+    @pytest.mark.parametrize("name", MANIFEST)
     def test_source_and_licence_are_written_down(self, name):
         entry = CONTENT["datasets"][name]
         package = CONTENT["packages"][entry["package"]]
@@ -69,10 +71,12 @@ class TestFiles:
         assert "MIT License" in text
         assert "Permission is hereby granted" in text
 
-    @pytest.mark.parametrize("name", manifest())
+    @pytest.mark.parametrize("name", MANIFEST)
     def test_names_of_features(self, name):
-        known, found = REGISTRY[name].feature_names, read_bundled(name).feature_names
-        assert found == (known or tuple(f"x{column}" for column in range(1, len(found) + 1)))
+        text = bz2.decompress(FOLDER.joinpath(MANIFEST[name]["file"]).read_bytes()).decode()
+        *found, target = text.splitlines()[0].split(",")
+        assert target == "target"
+        assert found == list(REGISTRY[name].feature_names or (f"x{j}" for j in range(1, len(found) + 1)))
 
 
 SMALL = {
@@ -168,7 +172,7 @@ class TestScript:
             entry = CONTENT["packages"][package.name]
             assert (entry["version"], entry["sha256"]) == (package.version, package.sha256)
         for name, recipe in script.RECIPES.items():
-            assert (manifest()[name].package, manifest()[name].path) == (recipe.package.name, recipe.path)
+            assert (MANIFEST[name]["package"], MANIFEST[name]["path"]) == (recipe.package.name, recipe.path)
 
 
 DOCS = SCRIPT.parent.parent / "docs" / "datasets.md"
@@ -180,10 +184,10 @@ def test_table_in_the_docs(name):
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     info = REGISTRY[name]
     assert cells[1:4] == [str(info.n_rows), str(info.n_features), str(info.n_positive)]
-    bundled = manifest().get(name)
+    bundled = MANIFEST.get(name)
     assert cells[5].startswith("no" if bundled is None else "yes")
     if bundled is not None:
-        assert cells[6] == f"{bundled.package} {bundled.version}"
+        assert cells[6] == f"{bundled['package']} {bundled['version']}"
     assert ("CC BY 4.0" in cells[7]) == ("CC BY 4.0" in info.licence)
     if "doi:" in info.licence:
         assert info.licence.split("doi:")[1].rstrip(")") in cells[7]

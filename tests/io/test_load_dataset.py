@@ -2,25 +2,17 @@
 
 import dataclasses
 import hashlib
-import http.server
-import threading
+import os
+from pathlib import Path
+from urllib.error import URLError
 
 import numpy as np
 import pytest
+import sklearn.datasets
 
-from exclusivity.datasets import (
-    REGISTRY,
-    DataFileError,
-    DatasetNotFoundError,
-    DownloadError,
-    available_datasets,
-    download,
-    fetch_dataset,
-    find_data_file,
-    load_dataset,
-    loader,
-)
-from exclusivity.datasets.registry import SITE, RemoteFile
+from exclusivity.datasets import DataFileError, read_libsvm
+from exclusivity.io import datasets, load_dataset
+from exclusivity.io.datasets import REGISTRY, SITE
 
 NAMES = ["sonar", "german", "australian", "ijcnn1", "heart", "ionosphere", "diabetes", "liver", "splice"]
 BUNDLED = [name for name in NAMES if name not in ("australian", "ijcnn1")]
@@ -34,6 +26,14 @@ def write_libsvm(path, data, target):
     ]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(rows) + "\n")
+
+
+@pytest.fixture
+def isolated(tmp_path, monkeypatch):
+    """No folder of the user's, and no downloads."""
+    monkeypatch.delenv("EXCLUSIVITY_DATA", raising=False)
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "home"))
+    return tmp_path
 
 
 @pytest.fixture
@@ -101,18 +101,14 @@ class TestBundled:
 
 
 class TestOrder:
-    def test_folder_then_cache_then_bundle(self, folder, isolated):
+    def test_folder_before_bundle(self, folder):
         raw = load_dataset("heart", scaled=False)
         assert raw.source.startswith("bundled")
-        write_libsvm(isolated / "cache" / "heart", raw.data[::-1], raw.target[::-1])
-        cached = load_dataset("heart", scaled=False)
-        assert cached.source == f"{isolated / 'cache' / 'heart'} (the cache, EXCLUSIVITY_CACHE)"
-        np.testing.assert_array_equal(cached.data, raw.data[::-1])
-        write_libsvm(folder / "heart", raw.data, raw.target)
+        write_libsvm(folder / "heart", raw.data[::-1], raw.target[::-1])
         own = load_dataset("heart", scaled=False)
-        assert own.source == f"{folder / 'heart'} (the folder, EXCLUSIVITY_DATA)"
-        np.testing.assert_array_equal(own.data, raw.data)
-        np.testing.assert_array_equal(own.target, raw.target)
+        assert own.source == str(folder / "heart")
+        np.testing.assert_array_equal(own.data, raw.data[::-1])
+        np.testing.assert_array_equal(own.target, raw.target[::-1])
         assert "this copy: as where you got it" in own.licence
 
     def test_raw_file_is_scaled_here(self, folder):
@@ -140,9 +136,8 @@ class TestOrder:
 
     def test_folder_that_is_not_there(self, isolated, monkeypatch):
         monkeypatch.setenv("EXCLUSIVITY_DATA", str(isolated / "absent"))
-        for action in (available_datasets, lambda: load_dataset("heart")):
-            with pytest.raises(FileNotFoundError, match=r"EXCLUSIVITY_DATA is .*not an existing directory"):
-                action()
+        with pytest.raises(FileNotFoundError, match=r"EXCLUSIVITY_DATA is .*not an existing directory"):
+            load_dataset("heart")
 
     def test_compressed_and_second_name(self, folder, monkeypatch):
         small = dataclasses.replace(REGISTRY["ijcnn1"], n_rows=2, n_features=2, n_positive=1)
@@ -178,7 +173,7 @@ class TestWrongFiles:
             load_dataset("liver")
 
     def test_far_too_large(self, folder, monkeypatch):
-        monkeypatch.setattr(loader, "_MAX_BYTES", 10)
+        monkeypatch.setattr(datasets, "_MAX_BYTES", 10)
         (folder / "liver-disorders_scale").write_text("1 1:1 2:1\n-1\n")
         with pytest.raises(DataFileError, match="larger than max_bytes=10"):
             load_dataset("liver")
@@ -186,137 +181,85 @@ class TestWrongFiles:
 
 class TestMissing:
     def test_ijcnn1(self, isolated):
-        with pytest.raises(DatasetNotFoundError) as caught:
+        with pytest.raises(FileNotFoundError) as caught:
             load_dataset("ijcnn1")
-        assert isinstance(caught.value, FileNotFoundError)
         message = str(caught.value)
-        assert message.startswith(
-            "the data set 'ijcnn1' was not found. Ways to get it: (1) set EXCLUSIVITY_DATA"
+        assert "the data set 'ijcnn1' was not found: it is not bundled with the package" in message
+        assert "the checksum of the LIBSVM site's file is not known" in message
+        assert (
+            "Set EXCLUSIVITY_DATA to a folder that holds the LIBSVM file 'ijcnn1.train' or 'ijcnn1'"
+            in message
         )
-        assert "'ijcnn1.train' or 'ijcnn1'" in message
-        assert SITE + "ijcnn1.bz2" in message
-        assert str(isolated / "cache") in message
-        assert "EXCLUSIVITY_CACHE" in message
-        assert "not bundled" in message
-        assert "checksum of the LIBSVM site's file is not known" in message
+        assert SITE in message
 
-    def test_download_not_allowed(self, isolated, monkeypatch):
-        monkeypatch.setattr(loader, "fetch", None)
-        with pytest.raises(
-            DatasetNotFoundError, match=r"no download, since download=False; https://.* has it"
-        ):
-            load_dataset("australian", download=False)
-
-    def test_download_fails(self, isolated, monkeypatch):
-        def fail(remote, path):
-            raise DownloadError("the cable is out.")
-
-        monkeypatch.setattr(loader, "fetch", fail)
-        with pytest.raises(
-            DatasetNotFoundError, match=r"\(4\) the download failed: the cable is out\.$"
-        ) as caught:
-            load_dataset("australian")
-        assert isinstance(caught.value.__cause__, DownloadError)
-
-    def test_original_values_missing(self, isolated, monkeypatch):
-        monkeypatch.setattr(loader, "fetch", None)
-        with pytest.raises(DatasetNotFoundError) as caught:
-            load_dataset("australian", scaled=False)
-        assert "'australian' with its original values was not found" in str(caught.value)
-        assert "LIBSVM file 'australian' (" in str(caught.value)
-        assert "australian_scale holds scaled values" in str(caught.value)
+    @pytest.mark.parametrize(
+        ("options", "cause"),
+        [({"download": False}, "and download=False"), ({"scaled": False}, "holds scaled values")],
+    )
+    def test_without_download(self, isolated, monkeypatch, options, cause):
+        monkeypatch.setattr(sklearn.datasets, "fetch_file", None)
+        with pytest.raises(FileNotFoundError, match=cause):
+            load_dataset("australian", **options)
 
     def test_original_values_that_do_not_exist(self, isolated):
         with pytest.raises(ValueError, match=r"no original values of 'ijcnn1'.* scaled=True gives"):
             load_dataset("ijcnn1", scaled=False)
 
-    @pytest.mark.parametrize("name", ["iris", "", "Heart", None, 3, ["heart"]])
+    @pytest.mark.parametrize("name", ["iris", "", "Heart", None, 3])
     def test_unknown_name(self, name):
-        for action in (load_dataset, fetch_dataset):
-            with pytest.raises(ValueError, match=r"name must be one of sonar, german, .*splice; got"):
-                action(name)
-
-
-class TestAvailable:
-    def test_bundle_and_site(self, isolated):
-        found = available_datasets()
-        assert list(found) == NAMES
-        assert found.pop("ijcnn1") is None
-        assert found.pop("australian") == f"download from {SITE}australian_scale"
-        assert all(where.startswith("bundled with exclusivity") for where in found.values())
-        assert not (isolated / "cache").exists()
-
-    def test_without_download(self, isolated):
-        found = available_datasets(download=False)
-        assert [name for name, where in found.items() if where is None] == ["australian", "ijcnn1"]
-
-    def test_original_values(self, isolated):
-        found = available_datasets(scaled=False)
-        assert [name for name, where in found.items() if where is None] == ["australian", "ijcnn1"]
-
-    def test_folder(self, folder):
-        (folder / "ijcnn1.train.bz2").touch()
-        (folder / "australian").touch()
-        found = available_datasets()
-        assert found["ijcnn1"] == f"{folder / 'ijcnn1.train.bz2'} (the folder, EXCLUSIVITY_DATA)"
-        assert found["australian"].startswith(str(folder / "australian"))
+        with pytest.raises(ValueError, match=r"name must be one of sonar, german, .*splice; got"):
+            load_dataset(name)
 
 
 class TestDownload:
-    TEXT = b"1 1:0.5 2:-1\n-1 2:1\n"
+    TEXT = "1 1:0.5 2:-1\n-1 2:1\n"
 
     @pytest.fixture
-    def asked(self, isolated, monkeypatch):
-        """The paths that a server on this machine was asked for; "australian" and "heart" are there."""
-        asked, text = [], self.TEXT
+    def site(self, isolated, monkeypatch):
+        """Stand in for the LIBSVM site: what it was asked for, and its content by address."""
+        asked, content = [], {SITE + "australian_scale": self.TEXT}
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                asked.append(self.path)
-                self.send_response(200)
-                self.end_headers()
-                self.wfile.write(text)
+        def urlretrieve(url, filename):
+            asked.append(url)
+            if url not in content:
+                raise URLError("the cable is out")
+            Path(filename).write_text(content[url])
 
-            def log_message(self, *arguments):
-                pass
+        monkeypatch.setattr("sklearn.datasets._base.urlretrieve", urlretrieve)
+        monkeypatch.setattr("sklearn.datasets._base.time.sleep", lambda seconds: None)
+        checksum = hashlib.sha256(self.TEXT.encode()).hexdigest()
+        small = dataclasses.replace(
+            REGISTRY["australian"], n_rows=2, n_features=2, n_positive=1, sha256=checksum
+        )
+        monkeypatch.setitem(REGISTRY, "australian", small)
+        return asked, content
 
-        monkeypatch.setattr(download, "SCHEMES", ("http",))
-        with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
-            for name in ("australian", "heart"):
-                url = f"http://127.0.0.1:{server.server_port}/{name}_scale"
-                remote = RemoteFile(url, (hashlib.sha256(text).hexdigest(),), len(text))
-                small = dataclasses.replace(
-                    REGISTRY[name], n_rows=2, n_features=2, n_positive=1, remote=remote
-                )
-                monkeypatch.setitem(REGISTRY, name, small)
-            thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-            thread.start()
-            yield asked
-            server.shutdown()
-            thread.join()
+    def test_once(self, site, isolated):
+        asked, _ = site
+        for _ in range(2):
+            found = load_dataset("australian")
+            np.testing.assert_array_equal(found.data, [[0.5, -1], [0, 1]])
+            assert found.source == str(isolated / "home" / "australian_scale")
+        assert asked == [SITE + "australian_scale"]
 
-    def test_once(self, asked, isolated):
-        found = load_dataset("australian")
-        np.testing.assert_array_equal(found.data, [[0.5, -1], [0, 1]])
-        assert found.source.startswith("download from http://127.0.0.1")
-        assert (isolated / "cache" / "australian_scale").read_bytes() == self.TEXT
-        again = load_dataset("australian")
-        np.testing.assert_array_equal(again.data, found.data)
-        assert again.source.endswith("(the cache, EXCLUSIVITY_CACHE)")
-        assert asked == ["/australian_scale"]
+    def test_wrong_checksum(self, site, isolated):
+        _, content = site
+        content[SITE + "australian_scale"] = "1 1:0.5 2:-1\n-1 2:2\n"
+        with pytest.raises(FileNotFoundError, match=r"the download of https://.* failed: .*SHA256"):
+            load_dataset("australian")
+        assert not (isolated / "home" / "australian_scale").exists()
 
-    def test_bundled_set_on_request(self, asked, isolated):
+    @pytest.mark.filterwarnings("ignore:Retry downloading")
+    def test_no_network(self, site):
+        _, content = site
+        content.clear()
+        with pytest.raises(FileNotFoundError, match=r"the download of https://.* failed: .*the cable is out"):
+            load_dataset("australian")
+
+    def test_bundled_sets_are_not_fetched(self, site):
+        asked, _ = site
         assert load_dataset("heart").source.startswith("bundled")
-        assert asked == []
-        path = fetch_dataset("heart")
-        assert path == fetch_dataset("heart") == isolated / "cache" / "heart_scale"
-        assert load_dataset("heart").data.shape == (2, 2)
-        assert asked == ["/heart_scale"]
-
-    @pytest.mark.parametrize("name", ["ijcnn1", "diabetes", "liver", "splice"])
-    def test_no_checksum_no_download(self, isolated, name):
-        with pytest.raises(DatasetNotFoundError, match="checksum of the LIBSVM site's file is not known"):
-            fetch_dataset(name)
+        assert not asked
 
 
 def rows_of(data, target):
@@ -325,14 +268,21 @@ def rows_of(data, target):
     return table[np.lexsort(table.T[::-1])]
 
 
+def user_file(name):
+    """The file in the user's folder, or None."""
+    folder = datasets.data_folder()
+    candidates = [] if folder is None else [folder / f"{name}{suffix}" for suffix in ("", ".bz2", ".gz")]
+    return next((path for path in candidates if path.is_file()), None)
+
+
 def load_file(names, n_features):
     """The files of these names in the user's folder, one after the other."""
     parts = []
     for name in names:
-        path = find_data_file(name)
+        path = user_file(name)
         if path is None:
             pytest.skip(f"{name} is not there: set EXCLUSIVITY_DATA to the folder that holds it")
-        parts.append(loader.read_libsvm(path, n_features=n_features))
+        parts.append(read_libsvm(path, n_features=n_features))
     return np.vstack([part.data.toarray() for part in parts]), np.concatenate([part.target for part in parts])
 
 
@@ -343,7 +293,6 @@ class TestAgainstFiles:
     def bundled(name, scaled):
         with pytest.MonkeyPatch.context() as patch:
             patch.delenv("EXCLUSIVITY_DATA")
-            patch.setenv("EXCLUSIVITY_CACHE", "/nowhere")
             return load_dataset(name, scaled=scaled)
 
     @pytest.mark.parametrize("name", BUNDLED)
@@ -368,27 +317,20 @@ class TestAgainstFiles:
     @pytest.mark.parametrize("name", NAMES)
     def test_from_the_folder(self, name):
         info = REGISTRY[name]
-        if not any(find_data_file(file) for file in info.scaled_files):
+        if not any(user_file(file) for file in info.scaled_files):
             pytest.skip(
                 f"{info.scaled_files[0]} is not there: set EXCLUSIVITY_DATA to the folder that holds it"
             )
         found = load_dataset(name, download=False)
-        assert "EXCLUSIVITY_DATA" in found.source
+        assert found.source.startswith(os.environ["EXCLUSIVITY_DATA"])
         assert isinstance(found.data, np.ndarray)
         assert found.data.shape == (info.n_rows, info.n_features)
         assert np.sum(found.target == 1) == info.n_positive
         assert np.abs(found.data).max() <= 1
 
-    @pytest.mark.parametrize("name", [name for name in NAMES if REGISTRY[name].remote is not None])
-    def test_checksums_of_the_site(self, name):
-        """The folder's files are the site's text, according to where they come from."""
-        path = find_data_file(REGISTRY[name].scaled_files[0])
+    def test_checksum_of_the_site(self):
+        """The folder's file is the site's text, according to where it comes from."""
+        path = user_file("australian_scale")
         if path is None:
-            pytest.skip(f"{name} is not there: set EXCLUSIVITY_DATA to the folder that holds it")
-        content = path.read_bytes()
-        remote = REGISTRY[name].remote
-        assert hashlib.sha256(content).hexdigest() in remote.sha256
-        assert len(content) == remote.n_bytes
-        assert remote.url == SITE + path.name
-        if name == "sonar":
-            assert hashlib.sha256(content[:-1]).hexdigest() in remote.sha256
+            pytest.skip("australian_scale is not there: set EXCLUSIVITY_DATA to the folder that holds it")
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == REGISTRY["australian"].sha256
