@@ -152,7 +152,7 @@ class TestCells:
     def test_an_empty_class(self, table, row):
         code, _, err = table(with_cell("", row, 2))(*FIT)
         assert code == 3
-        assert "the class is missing" in err
+        assert "1 of 3 rows has no class" in err
         assert "finite decimal" not in err
         assert f"line {row + 1}" in err
 

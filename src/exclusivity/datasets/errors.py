@@ -44,12 +44,12 @@ class DataFileError(ValueError):
         return f"{self.file}{line}{column}: {self.cause}"
 
     def after(self, n_lines: int) -> Self:
-        """Return the same error for a file with so many lines before those that were read.
+        """Return the same error for a whole file, of which a part was read.
 
         Parameters
         ----------
         n_lines : int
-            Lines before the part that was read.
+            Lines before that part.
         """
         moved = copy(self)
         moved.line = None if self.line is None else self.line + n_lines

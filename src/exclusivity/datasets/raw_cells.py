@@ -172,7 +172,7 @@ def read_by_notation(cells: NDArray[np.bytes_], notation: Notation, decimal: str
     Examples
     --------
     >>> read_by_notation(np.array([b"1.038", b"NA", b"910,6"]), Notation(",", grouped=True)).values
-    array([1038. ,   nan,  910.6])
+    array([1038. ,    nan,  910.6])
     """
     sign = decimal or notation.decimal or "."
     values, is_text = numbers_among(cells, replace(notation, decimal=sign))
