@@ -177,7 +177,7 @@ def read_by_notation(cells: NDArray[np.bytes_], notation: Notation, decimal: str
     sign = decimal or notation.decimal or "."
     values, is_text = numbers_among(cells, replace(notation, decimal=sign))
     suspect = is_text
-    if not (decimal or notation.grouped):
+    if not (decimal or notation.grouped) and OTHER_SIGN[sign] in cells.tobytes():
         suspect = is_text | (np.char.find(cells, OTHER_SIGN[sign]) >= 0)
     n_lost = 0
     for row in np.flatnonzero(suspect).tolist():
