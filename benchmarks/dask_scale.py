@@ -12,7 +12,6 @@ into the workers' memory; then there is no fit in memory.
 from __future__ import annotations
 
 import argparse
-import resource
 import tempfile
 import time
 from pathlib import Path
@@ -25,6 +24,7 @@ from distributed import Client, LocalCluster
 from threadpoolctl import threadpool_limits
 
 import exclusivity
+from benchmarks.measure import peak_bytes
 from dask import delayed
 from exclusivity.dask import ERMClassifier
 
@@ -128,8 +128,8 @@ def main() -> None:
             if local
             else ""
         )
-        peaks = client.run(lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-        print("peak memory of the workers (MB):", [f"{value:.0f}" for value in peaks.values()])
+        peaks = client.run(peak_bytes)
+        print("peak memory of the workers (MB):", [f"{value / 1e6:.0f}" for value in peaks.values()])
 
 
 if __name__ == "__main__":

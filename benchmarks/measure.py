@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -145,7 +146,8 @@ def peak_bytes(*, reset: bool = False) -> int:
     except (OSError, IndexError):
         import resource  # noqa: PLC0415 -- not on every system
 
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def measured(action: Callable[[], Solution]) -> tuple[Solution, dict[str, Any]]:

@@ -1,5 +1,6 @@
 """The commands of the benchmarks, as the pages quote them and as somebody types them."""
 
+import os
 import re
 from functools import partial
 from pathlib import Path
@@ -39,6 +40,7 @@ def test_quoted_commands_can_be_run(command):
         assert words[0] in robustness.STUDIES
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="fits are measured in forks")
 def test_two_solvers_on_small_rows(monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(WORKLOADS, "tiny", Workload("40 rows", partial(class_rows, 40, 3, 3)))
     monkeypatch.setitem(WORKLOADS, "gone", Workload("no rows", lambda: Path("/no/such/file").read_text()))

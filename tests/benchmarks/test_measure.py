@@ -1,5 +1,7 @@
 """Objectives and bounds against numbers made by hand; fits in processes of their own."""
 
+import multiprocessing
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -107,6 +109,8 @@ def test_duals_of_our_solvers_certify(name, loss):
 
 @pytest.fixture(scope="module")
 def runner():
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        pytest.skip("fits are measured in forks")
     X, y = overlapping_rows(60, 3)
     with Runner(X, y) as runner:
         yield runner
@@ -129,6 +133,7 @@ def test_a_fit_that_takes_too_long_is_ended_and_with_it_the_finer_steps(runner):
     ]
 
 
+@pytest.mark.usefixtures("runner")
 def test_a_failure_is_reported():
     X = sparse.csr_matrix((2, 20_000))
     with Runner(X, np.array([-1.0, 1.0])) as wide:
