@@ -171,7 +171,7 @@ def whole(frame: pd.DataFrame) -> str:
     columns = [each for each in ("clean", *CERTIFIED, "seconds") if each in frame]
     groups = frame.groupby(["set", "K", "system"], sort=False)[columns]
     cells = groups.mean().map("{:.1f}".format) + groups.std(ddof=0).map(" ± {:.1f}".format)
-    return markdown(cells.reset_index())
+    return markdown(cells.replace("nan ± nan", "").reset_index())
 
 
 def cases(

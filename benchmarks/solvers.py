@@ -48,7 +48,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("--quick", action="store_true", help="small rows, few peers, one process per ladder")
     add("--only", type=words, metavar="WORKLOAD,...", help="workloads, or how they begin (text)")
-    add("--peers", type=words, metavar="PEER,...", help=f"of {', '.join(peers.PEERS)}")
+    add("--peers", type=words, metavar="PEER,...", help=f"or how they begin, of {', '.join(peers.PEERS)}")
     add("--loss", type=words, default=list(LOSSES[:2]), help=f"of {', '.join(LOSSES)}")
     add("--cost", type=words, metavar="C,...", help="default: 2, 0.2, 1/15; text 0.1, 1, 10")
     add("--repeats", type=int, metavar="N", help="runs of every point (default: 3; --quick: 1)")
@@ -57,7 +57,9 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     add("--clock", choices=["wall", "cpu"], default="wall", help="what the tables count")
     add("--out", type=Path, default=Path("benchmark"), metavar="DIR", help="default: benchmark")
     args = parser.parse_args(argv)
-    args.peers = args.peers or (peers.QUICK if args.quick else list(peers.PEERS))
+    words_meant = args.peers or (peers.QUICK if args.quick else list(peers.PEERS))
+    starts = {word: [name for name in peers.PEERS if name.startswith(f"{word}-")] for word in words_meant}
+    args.peers = [name for word, found in starts.items() for name in (found or [word])]
     args.repeats = args.repeats or (1 if args.quick else 3)
     args.limit = args.limit or (3.0 if args.quick else 300.0)
     for what, found, known in (("peer", args.peers, peers.PEERS), ("loss", args.loss, LOSSES)):

@@ -8,20 +8,22 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from benchmarks import cost, robustness, solvers
+from benchmarks import cost, peers, robustness, solvers
 from benchmarks.workloads import WORKLOADS, Workload, class_rows
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", ROOT / "Makefile", *ROOT.glob("benchmarks/*.md"), *ROOT.glob("docs/*.md")]
-QUOTED = sorted(
-    {
-        command
-        for page in PAGES
-        for command in re.findall(
-            r"python\s+-m\s+benchmarks\.(\w+[^`\n|$;)#]*)", page.read_text(encoding="utf-8")
-        )
-    }
-)
+
+
+def quoted(page):
+    """The commands on a page, those of inline code on one line."""
+    text = re.sub(
+        r"(?<!`)`[^`]+`(?!`)", lambda code: " ".join(code[0].split()), page.read_text(encoding="utf-8")
+    )
+    return [found.strip() for found in re.findall(r"python -m benchmarks\.(\w+[^`\n|$;)#]*)", text)]
+
+
+QUOTED = sorted({command for page in PAGES for command in quoted(page)})
 
 
 def test_pages_quote_commands():
@@ -36,8 +38,8 @@ def test_quoted_commands_can_be_run(command):
         assert solvers.arguments(words).workloads
     elif name == "cost":
         assert {word for word in words if word.isalpha()} <= set(cost.PARTS)
-    elif name == "robustness" and words:
-        assert words[0] in robustness.STUDIES
+    elif name == "robustness":
+        assert words[0] in {*robustness.STUDIES, "STUDY"}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="fits are measured in forks")
@@ -57,6 +59,12 @@ def test_two_solvers_on_small_rows(monkeypatch, tmp_path, capsys):
     assert "### 40 rows: squared_hinge, C = 0.2" in page
     assert "by newton, proven to be within" in page
     assert (tmp_path / "tiny-hinge-C0.2.svg").read_text().startswith("<?xml")
+
+
+def test_peers_by_how_they_begin():
+    chosen = solvers.arguments(["--peers", "newton,tron,logistic"]).peers
+    assert chosen[:4] == ["newton", "tron-1", "tron-10", "logistic-lbfgs"]
+    assert solvers.arguments(["--quick"]).peers == list(peers.QUICK)
 
 
 @pytest.mark.parametrize(
