@@ -226,6 +226,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         ),
     }
     args.out.mkdir(parents=True, exist_ok=True)
-    verdicts = write(experiments.results(parts), parts, facts, args.out)
+    try:
+        results = experiments.results(parts)
+    except KeyboardInterrupt:
+        print(f"\nfinished trials are in {args.out}; the same command goes on", file=sys.stderr)
+        return 130
+    verdicts = write(results, parts, facts, args.out)
     print(f"{report.brief(verdicts)}\n\n{args.out / 'report.md'}")
     return 0

@@ -206,7 +206,7 @@ def test_a_change_of_the_compiled_part_is_installed():
     listed = re.search(r"^INSTALLED_FROM := (.*)$", MAKEFILE, re.MULTILINE).group(1)
     assert listed == "pyproject.toml setup.py $(wildcard src/exclusivity/kernels/*.[ch])"
     stamps = re.findall(r"^(\.venv\S*/\.\w+): (.*)$", MAKEFILE, re.MULTILINE)
-    assert len(stamps) == 7
+    assert len(stamps) == 8
     assert all("$(INSTALLED_FROM)" in needs.split() for _, needs in stamps)
 
 

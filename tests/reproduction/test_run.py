@@ -223,6 +223,15 @@ def test_the_data_folder_can_be_given(toy_data, tmp_path, monkeypatch):
     assert toy_data == [{"download": True}]
 
 
+def test_ctrl_c_says_that_nothing_is_lost(toy_data, tmp_path, monkeypatch, capsys):
+    def interrupted(self, parts):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run.Experiments, "results", interrupted)
+    assert run.main(["--out", str(tmp_path)]) == 130
+    assert f"finished trials are in {tmp_path}" in capsys.readouterr().err
+
+
 def test_no_data_is_an_error(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(data, "load", lambda **how: ({}, {"heart": "it is nowhere"}))
     assert run.main(["--out", str(tmp_path / "out")]) == 1
