@@ -105,8 +105,9 @@ class Experiments:
 
     def theory(self) -> dict[str, dict[str, Any]]:
         """Run the checks of the paper's statements: check -> data set -> numbers."""
-        found = [name for name in (*_THEORY_SETS, *TABLE1_DATASETS) if name in self.sets] or [self.large]
-        chosen = found[:1] if self.quick else [name for name in found if name in _THEORY_SETS] or found[:1]
+        others = [name for name in TABLE1_DATASETS if name in self.sets] or [self.large]
+        chosen = [name for name in _THEORY_SETS if name in self.sets] or others[:1]
+        chosen = chosen[:1] if self.quick else chosen
         places = [(check, name) for check in theory.CHECKS for name in chosen]
         if self.large not in chosen:
             places.append(("splitting", self.large))

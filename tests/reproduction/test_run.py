@@ -177,6 +177,10 @@ def test_sizes_and_sets_of_quick_and_full_runs(tmp_path, monkeypatch):
     checks = [(call[1], call[0].name) for call in calls("theory", quick=False)]
     assert checks[-1] == ("splitting", "ijcnn1")
     assert {name for _, name in checks[:-1]} == {"liver"}
+    sets |= {name: toy_set(name) for name in ("sonar", "german")}
+    checks = [(call[1], call[0].name) for call in calls("theory", quick=False)]
+    assert len(checks) == len(set(checks)) == 2 * len(theory.CHECKS) + 1
+    assert {call[0].name for call in calls("theory", quick=True)} == {"sonar", "ijcnn1"}
 
 
 @pytest.fixture
