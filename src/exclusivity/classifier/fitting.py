@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -325,12 +325,14 @@ def group_codes(feature_groups: object, n_features: int, names: NDArray[Any] | N
 
 
 def _as_list(labels: Any) -> list[Any]:
-    if isinstance(labels, (str, bytes, Mapping)) or not hasattr(labels, "__len__") or np.ndim(labels) != 1:
+    if isinstance(labels, (str, bytes, Mapping, Set)) or not hasattr(labels, "__len__"):
         raise TypeError(
             "feature_groups must be None, a sequence with one label per column, or a callable that makes one "
             "from the column names (of a dict: lambda names: [groups.get(name, name) for name in names]); "
             f"got {labels!r}."
         )
+    if np.ndim(labels) != 1:
+        raise ValueError(f"feature_groups must be one-dimensional; got {np.ndim(labels)} dimensions.")
     return labels.tolist() if hasattr(labels, "tolist") else list(labels)
 
 
