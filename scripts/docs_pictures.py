@@ -96,7 +96,7 @@ def robustness(figure: Any) -> None:
 def tables(figure: Any) -> None:
     """What each column adds to the score."""
     page = run_page("tables")
-    AdditiveDisplay.from_estimator(page["model"], page["X"], max_panels=8, figure=figure)
+    AdditiveDisplay.from_estimator(page["model"], page["X"], max_panels=8, ax=figure.subplots())
 
 
 def partitions(figure: Any) -> None:

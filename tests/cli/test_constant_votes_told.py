@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from cli.conftest import VOTES, write_csv
 from exclusivity import ERMClassifier
-from exclusivity.inspection import scores_of
+from exclusivity.inspection.scores import caution, scores_of
 from exclusivity.persistence import load_model
 from robustness.test_constant_votes import rare_class
 
@@ -30,7 +30,7 @@ def one_svm(X, y):
     """Its balanced accuracy over the folds of ``erm fit``."""
     model = make_pipeline(StandardScaler(), ERMClassifier(1, C=0.1, class_weight="balanced"))
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    return scores_of(y, cross_val_predict(model, X, y, cv=folds)).balanced_accuracy
+    return scores_of(y, cross_val_predict(model, X, y, cv=folds))["balanced_accuracy"]
 
 
 def test_a_constant_vote_is_told_by_every_command(erm, rare):
@@ -101,7 +101,8 @@ def test_a_test_file_is_judged_too(erm, rare):
 def test_what_hardly_beats_a_constant(true, predicted, hardly):
     scores = scores_of(true, predicted)
     values, counts = np.unique(true, return_counts=True)
-    assert scores.most_frequent == values[counts.argmax()]
-    assert scores.constant_accuracy == np.mean(np.asarray(true) == scores.most_frequent)
-    assert scores.constant_balanced_accuracy == 1 / len(values)
-    assert scores.hardly_beats_a_constant == hardly == bool(scores.caution())
+    constant = scores["constant"]
+    assert constant["class"] == values[counts.argmax()]
+    assert constant["accuracy"] == np.mean(np.asarray(true) == constant["class"])
+    assert constant["balanced_accuracy"] == 1 / len(values)
+    assert hardly == bool(caution(scores))

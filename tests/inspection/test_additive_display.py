@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from exclusivity import ERMClassifier, make_robust_classifier
 from exclusivity.inspection import AdditiveDisplay, model_report
-from exclusivity.inspection.panels import Panel
+from exclusivity.inspection.additive import Panel
 from exclusivity.tables import TableEncoder
 from tables.table_cases import mixed_table
 
@@ -35,7 +35,7 @@ def effect_at(panel, values):
     if panel.is_curve:
         numbers = np.asarray(values, dtype=float)
         found = np.interp(numbers, panel.places, panel.effect)
-        return np.where(np.isnan(numbers), panel.gap if panel.gap is not None else np.nan, found)
+        return np.where(np.isnan(numbers), np.nan if panel.missing is None else panel.missing, found)
     by_level = dict(zip(panel.places, panel.effect, strict=True))
     return np.array([by_level["no value" if value is None else str(value)] for value in values])
 
@@ -71,7 +71,7 @@ def test_sorted_and_centred():
     assert colour.data.sum() == len(TABLE)
     age = panels[titles.index("age")]
     assert age.data.sum() == TABLE["age"].notna().sum()
-    assert age.gap is not None
+    assert age.missing is not None
 
 
 def test_members():
@@ -90,7 +90,7 @@ def test_members():
 @pytest.mark.parametrize("inches", [3, 7, 16])
 def test_drawn_in_any_size(inches):
     figure = plt.figure(figsize=(inches, 8), layout="constrained")
-    display = AdditiveDisplay.from_estimator(VOTE, TABLE, figure=figure, max_panels=6)
+    display = AdditiveDisplay.from_estimator(VOTE, TABLE, ax=figure.subplots(), max_panels=6)
     assert display.figure_ is figure
     shown = [ax for ax in display.axes_.flat if ax.axison]
     assert len(shown) == 6
@@ -121,7 +121,7 @@ def test_many_levels_are_said_to_be_many(n_levels):
         assert ax.get_xlabel() == ""
     else:  # numbers in their order, of those that add most
         assert shown == ["1", *(str(number) for number in range(10, 20)), "(rare)"]
-        assert ax.get_xlabel() == "12 of 20 levels, those that add most"
+        assert ax.get_xlabel() == "12 of 20 categories, those that add most"
 
 
 def test_what_it_needs():

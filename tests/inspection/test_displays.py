@@ -121,5 +121,5 @@ def test_wrong_input(chosen):
         ComponentsDisplay(np.ones((2, 3)), ["a"])
     with pytest.raises(ValueError, match="as many names"):
         ConvergenceDisplay(clf.history_, [])
-    with pytest.raises(ValueError, match="two axes"):
-        ConvergenceDisplay.from_estimator(clf, axes=plt.subplots(3)[1])
+    with pytest.raises(ValueError, match="ax must be a subplot"):
+        ConvergenceDisplay.from_estimator(clf, ax=plt.figure().add_axes((0, 0, 1, 1)))

@@ -14,8 +14,10 @@ from sklearn.preprocessing import StandardScaler
 
 from classifier.erm_cases import binary_data, class_data
 from exclusivity import ERMClassifier, ERMClassifierCV
-from exclusivity.inspection import model_report, scores_of, summarise
-from exclusivity.pages import inline_svg
+from exclusivity.inspection import model_report
+from exclusivity.inspection.report import inline_svg
+from exclusivity.inspection.scores import scores_of
+from exclusivity.inspection.summary import summarise
 from exclusivity.robustness import certified_accuracy_curve, certify
 
 
@@ -133,7 +135,7 @@ def test_a_fit_that_failed_is_told():
 
 
 def test_without_matplotlib_the_numbers_stay(voters, monkeypatch):
-    monkeypatch.setattr("exclusivity.pages.svg.find_spec", lambda name: None)
+    monkeypatch.setattr("exclusivity.inspection.report.find_spec", lambda name: None)
     page = Page(model_report(*voters))
     assert "svg" not in page.tags
     assert page.text.count("no plot: matplotlib is not installed") == 5
@@ -141,10 +143,8 @@ def test_without_matplotlib_the_numbers_stay(voters, monkeypatch):
 
 
 def test_many_features_members_and_classes_are_cut(monkeypatch):
-    monkeypatch.setattr("exclusivity.inspection.report_plots._MOST_FEATURES", 3)
-    monkeypatch.setattr("exclusivity.inspection.report_plots._MOST_MEMBERS", 2)
-    monkeypatch.setattr("exclusivity.inspection.report_plots._MOST_PROBLEMS", 2)
-    monkeypatch.setattr("exclusivity.inspection.report._MOST_MEMBERS", 2)
+    for name, most in (("_MOST_FEATURES_DRAWN", 3), ("_MOST_MEMBERS", 2), ("_MOST_PROBLEMS_DRAWN", 2)):
+        monkeypatch.setattr(f"exclusivity.inspection.report.{name}", most)
     X, y = class_data(3)
     page = Page(model_report(ERMClassifier(3, exclusivity=np.inf, random_state=0).fit(X, y)))
     assert f"the 3 of {X.shape[1]} features with the largest weights" in page.text
@@ -192,21 +192,22 @@ class TestScores:
         generator = np.random.default_rng(0)
         true, predicted = generator.integers(0, 4, (2, 200))
         scores = scores_of(true, predicted)
-        np.testing.assert_array_equal(scores.confusion, confusion_matrix(true, predicted))
-        assert scores.balanced_accuracy == pytest.approx(balanced_accuracy_score(true, predicted))
+        np.testing.assert_array_equal(scores["confusion_matrix"], confusion_matrix(true, predicted))
+        assert scores["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(true, predicted))
 
     def test_classes_without_rows_or_predictions(self):
         scores = scores_of(["a", "a", "b"], ["a", "c", "a"])
-        assert scores.classes.tolist() == ["a", "b", "c"]
-        np.testing.assert_array_equal(scores.recall, [0.5, 0.0, np.nan])
-        np.testing.assert_array_equal(scores.precision, [0.5, np.nan, 0.0])
-        np.testing.assert_array_equal(scores.f1, [0.5, 0.0, 0.0])
-        assert scores.balanced_accuracy == 0.25
+        by_class = pd.DataFrame(scores["classes"])
+        assert by_class["class"].tolist() == ["a", "b", "c"]
+        np.testing.assert_array_equal(by_class["recall"], [0.5, 0.0, np.nan])
+        np.testing.assert_array_equal(by_class["precision"], [0.5, np.nan, 0.0])
+        np.testing.assert_array_equal(by_class["f1"], [0.5, 0.0, 0.0])
+        assert scores["balanced_accuracy"] == 0.25
 
     def test_refusals(self):
         with pytest.raises(ValueError, match="labels are numbers"):
             scores_of([1, 2], ["a", "b"])
-        with pytest.raises(ValueError, match="same length"):
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
             scores_of([1, 2], [1])
 
 

@@ -19,7 +19,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 LAYERS = ("kernels", "problem", "solvers", "classifier", "cli")
 """From the bottom to the top. What is not listed sits beside the classifier."""
 
-ALONE = {"pages"}
+ALONE = {"_text"}
 """What needs nothing else of this package, so that anything above the numerics may use it."""
 
 BESIDE = LAYERS.index("classifier")
@@ -135,9 +135,8 @@ def test_the_numerics_need_numpy_and_scipy_only(path):
         ),
         ("datasets/x.py", "from exclusivity.solvers import solve_all", {"solvers"}),
         ("datasets/x.py", "from exclusivity import ERMClassifier", {"classifier"}),
-        ("pages/x.py", "from exclusivity.problem import loss", {"problem"}),
-        ("pages/x.py", "from exclusivity.pages.markup import text", set()),
-        ("inspection/x.py", "from exclusivity.pages import text", set()),
+        ("_text.py", "from exclusivity.problem import loss", {"problem"}),
+        ("inspection/x.py", "from exclusivity._text import printable", set()),
         ("cli/x.py", "from exclusivity import ERMClassifier", set()),
         ("__init__.py", "from exclusivity.classifier import ERMClassifier", set()),
         ("__init__.py", "from exclusivity.cli.main import main", {"cli"}),

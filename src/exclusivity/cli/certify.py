@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from exclusivity.cli import matching, models, options, output, overwriting, tables, voters
 from exclusivity.cli.errors import CommandError
-from exclusivity.cli.evaluate import constant, in_words, scores_for, warn_of_constant
+from exclusivity.cli.evaluate import in_words, scores_for, warn_of_constant
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> None:
             "as it likes. Fit a model with --voting hard or runoff, and --exclusivity inf for members on "
             "different features."
         )
-    from exclusivity.inspection import scores_of
+    from exclusivity.inspection.scores import scores_of
     from exclusivity.robustness import certify
 
     X, y = matching.rows_for(
@@ -86,7 +86,7 @@ def document(
     radii: NDArray[Any], predicted: NDArray[Any], y: NDArray[Any], radius: int | None
 ) -> dict[str, Any]:
     """Shares of certified rows by radius, and certified accuracies where there are labels."""
-    from exclusivity.inspection import scores_of
+    from exclusivity.inspection.scores import scores_of
     from exclusivity.robustness import certified_accuracy
 
     steps = range(int(radii.max(initial=-1)) + 2) if radius is None else [radius]
@@ -101,7 +101,7 @@ def document(
         "rows": len(radii),
         "ties": int((radii < 0).sum()),
         "median": float(_median(radii)),
-        **({} if y is None else {"constant": constant(scores_of(y, predicted))}),
+        **({} if y is None else {"constant": scores_of(y, predicted)["constant"]}),
         "by_radius": rows,
     }
 

@@ -19,9 +19,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from exclusivity._text import printable
 from exclusivity.cli.errors import FileError, UsageError, file_errors
 from exclusivity.cli.progress import Progress
-from exclusivity.pages.markup import printable
 
 if TYPE_CHECKING:
     from exclusivity.datasets import Format, RawTable, Reading, TableData

@@ -6,17 +6,16 @@ import argparse
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from exclusivity._text import printable
 from exclusivity.cli import matching, models, options, output, tables
 from exclusivity.cli.errors import FileError
 from exclusivity.cli.progress import Progress
 from exclusivity.cli.training import FEW_CLASSES
-from exclusivity.pages.markup import printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sklearn.base import BaseEstimator
 
-    from exclusivity.inspection import Scores
     from exclusivity.problem.arrays import Matrix
 
 SUMMARY = "compare predictions with the classes of a data file"
@@ -52,17 +51,17 @@ def run(args: argparse.Namespace) -> None:
     )
     scores = scores_for(loaded, X, y, args.data)
     if args.json:
-        output.print_json(document(scores))
+        output.print_json(scores)
     else:
         _print(scores)
     warn_of_constant(scores, loaded.classifier)
 
 
-def scores_for(loaded: models.Loaded, X: Matrix, y: NDArray[Any], title: str) -> Scores:
-    """Scores; an error where the labels have nothing to do with the model's."""
+def scores_for(loaded: models.Loaded, X: Matrix, y: NDArray[Any], title: str) -> dict[str, Any]:
+    """Return the scores of a model; raise if no label is a class of the model."""
     import numpy as np
 
-    from exclusivity.inspection import scores_of
+    from exclusivity.inspection.scores import scores_of
 
     classes = loaded.classifier.classes_
     of_one_kind = (y.dtype.kind in "biuf") == (classes.dtype.kind in "biuf")
@@ -76,24 +75,18 @@ def scores_for(loaded: models.Loaded, X: Matrix, y: NDArray[Any], title: str) ->
     return scores_of(y, loaded.model.predict(X))
 
 
-def constant(scores: Scores) -> dict[str, Any]:
-    """What the most frequent class alone would get, for JSON."""
-    return {
-        "class": scores.most_frequent,
-        "accuracy": scores.constant_accuracy,
-        "balanced_accuracy": scores.constant_balanced_accuracy,
-    }
-
-
 def in_words(constant: dict[str, Any]) -> str:
-    """The same for people."""
+    """Describe the accuracies of always predicting the most frequent class."""
     accuracies = f"{constant['accuracy']:.1%} accuracy, {constant['balanced_accuracy']:.1%} balanced"
     return f"alone {accuracies} (always {printable(constant['class'])})"
 
 
-def warn_of_constant(scores: Scores, classifier: BaseEstimator) -> None:
-    """Say it when a model tells the classes hardly apart, and what to change."""
-    if not scores.hardly_beats_a_constant:
+def warn_of_constant(scores: dict[str, Any], classifier: BaseEstimator) -> None:
+    """Warn if a model hardly beats a constant, and say what to change."""
+    from exclusivity.inspection.scores import caution
+
+    found = caution(scores)
+    if not found:
         return
     classes = classifier.classes_
     if classes.dtype.kind in "iu" and len(classes) > FEW_CLASSES:
@@ -102,48 +95,32 @@ def warn_of_constant(scores: Scores, classifier: BaseEstimator) -> None:
         cure = "Choose another cost ('erm path'), or other features."
     else:
         cure = "Fit with --class-weight balanced."
-    warnings.warn(f"{scores.caution()} {cure}", UserWarning, stacklevel=2)
+    warnings.warn(f"{found} {cure}", UserWarning, stacklevel=2)
 
 
-def document(scores: Scores) -> dict[str, Any]:
-    """The scores for JSON."""
-    by_class = zip(
-        scores.classes.tolist(), scores.support, scores.precision, scores.recall, scores.f1, strict=True
-    )
-    return {
-        "rows": scores.n_rows,
-        "accuracy": scores.accuracy,
-        "balanced_accuracy": scores.balanced_accuracy,
-        "constant": constant(scores),
-        "classes": [
-            {"class": label, "rows": rows, "precision": precision, "recall": recall, "f1": f1}
-            for label, rows, precision, recall, f1 in by_class
-        ],
-        "confusion_matrix": scores.confusion,
-    }
-
-
-def _print(scores: Scores) -> None:
+def _print(scores: dict[str, Any]) -> None:
     output.print_facts(
         [
-            ("rows", scores.n_rows),
-            ("accuracy", output.percent(scores.accuracy)),
-            ("balanced accuracy", output.percent(scores.balanced_accuracy)),
-            ("most frequent class", in_words(constant(scores))),
+            ("rows", scores["rows"]),
+            ("accuracy", output.percent(scores["accuracy"])),
+            ("balanced accuracy", output.percent(scores["balanced_accuracy"])),
+            ("most frequent class", in_words(scores["constant"])),
         ]
     )
-    names = [str(label) for label in scores.classes]
-    columns = zip(names, scores.support, scores.precision, scores.recall, scores.f1, strict=True)
+    names = [str(found["class"]) for found in scores["classes"]]
     print()
     output.print_table(
         ["class", "rows", "precision", "recall", "F1"],
         [
-            [name, str(rows), *(output.percent(float(share)) for share in shares)]
-            for name, rows, *shares in columns
+            [name, str(found["rows"]), *(output.percent(found[key]) for key in ("precision", "recall", "f1"))]
+            for name, found in zip(names, scores["classes"], strict=True)
         ],
     )
     print("\nconfusion matrix (rows: true class, columns: prediction)")
     output.print_table(
         ["", *names],
-        [[name, *map(str, counts)] for name, counts in zip(names, scores.confusion.tolist(), strict=True)],
+        [
+            [name, *map(str, row)]
+            for name, row in zip(names, scores["confusion_matrix"].tolist(), strict=True)
+        ],
     )

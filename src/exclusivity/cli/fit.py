@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from exclusivity.cli import (
     curves,
@@ -22,11 +22,8 @@ from exclusivity.cli import (
 )
 from exclusivity.cli.data import reads_once
 from exclusivity.cli.errors import DONE, NOT_CONVERGED, file_errors
-from exclusivity.cli.evaluate import constant, in_words, warn_of_constant
+from exclusivity.cli.evaluate import in_words, warn_of_constant
 from exclusivity.cli.progress import Progress
-
-if TYPE_CHECKING:
-    from exclusivity.inspection import Scores
 
 SUMMARY = "train a model and write it to a file"
 DESCRIPTION = (
@@ -169,8 +166,8 @@ def _members(pipeline: Any) -> str:
     return note(pipeline[-1]) or f"{pipeline[-1].components_.shape[1]} members"
 
 
-def _test(args: argparse.Namespace, progress: Progress) -> tuple[dict[str, Any], Scores]:
-    from exclusivity.inspection import scores_of
+def _test(args: argparse.Namespace, progress: Progress) -> tuple[dict[str, Any], dict[str, Any]]:
+    from exclusivity.inspection.scores import scores_of
 
     loaded = models.load(args.output)
     reading = argparse.Namespace(**vars(args) | {"decimal": None})  # by the model's own notation, as later
@@ -181,25 +178,20 @@ def _test(args: argparse.Namespace, progress: Progress) -> tuple[dict[str, Any],
 
 def _out_of_sample(
     found: held_out.HeldOut, one_svm: held_out.HeldOut | None
-) -> tuple[dict[str, Any], Scores]:
-    from exclusivity.inspection import scores_of
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    from exclusivity.inspection.scores import scores_of
 
     scores = scores_of(found.labels, found.predicted)
     document = {"how": found.how, **_figures(scores)}
     if one_svm is not None:
         one = scores_of(one_svm.labels, one_svm.predicted)
-        price = one.balanced_accuracy - scores.balanced_accuracy
+        price = one["balanced_accuracy"] - scores["balanced_accuracy"]
         document |= {"one_svm": _figures(one), "price_of_robustness": price}
     return document, scores
 
 
-def _figures(scores: Scores) -> dict[str, Any]:
-    return {
-        "rows": scores.n_rows,
-        "accuracy": scores.accuracy,
-        "balanced_accuracy": scores.balanced_accuracy,
-        "constant": constant(scores),
-    }
+def _figures(scores: dict[str, Any]) -> dict[str, Any]:
+    return {key: scores[key] for key in ("rows", "accuracy", "balanced_accuracy", "constant")}
 
 
 def _lines(args: argparse.Namespace, document: dict[str, Any]) -> list[tuple[str, object]]:

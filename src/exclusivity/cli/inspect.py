@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from exclusivity._text import printable
 from exclusivity.cli import curves, matching, models, options, output, overwriting, tables
 from exclusivity.cli.data import listed
 from exclusivity.cli.errors import UsageError
 from exclusivity.cli.progress import Progress
 from exclusivity.cli.wording import as_options
-from exclusivity.pages.markup import printable
 
 if TYPE_CHECKING:
-    from exclusivity.inspection import ModelSummary
+    from exclusivity.inspection.summary import ModelSummary
 
 SUMMARY = "show what is in a model file"
 DESCRIPTION = (
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> None:
     if args.data is not None and args.html is None:
         raise UsageError("--data is for the report; add --html FILE, or use 'erm evaluate'.")
     loaded = models.load(args.model)
-    from exclusivity.inspection import summarise
+    from exclusivity.inspection.summary import summarise
 
     summary = summarise(loaded.model, feature_names=loaded.weighed_names, n_strongest=args.features)
     if args.html is not None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from exclusivity import __version__
+from exclusivity._text import printable
 from exclusivity.cli import (
     certify,
     completion,
@@ -28,7 +29,6 @@ from exclusivity.cli import (
     wording,
 )
 from exclusivity.cli.errors import DONE, EXIT_STATUS, FAILED, INTERRUPTED, PIPE_CLOSED, USAGE, CommandError
-from exclusivity.pages.markup import printable
 
 COMMANDS = {
     "fit": fit,

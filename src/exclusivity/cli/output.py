@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from exclusivity._text import CONTROLS_IN_LINES, printable
 from exclusivity.cli.errors import check_output, file_errors
-from exclusivity.pages.markup import CONTROLS_IN_LINES, printable
 
 _BLOCK = 10_000
 

@@ -11,7 +11,7 @@ from io import TextIOBase
 from time import monotonic
 from typing import TextIO
 
-from exclusivity.pages.markup import printable
+from exclusivity._text import printable
 
 _TERMINAL_INTERVAL = 0.1
 _LOG_INTERVAL = 5.0

@@ -10,6 +10,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from exclusivity._text import printable
 from exclusivity.cli import curves, tables
 from exclusivity.cli.bounds import bounded
 from exclusivity.cli.data import NumbersError, Source
@@ -17,7 +18,6 @@ from exclusivity.cli.errors import CommandError, FileError, UsageError, file_err
 from exclusivity.cli.matching import target_of
 from exclusivity.cli.progress import Progress
 from exclusivity.cli.wording import PARAMETERS, in_options
-from exclusivity.pages.markup import printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

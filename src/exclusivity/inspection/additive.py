@@ -1,56 +1,107 @@
-"""AdditiveDisplay: what each column of a table adds to the decision."""
+"""AdditiveDisplay: the contribution of each column of a table to the score."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from exclusivity._text import printable
 from exclusivity.inspection import drawing
-from exclusivity.inspection.panels import Panel, has_interactions, panels_of, with_members
-from exclusivity.inspection.short_names import short_names
-from exclusivity.problem.arrays import Floats
-from exclusivity.tables import TableEncoder
+from exclusivity.problem.arrays import Floats, Ints
+from exclusivity.tables import (
+    RARE,
+    Column,
+    DateCode,
+    GapCode,
+    InteractionFeatures,
+    LevelCode,
+    NumberCode,
+    TableEncoder,
+    as_dates,
+    as_numbers,
+    assemble_dense,
+    column_of,
+    date_parts,
+    missing,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-_WIDTH, _HEIGHT = 2.9, 2.2
-_NARROWEST = 2.0
-_ACROSS = 4
-# Letters of a tick label in an inch.
-_LETTERS = 11
-# What the data take of the height of a panel, and how long a name may be to be read below a bar.
+_POINTS, _BINS = 101, 24
+_NO_VALUE = "no value"
+_WIDTH, _HEIGHT, _NARROWEST, _MOST_ACROSS = 2.9, 2.2, 2.0, 4
+_LETTERS_PER_INCH = 11
+# The histogram's share of a panel, the letters of a tick label, and the bars of a panel.
 _FLOOR = 0.16
 _LONGEST = 10
-_MOST_LEVELS = 12
+_MOST_CATEGORIES = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One column of a table, or one part of its dates.
+
+    Attributes
+    ----------
+    title : str
+        The name of the column.
+    places : ndarray or list of str
+        Numbers along a curve, or categories.
+    effect : ndarray
+        The contribution to the score at each of them; zero on average.
+    missing : float or None
+        The contribution of a missing value, beside a curve.
+    importance : float
+        The standard deviation of the contribution: over rows, where there are some, else over the knots of
+        the curve or the categories.
+    data : ndarray or None
+        The number of rows in equal intervals along the curve, or of each category.
+    member : int or None
+        The only member that uses the column, where there are several members.
+    """
+
+    title: str
+    places: Floats | list[str]
+    effect: Floats
+    missing: float | None
+    importance: float
+    data: Ints | None = None
+    member: int | None = None
+
+    @property
+    def is_curve(self) -> bool:
+        """Say whether the column holds numbers."""
+        return not isinstance(self.places, list)
 
 
 class AdditiveDisplay:
-    """Small panels, one per column of a table: what the column adds to the score, and the data below.
+    """Plot the contribution of each column of a table to the score, and the data below, one panel per column.
 
     A linear model behind a :class:`~exclusivity.tables.TableEncoder` is a sum of functions of one column
-    each: a curve of a number, a bar for every level of a category (of many levels twelve bars, and the panel
-    says so). Panels are sorted by how much they move the score, and have the same scale. A cross at the left
-    is what a gap adds.
-
-    Build it with :meth:`from_estimator`; the data are in the attributes, drawing happens in :meth:`plot`
-    (needs matplotlib).
+    each: a curve for numbers, a bar for every category (of many the twelve with the largest contributions,
+    and the panel says so). Panels are sorted by importance and have the same scale. A cross at the left is
+    the contribution of a missing value.
 
     Parameters
     ----------
     panels : sequence of Panel
-        Title, places, effect and importance of every column, the most important first.
+        One record per column with ``title``, ``places`` (numbers or categories), ``effect`` at each of them,
+        ``missing`` (the effect of a missing value), ``importance`` (the standard deviation of the effect),
+        ``data`` (numbers of rows) and ``member``; the most important first.
     title : str, default=""
-        What is separated from what.
+        The name of the binary problem.
 
     Attributes
     ----------
-    axes_, figure_ : ndarray of Axes, and Figure
-        After :meth:`plot`.
+    axes_, figure_ : ndarray of Axes, Figure
+        The axes of the plot.
 
     Examples
     --------
@@ -80,9 +131,9 @@ class AdditiveDisplay:
         member: int | None = None,
         max_panels: int = 12,
         plot: bool = True,
-        figure: Figure | None = None,
+        ax: Axes | None = None,
     ) -> Self:
-        """Take a fitted pipeline apart into its columns, and draw.
+        """Compute the contributions of the columns of a fitted pipeline, and plot.
 
         Parameters
         ----------
@@ -90,174 +141,222 @@ class AdditiveDisplay:
             Fitted, a TableEncoder first and a classifier with ``components_`` last, as
             :func:`~exclusivity.make_robust_classifier` makes it.
         X : table, default=None
-            Rows to show below the curves and to weigh columns by; None: no data are shown.
+            Rows to show below the curves and to weight columns by; None: no data are shown.
         problem : int, default=0
-            Which binary problem.
+            The number of the binary problem.
         member : int, default=None
-            Of which member; None: of the mean of all members.
+            The number of the member; None: the mean of all members.
         max_panels : int, default=12
             Columns to keep, the most important ones.
         plot : bool, default=True
             Whether to draw at once.
-        figure : matplotlib Figure, default=None
-            Where to draw; None makes one.
+        ax : matplotlib Axes, default=None
+            A subplot to draw in the place of; None makes a figure.
 
         Returns
         -------
         display : AdditiveDisplay
         """
         fitted = drawing.last_step(estimator, "components_")
-        steps = getattr(estimator, "steps", [])
-        if not steps or not isinstance(steps[0][1], TableEncoder):
+        if not is_additive(estimator):
             raise ValueError(
                 "AdditiveDisplay needs a pipeline that begins with a TableEncoder, such as "
-                f"make_robust_classifier makes; got {type(estimator).__name__}."
+                "make_robust_classifier makes, and has no interactions: members that use several columns "
+                f"together have no such curves. Got {type(estimator).__name__}."
             )
-        if has_interactions(estimator):
-            raise ValueError(
-                "AdditiveDisplay shows what each column adds to the score; members with interactions look at "
-                "several columns together, and have no such curves. Fit without interactions."
-            )
-        drawing.check_problem(problem, len(fitted.components_))
-        weights = _weights(fitted, problem, member)
-        panels = with_members(panels_of(estimator, weights, X), estimator, fitted.supports_)
+        drawing.check_number("problem", problem, len(fitted.components_))
+        weights = fitted.components_[problem]
+        if member is not None:
+            drawing.check_number("member", member, len(weights))
+        # Members that are stored once have a stride of zero.
+        mean = weights[0] if weights.strides[0] == 0 else weights.mean(axis=0)
+        panels = _panels(estimator, mean if member is None else weights[member], X)
         title = drawing.problem_names(fitted.classes_, fitted.multi_class_)[problem]
         used = [panel for panel in panels if panel.importance > 0] or panels[:1]
         display = cls(used[:max_panels], title=title if member is None else f"{title}, member {member}")
-        return display.plot(figure) if plot else display
+        return display.plot(ax) if plot else display
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height of the figure, in inches."""
+        """Return width and height of the figure, in inches."""
         n_rows, n_columns = self._grid()
         return _WIDTH * n_columns, _HEIGHT * n_rows + 0.4
 
-    def plot(self, figure: Figure | None = None) -> Self:
-        """Draw.
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the plot.
 
         Parameters
         ----------
-        figure : matplotlib Figure, default=None
-            Where to draw; None makes one of the right size.
+        ax : matplotlib Axes, default=None
+            A subplot to draw in the place of; None makes a figure of the right size.
 
         Returns
         -------
-        self : AdditiveDisplay
+        display : AdditiveDisplay
         """
-        if figure is None:
-            figure = drawing.new_axes(size=self.size).figure
-        figure.clear()
-        inches = figure.get_size_inches()[0]
+        figure = drawing.region(ax, self.size)
+        inches = figure.bbox.width / figure.dpi
         n_rows, n_columns = self._grid(inches)
         axes = figure.subplots(n_rows, n_columns, squeeze=False, sharey=True)
-        low, high = self._limits()
-        letters = int(_LETTERS * inches / n_columns)
-        for ax, panel, title in zip(axes.flat, self.panels, self._titles(letters), strict=False):
-            ax.set_title(drawing.literal(title), fontsize="small", loc="left")
-            _draw(ax, panel, low, high, letters)
-        for ax in axes.flat[len(self.panels) :]:
-            ax.set_axis_off()
-        for row in axes:
-            row[0].set_ylabel("adds to the score", fontsize="small")
+        letters = int(_LETTERS_PER_INCH * inches / n_columns)
+        values = np.concatenate([[*panel.effect, panel.missing or 0.0] for panel in self.panels])
+        span = np.ptp(values) or 1.0
+        axes[0, 0].set_ylim(values.min() - 1.5 * _FLOOR * span, values.max() + 0.08 * span)
+        axes[0, 0].locator_params(axis="y", nbins=5)
+        for panel, each in zip(self.panels, axes.flat, strict=False):
+            _plot_panel(each, panel, letters)
+        for each in axes.flat[len(self.panels) :]:
+            each.set_axis_off()
+        for each in axes[:, 0]:
+            each.set_ylabel("adds to the score", fontsize="small")
         figure.suptitle(drawing.literal(self.title), fontsize="medium", x=0.01, ha="left")
-        self.axes_, self.figure_ = axes, figure
+        self.axes_, self.figure_ = axes, figure.figure
         return self
 
     def _grid(self, inches: float = np.inf) -> tuple[int, int]:
-        n_columns = int(min(_ACROSS, len(self.panels), max(1.0, inches / _NARROWEST)))
+        n_columns = int(min(_MOST_ACROSS, len(self.panels), max(1.0, inches / _NARROWEST)))
         return -(-len(self.panels) // n_columns), n_columns
 
-    def _titles(self, letters: int) -> list[str]:
-        """What stands above the panels: columns, and the members that own them."""
-        owners = ["" if panel.member is None else f"  member {panel.member}" for panel in self.panels]
-        rooms = [letters - len(owner) for owner in owners]
-        names = short_names([panel.title for panel in self.panels], rooms)
-        return [name + owner for name, owner in zip(names, owners, strict=True)]
 
-    def _limits(self) -> tuple[float, float]:
-        """Of all panels, with room for the data below."""
-        values = [np.append(panel.effect, 0.0 if panel.gap is None else panel.gap) for panel in self.panels]
-        low, high = min(map(np.min, values)), max(map(np.max, values))
-        room = (high - low) or 1.0
-        return float(low - 1.5 * _FLOOR * room), float(high + 0.08 * room)
+def is_additive(model: BaseEstimator) -> bool:
+    """Say whether a model is a pipeline that begins with a TableEncoder and has no interactions."""
+    steps = [step for _, step in getattr(model, "steps", [])]
+    return isinstance(next(iter(steps), None), TableEncoder) and not any(
+        isinstance(step, InteractionFeatures) for step in steps
+    )
 
 
-def _weights(fitted: Any, problem: int, member: int | None) -> Floats:
-    weights: Floats = fitted.components_[problem]
-    if member is None:
-        return np.asarray(weights.mean(axis=0))
-    if not isinstance(member, (int, np.integer)) or not 0 <= member < len(weights):
-        raise ValueError(f"member must be an integer from 0 to {len(weights) - 1}; got {member!r}.")
-    return np.asarray(weights[member])
+def _panels(model: BaseEstimator, weights: Floats, X: object) -> list[Panel]:
+    """Return the panels of all columns, the most important first."""
+    steps = [step for _, step in model.steps[1:-1] if step is not None and step != "passthrough"]
+    supports = model[-1].supports_
+    supports = supports[:1] if supports.strides[0] == 0 else supports
+
+    def contribution(block: Floats, outputs: slice) -> Floats:
+        """Return the score of rows in which the other output columns of the encoder are zero."""
+        rows: Any = np.zeros((len(block), len(weights)))
+        rows[:, outputs] = block
+        for step in steps:
+            rows = np.asarray(step.transform(rows))
+        return np.asarray(rows[:, outputs] @ weights[outputs])
+
+    panels = []
+    for number, title, part, code, outputs in _codes(model[0]):
+        values = None if X is None else column_of(X, number)
+        if values is not None and part is not None:
+            values = date_parts(as_dates(values))[part]
+        users = np.flatnonzero(supports[:, outputs].any(axis=1))
+        member = int(users[0]) if len(users) == 1 and len(supports) > 1 else None
+        make = _curve if isinstance(code, NumberCode) else _bars
+        found = make(code, partial(contribution, outputs=outputs), values)
+        panels.append(Panel(title, *found, member=member))
+    return sorted(panels, key=lambda panel: -panel.importance)
 
 
-def _draw(ax: Axes, panel: Panel, low: float, high: float, letters: int) -> None:
-    colour = drawing.COLOURS[0 if panel.member is None else panel.member % len(drawing.COLOURS)]
+def _codes(encoder: TableEncoder) -> Iterator[tuple[int, str, str | None, Any, slice]]:
+    """Yield number, title, part of a date, code and output columns of every column that is used."""
+    end = 0
+    for number, column in enumerate(encoder.columns_):
+        start, end = end, end + column.width
+        parts: list[tuple[str | None, Any]] = [] if column.code is None else [(None, column.code)]
+        for part, code in column.code.parts if isinstance(column.code, DateCode) else parts:
+            title = column.name if part is None else f"{column.name}: {part}"
+            yield number, title, part, code, slice(start, start + code.width)
+            start += code.width
+
+
+def _encode(code: NumberCode | LevelCode, values: Column) -> Floats:
+    return assemble_dense([code], [code.ready(values)], len(values), np.float64)
+
+
+_Found = tuple[Floats | list[str], Floats, float | None, float, Ints | None]
+
+
+def _curve(code: NumberCode, score: Callable[[Floats], Floats], values: Column | None) -> _Found:
+    """Return places, effect, effect of a missing value, importance and histogram of a column of numbers."""
+    bends = code.mean + code.scale * code.knots
+    places = np.union1d(np.linspace(code.low, code.high, _POINTS), np.clip(bends, code.low, code.high))
+    # The knots are quantiles, and stand for rows where there are none; for a straight line its ends do.
+    typical = bends if len(bends) else np.array([code.mean - code.scale, code.mean + code.scale])
+    rows = score(_encode(code, typical if values is None else values))
+    centre = rows.mean()
+    at_missing = float(score(_encode(code, np.array([np.nan])))[0] - centre) if code.has_gaps else None
+    data = None
+    if values is not None:
+        known = as_numbers(values)
+        known = np.clip(known[~np.isnan(known)], code.low, code.high)
+        data = np.histogram(known, bins=_BINS, range=(code.low, code.high))[0]
+    return places, score(_encode(code, places)) - centre, at_missing, float(rows.std()), data
+
+
+def _bars(code: LevelCode | GapCode, score: Callable[[Floats], Floats], values: Column | None) -> _Found:
+    """Return the same for a column of categories, or one that only says whether a value is missing."""
+    count = None
+    if isinstance(code, LevelCode):
+        names = [*code.levels, *([RARE] if code.rare else []), *([_NO_VALUE] if code.has_gaps else [])]
+        if values is not None:  # categories that were not seen in training are not counted
+            count = np.asarray(_encode(code, values).sum(axis=0), dtype=np.intp)
+    else:
+        names = [_NO_VALUE, "a value"]
+        count = None if values is None else np.bincount(~missing(values), minlength=2)
+    added = score(np.eye(len(names))[:, : code.width])
+    shares = np.full(len(names), 1 / len(names)) if count is None or not count.sum() else count / count.sum()
+    effect = added - shares @ added
+    return names, effect, None, float(np.sqrt(shares @ effect**2)), count
+
+
+def _plot_panel(ax: Axes, panel: Panel, letters: int) -> None:
+    colour = drawing.COLOURS[(panel.member or 0) % len(drawing.COLOURS)]
+    owner = "" if panel.member is None else f"  member {panel.member}"
+    lines = textwrap.wrap(printable(drawing.cut(panel.title) + owner), max(letters, 1))
+    ax.set_title("\n".join(map(drawing.literal, lines)), fontsize="small", loc="left")
     drawing.tidy(ax)
     ax.tick_params(labelsize="x-small")
     ax.axhline(0, color=drawing.QUIET, linewidth=0.8)
-    ax.set_ylim(low, high)
-    ax.locator_params(axis="y", nbins=5)
-    floor = _FLOOR * (high - low)
     if panel.is_curve:
-        _draw_curve(ax, panel, colour, floor)
+        places = np.asarray(panel.places)
+        ax.plot(places, panel.effect, color=colour)
+        ax.locator_params(axis="x", nbins=4)
+        ax.ticklabel_format(axis="x", scilimits=(-3, 5), useOffset=False)
+        ax.xaxis.get_offset_text().set_fontsize("x-small")
+        if panel.missing is not None:
+            left = places[0] - 0.06 * (places[-1] - places[0])
+            ax.scatter([left], [panel.missing], marker="x", color=colour, s=18)
+        shown, width = np.arange(_BINS), (places[-1] - places[0]) / _BINS
+        bars = places[0] + width * (shown + 0.5)
     else:
-        _draw_bars(ax, panel, colour, floor, letters)
-
-
-def _draw_curve(ax: Axes, panel: Panel, colour: str, floor: float) -> None:
-    places = np.asarray(panel.places)
-    ax.plot(places, panel.effect, color=colour)
-    ax.locator_params(axis="x", nbins=4)
-    ax.ticklabel_format(axis="x", scilimits=(-3, 5), useOffset=False)
-    ax.xaxis.get_offset_text().set_fontsize("x-small")
-    if panel.gap is not None:
-        left = places[0] - 0.06 * (places[-1] - places[0])
-        ax.scatter([left], [panel.gap], marker="x", color=colour, s=18)
+        shown = _most_important(panel)
+        bars, width = np.arange(len(shown)), 0.7
+        ax.bar(bars, panel.effect[shown], color=colour, width=width)
+        if len(shown) < len(panel.places):
+            kept = f"{len(shown)} of {len(panel.places)} categories, those that add most"
+            ax.set_xlabel(kept, fontsize="x-small")
+        names = _abbreviate([printable(panel.places[place]) for place in shown], _LONGEST)
+        slanted = sum(len(name) + 2 for name in names) > letters + 2
+        style: Any = {"rotation": 40, "ha": "right"} if slanted else {}
+        ax.set_xticks(bars, list(map(drawing.literal, names)), **style)
+        ax.grid(visible=False, axis="x")
     if panel.data is not None and panel.data.any():
-        edges = np.linspace(places[0], places[-1], len(panel.data) + 1)
-        heights = floor * panel.data / panel.data.max()
-        ax.bar(
-            edges[:-1],
-            heights,
-            np.diff(edges),
-            align="edge",
-            bottom=ax.get_ylim()[0],
-            color=drawing.QUIET,
-            alpha=0.45,
-        )
+        low, high = ax.get_ylim()
+        heights = _FLOOR * (high - low) * panel.data[shown] / panel.data.max()
+        ax.bar(bars, heights, width, bottom=low, color=drawing.QUIET, alpha=0.45)
 
 
-def _draw_bars(ax: Axes, panel: Panel, colour: str, floor: float, letters: int) -> None:
-    shown = _shown_levels(panel)
-    places = np.arange(len(shown))
-    if len(shown) < len(panel.places):
-        ax.set_xlabel(f"{len(shown)} of {len(panel.places)} levels, those that add most", fontsize="x-small")
-    ax.bar(places, panel.effect[shown], color=colour, width=0.7)
-    if panel.data is not None and panel.data.any():
-        heights = floor * panel.data[shown] / panel.data.max()
-        ax.bar(places, heights, bottom=ax.get_ylim()[0], width=0.7, color=drawing.QUIET, alpha=0.45)
-    names = short_names([str(panel.places[place]) for place in shown], [_LONGEST] * len(shown))
-    slanted = sum(len(name) + 2 for name in names) > letters + 2
-    angle, side = (40, "right") if slanted else (0, "center")
-    ax.set_xticks(places, list(map(drawing.literal, names)), rotation=angle, ha=side)
-    ax.grid(visible=False, axis="x")
+def _most_important(panel: Panel) -> Ints:
+    """Return the categories with the largest effects: numbers in their order, then the others in theirs."""
+    shown = np.sort(np.argsort(-np.abs(panel.effect), kind="stable")[:_MOST_CATEGORIES])
+
+    def key(place: int) -> float:
+        try:
+            number = float(panel.places[place])
+        except ValueError:
+            return np.inf
+        return number if np.isfinite(number) else np.inf
+
+    return np.array(sorted(shown.tolist(), key=key), dtype=np.intp)
 
 
-def _shown_levels(panel: Panel) -> list[int]:
-    """Of many levels those that move the score most; numbers in their order, not in that of the alphabet."""
-    shown: list[int] = np.sort(np.argsort(-np.abs(panel.effect), kind="stable")[:_MOST_LEVELS]).tolist()
-    numbers = [_number(str(panel.places[place])) for place in shown]
-    if not any(number is not None for number in numbers):
-        return shown
-    pairs = zip(numbers, shown, strict=True)
-    # What is no number, such as rare levels and gaps, stays at the end.
-    return [place for _, place in sorted(pairs, key=lambda pair: np.inf if pair[0] is None else pair[0])]
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if np.isfinite(number) else None
+def _abbreviate(names: list[str], width: int) -> list[str]:
+    """Cut the middle out of long names, but less of it where two names would look alike."""
+    short = [name if len(name) <= width else f"{name[: width - 5]}…{name[-4:]}" for name in names]
+    return _abbreviate(names, 2 * width) if len(set(short)) < len(set(names)) and width < 40 else short

@@ -1,4 +1,4 @@
-"""CertifiedAccuracyDisplay: what stays right when features break."""
+"""CertifiedAccuracyDisplay: certified accuracy against the number of broken features."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from sklearn.base import BaseEstimator
 
+# Above, matplotlib chooses some of the radii.
+_MOST_TICKS = 20
+
 
 class CertifiedAccuracyDisplay:
-    """Certified accuracy at r = 0, 1, 2, ... broken features.
-
-    Build it with :meth:`from_estimator` or :meth:`from_predictions`; the data are in the attributes, drawing
-    happens in :meth:`plot` (needs matplotlib).
+    """Plot certified accuracy at r = 0, 1, 2, ... broken features.
 
     Parameters
     ----------
@@ -31,14 +31,12 @@ class CertifiedAccuracyDisplay:
     accuracy : float, default=None
         Plain (or balanced) accuracy of the predictions, drawn as a mark at r = 0.
     name : str, default=None
-        What to call the classifier in the legend.
+        The name of the classifier in the legend.
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        After :meth:`plot`.
-    line_ : matplotlib Line2D
-        The curve.
+    ax_, figure_, line_ : Axes, Figure, Line2D
+        The parts of the plot.
 
     Examples
     --------
@@ -59,7 +57,7 @@ class CertifiedAccuracyDisplay:
 
     def __init__(
         self,
-        certified: object,
+        certified: ArrayLike,
         *,
         balanced: bool = False,
         accuracy: float | None = None,
@@ -75,51 +73,28 @@ class CertifiedAccuracyDisplay:
         X: Matrix,
         y: ArrayLike,
         *,
-        balanced: bool = False,
-        max_radius: int | None = None,
         name: str | None = None,
-        plot: bool = True,
-        ax: Axes | None = None,
-        **kwargs: object,
+        **kwargs: Any,
     ) -> Self:
-        """Certify the predictions of a fitted classifier or pipeline, and draw.
+        """Certify the predictions of a fitted classifier or pipeline, and plot.
 
         Parameters
         ----------
         estimator : fitted classifier or Pipeline
-            Anything that :func:`exclusivity.robustness.certify` takes.
+            A model that :func:`exclusivity.robustness.certify` takes.
         X, y : rows and labels
             As a rule rows that it was not trained on.
-        balanced : bool, default=False
-            Mean over classes instead of over rows.
-        max_radius : int, default=None
-            The largest r; None: the first at which nothing is certified.
         name : str, default=None
             For the legend; None: the name of the class.
-        plot : bool, default=True
-            Whether to draw at once.
-        ax : matplotlib Axes, default=None
-            Where to draw; None: a new figure.
         **kwargs : dict
-            For ``Axes.plot``.
+            ``balanced``, ``max_radius``, ``plot``, ``ax`` and the rest for :meth:`from_predictions`.
 
         Returns
         -------
         display : CertifiedAccuracyDisplay
         """
         name = type(estimator).__name__ if name is None else name
-        radii, predicted = certify(estimator, X), estimator.predict(X)
-        return cls.from_predictions(
-            radii,
-            y,
-            predicted,
-            balanced=balanced,
-            max_radius=max_radius,
-            name=name,
-            plot=plot,
-            ax=ax,
-            **kwargs,
-        )
+        return cls.from_predictions(certify(estimator, X), y, estimator.predict(X), name=name, **kwargs)
 
     @classmethod
     def from_predictions(
@@ -135,36 +110,46 @@ class CertifiedAccuracyDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
-        """The same from radii that are known already.
+        """Plot certified radii that are known already.
 
         Parameters
         ----------
         radii : array-like of shape (n_samples,)
-            What ``certify`` said.
+            The result of ``certify``.
         y_true, y_pred : array-like of shape (n_samples,)
             True and predicted labels.
-        balanced, max_radius, name, plot, ax, **kwargs
-            As for :meth:`from_estimator`.
+        balanced : bool, default=False
+            Mean over classes instead of over rows.
+        max_radius : int, default=None
+            The largest r; None: the first at which nothing is certified.
+        name : str, default=None
+            For the legend.
+        plot : bool, default=True
+            Whether to draw at once.
+        ax : matplotlib Axes, default=None
+            Axes to draw on; None makes a figure.
+        **kwargs : dict
+            For ``Axes.plot``.
 
         Returns
         -------
         display : CertifiedAccuracyDisplay
         """
         curve = certified_accuracy_curve(radii, y_true, y_pred, max_radius=max_radius, balanced=balanced)
-        # A radius of zero for every row: what certified accuracy would be if ties counted.
+        # With a radius of zero for every row, ties included, certified accuracy is plain accuracy.
         plain = certified_accuracy_curve(
             np.zeros(len(np.asarray(radii)), dtype=int), y_true, y_pred, max_radius=0, balanced=balanced
         )
         display = cls(curve, balanced=balanced, accuracy=float(plain[0]), name=name)
         return display.plot(ax=ax, **kwargs) if plot else display
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: object) -> Self:
-        """Draw the curve.
+    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None: a new figure.
+            Axes to draw on; None makes a figure.
         name : str, default=None
             For the legend, instead of the display's own.
         **kwargs : dict
@@ -173,26 +158,20 @@ class CertifiedAccuracyDisplay:
         Returns
         -------
         display : CertifiedAccuracyDisplay
-            With ``ax_``, ``figure_`` and ``line_``.
         """
-        if ax is None:
-            ax = drawing.new_axes()
-        radii = np.arange(len(self.certified))
-        colour = drawing.COLOURS[len(ax.lines) % len(drawing.COLOURS)]
-        style: dict[str, Any] = {
-            "color": colour,
-            "marker": "o",
-            "label": self.name if name is None else name,
-            **kwargs,
-        }
+        ax = drawing.new_figure().subplots() if ax is None else ax
+        radii, name = np.arange(len(self.certified)), self.name if name is None else name
+        style = {"color": drawing.COLOURS[len(ax.lines) % len(drawing.COLOURS)], "marker": "o", **kwargs}
+        label = style.setdefault("label", None if name is None else drawing.literal(name))
         (self.line_,) = ax.plot(radii, self.certified, **style)
         if self.accuracy is not None:
             ax.scatter([0], [self.accuracy], marker="x", color=self.line_.get_color())
         word = "balanced accuracy" if self.balanced else "accuracy"
-        ax.set(xlabel="features that may take any value", ylabel=f"certified {word}", xticks=radii)
-        ax.set_ylim(0, 1.02)
+        ax.set(xlabel="features that may take any value", ylabel=f"certified {word}", ylim=(0, 1.02))
+        if len(radii) <= _MOST_TICKS:
+            ax.set_xticks(radii)
         drawing.tidy(ax)
-        if style["label"] is not None:
+        if label is not None:
             drawing.legend(ax, outside=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self

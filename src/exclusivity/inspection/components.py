@@ -1,4 +1,4 @@
-"""ComponentsDisplay: which member uses which feature."""
+"""ComponentsDisplay: the features that each member uses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _POINTS_PER_TICK = 11.0
 
 
 class ComponentsDisplay:
-    """The weights of the members as a heat map, members by features.
+    """Plot the weights of the members as a heat map, members by features.
 
     Members that are all equal (the optimum for ``exclusivity <= 1``) are drawn once, and the title says so.
 
@@ -31,12 +31,12 @@ class ComponentsDisplay:
     feature_names : sequence of str
         Names of the features.
     title : str, default=""
-        What was learned.
+        The name of the binary problem.
 
     Attributes
     ----------
     ax_, figure_, image_, colorbar_ : Axes, Figure, AxesImage, Colorbar
-        What was drawn, after :meth:`plot`.
+        The parts of the plot.
 
     Examples
     --------
@@ -51,18 +51,21 @@ class ComponentsDisplay:
     """
 
     def __init__(self, weights: ArrayLike, feature_names: Sequence[str], *, title: str = "") -> None:
-        self.weights = np.asarray(weights, dtype=float)
-        self.feature_names, self.title = list(feature_names), title
-        if self.weights.ndim != 2 or self.weights.shape[1] != len(self.feature_names):
+        weights = np.asarray(weights)
+        if weights.ndim != 2 or weights.shape[1] != len(feature_names):
             raise ValueError(
-                f"weights must be members by features, with {len(self.feature_names)} features as named; got "
-                f"shape {self.weights.shape}."
+                f"weights must be members by features, with {len(feature_names)} features as named; got "
+                f"shape {weights.shape}."
             )
+        # A row that is repeated by a stride of zero stays one row in memory.
+        rows = weights[:1] if weights.strides[0] == 0 else weights
+        self.weights = np.broadcast_to(rows.astype(float), weights.shape)
+        self.feature_names, self.title = list(feature_names), title
 
     @property
     def members_are_equal(self) -> bool:
-        """Whether all members have the same weights."""
-        return bool(np.all(self.weights == self.weights[0]))
+        """Say whether all members have the same weights."""
+        return bool(self.weights.strides[0] == 0 or np.all(self.weights == self.weights[0]))
 
     @classmethod
     def from_estimator(
@@ -73,25 +76,25 @@ class ComponentsDisplay:
         feature_names: object = None,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the members of a fitted classifier, or of a pipeline that ends with one.
+        """Plot the members of a fitted classifier, or of a pipeline that ends with one.
 
         Parameters
         ----------
         estimator : ERMClassifier, ERMClassifierCV or Pipeline
             Fitted.
         problem : int, default=0
-            Which binary problem.
+            The number of the binary problem.
         feature_names : sequence of str, default=None
             Names of the features; None takes those seen in ``fit``.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
         display : ComponentsDisplay
         """
         fitted = drawing.last_step(estimator, "components_")
-        drawing.check_problem(problem, len(fitted.components_))
+        drawing.check_number("problem", problem, len(fitted.components_))
         display = cls(
             fitted.components_[problem],
             drawing.input_names(estimator, feature_names),
@@ -100,28 +103,29 @@ class ComponentsDisplay:
         return display.plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
-        self : ComponentsDisplay
+        display : ComponentsDisplay
         """
         n_members, n_features = self.weights.shape
         rows = self.weights[:1] if self.members_are_equal else self.weights
         if ax is None:
-            ax = drawing.new_axes(size=self._size(len(rows)))
+            size = np.clip(0.25 * n_features + 2, 5, 12), np.clip(0.25 * len(rows) + 2, 2.4, 9)
+            ax = drawing.new_figure(size).subplots()
         limit = float(np.abs(rows).max()) or 1.0
-        # Zero is white: what a member does not use is not there.
+        # Zero is white: features that a member does not use are invisible.
         self.image_ = ax.imshow(
             rows, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest"
         )
         self.colorbar_ = ax.figure.colorbar(self.image_, ax=ax, label="weight", pad=0.02)
-        _ticks(ax.xaxis, n_features, self.feature_names)
+        _set_ticks(ax.xaxis, [drawing.cut(name) for name in self.feature_names])
         if max(map(len, self.feature_names)) > 2:
             ax.tick_params(axis="x", rotation=90)
         note = ""
@@ -129,23 +133,18 @@ class ComponentsDisplay:
             note = f"{n_members} equal members, drawn once"
             ax.set_yticks([])
         else:
-            _ticks(ax.yaxis, n_members, [str(k) for k in range(n_members)])
+            _set_ticks(ax.yaxis, [str(k) for k in range(n_members)])
             ax.set_ylabel("member")
-        title = " · ".join(filter(None, (self.title, note)))
-        ax.set_title(drawing.literal(title), fontsize="medium", loc="left")
+        drawing.title(ax, " · ".join(filter(None, (self.title, note))))
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _size(self, n_rows: int) -> tuple[float, float]:
-        width = float(np.clip(0.25 * len(self.feature_names) + 2, 5, 12))
-        return width, float(np.clip(0.25 * n_rows + 2, 2.4, 9))
 
-
-def _ticks(axis: Axis, count: int, labels: Sequence[str]) -> None:
-    """All labels while they can be read, else every second, fifth, tenth, ..."""
+def _set_ticks(axis: Axis, labels: Sequence[str]) -> None:
+    """Show all labels if they can be read, else every second, fifth, tenth, ..."""
     box = axis.axes.get_window_extent()
     points = 72 * (box.width if axis is axis.axes.xaxis else box.height) / axis.axes.figure.dpi
     most = max(2, int(points / _POINTS_PER_TICK))
-    step = next(step for step in (1, 2, 5, 10, 20, 50, 100, 1000, 10**9) if count / step <= most)
-    places = range(0, count, step)
+    step = next(step for step in (1, 2, 5, 10, 20, 50, 100, 1000, 10**9) if len(labels) / step <= most)
+    places = range(0, len(labels), step)
     axis.set_ticks(places, labels=[drawing.literal(labels[i]) for i in places], fontsize="small")

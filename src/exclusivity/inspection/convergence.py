@@ -1,4 +1,4 @@
-"""ConvergenceDisplay: how a fit came to its end, and what it could prove on the way."""
+"""ConvergenceDisplay: objective and duality gap of every iteration."""
 
 from __future__ import annotations
 
@@ -11,29 +11,30 @@ from exclusivity.inspection import drawing
 from exclusivity.solvers import History
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from sklearn.base import BaseEstimator
 
-# A gap of zero has no place on a log axis; what is far below the tolerance is drawn at its bottom.
+# A log axis has no place for a gap of zero: gaps far below the tolerance are drawn at its bottom.
 _FAR_BELOW = 1e-4
 _LEAST_GAP = 1e-16
 
 
 class ConvergenceDisplay:
-    """Objective and, where there is a certificate, relative duality gap of every iteration.
+    """Plot the objective and, where there is a certificate, the relative duality gap of every iteration.
 
     Parameters
     ----------
     histories : sequence of History
         One per binary problem, as in ``ERMClassifier.history_``.
     names : sequence of str
-        What each binary problem separates.
+        Names of the binary problems.
     tol : float, default=None
         The gap that was asked for, drawn as a line.
 
     Attributes
     ----------
     axes_, figure_ : ndarray of Axes, Figure
-        What was drawn on, after :meth:`plot`: two axes, or one where no gap is known (exclusivity > 1).
+        The axes of the plot, one below the other: two, or one where no gap is known (exclusivity > 1).
 
     Examples
     --------
@@ -42,7 +43,7 @@ class ConvergenceDisplay:
     >>> from exclusivity import ERMClassifier
     >>> from exclusivity.inspection import ConvergenceDisplay
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> clf = ERMClassifier(solver="alm").fit(scale(X), y)
+    >>> clf = ERMClassifier().fit(scale(X), y)
     >>> display = ConvergenceDisplay.from_estimator(clf)  # doctest: +SKIP
     """
 
@@ -54,77 +55,64 @@ class ConvergenceDisplay:
         self.histories, self.names, self.tol = list(histories), list(names), tol
 
     @classmethod
-    def from_estimator(cls, estimator: BaseEstimator, *, axes: object = None) -> Self:
-        """Draw the last fit of a classifier, or of a pipeline that ends with one.
+    def from_estimator(cls, estimator: BaseEstimator, *, ax: Axes | None = None) -> Self:
+        """Plot the last fit of a classifier, or of a pipeline that ends with one.
 
         Parameters
         ----------
         estimator : ERMClassifier, ERMClassifierCV or Pipeline
             Fitted.
-        axes : sequence of two matplotlib Axes, default=None
-            For the objective and for the gap (not needed where no gap is known); None makes a figure.
+        ax : matplotlib Axes, default=None
+            A subplot to draw in the place of; None makes a figure.
 
         Returns
         -------
         display : ConvergenceDisplay
         """
         fitted = drawing.last_step(estimator, "history_")
-        names = drawing.problem_names(fitted.classes_, fitted.multi_class_)
-        if len(fitted.history_) < len(names):  # exclusivity > 1: one descent for all problems
-            names = ["all problems together"]
-        histories = fitted.history_[: len(names)]
-        return cls(histories, names, tol=fitted.tol).plot(axes=axes)
+        names = drawing.history_names(fitted)
+        return cls(fitted.history_[: len(names)], names, tol=fitted.tol).plot(ax=ax)
 
-    def plot(self, axes: Any = None) -> Self:
-        """Draw.
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the plot.
 
         Parameters
         ----------
-        axes : sequence of two matplotlib Axes, default=None
-            For the objective and for the gap (not needed where no gap is known); None makes a figure.
+        ax : matplotlib Axes, default=None
+            A subplot to draw in the place of; None makes a figure.
 
         Returns
         -------
-        self : ConvergenceDisplay
+        display : ConvergenceDisplay
         """
-        proven = any(np.any(np.isfinite(history.gap)) for history in self.histories)
-        if axes is None:
-            axes = drawing.new_axes(2, (6.4, 5.4)) if proven else drawing.new_axes()
-        axes = np.atleast_1d(axes)
-        if axes.shape != (2,) and (proven or axes.shape != (1,)):
-            raise ValueError(f"axes must be two axes, for objective and gap; got shape {axes.shape}.")
-        if not proven:  # nothing to draw below
-            for ax in axes[1:]:
-                ax.set_visible(False)
-            axes = axes[:1]
+        has_gaps = any(np.any(np.isfinite(history.gap)) for history in self.histories)
+        labels = ["objective", "relative duality gap"] if has_gaps else ["objective"]
+        figure = drawing.region(ax, (6.4, 5.4 if has_gaps else 4.2))
+        axes = figure.subplots(len(labels), 1, sharex=True, squeeze=False)[:, 0]
         floor = _LEAST_GAP if self.tol is None else max(_FAR_BELOW * self.tol, _LEAST_GAP)
         for number, (history, name) in enumerate(zip(self.histories, self.names, strict=True)):
-            iterations = np.arange(1, len(history) + 1)
-            style = {
+            style: dict[str, Any] = {
+                "label": drawing.literal(name),
                 "color": drawing.COLOURS[number % len(drawing.COLOURS)],
                 "linestyle": ("-", "--", ":")[number // len(drawing.COLOURS) % 3],
                 "marker": "o" if len(history) <= 30 else "",
                 "markersize": 3.5,
             }
-            for ax, values in zip(axes, (history.objective, np.maximum(history.gap, floor)), strict=False):
-                ax.plot(iterations, values, label=drawing.literal(name), **style)
-        self._finish(axes)
-        self.axes_, self.figure_ = axes, axes[0].figure
-        return self
-
-    def _finish(self, axes: Any) -> None:
-        for ax, label in zip(axes, ("objective", "relative duality gap"), strict=False):
-            drawing.tidy(ax)
-            ax.xaxis.get_major_locator().set_params(integer=True)
-            ax.set_ylabel(label)
-        above, *rest = axes
+            for each, values in zip(axes, (history.objective, np.maximum(history.gap, floor)), strict=False):
+                each.plot(np.arange(1, len(history) + 1), values, **style)
+        for each, label in zip(axes, labels, strict=True):
+            drawing.tidy(each)
+            each.xaxis.get_major_locator().set_params(integer=True)
+            each.set_ylabel(label)
         axes[-1].set_xlabel("iteration")
-        for below in rest:
-            below.set_yscale("log")
+        if has_gaps:
+            axes[1].set_yscale("log")
             if self.tol is not None:
-                line = below.axhline(self.tol, color=drawing.QUIET, linestyle="--", linewidth=1.2)
-                below.legend([line], [f"tol = {self.tol:g}"], frameon=False, fontsize="small")
+                line = axes[1].axhline(self.tol, color=drawing.QUIET, linestyle="--", linewidth=1.2)
+                axes[1].legend([line], [f"tol = {self.tol:g}"], frameon=False, fontsize="small")
         if len(self.names) == 1:
-            above.set_title(drawing.literal(self.names[0]), fontsize="medium", loc="left")
+            drawing.title(axes[0], self.names[0])
         else:
-            drawing.legend(above, outside=len(self.names) > 4)
+            drawing.legend(axes[0], outside=len(self.names) > 4)
+        self.axes_, self.figure_ = axes, figure.figure
+        return self

@@ -1,4 +1,4 @@
-"""What the displays share: axes, colours, and a way into pipelines."""
+"""Axes, colours and names that the displays share."""
 
 from __future__ import annotations
 
@@ -7,51 +7,70 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.pages.markup import printable
+from exclusivity._text import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from sklearn.base import BaseEstimator
 
-
-# Okabe and Ito: told apart by everybody, and in grey.
+# Okabe and Ito: distinct for colour-blind readers, and in grey.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#555555", "#8A6D00")
 QUIET = "#8c8c8c"
+_LONGEST_NAME = 60
 
 
-def new_axes(n_rows: int = 1, size: tuple[float, float] = (6.4, 4.2)) -> Any:
-    """A figure's axes, one below the other with a common x axis; an array for more than one."""
+def new_figure(size: tuple[float, float] = (6.4, 4.2)) -> Any:
+    """Return a new figure of a size in inches."""
     try:
         import matplotlib.pyplot as plt  # noqa: PLC0415 -- optional
     except ImportError as error:
         raise ImportError('Displays need matplotlib: pip install "exclusivity[plot]".') from error
-    _, axes = plt.subplots(n_rows, 1, figsize=size, sharex=True, layout="constrained")
-    return axes
+    return plt.figure(figsize=size, layout="constrained")
+
+
+def region(ax: Axes | None, size: tuple[float, float]) -> Any:
+    """Return a new figure for several axes, or a subfigure in the place of one axes."""
+    if ax is None:
+        return new_figure(size)
+    if ax.get_subplotspec() is None:
+        raise ValueError(
+            "ax must be a subplot, as plt.subplots makes it: several axes are drawn in its place."
+        )
+    ax.set_axis_off()
+    return ax.figure.add_subfigure(ax.get_subplotspec())  # type: ignore[arg-type]  # looked above
 
 
 def literal(text: object) -> str:
-    """Return a name from data for matplotlib to draw as it is: no formula, and in every legend."""
+    """Escape a name from data, so that matplotlib draws it as it is: no formula, and in every legend."""
     shown = printable(text).replace("$", r"\$")
     return f"\u200b{shown}" if shown.startswith("_") else shown  # legends leave out what begins with _
 
 
+def cut(name: str) -> str:
+    """Shorten a name that is too long to draw."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
 def tidy(ax: Axes) -> None:
-    """No box around the axes, a light grid behind the data."""
+    """Remove the box around the axes, and draw a light grid behind the data."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(color="#e4e4e4", linewidth=0.8)
     ax.set_axisbelow(True)
 
 
 def legend(ax: Axes, *, outside: bool) -> None:
-    """A legend without a frame; outside the axes where lines would run through it."""
-    if outside:
-        ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
-    else:
-        ax.legend(frameon=False, fontsize="small")
+    """Add a legend without a frame, inside or to the right of the axes."""
+    place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if outside else {}
+    ax.legend(frameon=False, fontsize="small", **place)
+
+
+def title(ax: Axes, text: str) -> None:
+    """Write a title above the left end of the axes."""
+    ax.set_title(literal(text), fontsize="medium", loc="left")
 
 
 def last_step(estimator: BaseEstimator, needed: str) -> BaseEstimator:
-    """The estimator itself, or the last step of a pipeline, if it has what is needed."""
+    """Return the estimator, or the last step of a pipeline; raise if it lacks a fitted attribute."""
     step = estimator[-1] if hasattr(estimator, "steps") else estimator
     if not hasattr(step, needed):
         raise ValueError(
@@ -62,7 +81,7 @@ def last_step(estimator: BaseEstimator, needed: str) -> BaseEstimator:
 
 
 def feature_names(estimator: BaseEstimator, given: Any) -> list[str]:
-    """The names to write on axes: those given, those seen in ``fit``, or numbers."""
+    """Return the names given, those seen in ``fit``, or numbers."""
     n_features = int(estimator.n_features_in_)
     if given is None:
         given = getattr(estimator, "feature_names_in_", [f"feature {j}" for j in range(n_features)])
@@ -73,22 +92,23 @@ def feature_names(estimator: BaseEstimator, given: Any) -> list[str]:
 
 
 def input_names(model: BaseEstimator, given: Any) -> list[str]:
-    """The names of what a classifier, or the last step of a pipeline, weighs.
+    """Return the names of the features of a classifier, or of the last step of a pipeline.
 
-    Those given, else the ones that the steps before make of the names seen in ``fit``, else numbers.
+    These are the names given, else those that the steps before make of the names seen in ``fit``, else
+    numbers.
     """
     fitted = last_step(model, "components_")
     if given is None and fitted is not model and hasattr(model, "feature_names_in_") and len(model.steps) > 1:
         try:
             given = model[:-1].get_feature_names_out()
-        except (AttributeError, ValueError):  # a step that does not tell
+        except (AttributeError, ValueError):  # a step without names
             given = None
     return feature_names(fitted, given)
 
 
 def problem_names(classes: NDArray[Any], multi_class: str) -> list[str]:
-    """What each binary problem separates."""
-    labels = [str(label) for label in classes]
+    """Return the name of each binary problem: the two sides that it separates."""
+    labels = [cut(str(label)) for label in classes]
     if len(labels) == 2:
         return [f"{labels[1]} against {labels[0]}"]
     if multi_class == "ovr":
@@ -96,7 +116,13 @@ def problem_names(classes: NDArray[Any], multi_class: str) -> list[str]:
     return [f"{a} against {b}" for i, a in enumerate(labels) for b in labels[i + 1 :]]
 
 
-def check_problem(problem: int, n_problems: int) -> None:
-    """Raise unless ``problem`` numbers one of the binary problems."""
-    if not isinstance(problem, (int, np.integer)) or not 0 <= problem < n_problems:
-        raise ValueError(f"problem must be an integer from 0 to {n_problems - 1}; got {problem!r}.")
+def history_names(fitted: BaseEstimator) -> list[str]:
+    """Return the names of the problems of ``history_``: one for all of them above exclusivity 1."""
+    names = problem_names(fitted.classes_, fitted.multi_class_)
+    return names if len(fitted.history_) >= len(names) else ["all problems together"]
+
+
+def check_number(name: str, value: object, count: int) -> None:
+    """Raise unless a parameter is the number of one of ``count`` things."""
+    if not isinstance(value, (int, np.integer)) or not 0 <= value < count:
+        raise ValueError(f"{name} must be an integer from 0 to {count - 1}; got {value!r}.")

@@ -1,22 +1,23 @@
-"""PathDisplay: what C does, to scores or to coefficients."""
+"""PathDisplay: scores or coefficients against C."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from exclusivity.classifier import ERMPath
 from exclusivity.inspection import drawing
+from exclusivity.problem.arrays import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 class PathDisplay:
-    """Cross-validated scores against C, or coefficients against C.
+    """Plot cross-validated scores, or coefficients, against C.
 
     Build it with :meth:`from_estimator` (scores of an ``ERMClassifierCV``) or :meth:`from_path`
     (coefficients of an ``erm_path``).
@@ -26,22 +27,22 @@ class PathDisplay:
     Cs : array-like of shape (n_Cs,)
         Values of C.
     scores : array-like of shape (n_folds, n_Cs), default=None
-        Scores; drawn as their mean with a band of one standard deviation.
+        Scores, drawn as mean and standard deviation.
     best_C : float, default=None
         The chosen C, marked by a line.
     score_name : str, default="score"
-        What the scores are.
+        The name of the score.
     coefs : array-like of shape (n_Cs, n_features), default=None
         Coefficients, one line per feature. Give these or ``scores``.
     feature_names : sequence of str, default=None
         Names of the features.
     title : str, default=None
-        What was learned.
+        The name of the binary problem.
 
     Attributes
     ----------
     ax_, figure_ : Axes, Figure
-        What was drawn on, after :meth:`plot`.
+        The parts of the plot.
 
     Examples
     --------
@@ -75,14 +76,14 @@ class PathDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: BaseEstimator, *, ax: Axes | None = None) -> Self:
-        """Draw the scores of a fitted ``ERMClassifierCV``, or of a pipeline that ends with one.
+        """Plot the scores of a fitted ``ERMClassifierCV``, or of a pipeline that ends with one.
 
         Parameters
         ----------
         estimator : ERMClassifierCV or Pipeline
             Fitted.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
@@ -104,26 +105,26 @@ class PathDisplay:
         best_C: float | None = None,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the coefficients along an ``erm_path``.
+        """Plot the coefficients along an ``erm_path``.
 
         Parameters
         ----------
         path : ERMPath
-            What ``erm_path`` gave.
+            The result of ``erm_path``.
         problem : int, default=0
-            Which binary problem.
+            The number of the binary problem.
         feature_names : sequence of str, default=None
             Names of the features; None takes those seen in training.
         best_C : float, default=None
             A value of C to mark.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
         display : PathDisplay
         """
-        drawing.check_problem(problem, path.coefs.shape[1])
+        drawing.check_number("problem", problem, path.coefs.shape[1])
         first = path.classifiers[0]
         display = cls(
             path.Cs,
@@ -135,72 +136,52 @@ class PathDisplay:
         return display.plot(ax=ax)
 
     def plot(self, ax: Axes | None = None, *, n_labels: int = 6) -> Self:
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None makes a figure.
         n_labels : int, default=6
             How many of the largest coefficients get a colour and their name; the others are grey.
 
         Returns
         -------
-        self : PathDisplay
+        display : PathDisplay
         """
-        ax = drawing.new_axes() if ax is None else ax
+        ax = drawing.new_figure().subplots() if ax is None else ax
         drawing.tidy(ax)
-        ax.set_xscale("log")
-        ax.set_xlabel("C")
         order = np.argsort(self.Cs)
         if self.scores is not None:
-            self._draw_scores(ax, order)
-        else:
-            self._draw_coefs(ax, order, n_labels)
+            self._plot_scores(ax, self.Cs[order], self.scores[:, order])
+        elif self.coefs is not None:
+            self._plot_coefs(ax, self.Cs[order], self.coefs[order], n_labels)
+        ax.set(xscale="log", xlabel="C")
         if self.best_C is not None:
-            ax.axvline(
-                self.best_C,
-                color=drawing.QUIET,
-                linestyle="--",
-                linewidth=1.2,
-                label=f"C = {self.best_C:.3g}",
-            )
-        handles = ax.get_legend_handles_labels()[0]
-        if handles:
+            label = f"C = {self.best_C:.3g}"
+            ax.axvline(self.best_C, color=drawing.QUIET, linestyle="--", linewidth=1.2, label=label)
+        if ax.get_legend_handles_labels()[0]:
             drawing.legend(ax, outside=self.coefs is not None)
         if self.title is not None:
-            ax.set_title(drawing.literal(self.title), fontsize="medium", loc="left")
+            drawing.title(ax, self.title)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _draw_scores(self, ax: Axes, order: NDArray[Any]) -> None:
-        assert self.scores is not None  # noqa: S101 -- plot looked
-        Cs, scores = self.Cs[order], self.scores[:, order]
-        mean, spread = scores.mean(axis=0), scores.std(axis=0)
-        colour = drawing.COLOURS[0]
+    def _plot_scores(self, ax: Axes, Cs: Floats, scores: Floats) -> None:
+        mean, spread, colour = scores.mean(axis=0), scores.std(axis=0), drawing.COLOURS[0]
         ax.plot(Cs, mean, color=colour, marker="o", markersize=3.5, label=f"mean of {len(scores)} folds")
         if len(scores) > 1:
-            ax.fill_between(
-                Cs,
-                mean - spread,
-                mean + spread,
-                color=colour,
-                alpha=0.15,
-                linewidth=0,
-                label="± 1 standard deviation",
-            )
+            style: Any = {"color": colour, "alpha": 0.15, "linewidth": 0, "label": "± 1 standard deviation"}
+            ax.fill_between(Cs, mean - spread, mean + spread, **style)
         ax.set_ylabel(self.score_name)
 
-    def _draw_coefs(self, ax: Axes, order: NDArray[Any], n_labels: int) -> None:
-        assert self.coefs is not None  # noqa: S101 -- plot looked
-        Cs, coefs = self.Cs[order], self.coefs[order]
+    def _plot_coefs(self, ax: Axes, Cs: Floats, coefs: Floats, n_labels: int) -> None:
         names = self.feature_names or [f"feature {j}" for j in range(coefs.shape[1])]
         by_size = np.argsort(-np.abs(coefs).max(axis=0), kind="stable")
-        n_labels = min(n_labels, len(drawing.COLOURS), len(by_size))
-        for j in by_size[n_labels:]:
-            ax.plot(Cs, coefs[:, j], color="#c8c8c8", linewidth=0.8)
-        for rank, j in enumerate(by_size[:n_labels]):
-            label = drawing.literal(names[j])
-            ax.plot(Cs, coefs[:, j], color=drawing.COLOURS[rank], linewidth=1.6, label=label)
+        n_labels = min(n_labels, len(drawing.COLOURS))
+        ax.plot(Cs, coefs[:, by_size[n_labels:]], color="#c8c8c8", linewidth=0.8)
+        for colour, j in zip(drawing.COLOURS, by_size[:n_labels], strict=False):
+            label = drawing.literal(drawing.cut(names[j]))
+            ax.plot(Cs, coefs[:, j], color=colour, linewidth=1.6, label=label)
         ax.axhline(0, color="#555555", linewidth=0.8)
         ax.set_ylabel("coefficient")

@@ -1,23 +1,33 @@
-"""model_report: a fitted model as one HTML page that needs nothing else."""
+"""model_report: a fitted model as one self-contained HTML page."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from importlib.util import find_spec
+from io import StringIO
 from typing import Any
 
 import numpy as np
 
 from exclusivity import __version__
+from exclusivity._text import printable
 from exclusivity.inspection import drawing
-from exclusivity.inspection.report_plots import ReportPlots
-from exclusivity.inspection.scores import Scores, scores_of
+from exclusivity.inspection.additive import AdditiveDisplay, is_additive
+from exclusivity.inspection.certified import CertifiedAccuracyDisplay
+from exclusivity.inspection.components import ComponentsDisplay
+from exclusivity.inspection.convergence import ConvergenceDisplay
+from exclusivity.inspection.path import PathDisplay
+from exclusivity.inspection.scores import caution, scores_of
 from exclusivity.inspection.summary import ModelSummary, summarise
-from exclusivity.pages import counts, figure, gallery, page, paragraph, section, table, text
 from exclusivity.problem.arrays import Matrix
+from exclusivity.robustness import certify
 
-_MOST_MEMBERS = 60
-_MOST_PROBLEMS = 12
-_MOST_CLASSES = 30
+# Limits of tables, and of plots: beyond them a plot is megabytes in which nothing can be seen.
+_MOST_MEMBERS, _MOST_PROBLEMS, _MOST_CLASSES = 60, 12, 30
+_MOST_FEATURES_DRAWN, _MOST_PROBLEMS_DRAWN, _MOST_CURVES = 200, 4, 24
+_SIZE = (5.2, 3.4)
 _WHY_EQUAL = (
     "For exclusivity up to 1 the objective is convex and treats all members alike, so that its optimum is "
     "one SVM, shared by all of them. For members that use different features fit with exclusivity above 1."
@@ -34,11 +44,10 @@ def model_report(
 ) -> str:
     """Describe a fitted model in one self-contained HTML page.
 
-    The page shows the parameters, whether the members differ and which features each of them uses, how the
-    fit came to its end and what it could prove; for an ``ERMClassifierCV`` the scores along C. With
-    rows and labels it adds accuracies, a confusion matrix and, where votes are counted, what stays right when
-    features break; of a table, what each column adds to the score. Plots (SVG) need matplotlib; without it
-    the numbers are there.
+    The page shows the parameters, whether the members differ and which features each of them uses, and the
+    end of the fit with its certificate; for an ``ERMClassifierCV`` the scores along C. With rows and labels
+    it adds accuracies, a confusion matrix and, for hard votes, certified accuracies; for a table, the
+    contribution of each column to the score. Plots (SVG) need matplotlib; the numbers do not.
 
     Parameters
     ----------
@@ -72,193 +81,377 @@ def model_report(
     if (X is None) != (y is None):
         raise ValueError("model_report needs rows and their labels, or neither; only one of them was given.")
     summary = summarise(model, feature_names=feature_names)
-    names = drawing.input_names(model, feature_names)
-    plots = ReportPlots(model, names)
-    scores = None if X is None else scores_of(y, model.predict(X))
-    parts = [_head(summary, scores), _columns(plots.additive(X)), _members(summary, plots)]
-    if scores is not None:
-        parts.append(_quality(scores))
-        if summary.parameters["voting"] != "soft":
-            parts.append(_certificates(plots.certified(X, y)))
+    fitted = drawing.last_step(model, "components_")
+    predicted = None if X is None else model.predict(X)
+    scores = None if predicted is None else scores_of(y, predicted)
+    sections = [
+        ("columns", "The columns", _columns(model, X)),
+        ("members", "The members", _members(summary, fitted, drawing.input_names(model, feature_names))),
+        ("quality", "Predictions", "" if scores is None else _quality(scores)),
+    ]
+    if scores is not None and summary.parameters["voting"] != "soft":
+        sections.append(
+            ("certificates", "When features break", _certificates(certify(model, X), y, predicted))
+        )
     if summary.kind == "ERMClassifierCV":
-        parts.append(section("path", "The choice of C", figure(plots.path(), "Scores on rows left out.")))
-    parts += [_training(summary, plots), _parameters(summary)]
-    return page(title, "<main>", *parts, f'<p class="note">exclusivity {text(__version__)}</p></main>')
+        svg = _draw("path", _SIZE, lambda ax: PathDisplay.from_estimator(model, ax=ax))
+        sections.append(("path", "The choice of C", _figure(svg, "Scores on held-out rows.")))
+    sections.append(("training", "The fit", _training(summary, fitted)))
+    sections.append(("parameters", "Parameters", _parameters(summary)))
+    body = "".join(
+        f'<section id="{anchor}"><h2>{heading}</h2>{html}</section>'
+        for anchor, heading, html in sections
+        if html
+    )
+    return _PAGE.format(
+        version=_text(__version__), title=_text(title), style=_STYLE, head=_head(summary, scores), body=body
+    )
 
 
-def _head(summary: ModelSummary, scores: Scores | None) -> str:
-    facts: list[tuple[object, str]] = [
+def _head(summary: ModelSummary, scores: dict[str, Any] | None) -> str:
+    facts: list[tuple[object, str]] = []
+    warning = ""
+    if scores is not None:
+        constant = scores["constant"]
+        facts += [
+            (f"{scores['accuracy']:.1%}", f"accuracy on {scores['rows']} rows"),
+            (f"{scores['balanced_accuracy']:.1%}", "balanced accuracy"),
+            (
+                f"{constant['accuracy']:.1%}",
+                f"for always {constant['class']}, {constant['balanced_accuracy']:.1%} balanced",
+            ),
+        ]
+        warning = caution(scores)
+    facts += [
         (summary.n_members, "members"),
         (summary.n_features, "features"),
         (len(summary.classes), "classes"),
     ]
-    if scores is not None:
-        facts = [
-            (f"{scores.accuracy:.1%}", f"accuracy on {scores.n_rows} rows"),
-            (f"{scores.balanced_accuracy:.1%}", "balanced accuracy"),
-            (
-                f"{scores.constant_accuracy:.1%}",
-                f"for always {scores.most_frequent}, {scores.constant_balanced_accuracy:.1%} balanced",
-            ),
-            *facts,
-        ]
+    items = "".join(f"<li><b>{_text(number)}</b>{_text(word)}</li>" for number, word in facts)
+    if warning:
+        warning = f"In these rows {warning} Fit with class_weight='balanced', or choose another C."
     chosen = "" if summary.chosen_C is None else f" that chose C = {summary.chosen_C:.4g}"
     before = f" after {', '.join(summary.steps)}" if summary.steps else ""
     return (
-        paragraph(summary.kind + chosen + before)
-        + counts(facts)
-        + _caution(scores)
-        + _verdict_on_training(summary)
+        f'{_paragraph(summary.kind + chosen + before)}<ul class="counts">{items}</ul>'
+        f"{_paragraph(warning, 'bad') if warning else ''}{_convergence_verdict(summary)}"
     )
 
 
-def _caution(scores: Scores | None) -> str:
-    if scores is None or not scores.hardly_beats_a_constant:
-        return ""
-    sentence = f"In these rows {scores.caution()} Fit with class_weight='balanced', or choose another C."
-    return f'<p class="bad">{text(sentence)}</p>'
-
-
-def _verdict_on_training(summary: ModelSummary) -> str:
+def _convergence_verdict(summary: ModelSummary) -> str:
     failed = [problem.name for problem in summary.problems if not problem.converged]
     if failed:
-        return (
-            f'<p class="bad">Not converged: {text(", ".join(failed[:5]))}. '
-            "Raise max_iter, or scale the features.</p>"
-        )
+        names = ", ".join(failed[:5])
+        return _paragraph(f"Not converged: {names}. Raise max_iter, or scale the features.", "bad")
     gaps = [problem.gap for problem in summary.problems]
     if np.all(np.isnan(gaps)):
-        return paragraph("Converged. Above exclusivity 1 there is no bound on the distance from the optimum.")
-    return paragraph(
+        return _paragraph(
+            "Converged. Above exclusivity 1 there is no bound on the distance from the optimum."
+        )
+    return _paragraph(
         f"Converged: proven to be within {np.nanmax(gaps):.1e} (relative) of the optimum, and asked for "
         f"{summary.parameters['tol']:g}."
     )
 
 
-def _members(summary: ModelSummary, plots: ReportPlots) -> str:
-    notes = []
-    if summary.note:
-        notes.append(f'<p class="callout"><b>{text(summary.note)}.</b></p>')
-    if summary.members_are_equal and summary.n_members > 1:
-        notes.append(paragraph(_WHY_EQUAL))
-    figures = _wide(plots.components())
+def _columns(model: Any, X: object) -> str:
+    """Draw the contributions of the columns of a table, one plot per binary problem."""
+    if not is_additive(model):
+        return ""
+    below = " Grey: the rows of this report." if X is not None else ""
+    html = ""
+    for problem in range(min(len(model[-1].components_), _MOST_PROBLEMS_DRAWN)):
+        shown = AdditiveDisplay.from_estimator(model, X, problem=problem, plot=False)
+        is_cut = len(model[0].columns_) > len(shown.panels)
+        more = " Columns that move the score less are left out." if is_cut else ""
+        caption = (
+            f"What each column adds to the score, {shown.title}; a cross is a missing value.{below}{more}"
+        )
+        html += _wide_figure(_draw(f"additive{problem}", shown.size, shown.plot), caption)
+    return html
+
+
+def _members(summary: ModelSummary, fitted: Any, names: list[str]) -> str:
+    are_shared = summary.members_are_equal and summary.n_members > 1
+    notes = f'<p class="callout"><b>{_text(summary.note)}.</b></p>' if summary.note else ""
+    notes += _paragraph(_WHY_EQUAL) if are_shared else ""
     rows = [
         [
-            "all" if summary.members_are_equal and summary.n_members > 1 else text(member.number),
-            text(member.n_features),
-            text(", ".join(f"{name} ({weight:+.3g})" for name, weight in member.strongest)) or "abstains",
+            "all" if are_shared else _text(member.number),
+            _text(member.n_features),
+            _text(", ".join(f"{name} ({weight:+.3g})" for name, weight in member.strongest)) or "abstains",
         ]
         for member in summary.members[:_MOST_MEMBERS]
     ]
     caption = "Features of the members, the largest weights first"
     if len(summary.members) > _MOST_MEMBERS:
-        caption += f"; the first {_MOST_MEMBERS} of {len(summary.members)} members"
-    if summary.steps:
-        caption += ". Weights are those of scaled features"
-    listing = table(["member", "features", "largest weights"], rows, caption + ".")
-    return section(
-        "members",
-        "The members",
-        *notes,
-        figures,
-        f'<div class="wrapped">{listing}</div>',
-    )
+        caption += f"; the first {_MOST_MEMBERS} of {summary.n_members} members"
+    caption += ". Weights are those of scaled features." if summary.steps else "."
+    listing = _table(["member", "features", "largest weights"], rows, caption)
+    return f'{notes}{_heat_maps(fitted, names)}<div class="wrapped">{listing}</div>'
 
 
-def _columns(drawn: list[tuple[str | None, str]]) -> str:
-    """The columns of a table, where the model takes one."""
-    if not drawn:
-        return ""
-    return section("columns", "The columns", _wide(drawn))
+def _heat_maps(fitted: Any, names: list[str]) -> str:
+    """Draw the weights of the members, one heat map per binary problem."""
+    weights = fitted.components_
+    n_problems, n_members, n_features = weights.shape
+    # Members that are stored once have a stride of zero, and the display says how many there are.
+    stored = weights[:, :1] if weights.strides[1] == 0 else weights[:, :_MOST_MEMBERS]
+    n_shown = n_members if weights.strides[1] == 0 else stored.shape[1]
+    largest = np.argsort(-np.abs(stored).max(axis=(0, 1)), kind="stable")
+    columns = np.sort(largest[:_MOST_FEATURES_DRAWN])
+    shown_names = [names[j] for j in columns]
+    left_out = []
+    if len(columns) < n_features:
+        left_out.append(f"the {len(columns)} of {n_features} features with the largest weights")
+    if n_shown < n_members:
+        left_out.append(f"the first {n_shown} of {n_members} members")
+    html = ""
+    titles = drawing.problem_names(fitted.classes_, fitted.multi_class_)
+    for problem, title in enumerate(titles[:_MOST_PROBLEMS_DRAWN]):
+        rows = np.broadcast_to(stored[problem][:, columns], (n_shown, len(columns)))
+        display = ComponentsDisplay(rows, shown_names, title=title)
+        caption = f"Weights of the members, {title}: {', '.join(left_out) or 'all features'}."
+        if n_problems > _MOST_PROBLEMS_DRAWN and problem == _MOST_PROBLEMS_DRAWN - 1:
+            caption += f" {n_problems - _MOST_PROBLEMS_DRAWN} problems are not drawn."
+        n_rows = 1 if display.members_are_equal else n_shown
+        letters = max(len(drawing.cut(name)) for name in shown_names)
+        size = np.clip(0.25 * len(columns) + 2, 5, 12), np.clip(0.22 * n_rows, 0.6, 7) + 0.4 + 0.075 * letters
+        html += _wide_figure(_draw(f"components{problem}", size, display.plot), caption)
+    return html
 
 
-def _wide(drawn: list[tuple[str | None, str]]) -> str:
-    return "".join(
-        f'<div class="wide" style="--natural: {_natural_width(svg):.0f}px">{figure(svg, caption)}</div>'
-        for svg, caption in drawn
-    )
-
-
-def _natural_width(svg: str | None) -> float:
-    """At this width the letters of a plot can be read: a phone scrolls, a screen does not blow it up."""
-    found = re.search(r'viewBox="0 0 ([\d.]+)', svg or "")
-    return 0.0 if found is None else 1.15 * float(found.group(1))
-
-
-def _quality(scores: Scores) -> str:
-    shown = range(min(len(scores.classes), _MOST_CLASSES))
-    names = [str(label) for label in scores.classes]
+def _quality(scores: dict[str, Any]) -> str:
+    n_classes = len(scores["classes"])
+    shown = scores["classes"][:_MOST_CLASSES]
     rows = [
         [
-            text(names[i]),
-            text(scores.support[i]),
-            _share(scores.precision[i]),
-            _share(scores.recall[i]),
-            _share(scores.f1[i]),
+            _text(found["class"]),
+            _text(found["rows"]),
+            *(_share(found[key]) for key in ("precision", "recall", "f1")),
         ]
-        for i in shown
+        for found in shown
     ]
-    more = "" if len(names) <= _MOST_CLASSES else f", the first {_MOST_CLASSES} of {len(names)} classes"
-    confusion = [[text(names[i]), *(text(scores.confusion[i, j]) for j in shown)] for i in shown]
-    return section(
-        "quality",
-        "Predictions",
-        table(["class", "rows", "precision", "recall", "F1"], rows, f"By class{more}."),
-        table(
-            ["true class", *(f"as {names[j]}" for j in shown)],
-            confusion,
-            f"Confusion matrix{more}: rows are true classes, columns predictions.",
-        ),
+    counts = [
+        [_text(found["class"]), *map(_text, row[: len(shown)])]
+        for found, row in zip(shown, scores["confusion_matrix"], strict=False)
+    ]
+    more = f", the first {_MOST_CLASSES} of {n_classes} classes" if n_classes > _MOST_CLASSES else ""
+    return _table(["class", "rows", "precision", "recall", "F1"], rows, f"By class{more}.") + _table(
+        ["true class", *(f"as {found['class']}" for found in shown)],
+        counts,
+        f"Confusion matrix{more}: rows are true classes, columns predictions.",
     )
+
+
+def _certificates(radii: Any, y: Any, predicted: Any) -> str:
+    plain, balanced = (
+        CertifiedAccuracyDisplay.from_predictions(
+            radii, y, predicted, balanced=is_balanced, name=name, plot=False
+        )
+        for is_balanced, name in ((False, "all rows alike"), (True, "balanced: all classes alike"))
+    )
+
+    def plot(ax: Any) -> None:
+        plain.plot(ax=ax)
+        balanced.plot(ax=ax)
+        ax.set_ylabel("certified accuracy")
+
+    pairs = zip(plain.certified, balanced.certified, strict=True)
+    rows = [[_text(r), *map(_share, shares)] for r, shares in enumerate(pairs)]
+    header = ["broken features", "certified accuracy", "balanced"]
+    listing = _table(header, rows, "Certified accuracy; balanced: the mean over the classes.")
+    caption = "Predictions that are right and stay right whatever values so many features take."
+    svg = _draw("certified", _SIZE, plot)
+    return f'<div class="gallery">{_figure(svg, caption)}<div>{listing}</div></div>'
+
+
+def _training(summary: ModelSummary, fitted: Any) -> str:
+    rows = [
+        [
+            _text(problem.name),
+            _text(problem.n_iter),
+            f"{problem.objective:.6g}",
+            "no bound" if np.isnan(problem.gap) else f"{problem.gap:.1e}",
+            "yes" if problem.converged else '<span class="bad">no</span>',
+        ]
+        for problem in summary.problems[:_MOST_PROBLEMS]
+    ]
+    names = drawing.history_names(fitted)
+    more = len(names) - _MOST_PROBLEMS
+    ended = "How each binary problem ended" + (f"; {more} more are left out." if more > 0 else ".")
+    header = ["problem", "iterations", "objective", "duality gap", "converged"]
+    n_drawn = min(len(names), _MOST_CURVES)
+    display = ConvergenceDisplay(fitted.history_[:n_drawn], names[:n_drawn], tol=fitted.tol)
+    has_gaps = bool(np.isfinite(fitted.dual_gap_).any())
+    svg = _draw("convergence", (5.2, 4.8) if has_gaps else _SIZE, display.plot)
+    caption = f"Objective{' and relative duality gap' if has_gaps else ''} at every iteration"
+    caption += f"; {len(names) - n_drawn} problems are not drawn." if n_drawn < len(names) else "."
+    return _table(header, rows, ended) + _figure(svg, caption)
+
+
+def _parameters(summary: ModelSummary) -> str:
+    values = {name: repr(value) for name, value in summary.parameters.items()}
+    rows = [
+        [_text(name), f"<code>{_text(value if len(value) <= 200 else f'{value[:200]}...')}</code>"]
+        for name, value in values.items()
+    ]
+    listing = _table(["parameter", "value"], rows, f"Parameters of {summary.kind}.")
+    return f'<div class="parameters">{listing}</div>'
+
+
+def _text(value: object) -> str:
+    return escape(printable(value, lines=True), quote=True)
 
 
 def _share(value: float) -> str:
     return "-" if np.isnan(value) else f"{value:.1%}"
 
 
-def _certificates(drawn: tuple[str | None, Any, Any]) -> str:
-    svg, curve, balanced = drawn
-    rows = [[text(r), *map(_share, shares)] for r, shares in enumerate(zip(curve, balanced, strict=True))]
-    caption = "Predictions that are right and stay right whatever values so many features take."
-    header = ["broken features", "certified accuracy", "balanced"]
-    listing = table(header, rows, "Certified accuracy; balanced: the mean over the classes.")
-    return section(
-        "certificates",
-        "When features break",
-        gallery([figure(svg, caption), f"<div>{listing}</div>"]),
+def _paragraph(value: str, css: str = "") -> str:
+    return f'<p class="{css}">{_text(value)}</p>' if css else f"<p>{_text(value)}</p>"
+
+
+def _figure(svg: str | None, caption: str) -> str:
+    plot = (
+        f'<div class="plot" role="img" aria-label="{_text(caption)}">{svg}</div>'
+        if svg
+        else '<div class="plot absent">no plot: matplotlib is not installed</div>'
+    )
+    return f"<figure>{plot}<figcaption>{_text(caption)}</figcaption></figure>"
+
+
+def _wide_figure(svg: str | None, caption: str) -> str:
+    """Return a figure that scrolls on a small screen, and is not enlarged much on a large one."""
+    width = re.search(r'viewBox="0 0 ([\d.]+)', svg or "")
+    pixels = 0.0 if width is None else 1.15 * float(width[1])
+    return f'<div class="wide" style="--natural: {pixels:.0f}px">{_figure(svg, caption)}</div>'
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
+    """Return a table in a box that scrolls sideways; cells are HTML, header and caption are text."""
+    head = "".join(f'<th scope="col">{_text(name)}</th>' for name in header)
+    body = "".join(
+        f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>'
+        for first, *rest in rows
+    )
+    return (
+        f'<p class="caption">{_text(caption)}</p><div class="scroll" tabindex="0">'
+        f'<table aria-label="{_text(caption)}"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
     )
 
 
-def _training(summary: ModelSummary, plots: ReportPlots) -> str:
-    rows = [
-        [
-            text(problem.name),
-            text(problem.n_iter),
-            text(f"{problem.objective:.6g}"),
-            "no bound" if np.isnan(problem.gap) else text(f"{problem.gap:.1e}"),
-            "yes" if problem.converged else '<span class="bad">no</span>',
-        ]
-        for problem in summary.problems[:_MOST_PROBLEMS]
-    ]
-    more = len(summary.problems) - _MOST_PROBLEMS
-    caption = "How each binary problem ended" + (f"; {more} more are left out." if more > 0 else ".")
-    header = ["problem", "iterations", "objective", "duality gap", "converged"]
-    return section(
-        "training",
-        "The fit",
-        table(header, rows, caption),
-        figure(*plots.convergence()),
-    )
+def _draw(name: str, size: tuple[float, float], plot: Callable[[Any], object]) -> str | None:
+    """Return what ``plot`` draws on an axes, as an SVG element; None without matplotlib."""
+    if find_spec("matplotlib") is None:
+        return None
+    import matplotlib as mpl  # noqa: PLC0415 -- optional
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    # The salt makes ids reproducible.
+    settings: Any = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": name,
+        "font.family": "sans-serif",
+        "font.size": 10,
+    }
+    with mpl.rc_context(settings):
+        figure: Any = Figure(figsize=size, layout="constrained")
+        plot(figure.subplots())
+        stream = StringIO()
+        figure.savefig(stream, format="svg", metadata={"Date": None}, transparent=True)
+    return inline_svg(stream.getvalue(), name)
 
 
-def _parameters(summary: ModelSummary) -> str:
-    rows = [
-        [text(name), f"<code>{text(_short(repr(value)))}</code>"]
-        for name, value in summary.parameters.items()
-    ]
-    listing = table(["parameter", "value"], rows, f"Parameters of {summary.kind}.")
-    return section("parameters", "Parameters", f'<div class="parameters">{listing}</div>')
+def inline_svg(svg: str, name: str) -> str:
+    """Return an SVG file as an element of a page: no prolog, metadata or namespaces, own ids and colours."""
+    body = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    body = re.sub(r'\s+xmlns(:\w+)?="[^"]*"', "", body)
+    body = re.sub(r'\bid="', f'id="{name}-', body)
+    body = re.sub(r'\b(?:xlink:)?href="#', f'href="#{name}-', body)
+    body = body.replace("url(#", f"url(#{name}-")
+    for colour, variable in _PAGE_COLOURS.items():
+        body = re.sub(rf"\b(fill|stroke): {colour}", rf"\1: var({variable})", body)
+    opening, rest = body.split(">", 1)
+    # Without a size of its own it takes that of its box.
+    return re.sub(r'\s+(width|height)="[^"]*"', "", opening) + ">" + rest
 
 
-def _short(value: str) -> str:
-    return value if len(value) <= 200 else f"{value[:200]}..."
+# Black, white, greys and blue follow the page, which has a light and a dark style.
+_PAGE_COLOURS = {
+    "#000000": "--ink",
+    "#222222": "--ink",
+    "#555555": "--soft",
+    "#8c8c8c": "--soft",
+    "#999999": "--soft",
+    "#e4e4e4": "--line",
+    "#cccccc": "--line",
+    "#ffffff": "--ground",
+    "#0072b2": "--blue",
+}
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="generator" content="exclusivity {version}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<h1>{title}</h1><main>{head}{body}<p class="note">exclusivity {version}</p></main>
+</body>
+</html>
+"""
+_STYLE = """
+:root { --ink: #1d1d1f; --soft: #5f6368; --line: #dcdfe3; --ground: #ffffff; --tint: #f5f6f8;
+  --bad: #a01b13; --blue: #0072b2; }
+@media screen and (prefers-color-scheme: dark) {
+  :root { --ink: #e8e8ea; --soft: #a3a8b0; --line: #3a3f46; --ground: #16181c; --tint: #22262c;
+    --bad: #ff9d94; --blue: #4aa8e0; }
+}
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1rem; max-width: 80rem; color: var(--ink); background: var(--ground);
+  overflow-wrap: anywhere; font: 16px/1.55 system-ui, "Segoe UI", Roboto, Helvetica, Arial, sans-serif;
+  -webkit-text-size-adjust: 100%; }
+h1 { font-size: 1.7rem; line-height: 1.2; margin: .5rem 0; }
+h2 { font-size: 1.3rem; margin: 2.2rem 0 .6rem; border-bottom: 1px solid var(--line);
+  padding-bottom: .25rem; break-after: avoid; }
+p, li { max-width: 46rem; }
+code { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: .9em; }
+.scroll { overflow-x: auto; margin: .2rem 0 .8rem; }
+table { border-collapse: collapse; font-size: .82rem; }
+th, td { padding: .25rem .3rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top;
+  white-space: nowrap; font-variant-numeric: tabular-nums; }
+tbody th, thead th:first-child { text-align: left; font-weight: 600; position: sticky; left: 0;
+  background: var(--ground); }
+.wrapped :is(td, th):last-child { white-space: normal; text-align: left; min-width: 14rem; }
+.parameters td { white-space: normal; text-align: left; min-width: 12rem; }
+.gallery { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); gap: 1rem; }
+figure { margin: .6rem 0; max-width: 44rem; break-inside: avoid; }
+:is(.wide, .gallery) figure { max-width: none; }
+.plot svg { width: 100%; height: auto; display: block; }
+.plot svg text { fill: var(--ink); }
+.wide .plot { overflow-x: auto; }
+.wide .plot svg { min-width: var(--natural); max-width: calc(1.5 * var(--natural)); }
+.plot.absent { background: var(--tint); color: var(--soft); padding: 2rem 1rem; text-align: center; }
+.callout { background: var(--tint); border-left: .4rem solid var(--blue); padding: .6rem .9rem;
+  max-width: 50rem; }
+.bad { color: var(--bad); font-weight: 600; }
+.counts { display: flex; flex-wrap: wrap; gap: .6rem; padding: 0; list-style: none; }
+.counts li { background: var(--tint); border-radius: .5rem; padding: .4rem .8rem; }
+.counts b { font-size: 1.3rem; margin-right: .3rem; }
+.note, .caption, figcaption { color: var(--soft); font-size: .86rem; }
+.caption { margin: 1rem 0 0; break-after: avoid; }
+@media print {
+  @page { size: A4; margin: 14mm; }
+  body { font-size: 10.5pt; padding: 0; max-width: none; }
+  .scroll { overflow: visible; }
+  table { font-size: 6.6pt; } th, td { padding: 1pt 2.5pt; }
+  tbody th, thead th:first-child { position: static; }
+  .gallery { grid-template-columns: 1fr 1fr; }
+}
+"""

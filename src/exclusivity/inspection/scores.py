@@ -1,133 +1,37 @@
-"""How good predictions are: one table that the command line and the report share."""
+"""Metrics of predictions: the document that ``erm evaluate --json`` prints and the report shows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
+from sklearn.utils import column_or_1d
 
-from exclusivity.pages.markup import printable
-from exclusivity.problem.arrays import Floats
+from exclusivity._text import printable
 
-# Of the way from a constant to perfection, in balanced accuracy: less is hardly better than a constant.
+# As a share of the way from a constant prediction to a perfect one, in balanced accuracy.
 _LEAST_GAIN = 0.1
 
 
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """Predictions beside labels.
+def scores_of(y_true: ArrayLike, y_pred: ArrayLike) -> dict[str, Any]:
+    """Compare predictions with labels, both numbers or both text.
 
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,)
-        Every class that was predicted or should have been.
-    confusion : ndarray of int, shape (n_classes, n_classes)
-        Rows of the true class by predicted class.
+    Returns
+    -------
+    scores : dict
+        ``rows``, ``accuracy``, ``balanced_accuracy`` (the mean recall of the classes that have rows),
+        ``constant`` (the most frequent class and both accuracies of always predicting it), ``classes``
+        (class, rows, precision, recall and F1, NaN where undefined) and ``confusion_matrix``.
 
     Examples
     --------
     >>> scores = scores_of(["ill", "ill", "well", "well"], ["ill", "well", "well", "well"])
-    >>> scores.accuracy, scores.confusion.tolist(), scores.recall.tolist()
-    (0.75, [[1, 1], [0, 2]], [0.5, 1.0])
+    >>> scores["accuracy"], scores["confusion_matrix"].tolist()
+    (0.75, [[1, 1], [0, 2]])
     """
-
-    classes: NDArray[Any]
-    confusion: NDArray[np.int64]
-
-    @property
-    def support(self) -> NDArray[np.int64]:
-        """Rows of each class."""
-        return np.asarray(self.confusion.sum(axis=1))
-
-    @property
-    def n_rows(self) -> int:
-        """Rows in all."""
-        return int(self.confusion.sum())
-
-    @property
-    def accuracy(self) -> float:
-        """The share of rows that are right."""
-        return float(np.trace(self.confusion) / self.n_rows)
-
-    @property
-    def balanced_accuracy(self) -> float:
-        """The mean recall of the classes that have rows."""
-        return float(np.nanmean(self.recall))
-
-    @property
-    def most_frequent(self) -> Any:
-        """The class with the most rows; of several the first."""
-        return self.classes[self.support.argmax()]
-
-    @property
-    def constant_accuracy(self) -> float:
-        """The accuracy of giving every row the most frequent class."""
-        return float(self.support.max() / self.n_rows)
-
-    @property
-    def constant_balanced_accuracy(self) -> float:
-        """The balanced accuracy of giving every row the same class: one of those that have rows is right."""
-        return float(1 / np.count_nonzero(self.support))
-
-    @property
-    def hardly_beats_a_constant(self) -> bool:
-        """Whether balanced accuracy is less than a tenth of the way from a constant to perfection."""
-        least = self.constant_balanced_accuracy
-        return bool(least < 1 and self.balanced_accuracy < least + _LEAST_GAIN * (1 - least))
-
-    def caution(self) -> str:
-        """A sentence where the classes are hardly told apart, however good the accuracy looks; else none."""
-        if not self.hardly_beats_a_constant:
-            return ""
-        return (
-            f"the classes are hardly told apart: {self.balanced_accuracy:.1%} balanced accuracy, where "
-            f"always saying {printable(self.most_frequent)} gets {self.constant_balanced_accuracy:.1%} (and "
-            f"{self.constant_accuracy:.1%} accuracy, against {self.accuracy:.1%})."
-        )
-
-    @property
-    def recall(self) -> Floats:
-        """The share of each class's rows that are found; NaN for a class without rows."""
-        return _ratio(np.diag(self.confusion), self.support)
-
-    @property
-    def precision(self) -> Floats:
-        """The share of each class's predictions that are right; NaN for a class never predicted."""
-        return _ratio(np.diag(self.confusion), self.confusion.sum(axis=0))
-
-    @property
-    def f1(self) -> Floats:
-        """The harmonic mean of precision and recall."""
-        return _ratio(2 * np.diag(self.confusion), self.support + self.confusion.sum(axis=0))
-
-
-def scores_of(y_true: ArrayLike, y_pred: ArrayLike) -> Scores:
-    """Compare predictions with labels.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_samples,)
-        Labels of one type: all numbers, or all text.
-
-    Returns
-    -------
-    scores : Scores
-        Accuracy, balanced accuracy, and the numbers of every class.
-
-    Examples
-    --------
-    >>> from exclusivity.inspection import scores_of
-    >>> scores_of([1, 1, 2, 2], [1, 2, 2, 2]).balanced_accuracy
-    0.75
-    """
-    true, predicted = np.asarray(y_true), np.asarray(y_pred)
-    if true.shape != predicted.shape or true.ndim != 1 or not len(true):
-        raise ValueError(
-            "y_true and y_pred must be one-dimensional and of the same length, at least 1; got shapes "
-            f"{true.shape} and {predicted.shape}."
-        )
+    true, predicted = column_or_1d(y_true), column_or_1d(y_pred)
     are_numbers = [values.dtype.kind in "biuf" for values in (true, predicted)]
     if are_numbers[0] != are_numbers[1]:
         kinds = ["numbers" if numeric else "text" for numeric in are_numbers]
@@ -136,11 +40,35 @@ def scores_of(y_true: ArrayLike, y_pred: ArrayLike) -> Scores:
             f"{predicted[0]!r}); give labels of the kind that it was fitted to."
         )
     classes, codes = np.unique(np.concatenate([true, predicted]), return_inverse=True)
-    pairs = codes[: len(true)] * len(classes) + codes[len(true) :]
-    confusion = np.bincount(pairs, minlength=len(classes) ** 2).reshape(len(classes), -1)
-    return Scores(classes, confusion)
+    pair, labels = (codes[: len(true)], codes[len(true) :]), np.arange(len(classes))
+    metrics = precision_recall_fscore_support(*pair, labels=labels, zero_division=np.nan)
+    precision, recall, f1, support = (values.tolist() for values in metrics)
+    names = classes.tolist()
+    return {
+        "rows": len(true),
+        "accuracy": float(accuracy_score(*pair)),
+        "balanced_accuracy": float(np.nanmean(recall)),
+        "constant": {
+            "class": names[int(np.argmax(support))],
+            "accuracy": max(support) / len(true),
+            "balanced_accuracy": 1 / np.count_nonzero(support),
+        },
+        "classes": [
+            dict(zip(("class", "rows", "precision", "recall", "f1"), values, strict=True))
+            for values in zip(names, support, precision, recall, f1, strict=True)
+        ],
+        "confusion_matrix": confusion_matrix(*pair, labels=labels),
+    }
 
 
-def _ratio(above: NDArray[Any], below: NDArray[Any]) -> Floats:
-    share: Floats = np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0, dtype=float)
-    return share
+def caution(scores: dict[str, Any]) -> str:
+    """Return a warning if the predictions hardly beat a constant, else an empty text."""
+    constant, balanced = scores["constant"], scores["balanced_accuracy"]
+    least = constant["balanced_accuracy"]
+    if least == 1 or balanced >= least + _LEAST_GAIN * (1 - least):
+        return ""
+    return (
+        f"the classes are hardly told apart: {balanced:.1%} balanced accuracy, where always saying "
+        f"{printable(constant['class'])} gets {least:.1%} (and {constant['accuracy']:.1%} accuracy, against "
+        f"{scores['accuracy']:.1%})."
+    )

@@ -1,32 +1,24 @@
-"""What a fitted model is, in words and numbers: what ``erm inspect`` prints and the report shows."""
+"""A summary of a fitted model, which ``erm inspect`` prints and the report shows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from exclusivity.classifier import note
 from exclusivity.inspection import drawing
 from exclusivity.solvers import History
 
+# Members and problems in a summary: the summary of one takes more memory than the one itself.
+_MOST = 10_000
 
-@dataclass(frozen=True)
-class MemberSummary:
-    """One member: how many features it uses, and those that it weighs most.
 
-    Attributes
-    ----------
-    number : int
-        From 0, its place in ``components_``.
-    n_features : int
-        How many features it uses.
-    strongest : tuple of (str, float)
-        Names and weights of features, the largest first. For several binary problems the weight is the
-        largest size in any of them.
+class MemberSummary(NamedTuple):
+    """The number of features of one member, and those with the largest weights.
+
+    With several binary problems the weight of a feature is the largest absolute one of all of them.
     """
 
     number: int
@@ -34,23 +26,8 @@ class MemberSummary:
     strongest: tuple[tuple[str, float], ...]
 
 
-@dataclass(frozen=True, eq=False)
-class ProblemSummary:
-    """How the fit of one binary problem ended.
-
-    Attributes
-    ----------
-    name : str
-        What is separated from what.
-    objective, gap : float
-        The value of the minimised function, and the proven relative distance from its optimum (NaN: none).
-    n_iter : int
-        Iterations.
-    converged : bool
-        Whether the tolerance was reached.
-    history : History
-        Every iteration.
-    """
+class ProblemSummary(NamedTuple):
+    """The end of the fit of one binary problem; the relative duality gap is NaN where there is no bound."""
 
     name: str
     objective: float
@@ -60,30 +37,10 @@ class ProblemSummary:
     history: History
 
 
-@dataclass(frozen=True, eq=False)
-class ModelSummary:
-    """What a fitted model is.
+class ModelSummary(NamedTuple):
+    """A fitted model: ``steps`` come before it, ``note`` describes the members in one sentence or is empty.
 
-    Attributes
-    ----------
-    kind : str
-        The class of the classifier.
-    steps : tuple of str
-        What happens to rows before they reach it.
-    parameters : dict
-        The parameters of the classifier.
-    chosen_C : float or None
-        The C that an ``ERMClassifierCV`` chose.
-    classes : tuple
-        Its classes.
-    n_features, n_members : int
-        Sizes.
-    note : str
-        One sentence on the members: all equal, or how they share the features. May be empty.
-    members_are_equal : bool
-        Then ``members`` holds one of them.
-    members : tuple of MemberSummary
-    problems : tuple of ProblemSummary
+    ``members`` holds one member if all are equal; at most 10,000 members and problems are kept.
     """
 
     kind: str
@@ -100,20 +57,7 @@ class ModelSummary:
 
 
 def summarise(model: BaseEstimator, *, feature_names: object = None, n_strongest: int = 5) -> ModelSummary:
-    """Sum up a fitted model.
-
-    Parameters
-    ----------
-    model : ERMClassifier, ERMClassifierCV or Pipeline that ends with one
-        Fitted.
-    feature_names : sequence of str, default=None
-        Names of the features; None takes those seen in ``fit``.
-    n_strongest : int, default=5
-        How many features to name per member.
-
-    Returns
-    -------
-    summary : ModelSummary
+    """Summarise a fitted classifier, or a pipeline that ends with one.
 
     Examples
     --------
@@ -128,10 +72,24 @@ def summarise(model: BaseEstimator, *, feature_names: object = None, n_strongest
     fitted = drawing.last_step(model, "components_")
     names = drawing.input_names(model, feature_names)
     weights = fitted.components_
-    # Members that are stored once need no comparison.
-    members_are_equal = weights.strides[1] == 0 or bool(np.all(weights == weights[:, :1]))
-    numbers = range(1 if members_are_equal else weights.shape[1])
+    # Members that are stored once have a stride of zero.
+    are_equal = weights.strides[1] == 0 or bool(np.all(weights == weights[:, :1]))
     steps = [step for _, step in model.steps[:-1]] if hasattr(model, "steps") else []
+    members = []
+    for number in range(1 if are_equal else min(weights.shape[1], _MOST)):
+        own = weights[:, number]
+        size = np.abs(own).max(axis=0)
+        values = own[0] if len(own) == 1 else size
+        largest = [j for j in np.argsort(-size, kind="stable")[:n_strongest] if size[j] > 0]
+        strongest = tuple((names[j], float(values[j])) for j in largest)
+        members.append(MemberSummary(number, int((size > 0).sum()), strongest))
+    ends = (fitted.objective_, fitted.dual_gap_, fitted.n_iter_, fitted.converged_, fitted.history_)
+    problems = [
+        ProblemSummary(name, float(objective), float(gap), int(n_iter), bool(converged), history)
+        for name, objective, gap, n_iter, converged, history in zip(
+            drawing.history_names(fitted)[:_MOST], *ends, strict=False
+        )
+    ]
     return ModelSummary(
         kind=type(fitted).__name__,
         steps=tuple(repr(step) for step in steps if step is not None and step != "passthrough"),
@@ -141,26 +99,7 @@ def summarise(model: BaseEstimator, *, feature_names: object = None, n_strongest
         n_features=weights.shape[2],
         n_members=weights.shape[1],
         note=note(fitted),
-        members_are_equal=members_are_equal,
-        members=tuple(_member(k, weights[:, k], names, n_strongest) for k in numbers),
-        problems=tuple(_problems(fitted)),
+        members_are_equal=are_equal,
+        members=tuple(members),
+        problems=tuple(problems),
     )
-
-
-def _member(number: int, weights: NDArray[Any], names: list[str], n_strongest: int) -> MemberSummary:
-    size = np.abs(weights).max(axis=0)
-    order = np.argsort(-size, kind="stable")[:n_strongest]
-    values = weights[0] if len(weights) == 1 else size
-    strongest = tuple((names[j], float(values[j])) for j in order if size[j] > 0)
-    return MemberSummary(number, int((size > 0).sum()), strongest)
-
-
-def _problems(fitted: BaseEstimator) -> list[ProblemSummary]:
-    names = drawing.problem_names(fitted.classes_, fitted.multi_class_)
-    if len(fitted.history_) < len(names):  # exclusivity > 1: one descent for all problems
-        names = ["all problems together"]
-    columns = (fitted.objective_, fitted.dual_gap_, fitted.n_iter_, fitted.converged_, fitted.history_)
-    return [
-        ProblemSummary(name, float(objective), float(gap), int(n_iter), bool(converged), history)
-        for name, objective, gap, n_iter, converged, history in zip(names, *columns, strict=False)
-    ]
