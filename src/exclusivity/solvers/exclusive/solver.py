@@ -162,7 +162,9 @@ class _Descent:
         callback: Callback | None,
     ) -> None:
         self.problems, self.tol, self.owners = problems, tol, owners
-        self.state, self.recorder = JointState(problems, codes), Recorder(callback)
+        totals = np.array([problem.weights.sum() for problem in problems])
+        self.state = JointState([problem.objective for problem in problems], totals, codes)
+        self.recorder = Recorder(callback)
         self.column_owners = owners[codes]
         self.is_disjoint = bool(np.isinf(problems[0].regulariser.exclusivity))
         self.uncertified: set[int] = set()
