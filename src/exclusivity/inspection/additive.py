@@ -120,7 +120,7 @@ class AdditiveDisplay:
             )
         drawing.check_problem(problem, len(fitted.components_))
         weights = _weights(fitted, problem, member)
-        panels = with_members(panels_of(estimator, weights, X), estimator, fitted.supports_)
+        panels = with_members(panels_of(estimator, weights, X), estimator, fitted._asked_supports)
         title = drawing.problem_names(fitted.classes_, fitted.multi_class_)[problem]
         used = [panel for panel in panels if panel.importance > 0] or panels[:1]
         display = cls(used[:max_panels], title=title if member is None else f"{title}, member {member}")
@@ -185,7 +185,7 @@ class AdditiveDisplay:
 def _weights(fitted: Any, problem: int, member: int | None) -> Floats:
     weights: Floats = fitted.components_[problem]
     if member is None:
-        return np.asarray(weights.mean(axis=0))
+        return np.asarray(weights[0] if weights.strides[0] == 0 else weights.mean(axis=0))
     if not isinstance(member, (int, np.integer)) or not 0 <= member < len(weights):
         raise ValueError(f"member must be an integer from 0 to {len(weights) - 1}; got {member!r}.")
     return np.asarray(weights[member])

@@ -51,7 +51,10 @@ class ComponentsDisplay:
     """
 
     def __init__(self, weights: ArrayLike, feature_names: Sequence[str], *, title: str = "") -> None:
-        self.weights = np.asarray(weights, dtype=float)
+        weights = np.asarray(weights)
+        # One row, repeated: as many members as there are cost nothing.
+        rows = weights[:1] if weights.ndim == 2 and weights.strides[0] == 0 else weights
+        self.weights = np.broadcast_to(rows.astype(float), weights.shape)
         self.feature_names, self.title = list(feature_names), title
         if self.weights.ndim != 2 or self.weights.shape[1] != len(self.feature_names):
             raise ValueError(
@@ -62,7 +65,7 @@ class ComponentsDisplay:
     @property
     def members_are_equal(self) -> bool:
         """Whether all members have the same weights."""
-        return bool(np.all(self.weights == self.weights[0]))
+        return bool(self.weights.strides[0] == 0 or np.all(self.weights == self.weights[0]))
 
     @classmethod
     def from_estimator(

@@ -110,10 +110,10 @@ class ReportPlots:
             left_out.append(f"the first {n_members} of {weights.shape[1]} members")
         plots: list[tuple[str | None, str]] = []
         for problem, title in enumerate(titles[:_MOST_PROBLEMS]):
+            drawn_once = weights.strides[1] == 0
+            rows = weights[problem, : 1 if drawn_once else n_members][:, columns]
             shown = ComponentsDisplay(
-                weights[problem][:, columns]
-                if weights.strides[1] == 0
-                else weights[problem, :n_members, columns].T,
+                np.broadcast_to(rows, (n_members, len(columns))) if drawn_once else rows,
                 [self._names[j] for j in columns],
                 title=title,
             )

@@ -25,7 +25,11 @@ class Voters(Protocol):
     classes_: NDArray[Any]
 
     def _certain_votes(self, X: Matrix) -> Ints:
-        """Class numbers, (n_samples, n_members); ``UNDECIDED`` where rounding might turn a vote."""
+        """Class numbers, (n_samples, n_members); ``UNDECIDED`` where rounding might turn a vote.
+
+        Members that are all equal are asked once: a change that turns one of them turns all, so that their
+        number has no say in what it takes.
+        """
 
     def _ballots(self, X: Matrix) -> Iterator[Ballots]:
         """The ballots of blocks of rows, one block after the other."""
@@ -154,7 +158,12 @@ class CertifiedVotes:
         """Which member uses which feature group."""
         check_is_fitted(self)
         self._require_votes()
-        return grouped(self.supports_, self.groups_)
+        return grouped(self._asked_supports, self.groups_)
+
+    @property
+    def _asked_supports(self) -> Bools:
+        """Which columns the members use that ``_certain_votes`` and ``_ballots`` ask."""
+        return np.asarray(self.supports_)
 
     def _require_votes(self) -> None:
         """Raise where no votes are counted."""
