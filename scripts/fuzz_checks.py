@@ -1,12 +1,12 @@
-"""Leave out each check of the loader of model files in turn: does the fuzzer notice?
+"""Leave out each check of the loader of model files in turn, and see whether the fuzzer notices.
 
     python scripts/fuzz_checks.py --count 20000
 
-The loader is compiled with a switch in every condition that ends in a refusal; of conditions that are joined by
-"or" each has its own. Files are damaged as in fuzz_models.py, and sorted by the condition that refuses them.
-Then every condition is switched off, and files that it had refused must break a rule of the fuzzer: a check
-whose absence changes nothing is not needed, or the rules are too weak. What refused nothing, or is not missed,
-is printed; exit code 1.
+The loader is compiled with a switch in every condition that ends in a refusal; of conditions that are joined
+by "or" each has its own. Files are damaged as in fuzz_models.py, and sorted by the condition that refuses
+them. Then every condition is switched off, and files that it had refused must break a rule of the fuzzer: a
+check whose absence changes nothing is not needed, or the rules are too weak. What refused nothing, or is not
+missed, is printed; exit code 1.
 """
 
 # ruff: noqa: T201, S311, E402, PLW0603 -- a command talks to its user; the same damage for the same seed
@@ -20,12 +20,19 @@ import io
 import random
 import sys
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
 PACKAGE = "exclusivity.persistence."
+OTHERS = ("onnx_encoder", "onnx_export", "onnx_graph", "onnx_scalers", "model_file", "files")
 REFUSALS = ("ModelFormatError", "wrong", "error")
-KEPT = 12
+KEPT = 60
+
+ELSEWHERE = {
+    "not count": "a file that shrinks while it is read",
+    "found.pop(param) is not later[param]": "an older scikit-learn",
+    "len(figures) + len(sizes) > MAX_CODES": "thousands of dates, in tests/persistence/test_table_models.py",
+}
+"""Conditions that none of these files meets, and what does."""
 
 CONDITIONS: list[str] = []
 """File, line and text of every condition that ends in a refusal."""
@@ -81,7 +88,12 @@ class _Finder:
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         """The loader of model files is compiled here."""
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
-        if name.startswith(PACKAGE) and "onnx" not in name and spec is not None and spec.origin:
+        if (
+            name.startswith(PACKAGE)
+            and not name.endswith(OTHERS)
+            and spec is not None
+            and spec.origin is not None
+        ):
             spec.loader = _Loader(name, spec.origin)
         return spec
 
@@ -89,7 +101,24 @@ class _Finder:
 sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
 
 import fuzz_models
-from exclusivity.persistence import ModelFormatError, read_model
+from exclusivity.persistence import ModelFormatError, kinds, read_model
+
+
+def look_before_widths() -> None:
+    """Look at the steps of a pipeline before their widths are compared.
+
+    Damage to one step changes its width as a rule, and then the step behind refuses the file. Who crafts a file
+    makes both fit; an unsound step is noticed all the same.
+    """
+    compare = kinds._check_widths
+
+    def look(steps: list[tuple[str, Any]], *rest: Any) -> None:
+        for _, step in steps:
+            if not isinstance(step, str):
+                fuzz_models.sound(step)
+        compare(steps, *rest)
+
+    kinds._check_widths = look
 
 
 def refused_files(count: int, seed: int) -> dict[int, list[bytes]]:
@@ -122,10 +151,15 @@ def run(count: int, seed: int) -> int:
     """Report the conditions that nobody would miss, and their number."""
     global switched_off
     refused, missed = refused_files(count, seed), 0
+    look_before_widths()
     for number, condition in enumerate(CONDITIONS):
         switched_off = number
-        outcomes = {fault(data) for data in refused.get(number, [])}
-        if "" in outcomes:
+        outcomes = set()
+        for data in refused.get(number, []):
+            outcomes.add(fault(data))
+            if "" in outcomes:
+                break
+        if "" in outcomes or condition.split(": ", 1)[1] in ELSEWHERE:
             continue
         missed += 1
         others = "another check refuses the same files" if outcomes == {"refused"} else "no rule is broken"

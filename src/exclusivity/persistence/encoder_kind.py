@@ -23,7 +23,6 @@ from exclusivity.persistence.values import pack_params, unpack_params
 from exclusivity.tables import (
     LONGEST_LEVEL,
     MONTHS,
-    MOST_RARE,
     PARTS,
     WEEKDAYS,
     Code,
@@ -46,8 +45,6 @@ _DTYPES = {"float64": np.float64, "float32": np.float32}
 MAX_CODES = 10_000
 """Columns and parts of dates. In memory each of them is an object of up to a kilobyte, whatever its size in
 the file; so many fit into what loading may take besides twice the file."""
-
-_MAX_LEVELS = 100_000
 
 _NOTATION = re.compile(r"[.,]?'?%?\??|-")
 """How the numbers of a column are written; a dash where nobody knows."""
@@ -106,8 +103,6 @@ def unpack_encoder(fields: Fields, table: ArrayTable) -> TableEncoder:
         raise ModelFormatError(f"a parameter is not allowed: {str(error)[:300]} {DAMAGED}") from error
     encoder.columns_ = _unpack_columns(fields, table, encoder._input_names())
     encoder.sources_ = output_sources(encoder.columns_)
-    if not len(encoder.sources_):
-        raise ModelFormatError(f"{_NAME} has no output. {DAMAGED}")
     return encoder
 
 
@@ -266,8 +261,6 @@ class _Codes:
 
     def _level(self, has_gaps: bool) -> LevelCode:
         levels, rare = tuple(_pop(self._texts)), tuple(_pop(self._texts))
-        if len(levels) > _MAX_LEVELS or len(rare) > MOST_RARE:
-            raise ModelFormatError(f"a category has {len(levels) + len(rare)} levels. {DAMAGED}")
         texts = {*levels, *rare}
         is_wrong = any(is_gap(text) or len(text) > LONGEST_LEVEL for text in texts)
         if not levels or is_wrong or len(texts) < len(levels) + len(rare):
