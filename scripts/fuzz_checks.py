@@ -31,6 +31,7 @@ ELSEWHERE = {
     "not count": "a file that shrinks while it is read",
     "found.pop(param) is not later[param]": "an older scikit-learn",
     "len(figures) + len(sizes) > MAX_CODES": "thousands of dates, in tests/persistence/test_table_models.py",
+    "len(scores) > MAX_FOLDS": "thousands of folds, in tests/persistence/test_model_memory.py",
 }
 """Conditions that none of these files meets, and what does."""
 
@@ -38,6 +39,7 @@ CONDITIONS: list[str] = []
 """File, line and text of every condition that ends in a refusal."""
 
 switched_off = refused_by = -1
+looked_at = b""
 
 
 def holds(number: int, value: Any) -> Any:
@@ -102,6 +104,7 @@ sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
 
 import fuzz_models
 from exclusivity.persistence import ModelFormatError, kinds, read_model
+from exclusivity.persistence.container import ArrayStore, write_container
 
 
 def look_before_widths() -> None:
@@ -113,12 +116,18 @@ def look_before_widths() -> None:
     compare = kinds._check_widths
 
     def look(steps: list[tuple[str, Any]], *rest: Any) -> None:
-        for _, step in steps:
+        expected = fuzz_models.unpacked(looked_at)["steps"]
+        for place, (_, step) in enumerate(steps):
             if not isinstance(step, str):
                 fuzz_models.sound(step)
+                store, stream = ArrayStore(), io.BytesIO()
+                packed = kinds._pack_kind(step, store, is_classifier=place == len(steps) - 1)
+                write_container(packed, store, "", stream.write)
+                found = fuzz_models.unpacked(stream.getvalue())
+                fuzz_models.expect(fuzz_models.holds(found, expected[place][1]), "another step")
         compare(steps, *rest)
 
-    kinds._check_widths = look
+    kinds._unpack_pipeline.__globals__["_check_widths"] = look
 
 
 def refused_files(count: int, seed: int) -> dict[int, list[bytes]]:
@@ -139,6 +148,8 @@ def refused_files(count: int, seed: int) -> dict[int, list[bytes]]:
 
 def fault(data: bytes) -> str:
     """What the fuzzer says about a file: "refused", "loaded", or "" where a rule is broken."""
+    global looked_at
+    looked_at = data
     try:
         _, peak = fuzz_models.measured(data)
         fuzz_models.check_peak(peak, len(data))

@@ -230,7 +230,7 @@ class FittedState(VotingState):
     objective, dual_gap : ndarray of shape (n_problems,), float64
     converged : ndarray of shape (n_problems,), bool
     n_iter : ndarray of shape (n_problems,), int64
-    history : list of History
+    history : sequence of History
     n_features : int
     feature_names : ndarray of shape (n_features,), object, or None
     groups : ndarray of shape (n_features,), intp
@@ -252,7 +252,7 @@ class FittedState(VotingState):
     dual_gap: Floats
     converged: Bools
     n_iter: NDArray[np.int64]
-    history: list[History]
+    history: Sequence[History]
     n_features: int
     feature_names: NDArray[Any] | None
     groups: Ints

@@ -166,18 +166,38 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
             voters plus their votes in the second round, with the same margin term. Members without features
             do not vote.
         """
+        return snapshot(self)._decided(X, lambda scores: scores)
+
+    def predict(self, X: Matrix) -> NDArray[Any]:
+        """The class of every row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Class labels.
+        """
         at = snapshot(self)
-        check_is_fitted(at)
-        ensemble = at._ensemble.mean() if at.voting == "soft" else at._ensemble.voters()
-        X, scheme = at._validate_rows(X), (len(at.classes_), at.multi_class_)
+        codes = at._decided(X, winning_codes)  # before classes_, which may not be there yet
+        return np.asarray(at.classes_[codes])
 
-        def decide(rows: Matrix) -> Floats:
+    def _decided(self, X: Matrix, take: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
+        """What is taken of the scores of the classes, block by block: all of them may not fit in memory."""
+        check_is_fitted(self)
+        ensemble = self._ensemble.mean() if self.voting == "soft" else self._ensemble.voters()
+        scheme = (len(self.classes_), self.multi_class_)
+
+        def decide(rows: Matrix) -> NDArray[Any]:
             scores = ensemble.scores(rows)
-            if at.voting == "soft":
-                return soft_decision(scores, *scheme)
-            return _VOTES[at.voting](scores, *scheme, ensemble.copies)
+            if self.voting == "soft":
+                return take(ensemble.rounded(soft_decision(scores, *scheme)))
+            return take(ensemble.rounded(_VOTES[self.voting](scores, *scheme, ensemble.copies)))
 
-        return ensemble.rounded(_by_blocks(decide, X, ensemble))
+        return _by_blocks(decide, self._validate_rows(X), ensemble)
 
     @available_if(has_probabilities)
     def predict_proba(self, X: Matrix) -> Floats:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from sklearn.base import BaseEstimator
 
+# Above, matplotlib chooses some of the radii.
+_MOST_TICKS = 20
+
 
 class CertifiedAccuracyDisplay:
     """Certified accuracy at r = 0, 1, 2, ... broken features.
@@ -189,7 +192,9 @@ class CertifiedAccuracyDisplay:
         if self.accuracy is not None:
             ax.scatter([0], [self.accuracy], marker="x", color=self.line_.get_color())
         word = "balanced accuracy" if self.balanced else "accuracy"
-        ax.set(xlabel="features that may take any value", ylabel=f"certified {word}", xticks=radii)
+        ax.set(xlabel="features that may take any value", ylabel=f"certified {word}")
+        if len(radii) <= _MOST_TICKS:
+            ax.set_xticks(radii)
         ax.set_ylim(0, 1.02)
         drawing.tidy(ax)
         if style["label"] is not None:

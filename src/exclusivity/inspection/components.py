@@ -124,7 +124,7 @@ class ComponentsDisplay:
             rows, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest"
         )
         self.colorbar_ = ax.figure.colorbar(self.image_, ax=ax, label="weight", pad=0.02)
-        _ticks(ax.xaxis, n_features, self.feature_names)
+        _ticks(ax.xaxis, n_features, [drawing.cut(name) for name in self.feature_names])
         if max(map(len, self.feature_names)) > 2:
             ax.tick_params(axis="x", rotation=90)
         note = ""

@@ -68,12 +68,17 @@ class ConvergenceDisplay:
         -------
         display : ConvergenceDisplay
         """
+        return cls.of_problems(estimator).plot(axes=axes)
+
+    @classmethod
+    def of_problems(cls, estimator: BaseEstimator, most: int | None = None) -> Self:
+        """The display of all binary problems, or of the first ones, not drawn yet."""
         fitted = drawing.last_step(estimator, "history_")
         names = drawing.problem_names(fitted.classes_, fitted.multi_class_)
         if len(fitted.history_) < len(names):  # exclusivity > 1: one descent for all problems
             names = ["all problems together"]
-        histories = fitted.history_[: len(names)]
-        return cls(histories, names, tol=fitted.tol).plot(axes=axes)
+        names = names[:most]
+        return cls(fitted.history_[: len(names)], names, tol=fitted.tol)
 
     def plot(self, axes: Any = None) -> Self:
         """Draw.

@@ -87,13 +87,18 @@ def input_names(model: BaseEstimator, given: Any) -> list[str]:
 
 
 def problem_names(classes: NDArray[Any], multi_class: str) -> list[str]:
-    """What each binary problem separates."""
-    labels = [str(label) for label in classes]
+    """What each binary problem separates; long labels are cut, as each is in many names."""
+    labels = [cut(str(label)) for label in classes]
     if len(labels) == 2:
         return [f"{labels[1]} against {labels[0]}"]
     if multi_class == "ovr":
         return [f"{label} against the rest" for label in labels]
     return [f"{a} against {b}" for i, a in enumerate(labels) for b in labels[i + 1 :]]
+
+
+def cut(name: str, most: int = 60) -> str:
+    """A name that is not too long to be drawn."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def check_problem(problem: int, n_problems: int) -> None:

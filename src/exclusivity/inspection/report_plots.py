@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _MOST_FEATURES = 200
 _MOST_MEMBERS = 60
 _MOST_PROBLEMS = 4
+_MOST_CURVES = 24
 _SIZE = (5.2, 3.4)
 
 
@@ -48,13 +49,16 @@ class ReportPlots:
     def convergence(self) -> tuple[str | None, str]:
         """Objective and, where there is one, the gap, with a caption."""
         proven = bool(np.isfinite(self._fitted.dual_gap_).any())
+        display = ConvergenceDisplay.of_problems(self._model, _MOST_CURVES)
         svg = drawn(
             "convergence",
             (5.2, 4.8) if proven else _SIZE,
-            lambda axes: _ignored(ConvergenceDisplay.from_estimator(self._model, axes=axes)),
+            lambda axes: _ignored(display.plot(axes=axes)),
             n_rows=2 if proven else 1,
         )
-        return svg, f"Objective{' and relative duality gap' if proven else ''} at every iteration."
+        more = len(self._fitted.history_) - len(display.histories)
+        left_out = f"; {more} problems are not drawn" if more > 0 else ""
+        return svg, f"Objective{' and relative duality gap' if proven else ''} at every iteration{left_out}."
 
     def path(self) -> str | None:
         """Scores along C."""

@@ -13,6 +13,9 @@ from exclusivity.classifier import note
 from exclusivity.inspection import drawing
 from exclusivity.solvers import History
 
+_MOST = 10_000
+"""Members and problems that are summed up: a summary of one takes far more memory than the one itself."""
+
 
 @dataclass(frozen=True)
 class MemberSummary:
@@ -83,7 +86,9 @@ class ModelSummary:
     members_are_equal : bool
         Then ``members`` holds one of them.
     members : tuple of MemberSummary
+        The first 10,000.
     problems : tuple of ProblemSummary
+        The first 10,000.
     """
 
     kind: str
@@ -130,7 +135,7 @@ def summarise(model: BaseEstimator, *, feature_names: object = None, n_strongest
     weights = fitted.components_
     # Members that are stored once need no comparison.
     members_are_equal = weights.strides[1] == 0 or bool(np.all(weights == weights[:, :1]))
-    numbers = range(1 if members_are_equal else weights.shape[1])
+    numbers = range(1 if members_are_equal else min(weights.shape[1], _MOST))
     steps = [step for _, step in model.steps[:-1]] if hasattr(model, "steps") else []
     return ModelSummary(
         kind=type(fitted).__name__,
@@ -159,6 +164,7 @@ def _problems(fitted: BaseEstimator) -> list[ProblemSummary]:
     names = drawing.problem_names(fitted.classes_, fitted.multi_class_)
     if len(fitted.history_) < len(names):  # exclusivity > 1: one descent for all problems
         names = ["all problems together"]
+    names = names[:_MOST]
     columns = (fitted.objective_, fitted.dual_gap_, fitted.n_iter_, fitted.converged_, fitted.history_)
     return [
         ProblemSummary(name, float(objective), float(gap), int(n_iter), bool(converged), history)

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.classifier.refitting import snapshot
@@ -16,6 +17,8 @@ from exclusivity.classifier.votes.reach import grouped
 from exclusivity.classifier.votes.runoff import runoff_threats
 from exclusivity.classifier.votes.threats import hard_threats, radius_of
 from exclusivity.problem.arrays import Bools, Ints, Matrix
+
+_BLOCK_NUMBERS = 1 << 21
 
 
 class Voters(Protocol):
@@ -58,8 +61,17 @@ def threats_of(voters: Voters, X: Matrix, supports: Bools, *, all_classes: bool 
 
 def radii_of(voters: Voters, X: Matrix, supports: Bools, top_k: int) -> Ints:
     """How many groups may change before more than ``top_k`` classes can win, (n_samples,)."""
-    check_top_k(top_k, len(voters.classes_))
-    return radius_of(threats_of(voters, X, supports, all_classes=top_k > 1), supports.shape[1], top_k)
+    n_classes = len(voters.classes_)
+    check_top_k(top_k, n_classes)
+
+    def radii(rows: Matrix) -> Ints:
+        return radius_of(threats_of(voters, rows, supports, all_classes=top_k > 1), supports.shape[1], top_k)
+
+    # Votes and threats of all rows may not fit in memory, and all that is kept of a row is a number.
+    step = max(1, _BLOCK_NUMBERS // (len(supports) + n_classes))
+    if not (isinstance(X, np.ndarray) or sparse.issparse(X)) or X.shape[0] <= step:
+        return radii(X)
+    return np.concatenate([radii(X[start : start + step]) for start in range(0, X.shape[0], step)])
 
 
 def check_top_k(top_k: int, n_classes: int) -> None:
