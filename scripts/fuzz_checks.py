@@ -19,6 +19,7 @@ import importlib.machinery
 import io
 import random
 import sys
+import warnings
 from collections import defaultdict
 from typing import Any
 
@@ -110,8 +111,8 @@ from exclusivity.persistence.container import ArrayStore, write_container
 def look_before_widths() -> None:
     """Look at the steps of a pipeline before their widths are compared.
 
-    Damage to one step changes its width as a rule, and then the step behind refuses the file. Who crafts a file
-    makes both fit; an unsound step is noticed all the same.
+    Damage to one step changes its width as a rule, and then the step behind refuses the file. Who crafts a
+    file makes both fit; an unsound step is noticed all the same.
     """
     compare = kinds._check_widths
 
@@ -186,6 +187,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    warnings.simplefilter("ignore")
     fuzz_models.limit_memory(fuzz_models.HEADROOM)
     sys.exit(1 if run(options.count, options.seed) else 0)
 

@@ -416,39 +416,57 @@ def twice(data: bytes, rng: random.Random) -> bytes:
 
 def _change_array(part: Stored, rng: random.Random) -> None:
     """Another entry, order, length, shape or type."""
-    array = part.array
-    flat = array.reshape(-1)
-    kind = rng.randrange(8)
-    at, other = (
-        rng.choice([0, flat.size - 1, rng.randrange(flat.size)]) if flat.size else 0 for _ in range(2)
-    )
-    if kind < 2 and flat.size and flat.dtype.kind == "U" and rng.random() < 0.3:  # no characters
+    if not part.array.size or rng.random() < 0.2:
+        _other_type(part, rng)
+    else:
+        rng.choice([_other_entry, _other_entry, _other_order, _other_length, _other_shape])(part, rng)
+
+
+def _other_entry(part: Stored, rng: random.Random) -> None:
+    flat = part.array.reshape(-1)
+    at = rng.choice([0, flat.size - 1, rng.randrange(flat.size)])
+    if flat.dtype.kind == "U" and rng.random() < 0.3:  # no characters
         letters = flat.view("<u4")
         letters[rng.randrange(letters.size)] = rng.choice([0xD800, 0x110000])
-    elif kind < 2 and flat.size:
+    elif flat.dtype == np.uint8 and rng.random() < 0.5:
+        flat[at] ^= 1 << rng.randrange(8)
+    else:
         with np.errstate(all="ignore"):
             flat[at] = _extreme(flat, rng)
-    elif kind == 2 and flat.size:
+
+
+def _other_order(part: Stored, rng: random.Random) -> None:
+    """Entries swapped, one twice, or moved from one to the other so that their sum stays."""
+    flat = part.array.reshape(-1)
+    at, other = (rng.choice([0, flat.size - 1, rng.randrange(flat.size)]) for _ in range(2))
+    kind = rng.randrange(3)
+    if kind == 0:
         flat[at] = flat[other]
-    elif kind == 3 and flat.size:
+    elif kind == 1 or flat.dtype.kind not in "iu":
         flat[[at, other]] = flat[[other, at]]
-    elif kind == 4 and flat.size and flat.dtype == np.uint8:
-        flat[at] ^= 1 << rng.randrange(8)
-    elif kind == 4 and flat.size and flat.dtype.kind in "iu":  # the sum stays
+    else:
         with np.errstate(all="ignore"):
             step = flat.dtype.type(rng.choice([1, 2, int(flat[at]) + 1]) % 100)
             flat[at], flat[other] = flat[at] - step, flat[other] + step
-    elif kind == 5 and array.ndim and flat.size:
-        shape = list(array.shape)
-        axis = rng.randrange(array.ndim)
+
+
+def _other_length(part: Stored, rng: random.Random) -> None:
+    shape = list(part.array.shape)
+    axis = rng.randrange(len(shape)) if shape else None
+    if axis is not None:
         shape[axis] = rng.choice([shape[axis] - 1, shape[axis] + 1, 0, 1])
-        part.array = np.resize(array, shape)
-    elif kind == 6 and flat.size:
-        shape = rng.choice([(-1,), (-1, 1), (1, -1), (1, 1, -1), array.shape[::-1], (1, 1, 1, -1)])  # type: ignore[arg-type]
-        part.array = array.reshape(shape)
-    elif part.code in ("U", "text"):
+        part.array = np.resize(part.array, shape)
+
+
+def _other_shape(part: Stored, rng: random.Random) -> None:
+    shapes: list[Any] = [(-1,), (-1, 1), (1, -1), (1, 1, -1), part.array.shape[::-1], (1, 1, 1, -1)]
+    part.array = part.array.reshape(rng.choice(shapes))
+
+
+def _other_type(part: Stored, rng: random.Random) -> None:
+    if part.code in ("U", "text"):
         part.code = "U" if part.code == "text" else "text"
-        part.array = array.astype(f"<U{max(20, array.dtype.itemsize // 4)}")
+        part.array = part.array.astype(f"<U{max(20, part.array.dtype.itemsize // 4)}")
     elif part.code in TYPES:
         _cast(part, rng.choice(list(TYPES)))
 
@@ -484,7 +502,7 @@ def _change_parameter(tree: Any, rng: random.Random) -> None:
     if rng.random() < 0.2:
         value = Stored("f8", np.ones(rng.choice([(2,), (1, 1, 1), (1, 1, 1, 1)])))
     params = rng.choice(owners)
-    params[rng.choice([*params, "class_weight"])] = value
+    params[rng.choice([*params, *3 * ["class_weight", "feature_groups"]])] = value
 
 
 def objects_of(tree: Any) -> list[dict[str, Any]]:
@@ -499,11 +517,12 @@ def _change_together(tree: Any, rng: random.Random) -> None:
     changes = {
         "records": _drop_history_column,
         "parts": _date_without_parts,
-        "decays": rng.choice([_no_maps, _map_of_one_row]),
+        "decays": rng.choice([_no_maps, _map_of_one_row, _map_of_nobody]),
         "scores": _deep_search,
         "knots": rng.choice([_few_knots, _far_knots]),
-        "texts": rng.choice([_no_levels, _overlapping_levels]),
-        "groups": rng.choice([_plain_groups, _negative_exclusivity]),
+        "texts": rng.choice([_no_levels, _overlapping_levels, _gap_as_level]),
+        "rows": _rows_seen,
+        "groups": rng.choice([_plain_groups, _negative_exclusivity, _endless_class]),
     }
     found = [(node, name) for node in objects_of(tree) for name in changes if name in node]
     if found:
@@ -528,7 +547,8 @@ def _few_knots(codes: Any, _: random.Random) -> None:
 
 
 def _far_knots(codes: Any, _: random.Random) -> None:
-    codes["knots"].array[[0, codes["n_knots"].array[0] - 1]] = -1.7e308, 1.7e308
+    knots = codes["knots"].array[: codes["n_knots"].array[0]]
+    knots[:1], knots[1:] = -1.7e308, 1.7e308 + 1e300 * np.arange(len(knots) - 1)
 
 
 def _no_levels(codes: Any, _: random.Random) -> None:
@@ -540,6 +560,26 @@ def _overlapping_levels(codes: Any, _: random.Random) -> None:
     sizes = codes["sizes"].array
     sizes[:1, 1] -= 2
     sizes[1:2, 0] += 2
+
+
+def _gap_as_level(codes: Any, _: random.Random) -> None:
+    codes["texts"].array[:1] = "nan"
+
+
+def _rows_seen(scaler: Any, _: random.Random) -> None:
+    scaler["rows"] = 7
+
+
+def _endless_class(fitted: Any, _: random.Random) -> None:
+    if fitted["classes"].array.dtype.kind == "f":
+        fitted["classes"].array[-1] = np.inf
+
+
+def _map_of_nobody(step: Any, _: random.Random) -> None:
+    """The last member of the interactions owns no column."""
+    members, owners, sizes = (step[name].array for name in ("members", "owners", "sizes"))
+    step["landmarks"].array = step["landmarks"].array[: -sizes[-1, 0] * (owners == members[-1]).sum()]
+    members[-1] += 1000
 
 
 def _plain_groups(fitted: Any, _: random.Random) -> None:

@@ -3,12 +3,12 @@
     python scripts/model_memory.py                       # 500 files, every command that takes a model
     python scripts/model_memory.py --count 30 --seed 7   # a short run
 
-Every file is small and is accepted, and has sizes that no fit would give it: members, classes, features, texts,
-categories, landmarks, histories, steps, parameters. Each command runs in a process of its own, forked after all
-modules are loaded; its peak (``ru_maxrss``) less that of the same command on an ordinary small model is what the
-file costs. A file breaks the rule if that is more than ``PER_BYTE`` times file and rows and ``EXTRA`` bytes, or if
-the command takes more than ``SECONDS`` of processor time and ``SECONDS_PER_MB`` for every megabyte of the file.
-It is kept as memory-<seed>-<number>.erm, exit code 1. Needs Linux, matplotlib and onnx.
+Every file is small, is accepted, and has sizes that no fit would give it: members, classes, features, texts,
+categories, landmarks, histories, steps, parameters. Each command runs in a process of its own, forked after
+all modules are loaded; its peak (``ru_maxrss``) less that of the same command on an ordinary small model is
+what the file costs. A file breaks the rule if that is more than ``PER_BYTE`` times file and rows and ``EXTRA``
+bytes, or if the command takes more than ``SECONDS`` of processor time and ``SECONDS_PER_MB`` for every
+megabyte of them. It is kept as memory-<seed>-<number>.erm, exit code 1. Needs Linux, matplotlib and onnx.
 """
 
 # ruff: noqa: T201, S311 -- a command talks to its user; the same files for the same seed
@@ -74,11 +74,11 @@ class Case:
 
 def few_or_many(rng: random.Random, most: int) -> int:
     """A number from 1, as often of few digits as of many."""
-    return int(round(most ** rng.random()))
+    return round(most ** rng.random())
 
 
 def classifier(rng: random.Random, *, size: int = 1 << 21, made: Any = ERMClassifier, **given: Any) -> Any:
-    """A fitted classifier of any dimensions whose weights take about ``size`` bytes at most, without a fit."""
+    """A fitted classifier of any dimensions, without a fit; weights take about ``size`` bytes at most."""
     multi_class = given.get("multi_class") or rng.choice(["ovr", "ovo"])
     n_classes = given.get("n_classes") or max(2, few_or_many(rng, 20_000 if multi_class == "ovr" else 300))
     n_problems = count_problems(n_classes, multi_class)

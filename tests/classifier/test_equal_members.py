@@ -45,12 +45,12 @@ def one_by_one(model):
 def doubtful_rows(model, X):
     """Rows on the boundary of two classes, as exactly as they can be."""
     rows, weights, intercepts = X[:20].copy(), model.components_[:, 0], model.component_intercepts_[:, 0]
-    for row in rows:
+    for place, row in enumerate(rows):
         first, second = np.argsort(-(weights @ row + intercepts))[[0, -1 if len(weights) == 1 else 1]]
         w, b = weights[first], intercepts[first]
         if len(weights) == len(model.classes_):
             w, b = w - weights[second], b - intercepts[second]
-        row -= (row @ w + b) / (w @ w) * w
+        rows[place] -= (row @ w + b) / (w @ w) * w
     return np.vstack([rows, X])
 
 

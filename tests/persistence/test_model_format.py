@@ -89,7 +89,7 @@ def test_lengths_are_checked_before_memory_is_taken(refused, sound):
     header, arrays = split(sound["named"])
     for shape in ([2**62, 2**62, 2], [10**30], [10**9], [len(arrays)]):
         header["arrays"][0]["shape"] = shape
-        refused(joined(header, arrays), "whole numbers from 0 to|need a file of")
+        refused(joined(header, arrays), "whole numbers from 0 to|need a file of|a number of 31 digits")
 
 
 def test_checksum(refused, sound):

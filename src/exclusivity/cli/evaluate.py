@@ -33,6 +33,10 @@ Without --target the column that held the classes in training holds them here to
 
 INPUTS = ("model", "data")
 
+# A model may say another class for every row, and the matrix has the square of their number.
+_MOST_DRAWN = 100
+_MOST_IN_JSON = 1000
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -63,6 +67,7 @@ def scores_for(loaded: models.Loaded, X: Matrix, y: NDArray[Any], title: str) ->
     import numpy as np
 
     from exclusivity.inspection import scores_of
+    from exclusivity.inspection.batches import by_batches
 
     classes = loaded.classifier.classes_
     of_one_kind = (y.dtype.kind in "biuf") == (classes.dtype.kind in "biuf")
@@ -73,7 +78,7 @@ def scores_for(loaded: models.Loaded, X: Matrix, y: NDArray[Any], title: str) ->
             f"the labels of {title} ({found}) are none of the classes of {loaded.title} ({known}); choose "
             "the column of the classes with --target, or use data with these classes."
         )
-    return scores_of(y, loaded.model.predict(X))
+    return scores_of(y, by_batches(loaded.model, X, loaded.model.predict))
 
 
 def constant(scores: Scores) -> dict[str, Any]:
@@ -119,7 +124,7 @@ def document(scores: Scores) -> dict[str, Any]:
             {"class": label, "rows": rows, "precision": precision, "recall": recall, "f1": f1}
             for label, rows, precision, recall, f1 in by_class
         ],
-        "confusion_matrix": scores.confusion,
+        "confusion_matrix": scores.confusion if len(scores.classes) <= _MOST_IN_JSON else None,
     }
 
 
@@ -142,6 +147,9 @@ def _print(scores: Scores) -> None:
             for name, rows, *shares in columns
         ],
     )
+    if len(names) > _MOST_DRAWN:
+        print(f"\nthe confusion matrix of {len(names)} classes is left out")
+        return
     print("\nconfusion matrix (rows: true class, columns: prediction)")
     output.print_table(
         ["", *names],

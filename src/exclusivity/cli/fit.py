@@ -171,11 +171,12 @@ def _members(pipeline: Any) -> str:
 
 def _test(args: argparse.Namespace, progress: Progress) -> tuple[dict[str, Any], Scores]:
     from exclusivity.inspection import scores_of
+    from exclusivity.inspection.batches import by_batches
 
     loaded = models.load(args.output)
     reading = argparse.Namespace(**vars(args) | {"decimal": None})  # by the model's own notation, as later
     X, y = matching.rows_for(loaded, args.test, reading, progress, wants_labels=True)
-    scores = scores_of(y, loaded.model.predict(X))
+    scores = scores_of(y, by_batches(loaded.model, X, loaded.model.predict))
     return {"file": args.test, **_figures(scores)}, scores
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from exclusivity import __version__
 from exclusivity.inspection import drawing
+from exclusivity.inspection.batches import by_batches
 from exclusivity.inspection.report_plots import ReportPlots
 from exclusivity.inspection.scores import Scores, scores_of
 from exclusivity.inspection.summary import ModelSummary, summarise
@@ -74,7 +75,7 @@ def model_report(
     summary = summarise(model, feature_names=feature_names)
     names = drawing.input_names(model, feature_names)
     plots = ReportPlots(model, names)
-    scores = None if X is None else scores_of(y, model.predict(X))
+    scores = None if X is None else scores_of(y, by_batches(model, X, model.predict))
     parts = [_head(summary, scores), _columns(plots.additive(X)), _members(summary, plots)]
     if scores is not None:
         parts.append(_quality(scores))
@@ -199,7 +200,8 @@ def _quality(scores: Scores) -> str:
         for i in shown
     ]
     more = "" if len(names) <= _MOST_CLASSES else f", the first {_MOST_CLASSES} of {len(names)} classes"
-    confusion = [[text(names[i]), *(text(scores.confusion[i, j]) for j in shown)] for i in shown]
+    counts_of = scores.confusion_of(len(shown))
+    confusion = [[text(names[i]), *(text(counts_of[i, j]) for j in shown)] for i in shown]
     return section(
         "quality",
         "Predictions",

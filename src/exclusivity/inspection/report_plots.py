@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from exclusivity.inspection import drawing
 from exclusivity.inspection.additive import AdditiveDisplay
+from exclusivity.inspection.batches import by_batches
 from exclusivity.inspection.certified import CertifiedAccuracyDisplay
 from exclusivity.inspection.components import ComponentsDisplay
 from exclusivity.inspection.convergence import ConvergenceDisplay
@@ -66,7 +67,8 @@ class ReportPlots:
 
     def certified(self, X: Matrix, y: NDArray[Any]) -> tuple[str | None, Floats, Floats]:
         """The certified accuracy curve, drawn and as numbers, and the balanced one."""
-        radii, predicted = certify(self._model, X), self._model.predict(X)
+        radii = by_batches(self._model, X, lambda rows: certify(self._model, rows))
+        predicted = by_batches(self._model, X, self._model.predict)
         plain, balanced = (
             CertifiedAccuracyDisplay.from_predictions(
                 radii, y, predicted, balanced=is_balanced, name=name, plot=False

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exclusivity.pages.markup import printable
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Ints
 
 # Of the way from a constant to perfection, in balanced accuracy: less is hardly better than a constant.
 _LEAST_GAIN = 0.1
@@ -23,8 +23,8 @@ class Scores:
     ----------
     classes : ndarray of shape (n_classes,)
         Every class that was predicted or should have been.
-    confusion : ndarray of int, shape (n_classes, n_classes)
-        Rows of the true class by predicted class.
+    true, predicted : ndarray of int, shape (n_samples,)
+        The place in ``classes`` of every row's label and prediction.
 
     Examples
     --------
@@ -34,22 +34,41 @@ class Scores:
     """
 
     classes: NDArray[Any]
-    confusion: NDArray[np.int64]
+    true: Ints
+    predicted: Ints
 
     @property
-    def support(self) -> NDArray[np.int64]:
+    def confusion(self) -> Ints:
+        """Rows of the true class by predicted class, (n_classes, n_classes): large where there are many."""
+        return self.confusion_of(len(self.classes))
+
+    def confusion_of(self, n_classes: int) -> Ints:
+        """The same for the first classes only."""
+        among = (self.true < n_classes) & (self.predicted < n_classes)
+        pairs = self.true[among] * n_classes + self.predicted[among]
+        return np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, -1)
+
+    def _counted(self, codes: Ints) -> Ints:
+        return np.bincount(codes, minlength=len(self.classes))
+
+    @property
+    def _hits(self) -> Ints:
+        return self._counted(self.true[self.true == self.predicted])
+
+    @property
+    def support(self) -> Ints:
         """Rows of each class."""
-        return np.asarray(self.confusion.sum(axis=1))
+        return self._counted(self.true)
 
     @property
     def n_rows(self) -> int:
         """Rows in all."""
-        return int(self.confusion.sum())
+        return len(self.true)
 
     @property
     def accuracy(self) -> float:
         """The share of rows that are right."""
-        return float(np.trace(self.confusion) / self.n_rows)
+        return float(np.mean(self.true == self.predicted))
 
     @property
     def balanced_accuracy(self) -> float:
@@ -90,17 +109,17 @@ class Scores:
     @property
     def recall(self) -> Floats:
         """The share of each class's rows that are found; NaN for a class without rows."""
-        return _ratio(np.diag(self.confusion), self.support)
+        return _ratio(self._hits, self.support)
 
     @property
     def precision(self) -> Floats:
         """The share of each class's predictions that are right; NaN for a class never predicted."""
-        return _ratio(np.diag(self.confusion), self.confusion.sum(axis=0))
+        return _ratio(self._hits, self._counted(self.predicted))
 
     @property
     def f1(self) -> Floats:
         """The harmonic mean of precision and recall."""
-        return _ratio(2 * np.diag(self.confusion), self.support + self.confusion.sum(axis=0))
+        return _ratio(2 * self._hits, self.support + self._counted(self.predicted))
 
 
 def scores_of(y_true: ArrayLike, y_pred: ArrayLike) -> Scores:
@@ -136,9 +155,7 @@ def scores_of(y_true: ArrayLike, y_pred: ArrayLike) -> Scores:
             f"{predicted[0]!r}); give labels of the kind that it was fitted to."
         )
     classes, codes = np.unique(np.concatenate([true, predicted]), return_inverse=True)
-    pairs = codes[: len(true)] * len(classes) + codes[len(true) :]
-    confusion = np.bincount(pairs, minlength=len(classes) ** 2).reshape(len(classes), -1)
-    return Scores(classes, confusion)
+    return Scores(classes, codes[: len(true)], codes[len(true) :])
 
 
 def _ratio(above: NDArray[Any], below: NDArray[Any]) -> Floats:

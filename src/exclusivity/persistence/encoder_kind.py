@@ -98,6 +98,7 @@ def unpack_encoder(fields: Fields, table: ArrayTable) -> TableEncoder:
     restore_output(encoder, fields)
     try:
         encoder._rules()
+        encoder._groups()
         encoder._chosen(encoder._input_names())
     except (TypeError, ValueError) as error:
         raise ModelFormatError(f"a parameter is not allowed: {str(error)[:300]} {DAMAGED}") from error
@@ -253,10 +254,14 @@ class _Codes:
         knots = _pop(self._knots)
         with np.errstate(over="ignore", divide="ignore"):
             in_range = bool(scale > 0 and np.isfinite(np.array([low, high, mean]) / max(scale, 0)).all())
-        if not in_range or not low <= high or len(knots) in (1, 2) or not np.all(np.diff(knots) > 0):
+            steps = np.diff(knots)
+        if (
+            not in_range
+            or not low <= high
+            or len(knots) in (1, 2)
+            or not np.all((steps > 0) & (steps < np.inf))
+        ):
             raise ModelFormatError(f"the range or the knots of a number are not in order. {DAMAGED}")
-        if not np.isfinite(np.diff(knots)).all():
-            raise ModelFormatError(f"the knots of a number are out of range. {DAMAGED}")
         return NumberCode(low, high, mean, scale, fill, knots, has_gaps)
 
     def _level(self, has_gaps: bool) -> LevelCode:

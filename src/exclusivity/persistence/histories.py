@@ -40,7 +40,7 @@ class StoredRecords(Sequence[IterationRecord]):
 
 
 class StoredHistories(Sequence[History]):
-    """One history per problem, each made when somebody looks: of many short ones the objects are far larger."""
+    """One history per problem, each made when somebody looks: objects would be larger than the file."""
 
     def __init__(self, table: Floats, columns: Sequence[str], ends: Ints) -> None:
         self._table, self._columns, self._ends = table, tuple(columns), ends
