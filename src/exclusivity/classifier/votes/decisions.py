@@ -6,7 +6,7 @@ members are asked once, and each of their votes counts ``copies`` times.
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -26,13 +26,21 @@ def pair_tallies(scores: Floats, n_classes: int) -> tuple[Floats, Floats]:
     """One-vs-one: how many pairs each class wins, and the sum of its margins in all its pairs."""
     wins = np.zeros((scores.shape[0], n_classes, scores.shape[2]))
     margins = np.zeros_like(wins)
-    for pair, (i, j) in enumerate(combinations(range(n_classes), 2)):
-        first_wins = scores[:, pair] > 0
-        wins[:, i] += first_wins
-        wins[:, j] += ~first_wins
-        margins[:, i] += scores[:, pair]
-        margins[:, j] -= scores[:, pair]
+    for i, pairs in first_of_pairs(n_classes):
+        own, first_wins = scores[:, pairs], scores[:, pairs] > 0
+        wins[:, i] += first_wins.sum(axis=1)
+        wins[:, i + 1 :] += ~first_wins
+        margins[:, i] += own.sum(axis=1)
+        margins[:, i + 1 :] -= own
     return wins, margins
+
+
+def first_of_pairs(n_classes: int) -> Iterator[tuple[int, slice]]:
+    """Every class with its place among one-vs-one problems: its pairs with all classes behind it."""
+    end = 0
+    for i in range(n_classes - 1):
+        start, end = end, end + n_classes - 1 - i
+        yield i, slice(start, end)
 
 
 def class_scores(scores: Floats, n_classes: int, multi_class: str) -> Floats:
@@ -86,9 +94,16 @@ def _first_round(scores: Floats, n_classes: int, multi_class: str, copies: int) 
     best = member_votes(scores, n_classes, multi_class)
     if n_classes == 2:
         return copies * (2 * best - 1).sum(axis=1), squashed(scores[:, 0].mean(axis=1))
-    votes = np.stack([(best == c).sum(axis=1) for c in range(n_classes)], axis=1)
+    votes = votes_by_class(best, n_classes)
     margins = scores if multi_class == "ovr" else pair_tallies(scores, n_classes)[1]
     return copies * votes, squashed(margins.mean(axis=2))
+
+
+def votes_by_class(votes: Ints, n_classes: int) -> Ints:
+    """How many members vote for each class, (n_samples, n_classes); negative votes are none."""
+    rows, members = np.nonzero(votes >= 0)
+    places = rows * n_classes + votes[rows, members]
+    return np.bincount(places, minlength=len(votes) * n_classes).reshape(len(votes), n_classes)
 
 
 def runoff_decision(scores: Floats, n_classes: int, multi_class: str, copies: int = 1) -> Floats:
