@@ -517,12 +517,12 @@ def _change_together(tree: Any, rng: random.Random) -> None:
     changes = {
         "records": _drop_history_column,
         "parts": _date_without_parts,
-        "decays": rng.choice([_no_maps, _map_of_one_row, _map_of_nobody]),
+        "decays": rng.choice([_no_maps, _map_of_one_row, _map_of_nobody, _wild_map]),
         "scores": _deep_search,
         "knots": rng.choice([_few_knots, _far_knots]),
         "texts": rng.choice([_no_levels, _overlapping_levels, _gap_as_level]),
         "rows": _rows_seen,
-        "groups": rng.choice([_plain_groups, _negative_exclusivity, _endless_class]),
+        "groups": rng.choice([_plain_groups, _negative_exclusivity, _endless_class, _short_weights]),
     }
     found = [(node, name) for node in objects_of(tree) for name in changes if name in node]
     if found:
@@ -580,6 +580,15 @@ def _map_of_nobody(step: Any, _: random.Random) -> None:
     members, owners, sizes = (step[name].array for name in ("members", "owners", "sizes"))
     step["landmarks"].array = step["landmarks"].array[: -sizes[-1, 0] * (owners == members[-1]).sum()]
     members[-1] += 1000
+
+
+def _wild_map(step: Any, rng: random.Random) -> None:
+    step[rng.choice(["landmarks", "mixing"])].array[-1] = np.inf
+
+
+def _short_weights(fitted: Any, _: random.Random) -> None:
+    for name in ("weights", "intercepts"):
+        _cast(fitted[name], "f2")
 
 
 def _plain_groups(fitted: Any, _: random.Random) -> None:
