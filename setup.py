@@ -10,6 +10,7 @@ import sysconfig
 from glob import glob
 
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 
 # Free-threaded Pythons do not have the limited API of 3.11. They get the package without its compiled part.
 LIMITED_API = not sysconfig.get_config_var("Py_GIL_DISABLED")
@@ -27,6 +28,7 @@ KERNELS = Extension(
     if WINDOWS
     else [
         "-O3",
+        "-g0",  # the flags of Python ask for debugging data, which would be two thirds of the file
         "-fopenmp-simd",
         "-fno-math-errno",
         "-fno-trapping-math",
@@ -36,7 +38,21 @@ KERNELS = Extension(
     optional=True,  # without a compiler, or with one that refuses, the package is installed all the same
 )
 
+
+class Wheel(bdist_wheel):
+    """A wheel that is named ``py3-none-any`` where the optional extension could not be compiled."""
+
+    def run(self) -> None:
+        """Compile first: only then is it known what the wheel is for."""
+        self.run_command("build_ext")
+        if not all(map(os.path.exists, self.get_finalized_command("build_ext").get_outputs())):
+            self.distribution.ext_modules = []
+            self.root_is_pure = True
+        super().run()
+
+
 setup(
+    cmdclass={"bdist_wheel": Wheel},
     ext_modules=[KERNELS] if LIMITED_API else [],
     # One wheel per platform, for 3.11 and all later Pythons. Py_LIMITED_API in module.c says the same.
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if LIMITED_API else {},

@@ -119,16 +119,18 @@ class Ours(Peer):
 
 
 class PSVM(Peer):
-    """The paper's single SVM."""
+    """The paper's single SVM, one per class; dense rows only."""
 
-    module = "exclusivity.baselines"
+    module = "reproduction.psvm"
     ladder = Ours.ladder[:-1]
     ours = True
 
     def prepare(self, X: Any, y: Floats, setting: Setting) -> Action:
+        if sparse.issparse(X):
+            raise ValueError("psvm takes dense rows only")
         machine = import_module(self.module).PSVMClassifier
         model = machine(C=setting.cost, p=POWER[setting.loss], tol=setting.step, max_iter=100_000)
-        return lambda: Solution.of(model.fit(X, y))
+        return lambda: Solution.of(*(clone(model).fit(X, labels) for labels in binary_labels(y)))
 
 
 class LinearSVC(Peer):

@@ -145,7 +145,7 @@ def write(results: claims.Results, parts: tuple[str, ...], facts: dict[str, Any]
     frames |= {f"figure1_{name}": getattr(results, name) for name in ("sweep", "convergence", "scaling")}
     for name, frame in frames.items():
         if frame is not None:
-            frame.to_csv(out / f"{name}.csv", index=name not in ("trials", "figure1_sweep"))
+            frame.to_csv(out / f"{name}.csv", index=frame.index.names != [None])
     if results.theory:
         (out / "theory.json").write_text(json.dumps(results.theory, indent=1) + "\n", encoding="utf-8")
     if "figure1" in parts:
@@ -233,5 +233,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"\nfinished trials are in {args.out}; the same command goes on", file=sys.stderr)
         return 130
     verdicts = write(results, parts, facts, args.out)
-    print(f"{report.brief(verdicts)}\n\n{args.out / 'report.md'}")
+    note = "Too few trials for firm verdicts: docs/reproduction.md has the full run.\n" if args.quick else ""
+    print(f"{report.brief(verdicts)}\n{note}\n{args.out / 'report.md'}")
     return 0

@@ -23,8 +23,8 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-WHEEL_BYTES, SDIST_BYTES = 1_000_000, 2_000_000
-"""Far from what they are, near enough to notice data or caches that slipped in."""
+WHEEL_BYTES, SDIST_BYTES = 1_150_000, 2_400_000
+"""About a quarter above 896,000 and 1,892,000 (0.2): room to grow, but not for data or caches."""
 
 IMPORT_SECONDS, HELP_SECONDS = 0.05, 0.3
 """Processor time of ``import exclusivity`` and of ``erm --help``; the best of five, as machines are busy."""
@@ -101,7 +101,8 @@ def check_content(wheel: Path, sdist: Path, root: Path) -> None:
         found.append(f"the sdist has {sdist.stat().st_size:,} bytes, more than {SDIST_BYTES:,}")
     if found:
         sys.exit("\n".join(found))
-    print(f"{wheel.name}: {len(names)} files, {wheel.stat().st_size:,} bytes; {sdist.name}: as expected")
+    print(f"{wheel.name}: {len(names)} files, {wheel.stat().st_size:,} of at most {WHEEL_BYTES:,} bytes")
+    print(f"{sdist.name}: {sdist.stat().st_size:,} of at most {SDIST_BYTES:,} bytes")
 
 
 class Environment:

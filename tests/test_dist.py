@@ -170,9 +170,17 @@ def test_one_wheel_is_for_all_pythons_of_a_platform(wheel, tmp_path):
         assert run.stdout.startswith(start)
 
 
+@pytest.mark.skipif(not has_compiler(), reason="needs a C compiler and the headers of Python")
+def test_the_compiled_module_has_no_debugging_data(wheel):
+    archive = zipfile.ZipFile(wheel)
+    (name,) = [name for name in archive.namelist() if SCRIPT["COMPILED"].fullmatch(name)]
+    assert b".debug_info" not in archive.read(name)  # the name of the section, in the table of ELF files
+
+
 @pytest.mark.skipif(os.name == "nt", reason="no variable hides the compiler of Windows")
 def test_without_a_compiler_only_the_compiled_module_is_missing(unpack, tmp_path):
     wheel = built("build_wheel", unpack(), tmp_path, CC="no-such-compiler")
+    assert wheel.name == f"{TITLE}-py3-none-any.whl"  # what runs anywhere is not named after this platform
     names = zipfile.ZipFile(wheel).namelist()
     expected = SCRIPT["expected_names"](ROOT, __version__)
     assert SCRIPT["wheel_problems"](names, wheel.stat().st_size, expected, n_compiled=0) == []

@@ -28,8 +28,9 @@ def assert_shown(printed, shown):
     words, expected = (NUMBER.sub("#", text).split() for text in (printed, shown))
     assert words == expected, printed
     for found, stated in zip(NUMBER.findall(printed), NUMBER.findall(shown), strict=True):
-        # Gaps and rounding errors need only be as small as the page says they are: small.
         assert math.isclose(float(found), float(stated), rel_tol=0.05, abs_tol=0.02), printed
+        if "e-" in stated:  # gaps and rounding errors, which depend on the machine: the order of magnitude
+            assert 1e-3 <= max(float(found), 1e-16) / float(stated) <= 1e3, printed
 
 
 @pytest.fixture

@@ -1,11 +1,13 @@
 """Objectives and bounds against numbers made by hand; fits in processes of their own."""
 
 import multiprocessing
+import sys
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+from benchmarks import measure
 from benchmarks.measure import (
     Plan,
     Runner,
@@ -13,6 +15,7 @@ from benchmarks.measure import (
     dual_vectors,
     losses,
     lower_bound,
+    measured,
     objective,
     run_case,
     schedule,
@@ -157,3 +160,40 @@ def test_steps_that_are_slow_or_failed_are_not_repeated():
     assert not wanted([{"step": 1e-4, "status": "done", "wall": 61.0}], 1e-4, ladder)
     assert not wanted([{"step": 1e-2, "status": "failed"}], 1e-4, ladder)
     assert list(schedule({}, 3, together=True)) == []
+
+
+def test_short_fits_are_repeated_and_long_ones_are_not(monkeypatch):
+    calls = []
+
+    def fit():
+        calls.append(None)
+        return Solution(np.zeros((1, 1)), np.zeros(1))
+
+    measured(fit)
+    assert len(calls) == measure.ENOUGH_FITS
+    calls.clear()
+    monkeypatch.setattr(measure, "ENOUGH_SECONDS", 0.0)
+    measured(fit)
+    assert len(calls) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the peak cannot be started anew")
+def test_peak_memory_is_that_of_the_fit(monkeypatch):
+    monkeypatch.setattr(measure, "ENOUGH_SECONDS", 0.0)
+    np.ones(20_000_000)  # a peak before the fit does not count
+
+    def fit():
+        return Solution(np.ones((10_000_000, 1)) * 1.0, np.zeros(1))
+
+    _, numbers = measured(fit)
+    assert 0.9 * 80e6 < numbers["extra_bytes"] < 2.5 * 80e6
+
+
+def test_no_process_outlives_an_interrupt(runner, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(measure, "_outcome", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        runner.run("sgd", [Setting("hinge", 1.0, 10**9)], 60.0)
+    assert not multiprocessing.active_children()

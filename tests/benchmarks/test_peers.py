@@ -42,6 +42,8 @@ def test_peers_solve_the_problem_they_say(name, loss, classes, wrap):
     peer = PEERS[name]
     if peer.absence():
         pytest.skip(peer.absence())
+    if name == "psvm" and wrap is sparse.csr_matrix:
+        wrap = np.asarray  # dense rows only
     X, y = overlapping_rows(150, 4) if classes == 2 else class_rows(150, 4, 3)
     step = (1e-4 if peer.ours else 1e-7) if peer.step == "tol" else 300
 
@@ -94,3 +96,8 @@ def test_solutions_of_one_model_or_of_several():
     apart = Solution.of(Model(sparse.csr_matrix([[1.0, 2.0]]), [3.0]), Model(np.array([4.0, 5.0]), 6.0))
     assert apart.weights.tolist() == [[1, 4], [2, 5]]
     assert apart.intercepts.tolist() == [3, 6]
+
+
+def test_a_peer_of_dense_rows_says_so():
+    with pytest.raises(ValueError, match="psvm takes dense rows only"):
+        PEERS["psvm"].prepare(sparse.csr_matrix(np.eye(2)), np.array([0, 1]), Setting("hinge", COST, 1e-4))

@@ -1,5 +1,7 @@
 """exclusivity = inf on Dask collections: the partition of the search in memory, and the same members."""
 
+import dataclasses
+
 import dask.array as da
 import numpy as np
 import pytest
@@ -7,6 +9,8 @@ from scipy import sparse
 
 import exclusivity
 from exclusivity.dask import ERMClassifier
+from exclusivity.problem import LOSSES
+from exclusivity.solvers import IterationRecord
 from exclusivity.solvers.blockwise import RowBlock, RowList
 from exclusivity.solvers.exclusive import targets
 
@@ -58,6 +62,30 @@ def test_partition_and_members_are_those_of_the_fit_in_memory(local, table, case
     assert np.array_equal(model.predict(dX).compute(), reference.predict(X))
     assert np.array_equal(model.certify(dX).compute(), reference.certify(X))
     assert np.array_equal(model.certify_set(dX, 1).compute(), reference.certify_set(X, 1))
+
+
+def history_table(model):
+    """All fields of all records of all problems, one row for each record."""
+    names = [field.name for field in dataclasses.fields(IterationRecord)]
+    return np.array([[history.column(name) for name in [*names, "gap"]] for history in model.history_])
+
+
+@pytest.mark.filterwarnings("ignore:5 members compete for 3 features:UserWarning")
+@pytest.mark.parametrize("n_columns", [6, 5, 3], ids=["fewer", "equal", "more members than groups"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "loss", [{"p": 1}, {"p": 1.5}, {"p": 2}, {"p": 3}, *({"loss": name} for name in LOSSES)], ids=str
+)
+def test_objective_and_history_are_those_of_the_fit_in_memory(local, table, loss, n_classes, n_columns):
+    X, two, three, weights = table
+    X, y = X[:, :n_columns], two if n_classes == 2 else three
+    settings = {"exclusivity": np.inf, "class_weight": "balanced", "random_state": 0, "tol": 1e-8, **loss}
+    reference = exclusivity.ERMClassifier(5, **settings).fit(X, y, weights)
+    parts = [da.from_array(values, chunks=400) for values in (X, y, weights)]
+    model = ERMClassifier(5, **settings).fit(parts[0].rechunk((400, -1)), *parts[1:])
+    np.testing.assert_allclose(model.objective_, reference.objective_, rtol=2e-8)
+    np.testing.assert_allclose(history_table(model), history_table(reference), rtol=2e-8)
+    assert history_table(model)[0, 1, -1] == pytest.approx(sum(model.objective_))
 
 
 def test_a_warm_start_keeps_the_partition(local, table):

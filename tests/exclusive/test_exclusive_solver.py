@@ -9,7 +9,7 @@ from scipy import sparse
 from exclusive.exclusive_cases import binary_problem, joint_objective, one_vs_rest_problems, two_class_rows
 from exclusivity.problem import ERMProblem, ExclusivityRegulariser, exclusivity
 from exclusivity.solvers import Status, solve_newton
-from exclusivity.solvers.exclusive import ExclusiveOptions, solve_exclusive
+from exclusivity.solvers.exclusive import ExclusiveOptions, solve_exclusive, solver
 
 FINITE = [1.01, 2.0, 30.0, 1e4]
 
@@ -151,6 +151,19 @@ def test_a_run_that_is_cut_short_is_not_converged():
     assert not result.converged
     assert result.status is Status.MAX_ITER
     assert result.n_iter == 7
+
+
+def test_sweeps_that_take_too_much_work_end_unless_the_user_says_how_many(monkeypatch):
+    problem = binary_problem(3, 1.5)
+    whole = solve_exclusive([problem], tol=1e-9, random_state=0)[0]
+    assert whole.converged
+    assert whole.n_iter > 6
+    monkeypatch.setattr(solver, "_MOST_WORK", 1.0)
+    cut = solve_exclusive([problem], tol=1e-9, random_state=0)[0]
+    assert cut.status is Status.MAX_ITER
+    assert cut.n_iter == 6  # one sweep on columns of their own, one of competition
+    asked = solve_exclusive([problem], tol=1e-9, random_state=0, max_iter=300)[0]
+    np.testing.assert_array_equal(asked.weights, whole.weights)
 
 
 def test_growing_exclusivity_ends_in_disjoint_supports():

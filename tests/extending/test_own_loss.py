@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -11,7 +13,7 @@ from scipy.special import lambertw, xlogy
 
 from exclusivity.problem import ERMProblem, MarginLoss, dual_bound
 from exclusivity.solvers import NewtonOptions, solve_alm, solve_newton, solve_paper
-from extending.pages import names_of
+from extending.pages import DOCS, names_of
 
 Logistic = names_of("add-a-loss.md")["Logistic"]
 
@@ -67,8 +69,45 @@ class ShiftedSquare(MarginLoss):
         return np.where(point + self.d > 0, (point - 2 * step * self.d) / (1 + 2 * step), point)
 
 
-LOSSES = [Logistic(), HuberisedHinge(), ShiftedSquare()]
-names = pytest.mark.parametrize("loss", LOSSES, ids=["logistic", "huberised", "shifted"])
+class Hyperbola(MarginLoss):
+    """(m + sqrt(m^2 + 4)) / 2, positive everywhere; the page names what cancels for m < 0."""
+
+    largest_slope = 1.0
+
+    def value(self, m):
+        root = np.hypot(m, 2.0)
+        return np.where(m < 0, 2 / (root + np.abs(m)), (root + m) / 2)
+
+    def slope(self, m):
+        return self.value(m) / np.hypot(m, 2.0)
+
+    def curvature(self, m):
+        return 2 / np.hypot(m, 2.0) ** 3
+
+    def conjugate(self, alpha, cost):
+        a = np.clip(alpha / cost, 0.0, 1.0)
+        return np.where((alpha >= 0) & (alpha <= cost), -2 * cost * np.sqrt(a * (1 - a)), np.inf)
+
+    def prox(self, point, step):
+        return Logistic.prox(self, point, step)
+
+
+LOSSES = [Logistic(), HuberisedHinge(), ShiftedSquare(), Hyperbola()]
+names = pytest.mark.parametrize("loss", LOSSES, ids=["logistic", "huberised", "shifted", "hyperbola"])
+
+
+def test_the_page_describes_the_whole_contract():
+    page = (DOCS / "add-a-loss.md").read_text(encoding="utf-8")
+    methods = {name for name, value in vars(MarginLoss).items() if callable(value) and name[0] != "_"}
+    assert {f"`{name}(" for name in methods} - set(re.findall(r"`\w+\(", page)) == set()
+    declared = {f"| `{name}` |" for name in MarginLoss.__annotations__}
+    assert declared - set(re.findall(r"\| `\w+` \|", page)) == set()
+
+
+def test_the_formula_that_cancels_is_the_one_that_the_page_names():
+    m = np.array([-1e8])
+    assert (m + np.sqrt(m**2 + 4)) / 2 != pytest.approx(1e-8, rel=0.2)
+    assert Hyperbola().value(m) == pytest.approx(1e-8, rel=1e-15)
 
 
 @names

@@ -124,6 +124,35 @@ def test_many_levels_are_said_to_be_many(n_levels):
         assert ax.get_xlabel() == "12 of 20 categories, those that add most"
 
 
+@pytest.mark.parametrize(
+    "categories",
+    [
+        [f"measurement_of_sensor_{number:02d}" for number in range(10)],
+        [f"level number {number} of the list" for number in range(10)],
+        ["strongly agree with it", "strongly disagree with it"],
+    ],
+)
+def test_long_names_are_cut_and_stay_different(categories):
+    panel = Panel(
+        "a name of a column that is longer than its panel", categories, np.ones(len(categories)), None, 1.0
+    )
+    (ax,) = AdditiveDisplay([panel]).plot().axes_.flat
+    shown = [label.get_text() for label in ax.get_xticklabels()]
+    assert len(set(shown)) == len(categories)
+    assert max(map(len, shown)) <= 20
+    assert ax.get_title("left").replace("\n", " ") == panel.title
+
+
+def test_in_the_place_of_a_subplot():
+    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5), layout="constrained")
+    display = AdditiveDisplay.from_estimator(VOTE, TABLE, ax=right, max_panels=3)
+    figure.canvas.draw()
+    assert display.figure_ is figure
+    assert display.axes_.shape == (1, 3)
+    assert all(ax.get_position().x0 > 0 for ax in display.axes_.flat)
+    assert min(ax.get_window_extent().x0 for ax in display.axes_.flat) > left.get_window_extent().x1
+
+
 def test_what_it_needs():
     rows = np.random.default_rng(0).normal(size=(30, 2))
     plain = make_pipeline(StandardScaler(), ERMClassifier(2)).fit(rows, rows[:, 0] > 0)

@@ -152,6 +152,11 @@ def test_many_features_members_and_classes_are_cut(monkeypatch):
     assert "1 problems are not drawn" in page.text
 
 
+def test_rows_may_be_lists(voters, voters_page):
+    model, X, y = voters
+    assert model_report(model, X.tolist(), y.tolist()) == voters_page
+
+
 def test_rows_need_labels(equal):
     with pytest.raises(ValueError, match="only one of them"):
         model_report(equal[0], equal[1])

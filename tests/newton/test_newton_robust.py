@@ -9,8 +9,18 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import sparse
 
-from exclusivity.problem import PowerHinge, dual_bound, member_costs, repair_dual
+from exclusivity.problem import (
+    ERMProblem,
+    Logistic,
+    PowerHinge,
+    SmoothHinge,
+    dual_bound,
+    member_costs,
+    repair_dual,
+)
 from exclusivity.solvers import NewtonOptions, Start, Status, solve_newton
+from exclusivity.solvers.newton import linear
+from exclusivity.solvers.newton.linear import robust_cholesky
 from newton.newton_cases import assert_honest, blobs, build, plain_objective, radius, regimes_for
 
 POWERS = [1, 1.5, 2, 3]
@@ -540,3 +550,35 @@ def test_features_far_from_zero_are_no_obstacle_for_p_1(shape):
     far = solve_newton(build(X + 1e6, y, p=1, cost=0.2), tol=1e-6)
     assert far.converged
     assert far.objective == pytest.approx(near.objective, rel=2e-6)
+
+
+@pytest.mark.parametrize("cost", [1.0, 1e4, 1e6])
+def test_a_band_whose_optimum_is_worse_than_its_start_is_widened_there(cost):
+    # Rows outside of a band count as linear: at large costs their pull may lead millions away.
+    rng = np.random.default_rng(3)
+    y = np.where(rng.random(40_000) < 0.5, 1.0, -1.0)
+    X = rng.normal(size=(40_000, 1)) + 0.3 * rng.normal(size=(2, 1))[(y > 0).astype(int)]
+    result = solve_newton(ERMProblem.build(X, y, p=1, cost=cost))
+    assert result.converged
+    assert result.history.passes[-1] < 30
+    assert result.n_iter < 10
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-11])
+@pytest.mark.parametrize("loss", [PowerHinge(2), SmoothHinge(), Logistic()], ids=str)
+@pytest.mark.parametrize("shape", [(200, 160), (100, 300)], ids=str)
+def test_kinks_that_many_weights_cross_need_few_systems(monkeypatch, shape, loss, tol):
+    n_systems = 0
+
+    def counted(*args):
+        nonlocal n_systems
+        n_systems += 1
+        return robust_cholesky(*args)
+
+    monkeypatch.setattr(linear, "robust_cholesky", counted)
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(shape[0]) < 0.5, 1.0, -1.0)
+    X = rng.normal(size=shape) + 0.3 * y[:, None] * (rng.random(shape[1]) < 0.1)
+    result = solve_newton(ERMProblem.build(X, y, loss=loss, cost=10.0, sparsity=0.3), tol=tol)
+    assert result.converged
+    assert n_systems <= 100

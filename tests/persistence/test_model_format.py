@@ -89,7 +89,7 @@ def test_lengths_are_checked_before_memory_is_taken(refused, sound):
     header, arrays = split(sound["named"])
     for shape in ([2**62, 2**62, 2], [10**30], [10**9], [len(arrays)]):
         header["arrays"][0]["shape"] = shape
-        refused(joined(header, arrays), "whole numbers from 0 to|need a file of")
+        refused(joined(header, arrays), "whole numbers from 0 to|need a file of|a number of 31 digits")
 
 
 def test_checksum(refused, sound):
@@ -106,7 +106,8 @@ def test_checksum(refused, sound):
         (b'"C":2.0', b'"C":1e999', "'1e999', which is not a finite number"),
         (b'"C":2.0', b'"C":2.0,"C":3.0', "has the key 'C' twice"),
         (b'"C":2.0', b'"C":2.0,"D":3.0', "has the unknown key 'D'. It may come from a newer version"),
-        (b'"C":2.0', b'"C":' + b"9" * 5000, "a number of 5000 digits"),
+        (b'"C":2.0', b'"C":' + b"9" * 40, "a number of 40 digits"),
+        (b'"C":2.0', b'"C":' + b"9" * 5000, "no valid JSON"),
         (b'"C":2.0', b'"C":' + b"[" * 50_000 + b"]" * 50_000, "nested too deeply"),
         (b'"C":2.0', b'"C":' + b"[" * 20 + b"]" * 20, "ERMClassifier.C is nested too deeply"),
         (b'"C":2.0', b'"C":"\xc3\xa9"', "no valid JSON"),

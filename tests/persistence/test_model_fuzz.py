@@ -1,12 +1,14 @@
 """Damage of every kind: a model or a ModelFormatError. The long run is scripts/fuzz_models.py."""
 
 import io
+import re
 import subprocess
 import sys
 import warnings
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from exclusivity import ERMClassifier
@@ -137,15 +139,27 @@ def test_mutation_fuzzer(tmp_path):
     assert "0 broke a rule" in done.stdout
 
 
-def test_fuzzer_notices(tmp_path, monkeypatch):
-    """The fuzzer is worth something: it finds a loader that forgets a check."""
+def test_every_check_of_the_loader_is_missed():
+    """Each condition that ends in a refusal, switched off: files that it had refused break a rule."""
+    command = [sys.executable, str(SCRIPTS / "fuzz_checks.py"), "--count", "20000"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)  # noqa: S603
+    assert done.returncode == 0, done.stdout + done.stderr
+    n_conditions = int(re.search(r"(\d+) conditions, 0 of them are not missed", done.stdout).group(1))
+    assert n_conditions > 100
+
+
+@pytest.mark.parametrize("action", ["default", "error", "ignore"])
+def test_warnings_break_no_rule(tmp_path, monkeypatch, action):
+    """Nor do they hide one: a loader that forgets the order of classes is noticed, whatever is said."""
     monkeypatch.syspath_prepend(str(SCRIPTS))
     import fuzz_models  # a script
     from exclusivity.persistence import erm_kind
 
-    monkeypatch.setattr(erm_kind, "_check_classes", lambda classes: None)
-    monkeypatch.setattr(fuzz_models, "read_model", read_model)
-    assert fuzz_models.run(400, 0, tmp_path) > 0
+    with warnings.catch_warnings():
+        warnings.simplefilter(action)
+        assert fuzz_models.run(300, 0, tmp_path) == 0
+        monkeypatch.setattr(erm_kind, "_check_classes", lambda classes: None)
+        assert fuzz_models.run(300, 0, tmp_path) > 0
     assert list(tmp_path.glob("fuzz-0-*.erm"))
 
 

@@ -8,10 +8,11 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from exclusivity import ERMClassifier
+from exclusivity import ERMClassifier, ERMClassifierCV
 from exclusivity.classifier.fitted import Ensemble, FittedState
-from exclusivity.persistence import ModelFormatError, load_model, save_model
+from exclusivity.persistence import ModelFormatError, cv_kind, load_model, save_model
 from exclusivity.persistence.container import MAX_HEADER
+from exclusivity.persistence.cv_kind import MAX_FOLDS
 from exclusivity.solvers import History, IterationRecord
 from persistence.model_cases import X2, Y2, assert_same_model, joined, same, split
 
@@ -133,3 +134,49 @@ def test_promised_arrays_take_no_memory(tmp_path):
             load_model(tmp_path / "some.erm")
 
     assert peak_of(refused)[1] < 1 << 20
+
+
+def test_many_problems_without_a_history(tmp_path):
+    """Objects for each of them would take ten times what the file has."""
+    n_classes = 400
+    n_problems = n_classes * (n_classes - 1) // 2
+    small = ERMClassifier(2).fit(X2, Y2)
+    state = dataclasses.replace(
+        FittedState.of(small),
+        classes=np.arange(n_classes),
+        ensemble=Ensemble(
+            np.ones((n_problems, 1, 1), dtype=np.float32), np.ones((n_problems, 1), dtype=np.float32), 1
+        ),
+        multi_class="ovo",
+        **{name: np.ones(n_problems) for name in ("objective", "dual_gap")},
+        converged=np.ones(n_problems, dtype=bool),
+        n_iter=np.ones(n_problems, dtype=np.int64),
+        history=[History(())] * (n_problems - 1) + long_history(),
+        n_features=1,
+        groups=np.zeros(1, dtype=np.intp),
+    )
+    path = tmp_path / "pairs.erm"
+    save_model(state.restore(ERMClassifier(1, multi_class="ovo")), path)
+    twin, loading = peak_of(lambda: load_model(path))
+    assert loading <= 2 * path.stat().st_size + (1 << 20)
+    assert [len(twin.history_), len(twin.history_[0]), len(twin.history_[-1])] == [n_problems, 0, 20_000]
+    assert twin.history_[-1].objective[3] == 2.0
+    assert [len(history) for history in twin.history_[-2:]] == [0, 20_000]
+
+
+def test_many_folds(tmp_path):
+    """Every fold has an entry in cv_results_, which is far larger than its scores."""
+    model = ERMClassifierCV(2, Cs=[1.0, 2.0], cv=2).fit(X2, Y2)
+    model.scores_ = np.zeros((MAX_FOLDS, 2))
+    save_model(model, tmp_path / "most.erm")
+    twin, loading = peak_of(lambda: load_model(tmp_path / "most.erm"))
+    assert loading <= 2 * (tmp_path / "most.erm").stat().st_size + MARGIN
+    assert twin.n_splits_ == MAX_FOLDS
+    model.scores_ = np.zeros((MAX_FOLDS + 1, 2))
+    with pytest.raises(ValueError, match="at most 10000 folds"):
+        save_model(model, tmp_path / "search.erm")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cv_kind, "MAX_FOLDS", 10**6)
+        save_model(model, tmp_path / "more.erm")
+    with pytest.raises(ModelFormatError, match="has 10001 folds"):
+        load_model(tmp_path / "more.erm")

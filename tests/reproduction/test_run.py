@@ -63,6 +63,8 @@ def test_figure1_has_all_panels(small_run):
     assert results.large == "sonar"
     assert sorted(results.scaling["rows"].unique()) == [42, 85, 170]
     assert (results.scaling["iterations"] >= 1).all()
+    written = pd.read_csv(folder / "figure1_scaling.csv")
+    assert list(written.columns) == list(results.scaling.columns)
     for name in ("figure1.png", "members_or_cost.png"):
         assert (folder / name).read_bytes().startswith(b"\x89PNG")
 
@@ -202,6 +204,7 @@ def test_the_command_writes_and_reports(toy_data, tmp_path, capsys, monkeypatch)
     out, err = capsys.readouterr()
     assert "running without ijcnn1: it is nowhere" in err
     assert "DRM takes about 2000 times as long as ERM" in out
+    assert "Too few trials for firm verdicts" in out
     assert out.strip().endswith("report.md")
     assert toy_data == [{"download": False}]
     assert {path.name for path in (tmp_path / "new").iterdir()} == {

@@ -63,26 +63,43 @@ class Ensemble:
     @property
     def members_are_equal(self) -> bool:
         """Whether the ensemble is one model, repeated."""
-        return bool(self.weights.shape[1] == 1)
+        return bool(self.intercepts.shape[1] == 1)
+
+    @property
+    def copies(self) -> int:
+        """How many members each stored one stands for."""
+        return int(self.n_members // self.intercepts.shape[1])
 
     @property
     def all_weights(self) -> Floats:
         """(n_problems, n_members, n_features), read-only."""
-        n_problems, _, n_features = self.weights.shape
-        return np.broadcast_to(self.weights, (n_problems, self.n_members, n_features))
+        return _read_only(self.spread(self.weights, 1))
 
     @property
     def all_intercepts(self) -> Floats:
         """(n_problems, n_members), read-only."""
-        return np.broadcast_to(self.intercepts, (len(self.intercepts), self.n_members))
+        return _read_only(self.spread(self.intercepts, 1))
 
     @property
     def supports(self) -> Bools:
-        """Which member uses which column, in any of its problems, (n_members, n_features).
+        """Which stored member uses which column, in any of its problems, (n_stored, n_features).
 
         A vote among several classes depends on all scores of the member.
         """
-        return np.asarray((self.all_weights != 0).any(axis=0))
+        return np.asarray((self.weights != 0).any(axis=0))
+
+    @property
+    def n_voters(self) -> int:
+        """How many members use features."""
+        return int(self.supports.any(axis=1).sum()) * self.copies
+
+    def spread(self, values: NDArray[Any], axis: int) -> NDArray[Any]:
+        """Values of the stored members, along an axis, as those of all members: a view that costs nothing."""
+        if self.copies == 1:
+            return values
+        shape = list(values.shape)
+        shape[axis] *= self.copies
+        return np.broadcast_to(values, shape)
 
     def voters(self) -> Self:
         """The members that use features; all of them if none does.
@@ -118,13 +135,12 @@ class Ensemble:
         return self
 
     def scores(self, X: Matrix) -> Floats:
-        """Margins of all members, (n_samples, n_problems, n_members); equal members as a read-only view.
+        """Margins of the stored members, (n_samples, n_problems, n_stored).
 
         In float64 whatever the types of X and the weights: float32 would overflow or cancel too early.
         """
         with np.errstate(over="ignore", invalid="ignore"):  # a broken feature may have any finite value
-            scores = self._margins(X).reshape(-1, *self.intercepts.shape) + self.intercepts
-        return np.broadcast_to(scores, (len(scores), len(self.intercepts), self.n_members))
+            return self._margins(X).reshape(-1, *self.intercepts.shape) + self.intercepts
 
     def _margins(self, X: Matrix) -> Floats:
         """X . w of all stored members, (n_samples, n_problems * n_stored)."""
@@ -134,8 +150,7 @@ class Ensemble:
         """How far the same margins may be apart in another batch or arithmetic; the shape of ``scores``."""
         n_problems, n_stored, n_features = self.weights.shape
         flat = measure(X, self.weights.reshape(-1, n_features), self.intercepts.ravel())
-        slack = flat.reshape(-1, n_problems, n_stored)
-        return np.broadcast_to(slack, (len(slack), n_problems, self.n_members))
+        return flat.reshape(-1, n_problems, n_stored)
 
     def rounded(self, scores: Floats) -> Floats:
         """Scores in the precision of the weights."""
@@ -215,7 +230,7 @@ class FittedState(VotingState):
     objective, dual_gap : ndarray of shape (n_problems,), float64
     converged : ndarray of shape (n_problems,), bool
     n_iter : ndarray of shape (n_problems,), int64
-    history : list of History
+    history : sequence of History
     n_features : int
     feature_names : ndarray of shape (n_features,), object, or None
     groups : ndarray of shape (n_features,), intp
@@ -237,7 +252,7 @@ class FittedState(VotingState):
     dual_gap: Floats
     converged: Bools
     n_iter: NDArray[np.int64]
-    history: list[History]
+    history: Sequence[History]
     n_features: int
     feature_names: NDArray[Any] | None
     groups: Ints

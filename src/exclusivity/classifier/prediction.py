@@ -35,11 +35,11 @@ from exclusivity.classifier.votes import (
 from exclusivity.problem import LOSSES
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 
-# Scores in memory at once while votes are counted: 32 MB.
-_BLOCK_SCORES = 1 << 22
+# Scores in memory at once while votes are counted: 4 MB, and some temporary arrays of that size.
+_BLOCK_SCORES = 1 << 19
 _COUNTED_ROWS = 1 << 16
 
-_DECISIONS = {"soft": soft_decision, "hard": hard_decision, "runoff": runoff_decision}
+_VOTES = {"hard": hard_decision, "runoff": runoff_decision}
 
 
 def _averages(estimator: ErmParameters) -> bool:
@@ -166,11 +166,38 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
             voters plus their votes in the second round, with the same margin term. Members without features
             do not vote.
         """
+        return snapshot(self)._decided(X, lambda scores: scores)
+
+    def predict(self, X: Matrix) -> NDArray[Any]:
+        """The class of every row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Class labels.
+        """
         at = snapshot(self)
-        check_is_fitted(at)
-        ensemble = at._ensemble.mean() if at.voting == "soft" else at._ensemble.voters()
-        scores = ensemble.scores(at._validate_rows(X))
-        return ensemble.rounded(_DECISIONS[at.voting](scores, len(at.classes_), at.multi_class_))
+        codes = at._decided(X, winning_codes)  # before classes_, which may not be there yet
+        return np.asarray(at.classes_[codes])
+
+    def _decided(self, X: Matrix, take: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
+        """What is taken of the scores of the classes, block by block: all of them may not fit in memory."""
+        check_is_fitted(self)
+        ensemble = self._ensemble.mean() if self.voting == "soft" else self._ensemble.voters()
+        scheme = (len(self.classes_), self.multi_class_)
+
+        def decide(rows: Matrix) -> NDArray[Any]:
+            scores = ensemble.scores(rows)
+            if self.voting == "soft":
+                return take(ensemble.rounded(soft_decision(scores, *scheme)))
+            return take(ensemble.rounded(_VOTES[self.voting](scores, *scheme, ensemble.copies)))
+
+        return _by_blocks(decide, self._validate_rows(X), ensemble)
 
     @available_if(has_probabilities)
     def predict_proba(self, X: Matrix) -> Floats:
@@ -228,7 +255,8 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
         """
         at = snapshot(self)
         check_is_fitted(at)
-        return at._ensemble.rounded(at._ensemble.scores(at._validate_rows(X)))
+        scores = at._ensemble.rounded(at._ensemble.scores(at._validate_rows(X)))
+        return at._ensemble.spread(scores, 2)
 
     def component_predict(self, X: Matrix) -> NDArray[Any]:
         """The class that every member votes for, as in hard voting.
@@ -242,11 +270,11 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
         -------
         labels : ndarray of shape (n_samples, n_estimators)
             Class labels. A member without features (an empty row of ``supports_``) gives the same label to
-            every row; hard voting does not count it.
+            every row; hard voting does not count it. A read-only view when all members are equal.
         """
         at = snapshot(self)
         check_is_fitted(at)
-        return np.asarray(at.classes_[at._votes(at._validate_rows(X))])
+        return at._ensemble.spread(at.classes_[at._votes(at._validate_rows(X))], 1)
 
     @property
     def components_(self) -> Floats:
@@ -262,8 +290,15 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
 
     @property
     def supports_(self) -> Bools:
-        """Which member uses which feature in any of its scores, (n_estimators, n_features)."""
+        """Which member uses which feature in any of its scores, (n_estimators, n_features).
+
+        A read-only view when all members are equal.
+        """
         check_is_fitted(self)
+        return self._ensemble.spread(self._ensemble.supports, 0)
+
+    @property
+    def _asked_supports(self) -> Bools:
         return self._ensemble.supports
 
     @property
@@ -322,7 +357,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
         return self
 
     def _certain_votes(self, X: Matrix) -> Ints:
-        """Class numbers, (n_samples, n_estimators); ``UNDECIDED`` where rounding might turn a vote."""
+        """Class numbers, (n_samples, n_stored); ``UNDECIDED`` where rounding might turn a vote."""
 
         def decide(rows: Matrix) -> Ints:
             scores, scheme = self._ensemble.scores(rows), (len(self.classes_), self.multi_class_)
@@ -333,12 +368,12 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
                 votes[doubtful] = certain_votes(scores[doubtful], finer, *scheme)
             return votes
 
-        return self._by_blocks(decide, self._validate_rows(X))
+        return _by_blocks(decide, self._validate_rows(X), self._ensemble)
 
     def _ballots(self, X: Matrix) -> Iterator[Ballots]:
         """What members say in a run-off, block by block; more than two classes."""
         X, scheme = self._validate_rows(X), (len(self.classes_), self.multi_class_)
-        for block in self._blocks(X.shape[0]):
+        for block in _blocks(X.shape[0], self._ensemble):
             rows = X[block]
             scores = self._ensemble.scores(rows)
             rough = certain_ballots(scores, self._ensemble.slack(rows, rough_slack), *scheme)
@@ -349,30 +384,17 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
             yield RoughBallots(rough.votes, rough, finer)
 
     def _votes(self, X: Matrix) -> Ints:
-        """Class numbers, (n_samples, n_estimators)."""
-        return self._by_blocks(
-            lambda rows: member_votes(self._ensemble.scores(rows), len(self.classes_), self.multi_class_), X
-        )
+        """Class numbers, (n_samples, n_stored)."""
+        scheme = (len(self.classes_), self.multi_class_)
+        return _by_blocks(lambda rows: member_votes(self._ensemble.scores(rows), *scheme), X, self._ensemble)
 
     def _vote_counts(self, X: Matrix) -> Ints:
         """How often each member votes for each class, (n_estimators, n_classes)."""
-        counts = np.zeros((self._ensemble.n_members, len(self.classes_)), dtype=np.intp)
+        counts = np.zeros((self._ensemble.intercepts.shape[1], len(self.classes_)), dtype=np.intp)
         for start in range(0, X.shape[0], _COUNTED_ROWS):
             votes = self._votes(X[start : start + _COUNTED_ROWS])
             counts += [np.bincount(column, minlength=counts.shape[1]) for column in votes.T]
-        return counts
-
-    def _by_blocks(self, decide: Callable[[Any], Ints], X: Matrix) -> Ints:
-        """Votes from blocks of rows: scores take far more memory."""
-        votes = np.empty((X.shape[0], self._ensemble.n_members), dtype=np.intp)
-        for rows in self._blocks(X.shape[0]):
-            votes[rows] = decide(X[rows])
-        return votes
-
-    def _blocks(self, n_rows: int) -> Iterator[slice]:
-        n_scores = int(np.prod(self._ensemble.all_intercepts.shape))
-        step = max(1, _BLOCK_SCORES // n_scores)
-        return (slice(start, start + step) for start in range(0, n_rows, step))
+        return self._ensemble.spread(counts, 0)
 
     def _require_votes(self) -> None:
         if self.voting == "soft":
@@ -389,3 +411,14 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
                 f"{name} does not exist under voting={self.voting!r}: a vote of members is not one linear "
                 "model. Use components_ and component_intercepts_, or voting='soft'."
             )
+
+
+def _by_blocks(decide: Callable[[Any], NDArray[Any]], X: Matrix, ensemble: Ensemble) -> NDArray[Any]:
+    """Decide on blocks of rows: the scores of all members take far more memory than what comes of them."""
+    blocks = _blocks(X.shape[0], ensemble)
+    return decide(X) if len(blocks) == 1 else np.concatenate([decide(X[rows]) for rows in blocks])
+
+
+def _blocks(n_rows: int, ensemble: Ensemble) -> list[slice]:
+    step = max(1, _BLOCK_SCORES // ensemble.intercepts.size)
+    return [slice(start, start + step) for start in range(0, n_rows, step)]

@@ -41,11 +41,6 @@ class SparseEnsemble(Ensemble):
         return np.asarray(self.rows.toarray().reshape(*self.intercepts.shape, self.rows.shape[1]))
 
     @property
-    def members_are_equal(self) -> bool:
-        """Whether the ensemble is one model, repeated."""
-        return bool(self.intercepts.shape[1] == 1)
-
-    @property
     def coef(self) -> Matrix:
         """Weights of the averaged model, (n_problems, n_features), as a CSR matrix of the caller's own."""
         return self.mean().rows.copy()

@@ -61,6 +61,7 @@ def run(args: argparse.Namespace) -> None:
             "as it likes. Fit a model with --voting hard or runoff, and --exclusivity inf for members on "
             "different features."
         )
+    from exclusivity.inspection.batches import by_batches
     from exclusivity.inspection.scores import scores_of
     from exclusivity.robustness import certify
 
@@ -69,7 +70,8 @@ def run(args: argparse.Namespace) -> None:
     )
     if y is not None:
         scores_for(loaded, X[:1000], y[:1000], args.data)  # refuses labels that are not the model's
-    radii, predicted = certify(loaded.model, X), loaded.model.predict(X)
+    radii = by_batches(loaded.model, X, lambda rows: certify(loaded.model, rows))
+    predicted = by_batches(loaded.model, X, loaded.model.predict)
     if args.output is not None:
         output.write_rows(args.output, ["label", "radius"], [predicted, radii])
     found = document(radii, predicted, y, args.radius)
@@ -87,16 +89,20 @@ def document(
 ) -> dict[str, Any]:
     """Shares of certified rows by radius, and certified accuracies where there are labels."""
     from exclusivity.inspection.scores import scores_of
-    from exclusivity.robustness import certified_accuracy
+    from exclusivity.robustness import certified_accuracy, certified_accuracy_curve
 
     steps = range(int(radii.max(initial=-1)) + 2) if radius is None else [radius]
-    rows = []
-    for r in steps:
-        row = {"radius": r, "rows": int((radii >= r).sum()), "share": float((radii >= r).mean())}
-        if y is not None:
-            row["certified_accuracy"] = certified_accuracy(radii, y, predicted, r)
-            row["certified_balanced_accuracy"] = certified_accuracy(radii, y, predicted, r, balanced=True)
-        rows.append(row)
+    rows: list[dict[str, Any]] = [
+        {"radius": r, "rows": int((radii >= r).sum()), "share": float((radii >= r).mean())} for r in steps
+    ]
+    names = {"certified_accuracy": False, "certified_balanced_accuracy": True}
+    for name, balanced in names.items() if y is not None else ():
+        if radius is not None:
+            rows[0][name] = certified_accuracy(radii, y, predicted, radius, balanced=balanced)
+            continue
+        curve = certified_accuracy_curve(radii, y, predicted, max_radius=steps[-1], balanced=balanced)
+        for row, share in zip(rows, curve.tolist(), strict=True):
+            row[name] = share
     return {
         "rows": len(radii),
         "ties": int((radii < 0).sum()),

@@ -83,7 +83,7 @@ def with_interactions(pipeline: Pipeline, args: argparse.Namespace) -> Pipeline:
 
 
 def owned_columns(model: Any) -> list[list[int]] | None:
-    """The columns of a table that each member looks at together; None where members do not.
+    """The columns of a table that each member (equal ones once) looks at together; None where members do not.
 
     The classifier numbers its members anew: who weighs a feature is its word, and of which columns the
     feature is made that of the step before.
@@ -97,7 +97,7 @@ def owned_columns(model: Any) -> list[list[int]] | None:
         return None
     encoder, interactions = steps
     found = []
-    for weighed in model[-1].supports_:
+    for weighed in model[-1]._ensemble.supports:
         places = np.isin(interactions.owners_, interactions.members_[weighed])
         found.append(np.unique(encoder.sources_[places]).tolist())
     return found

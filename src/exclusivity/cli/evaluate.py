@@ -32,6 +32,9 @@ Without --target the column that held the classes in training holds them here to
 
 INPUTS = ("model", "data")
 
+# Classes of a confusion matrix that is printed.
+_MOST_DRAWN = 100
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -61,6 +64,7 @@ def scores_for(loaded: models.Loaded, X: Matrix, y: NDArray[Any], title: str) ->
     """Return the scores of a model; raise if no label is a class of the model."""
     import numpy as np
 
+    from exclusivity.inspection.batches import by_batches
     from exclusivity.inspection.scores import scores_of
 
     classes = loaded.classifier.classes_
@@ -72,7 +76,7 @@ def scores_for(loaded: models.Loaded, X: Matrix, y: NDArray[Any], title: str) ->
             f"the labels of {title} ({found}) are none of the classes of {loaded.title} ({known}); choose "
             "the column of the classes with --target, or use data with these classes."
         )
-    return scores_of(y, loaded.model.predict(X))
+    return scores_of(y, by_batches(loaded.model, X, loaded.model.predict))
 
 
 def in_words(constant: dict[str, Any]) -> str:
@@ -116,6 +120,9 @@ def _print(scores: dict[str, Any]) -> None:
             for name, found in zip(names, scores["classes"], strict=True)
         ],
     )
+    if len(names) > _MOST_DRAWN:
+        print(f"\nthe confusion matrix of {len(names)} classes is left out")
+        return
     print("\nconfusion matrix (rows: true class, columns: prediction)")
     output.print_table(
         ["", *names],

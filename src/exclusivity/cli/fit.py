@@ -167,12 +167,13 @@ def _members(pipeline: Any) -> str:
 
 
 def _test(args: argparse.Namespace, progress: Progress) -> tuple[dict[str, Any], dict[str, Any]]:
+    from exclusivity.inspection.batches import by_batches
     from exclusivity.inspection.scores import scores_of
 
     loaded = models.load(args.output)
     reading = argparse.Namespace(**vars(args) | {"decimal": None})  # by the model's own notation, as later
     X, y = matching.rows_for(loaded, args.test, reading, progress, wants_labels=True)
-    scores = scores_of(y, loaded.model.predict(X))
+    scores = scores_of(y, by_batches(loaded.model, X, loaded.model.predict))
     return {"file": args.test, **_figures(scores)}, scores
 
 

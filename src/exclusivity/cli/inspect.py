@@ -178,7 +178,7 @@ def _print_members(summary: ModelSummary, owned: list[list[str]] | None) -> None
             strongest = listed(owned[member.number]) + ", together" * (len(owned[member.number]) > 1)
         print(printable(f"{who} ({counted(member.n_features, 'feature')}): {strongest or 'abstains'}"))
     if len(summary.members) > _MOST_LINES:
-        print(f"... and {len(summary.members) - _MOST_LINES} members more (--json has all)")
+        print(f"... and {summary.n_members - _MOST_LINES} members more (--json has up to 10,000)")
 
 
 def _print_history(summary: ModelSummary) -> None:

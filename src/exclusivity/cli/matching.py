@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from exclusivity.cli import tables
 from exclusivity.cli.data import Source, column, listed
 from exclusivity.cli.errors import FileError, UsageError
-from exclusivity.cli.models import Loaded, steps_of
+from exclusivity.cli.models import Loaded
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def rows_for(
         )
     if columns is None:
         _warn_if_narrow(X, source, loaded)
-    return _dense_if_needed(X, loaded), None if wants_labels is False else table.labels
+    return X, None if wants_labels is False else table.labels
 
 
 def _table_rows(
@@ -253,14 +253,3 @@ def _ordered(data: Any, names: Any, loaded: Loaded) -> Any:
         return data
     places = {name: place for place, name in enumerate(names)}
     return data[:, [places[name] for name in loaded.names]]
-
-
-def _dense_if_needed(X: object, loaded: Loaded) -> Any:
-    """Sparse rows as a plain array for a model whose scaler shifts features."""
-    shifts = any(
-        type(step).__name__ == "MinMaxScaler"
-        or getattr(step, "with_mean", False)
-        or getattr(step, "with_centering", False)
-        for step in steps_of(loaded.model)
-    )
-    return X.toarray() if shifts and hasattr(X, "toarray") else X

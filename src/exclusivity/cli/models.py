@@ -35,7 +35,7 @@ class Loaded:
     @property
     def n_features(self) -> int:
         """The width of its rows."""
-        return int(self.model.n_features_in_)
+        return int(steps_of(self.model)[0].n_features_in_)
 
     @property
     def weighed_names(self) -> list[str] | None:

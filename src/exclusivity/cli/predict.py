@@ -50,16 +50,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Load, read, predict, write."""
     from exclusivity.classifier import probabilities_of, winning_codes
+    from exclusivity.inspection.batches import by_batches
 
     progress = Progress("predict", quiet=args.quiet)
     loaded = models.load(args.model)
     if args.proba:
         _require_probabilities(loaded.classifier)
     X, _ = matching.rows_for(loaded, args.data, args, progress, wants_labels=False)
-    scores = loaded.model.decision_function(X)
     classes = loaded.classifier.classes_
-    # What predict and predict_proba do; scores are computed once.
-    labels = classes[winning_codes(scores)]
+    scores: Any = None
+    if args.scores or args.proba:
+        scores = by_batches(loaded.model, X, loaded.model.decision_function)
+        labels = classes[winning_codes(scores)]  # what predict does; scores are computed once
+    else:
+        labels = by_batches(loaded.model, X, loaded.model.predict)
     names, columns = ["label"], [labels]
     if args.scores:
         names += ["score"] if scores.ndim == 1 else [f"score_{label}" for label in classes]

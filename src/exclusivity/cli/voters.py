@@ -44,7 +44,7 @@ def warn_after_certify(loaded: Loaded, found: dict[str, Any]) -> None:
             "be certified. Fit with --exclusivity inf for members on different features."
         )
         return
-    n_voters = int(classifier.supports_.any(axis=1).sum())
+    n_voters = classifier._ensemble.n_voters
     if found["ties"] and can_tie(n_voters, len(classifier.classes_)):
         _warn(
             f"{found['ties']} of {found['rows']} rows are a tie of {n_voters} members, and have no "

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
+from exclusivity.persistence.files import whole_file
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers import Callback, IterationState, Start
 
@@ -30,14 +33,14 @@ class Checkpoint:
         self._path, self._fit = Path(path), json.dumps(fit, sort_keys=True, default=_plain)
         self._points: dict[str, Floats] = {}
         self._lock = Lock()
-        if self._path.exists():
-            with np.load(self._path, allow_pickle=False) as stored:
-                if str(stored["fit"]) != self._fit:
-                    raise ValueError(
-                        f"the checkpoint {os.fspath(path)!r} belongs to another fit: {stored['fit']}. Remove "
-                        "the file, or name another one."
-                    )
-                self._points = {name: stored[name] for name in stored.files if name != "fit"}
+        stored = read_checkpoint(path)
+        if stored:
+            if str(stored["fit"]) != self._fit:
+                raise ValueError(
+                    f"the checkpoint {os.fspath(path)!r} belongs to another fit: {stored['fit']}. Remove the "
+                    "file, or name another one."
+                )
+            self._points = {name: point for name, point in stored.items() if name != "fit"}
 
     def start(self, number: int) -> Start | None:
         """Where problem ``number`` was, if the file says so."""
@@ -58,14 +61,45 @@ class Checkpoint:
     def _write(self, number: int, point: Floats) -> None:
         with self._lock:
             self._points[str(number)] = point
-            partial = self._path.with_name(self._path.name + ".part")
-            with partial.open("wb") as file:
+            with whole_file(self._path) as file:
                 np.savez(file, fit=np.array(self._fit), **self._points)  # type: ignore[arg-type]
-            partial.replace(self._path)
 
     def remove(self) -> None:
         """The fit is over."""
         self._path.unlink(missing_ok=True)
+
+
+def read_checkpoint(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the arrays of a checkpoint, or none where there is no file yet.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where the file could not be written later on, because its folder is missing.
+    ValueError
+        Where the file is no checkpoint, or a damaged one.
+    """
+    file = Path(path)
+    if not file.parent.is_dir():
+        raise FileNotFoundError(
+            f"the checkpoint {os.fspath(path)!r} needs a folder that does not exist; make it, or name "
+            "another file."
+        )
+    if not file.exists():
+        return {}
+    try:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
+            arrays = dict(stored)
+        points = [point for name, point in arrays.items() if name != "fit"]
+        is_known = arrays["fit"].dtype.kind == "U" and all(point.dtype == float for point in points)
+    except (AttributeError, BadZipFile, EOFError, KeyError, TypeError, ValueError, zlib.error):
+        is_known = False
+    if not is_known:
+        raise ValueError(
+            f"the checkpoint {os.fspath(path)!r} is damaged, or the file of something else. Remove it to "
+            "begin the fit anew, or name another file."
+        )
+    return arrays
 
 
 def _plain(value: Any) -> Any:

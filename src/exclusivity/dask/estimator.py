@@ -25,7 +25,7 @@ from exclusivity.classifier import (
     warm_starts,
 )
 from exclusivity.dask.blocks import Collection, column_names
-from exclusivity.dask.checkpoint import Checkpoint
+from exclusivity.dask.checkpoint import Checkpoint, read_checkpoint
 from exclusivity.dask.engine import Engine
 from exclusivity.dask.prediction import DaskPredictions
 from exclusivity.dask.rounds import CountVotes, DistributedSet, distributed_set
@@ -282,6 +282,8 @@ class ERMClassifier(DaskPredictions):
             raise ValueError(
                 "checkpoint needs exclusivity <= 1: members on features of their own are fitted in one go."
             )
+        if self.checkpoint is not None:
+            read_checkpoint(self.checkpoint)  # whether it can be used, before any work is done
         if self.n_jobs is not None:
             raise ValueError(
                 f"n_jobs={self.n_jobs!r} has no meaning here: the workers of the cluster share the blocks of "

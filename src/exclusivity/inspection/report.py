@@ -15,6 +15,7 @@ from exclusivity import __version__
 from exclusivity._text import printable
 from exclusivity.inspection import drawing
 from exclusivity.inspection.additive import AdditiveDisplay, is_additive
+from exclusivity.inspection.batches import by_batches
 from exclusivity.inspection.certified import CertifiedAccuracyDisplay
 from exclusivity.inspection.components import ComponentsDisplay
 from exclusivity.inspection.convergence import ConvergenceDisplay
@@ -82,7 +83,7 @@ def model_report(
         raise ValueError("model_report needs rows and their labels, or neither; only one of them was given.")
     summary = summarise(model, feature_names=feature_names)
     fitted = drawing.last_step(model, "components_")
-    predicted = None if X is None else model.predict(X)
+    predicted = None if X is None else by_batches(model, X, model.predict)
     scores = None if predicted is None else scores_of(y, predicted)
     sections = [
         ("columns", "The columns", _columns(model, X)),
@@ -90,9 +91,8 @@ def model_report(
         ("quality", "Predictions", "" if scores is None else _quality(scores)),
     ]
     if scores is not None and summary.parameters["voting"] != "soft":
-        sections.append(
-            ("certificates", "When features break", _certificates(certify(model, X), y, predicted))
-        )
+        radii = by_batches(model, X, lambda rows: certify(model, rows))
+        sections.append(("certificates", "When features break", _certificates(radii, y, predicted)))
     if summary.kind == "ERMClassifierCV":
         svg = _draw("path", _SIZE, lambda ax: PathDisplay.from_estimator(model, ax=ax))
         sections.append(("path", "The choice of C", _figure(svg, "Scores on held-out rows.")))
@@ -222,25 +222,26 @@ def _heat_maps(fitted: Any, names: list[str]) -> str:
 
 
 def _quality(scores: dict[str, Any]) -> str:
-    n_classes = len(scores["classes"])
-    shown = scores["classes"][:_MOST_CLASSES]
-    rows = [
-        [
-            _text(found["class"]),
-            _text(found["rows"]),
-            *(_share(found[key]) for key in ("precision", "recall", "f1")),
-        ]
-        for found in shown
-    ]
-    counts = [
-        [_text(found["class"]), *map(_text, row[: len(shown)])]
-        for found, row in zip(shown, scores["confusion_matrix"], strict=False)
-    ]
+    shown, n_classes = scores["classes"][:_MOST_CLASSES], len(scores["classes"])
     more = f", the first {_MOST_CLASSES} of {n_classes} classes" if n_classes > _MOST_CLASSES else ""
-    return _table(["class", "rows", "precision", "recall", "F1"], rows, f"By class{more}.") + _table(
-        ["true class", *(f"as {found['class']}" for found in shown)],
-        counts,
-        f"Confusion matrix{more}: rows are true classes, columns predictions.",
+    metrics = [
+        [
+            _text(each["class"]),
+            _text(each["rows"]),
+            *(_share(each[key]) for key in ("precision", "recall", "f1")),
+        ]
+        for each in shown
+    ]
+    html = _table(["class", "rows", "precision", "recall", "F1"], metrics, f"By class{more}.")
+    if scores["confusion_matrix"] is None:
+        return html
+    header = ["true class", *(f"as {each['class']}" for each in shown)]
+    counts = [
+        [_text(each["class"]), *map(_text, row[: len(shown)])]
+        for each, row in zip(shown, scores["confusion_matrix"], strict=False)
+    ]
+    return html + _table(
+        header, counts, f"Confusion matrix{more}: rows are true classes, columns predictions."
     )
 
 
@@ -361,6 +362,7 @@ def _draw(name: str, size: tuple[float, float], plot: Callable[[Any], object]) -
         plot(figure.subplots())
         stream = StringIO()
         figure.savefig(stream, format="svg", metadata={"Date": None}, transparent=True)
+        figure.clear()
     return inline_svg(stream.getvalue(), name)
 
 

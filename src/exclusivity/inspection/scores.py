@@ -13,6 +13,8 @@ from exclusivity._text import printable
 
 # As a share of the way from a constant prediction to a perfect one, in balanced accuracy.
 _LEAST_GAIN = 0.1
+# A model may predict another class for every row, and the matrix has the square of their number.
+_MOST_CLASSES = 1000
 
 
 def scores_of(y_true: ArrayLike, y_pred: ArrayLike) -> dict[str, Any]:
@@ -23,7 +25,8 @@ def scores_of(y_true: ArrayLike, y_pred: ArrayLike) -> dict[str, Any]:
     scores : dict
         ``rows``, ``accuracy``, ``balanced_accuracy`` (the mean recall of the classes that have rows),
         ``constant`` (the most frequent class and both accuracies of always predicting it), ``classes``
-        (class, rows, precision, recall and F1, NaN where undefined) and ``confusion_matrix``.
+        (class, rows, precision, recall and F1, NaN where undefined) and ``confusion_matrix`` (None for more
+        than 1000 classes).
 
     Examples
     --------
@@ -57,7 +60,7 @@ def scores_of(y_true: ArrayLike, y_pred: ArrayLike) -> dict[str, Any]:
             dict(zip(("class", "rows", "precision", "recall", "f1"), values, strict=True))
             for values in zip(names, support, precision, recall, f1, strict=True)
         ],
-        "confusion_matrix": confusion_matrix(*pair, labels=labels),
+        "confusion_matrix": confusion_matrix(*pair, labels=labels) if len(labels) <= _MOST_CLASSES else None,
     }
 
 

@@ -132,8 +132,6 @@ def read_container(stream: Stream, size: int) -> tuple[Any, ArrayTable]:
 def _check_prefix(reader: _Reader, size: int) -> int:
     """The length of the header, where everything before it is as it should be."""
     smallest = PREFIX.size + DIGEST_SIZE
-    if size == 0:
-        raise ModelFormatError("the file is empty; expected a model written by save_model.")
     start = reader.bytes(min(size, PREFIX.size))
     if start[: len(MAGIC)] != MAGIC[: len(start)]:
         pickled = " It looks like a pickle, which is never read here." if start[:1] == b"\x80" else ""
@@ -142,7 +140,8 @@ def _check_prefix(reader: _Reader, size: int) -> int:
             f"written by exclusivity.persistence.save_model or `erm fit`.{pickled}"
         )
     if size < smallest:
-        raise ModelFormatError(f"the file ends after {size} bytes. {DAMAGED}")
+        empty = "the file is empty; expected a model written by save_model."
+        raise ModelFormatError(f"the file ends after {size} bytes. {DAMAGED}" if size else empty)
     _, version, header_length, length = PREFIX.unpack(start)
     if version != VERSION:
         raise ModelFormatError(

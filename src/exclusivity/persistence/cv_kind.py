@@ -16,10 +16,15 @@ from exclusivity.persistence.values import pack_params, unpack_params
 _KIND = "ERMClassifierCV"
 _DEFAULTS = ERMClassifierCV().get_params(deep=False)
 
+MAX_FOLDS = 10_000
+"""Each has an entry of its own in ``cv_results_``, far larger than the few numbers of its scores."""
+
 
 def pack_cv(model: ERMClassifierCV, store: ArrayStore) -> dict[str, Any]:
     """The header's form of a fitted classifier with its search."""
     fitted, search = FittedState.of(model), SearchState.of(model)
+    if len(search.scores) > MAX_FOLDS:
+        raise ValueError(f"a model file holds at most {MAX_FOLDS} folds; this has {len(search.scores)}.")
     return {
         "params": pack_params(model.get_params(deep=False), _KIND, store),
         "fitted": pack_state(fitted, store),
@@ -44,10 +49,11 @@ def _unpack_search(fields: Fields, table: ArrayTable) -> SearchState:
     arrays = {name: table.take(fields.take(name), name) for name in names}
     fields.finish()
     Cs, scores = arrays["Cs"], arrays["scores"]
-    shapes = {name: (*scores.shape[:1], *Cs.shape) if name == "scores" else Cs.shape for name in names}
-    fits = all(array.dtype == np.float64 and array.shape == shapes[name] for name, array in arrays.items())
-    if not fits or Cs.ndim != 1 or scores.ndim != 2 or not scores.size:
+    shapes = dict.fromkeys(names, (Cs.size,)) | {"scores": (*scores.shape[:1], Cs.size)}
+    if not all(array.dtype == np.float64 and array.shape == shapes[name] for name, array in arrays.items()):
         raise ModelFormatError(f"the scores of the search for C have shape {scores.shape}. {DAMAGED}")
+    if len(scores) > MAX_FOLDS:
+        raise ModelFormatError(f"the search for C has {len(scores)} folds. {DAMAGED}")
     if not np.all((Cs > 0) & (Cs < np.inf)):
         raise ModelFormatError(f"a value of C is not a positive number. {DAMAGED}")
     return SearchState(**arrays)

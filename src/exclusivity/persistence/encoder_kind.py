@@ -23,7 +23,6 @@ from exclusivity.persistence.values import pack_params, unpack_params
 from exclusivity.tables import (
     LONGEST_LEVEL,
     MONTHS,
-    MOST_RARE,
     PARTS,
     WEEKDAYS,
     Code,
@@ -46,8 +45,6 @@ _DTYPES = {"float64": np.float64, "float32": np.float32}
 MAX_CODES = 10_000
 """Columns and parts of dates. In memory each of them is an object of up to a kilobyte, whatever its size in
 the file; so many fit into what loading may take besides twice the file."""
-
-_MAX_LEVELS = 100_000
 
 _NOTATION = re.compile(r"[.,]?'?%?\??|-")
 """How the numbers of a column are written; a dash where nobody knows."""
@@ -101,13 +98,12 @@ def unpack_encoder(fields: Fields, table: ArrayTable) -> TableEncoder:
     restore_output(encoder, fields)
     try:
         encoder._rules()
+        encoder._groups()
         encoder._chosen(encoder._input_names())
     except (TypeError, ValueError) as error:
         raise ModelFormatError(f"a parameter is not allowed: {str(error)[:300]} {DAMAGED}") from error
     encoder.columns_ = _unpack_columns(fields, table, encoder._input_names())
     encoder.sources_ = output_sources(encoder.columns_)
-    if not len(encoder.sources_):
-        raise ModelFormatError(f"{_NAME} has no output. {DAMAGED}")
     return encoder
 
 
@@ -258,16 +254,18 @@ class _Codes:
         knots = _pop(self._knots)
         with np.errstate(over="ignore", divide="ignore"):
             in_range = bool(scale > 0 and np.isfinite(np.array([low, high, mean]) / max(scale, 0)).all())
-        if not in_range or not low <= high or len(knots) in (1, 2) or not np.all(np.diff(knots) > 0):
+            steps = np.diff(knots)
+        if (
+            not in_range
+            or not low <= high
+            or len(knots) in (1, 2)
+            or not np.all((steps > 0) & (steps < np.inf))
+        ):
             raise ModelFormatError(f"the range or the knots of a number are not in order. {DAMAGED}")
-        if not np.isfinite(np.diff(knots)).all():
-            raise ModelFormatError(f"the knots of a number are out of range. {DAMAGED}")
         return NumberCode(low, high, mean, scale, fill, knots, has_gaps)
 
     def _level(self, has_gaps: bool) -> LevelCode:
         levels, rare = tuple(_pop(self._texts)), tuple(_pop(self._texts))
-        if len(levels) > _MAX_LEVELS or len(rare) > MOST_RARE:
-            raise ModelFormatError(f"a category has {len(levels) + len(rare)} levels. {DAMAGED}")
         texts = {*levels, *rare}
         is_wrong = any(is_gap(text) or len(text) > LONGEST_LEVEL for text in texts)
         if not levels or is_wrong or len(texts) < len(levels) + len(rare):

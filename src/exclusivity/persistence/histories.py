@@ -11,7 +11,7 @@ import numpy as np
 from exclusivity.persistence.container import ArrayStore, ArrayTable
 from exclusivity.persistence.errors import DAMAGED, NEWER, ModelFormatError, shown
 from exclusivity.persistence.fields import Fields
-from exclusivity.problem.arrays import Floats
+from exclusivity.problem.arrays import Floats, Ints
 from exclusivity.solvers import History, IterationRecord
 
 _COLUMNS = tuple(field.name for field in fields(IterationRecord))
@@ -39,6 +39,27 @@ class StoredRecords(Sequence[IterationRecord]):
         return IterationRecord(**values)
 
 
+class StoredHistories(Sequence[History]):
+    """One history per problem, each made when somebody looks: objects would be larger than the file."""
+
+    def __init__(self, table: Floats, columns: Sequence[str], ends: Ints) -> None:
+        self._table, self._columns, self._ends = table, tuple(columns), ends
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, index: int) -> History: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[History]: ...
+    def __getitem__(self, index: int | slice) -> History | list[History]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        place = range(len(self))[index]
+        start = self._ends[place - 1] if place else 0
+        return History(StoredRecords(self._table[start : self._ends[place]], self._columns))
+
+
 def pack_histories(histories: Sequence[History], store: ArrayStore) -> dict[str, Any]:
     """The header's form of the histories of all problems."""
     rows = [
@@ -53,7 +74,7 @@ def pack_histories(histories: Sequence[History], store: ArrayStore) -> dict[str,
     }
 
 
-def unpack_histories(value: object, n_problems: int, table: ArrayTable) -> list[History]:
+def unpack_histories(value: object, n_problems: int, table: ArrayTable) -> StoredHistories:
     """One history per problem."""
     found = Fields(value, "the history")
     columns = found.items("columns")
@@ -68,11 +89,7 @@ def unpack_histories(value: object, n_problems: int, table: ArrayTable) -> list[
     numbers = records[:, columns.index("iteration")]
     if not np.all((numbers >= 0) & (numbers < 2**53) & (numbers == np.floor(numbers))):
         raise ModelFormatError(f"iterations of the history are not whole numbers. {DAMAGED}")
-    ends = np.cumsum(lengths).tolist()
-    return [
-        History(StoredRecords(records[end - length : end], columns))
-        for end, length in zip(ends, lengths.tolist(), strict=True)
-    ]
+    return StoredHistories(records, columns, np.cumsum(lengths))
 
 
 def _check_columns(columns: list[Any]) -> None:

@@ -55,7 +55,7 @@ def unpack_interactions(fields: Fields, table: ArrayTable) -> InteractionFeature
     try:
         step._check_parameters()
     except (TypeError, ValueError) as error:
-        raise ModelFormatError(f"{_NAME}: {error} {DAMAGED}") from None
+        raise ModelFormatError(f"{_NAME}: {str(error)[:300]} {DAMAGED}") from None
     if step.voters is not None:
         raise ModelFormatError(f"parameters of {_NAME} hold voters, whose place is elsewhere. {DAMAGED}")
     voters = fields.take("voters")

@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 
 from exclusivity.persistence.errors import DAMAGED, ModelFormatError, shown
 
-# The longest int64 and the longest repr of a float64 have 20 and 24 characters.
-_LONGEST_NUMBER = 32
+LARGEST_INT = 1 << 64
+"""Whole numbers of a header are smaller."""
 
 
 def dump_json(value: object) -> bytes:
@@ -35,7 +35,7 @@ def parse_json(text: bytes) -> Any:
             object_pairs_hook=_unique,
             parse_constant=_refuse_constant,
             parse_float=_finite,
-            parse_int=_short,
+            parse_int=_whole,
         )
     except ModelFormatError:
         raise
@@ -58,18 +58,15 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ModelFormatError(f"the header holds {name}, which JSON does not have. {DAMAGED}")
 
 
-def _checked_length(text: str) -> str:
-    if len(text) > _LONGEST_NUMBER:
+def _whole(text: str) -> int:
+    value = int(text)
+    if abs(value) >= LARGEST_INT:
         raise ModelFormatError(f"the header holds a number of {len(text)} digits. {DAMAGED}")
-    return text
-
-
-def _short(text: str) -> int:
-    return int(_checked_length(text))
+    return value
 
 
 def _finite(text: str) -> float:
-    value = float(_checked_length(text))
+    value = float(text)
     if not math.isfinite(value):
         raise ModelFormatError(f"the header holds {shown(text)}, which is not a finite number. {DAMAGED}")
     return value

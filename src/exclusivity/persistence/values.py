@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from exclusivity.persistence.container import ArrayStore, ArrayTable
 from exclusivity.persistence.errors import DAMAGED, ModelFormatError, shown
 from exclusivity.persistence.fields import Fields
+from exclusivity.persistence.strict_json import LARGEST_INT
 
 LONGEST_LIST = 1000
 """A longer list, for example one feature group per column, is stored and comes back as an array."""
@@ -30,7 +31,6 @@ LONGEST_LIST = 1000
 _MAX_DEPTH = 8
 _KEYS = (str, int, float, type(None))
 _INFINITIES = {"inf": math.inf, "-inf": -math.inf}
-_LARGEST_INT = 1 << 64
 
 
 def pack(value: object, name: str, store: ArrayStore, depth: int = 0) -> Any:
@@ -72,7 +72,7 @@ def _as_array(value: object) -> NDArray[Any]:
 
 def _pack_number(value: int | float, name: str) -> Any:
     if isinstance(value, int):
-        if abs(value) >= _LARGEST_INT:
+        if abs(value) >= LARGEST_INT:
             raise ValueError(f"{name}={shown(value)} is too large to be stored.")
         return int(value)
     if math.isnan(value):
@@ -80,8 +80,12 @@ def _pack_number(value: int | float, name: str) -> Any:
     return {"float": str(value)} if math.isinf(value) else float(value)
 
 
+def _has_surrogates(value: str) -> bool:
+    return any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
 def _checked_text(value: str, name: str) -> str:
-    if any("\ud800" <= letter <= "\udfff" for letter in value):
+    if _has_surrogates(value):
         raise ValueError(f"{name}={shown(value)} has lone surrogates and cannot be stored.")
     return str(value)
 
@@ -94,6 +98,8 @@ def unpack(value: object, name: str, table: ArrayTable, depth: int = 0) -> Any:
         return [unpack(part, name, table, depth + 1) for part in value]
     if isinstance(value, dict):
         return _unpack_tagged(value, name, table, depth + 1)
+    if isinstance(value, str) and _has_surrogates(value):
+        raise ModelFormatError(f"{name} is {shown(value)}, which is no text. {DAMAGED}")
     return value
 
 

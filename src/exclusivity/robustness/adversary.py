@@ -137,7 +137,8 @@ class _Adversary:
         self.counts_votes = has_votes and getattr(estimator, "voting", "hard") != "soft"
         self.columns_of = groups == np.arange(int(groups.max()) + 1)[:, None]
         no_members = np.zeros((0, len(self.columns_of)), dtype=bool)
-        self.supports = grouped(estimator.supports_, groups) if self.counts_votes else no_members
+        # Equal members are asked once: what turns one of them turns all.
+        self.supports = grouped(estimator._asked_supports, groups) if self.counts_votes else no_members
         self.n_classes = len(estimator.classes_)
         is_runoff = getattr(estimator, "voting", "hard") == "runoff"
         self.has_final = self.counts_votes and is_runoff and self.n_classes > 2
@@ -203,7 +204,7 @@ class _Adversary:
         return standing
 
     def _votes(self, X: Floats) -> Ints:
-        labels = self.estimator.component_predict(X)
+        labels = self.estimator.component_predict(X)[:, : len(self.supports)]
         return np.asarray(np.searchsorted(self.estimator.classes_, labels), dtype=np.intp)
 
     def _towards(self, X: Floats, winners: Ints, targets: Ints, budget: int) -> tuple[Floats, Bools]:

@@ -256,7 +256,10 @@ def certified_accuracy_curve(
         max_radius = int(radii.max(initial=-1)) + 1
     check_number({"max_radius": max_radius}, "max_radius", least=0, integer=True)
     right, labels = _is_right(radii, y_true, y_pred), np.asarray(y_true)
-    return np.array([_mean(right & (radii >= r), labels, balanced) for r in range(max_radius + 1)])
+    # It changes at radii of rows only, and there may be far fewer of them than radii.
+    steps = np.unique(np.clip(radii, -1, max_radius))
+    values = np.array([*(_mean(right & (radii >= r), labels, balanced) for r in steps), 0.0])
+    return np.asarray(values[np.searchsorted(steps, np.arange(max_radius + 1))])
 
 
 def certified_accuracy_scorer(r: int, *, balanced: bool = True) -> Callable[..., float]:
@@ -313,4 +316,5 @@ def _is_right(radii: ArrayLike, y_true: ArrayLike, y_pred: ArrayLike) -> Bools:
 def _mean(is_safe: Bools, labels: NDArray[Any], balanced: bool) -> float:
     if not balanced:
         return float(is_safe.mean())
-    return float(np.mean([is_safe[labels == label].mean() for label in np.unique(labels)]))
+    _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    return float(np.mean(np.bincount(codes[is_safe], minlength=len(sizes)) / sizes))

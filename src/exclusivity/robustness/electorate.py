@@ -83,7 +83,7 @@ def electorate_of(estimator: BaseEstimator, voting: str | None = None) -> Electo
     if voting is not None:
         voters.voting = voting
     voters._require_votes()
-    return Electorate(voters, voters.supports_, voters.groups_)
+    return Electorate(voters, voters._asked_supports, voters.groups_)
 
 
 def _is_of(package: str, estimator: BaseEstimator) -> bool:

@@ -41,7 +41,7 @@ def linear_moves(
     columns_of : ndarray of bool, shape (n_groups, n_columns)
     supports : ndarray of bool, shape (n_members, n_groups)
     """
-    slopes, offsets = class_slopes(estimator)
+    slopes, offsets = class_slopes(estimator, len(supports))
     pairs = np.argwhere(supports.T)
     steps = np.zeros((len(X), len(pairs), X.shape[1]))
     for number, (group, member) in enumerate(pairs):
@@ -56,10 +56,10 @@ def linear_moves(
     return Moves(pairs[:, 0], steps)
 
 
-def class_slopes(estimator: BaseEstimator) -> tuple[Floats, Floats]:
-    """Gradients (n_classes, n_members, n_columns) and offsets of every member's score of every class."""
-    weights = np.asarray(estimator.components_, dtype=float)
-    offsets = np.asarray(estimator.component_intercepts_, dtype=float)
+def class_slopes(estimator: BaseEstimator, n_members: int) -> tuple[Floats, Floats]:
+    """Gradients (n_classes, n_members, n_columns) and offsets of the first members' scores of the classes."""
+    weights = np.asarray(estimator.components_[:, :n_members], dtype=float)
+    offsets = np.asarray(estimator.component_intercepts_[:, :n_members], dtype=float)
     n_classes = len(estimator.classes_)
     if n_classes == 2:
         return np.concatenate([-weights, weights]), np.concatenate([-offsets, offsets])

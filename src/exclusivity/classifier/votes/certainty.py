@@ -17,7 +17,6 @@ and a score of nothing but zeros is zero everywhere.
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
-from exclusivity.classifier.votes.decisions import finite, member_votes, pair_tallies
+from exclusivity.classifier.votes.decisions import finite, first_of_pairs, member_votes, pair_tallies
 from exclusivity.classifier.votes.reach import UNDECIDED
 from exclusivity.problem import DesignMatrix
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
@@ -119,10 +118,10 @@ def _wins_pairs(scores: Floats, slack: Floats, votes: Ints, n_classes: int) -> B
     doubtful, loose = np.zeros_like(wins), np.zeros_like(wins)
     # The sum of n_classes - 1 margins rounds, too.
     spread = slack + n_classes * np.finfo(float).eps * np.abs(scores)
-    for pair, classes in enumerate(combinations(range(n_classes), 2)):
-        for c in classes:
-            doubtful[:, c] += ~is_clear[:, pair]
-            loose[:, c] += spread[:, pair]
+    for i, pairs in first_of_pairs(n_classes):
+        for total, parts in ((doubtful, ~is_clear[:, pairs]), (loose, spread[:, pairs])):
+            total[:, i] += parts.sum(axis=1)
+            total[:, i + 1 :] += parts
     own_wins = np.take_along_axis(wins, votes[:, None, :], axis=1)
     decides = (wins == own_wins) & is_clear.all(axis=1, keepdims=True)
     return np.where(decides, _is_ahead(margins, loose, votes), _is_ahead(wins, doubtful, votes))

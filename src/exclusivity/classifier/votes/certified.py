@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.classifier.refitting import snapshot
@@ -17,6 +18,8 @@ from exclusivity.classifier.votes.runoff import runoff_threats
 from exclusivity.classifier.votes.threats import hard_threats, radius_of
 from exclusivity.problem.arrays import Bools, Ints, Matrix
 
+_BLOCK_NUMBERS = 1 << 21
+
 
 class Voters(Protocol):
     """Members that vote, and how their votes are counted: ``voting`` is "hard" or "runoff"."""
@@ -25,7 +28,11 @@ class Voters(Protocol):
     classes_: NDArray[Any]
 
     def _certain_votes(self, X: Matrix) -> Ints:
-        """Class numbers, (n_samples, n_members); ``UNDECIDED`` where rounding might turn a vote."""
+        """Class numbers, (n_samples, n_members); ``UNDECIDED`` where rounding might turn a vote.
+
+        Members that are all equal are asked once: a change that turns one of them turns all, so that their
+        number has no say in what it takes.
+        """
 
     def _ballots(self, X: Matrix) -> Iterator[Ballots]:
         """The ballots of blocks of rows, one block after the other."""
@@ -54,8 +61,17 @@ def threats_of(voters: Voters, X: Matrix, supports: Bools, *, all_classes: bool 
 
 def radii_of(voters: Voters, X: Matrix, supports: Bools, top_k: int) -> Ints:
     """How many groups may change before more than ``top_k`` classes can win, (n_samples,)."""
-    check_top_k(top_k, len(voters.classes_))
-    return radius_of(threats_of(voters, X, supports, all_classes=top_k > 1), supports.shape[1], top_k)
+    n_classes = len(voters.classes_)
+    check_top_k(top_k, n_classes)
+
+    def radii(rows: Matrix) -> Ints:
+        return radius_of(threats_of(voters, rows, supports, all_classes=top_k > 1), supports.shape[1], top_k)
+
+    # Votes and threats of all rows may not fit in memory, and all that is kept of a row is a number.
+    step = max(1, _BLOCK_NUMBERS // (len(supports) + n_classes))
+    if not (isinstance(X, np.ndarray) or sparse.issparse(X)) or X.shape[0] <= step:
+        return radii(X)
+    return np.concatenate([radii(X[start : start + step]) for start in range(0, X.shape[0], step)])
 
 
 def check_top_k(top_k: int, n_classes: int) -> None:
@@ -154,7 +170,12 @@ class CertifiedVotes:
         """Which member uses which feature group."""
         check_is_fitted(self)
         self._require_votes()
-        return grouped(self.supports_, self.groups_)
+        return grouped(self._asked_supports, self.groups_)
+
+    @property
+    def _asked_supports(self) -> Bools:
+        """Which columns the members use that ``_certain_votes`` and ``_ballots`` ask."""
+        return np.asarray(self.supports_)
 
     def _require_votes(self) -> None:
         """Raise where no votes are counted."""

@@ -1,11 +1,12 @@
 """From the scores of members to scores of classes: soft and hard votes and run-offs, binary, ovr and ovo.
 
-``scores`` has shape (n_samples, n_problems, n_members) throughout; the averaged model is one member.
+``scores`` has shape (n_samples, n_problems, n_members) throughout; the averaged model is one member. Equal
+members are asked once, and each of their votes counts ``copies`` times.
 """
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -25,13 +26,21 @@ def pair_tallies(scores: Floats, n_classes: int) -> tuple[Floats, Floats]:
     """One-vs-one: how many pairs each class wins, and the sum of its margins in all its pairs."""
     wins = np.zeros((scores.shape[0], n_classes, scores.shape[2]))
     margins = np.zeros_like(wins)
-    for pair, (i, j) in enumerate(combinations(range(n_classes), 2)):
-        first_wins = scores[:, pair] > 0
-        wins[:, i] += first_wins
-        wins[:, j] += ~first_wins
-        margins[:, i] += scores[:, pair]
-        margins[:, j] -= scores[:, pair]
+    for i, pairs in first_of_pairs(n_classes):
+        own, first_wins = scores[:, pairs], scores[:, pairs] > 0
+        wins[:, i] += first_wins.sum(axis=1)
+        wins[:, i + 1 :] += ~first_wins
+        margins[:, i] += own.sum(axis=1)
+        margins[:, i + 1 :] -= own
     return wins, margins
+
+
+def first_of_pairs(n_classes: int) -> Iterator[tuple[int, slice]]:
+    """Every class with its place among one-vs-one problems: its pairs with all classes behind it."""
+    end = 0
+    for i in range(n_classes - 1):
+        start, end = end, end + n_classes - 1 - i
+        yield i, slice(start, end)
 
 
 def class_scores(scores: Floats, n_classes: int, multi_class: str) -> Floats:
@@ -68,29 +77,36 @@ def member_votes(scores: Floats, n_classes: int, multi_class: str) -> Ints:
     return np.asarray(np.where(wins == most, margins, -np.inf).argmax(axis=1))
 
 
-def hard_decision(scores: Floats, n_classes: int, multi_class: str) -> Floats:
+def hard_decision(scores: Floats, n_classes: int, multi_class: str, copies: int = 1) -> Floats:
     """Votes of the members plus the squashed mean margin.
 
     Two classes: votes for the second class minus votes for the first. More: each member votes for its
     best class; votes are counted per class. A member whose margin is infinite or NaN has one vote like
     any other.
     """
-    votes, margins = _first_round(scores, n_classes, multi_class)
+    votes, margins = _first_round(scores, n_classes, multi_class, copies)
     return np.asarray(votes + margins)
 
 
-def _first_round(scores: Floats, n_classes: int, multi_class: str) -> tuple[Ints, Floats]:
+def _first_round(scores: Floats, n_classes: int, multi_class: str, copies: int) -> tuple[Ints, Floats]:
     """Votes, and the squashed mean margins that break ties; see ``hard_decision``."""
     scores = finite(scores)
     best = member_votes(scores, n_classes, multi_class)
     if n_classes == 2:
-        return (2 * best - 1).sum(axis=1), squashed(scores[:, 0].mean(axis=1))
-    votes = np.stack([(best == c).sum(axis=1) for c in range(n_classes)], axis=1)
+        return copies * (2 * best - 1).sum(axis=1), squashed(scores[:, 0].mean(axis=1))
+    votes = votes_by_class(best, n_classes)
     margins = scores if multi_class == "ovr" else pair_tallies(scores, n_classes)[1]
-    return votes, squashed(margins.mean(axis=2))
+    return copies * votes, squashed(margins.mean(axis=2))
 
 
-def runoff_decision(scores: Floats, n_classes: int, multi_class: str) -> Floats:
+def votes_by_class(votes: Ints, n_classes: int) -> Ints:
+    """How many members vote for each class, (n_samples, n_classes); negative votes are none."""
+    rows, members = np.nonzero(votes >= 0)
+    places = rows * n_classes + votes[rows, members]
+    return np.bincount(places, minlength=len(votes) * n_classes).reshape(len(votes), n_classes)
+
+
+def runoff_decision(scores: Floats, n_classes: int, multi_class: str, copies: int = 1) -> Floats:
     """Votes of the first round; those of the two finalists are all voters plus the votes of the second round.
 
     The finalists are the two classes that are first in ``hard_decision``. In the second round every member
@@ -98,13 +114,13 @@ def runoff_decision(scores: Floats, n_classes: int, multi_class: str) -> Floats:
     decides. The squashed mean margin breaks ties, in both rounds, and then the order of the classes. Two
     classes meet in the final at once, which is the hard vote.
     """
-    votes, margins = _first_round(scores, n_classes, multi_class)
+    votes, margins = _first_round(scores, n_classes, multi_class, copies)
     decision = np.asarray(votes + margins)
     if n_classes == 2:
         return decision
     finalists = top_two(decision)
-    for_first = _duel(finite(scores), finalists, n_classes, multi_class).sum(axis=1)
-    n_members = scores.shape[2]
+    for_first = copies * _duel(finite(scores), finalists, n_classes, multi_class).sum(axis=1)
+    n_members = copies * scores.shape[2]
     second_round = n_members + np.stack([for_first, n_members - for_first], axis=1)
     second_round = second_round + np.take_along_axis(margins, finalists, axis=1)
     np.put_along_axis(decision, finalists, second_round, axis=1)

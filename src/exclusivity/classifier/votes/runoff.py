@@ -19,18 +19,18 @@ condition has its own r, and all of them are necessary.
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 
 from exclusivity.classifier.votes.ballots import FIRST, SECOND, Ballots, Sides
 from exclusivity.classifier.votes.decisions import top_two
 from exclusivity.classifier.votes.reach import UNDECIDED, largest_reaches
 from exclusivity.classifier.votes.threats import (
+    BLOCK_NUMBERS,
     Counts,
     Tally,
     fewest,
     fewest_changes,
+    fewest_of_each,
     hard_threats,
     is_disjoint,
     row_blocks,
@@ -134,20 +134,32 @@ class _RunOff:
     def _pairs_that_push_out(self) -> Counts:
         """A: the fewest features for a final of c and f that c wins, (n_rows, c, f)."""
         totals, undecided = self.tally.totals, self.tally.undecided[:, None]
+        opponents = self._opponents()
         leads = totals[self.rows, self.winner][:, None] - totals
-        both = leads[:, :, None] + leads[:, None, :] - undecided[:, :, None]
+        both = leads[:, :, None] + leads[:, None, opponents] - undecided[:, :, None]
         if is_disjoint(self.reach):
             single, together = _divided(leads - undecided, 2), _divided(both, 3)
         else:
             single, together = self._with_shared_features(both)
-        needed = np.maximum(np.maximum(single[:, :, None], single[:, None, :]), together)
+        needed = np.maximum(np.maximum(single[:, :, None], single[:, None, opponents]), together)
         if self.all_classes:
             needed = np.maximum(needed, self._finals_without_winner())
-        classes, never = np.arange(self.n_classes), self._never
-        needed[:, classes, classes] = never
+        never = self._never
+        needed[:, opponents, np.arange(len(opponents))] = never
         needed[self.rows, self.winner] = never
-        needed[self.rows, :, self.winner] = never
+        needed[np.broadcast_to((self.winner[:, None] == opponents)[:, None], needed.shape)] = never
         return needed
+
+    def _opponents(self) -> Ints:
+        """The f to look at: where c needs not win against f, one without votes is as good as another.
+
+        Three of them, as one may be c and one the winner.
+        """
+        if self.all_classes:
+            return np.arange(self.n_classes)
+        voted = self.tally.voted
+        without = np.setdiff1d(np.arange(min(self.n_classes, len(voted) + 3)), voted)[:3]
+        return np.union1d(voted, without)
 
     def _finals_without_winner(self) -> Counts:
         """The fewest features for c to win a duel with f, (n_rows, c, f)."""
@@ -170,45 +182,59 @@ class _RunOff:
             + 2 * self.tally.reached(self.winner[:, None], self.reach)
             - self.tally.reached(UNDECIDED, self.reach)
         )
-        together = np.zeros(both.shape, dtype=np.intp)
-        for c, f in combinations(range(self.n_classes), 2):
-            together[:, c, f] = together[:, f, c] = fewest(gains, both[:, c, f])
-        return single, together
+        return single, fewest_of_each(gains, both)
 
     def _duels_with_winner(self) -> Counts:
         """B: the fewest features for a final of c and the winner that c wins, (n_rows, c)."""
         if is_disjoint(self.reach):
             return self._by_members()
-        return np.stack([self._by_features(c) for c in range(self.n_classes)], axis=1)
+        step = max(1, BLOCK_NUMBERS // max(1, len(self.rows) * self.reach.shape[1]))
+        blocks = (
+            np.arange(start, min(start + step, self.n_classes)) for start in range(0, self.n_classes, step)
+        )
+        return np.concatenate([self._by_features(classes) for classes in blocks], axis=1)
 
     def _by_members(self) -> Counts:
         """B for disjoint supports."""
         tally, kind = self.tally, self.tally.kind
-        classes = np.arange(self.n_classes)
+        voted = tally.voted
         leads = tally.leads()
-        leads[:, classes, classes] = 0
-        leads[self.rows, :, self.winner] = 0
+        leads[:, voted, np.arange(len(voted))] = 0
+        leads[np.broadcast_to((self.winner[:, None] == voted)[:, None], leads.shape)] = 0
         prefers = (self.sides == FIRST).astype(np.float32)
-        is_vote = (tally.votes[:, :, None] == classes).astype(np.float32)
+        is_vote = (tally.votes[:, :, None] == voted).astype(np.float32)
         of_voters = (prefers @ is_vote).astype(kind)
         liking, indifferent = ((self.sides == side).sum(axis=2, dtype=kind) for side in (FIRST, -1))
         return fewest_changes(leads, tally.n_members, (self.lead, liking, indifferent, of_voters))
 
-    def _by_features(self, c: int) -> Ints:
+    def _by_features(self, classes: Ints) -> Ints:
         """B for shared features: what the duel needs, and what it takes to pass the strongest third class."""
-        tally, sides = self.tally, self.sides[:, c]
-        turned = (2 * (sides == FIRST) + (sides == -1)).astype(np.float32) @ self.reach
-        others = tally.totals.copy()
-        others[:, c] = others[self.rows, self.winner] = -1
-        third = others.argmax(axis=1)
+        tally, reach, rows = self.tally, self.reach, self.rows[:, None]
+        sides = self.sides[:, classes]
+        turned = (2 * (sides == FIRST) + (sides == -1)).astype(np.float32) @ reach
+        third = self._third_classes(classes)
         gains = (
-            self.reach.sum(axis=0)
-            + tally.reached(third[:, None], self.reach)
-            - tally.reached(c, self.reach)
-            - tally.reached(UNDECIDED, self.reach)
+            reach.sum(axis=0)
+            + (tally.votes[:, None] == third[:, :, None]).astype(np.float32) @ reach
+            - (tally.votes[:, None] == classes[:, None]).astype(np.float32) @ reach
+            - tally.reached(UNDECIDED, reach)[:, None]
         )
-        behind = tally.totals[self.rows, third] - tally.totals[:, c] - tally.undecided
-        return np.maximum(fewest(turned, self.lead[:, c]), fewest(gains, behind))
+        behind = tally.totals[rows, third] - tally.totals[:, classes] - tally.undecided[:, None]
+        flat = (-1, reach.shape[1])
+        needed = np.maximum(
+            fewest(turned.reshape(flat), self.lead[:, classes].ravel()),
+            fewest(gains.reshape(flat), behind.ravel()),
+        )
+        return np.asarray(needed.reshape(behind.shape))
+
+    def _third_classes(self, classes: Ints) -> Ints:
+        """The class with most votes beside the winner and each of these classes, (n_rows, len(classes))."""
+        others = self.tally.totals.copy()
+        others[self.rows, self.winner] = -1
+        best = others.argmax(axis=1)
+        others[self.rows, best] = -1
+        second = others.argmax(axis=1)
+        return np.asarray(np.where(classes == best[:, None], second[:, None], best[:, None]))
 
 
 def _divided(numbers: Counts, by: int) -> Counts:

@@ -21,13 +21,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exclusivity.classifier.votes.decisions import votes_by_class
 from exclusivity.classifier.votes.reach import UNDECIDED, largest_reaches, survived
 from exclusivity.problem.arrays import Bools, Floats, Ints
 
 Counts = NDArray[np.signedinteger[Any]]
 
 # Numbers in one temporary array of a block of rows: 4 MB, which stay near the processor.
-_BLOCK_NUMBERS = 1 << 19
+BLOCK_NUMBERS = 1 << 19
 # Below this many members all counts, and three times a count, fit into 16 bits.
 _FEW_MEMBERS = 8000
 
@@ -114,7 +115,7 @@ def fewest_changes(
     Parameters
     ----------
     leads : ndarray of shape (n_rows, c, d)
-        v_d - v_c - m; no more than 0 for the d that do not matter.
+        v_d - v_c - m; no more than 0 for the d that do not matter, which may be left out.
     n_members : int
     duel : tuple, optional
         If c has to win a duel too: the rival's lead, how many members prefer the rival and how many have no
@@ -142,13 +143,15 @@ class Tally:
     def __init__(self, votes: Ints, n_classes: int) -> None:
         self.votes, self.n_classes, self.n_members = votes, n_classes, int(votes.shape[1])
         self.kind: type[np.signedinteger[Any]] = np.int16 if self.n_members < _FEW_MEMBERS else np.int32
-        counts = [(votes == c).sum(axis=1) for c in range(n_classes)]
-        self.totals: Counts = np.stack(counts, axis=1).astype(self.kind)
+        counts = votes_by_class(votes, n_classes)
+        self.totals: Counts = counts.astype(self.kind)
+        # Classes that somebody votes for, in any row: all others stand behind in the same way.
+        self.voted: Ints = np.flatnonzero(counts.any(axis=0))
         self.undecided: Counts = (votes == UNDECIDED).sum(axis=1).astype(self.kind)
 
     def leads(self) -> Counts:
-        """v_d - v_c - m, (n_rows, c, d)."""
-        return self.totals[:, None, :] - self.totals[:, :, None] - self.undecided[:, None, None]
+        """v_d - v_c - m for the d that have votes, (n_rows, c, d): no other d can be ahead of a class."""
+        return self.totals[:, None, self.voted] - self.totals[:, :, None] - self.undecided[:, None, None]
 
     def fewest_to_pass_winner(self) -> Counts:
         """For every class the fewest members that close the lead of the winner, (n_rows, n_classes)."""
@@ -167,8 +170,9 @@ class Tally:
         rows = np.arange(len(self.votes))
         fixed = reach.sum(axis=0) + self.reached(rival[:, None], reach) - self.reached(UNDECIDED, reach)
         lead = self.totals[rows, rival] - self.undecided
-        found = np.zeros((len(rows), self.n_classes), dtype=np.intp)
-        for c in range(self.n_classes):
+        found = np.repeat(fewest(fixed, lead)[:, None], self.n_classes, axis=1)
+        found[rows, rival] = 0
+        for c in self.voted:
             others = np.flatnonzero(rival != c)
             gains = fixed[others] - (self.votes[others] == c).astype(np.float32) @ reach
             found[others, c] = fewest(gains, lead[others] - self.totals[others, c])
@@ -180,8 +184,17 @@ def fewest(gains: Floats, needed: Counts) -> Ints:
     return np.asarray(survived(gains, needed) + 1)
 
 
+def fewest_of_each(gains: Floats, needed: Counts) -> Ints:
+    """The same for many needs of every row, (n_rows, ...)."""
+    closed = np.cumsum(-np.sort(-gains, axis=1), axis=1)
+    found = np.empty(needed.shape, dtype=np.intp)
+    for row in range(len(needed)):
+        found[row] = np.searchsorted(closed[row], needed[row]) + 1
+    return np.where(needed > 0, found, 0)
+
+
 def row_blocks(n_rows: int, reach: Floats, n_classes: int) -> Iterator[slice]:
     """Rows to count at once."""
     numbers = n_classes * max(n_classes, reach.shape[0], reach.shape[1], 1)
-    step = max(1, _BLOCK_NUMBERS // numbers)
+    step = max(1, BLOCK_NUMBERS // numbers)
     return (slice(start, start + step) for start in range(0, n_rows, step))

@@ -14,7 +14,7 @@ because gamma/2 (|w| + a)^2 + (1 - gamma)/2 w^2 = 1/2 w^2 + gamma a |w| + const:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from exclusivity.problem import (
     ElasticPenalty,
     ERMProblem,
     ExclusivityRegulariser,
+    Objective,
     dual_bound,
     relative_gap,
     weighted_total,
@@ -39,15 +40,25 @@ _SLACK = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """Weights on all columns, the intercept, and a lower bound on what any version of the member costs.
+    """Weights on all columns, the intercept, what they cost, and a lower bound for any version of the member.
 
-    ``certified`` says whether these weights came within the tolerance of the bound.
+    ``value`` is 1/2 |w|^2 + beta |w|_1 + C loss; ``bound`` includes the penalty for what others use as well.
+    ``certified`` says whether these weights came within the tolerance of the bound, and ``work`` how many
+    multiplications that took, roughly.
     """
 
     weights: Floats
     intercept: float
+    value: float
     bound: float
     certified: bool
+    work: float = 0.0
+
+
+def on_own_columns(result: SolverResult, columns: Ints, n_features: int) -> Member:
+    """Return the member whose SVM on these columns, the only ones it may use, has this result."""
+    bound = result.objective * (1 - result.gap)
+    return _spread(result, columns, n_features, result.objective, bound)
 
 
 def fit_on_columns(problem: ERMProblem, columns: Ints, tol: float) -> Member:
@@ -55,7 +66,7 @@ def fit_on_columns(problem: ERMProblem, columns: Ints, tol: float) -> Member:
     sparsity = problem.regulariser.sparsity
     single = _on_columns(problem, columns, np.broadcast_to(sparsity, problem.design.n_features))
     result = constant_result(single) or solve_newton(single, tol=tol)
-    return _spread(problem, columns, result, result.objective * (1 - result.gap))
+    return on_own_columns(result, columns, problem.design.n_features)
 
 
 def fit_against(problem: ERMProblem, penalties: Floats, current: Floats, tol: float) -> Member:
@@ -65,16 +76,19 @@ def fit_against(problem: ERMProblem, penalties: Floats, current: Floats, tol: fl
     its penalty, |x_j . (y alpha)| > l_j, it comes in and the SVM is solved again; without such a column the
     solution is the one on all columns, and its dual vector proves it: the bound is that of all columns.
     """
-    inside = (penalties <= penalties.min()) | (current != 0)
+    inside, work = (penalties <= penalties.min()) | (current != 0), 0.0
     while True:
         columns = np.flatnonzero(inside)
         single = _on_columns(problem, columns, penalties)
         result = constant_result(single) or solve_newton(single, tol=tol)
+        sides = sorted(single.design.X.shape)
+        work += float(result.n_iter * sides[0] ** 2 * sides[1])  # one system per iteration
         slopes = np.abs(problem.design.transposed_times(problem.labels * result.dual))
         entering = ~inside & (slopes > penalties * (1 + _SLACK))
         if not entering.any():
             whole = _on_columns(problem, np.arange(len(penalties)), penalties)
-            return _spread(problem, columns, result, dual_bound(whole, result.dual))
+            member = _spread(result, columns, len(penalties), np.nan, dual_bound(whole, result.dual))
+            return replace(member, value=_own_value(problem, member), work=work)
         inside |= entering
 
 
@@ -90,10 +104,16 @@ def _on_columns(problem: ERMProblem, columns: Ints, penalties: Floats) -> ERMPro
     )
 
 
-def _spread(problem: ERMProblem, columns: Ints, result: SolverResult, bound: float) -> Member:
-    weights = np.zeros(problem.design.n_features)
+def _spread(result: SolverResult, columns: Ints, n_features: int, value: float, bound: float) -> Member:
+    weights = np.zeros(n_features)
     weights[columns] = result.weights[:, 0]
-    return Member(weights, float(result.intercepts[0]), bound, result.converged)
+    return Member(weights, float(result.intercepts[0]), value, bound, result.converged)
+
+
+def _own_value(problem: ERMProblem, fit: Member) -> float:
+    shortfall = 1 - problem.labels * (problem.design.times(fit.weights) + fit.intercept)
+    loss = weighted_total(problem.weights, problem.loss.value(shortfall))
+    return ElasticPenalty(problem.regulariser.sparsity).value(fit.weights) + problem.cost * loss
 
 
 class Visit(NamedTuple):
@@ -113,36 +133,48 @@ class JointState:
     which is F itself for one problem whose groups are single columns. Charging sources (a group of columns,
     in all classes) instead of single numbers is what makes a feature belong to ONE member for all classes.
 
+    Rows are not needed: members come with their values.
+
     Parameters
     ----------
-    problems : sequence of ERMProblem
+    objectives : sequence of Objective
+        One per problem; they share gamma and K.
+    totals : ndarray of shape (n_problems,)
+        The sum of the sample weights of each problem.
     groups : ndarray of shape (n_features,)
         Group codes.
+
+    Attributes
+    ----------
+    own : ndarray of shape (n_problems, n_members)
+        What each member costs by itself: the joint objective without its last term.
     """
 
-    def __init__(self, problems: Sequence[ERMProblem], groups: Ints) -> None:
-        self.problems, self.groups = problems, groups
-        self.gamma = problems[0].regulariser.exclusivity
-        n_features, K = len(groups), problems[0].n_members
-        self.weights = np.zeros((len(problems), n_features, K))
-        self.intercepts = np.zeros((len(problems), K))
+    def __init__(self, objectives: Sequence[Objective], totals: Floats, groups: Ints) -> None:
+        self.groups, self.gamma = groups, objectives[0].regulariser.exclusivity
+        n_features, K = len(groups), objectives[0].n_members
+        self.weights = np.zeros((len(objectives), n_features, K))
+        self.intercepts = np.zeros((len(objectives), K))
         self.l1_norms = np.zeros((int(groups.max()) + 1, K))
         # Of members without weights, all of whose rows fall short by 1.
-        empty = [p.cost * p.weights.sum() * p.loss.value(np.ones(1)) for p in problems]
-        self._own = np.repeat(np.array(empty, dtype=float), K, axis=1)
+        empty = [
+            one.cost * total * one.loss.value(np.ones(1))
+            for one, total in zip(objectives, totals, strict=True)
+        ]
+        self.own = np.repeat(np.array(empty, dtype=float), K, axis=1)
 
     def numbers(self) -> tuple[Floats, ...]:
         """Copies of all that changes."""
-        return tuple(array.copy() for array in (self.weights, self.intercepts, self.l1_norms, self._own))
+        return tuple(array.copy() for array in (self.weights, self.intercepts, self.l1_norms, self.own))
 
     def restore(self, numbers: tuple[Floats, ...]) -> None:
         """What :meth:`numbers` gave, for the same problems."""
-        self.weights, self.intercepts, self.l1_norms, self._own = (array.copy() for array in numbers)
+        self.weights, self.intercepts, self.l1_norms, self.own = (array.copy() for array in numbers)
 
     @property
     def objective(self) -> float:
         """The joint objective; at gamma = inf for supports that are disjoint."""
-        return float(self._own.sum()) + self._coupling(self.l1_norms)
+        return float(self.own.sum()) + self._coupling(self.l1_norms)
 
     def _coupling(self, l1_norms: Floats) -> float:
         if np.isinf(self.gamma):
@@ -169,16 +201,15 @@ class JointState:
         moved, certified = False, True
         price = 0.0 if np.isinf(self.gamma) else self.gamma * self.others(member)
         for number, fit in enumerate(fits):
-            own = self._own_value(self.problems[number], fit)
             before = self.weights[number, :, member]
-            present = self._own[number, member] + float(np.sum(price * np.abs(before)))
-            offered = own + float(np.sum(price * np.abs(fit.weights)))
+            present = self.own[number, member] + float(np.sum(price * np.abs(before)))
+            offered = fit.value + float(np.sum(price * np.abs(fit.weights)))
             is_good = relative_gap(present, fit.bound) <= tol
             if offered < present and not (is_good and present - offered <= change * self.objective):
                 sizes = self.l1_norms[:, member] + self._l1_norms(fit.weights) - self._l1_norms(before)
                 self.weights[number, :, member] = fit.weights
                 self.intercepts[number, member] = fit.intercept
-                self._own[number, member] = own
+                self.own[number, member] = fit.value
                 self.l1_norms[:, member] = np.maximum(sizes, 0.0)
                 moved, present = True, offered
             certified &= relative_gap(present, fit.bound) <= tol
@@ -186,12 +217,6 @@ class JointState:
 
     def _l1_norms(self, weights: Floats) -> Floats:
         return np.bincount(self.groups, weights=np.abs(weights), minlength=len(self.l1_norms)).astype(float)
-
-    @staticmethod
-    def _own_value(problem: ERMProblem, fit: Member) -> float:
-        shortfall = 1 - problem.labels * (problem.design.times(fit.weights) + fit.intercept)
-        loss = weighted_total(problem.weights, problem.loss.value(shortfall))
-        return ElasticPenalty(problem.regulariser.sparsity).value(fit.weights) + problem.cost * loss
 
     def owners(self) -> Ints:
         """The member with the largest l1 norm on each group; -1 where all are zero."""

@@ -29,6 +29,8 @@ from exclusivity.solvers.exclusive.search import (
 )
 
 DEFAULT_SWEEPS = 100
+# Without a limit of the user's, sweeps end after about so many multiplications: half a minute or a minute.
+_MOST_WORK = 5e11
 
 _FIT_SHARE = 0.2
 
@@ -57,7 +59,8 @@ def solve_exclusive(
     tol : float
         Relative duality gap of every member's own SVM.
     max_iter : int, optional
-        Most member fits; the first sweep over all members is always finished. By default 100 sweeps.
+        Most member fits; the first sweep over all members is always finished. By default 100 sweeps, or fewer
+        where they take more than a minute or so: of many rows and columns, for many members and classes.
     options : ExclusiveOptions, optional
     random_state : int, Generator or None
         Of the search for a partition.
@@ -105,6 +108,7 @@ def solve_exclusive(
         run = _Descent(problems, codes, stopped.owners, tol, callback)
         run.go_on(stopped)
     limit = DEFAULT_SWEEPS * first.n_members if max_iter is None else max_iter
+    run.most_work = _MOST_WORK if max_iter is None else np.inf
     if n_threads == 1 or len(problems) == 1:
         status = run.descend(options.change, limit, map)
     else:
@@ -162,12 +166,15 @@ class _Descent:
         callback: Callback | None,
     ) -> None:
         self.problems, self.tol, self.owners = problems, tol, owners
-        self.state, self.recorder = JointState(problems, codes), Recorder(callback)
+        totals = np.array([problem.weights.sum() for problem in problems])
+        self.state = JointState([problem.objective for problem in problems], totals, codes)
+        self.recorder = Recorder(callback)
         self.column_owners = owners[codes]
         self.is_disjoint = bool(np.isinf(problems[0].regulariser.exclusivity))
         self.uncertified: set[int] = set()
         self.turn: int | None = None  # none before the competition
         self.change, self.has_moved = 0.0, False
+        self.work, self.most_work = 0.0, np.inf
 
     def go_on(self, stopped: _Stopped) -> None:
         """Take up a descent where it ended."""
@@ -192,7 +199,7 @@ class _Descent:
                 return self._end
             self.turn = 0
         self.change = change
-        while len(self.recorder) < limit:
+        while len(self.recorder) < limit and self.work < self.most_work:
             if self.turn == 0:
                 self.has_moved = False
             if not self._sweep(members[self.turn :], self._fit_competing, limit, run_all):
@@ -219,6 +226,7 @@ class _Descent:
             numbers = range(len(self.problems))
             fits: list[Member] = list(run_all(fit, numbers, self.problems, [k] * len(numbers)))  # type: ignore[call-overload]
             visit = self.state.replace(k, fits, self.tol, self.change)
+            self.work += sum(fit.work for fit in fits)
             self.has_moved |= visit.moved
             self.uncertified.discard(k)
             if not visit.certified:

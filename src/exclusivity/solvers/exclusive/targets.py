@@ -15,8 +15,9 @@ import numpy as np
 
 from exclusivity.problem import ExclusivityRegulariser
 from exclusivity.problem.arrays import Floats, Ints
-from exclusivity.solvers.base import SAMPLE_SEED, Callback, Recorder, SolverResult, Status
+from exclusivity.solvers.base import SAMPLE_SEED, Callback, Recorder, Status
 from exclusivity.solvers.blockwise import BlockRows, RowBlock, RowList, Settings, Target, solve_targets
+from exclusivity.solvers.exclusive.members import JointState, on_own_columns
 from exclusivity.solvers.exclusive.search import (
     ExclusiveOptions,
     ExclusiveResult,
@@ -195,12 +196,14 @@ def _solve_members(
     fed = [k for k in range(K) if len(columns[k]) > 0]
     members = [_member(target, columns[k]) for k in fed for target in targets]
     fits = solve_targets(rows, members, Settings(tol))
-    state = _Members(targets, len(groups), totals)
-    recorder = Recorder(callback)
-    status = Status.RULE if all(fit.converged for fit in fits) else Status.MAX_ITER
+    state = JointState([target.objective for target in targets], totals, groups)
+    recorder, status = Recorder(callback), Status.RULE
     for place, k in enumerate(fed):
-        state.put(k, columns[k], fits[place * len(targets) : (place + 1) * len(targets)])
-        if record_members(recorder, float(state.own.sum()), state.weights, state.intercepts):
+        own = fits[place * len(targets) : (place + 1) * len(targets)]
+        visit = state.replace(k, [on_own_columns(fit, columns[k], len(groups)) for fit in own], tol, 0.0)
+        if not visit.certified:
+            status = Status.MAX_ITER
+        if record_members(recorder, state.objective, state.weights, state.intercepts):
             status = Status.CALLBACK
             break
     history = recorder.history()
@@ -210,26 +213,6 @@ def _solve_members(
         )
         for number in range(len(targets))
     ]
-
-
-class _Members:
-    """Weights, intercepts and objectives of all members in all problems; zero until a member is put in."""
-
-    def __init__(self, targets: Sequence[Target], n_features: int, totals: Floats) -> None:
-        K = targets[0].objective.n_members
-        self.weights = np.zeros((len(targets), n_features, K))
-        self.intercepts = np.zeros((len(targets), K))
-        self.own = np.repeat(targets[0].objective.cost * totals[:, None], K, axis=1)
-
-    def put(self, k: int, columns: Ints, fits: Sequence[SolverResult]) -> None:
-        """A member with its fits; one that uses no feature at all stays zero, and abstains."""
-        if not any(np.any(fit.weights) for fit in fits):
-            return
-        for number, fit in enumerate(fits):
-            if fit.objective < self.own[number, k]:
-                self.weights[number, columns, k] = fit.weights[:, 0]
-                self.intercepts[number, k] = fit.intercepts[0]
-                self.own[number, k] = fit.objective
 
 
 def _member(target: Target, columns: Ints) -> Target:

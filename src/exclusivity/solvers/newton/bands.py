@@ -71,19 +71,19 @@ def drive_bands(
     fixed: FixedRows | None = None,
     is_first: bool = True,
 ) -> Floats | None:
-    """The hinge: ever wider bands until the gap is closed or every row is inside; returns the last scores.
+    """The hinge: ever wider bands until the gap is closed or every row is inside; returns the best scores.
 
     None where truncated Newton took over, which needs none.
 
-    A second band of the same width, around the margin that the first one found, usually does it. A band
-    of many rows (a start that is not sure, classes of very different sizes) costs more than Newton steps that
-    only use products.
+    A second band of the same width, around the margin that the first one found, usually does it. Where a band
+    is so narrow that its optimum is worse than where it started (at large costs nothing but the rows inside
+    holds it back), the next one is made around the start again, and wider. A band of many rows (a start that
+    is not sure, classes of very different sizes) costs more than Newton steps that only use products.
     """
     fixed = fixed or FixedRows(reduced)
     # At zero f is the sum of all costs: a start that is worse is no measure for the accuracy to reach.
-    goal = (INNER_SHARE * run.tol) * min(
-        reduced.value_at(point.weights[:, None], scores[:, None]), float(member_costs(reduced).sum())
-    )
+    value = reduced.value_at(point.weights[:, None], scores[:, None])
+    goal = (INNER_SHARE * run.tol) * min(value, float(member_costs(reduced).sum()))
     for _ in range(most):
         shortfall = 1 - reduced.labels * scores
         inside = choose_band(reduced, shortfall, width)
@@ -91,17 +91,20 @@ def drive_bands(
             rounding = width_for_error(_ERROR_SHARE * width)
             drive_truncated(run, reduced, point, width=rounding, most_passes=PATIENCE)
             return None
-        point, alpha, dual_weights, lost = solve_band(reduced, shortfall, inside, point, goal, fixed)
+        found, alpha, dual_weights, lost = solve_band(reduced, shortfall, inside, point, goal, fixed)
         share = len(inside) / len(shortfall)
         if not reduced.penalty.is_smooth:
-            point = with_exact_zeros(point, dual_weights_of(reduced, alpha), reduced.penalty)
-        scores = reduced.design.times(point.weights) + point.intercept
+            found = with_exact_zeros(found, dual_weights_of(reduced, alpha), reduced.penalty)
+        found_scores = reduced.design.times(found.weights) + found.intercept
         run.passes += 2 + STEP_PASSES * share * 20
         bound = dual_bound_with_pull(reduced, alpha, dual_weights, lost)
-        width, is_first = (width if is_first else WIDEN * width), False
+        objective, dual = objective_of(reduced, found, found_scores), partial(repair_dual, reduced, alpha)
+        is_worse = np.isfinite(value) and not objective[0] <= value
+        if not is_worse:
+            point, scores, value = found, found_scores, objective[0]
+        width, is_first = (width if is_first and not is_worse else WIDEN * width), False
         run.state = Guess(point, width=width, method="bands")
-        objective, dual = objective_of(reduced, point, scores), partial(repair_dual, reduced, alpha)
-        run.take(point, Certificate(*objective, bound, dual))
+        run.take(found, Certificate(*objective, bound, dual))
         if run.is_over or share == 1:
             break
     return scores

@@ -285,7 +285,8 @@ class WorkingBarrier:
     loss : MarginLoss
     start : Point
     has_penalty : bool
-        With a penalty most weights end at zero and the rows' side loses rank; the features' side does not.
+        With a penalty most weights end at zero. The rows' side then loses rank where D has no bound, that is,
+        where the loss has a corner; the features' side does not.
     """
 
     def __init__(self, rows: WorkingRows, loss: MarginLoss, start: Point, has_penalty: bool) -> None:
@@ -296,7 +297,8 @@ class WorkingBarrier:
         self.barrier = Barrier(rows.costs, loss, 1.0, self._gains)
         self.total_cost = float(rows.costs.sum())
         self._step = start
-        self._on_primal_side = rows.X.shape[0] >= M or (has_penalty and M <= DENSE_LIMIT)
+        loses_rank = has_penalty and loss.has_corner and M <= DENSE_LIMIT
+        self._on_primal_side = rows.X.shape[0] >= M or loses_rank
         self._kernel = None
         if not self._on_primal_side and not has_penalty:
             self._kernel = dense_product(rows.X, np.ones(M))

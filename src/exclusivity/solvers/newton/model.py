@@ -16,6 +16,7 @@ q(v) < q(w) makes v - w a direction of descent, as q and the objective have the 
 
 from __future__ import annotations
 
+from math import inf
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -36,18 +37,25 @@ _EXACT = 1e-12
 
 
 def model_step(
-    system: NewtonSystem, penalty: Penalty, point: Point, gradient: Point, share: float = _EXACT
+    system: NewtonSystem,
+    penalty: Penalty,
+    point: Point,
+    gradient: Point,
+    share: float = _EXACT,
+    most_systems: float = inf,
 ) -> Step:
     """The step to the least point of the model around ``point``, which is within the bounds.
 
     ``gradient`` is that of ridge and loss, to which the system belongs. A system that is solved roughly needs
-    no more than a rough minimum, up to a ``share`` of what can be gained.
+    no more than a rough minimum, up to a ``share`` of what can be gained. After ``most_systems`` the step
+    leads to the best point so far.
     """
-    target = _Model(system, penalty, point, gradient).least(share)
+    model = _Model(system, penalty, point, gradient)
+    target = model.least(share, most_systems)
     change = Point(target.weights - point.weights, target.intercept - point.intercept)
     kinks = np.sum(penalty.kinks * (np.abs(target.weights) - np.abs(point.weights)))
     slope = gradient.weights @ change.weights + gradient.intercept * change.intercept + kinks
-    return Step(target, change, float(slope))
+    return Step(target, change, float(slope), model.n_systems)
 
 
 class _Pieces(NamedTuple):
@@ -67,6 +75,7 @@ class _Model:
             for part in (penalty.kinks, penalty.lower, penalty.upper)
         )
         self._at, self._value, self._slope = point, 0.0, gradient
+        self.n_systems = 0
 
     def _evaluate(self, at: Point) -> tuple[float, Point]:
         """The model less what it is at the origin, and the gradient of its parabola."""
@@ -87,10 +96,10 @@ class _Model:
         stays = ((w <= low) & (total >= 0)) | ((w >= high) & (total <= 0))
         return _Pieces(total, low, high, ~stays)
 
-    def least(self, share: float) -> Point:
-        """The minimiser, or what rounding lets be found of it."""
+    def least(self, share: float, most_systems: float) -> Point:
+        """The minimiser, or what rounding and so many systems let be found of it."""
         for _ in range(_MAX_ROUNDS):
-            if not self._improve(self._pieces(), share):
+            if self.n_systems >= most_systems or not self._improve(self._pieces(), share):
                 break
         return self._at
 
@@ -135,6 +144,7 @@ class _Model:
 
     def _newton(self, pieces: _Pieces, free: Bools) -> tuple[Point, float]:
         """The step of these weights and the intercept, and twice what it gains if nothing is cut off."""
+        self.n_systems += 1
         dw, slope_b = np.zeros(len(free)), self._slope.intercept
         dw[free], db = self._system.restricted(free).solve(-pieces.slopes[free], -slope_b)
         return Point(dw, db), -float(pieces.slopes @ dw + slope_b * db)

@@ -49,12 +49,13 @@ class Point:
 class Step(NamedTuple):
     """Where a step leads, the way there, and at most how fast the objective begins to change along it.
 
-    The last is negative, or there is nothing to gain.
+    The slope is negative, or there is nothing to gain. ``n_systems`` were factorised to find the step.
     """
 
     target: Point
     change: Point
     slope: float
+    n_systems: int = 1
 
     def with_intercept(self, start: float, change: float) -> Step:
         """The same step, which takes the intercept along."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 
 import numpy as np
 from scipy import linalg
@@ -66,10 +67,12 @@ class NewtonIterate:
     gradient_norm: float
 
 
-def drive_semismooth(run: Run, reduced: Objective, source: RowSource, start: Guess) -> None:
-    """Newton on the primal until the run is over or no step helps."""
+def drive_semismooth(
+    run: Run, reduced: Objective, source: RowSource, start: Guess, most_systems: float = inf
+) -> None:
+    """Newton on the primal until the run is over, no step helps or so many systems have been factorised."""
     loss, before = reduced.loss, run.passes
-    iterates = semismooth_iterates(source, reduced, start)
+    iterates = semismooth_iterates(source, reduced, start, most_systems)
     iterate, is_start = next(iterates), True
     while True:
         run.passes, run.last_width = before + source.passes, iterate.width
@@ -94,14 +97,14 @@ def drive_semismooth(run: Run, reduced: Objective, source: RowSource, start: Gue
 
 
 def semismooth_iterates(
-    source: RowSource, reduced: Objective, start: Guess
+    source: RowSource, reduced: Objective, start: Guess, most_systems: float = inf
 ) -> Generator[NewtonIterate, float, None]:
     """Iterates with a falling objective; the caller certifies each and stops.
 
     The caller sends the relative gap of the iterate back (``generator.send``), by which the width of the
-    rounding is chosen. Ends by itself when no step lowers the objective any more.
+    rounding is chosen. Ends by itself when no step lowers the objective any more, or after ``most_systems``.
     """
-    walk = _Walk(source, reduced, start)
+    walk = _Walk(source, reduced, start, most_systems)
     for _ in range(_MAX_ITER):
         gap = yield walk.iterate()
         if not walk.advance(gap):
@@ -109,8 +112,8 @@ def semismooth_iterates(
 
 
 class _Walk:
-    def __init__(self, source: RowSource, reduced: Objective, start: Guess) -> None:
-        self.source = source
+    def __init__(self, source: RowSource, reduced: Objective, start: Guess, most_systems: float) -> None:
+        self.source, self.systems_left = source, most_systems
         self.penalty, self.fit_intercept = reduced.penalty, reduced.fit_intercept
         self.last_norm = np.inf
         self.system = None if start.system is None else LearningSystem(start.system)
@@ -170,6 +173,8 @@ class _Walk:
 
     def advance(self, gap: float) -> bool:
         """Sharpen the corner if it limits the gap, then take one Newton step."""
+        if self.systems_left <= 0:
+            return False
         if self.norm > (_FAIR_RATE if self.keeps_systems else _GOOD_RATE) * self.last_norm:
             self.system = None
         self.last_norm = self.norm
@@ -183,12 +188,13 @@ class _Walk:
             step = self._step(self._system())
         except linalg.LinAlgError:  # numbers too large for the matrix
             return False
+        self.systems_left -= step.n_systems
         return step.slope < 0 and self._take(step)
 
     def _step(self, system: NewtonSystem) -> Step:
         gradient = self.gradient
         if not self.penalty.is_smooth:
-            return model_step(system, self.penalty, self.point, gradient)
+            return model_step(system, self.penalty, self.point, gradient, most_systems=self.systems_left)
         dw, db = system.solve(-gradient.weights, -gradient.intercept)
         slope = float(gradient.weights @ dw + gradient.intercept * db)
         return Step(self.point.moved(Point(dw, db), 1.0), Point(dw, db), slope)

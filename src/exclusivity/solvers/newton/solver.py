@@ -72,6 +72,7 @@ _MATRICES, _SPARE_BYTES = 6, 40_000_000
 # Less memory is worth some time. 5,000 x 2,000 of int8 at C = 1 takes more than the usual passes, and still
 # half the time of factorisations; where four times as many do not do, no number of them may.
 _PATIENCE_FOR_MEMORY = 4
+_SYSTEMS = 10
 
 Regime = Literal["auto", "semismooth", "interior", "iterative"]
 
@@ -316,9 +317,14 @@ def continue_run(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) ->
     if guess.method in methods:  # what comes before it has been tried
         at = methods.index(guess.method)
         methods = methods[at:] + methods[:at]
-    for method in methods:
+    if "semismooth" in methods and not reduced.penalty.is_smooth:
+        methods.append("semismooth")  # from close to the optimum a few systems do, and reach the last digits
+    for place, method in enumerate(methods):
         if method == "semismooth":
-            drive_semismooth(run, reduced.objective, BlockSource(reduced, guess.curvature), guess)
+            source = BlockSource(reduced, guess.curvature)
+            is_last = method not in methods[place + 1 :]
+            most_systems = np.inf if is_last else systems_for(rows)
+            drive_semismooth(run, reduced.objective, source, guess, most_systems)
         elif method == "bands":
             drive_screened(run, reduced, guess.point, guess.width)
         elif method == "interior":
@@ -341,6 +347,15 @@ def continue_run(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) ->
         if run.is_over:
             return
         guess = Guess(run.best)
+
+
+def systems_for(rows: RowFacts) -> float:
+    """Return how many systems semismooth steps may factorise where kinks or bounds ask for several each.
+
+    An interior point needs 10 to 20 steps in all, each for a system and the products of all rows. Semismooth
+    steps take less where few weights change between zero and not, and up to 50 times as long where many do.
+    """
+    return _SYSTEMS * (1 + rows.n_rows / rows.n_features)
 
 
 def patience_for(regime: Regime, rows: RowFacts) -> float:

@@ -1,0 +1,196 @@
+"""Leave out each check of the loader of model files in turn, and see whether the fuzzer notices.
+
+    python scripts/fuzz_checks.py --count 20000
+
+The loader is compiled with a switch in every condition that ends in a refusal; of conditions that are joined
+by "or" each has its own. Files are damaged as in fuzz_models.py, and sorted by the condition that refuses
+them. Then every condition is switched off, and files that it had refused must break a rule of the fuzzer: a
+check whose absence changes nothing is not needed, or the rules are too weak. What refused nothing, or is not
+missed, is printed; exit code 1.
+"""
+
+# ruff: noqa: T201, S311, E402, PLW0603 -- a command talks to its user; the same damage for the same seed
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib.machinery
+import io
+import random
+import sys
+import warnings
+from collections import defaultdict
+from typing import Any
+
+PACKAGE = "exclusivity.persistence."
+OTHERS = ("onnx_encoder", "onnx_export", "onnx_graph", "onnx_scalers", "model_file", "files")
+REFUSALS = ("ModelFormatError", "wrong", "error")
+KEPT = 60
+
+ELSEWHERE = {
+    "not count": "a file that shrinks while it is read",
+    "found.pop(param) is not later[param]": "an older scikit-learn",
+    "len(figures) + len(sizes) > MAX_CODES": "thousands of dates, in tests/persistence/test_table_models.py",
+    "len(scores) > MAX_FOLDS": "thousands of folds, in tests/persistence/test_model_memory.py",
+}
+"""Conditions that none of these files meets, and what does."""
+
+CONDITIONS: list[str] = []
+"""File, line and text of every condition that ends in a refusal."""
+
+switched_off = refused_by = -1
+looked_at = b""
+
+
+def holds(number: int, value: Any) -> Any:
+    """A condition with a switch."""
+    global refused_by
+    if number == switched_off:
+        return False
+    if value:
+        refused_by = number
+    return value
+
+
+class _Switches(ast.NodeTransformer):
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def visit_If(self, node: ast.If) -> ast.If:
+        self.generic_visit(node)
+        last = node.body[-1]
+        refused = last.exc if isinstance(last, ast.Raise) else None
+        named = getattr(refused, "func", None)
+        if getattr(named, "id", getattr(named, "attr", None)) in REFUSALS:
+            node.test = self._switched(node.test)
+        return node
+
+    def _switched(self, test: ast.expr) -> ast.expr:
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+            return ast.BoolOp(test.op, [self._switched(part) for part in test.values])
+        CONDITIONS.append(f"{self.name}:{test.lineno}: {ast.unparse(test)}")
+        switch = ast.Name("switched_condition", ast.Load())
+        return ast.Call(switch, [ast.Constant(len(CONDITIONS) - 1), test], [])
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    def get_code(self, fullname: str) -> Any:
+        """Never from a cache."""
+        tree = ast.parse(self.get_data(self.path))
+        tree = ast.fix_missing_locations(_Switches(fullname.removeprefix(PACKAGE)).visit(tree))
+        return compile(tree, self.path, "exec")
+
+    def exec_module(self, module: Any) -> None:
+        """With the switches among the names of the module."""
+        vars(module)["switched_condition"] = holds
+        super().exec_module(module)
+
+
+class _Finder:
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        """The loader of model files is compiled here."""
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if (
+            name.startswith(PACKAGE)
+            and not name.endswith(OTHERS)
+            and spec is not None
+            and spec.origin is not None
+        ):
+            spec.loader = _Loader(name, spec.origin)
+        return spec
+
+
+sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
+
+import fuzz_models
+from exclusivity.persistence import ModelFormatError, kinds, read_model
+from exclusivity.persistence.container import ArrayStore, write_container
+
+
+def look_before_widths() -> None:
+    """Look at the steps of a pipeline before their widths are compared.
+
+    Damage to one step changes its width as a rule, and then the step behind refuses the file. Who crafts a
+    file makes both fit; an unsound step is noticed all the same.
+    """
+    compare = kinds._check_widths
+
+    def look(steps: list[tuple[str, Any]], *rest: Any) -> None:
+        expected = fuzz_models.unpacked(looked_at)["steps"]
+        for place, (_, step) in enumerate(steps):
+            if not isinstance(step, str):
+                fuzz_models.sound(step)
+                store, stream = ArrayStore(), io.BytesIO()
+                packed = kinds._pack_kind(step, store, is_classifier=place == len(steps) - 1)
+                write_container(packed, store, "", stream.write)
+                found = fuzz_models.unpacked(stream.getvalue())
+                fuzz_models.expect(fuzz_models.holds(found, expected[place][1]), "another step")
+        compare(steps, *rest)
+
+    kinds._unpack_pipeline.__globals__["_check_widths"] = look
+
+
+def refused_files(count: int, seed: int) -> dict[int, list[bytes]]:
+    """Damaged files by the condition that refused them."""
+    seeds, rng = fuzz_models.seed_files(), random.Random(seed)
+    found: dict[int, list[bytes]] = defaultdict(list)
+    global refused_by
+    for number in range(count):
+        data = fuzz_models.MUTATIONS[number % len(fuzz_models.MUTATIONS)](rng.choice(seeds), rng)
+        refused_by = -1
+        try:
+            read_model(io.BytesIO(data), len(data))  # type: ignore[arg-type]
+        except ModelFormatError:
+            if len(found[refused_by]) < KEPT:
+                found[refused_by].append(data)
+    return found
+
+
+def fault(data: bytes) -> str:
+    """What the fuzzer says about a file: "refused", "loaded", or "" where a rule is broken."""
+    global looked_at
+    looked_at = data
+    try:
+        _, peak = fuzz_models.measured(data)
+        fuzz_models.check_peak(peak, len(data))
+        return fuzz_models.check(data, thoroughly=True)
+    except Exception:  # whatever it is, it is noticed
+        return ""
+
+
+def run(count: int, seed: int) -> int:
+    """Report the conditions that nobody would miss, and their number."""
+    global switched_off
+    refused, missed = refused_files(count, seed), 0
+    look_before_widths()
+    for number, condition in enumerate(CONDITIONS):
+        switched_off = number
+        outcomes = set()
+        for data in refused.get(number, []):
+            outcomes.add(fault(data))
+            if "" in outcomes:
+                break
+        if "" in outcomes or condition.split(": ", 1)[1] in ELSEWHERE:
+            continue
+        missed += 1
+        others = "another check refuses the same files" if outcomes == {"refused"} else "no rule is broken"
+        print(f"{condition}: {others if outcomes else 'refused no file'}", flush=True)
+    switched_off = -1
+    print(f"{len(CONDITIONS)} conditions, {missed} of them are not missed ({count} files, seed {seed})")
+    return missed
+
+
+def main() -> None:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    fuzz_models.limit_memory(fuzz_models.HEADROOM)
+    sys.exit(1 if run(options.count, options.seed) else 0)
+
+
+if __name__ == "__main__":
+    main()
