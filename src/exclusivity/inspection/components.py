@@ -97,7 +97,7 @@ class ComponentsDisplay:
         drawing.check_number("problem", problem, len(fitted.components_))
         display = cls(
             fitted.components_[problem],
-            drawing.input_names(estimator, feature_names),
+            drawing.feature_names(estimator, feature_names),
             title=drawing.problem_names(fitted.classes_, fitted.multi_class_)[problem],
         )
         return display.plot(ax=ax)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,30 +81,22 @@ def last_step(estimator: BaseEstimator, needed: str) -> BaseEstimator:
     return step
 
 
-def feature_names(estimator: BaseEstimator, given: Any) -> list[str]:
-    """Return the names given, those seen in ``fit``, or numbers."""
-    n_features = int(estimator.n_features_in_)
+def feature_names(model: BaseEstimator, given: Any) -> list[str]:
+    """Return the names of the features of a classifier, or of the last step of a pipeline.
+
+    These are the names given, else those seen in ``fit``, after the steps before, else numbers.
+    """
+    fitted = last_step(model, "n_features_in_")
+    if given is None and fitted is not model and hasattr(model, "feature_names_in_") and len(model.steps) > 1:
+        with suppress(AttributeError, ValueError):  # a step without names
+            given = model[:-1].get_feature_names_out()
+    n_features = int(fitted.n_features_in_)
     if given is None:
-        given = getattr(estimator, "feature_names_in_", [f"feature {j}" for j in range(n_features)])
+        given = getattr(fitted, "feature_names_in_", [f"feature {j}" for j in range(n_features)])
     names = [str(name) for name in given]
     if len(names) != n_features:
         raise ValueError(f"feature_names must have one name per feature, {n_features}; got {len(names)}.")
     return names
-
-
-def input_names(model: BaseEstimator, given: Any) -> list[str]:
-    """Return the names of the features of a classifier, or of the last step of a pipeline.
-
-    These are the names given, else those that the steps before make of the names seen in ``fit``, else
-    numbers.
-    """
-    fitted = last_step(model, "components_")
-    if given is None and fitted is not model and hasattr(model, "feature_names_in_") and len(model.steps) > 1:
-        try:
-            given = model[:-1].get_feature_names_out()
-        except (AttributeError, ValueError):  # a step without names
-            given = None
-    return feature_names(fitted, given)
 
 
 def problem_names(classes: NDArray[Any], multi_class: str) -> list[str]:

@@ -87,7 +87,7 @@ def model_report(
     scores = None if predicted is None else scores_of(y, predicted)
     sections = [
         ("columns", "The columns", _columns(model, X)),
-        ("members", "The members", _members(summary, fitted, drawing.input_names(model, feature_names))),
+        ("members", "The members", _members(summary, fitted, drawing.feature_names(model, feature_names))),
         ("quality", "Predictions", "" if scores is None else _quality(scores)),
     ]
     if scores is not None and summary.parameters["voting"] != "soft":
@@ -177,9 +177,9 @@ def _members(summary: ModelSummary, fitted: Any, names: list[str]) -> str:
     notes += _paragraph(_WHY_EQUAL) if are_shared else ""
     rows = [
         [
-            "all" if are_shared else _text(member.number),
-            _text(member.n_features),
-            _text(", ".join(f"{name} ({weight:+.3g})" for name, weight in member.strongest)) or "abstains",
+            "all" if are_shared else member.number,
+            member.n_features,
+            ", ".join(f"{name} ({weight:+.3g})" for name, weight in member.strongest) or "abstains",
         ]
         for member in summary.members[:_MOST_MEMBERS]
     ]
@@ -225,24 +225,17 @@ def _quality(scores: dict[str, Any]) -> str:
     shown, n_classes = scores["classes"][:_MOST_CLASSES], len(scores["classes"])
     more = f", the first {_MOST_CLASSES} of {n_classes} classes" if n_classes > _MOST_CLASSES else ""
     metrics = [
-        [
-            _text(each["class"]),
-            _text(each["rows"]),
-            *(_share(each[key]) for key in ("precision", "recall", "f1")),
-        ]
-        for each in shown
+        [found["class"], found["rows"], *(_share(found[key]) for key in ("precision", "recall", "f1"))]
+        for found in shown
     ]
     html = _table(["class", "rows", "precision", "recall", "F1"], metrics, f"By class{more}.")
     if scores["confusion_matrix"] is None:
         return html
-    header = ["true class", *(f"as {each['class']}" for each in shown)]
-    counts = [
-        [_text(each["class"]), *map(_text, row[: len(shown)])]
-        for each, row in zip(shown, scores["confusion_matrix"], strict=False)
-    ]
-    return html + _table(
-        header, counts, f"Confusion matrix{more}: rows are true classes, columns predictions."
-    )
+    header = ["true class", *(f"as {found['class']}" for found in shown)]
+    pairs = zip(shown, scores["confusion_matrix"], strict=False)
+    counts = [[found["class"], *row[: len(shown)]] for found, row in pairs]
+    caption = f"Confusion matrix{more}: rows are true classes, columns predictions."
+    return html + _table(header, counts, caption)
 
 
 def _certificates(radii: Any, y: Any, predicted: Any) -> str:
@@ -259,7 +252,7 @@ def _certificates(radii: Any, y: Any, predicted: Any) -> str:
         ax.set_ylabel("certified accuracy")
 
     pairs = zip(plain.certified, balanced.certified, strict=True)
-    rows = [[_text(r), *map(_share, shares)] for r, shares in enumerate(pairs)]
+    rows = [[r, *map(_share, shares)] for r, shares in enumerate(pairs)]
     header = ["broken features", "certified accuracy", "balanced"]
     listing = _table(header, rows, "Certified accuracy; balanced: the mean over the classes.")
     caption = "Predictions that are right and stay right whatever values so many features take."
@@ -270,11 +263,11 @@ def _certificates(radii: Any, y: Any, predicted: Any) -> str:
 def _training(summary: ModelSummary, fitted: Any) -> str:
     rows = [
         [
-            _text(problem.name),
-            _text(problem.n_iter),
+            problem.name,
+            problem.n_iter,
             f"{problem.objective:.6g}",
             "no bound" if np.isnan(problem.gap) else f"{problem.gap:.1e}",
-            "yes" if problem.converged else '<span class="bad">no</span>',
+            "yes" if problem.converged else "NO",
         ]
         for problem in summary.problems[:_MOST_PROBLEMS]
     ]
@@ -293,10 +286,7 @@ def _training(summary: ModelSummary, fitted: Any) -> str:
 
 def _parameters(summary: ModelSummary) -> str:
     values = {name: repr(value) for name, value in summary.parameters.items()}
-    rows = [
-        [_text(name), f"<code>{_text(value if len(value) <= 200 else f'{value[:200]}...')}</code>"]
-        for name, value in values.items()
-    ]
+    rows = [[name, value if len(value) <= 200 else f"{value[:200]}..."] for name, value in values.items()]
     listing = _table(["parameter", "value"], rows, f"Parameters of {summary.kind}.")
     return f'<div class="parameters">{listing}</div>'
 
@@ -329,11 +319,11 @@ def _wide_figure(svg: str | None, caption: str) -> str:
     return f'<div class="wide" style="--natural: {pixels:.0f}px">{_figure(svg, caption)}</div>'
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
-    """Return a table in a box that scrolls sideways; cells are HTML, header and caption are text."""
+def _table(header: Sequence[str], rows: Iterable[Iterable[object]], caption: str) -> str:
+    """Return a table in a box that scrolls sideways."""
     head = "".join(f'<th scope="col">{_text(name)}</th>' for name in header)
     body = "".join(
-        f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>'
+        f'<tr><th scope="row">{_text(first)}</th>{"".join(f"<td>{_text(cell)}</td>" for cell in rest)}</tr>'
         for first, *rest in rows
     )
     return (
@@ -367,31 +357,17 @@ def _draw(name: str, size: tuple[float, float], plot: Callable[[Any], object]) -
 
 
 def inline_svg(svg: str, name: str) -> str:
-    """Return an SVG file as an element of a page: no prolog, metadata or namespaces, own ids and colours."""
+    """Return an SVG file as an element of a page: no prolog, metadata or namespaces, and own ids."""
     body = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     body = re.sub(r'\s+xmlns(:\w+)?="[^"]*"', "", body)
     body = re.sub(r'\bid="', f'id="{name}-', body)
     body = re.sub(r'\b(?:xlink:)?href="#', f'href="#{name}-', body)
     body = body.replace("url(#", f"url(#{name}-")
-    for colour, variable in _PAGE_COLOURS.items():
-        body = re.sub(rf"\b(fill|stroke): {colour}", rf"\1: var({variable})", body)
     opening, rest = body.split(">", 1)
     # Without a size of its own it takes that of its box.
     return re.sub(r'\s+(width|height)="[^"]*"', "", opening) + ">" + rest
 
 
-# Black, white, greys and blue follow the page, which has a light and a dark style.
-_PAGE_COLOURS = {
-    "#000000": "--ink",
-    "#222222": "--ink",
-    "#555555": "--soft",
-    "#8c8c8c": "--soft",
-    "#999999": "--soft",
-    "#e4e4e4": "--line",
-    "#cccccc": "--line",
-    "#ffffff": "--ground",
-    "#0072b2": "--blue",
-}
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -414,6 +390,7 @@ _STYLE = """
 @media screen and (prefers-color-scheme: dark) {
   :root { --ink: #e8e8ea; --soft: #a3a8b0; --line: #3a3f46; --ground: #16181c; --tint: #22262c;
     --bad: #ff9d94; --blue: #4aa8e0; }
+  .plot svg { filter: invert(1) hue-rotate(180deg); }
 }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1rem; max-width: 80rem; color: var(--ink); background: var(--ground);
@@ -423,7 +400,6 @@ h1 { font-size: 1.7rem; line-height: 1.2; margin: .5rem 0; }
 h2 { font-size: 1.3rem; margin: 2.2rem 0 .6rem; border-bottom: 1px solid var(--line);
   padding-bottom: .25rem; break-after: avoid; }
 p, li { max-width: 46rem; }
-code { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: .9em; }
 .scroll { overflow-x: auto; margin: .2rem 0 .8rem; }
 table { border-collapse: collapse; font-size: .82rem; }
 th, td { padding: .25rem .3rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top;
@@ -431,12 +407,12 @@ th, td { padding: .25rem .3rem; border-bottom: 1px solid var(--line); text-align
 tbody th, thead th:first-child { text-align: left; font-weight: 600; position: sticky; left: 0;
   background: var(--ground); }
 .wrapped :is(td, th):last-child { white-space: normal; text-align: left; min-width: 14rem; }
-.parameters td { white-space: normal; text-align: left; min-width: 12rem; }
+.parameters td { white-space: normal; text-align: left; min-width: 12rem;
+  font-family: ui-monospace, monospace; }
 .gallery { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); gap: 1rem; }
 figure { margin: .6rem 0; max-width: 44rem; break-inside: avoid; }
 :is(.wide, .gallery) figure { max-width: none; }
 .plot svg { width: 100%; height: auto; display: block; }
-.plot svg text { fill: var(--ink); }
 .wide .plot { overflow-x: auto; }
 .wide .plot svg { min-width: var(--natural); max-width: calc(1.5 * var(--natural)); }
 .plot.absent { background: var(--tint); color: var(--soft); padding: 2rem 1rem; text-align: center; }

@@ -70,7 +70,7 @@ def summarise(model: BaseEstimator, *, feature_names: object = None, n_strongest
     ('30 equal members = one SVM at cost C/30', 1)
     """
     fitted = drawing.last_step(model, "components_")
-    names = drawing.input_names(model, feature_names)
+    names = drawing.feature_names(model, feature_names)
     weights = fitted.components_
     # Members that are stored once have a stride of zero.
     are_equal = weights.strides[1] == 0 or bool(np.all(weights == weights[:, :1]))
