@@ -9,16 +9,13 @@ from functools import partial
 import joblib
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.ensemble import BaggingClassifier
-from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
 from sklearn.svm import LinearSVC
 
 from classifier.erm_cases import binary_data, class_data
 from exclusivity import ERMClassifier, ERMClassifierCV, erm_path
-from exclusivity.persistence import load_model, save_model
 
 EQUAL = {"n_estimators": 3}
 APART = {"n_estimators": 3, "exclusivity": np.inf, "random_state": 0}
@@ -134,64 +131,6 @@ def test_bagging_of_few_rows_works_as_with_linear_svc(data, knobs):
     shape = (len(X),) if len(bag.classes_) == 2 else (len(X), len(bag.classes_))
     assert bag.decision_function(X).shape == shape  # which LinearSVC, that drops classes, cannot add up
     assert bag.score(X, y) >= peer.score(X, y) - 0.35
-
-
-# Sparse form
-
-
-def test_a_vote_has_nothing_to_make_sparse():
-    X, y = class_data()
-    vote = ERMClassifier(**VOTE).fit(X, y)
-    assert not hasattr(vote, "sparsify")
-    assert not hasattr(vote, "densify")
-    assert hasattr(vote.set_params(voting="soft"), "sparsify")
-
-
-@pytest.mark.parametrize("knobs", [EQUAL, {**EQUAL, "sparsity": 2.0}, APART], ids=str)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_sparsify_changes_the_form_and_not_the_model(knobs, dtype, tmp_path):
-    X, y = class_data()
-    X = X.astype(dtype)
-    clf = ERMClassifier(**knobs).fit(X, y)
-    twin = copy.deepcopy(clf)
-    assert twin.sparsify() is twin
-    rows = sparse.csr_array(X)
-    for given in (X, rows):
-        np.testing.assert_allclose(twin.decision_function(given), clf.decision_function(given), rtol=1e-5)
-        np.testing.assert_array_equal(twin.predict(given), clf.predict(given))
-        np.testing.assert_allclose(
-            twin.component_decision_function(given),
-            clf.component_decision_function(given),
-            rtol=1e-5,
-            atol=1e-6,
-        )
-    np.testing.assert_array_equal(twin.components_, clf.components_)
-    np.testing.assert_array_equal(twin.supports_, clf.supports_)
-    assert twin.decision_function(X).dtype == dtype
-    if clf.voting == "soft":
-        assert sparse.issparse(twin.coef_)
-        np.testing.assert_allclose(twin.coef_.toarray(), clf.coef_, rtol=1e-6)
-        np.testing.assert_array_equal(twin.intercept_, clf.intercept_)
-    else:
-        np.testing.assert_array_equal(twin.certify(X), clf.certify(X))
-    save_model(twin, tmp_path / "model.erm")
-    np.testing.assert_array_equal(load_model(tmp_path / "model.erm").components_, clf.components_)
-    assert repr(twin) == repr(clf)
-    assert twin.densify().sparsify().densify() is twin
-    np.testing.assert_array_equal(twin.decision_function(X), clf.decision_function(X))
-
-
-def test_a_sparse_model_is_smaller_starts_warm_and_is_refused_before_fit():
-    X, y = binary_data(n_features=40)
-    clf = ERMClassifier(2, C=0.05, sparsity=1.0, warm_start=True).fit(X, y)
-    dense = len(pickle.dumps(clf._ensemble))
-    assert len(pickle.dumps(clf.sparsify()._ensemble)) < dense + 400
-    assert clf.coef_.nnz < 20
-    assert clf.fit(X, y).converged_.all()
-    assert not sparse.issparse(clf.coef_)
-    for name in ("sparsify", "densify"):
-        with pytest.raises(NotFittedError, match="not fitted"):
-            getattr(ERMClassifier(), name)()
 
 
 # Feature selection

@@ -126,7 +126,6 @@ def uses():
         "predict_proba": equal.predict_proba,
         "members' scores": equal.component_decision_function,
         "members' labels": equal.component_predict,
-        "sparse weights": ERMClassifier(2).fit(X, Y).sparsify().predict,
         "certify": voters.certify,
         "certify_set": lambda rows: voters.certify_set(rows, 1),
         "cross-validated": by_cv.predict,

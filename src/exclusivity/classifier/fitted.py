@@ -130,21 +130,14 @@ class Ensemble:
         """Intercepts of the averaged model, (n_problems,), read-only."""
         return _read_only(self.mean().intercepts[:, 0])
 
-    def dense(self) -> Ensemble:
-        """The same members with an array of weights."""
-        return self
-
     def scores(self, X: Matrix) -> Floats:
         """Margins of the stored members, (n_samples, n_problems, n_stored).
 
         In float64 whatever the types of X and the weights: float32 would overflow or cancel too early.
         """
         with np.errstate(over="ignore", invalid="ignore"):  # a broken feature may have any finite value
-            return self._margins(X).reshape(-1, *self.intercepts.shape) + self.intercepts
-
-    def _margins(self, X: Matrix) -> Floats:
-        """X . w of all stored members, (n_samples, n_problems * n_stored)."""
-        return DesignMatrix(X).times(self.weights.reshape(-1, self.weights.shape[2]).T.astype(float))
+            flat = DesignMatrix(X).times(self.weights.reshape(-1, self.weights.shape[2]).T.astype(float))
+            return flat.reshape(-1, *self.intercepts.shape) + self.intercepts
 
     def slack(self, X: Matrix, measure: Callable[..., Floats] = score_slack) -> Floats:
         """How far the same margins may be apart in another batch or arithmetic; the shape of ``scores``."""

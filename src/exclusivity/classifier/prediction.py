@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from exclusivity.classifier.fitted import Ensemble
 from exclusivity.classifier.parameters import ErmParameters
 from exclusivity.classifier.refitting import snapshot
-from exclusivity.classifier.sparse_ensemble import SparseEnsemble
 from exclusivity.classifier.training import are_plain_labels, validated
 from exclusivity.classifier.votes import (
     UNDECIDED,
@@ -40,15 +39,6 @@ _BLOCK_SCORES = 1 << 19
 _COUNTED_ROWS = 1 << 16
 
 _VOTES = {"hard": hard_decision, "runoff": runoff_decision}
-
-
-def _averages(estimator: ErmParameters) -> bool:
-    """Whether the members are averaged, so that there is one ``coef_`` to store; AttributeError if not."""
-    if estimator.voting != "soft":
-        raise AttributeError(
-            f"voting={estimator.voting!r}: a vote of members has no coef_ to make sparse or dense."
-        )
-    return True
 
 
 def has_probabilities(estimator: ErmParameters) -> bool:
@@ -326,35 +316,6 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
         What ``SelectFromModel`` asks for: features count as chosen above 1e-5, or above the mean.
         """
         return "l1" if self.sparsity > 0 else "l2"
-
-    @available_if(_averages)
-    def sparsify(self) -> Self:
-        """Store the weights in a sparse matrix; ``coef_`` becomes a CSR matrix.
-
-        Worth it where most weights are zero (``sparsity > 0``, ``exclusivity=inf``). Predictions stay what
-        they are. The members (``components_``), model files and ONNX graphs are dense as before.
-
-        Returns
-        -------
-        self : ERMClassifier
-            The fitted classifier.
-        """
-        check_is_fitted(self)
-        self._ensemble = SparseEnsemble.of(self._ensemble)
-        return self
-
-    @available_if(_averages)
-    def densify(self) -> Self:
-        """Store the weights in an array again, as after ``fit``; undoes :meth:`sparsify`.
-
-        Returns
-        -------
-        self : ERMClassifier
-            The fitted classifier.
-        """
-        check_is_fitted(self)
-        self._ensemble = self._ensemble.dense()
-        return self
 
     def _certain_votes(self, X: Matrix) -> Ints:
         """Class numbers, (n_samples, n_stored); ``UNDECIDED`` where rounding might turn a vote."""
