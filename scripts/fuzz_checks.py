@@ -1,6 +1,6 @@
 """Leave out each check of the loader of model files in turn, and see whether the fuzzer notices.
 
-    python scripts/fuzz_checks.py --count 20000
+    python scripts/fuzz_checks.py --count 40000
 
 The loader is compiled with a switch in every condition that ends in a refusal; of conditions that are joined
 by "or" each has its own. Files are damaged as in fuzz_models.py, and sorted by the condition that refuses
@@ -184,7 +184,7 @@ def run(count: int, seed: int) -> int:
 def main() -> None:
     """Read the command line and run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=20_000)
+    parser.add_argument("--count", type=int, default=40_000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     warnings.simplefilter("ignore")

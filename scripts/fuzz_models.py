@@ -515,13 +515,14 @@ def objects_of(tree: Any) -> list[dict[str, Any]]:
 def _change_together(tree: Any, rng: random.Random) -> None:
     """Change what has to change together to get past the other checks."""
     changes = {
-        "records": _drop_history_column,
+        "records": rng.choice([_drop_history_column, _negative_length]),
         "parts": _date_without_parts,
         "decays": rng.choice([_no_maps, _map_of_one_row, _map_of_nobody, _wild_map]),
         "scores": _deep_search,
         "knots": rng.choice([_few_knots, _far_knots]),
         "texts": rng.choice([_no_levels, _overlapping_levels, _gap_as_level]),
-        "rows": _rows_seen,
+        "rows": rng.choice([_rows_seen, _unsigned_rows]),
+        "feature_names": _fewer_names,
         "groups": rng.choice([_plain_groups, _negative_exclusivity, _endless_class, _short_weights]),
     }
     found = [(node, name) for node in objects_of(tree) for name in changes if name in node]
@@ -568,6 +569,22 @@ def _gap_as_level(codes: Any, _: random.Random) -> None:
 
 def _rows_seen(scaler: Any, _: random.Random) -> None:
     scaler["rows"] = 7
+
+
+def _unsigned_rows(scaler: Any, _: random.Random) -> None:
+    if isinstance(scaler["rows"], Stored):
+        _cast(scaler["rows"], "u2")
+
+
+def _fewer_names(step: Any, _: random.Random) -> None:
+    if isinstance(step["feature_names"], Stored):
+        step["feature_names"].array = step["feature_names"].array[:-1]
+
+
+def _negative_length(history: Any, _: random.Random) -> None:
+    lengths = history["lengths"].array
+    if len(lengths) > 1:
+        lengths[:2] = -1, lengths[:2].sum() + 1
 
 
 def _endless_class(fitted: Any, _: random.Random) -> None:

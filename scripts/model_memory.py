@@ -245,7 +245,8 @@ def write_rows(case: Case, path: Path) -> tuple[Path, int]:
     """Rows for a model, and the bytes of their file: a table, or LIBSVM with a value per row."""
     model = case.model
     labels = (model[-1] if hasattr(model, "steps") else model).classes_
-    n_features = int(model.n_features_in_)
+    steps = [step for _, step in getattr(model, "steps", [("", model)]) if not isinstance(step, str)]
+    n_features = int(steps[0].n_features_in_)
     if case.is_table:
         path = path.with_suffix(".csv")
         names = [*model.feature_names_in_, "target"]

@@ -35,7 +35,7 @@ def test_the_example_runs(example, capsys, monkeypatch, tmp_path):
 
 def check_broken_sensors(printed):
     """It says what it promises to practitioners."""
-    assert printed.startswith("10 instruments; chosen: {'n_estimators':")
+    assert printed.startswith("10 instruments; chosen: {'ermclassifier__C':")
     rows = {tuple(line.split()[:3]): line.split() for line in printed.splitlines() if line.startswith("  ")}
     svm = [float(value) for value in rows["outliers", "one", "SVM"][3:]]
     vote = [float(value) for value in rows["outliers", "exclusive", "vote"][3:]]

@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from exclusivity import ERMClassifier, ERMClassifierCV
-from exclusivity.baselines import FeaturePartitionClassifier, PSVMClassifier
+from exclusivity.baselines import FeaturePartitionClassifier
 from exclusivity.diversity import member_predictions
 from exclusivity.problem.sparse_rows import check_sparse
 from exclusivity.robustness import certify, certify_set, elect
@@ -139,8 +139,6 @@ def uses():
         "bagging, certify": lambda rows: certify(bagged, rows),
         "diversity": lambda rows: member_predictions(bagged, rows),
         "interactions": crossed.transform,
-        "baseline, fit": lambda rows: PSVMClassifier().fit(rows, Y),
-        "baseline": PSVMClassifier().fit(X, Y).predict,
     }
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from exclusivity import ERMClassifier, ERMClassifierCV, erm_path
-from exclusivity.baselines import DRMClassifier, FeaturePartitionClassifier
+from exclusivity.baselines import FeaturePartitionClassifier
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 NAMES = np.where(X[:, 0] > 0, "a", "b").astype(object)
@@ -26,17 +26,13 @@ def fit_partition(labels):
     return FeaturePartitionClassifier(ERMClassifier(1), n_estimators=3).fit(X, labels)
 
 
-def fit_baseline(labels):
-    return DRMClassifier(3).fit(X, labels)
-
-
 def holed(values, hole):
     values = values.copy()
     values[5] = hole
     return values
 
 
-@pytest.mark.parametrize("train", [fit, fit_cv, path, fit_partition, fit_baseline])
+@pytest.mark.parametrize("train", [fit, fit_cv, path, fit_partition])
 @pytest.mark.parametrize("kind", ["string[pyarrow]", "string[python]", "str", "category", "object", "Int64"])
 def test_missing_in_a_series(train, kind):
     pandas = pytest.importorskip("pandas")
@@ -55,7 +51,7 @@ def test_missing_among_objects(hole):
         fit(holed(NAMES, hole).reshape(-1, 1))
 
 
-@pytest.mark.parametrize("train", [fit, fit_cv, path, fit_partition, fit_baseline])
+@pytest.mark.parametrize("train", [fit, fit_cv, path, fit_partition])
 def test_missing_dates(train):
     days = np.where(X[:, 0] > 0, np.datetime64("2024-01-01"), np.datetime64("2025-01-01"))
     with pytest.raises(ValueError, match="the label of row 5 is missing"):

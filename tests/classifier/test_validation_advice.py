@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from exclusivity import ERMClassifier, ERMClassifierCV, erm_path
 from exclusivity.baselines import FeaturePartitionClassifier
-from exclusivity.robustness import attack, choose_members, corrupt
+from exclusivity.robustness import attack, corrupt
 from exclusivity.tables import TableEncoder
 
 NUMBERS, Y = np.array([[0.0], [0.5], [1.0], [2.0]]), [0, 0, 1, 1]
@@ -72,9 +72,8 @@ def test_other_errors_are_left_alone():
         lambda n_jobs: ERMClassifierCV(n_jobs=n_jobs, cv=2).fit(NUMBERS, Y),
         lambda n_jobs: erm_path(NUMBERS, Y, n_jobs=n_jobs),
         lambda n_jobs: partition(n_jobs=n_jobs).fit(NUMBERS, Y),
-        lambda n_jobs: choose_members(NUMBERS, Y, 1, n_jobs=n_jobs),
     ],
-    ids=["fit", "search", "path", "partition", "members"],
+    ids=["fit", "search", "path", "partition"],
 )
 def test_jobs_are_a_number(use, n_jobs):
     with pytest.raises(ValueError, match="n_jobs must be None or an integer"):

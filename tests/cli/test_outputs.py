@@ -64,17 +64,6 @@ def test_what_is_no_text_does_not_go_to_standard_output(erm, command):
         assert "cannot go to standard output; give the name of a file" in err
 
 
-@pytest.mark.parametrize("command", ["bench", "reproduce"])
-def test_folders_of_results(erm, places, command):
-    code, _, err = erm(command, "--out", "file")
-    assert code == 1
-    assert "--out must be a folder; file is a file" in err
-    if sys.platform == "linux":
-        code, _, err = erm(command, "--out", "/proc/results/here")
-        assert code == 3
-        assert "no file can be created in /proc" in err
-
-
 def test_a_link_to_a_file_that_is_not_there_yet(erm, tmp_path):
     """The file is created where the link leads, as other programs do."""
     (tmp_path / "elsewhere").mkdir()

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from sklearn.datasets import load_svmlight_file
 
-from exclusivity.datasets import LibsvmData, find_data_file, libsvm_lines, libsvm_rows, read_libsvm
+from exclusivity.datasets import LibsvmData, libsvm_lines, libsvm_rows, read_libsvm
+from exclusivity.io.datasets import data_folder
 
 EXAMPLE = b"+1 1:0.5 3:-2e-3\n-1 2:.25\n3.5\n"
 EXAMPLE_DATA = np.array([[0.5, 0, -2e-3], [0, 0.25, 0], [0, 0, 0]])
@@ -334,7 +335,9 @@ REAL_FILES = {
 
 
 def real_file(name) -> Path:
-    path = find_data_file(name)
+    folder = data_folder()
+    candidates = [] if folder is None else [folder / f"{name}{suffix}" for suffix in ("", ".bz2", ".gz")]
+    path = next((path for path in candidates if path.is_file()), None)
     if path is None:
         pytest.skip(f"{name} is not there: set EXCLUSIVITY_DATA to the folder that holds it")
     return path

@@ -255,6 +255,9 @@ def test_all_arguments_are_needed():
         go_on(walk, 1e-6, 2.5)
     with pytest.raises(OverflowError):
         go_on(walk, 1e-6, 2**40)
+    for most_steps in (2**31 - 1, 1_000_001):
+        with pytest.raises(ValueError, match="at most 1000000 steps at a time"):
+            go_on(walk, 1e-6, most_steps)
     with pytest.raises(TypeError):
         compiled.write_walk(walk)
 

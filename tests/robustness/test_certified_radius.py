@@ -112,7 +112,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     rng = np.random.default_rng(0)
     votes, supports = rng.integers(0, 3, (57, 9)), rng.random((9, 40)) < 0.15
     whole = certified_radius(votes, supports, 3)
-    monkeypatch.setattr(threats, "_BLOCK_NUMBERS", 100)
+    monkeypatch.setattr(threats, "BLOCK_NUMBERS", 100)
     assert np.array_equal(certified_radius(votes, supports, 3), whole)
     monkeypatch.setattr(reaches, "_MOST_COMPARED", 1)
     assert np.all(certified_radius(votes, supports, 3) <= whole)

@@ -1,5 +1,6 @@
 """Run-offs: who wins, and what is certified of it, beside definitions tried out exhaustively."""
 
+import tracemalloc
 from itertools import combinations, product
 
 import numpy as np
@@ -348,3 +349,29 @@ def test_pipelines_elect_in_their_own_columns():
     )
     with pytest.raises(ValueError, match="'hard', 'runoff'; got 'soft'"):
         certify(model, rows, voting="soft")
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_many_classes_take_no_square_of_them(is_shared, monkeypatch):
+    """Classes that nobody votes for stand behind in the same way; those with votes are few."""
+    n_classes, n_members, rng = 4000, 5, np.random.default_rng(0)
+    scores = rng.standard_normal((3, n_classes, n_members))
+    scores[0] = rng.standard_normal((n_classes, 1))  # all members agree
+    supports = np.eye(n_members, dtype=bool)
+    if is_shared:
+        supports = np.hstack([supports, np.roll(supports, 1, axis=0)])[:, : n_members + 2]
+    ballots = certain_ballots(scores, np.zeros_like(scores), n_classes, "ovr")
+    tracemalloc.start()
+    threats = runoff_threats(ballots, supports, n_classes, all_classes=False)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 64 << 20  # an array of all pairs of classes has 16 million entries
+    # The same election without most of the classes that nobody votes for, and nobody ranks high.
+    voted = np.unique(scores.argmax(axis=1))
+    others = np.setdiff1d(np.arange(n_classes), voted)[:40]
+    kept = np.union1d(voted, others)
+    fewer = certain_ballots(scores[:, kept], np.zeros_like(scores[:, kept]), len(kept), "ovr")
+    expected = runoff_threats(fewer, supports, len(kept), all_classes=False)
+    np.testing.assert_array_equal(threats[:, kept], expected)
+    monkeypatch.setattr("exclusivity.classifier.votes.runoff.BLOCK_NUMBERS", 1)
+    np.testing.assert_array_equal(runoff_threats(fewer, supports, len(kept), all_classes=False), expected)

@@ -131,8 +131,8 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         where it stopped, so that repeated short fits end where one long fit does. "paper", which prescribes
         its own start, can do nothing else.
     random_state : int, RandomState or None, default=None
-        The search for a partition (``exclusivity > 1``), and ``solver="paper"`` with ``start="random"``;
-        every other fit is deterministic.
+        The search for a partition (``exclusivity > 1``), and ``solver="paper"`` with ``start="random"``; no
+        other fit depends on it.
     n_jobs : int, default=None
         Threads over the binary problems of a multi-class fit. Does not change results.
     verbose : int, default=0

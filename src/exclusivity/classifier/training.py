@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
@@ -194,7 +195,8 @@ def validated(estimator: BaseEstimator, X: Matrix, y: Any = "no_validation", **c
     Arrays in which it would find nothing to change or to refuse are only looked at: on a few hundred rows
     its checks take longer than the fit. Whether labels are such their caller says, by ``is_plain``.
     """
-    check_sparse(X)
+    if sparse.issparse(X):
+        check_sparse(X)
     is_plain = checks.pop("is_plain", True) and _is_plain(X) and (isinstance(y, str) or len(y) == len(X))
     checks |= {"accept_sparse": "csr", "dtype": ROW_TYPES, "skip_check_array": is_plain}
     with table_advice(estimator):

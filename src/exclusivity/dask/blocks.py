@@ -99,7 +99,8 @@ class BlockFacts:
 
 def checked_block(X: Matrix, y: NDArray[Any], weights: NDArray[Any]) -> LabelledBlock:
     """The rows as the solver wants them, or the errors of the classifier in memory."""
-    check_sparse(X)
+    if sparse.issparse(X):
+        check_sparse(X)
     X = check_array(
         X,
         accept_sparse="csr",

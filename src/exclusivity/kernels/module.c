@@ -12,6 +12,8 @@
 
 static const char CAPSULE[] = "exclusivity.kernels.Walk";
 
+enum { MOST_STEPS = 1000000 }; /* at a time: far more than anybody waits for */
+
 enum { NUMBERS, COLUMNS, STARTS, MEAN_SQUARES, N_KEPT };
 
 typedef struct {
@@ -289,6 +291,10 @@ static PyObject *go_on(PyObject *module, PyObject *arguments)
         return NULL;
     if (n != n_goals) {
         PyErr_Format(PyExc_ValueError, "there are %d walks and %d goals.", n, n_goals);
+        return NULL;
+    }
+    if (most_steps > MOST_STEPS) {
+        PyErr_Format(PyExc_ValueError, "at most %d steps at a time; got %d.", MOST_STEPS, most_steps);
         return NULL;
     }
     walk_together(held, n, goals, most_steps, is_cancelled, endings);

@@ -51,7 +51,8 @@ static int is_settled(const Walk *k)
 static int is_patient(Walk *k)
 {
     k->n_steps_left--;
-    if (++k->n_steps % PATIENCE != 0)
+    k->n_steps = (k->n_steps + 1) % PATIENCE; /* however many there are in all */
+    if (k->n_steps != 0)
         return 1;
     double before = k->gap_before;
     k->gap_before = gap(k);

@@ -17,7 +17,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,10 @@ from exclusivity.problem.power_hinge import PowerHinge
 
 # How much of a bound rounding has to cost before longer floats are tried.
 _LEAST_LOSS = 1e-9
+
+
+LEAST_COST = 1e-280
+"""The smallest cost of a row. Losses, squared weights and their sums stay far from where numbers vanish."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +68,11 @@ class LabelledRows:
         if not np.all(np.isfinite(self.weights) & (self.weights > 0)):
             raise ValueError("weights must be positive and finite; leave rows of weight 0 out.")
 
+    @cached_property
+    def least_weight(self) -> float:
+        """The smallest of the weights; infinite without rows."""
+        return float(self.weights.min(initial=np.inf))
+
 
 _OF_ROWS = frozenset(field.name for field in dataclasses.fields(LabelledRows))
 
@@ -86,6 +95,16 @@ class ERMProblem:
 
     objective: Objective
     rows: LabelledRows
+
+    def __post_init__(self) -> None:
+        # Above exclusivity 1 there is no one SVM behind the members, and the cost is every member's own.
+        least = LEAST_COST * (self.kappa if self.objective.is_convex else 1.0)
+        if not self.cost * self.rows.least_weight >= least:
+            raise ValueError(
+                f"C={self.cost:g} times the smallest sample weight, {self.rows.least_weight:g}, is below "
+                f"{least:g}: the objective would vanish in floating point, and its gap with it. Raise C, "
+                "multiply sample_weight by a constant, or set its smallest values to 0."
+            )
 
     @classmethod
     def build(

@@ -265,9 +265,10 @@ def solve_paper(
             break
     # The answer of Algorithm 2 is its last iterate, not its best.
     incumbent.objective = np.inf
-    incumbent.offer_anew(problem, algorithm.W, algorithm.b)
-    if problem.loss.is_smooth:
-        _tighten(incumbent, problem)
+    with np.errstate(over="ignore", invalid="ignore"):
+        incumbent.offer_anew(problem, algorithm.W, algorithm.b)
+        if problem.loss.is_smooth:
+            _tighten(incumbent, problem)
     return incumbent.result(tol, status, recorder.history(), algorithm.stopped())
 
 

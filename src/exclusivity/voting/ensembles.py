@@ -22,6 +22,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exclusivity.problem.arrays import Floats, Ints, Matrix
+from exclusivity.problem.sparse_rows import check_sparse
 
 _SUPPORTED = (
     "an ERMClassifier, BaggingClassifier, RandomForestClassifier, ExtraTreesClassifier, AdaBoostClassifier, "
@@ -52,6 +53,7 @@ class Members:
 
     def rows(self, X: Matrix) -> list[Any]:
         """Return the rows as each member sees them."""
+        check_sparse(X)
         if self.checked_by is not None:
             # The check of the ensemble's own predict. Members were trained without column names.
             X = validate_data(

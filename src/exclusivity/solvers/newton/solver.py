@@ -72,7 +72,8 @@ _MATRICES, _SPARE_BYTES = 6, 40_000_000
 # Less memory is worth some time. 5,000 x 2,000 of int8 at C = 1 takes more than the usual passes, and still
 # half the time of factorisations; where four times as many do not do, no number of them may.
 _PATIENCE_FOR_MEMORY = 4
-_SYSTEMS = 10
+# Systems of semismooth steps: for fewer rows than features, for up to so many times as many, and for more.
+_SYSTEMS, _MANY_PER_FEATURE = (12, 40, 400), 8
 
 Regime = Literal["auto", "semismooth", "interior", "iterative"]
 
@@ -276,6 +277,9 @@ def solve_newton(
             guess = dataclasses.replace(guess, curvature=system)
         if not run.is_over:
             continue_run(run, reduced, regime, guess)
+        if not run.has_point:  # costs times rows beyond the range of numbers: zero is a point, too
+            nowhere = Point(np.zeros(reduced.design.n_features), 0.0).inside(reduced.penalty)
+            run.take(nowhere, certificate_of(reduced, nowhere, np.zeros(reduced.design.n_rows)))
         return run.result(problem.design.n_rows)
 
 
@@ -354,8 +358,12 @@ def systems_for(rows: RowFacts) -> float:
 
     An interior point needs 10 to 20 steps in all, each for a system and the products of all rows. Semismooth
     steps take less where few weights change between zero and not, and up to 50 times as long where many do.
+    With more rows per feature a system takes less time beside a pass over the rows.
     """
-    return _SYSTEMS * (1 + rows.n_rows / rows.n_features)
+    least, most, more = _SYSTEMS
+    if rows.n_rows < rows.n_features:
+        return least
+    return most if rows.n_rows < _MANY_PER_FEATURE * rows.n_features else more
 
 
 def patience_for(regime: Regime, rows: RowFacts) -> float:
