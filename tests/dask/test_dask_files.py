@@ -110,8 +110,8 @@ def test_every_line_is_in_one_span(tmp_path, newline, ends):
         found = b""
         for start, stop in text_spans(path, n_bytes):
             with TextSpan(path, start, stop) as span:
-                text = span.read(1000)
-                assert span.is_blank() == (not text.removeprefix(BOM_UTF8).strip())
+                is_blank, text = span.is_blank(), span.read(1000)
+                assert is_blank == (not text.removeprefix(BOM_UTF8).strip())
                 found += text
         assert found == path.read_bytes()
 
