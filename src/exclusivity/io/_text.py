@@ -41,6 +41,7 @@ MIN_UNPACKED = 16 << 20
 """16 MiB do no harm, whatever they were unpacked from."""
 
 _CHUNK = 1 << 18
+_UTF8 = "expected UTF-8: save the file as UTF-8, or convert it (iconv -f UTF-16 -t UTF-8 old > new)."
 _ICONV = (
     "convert it, from the encoding of Windows for example: iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv."
 )
@@ -155,7 +156,7 @@ class TextFile:
             )
         if not self._total:
             if _is_utf16(chunk):
-                raise self.error("the text is UTF-16; expected UTF-8: save the file as UTF-8.")
+                raise self.error(f"the text is UTF-16; {_UTF8}")
             if chunk.startswith(BOM_UTF8):  # spreadsheets write one
                 self._total += len(BOM_UTF8)
                 chunk = chunk.removeprefix(BOM_UTF8) or self._stream.read(_CHUNK)
