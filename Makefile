@@ -105,12 +105,12 @@ paper-figures: .venv/.plot
 	touch $@ .venv/.installed
 
 .venv/.reproduction: .venv/bin/python $(INSTALLED_FROM)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[io,plot]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[cli,plot]"
 	touch $@ .venv/.installed
 
 .venv/.bench: .venv/bin/python $(INSTALLED_FROM)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]" \
-		|| $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot,io]"
+		|| $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot,cli]"
 	touch $@ .venv/.installed
 
 .venv/.dev: .venv/bin/python $(INSTALLED_FROM)

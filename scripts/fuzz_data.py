@@ -5,8 +5,8 @@
 
 LIBSVM, CSV and Parquet files, plain and compressed, are mutated byte by byte, by blocks and by words. They
 are read in worker processes of limited memory, so that a crash inside a library is a finding, not the end.
-A table that is read must be finite and whole; a file may take ten seconds. A file that breaks a rule is kept
-as fuzz-<seed>-<number>.<ending>, and the exit code is 1.
+A table that is read must be whole, its numbers finite or missing; a file may take ten seconds. A file that
+breaks a rule is kept as fuzz-<seed>-<number>.<ending>, and the exit code is 1.
 """
 
 # ruff: noqa: T201, S311, S603 -- a command talks to its user; the same damage for the same seed; own workers
@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from exclusivity.datasets import DataFileError, read_csv, read_libsvm, read_parquet
+from exclusivity.io import DataFileError, read_table
 from fuzz_models import damaged, limit_memory
 
 HEADROOM = 1 << 29
@@ -162,19 +162,18 @@ def _packed(data: bytes, rng: random.Random, compress: Any) -> bytes:
 
 def read(path: Path, rng: random.Random) -> None:
     """Read a file with settings that suit it more or less; AssertionError where the table is not sound."""
-    target = rng.choice([None, -1, 0, "y", "state"])
     if ".svm" in path.name:
-        found = read_libsvm(path, max_bytes=LARGEST, n_features=rng.choice([None, 7]))
-        values, labels = found.data.data, found.target
+        table = read_table(path, max_bytes=LARGEST, n_features=rng.choice([None, 7]))
+        values = table.data.data
     else:
-        reader = read_parquet if path.suffix == ".parquet" else read_csv
-        table = reader(path, target=target, max_bytes=LARGEST)
-        values, labels = table.data, table.target
-        names = table.feature_names
-        if names is not None and len(names) != values.shape[1]:
-            raise AssertionError(f"{len(names)} names for {values.shape[1]} columns")
-        if labels is not None and len(labels) != len(values):
-            raise AssertionError(f"{len(labels)} labels for {len(values)} rows")
+        table = read_table(path, target=rng.choice([None, -1, 0, "y", "state"]), max_bytes=LARGEST)
+        values = table.data.select_dtypes("number").to_numpy(dtype=float)
+        if np.isinf(values).any():
+            raise AssertionError("a table with infinite numbers")
+        values = np.nan_to_num(values)  # missing ones
+    labels = table.target
+    if labels is not None and len(labels) != table.data.shape[0]:
+        raise AssertionError(f"{len(labels)} labels for {table.data.shape[0]} rows")
     if not np.isfinite(values).all() or (
         labels is not None and labels.dtype == float and not np.isfinite(labels).all()
     ):
@@ -229,7 +228,7 @@ def read_parquet_once(data: bytes, folder: Path) -> None:
     """Load the libraries, so that their memory does not count."""
     path = folder / "sound.parquet"
     path.write_bytes(data)
-    read_parquet(path, target="y")
+    read_table(path, target="y")
     path.unlink()
 
 

@@ -163,7 +163,7 @@ def test_conda_needs_what_pip_needs():
     document = parsed(ROOT / "conda" / "recipe.yaml")
     run = {f"python {PROJECT['requires-python']}", *conda_names(PROJECT["dependencies"])}
     assert set(document["requirements"]["run"]) == run
-    extras = [line for name in ("plot", "cli", "io", "onnx", "dask") for line in extra(name)]
+    extras = [line for name in ("plot", "cli", "onnx", "dask") for line in extra(name)]
     assert set(document["requirements"]["run_constraints"]) == conda_names(extras)
     assert set(document["about"]["license_file"]) == set(PROJECT["license-files"])
 

@@ -15,7 +15,7 @@ from exclusivity.cli import output
 from exclusivity.cli.errors import EXIT_STATUS
 from exclusivity.cli.main import COMMANDS, build_parser, main
 from exclusivity.cli.progress import Progress
-from exclusivity.datasets import read_csv
+from readers import read_csv
 
 
 class TestFormats:

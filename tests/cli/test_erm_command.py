@@ -102,7 +102,7 @@ def test_a_wrong_command_line_is_told_before_files_are_read(argv, words, capsys,
     [
         (["demo", "--p", "0.5"], "--p: must be a number of at least 1; got '0.5'"),
         (["demo", "--cost", "-1"], "--cost: must be a number above 0; got '-1'"),
-        (["train", "x.csv"], "there is no command 'train'; did you mean 'erm fit'?"),
+        (["train", "x.csv"], "there is no command 'train'; there are fit, predict,"),
         (["Evalute", "x.csv"], "there is no command 'Evalute'; did you mean 'erm evaluate'?"),
         (["zebra"], "there is no command 'zebra'; there are fit, predict, evaluate"),
         (

@@ -10,7 +10,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from exclusivity import ERMClassifier
 from exclusivity.cli import held_out
-from exclusivity.datasets import read_csv
+from readers import read_csv
 
 FIT = ["fit", "train.csv", "--target", "state", "-o", "m.erm"]
 

@@ -10,9 +10,9 @@ from exclusivity import make_robust_classifier
 from exclusivity.cli.curves import owned_columns
 from exclusivity.cli.held_out import one_svm
 from exclusivity.cli.models import load
-from exclusivity.datasets import read_csv
 from exclusivity.robustness import certify
 from exclusivity.tables import ColumnTable
+from readers import read_csv
 
 VOTES = ["--members", "3", "--exclusivity", "inf", "--voting", "hard"]
 INTERACT = [*VOTES, "--interactions", "--cost", "1", "--quiet"]

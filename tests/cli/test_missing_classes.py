@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from exclusivity.cli.main import main
-from exclusivity.datasets import GAPS
+from exclusivity.io._cells import MISSING
 
 N = 60
 FIT = ["--folds", "0", "--quiet"]
@@ -40,7 +40,7 @@ def votes(gap=None):
     return [gap if gap is not None and i % 5 == 2 else vote for i, vote in enumerate(found)]
 
 
-@pytest.mark.parametrize("gap", GAPS)
+@pytest.mark.parametrize("gap", MISSING)
 @pytest.mark.parametrize("words", [False, True])
 def test_fit_path_and_evaluate_count_them(run, gap, words):
     write("whole.csv", votes(), words)
@@ -86,7 +86,7 @@ def test_parquet(run):
 
 
 def test_blocks_count_lines_as_the_file_does(run):
-    from exclusivity.datasets import Reading, format_of
+    from exclusivity.io._formats import Reading, format_of
 
     write("holed.csv", votes("NA"))
     parts = format_of("holed.csv").parts("holed.csv", Reading(), 800)

@@ -13,9 +13,9 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from exclusivity import ERMClassifier, ERMClassifierCV, make_robust_classifier
 from exclusivity.cli.wording import in_options
-from exclusivity.datasets import read_csv, read_libsvm
 from exclusivity.persistence import load_model, save_model
 from exclusivity.robustness import certified_accuracy, certify
+from readers import read_csv, read_libsvm
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from exclusivity.cli.main import main
-from exclusivity.datasets import DataFileError, read_csv, read_npy, read_table
+from exclusivity.io import DataFileError, read_table
+from readers import read_csv, read_npy
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 N = 3000

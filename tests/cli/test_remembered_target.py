@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from exclusivity.datasets import read_csv
 from exclusivity.persistence import load_model, save_model
+from readers import read_csv
 
 
 def accuracy(result):

@@ -10,7 +10,7 @@ import pytest
 from exclusivity.cli import distributed
 from exclusivity.cli.main import main
 from exclusivity.dask import tables as blocks
-from exclusivity.datasets import Reading, format_of
+from exclusivity.io._formats import Reading, format_of
 from exclusivity.persistence import load_model
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import sklearn.datasets
 
-from exclusivity.datasets import DataFileError, read_libsvm
-from exclusivity.io import datasets, load_dataset
+from exclusivity.io import DataFileError, datasets, load_dataset
 from exclusivity.io.datasets import REGISTRY, SITE
+from readers import read_libsvm
 
 NAMES = ["sonar", "german", "australian", "ijcnn1", "heart", "ionosphere", "diabetes", "liver", "splice"]
 BUNDLED = [name for name in NAMES if name not in ("australian", "ijcnn1")]
@@ -169,7 +169,7 @@ class TestWrongFiles:
 
     def test_index_of_another_world(self, folder):
         (folder / "liver-disorders_scale").write_text("1 9223372036854775807:1\n")
-        with pytest.raises(DataFileError, match="line 1: index 9223372036854775807 is too large"):
+        with pytest.raises(DataFileError, match=r"line 1: the index in .* from 1 to 2147483647"):
             load_dataset("liver")
 
     def test_far_too_large(self, folder, monkeypatch):

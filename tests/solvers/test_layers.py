@@ -84,7 +84,7 @@ def wrong_arrows(source, path):
         wrong |= {name for name in targets if name not in LAYERS}
     if here in ALONE:
         wrong |= targets
-    if here == "datasets":
+    if here == "io":
         wrong |= targets & {"classifier", "solvers"}
     return wrong
 
@@ -94,7 +94,7 @@ def identifier(path):
 
 
 def test_the_files_are_there():
-    assert {"problem", "solvers", "classifier", "datasets"} <= {layer(path) for path in FILES}
+    assert {"problem", "solvers", "classifier", "io"} <= {layer(path) for path in FILES}
     assert len(FILES) > 20
 
 
@@ -118,7 +118,7 @@ def test_the_numerics_need_numpy_and_scipy_only(path):
         ("problem/x.py", "import exclusivity.solvers.base as base", {"solvers"}),
         ("problem/x.py", "from ..solvers.base import Status", {"solvers"}),
         ("problem/x.py", "from .. import solvers", {"solvers"}),
-        ("problem/x.py", "from exclusivity.datasets import read_libsvm", {"datasets"}),
+        ("problem/x.py", "from exclusivity.io import read_table", {"io"}),
         ("problem/x.py", "from . import loss\nfrom .loss import PowerHinge\nimport numpy", set()),
         ("solvers/x.py", "def f():\n    from exclusivity import ERMClassifier", {"classifier"}),
         ("solvers/x.py", "import exclusivity", {"classifier"}),
@@ -133,8 +133,8 @@ def test_the_numerics_need_numpy_and_scipy_only(path):
             "from exclusivity.solvers import solve_all\nfrom exclusivity.problem import loss",
             set(),
         ),
-        ("datasets/x.py", "from exclusivity.solvers import solve_all", {"solvers"}),
-        ("datasets/x.py", "from exclusivity import ERMClassifier", {"classifier"}),
+        ("io/x.py", "from exclusivity.solvers import solve_all", {"solvers"}),
+        ("io/x.py", "from exclusivity import ERMClassifier", {"classifier"}),
         ("_text.py", "from exclusivity.problem import loss", {"problem"}),
         ("inspection/x.py", "from exclusivity._text import printable", set()),
         ("cli/x.py", "from exclusivity import ERMClassifier", set()),

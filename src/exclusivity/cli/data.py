@@ -24,9 +24,10 @@ from exclusivity.cli.errors import FileError, UsageError, file_errors
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from exclusivity.datasets import Format, RawTable, Reading, TableData
+    from exclusivity.io._formats import Format, RawTable, Reading, TableData
 
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
+FORMATS = ("libsvm", "csv", "tsv", "parquet", "npy")
 _COPY = 1 << 20
 _LISTED = 8
 _SPREADSHEETS = {".xls", ".xlsx", ".xlsm", ".xlsb", ".ods", ".numbers"}
@@ -58,15 +59,6 @@ def _open_once(path: str) -> Any:
 
 class NumbersError(FileError):
     """A table of numbers was asked for, and a cell has none."""
-
-
-class FormatNames:
-    """The names of all formats, for argparse; looked up when somebody asks, for that takes a moment."""
-
-    def __iter__(self) -> Iterator[str]:
-        from exclusivity.datasets import known_formats
-
-        return iter(known_formats())
 
 
 class Source:
@@ -108,7 +100,7 @@ class Source:
         """Open what can be read only once, and copy it where its format is not read in one go."""
         import weakref
 
-        from exclusivity.datasets.libsvm_lines import is_packed
+        from exclusivity.io._text import is_packed
 
         if self.is_stdin:
             self._stream = sys.stdin.buffer
@@ -116,7 +108,7 @@ class Source:
             with file_errors(self.path):
                 self._stream = _open_once(self.path)
             weakref.finalize(self, self._stream.close)
-        if not self._is_text or (not self.is_stdin and is_packed(Path(self.path))):
+        if not self.format.is_text or (not self.is_stdin and is_packed(self.path)):
             with file_errors(self.path):
                 copy = self._copied("" if self.is_stdin else "".join(Path(self.path).suffixes))
             self.path, self._stream, self._is_copy = copy.name, None, True
@@ -127,17 +119,17 @@ class Source:
         return cls(path, args.format, args.delimiter, not args.no_header)
 
     def _format(self, kind: str | None) -> Format:
-        from exclusivity.datasets import format_named, format_of
+        from exclusivity.io import _formats as formats
 
         if kind is not None:
-            return format_named(kind)
-        names = ", ".join(FormatNames())
+            return formats.FORMATS[kind]
+        names = ", ".join(FORMATS)
         if self.is_stdin:
             raise UsageError(
                 f"standard input has no name to tell its format from; add --format, one of {names}."
             )
         try:
-            return format_of(self.path)
+            return formats.format_of(self.path)
         except ValueError:
             with file_errors(self.path):  # a wrong name is the better news
                 Path(self.path).stat()
@@ -153,12 +145,6 @@ class Source:
         """What stands between the fields of text."""
         return self._delimiter or self.format.delimiter or None
 
-    @property
-    def _is_text(self) -> bool:
-        from exclusivity.datasets import TextFormat
-
-        return isinstance(self.format, TextFormat)
-
     def reading(
         self,
         target: str | int | None = None,
@@ -166,7 +152,7 @@ class Source:
         n_features: int | None = None,
     ) -> Reading:
         """What to take from the file, whose owner asks for it."""
-        from exclusivity.datasets import Reading
+        from exclusivity.io._formats import Reading
 
         settings = Reading(target, ignore, n_features, self._delimiter, self._header)
         return settings.unlimited(self.path)
@@ -176,7 +162,7 @@ class Source:
 
         A file that is wrong already here gives an empty list: reading it will say what is wrong.
         """
-        from exclusivity.datasets import DataFileError
+        from exclusivity.io._errors import DataFileError
 
         if self.format.is_sparse:
             return None
@@ -191,16 +177,14 @@ class Source:
 
     def _find_delimiter(self) -> None:
         """A first line without the usual delimiter would be a table of one column, which nobody means."""
-        from exclusivity.datasets import TextFormat
+        from exclusivity.io._formats import CsvFormat
 
-        usual = self.format.delimiter
-        if not usual or self._delimiter is not None or not isinstance(self.format, TextFormat):
+        if self._delimiter is not None or not isinstance(self.format, CsvFormat):
             return
-        line = self.format.first_line(self._beginning())
-        found = [character for character in DELIMITERS.values() if character.encode() in line]
-        if usual not in found and len(found) == 1:
-            (self._delimiter,) = found
-            print(f"erm: {self.title} has {found[0]!r} between its fields", file=sys.stderr)
+        found = self.format.find_delimiter(self._beginning(), self.reading())
+        if found != self.format.delimiter:
+            self._delimiter = found
+            print(f"erm: {self.title} has {found!r} between its fields", file=sys.stderr)
 
     def _beginning(self) -> Any:
         """The path, or an open file with the first line of a stream, which is kept for its reader."""
@@ -214,14 +198,15 @@ class Source:
 
     def read(self, reading: Reading, progress: Progress) -> TableData:
         """The table, or an error that says what to do."""
-        from exclusivity.datasets import DataFileError, NotANumberError
+        from exclusivity.io._errors import DataFileError, NotANumberError
 
         progress.tell(f"reading {self.title}")
         try:
             with file_errors(self.path), self._opened(reading, progress) as source:
                 table = self.format.read(source, reading)
         except DataFileError as error:
-            kind = NumbersError if isinstance(error, NotANumberError) else FileError
+            may_hold_text = self.format.has_columns and isinstance(error, NotANumberError)
+            kind = NumbersError if may_hold_text else FileError
             raise kind(self.in_our_words(str(error))) from error
         except EOFError as error:
             raise FileError(f"{self.title}: the compressed file ends too early; get a fresh copy.") from error
@@ -230,15 +215,12 @@ class Source:
 
     def read_raw(self, reading: Reading, progress: Progress) -> RawTable:
         """The columns as they stand in the file, numbers or not; see ``read``."""
-        from exclusivity.datasets import DataFileError, read_raw_csv, read_raw_parquet
+        from exclusivity.io._errors import DataFileError
 
         progress.tell(f"reading {self.title}")
         try:
-            with file_errors(self.path):
-                if not self._is_text:
-                    return read_raw_parquet(self.path, reading)
-                with self._opened(reading, progress) as source:
-                    return read_raw_csv(source, reading, reading.delimiter or self.format.delimiter)
+            with file_errors(self.path), self._opened(reading, progress) as source:
+                return self.format.read_columns(source, reading)
         except DataFileError as error:
             raise FileError(self.in_our_words(str(error))) from error
         except EOFError as error:
@@ -263,7 +245,7 @@ class Source:
     @contextmanager
     def _opened(self, reading: Reading, progress: Progress) -> Iterator[Any]:
         """What to hand to a reader. Compressed files go by name: the reader guards against traps."""
-        if not self._is_text or reading.max_bytes is not None:
+        if not self.format.is_text or reading.max_bytes is not None:
             yield self.path
         elif self._stream is not None:
             stream = self._stream if self._kept is None else _Twice(self._stream, self._kept)
@@ -352,7 +334,7 @@ def column(text: str, columns: list[str] | int, title: str) -> str | int:
 
 def _about_first_line(names: list[str]) -> str:
     """What may be wrong with names that are none."""
-    from exclusivity.datasets import is_number
+    from exclusivity.io._cells import is_number
 
     others = [key for key, character in DELIMITERS.items() if any(character in name for name in names)]
     if len(names) < 3 and others:
@@ -365,7 +347,7 @@ def _about_first_line(names: list[str]) -> str:
 
 def in_folder(path: str) -> str:
     """The error for a folder as data, with a file in it that could have been meant."""
-    from exclusivity.datasets import format_of
+    from exclusivity.io._formats import format_of
 
     for entry in sorted(Path(path).iterdir()):
         ending = "".join(entry.suffixes)

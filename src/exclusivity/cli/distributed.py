@@ -23,7 +23,7 @@ from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
     from exclusivity.dask import Engine, FileLayout, Survey
-    from exclusivity.datasets import FilePart
+    from exclusivity.io._formats import FilePart
 
 # Below this a worker spends its memory on the libraries that it imports.
 _LEAST_MEMORY = 400_000_000
@@ -215,7 +215,7 @@ class _Rows:
 
 def _rows(args: argparse.Namespace, files: _Files) -> _Rows:
     """The rows: of numbers where the files hold nothing else and nobody asks for more, else of anything."""
-    from exclusivity.datasets import NotANumberError
+    from exclusivity.io._errors import NotANumberError
 
     if tables.asked_for_by(args) is None:
         try:

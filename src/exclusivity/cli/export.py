@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> None:
 
 def _inputs(graph: Any, loaded: models.Loaded) -> str:
     """What the graph takes, in words."""
-    from exclusivity.datasets import counted
+    from exclusivity.io._cells import counted
 
     names = [each.name for each in graph.graph.input]
     if names == ["X"]:

@@ -231,7 +231,7 @@ def _lines(args: argparse.Namespace, document: dict[str, Any]) -> list[tuple[str
 
 
 def _features(document: dict[str, Any]) -> str:
-    from exclusivity.datasets import counted
+    from exclusivity.io._cells import counted
 
     left_out = sum(not column["features"] for column in document.get("columns", ()))
     return counted(document["features"], "feature") + (f" ({left_out} of them left out)" if left_out else "")

@@ -165,7 +165,7 @@ def _owned(loaded: models.Loaded) -> list[list[str]] | None:
 
 
 def _print_members(summary: ModelSummary, owned: list[list[str]] | None) -> None:
-    from exclusivity.datasets import counted
+    from exclusivity.io._cells import counted
 
     for member in summary.members[:_MOST_LINES]:
         who = (

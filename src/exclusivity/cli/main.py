@@ -17,7 +17,6 @@ from exclusivity import __version__
 from exclusivity._text import printable
 from exclusivity.cli import (
     certify,
-    completion,
     demo,
     evaluate,
     export,
@@ -39,7 +38,6 @@ COMMANDS = {
     "path": path,
     "export": export,
     "demo": demo,
-    "completion": completion,
 }
 """Each module has SUMMARY, DESCRIPTION, configure(parser) and run(args), and may have an EPILOG.
 

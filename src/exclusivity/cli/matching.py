@@ -14,7 +14,7 @@ from exclusivity.cli.models import Loaded
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from exclusivity.datasets import RawTable, Reading
+    from exclusivity.io._formats import RawTable, Reading
     from exclusivity.problem.arrays import Matrix
     from exclusivity.tables import TableEncoder
 

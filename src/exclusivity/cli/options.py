@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 
 from exclusivity.cli.bounds import add_bounds
-from exclusivity.cli.data import DELIMITERS, FormatNames
+from exclusivity.cli.data import DELIMITERS, FORMATS
 
 SOLVERS = ("auto", "newton", "alm", "paper", "exclusive")
 
@@ -103,7 +103,7 @@ def add_reading(group: argparse._ArgumentGroup, target_help: str) -> None:
         help="a column that is no feature, such as a row's number (may be repeated)",
     )
     group.add_argument(
-        "--format", choices=FormatNames(), help="format of the data (default: what the name of the file says)"
+        "--format", choices=FORMATS, help="format of the data (default: what the name of the file says)"
     )
     group.add_argument(
         "--delimiter",

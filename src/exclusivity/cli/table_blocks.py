@@ -14,7 +14,7 @@ from exclusivity.cli.errors import UsageError
 
 if TYPE_CHECKING:
     from exclusivity.dask import ColumnReader, Evidence, FileLayout
-    from exclusivity.datasets import Cells
+    from exclusivity.io._cells import Cells
     from exclusivity.tables import TableEncoder
 
 Pass = Callable[[Callable[[Any], list[Any]]], list[Any]]
@@ -114,7 +114,8 @@ def _kinds(
     import numpy as np
 
     from exclusivity.dask import kinds_of
-    from exclusivity.datasets import Cells, RawTable
+    from exclusivity.io._cells import Cells
+    from exclusivity.io._formats import RawTable
     from exclusivity.tables import kind_of
 
     tables.check_wanted(wanted, titles)
@@ -135,7 +136,7 @@ def _readers(
     titles: list[Any], kinds: list[str], found: list[Cells], wanted: dict[Any, str]
 ) -> list[ColumnReader]:
     from exclusivity.dask import ColumnReader
-    from exclusivity.datasets import Notation
+    from exclusivity.io._cells import Notation
 
     return [
         ColumnReader(str(title), kind, read.notation or Notation(), takes_texts=wanted.get(title) == "number")

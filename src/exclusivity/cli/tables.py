@@ -17,7 +17,8 @@ from exclusivity.cli.errors import FileError, UsageError
 from exclusivity.cli.models import Loaded
 
 if TYPE_CHECKING:
-    from exclusivity.datasets import Cells, Expected, RawTable
+    from exclusivity.io._cells import Cells, Expected
+    from exclusivity.io._formats import RawTable
     from exclusivity.tables import ColumnTable, TableColumn, TableEncoder
 
 DECIMALS = {"comma": ",", "point": "."}
@@ -148,7 +149,7 @@ def typed(
     find : callable, optional
         Where the file and the line of a cell are not those of ``source`` and ``raw.lines``.
     """
-    from exclusivity.datasets import ColumnError
+    from exclusivity.io._cells import ColumnError
     from exclusivity.tables import ColumnTable
 
     found = []
@@ -167,7 +168,7 @@ def typed(
 
 def _read_training(cells: Any, expected: Expected) -> Cells:
     """Read a column of text, or a typed one of a Parquet file, of training rows."""
-    from exclusivity.datasets import Cells, ColumnError, read_cells
+    from exclusivity.io._cells import Cells, ColumnError, read_cells
     from exclusivity.tables import as_texts, column_of_arrow, kind_of
 
     if not hasattr(cells, "dtype"):
@@ -187,7 +188,7 @@ def _read_training(cells: Any, expected: Expected) -> Cells:
 
 def _read_known(cells: Any, column: TableColumn, decimal: str) -> Cells:
     """Read a column for a model, each cell by what the model knows of the column and by nothing else."""
-    from exclusivity.datasets import Cells, Expected, Notation, read_by_notation, read_cells
+    from exclusivity.io._cells import Cells, Expected, Notation, read_by_notation, read_cells
     from exclusivity.tables import as_texts, column_of_arrow
 
     if not hasattr(cells, "dtype"):
@@ -201,7 +202,7 @@ def _read_known(cells: Any, column: TableColumn, decimal: str) -> Cells:
 
 def _dates(values: Any) -> Any:
     """Texts as dates, None for gaps; an error names the row of the first that is none."""
-    from exclusivity.datasets import ColumnError, dates_among
+    from exclusivity.io._cells import ColumnError, dates_among
     from exclusivity.tables import CellError, as_dates
 
     try:
@@ -235,7 +236,7 @@ def as_trained(
     find: Find | None = None,
 ) -> Any:
     """The columns of training rows; see ``typed``."""
-    from exclusivity.datasets import Expected, decimal_of_file
+    from exclusivity.io._cells import Expected, decimal_of_file
 
     check_wanted(kinds, titles)
     texts = [cells for cells in raw.columns if hasattr(cells, "dtype")]
@@ -294,7 +295,7 @@ def as_known(
 
     How a cell is read depends on the model, on ``decimal`` and on that cell alone.
     """
-    from exclusivity.datasets import counted
+    from exclusivity.io._cells import counted
 
     if decimal is not None and not all(hasattr(cells, "dtype") for cells in raw.columns):
         raise UsageError(f"--decimal is for text, but {source.title} is read as {source.format.name}.")
@@ -318,7 +319,7 @@ def _tell_new_levels(column: TableColumn, name: object, values: Any, source: Sou
     """Say how many rows have levels that the training rows did not have: they count as none."""
     import numpy as np
 
-    from exclusivity.datasets import counted
+    from exclusivity.io._cells import counted
     from exclusivity.tables import LevelCode, as_levels
 
     if not isinstance(column.code, LevelCode):
@@ -384,7 +385,7 @@ def document(encoder: TableEncoder, titles: list[Any], notes: list[str]) -> list
 
 def columns_of(loaded: Loaded) -> list[dict[str, Any]] | None:
     """What a model knows about the columns of tables; None where it takes numbers alone."""
-    from exclusivity.datasets import Notation
+    from exclusivity.io._cells import Notation
 
     encoder = encoder_of(loaded)
     if encoder is None:

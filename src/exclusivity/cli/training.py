@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
     from exclusivity.cli.held_out import HeldOut
-    from exclusivity.datasets import Cells, Reading
+    from exclusivity.io._cells import Cells
+    from exclusivity.io._formats import Reading
     from exclusivity.problem.arrays import Matrix
 
 # A column with nearly as many classes as rows is an identifier or a measurement.
@@ -209,7 +210,7 @@ def check_header(
     names: tuple[str, ...] | None, target: str | int | None, classes: NDArray[Any], title: str
 ) -> None:
     """Refuse a first line that is a row: numbers as names of features, and a class as that of the target."""
-    from exclusivity.datasets import is_number
+    from exclusivity.io._cells import is_number
 
     if not isinstance(target, str) or target not in {str(label) for label in classes}:
         return

@@ -1,7 +1,4 @@
-"""What the library says, in the words of the command line: options instead of parameters.
-
-Also the options that people try instead of ours, who know scikit-learn, pandas or a colleague's script.
-"""
+"""What the library says, in the words of the command line: options instead of parameters."""
 
 from __future__ import annotations
 
@@ -74,70 +71,17 @@ _BARE = "|".join(sorted(set(_OPTIONS) - _PROSE, key=len, reverse=True))
 _ANY = "|".join(sorted(_OPTIONS, key=len, reverse=True))
 _VALUE = r"'[^']*'|\"[^\"]*\"|np\.inf|[-+.\w]+"
 
-_TRIED = {
-    "-c": ("--cost", "--costs"),
-    "-k": ("--members", "--folds"),
-    "-t": ("--target",),
-    "-y": ("--target",),
-    "-d": ("--delimiter",),
-    "-f": ("--format", "--force"),
-    "--probability": ("--proba", "--scores"),
-    "--probabilities": ("--proba", "--scores"),
-    "--predict-proba": ("--proba", "--scores"),
-    "--lambda": ("--cost", "--costs"),
-    "--gamma": ("--exclusivity",),
-    "--label": ("--target",),
-    "--labels": ("--target",),
-    "--y": ("--target",),
-    "--class": ("--target",),
-    "--drop": ("--ignore",),
-    "--exclude": ("--ignore",),
-    "--sep": ("--delimiter",),
-    "--separator": ("--delimiter",),
-    "--overwrite": ("--force",),
-    "--random-state": ("--seed",),
-    "--n-estimators": ("--members",),
-    "--feature-groups": ("--groups",),
-    "--n-jobs": ("--jobs",),
-    "--cv": ("--folds",),
-    "--report": ("--html",),
-}
-"""What people try (small letters, dashes), and what it may be called here."""
-
-
-_TRIED_COMMANDS = {
-    "train": "fit",
-    "learn": "fit",
-    "infer": "predict",
-    "classify": "predict",
-    "apply": "predict",
-    "test": "evaluate",
-    "score": "evaluate",
-    "validate": "evaluate",
-    "show": "inspect",
-    "info": "inspect",
-    "describe": "inspect",
-    "report": "inspect",
-    "tune": "path",
-    "search": "path",
-    "cv": "path",
-    "onnx": "export",
-    "convert": "export",
-}
-"""Commands of other programs, and what they are called here."""
-
 
 def command_meant(tried: str, commands: list[str]) -> str:
     """Which command somebody may have meant.
 
     Examples
     --------
-    >>> command_meant("train", ["fit"]), command_meant("predcit", ["fit", "predict"])
-    ("did you mean 'erm fit'?", "did you mean 'erm predict'?")
+    >>> command_meant("predcit", ["fit", "predict"]), command_meant("train", ["fit", "predict"])
+    ("did you mean 'erm predict'?", 'there are fit, predict.')
     """
     near = difflib.get_close_matches(tried.lower(), commands, n=1)
-    meant = _TRIED_COMMANDS.get(tried.lower()) or (near[0] if near else None)
-    return f"did you mean 'erm {meant}'?" if meant else f"there are {', '.join(commands)}."
+    return f"did you mean 'erm {near[0]}'?" if near else f"there are {', '.join(commands)}."
 
 
 def in_options(message: str) -> str:
@@ -191,9 +135,9 @@ def unknown_option(extras: list[str], command: str, parsers: dict[str, argparse.
 def _meant(tried: str, command: str, parsers: dict[str, argparse.ArgumentParser]) -> str:
     options = {name: list(parser._option_string_actions) for name, parser in parsers.items()}
     plain = tried.lower().replace("_", "-")
-    known = [option for option in _TRIED.get(plain, ()) if option in options[command]]
-    if known:
-        return f"did you mean {known[0]}?"
+    parameter = _OPTIONS.get(tried.lstrip("-").replace("-", "_"))
+    if parameter in options[command]:
+        return f"did you mean {parameter}?"
     others = [name for name, strings in options.items() if plain in strings and name != command]
     if others:
         return f"it is one of 'erm {others[0]}'."

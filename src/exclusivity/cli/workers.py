@@ -86,7 +86,7 @@ def _connected(client: Any, address: str) -> Any:
 @contextmanager
 def worker_errors(source: Source) -> Iterator[None]:
     """What workers say, in the words of the command line."""
-    from exclusivity.datasets import DataFileError
+    from exclusivity.io._errors import DataFileError
 
     try:
         yield

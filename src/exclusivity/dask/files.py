@@ -14,7 +14,8 @@ from scipy import sparse
 
 from dask import delayed
 from exclusivity.dask.scaling import scaled
-from exclusivity.datasets import DataFileError, FilePart, Format, Reading, TableData
+from exclusivity.io._errors import DataFileError
+from exclusivity.io._formats import FilePart, Format, Reading, TableData, first_measured
 from exclusivity.problem.arrays import Matrix
 
 
@@ -114,7 +115,7 @@ def labels_of(table: TableData, part: FilePart) -> NDArray[Any]:
     """What has been measured is no class."""
     labels = np.asarray(table.labels)
     if labels.dtype.kind == "f":
-        cause = f"the target holds {table.first_measured}; expected classes: whole numbers, or text."
+        cause = f"the target holds {first_measured(labels)}; expected classes: whole numbers, or text."
         raise DataFileError(part.path, None, None, cause)
     return labels
 

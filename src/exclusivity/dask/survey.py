@@ -19,7 +19,8 @@ from exclusivity.dask.engine import Engine
 from exclusivity.dask.files import FileLayout, read_part
 from exclusivity.dask.rounds import tree_sum
 from exclusivity.dask.scaling import ColumnSums, column_sums
-from exclusivity.datasets import DataFileError, FilePart
+from exclusivity.io._errors import DataFileError
+from exclusivity.io._formats import FilePart
 from exclusivity.tables import RowNames
 
 

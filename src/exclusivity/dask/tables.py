@@ -21,18 +21,9 @@ from scipy import sparse
 from dask import delayed
 from exclusivity.dask.files import FileLayout, labels_of, lazy_arrays, places_of, worker_sees
 from exclusivity.dask.survey import Survey, classes_of
-from exclusivity.datasets import (
-    DataFileError,
-    Expected,
-    FilePart,
-    Notation,
-    RawTable,
-    TableData,
-    line_in_file,
-    numbers_among,
-    read_cells,
-    read_raw_part,
-)
+from exclusivity.io._cells import Expected, Notation, numbers_among, read_cells
+from exclusivity.io._errors import DataFileError
+from exclusivity.io._formats import FilePart, RawTable, TableData, line_in_file
 from exclusivity.problem.arrays import Matrix
 from exclusivity.tables import (
     SUMMARIES,
@@ -167,7 +158,7 @@ class PartTable:
 def read_columns(part: FilePart, layout: FileLayout) -> PartTable | None:
     """The columns of a part as they stand in the file; None where it has no rows."""
     with worker_sees(part):
-        raw = read_raw_part(part, layout.reading.unlimited(part.path), layout.format)
+        raw = layout.format.read_part(part, layout.reading.unlimited(part.path), columns=True)
     if raw is None:
         return None
     places = places_of(raw.names, len(raw.columns), part, layout)

@@ -27,9 +27,9 @@ def warn_of_texts(name: str, levels: Collection[str]) -> None:
     texts = list(islice(levels, _MOST))
     if len(texts) <= _FEW or 2 * sum(_BEGINS.match(text) is not None for text in texts[:_FEW]) < _FEW:
         return
-    from exclusivity.datasets import GAPS  # noqa: PLC0415 -- few tables need the readers of files
+    from exclusivity.io._cells import MISSING  # noqa: PLC0415 -- few tables need the readers of files
 
-    texts = [text for text in texts if text not in GAPS]
+    texts = [text for text in texts if text not in MISSING]
     advice = _numbers(name, texts) or _dates(name, texts)
     if advice is not None:
         warnings.warn(
@@ -41,7 +41,7 @@ def warn_of_texts(name: str, levels: Collection[str]) -> None:
 
 
 def _numbers(name: str, texts: list[str]) -> str | None:
-    from exclusivity.datasets import notation_of  # noqa: PLC0415 -- as above
+    from exclusivity.io._cells import notation_of  # noqa: PLC0415 -- as above
 
     notation = notation_of([text.encode() for text in texts])
     if notation is None:
@@ -57,7 +57,7 @@ def _numbers(name: str, texts: list[str]) -> str | None:
 
 
 def _dates(name: str, texts: list[str]) -> str | None:
-    from exclusivity.datasets import dates_among  # noqa: PLC0415 -- as above
+    from exclusivity.io._cells import dates_among  # noqa: PLC0415 -- as above
 
     found = dates_among(texts)
     if found is None:

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from exclusivity.datasets import DataFileError, read_csv, read_libsvm, read_parquet
+from exclusivity.io import DataFileError
+from readers import read_csv, read_libsvm, read_parquet
 
 SCRIPTS = Path(__file__).parent.parent.parent / "scripts"
 

@@ -6,7 +6,9 @@ import json
 import numpy as np
 import pytest
 
-from exclusivity.datasets import GAPS, DataFileError, csv_file, parquet, read_parquet
+from exclusivity.io import DataFileError, _formats
+from exclusivity.io._cells import MISSING
+from readers import read_parquet
 
 needs_pyarrow = pytest.mark.skipif(
     importlib.util.find_spec("pyarrow") is None, reason="pyarrow is not installed"
@@ -83,7 +85,7 @@ class TestGood:
         assert table.target.dtype == object
 
     def test_many_batches_and_row_groups(self, write, monkeypatch):
-        monkeypatch.setattr(parquet, "_BATCH_ROWS", 7)
+        monkeypatch.setattr(_formats, "_BATCH_VALUES", 7)
         n = 100
         words = [f"class {i % 3}" for i in range(n)]
         table = read_parquet(
@@ -120,7 +122,7 @@ class TestContent:
     @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
     @pytest.mark.parametrize("column", ["b", "y"])
     def test_not_finite(self, write, value, column, monkeypatch):
-        monkeypatch.setattr(parquet, "_BATCH_ROWS", 2)
+        monkeypatch.setattr(_formats, "_BATCH_VALUES", 6)
         columns = {"a": [1, 2, 3, 4], "b": [1.0, 2.0, 3.0, 4.0], "y": [1.0, 1.0, 1.0, 1.0]}
         columns[column][3] = value
         error = refusal(write(columns.items()), target="y")
@@ -137,9 +139,9 @@ class TestContent:
             "column 2 ('b'): the value in row 2 is missing; expected one in every row."
         )
 
-    @pytest.mark.parametrize("gap", [None, *GAPS])
+    @pytest.mark.parametrize("gap", [None, *MISSING])
     def test_missing_text(self, write, gap, monkeypatch):
-        monkeypatch.setattr(parquet, "_BATCH_ROWS", 2)
+        monkeypatch.setattr(_formats, "_BATCH_VALUES", 6)
         error = refusal(write([("a", [1, 2, 3]), ("y", ["x", gap, gap])]), target="y")
         assert error.cause.startswith("2 of 3 rows have no class (rows 2, 3); a cell")
 
@@ -184,7 +186,7 @@ class TestHostile:
         """A million equal rows are a few hundred bytes; no row of them is read."""
         path = write([("a", np.zeros(1_000_000)), ("b", np.zeros(1_000_000))])
         assert path.stat().st_size < 20_000
-        monkeypatch.setattr(parquet._ParquetReader, "_table", None)
+        monkeypatch.setattr(_formats._ParquetFile, "batches", None)
         error = refusal(path, max_bytes=15_999_999)
         assert error.cause.startswith(
             "the table of 1000000 rows and 2 columns takes 16000000 bytes, more than max_bytes"
@@ -201,10 +203,10 @@ class TestHostile:
         path = write(columns, store_schema=store_schema)
         table = read_parquet(path, target="y")
         assert len(table.target) == 1_000_000
-        assert len({id(word) for word in table.target}) <= -(-1_000_000 // parquet._BATCH_ROWS) + 1
+        assert len({id(word) for word in table.target}) <= -(-1_000_000 // (1 << 16)) + 1
 
     def test_too_many_columns(self, write, monkeypatch):
-        monkeypatch.setattr(parquet, "MAX_COLUMNS", 2)
+        monkeypatch.setattr(_formats, "MAX_COLUMNS", 2)
         assert (
             "the table has 3 columns; expected at most 2." in refusal(write([(n, [1]) for n in "abc"])).cause
         )
@@ -251,15 +253,10 @@ class TestHostile:
 
     def test_fewer_rows_than_stated(self, write, monkeypatch):
         path = write([("a", [1, 2, 3])])
-        original = parquet._ParquetReader._table
-        monkeypatch.setattr(
-            parquet._ParquetReader,
-            "_table",
-            lambda self, file, columns, n: original(self, file, columns, n + 1),
-        )
-        assert refusal(path).cause == "the file holds 3 rows; expected 4, as it says itself."
+        original = _formats._ParquetFile.batches
+        monkeypatch.setattr(_formats._ParquetFile, "batches", lambda self, n: list(original(self, 2))[:1])
+        assert refusal(path).cause == "the file holds 2 rows; expected 3, as it says itself."
 
-    @needs_pyarrow
     def test_missing_file_and_folder(self, tmp_path):
         with pytest.raises(FileNotFoundError):
             read_parquet(tmp_path / "absent.parquet")
@@ -276,13 +273,11 @@ def test_without_pyarrow(tmp_path, monkeypatch):
     def absent(name):
         raise ImportError(f"No module named {name!r}")
 
-    monkeypatch.setattr(parquet, "import_module", absent)
-    with pytest.raises(ImportError, match=r"needs pyarrow; install it with: pip install 'exclusivity\[io\]'"):
+    monkeypatch.setattr(_formats, "import_module", absent)
+    with pytest.raises(
+        ImportError, match=r"needs pyarrow; install it with: pip install 'exclusivity\[cli\]'"
+    ):
         read_parquet(tmp_path / "x.parquet")
-
-
-def test_limits_are_those_of_csv():
-    assert parquet.MAX_COLUMNS == csv_file.MAX_COLUMNS
 
 
 def test_ignored_columns_may_be_of_any_type(tmp_path):

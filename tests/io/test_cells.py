@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from exclusivity.datasets import (
-    GAPS,
+from exclusivity.io._cells import (
+    MISSING,
     ColumnError,
     Expected,
     Notation,
@@ -211,7 +211,7 @@ class TestModels:
 )
 def test_anything_is_read_or_refused_with_its_row(texts, expected):
     texts = [text.strip() for text in texts]
-    n_known = sum(text not in GAPS for text in texts)
+    n_known = sum(text not in MISSING for text in texts)
     try:
         read = read_cells(cells(*texts), expected)
     except ColumnError as error:
@@ -221,7 +221,7 @@ def test_anything_is_read_or_refused_with_its_row(texts, expected):
         assert read.notation is None or np.isfinite(read.values).sum() + read.n_lost == n_known
         return
     assert row is not None
-    assert texts[row] not in GAPS
+    assert texts[row] not in MISSING
 
 
 @pytest.mark.parametrize(

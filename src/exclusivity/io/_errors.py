@@ -1,4 +1,4 @@
-"""What can go wrong with data files and data sets, said in a form that leads to a remedy."""
+"""Errors about data files, which name file, line or row, and column."""
 
 from __future__ import annotations
 
@@ -119,28 +119,3 @@ class MissingClassError(DataFileError):
         file, column, places, n_missing, n_rows, unit = self.args
         moved = [place + n_lines for place in places] if unit == "line" else places
         return type(self)(file, column, moved, n_missing, n_rows, unit)
-
-
-class LibsvmError(DataFileError):
-    """A LIBSVM file that is not what it should be.
-
-    Attributes
-    ----------
-    file : str
-        Its name.
-    line : int
-        Where reading stopped; lines are counted from 1.
-    cause : str
-        What was found and what is expected.
-
-    Examples
-    --------
-    >>> str(LibsvmError("heart", 3, "found 'x'; expected index:value."))
-    "heart, line 3: found 'x'; expected index:value."
-    """
-
-    line: int
-
-    def __init__(self, file: str, line: int, cause: str) -> None:
-        super().__init__(file, line, None, cause)
-        self.args = (file, line, cause)  # what pickle gives to the constructor

@@ -1,0 +1,359 @@
+"""Text files in pieces of whole lines: plain or compressed, from a path, a pipe or a span of a file.
+
+What every reader of text needs is checked here, within bounds on memory: the size, the encoding (UTF-8),
+NUL bytes and the ends of lines.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import os
+import zlib
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exclusivity.io._errors import DataFileError, refuse_pipe
+
+PIECE_BYTES = 1 << 20
+"""How much text is handed out at once, apart from the end of its last line."""
+
+MAX_LINE_BYTES = 1 << 26
+"""64 MiB: five million features in one row. What is longer is more likely no text at all."""
+
+DEFAULT_MAX_BYTES = 4 << 30
+"""4 GiB of text."""
+
+MAX_RATIO = 100
+"""Real tables become 3 to 40 times smaller; a file that unpacks to 100 times its size is a trap."""
+
+MIN_UNPACKED = 16 << 20
+"""16 MiB do no harm, whatever they were unpacked from."""
+
+_CHUNK = 1 << 18
+_UTF8 = "expected UTF-8: save the file as UTF-8, or convert it (iconv -f UTF-16 -t UTF-8 old > new)."
+_ICONV = (
+    "convert it, from the encoding of Windows for example: iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv."
+)
+
+
+class Readable(Protocol):
+    """All that is asked of an open file."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most ``size`` bytes; none at the end of the file."""
+
+
+def is_packed(path: str | os.PathLike[str]) -> bool:
+    """Return whether the name says that the file is compressed."""
+    return Path(path).suffix.lower() in (".gz", ".bz2")
+
+
+def plain_suffix(path: str | os.PathLike[str]) -> str:
+    """Return the end of a file's name that says what is in it, in small letters.
+
+    Examples
+    --------
+    >>> plain_suffix("heart.CSV.gz"), plain_suffix("heart_scale")
+    ('.csv', '')
+    """
+    path = Path(path)
+    return Path(path.stem if is_packed(path) else path.name).suffix.lower()
+
+
+def title_of(source: str | os.PathLike[str] | Readable) -> str:
+    """Return what errors call a path or an open file."""
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
+    return str(getattr(source, "name", "<stream>"))
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Lines that follow each other, without blank ones.
+
+    Attributes
+    ----------
+    text : bytes
+        Every line ends with a newline.
+    lines : ndarray of int or range
+        The number of each of them in the file, from 1.
+    """
+
+    text: bytes
+    lines: NDArray[np.int64] | range
+
+
+class TextFile:
+    """Iterate over the pieces of an open text file, with every check that does not depend on the format.
+
+    Parameters
+    ----------
+    stream : binary file
+    name : str
+        What errors call it.
+    limit : (int, str) or None
+        The largest number of (decompressed) bytes to accept, and what to say about more.
+
+    Attributes
+    ----------
+    line : int
+        The number of the first line that has not been handed out.
+    """
+
+    def __init__(self, stream: Readable, name: str, limit: tuple[int, str] | None) -> None:
+        self.name, self.line = name, 1
+        self._stream, self._limit = stream, limit
+        self._total = 0
+
+    def error(self, cause: str, line: int | None = None) -> DataFileError:
+        """Return the error about a line, by default the first that has not been handed out."""
+        return DataFileError(self.name, self.line if line is None else line, None, cause)
+
+    def __iter__(self) -> Iterator[Piece]:
+        # The start of a long line is kept in chunks: joining them at every chunk would take quadratic time.
+        kept: list[bytes] = []
+        size, wanted = 0, 0  # the first piece is one line or a few, for who looks at a header
+        while chunk := self._read():
+            head, newline, tail = chunk.rpartition(b"\n")
+            if newline and size + len(head) >= wanted:
+                text = b"".join([*kept, head, newline])
+                kept, size = [tail], len(tail)
+                # Lines of many columns by the hundred: a piece takes time for every column.
+                wanted = max(wanted, min(max(PIECE_BYTES, 256 * text.index(b"\n")), MAX_LINE_BYTES))
+                yield from self._checked(text)
+            else:
+                kept.append(chunk)
+                size += len(chunk)
+            if size > MAX_LINE_BYTES + PIECE_BYTES:
+                raise self.error(f"the line is longer than {MAX_LINE_BYTES} bytes; expected a table of text.")
+        if size:
+            text = b"".join(kept)
+            yield from self._checked(text if text.endswith(b"\n") else text + b"\n")
+
+    def _read(self) -> bytes:
+        try:
+            chunk = self._stream.read(_CHUNK)
+        except (EOFError, zlib.error, OSError) as error:
+            # An operating system's error has a number, a decompressor's has none.
+            if isinstance(error, io.UnsupportedOperation) or getattr(error, "errno", None) is not None:
+                raise
+            cause = f"the compressed data are damaged or end early ({error}); fetch the file again."
+            raise DataFileError(self.name, None, None, cause) from error
+        if not isinstance(chunk, bytes):
+            raise TypeError(
+                f"{self.name} gave {type(chunk).__name__}, not bytes: open it in binary mode ('rb')."
+            )
+        if not self._total:
+            if _is_utf16(chunk):
+                raise self.error(f"the text is UTF-16; {_UTF8}")
+            if chunk.startswith(BOM_UTF8):  # spreadsheets write one
+                self._total += len(BOM_UTF8)
+                chunk = chunk.removeprefix(BOM_UTF8) or self._stream.read(_CHUNK)
+        self._total += len(chunk)
+        if self._limit is not None and self._total > self._limit[0]:
+            raise DataFileError(self.name, None, None, self._limit[1])
+        return chunk
+
+    def _checked(self, text: bytes) -> Iterator[Piece]:
+        first, n_lines = self.line, text.count(b"\n")
+        self._check_text(text)
+        self.line += n_lines
+        lines: NDArray[np.int64] | range = range(first, first + n_lines)
+        if b"\r" in text:
+            text = text.replace(b"\r\n", b"\n")
+            if b"\r" in text:
+                place = text.index(b"\r")
+                cause = "found byte 0x0d inside a line; expected lines that end with \\n or \\r\\n."
+                raise self.error(cause, first + text.count(b"\n", 0, place))
+        if text.startswith((b"\n", b" ")) or b"\n\n" in text or b"\n " in text:
+            numbered = zip(text.split(b"\n"), lines, strict=False)
+            kept = [(line, number) for line, number in numbered if line.strip(b" ")]
+            text = b"".join(line + b"\n" for line, _ in kept)
+            lines = np.array([number for _, number in kept], dtype=np.int64)
+        if text:
+            yield Piece(text, lines)
+
+    def _check_text(self, text: bytes) -> None:
+        place = text.find(b"\0")
+        try:
+            text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            place = error.start if place < 0 else min(place, error.start)
+        if place < 0:
+            return
+        start = text.rfind(b"\n", 0, place) + 1
+        if text.startswith((b"\x1f\x8b", b"BZh"), start):
+            remedy = "the file looks compressed, and the name of such a file must end in .gz or .bz2."
+        elif text[place] == 0:
+            remedy = "save the file as UTF-8."
+        else:
+            remedy = f"save the file as UTF-8, or {_ICONV}"
+        raise self.error(
+            f"found byte 0x{text[place]:02x} at position {place - start + 1}; expected UTF-8 text: {remedy}",
+            self.line + text.count(b"\n", 0, place),
+        )
+
+
+def _is_utf16(start: bytes) -> bool:
+    """Return whether a text begins like UTF-16, marked as such or with Latin letters and digits."""
+    zeros = [byte == 0 for byte in start[:4]]
+    has_mark = start.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+    return has_mark or zeros in ([False, True] * 2, [True, False] * 2)
+
+
+@contextmanager
+def opened_text(source: str | os.PathLike[str] | Readable, max_bytes: int | None) -> Iterator[TextFile]:
+    """Open a path, or take an open file as it is and leave it open.
+
+    Parameters
+    ----------
+    source : path or open binary file
+    max_bytes : int or None
+        The largest size of the text; None for no limit, also on what compressed files unpack to.
+    """
+    limit = None
+    if max_bytes is not None:
+        advice = "if you trust the file, pass a larger max_bytes, or None for no limit."
+        limit = (max_bytes, f"the text is larger than max_bytes={max_bytes}; {advice}")
+    if not isinstance(source, (str, os.PathLike)):
+        if not hasattr(source, "read"):
+            raise TypeError(f"source must be a path or an open binary file; got {type(source).__name__}.")
+        yield TextFile(source, title_of(source), limit)
+        return
+    path = Path(source)
+    if is_packed(path):
+        refuse_pipe(path)
+    size = path.stat().st_size
+    if limit is not None and is_packed(path) and (most := max(MIN_UNPACKED, MAX_RATIO * size)) < limit[0]:
+        advice = "if you trust the file, decompress it first, or pass max_bytes=None for no limit."
+        limit = (most, f"the {size} compressed bytes unpack to more than {most}; {advice}")
+    elif limit is not None and not is_packed(path) and size > limit[0]:
+        raise DataFileError(str(path), 1, None, limit[1])
+    with _open(path) as stream:
+        text = TextFile(stream, str(path), limit)
+        if limit is not None and is_packed(path):
+            _refuse_trap(path, text, limit)
+        yield text
+
+
+def _open(path: Path) -> Any:
+    suffix = path.suffix.lower()
+    return gzip.open(path) if suffix == ".gz" else bz2.open(path) if suffix == ".bz2" else path.open("rb")
+
+
+def _refuse_trap(path: Path, text: TextFile, limit: tuple[int, str]) -> None:
+    """Unpack a compressed file before it is read: a trap is found before its numbers take memory."""
+    total = 0
+    with _open(path) as stream:
+        try:
+            while chunk := stream.read(_CHUNK):
+                text.line += chunk.count(b"\n", 0, max(0, limit[0] - total))
+                total += len(chunk)
+                if total > limit[0]:
+                    raise text.error(limit[1])
+        except (EOFError, zlib.error, OSError):
+            pass  # who reads it says where the damage is
+    text.line = 1
+
+
+def text_spans(path: str | os.PathLike[str], n_bytes: int) -> list[tuple[int, int]]:
+    """Cut a file into as few spans of about equal size as have at most ``n_bytes`` each."""
+    size = Path(path).stat().st_size
+    count = max(1, -(-size // n_bytes))
+    return list(pairwise(size * number // count for number in range(count + 1)))
+
+
+class TextSpan:
+    r"""The lines of a file that begin within a span of bytes; an open file to its readers.
+
+    Every line belongs to exactly one of the spans that a file is cut into.
+
+    Parameters
+    ----------
+    path : path
+    start, stop : int
+        Bytes from the start of the file.
+    header : bool, default False
+        Whether every span has the first line of the file that is not blank in front.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "a.csv"
+    ...     _ = path.write_bytes(b"one\ntwo\nthree\n")
+    ...     for start, stop in [(0, 5), (5, 6), (6, 14)]:
+    ...         with TextSpan(path, start, stop) as span:
+    ...             print(span.read(100))
+    b'one\ntwo\n'
+    b''
+    b'three\n'
+    """
+
+    def __init__(self, path: str | os.PathLike[str], start: int, stop: int, *, header: bool = False) -> None:
+        self.name = str(path)
+        self._stream = Path(path).open("rb")  # noqa: SIM115 -- closed by __exit__
+        self._head = self._first_line() if header else b""
+        self._has_head = header
+        first = self._stream.tell()
+        self._start = max(first, self._line_from(start))
+        self._stop = self._line_from(stop)
+        self._stream.seek(self._start)
+
+    def _first_line(self) -> bytes:
+        while (line := self._stream.readline(MAX_LINE_BYTES)) and not line.removeprefix(BOM_UTF8).strip():
+            pass
+        return line
+
+    def _line_from(self, place: int) -> int:
+        """Return where the first line starts that does not start before ``place``."""
+        if place == 0:
+            return 0
+        self._stream.seek(place - 1)
+        while (piece := self._stream.readline(_CHUNK)) and not piece.endswith(b"\n"):
+            pass
+        return self._stream.tell()
+
+    def is_blank(self) -> bool:
+        """Return whether there is nothing in its lines, besides the header."""
+        head, self._head = self._head, b""
+        found = self.read(_CHUNK).removeprefix(BOM_UTF8)
+        while found and not found.strip():
+            found = self.read(_CHUNK)
+        self._head = head
+        self._stream.seek(self._start)
+        return not found
+
+    def read(self, size: int, /) -> bytes:
+        """Return at most ``size`` bytes; none at the end of the span."""
+        if self._head:
+            block, self._head = self._head[:size], self._head[size:]
+            return block
+        return self._stream.read(max(0, min(size, self._stop - self._stream.tell())))
+
+    def lines_before(self) -> int:
+        """Return what to add to the number of a line read here to get its number in the file."""
+        self._stream.seek(0)
+        count = -int(self._has_head)
+        while self._stream.tell() < self._start:
+            count += self._stream.read(min(_CHUNK, self._start - self._stream.tell())).count(b"\n")
+        return count
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stream.close()
