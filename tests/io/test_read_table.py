@@ -148,6 +148,12 @@ def test_parquet_columns_keep_their_types(tmp_path):
     assert table.target.tolist() == [0, 1]
 
 
+def test_infinite_numbers_of_a_parquet_file(tmp_path):
+    pd.DataFrame({"a": [0.0, np.inf], "word": ["x", "y"]}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(DataFileError, match="column 'a': the value in row 2 is infinite"):
+        read_table(tmp_path / "t.parquet")
+
+
 def test_open_files_need_a_format():
     with pytest.raises(ValueError, match="pass format"):
         read_table(io.BytesIO(CSV))

@@ -138,6 +138,11 @@ def read_table(
         raise ValueError(f"{unknown[0]!r} is named in numeric or categorical, and is no feature.")
     if not chosen.is_text:
         columns = {name: column.to_pandas() for name, column in zip(names, raw.columns, strict=True)}
+        for name, values in columns.items():
+            is_infinite = np.isinf(values) if values.dtype.kind == "f" else np.zeros(1)
+            if is_infinite.any():
+                cause = f"the value in row {int(np.argmax(is_infinite)) + 1} is infinite; expected a number."
+                raise DataFileError(title_of(source), None, repr(name), cause)
         return Table(pd.DataFrame(columns), raw.labels)
     decimal = decimal or decimal_of_file(raw.columns, raw.delimiter)
     found, notations = {}, {}
