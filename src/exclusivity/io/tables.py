@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -117,12 +118,7 @@ def read_table(
     if not chosen.has_columns:
         numbers = chosen.read(source, reading)
         return Table(numbers.data, numbers.labels)
-    try:
-        import pandas as pd  # noqa: PLC0415 -- only these files need it
-    except ImportError as error:
-        raise ImportError(
-            "reading CSV and Parquet files needs pandas; install it with: pip install 'exclusivity[cli]'"
-        ) from error
+    pd = _import_pandas()
     said: dict[Any, str] = {**dict.fromkeys(numeric, "number"), **dict.fromkeys(categorical, "category")}
     if not said and not decimal and isinstance(source, str) and os.path.isfile(source):
         try:  # quickly, and in less memory
@@ -138,19 +134,32 @@ def read_table(
         raise ValueError(f"{unknown[0]!r} is named in numeric or categorical, and is no feature.")
     if not chosen.is_text:
         columns = {name: column.to_pandas() for name, column in zip(names, raw.columns, strict=True)}
-        for name, values in columns.items():
-            is_infinite = np.isinf(values) if values.dtype.kind == "f" else np.zeros(1)
-            if is_infinite.any():
-                cause = f"the value in row {int(np.argmax(is_infinite)) + 1} is infinite; expected a number."
-                raise DataFileError(title_of(source), None, repr(name), cause)
+        _refuse_infinite(columns, source)
         return Table(pd.DataFrame(columns), raw.labels)
     decimal = decimal or decimal_of_file(raw.columns, raw.delimiter)
-    found, notations = {}, {}
-    for place, name in enumerate(names):
-        found[name], notation = _read_column(raw, place, Expected(said.get(name), decimal), source, name)
-        if notation not in ("", "."):
-            notations[name] = notation
-    return Table(pd.DataFrame(found), raw.labels, notations)
+    found = {
+        name: _read_column(raw, place, Expected(said.get(name), decimal), source, name)
+        for place, name in enumerate(names)
+    }
+    notations = {name: notation for name, (_, notation) in found.items() if notation not in ("", ".")}
+    return Table(pd.DataFrame({name: values for name, (values, _) in found.items()}), raw.labels, notations)
+
+
+def _import_pandas() -> Any:
+    try:
+        return import_module("pandas")
+    except ImportError as error:
+        raise ImportError(
+            "reading CSV and Parquet files needs pandas; install it with: pip install 'exclusivity[cli]'"
+        ) from error
+
+
+def _refuse_infinite(columns: dict[Any, Any], source: Any) -> None:
+    for name, values in columns.items():
+        is_infinite = np.isinf(values) if values.dtype.kind == "f" else np.zeros(1)
+        if is_infinite.any():
+            cause = f"the value in row {int(np.argmax(is_infinite)) + 1} is infinite; expected a number."
+            raise DataFileError(title_of(source), None, repr(name), cause)
 
 
 def _format(source: Any, name: str | None) -> Format:
