@@ -118,7 +118,8 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         member's own SVM.
     max_iter : int, default=None
         Most iterations per binary problem; None leaves it to the solver ("newton" 500, "alm" 20000,
-        "paper" 1000). For "exclusive" the most fits of members, by default 100 times their number.
+        "paper" 1000). For "exclusive" the most fits of members, by default 100 times their number, or fewer
+        where they take minutes.
     fit_intercept : bool, default=True
         Whether members have an intercept. It is free, never penalised.
     class_weight : dict or "balanced", default=None
