@@ -118,6 +118,8 @@ def test_checksum(refused, sound):
         (b'"C":2.0', b'"C":{"dict":[[1,1],[1,2]]}', "the key 1 twice"),
         (b'"C":2.0', b'"C":{"dict":[[1]]}', "expected a key and a value"),
         (b'"C":2.0', b'"C":{"array":3}', "C must be a number|refers to array"),
+        (b'"class_weight":null', b'"class_weight":{"dict":[["\\ud800",1]]}', "which is no text"),
+        (b'"class_weight":null', b'"class_weight":{"dict":[[1,18446744073709551616]]}', "of 20 digits"),
         (b'"kind":"ERMClassifier"', b'"kind":"os.system"', "'os.system' as a model, which is unknown"),
         (
             b'"kind":"ERMClassifier"',

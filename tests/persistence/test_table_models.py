@@ -195,6 +195,7 @@ class TestRefusals:
             ({"params": {"n_knots": 1}}, "n_knots must be"),
             ({"params": {"dtype": "int8"}}, "dtype"),
             ({"params": {"categorical": ["nowhere"]}}, "no column"),
+            ({"params": {"feature_groups": 1}}, "feature_groups must be None, a sequence"),
             ({"params": {"whatever": 1}}, "unknown key"),
         ],
     )
