@@ -115,8 +115,12 @@ def test_more_classes_than_can_be_drawn(folder, tmp_path, capsys):
     assert found["accuracy"] == 1.0
     assert found["confusion_matrix"] is None
     page = tmp_path / "page.html"
-    assert main(["inspect", files[0], "--html", str(page)]) == 0
-    assert "1176 problems are not drawn" in page.read_text(encoding="utf-8")
+    assert main(["inspect", files[0], "--html", str(page), "--data", files[1]]) == 0
+    html = page.read_text(encoding="utf-8")
+    assert "1176 problems are not drawn" in html
+    assert "Confusion matrix, the first 30 of 1200 classes" in html
+    assert "as 29<" in html
+    assert "as 30<" not in html
     capsys.readouterr()
 
 

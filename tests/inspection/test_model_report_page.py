@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from html.parser import HTMLParser
 
 import numpy as np
@@ -197,7 +198,7 @@ class TestScores:
         generator = np.random.default_rng(0)
         true, predicted = generator.integers(0, 4, (2, 200))
         scores = scores_of(true, predicted)
-        np.testing.assert_array_equal(scores["confusion_matrix"], confusion_matrix(true, predicted))
+        np.testing.assert_array_equal(scores["confusion_matrix"].toarray(), confusion_matrix(true, predicted))
         assert scores["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(true, predicted))
 
     def test_classes_without_rows_or_predictions(self):
@@ -208,6 +209,16 @@ class TestScores:
         np.testing.assert_array_equal(by_class["precision"], [0.5, np.nan, 0.0])
         np.testing.assert_array_equal(by_class["f1"], [0.5, 0.0, 0.0])
         assert scores["balanced_accuracy"] == 0.25
+
+    def test_a_class_for_every_row(self):
+        n_rows = 20_000
+        tracemalloc.start()
+        scores = scores_of(np.arange(n_rows), np.arange(n_rows))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert scores["accuracy"] == scores["balanced_accuracy"] == 1.0
+        assert scores["confusion_matrix"].nnz == n_rows
+        assert peak < 50 << 20  # 3.2 GB for all pairs of classes
 
     def test_refusals(self):
         with pytest.raises(ValueError, match="labels are numbers"):

@@ -32,8 +32,9 @@ Without --target the column that held the classes in training holds them here to
 
 INPUTS = ("model", "data")
 
-# Classes of a confusion matrix that is printed.
+# A model may say another class for every row, and the matrix has the square of their number.
 _MOST_DRAWN = 100
+_MOST_IN_JSON = 1000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +55,9 @@ def run(args: argparse.Namespace) -> None:
     )
     scores = scores_for(loaded, X, y, args.data)
     if args.json:
-        output.print_json(scores)
+        is_small = len(scores["classes"]) <= _MOST_IN_JSON
+        confusion = scores["confusion_matrix"].toarray() if is_small else None
+        output.print_json(scores | {"confusion_matrix": confusion})
     else:
         _print(scores)
     warn_of_constant(scores, loaded.classifier)
@@ -128,6 +131,6 @@ def _print(scores: dict[str, Any]) -> None:
         ["", *names],
         [
             [name, *map(str, row)]
-            for name, row in zip(names, scores["confusion_matrix"].tolist(), strict=True)
+            for name, row in zip(names, scores["confusion_matrix"].toarray().tolist(), strict=True)
         ],
     )

@@ -229,11 +229,9 @@ def _quality(scores: dict[str, Any]) -> str:
         for found in shown
     ]
     html = _table(["class", "rows", "precision", "recall", "F1"], metrics, f"By class{more}.")
-    if scores["confusion_matrix"] is None:
-        return html
     header = ["true class", *(f"as {found['class']}" for found in shown)]
-    pairs = zip(shown, scores["confusion_matrix"], strict=False)
-    counts = [[found["class"], *row[: len(shown)]] for found, row in pairs]
+    confusion = scores["confusion_matrix"][: len(shown), : len(shown)].toarray()
+    counts = [[found["class"], *row] for found, row in zip(shown, confusion, strict=True)]
     caption = f"Confusion matrix{more}: rows are true classes, columns predictions."
     return html + _table(header, counts, caption)
 

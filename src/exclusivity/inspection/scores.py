@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
+from scipy import sparse
+from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 from sklearn.utils import column_or_1d
 
 from exclusivity._text import printable
 
 # As a share of the way from a constant prediction to a perfect one, in balanced accuracy.
 _LEAST_GAIN = 0.1
-# A model may predict another class for every row, and the matrix has the square of their number.
-_MOST_CLASSES = 1000
 
 
 def scores_of(y_true: ArrayLike, y_pred: ArrayLike) -> dict[str, Any]:
@@ -25,13 +24,13 @@ def scores_of(y_true: ArrayLike, y_pred: ArrayLike) -> dict[str, Any]:
     scores : dict
         ``rows``, ``accuracy``, ``balanced_accuracy`` (the mean recall of the classes that have rows),
         ``constant`` (the most frequent class and both accuracies of always predicting it), ``classes``
-        (class, rows, precision, recall and F1, NaN where undefined) and ``confusion_matrix`` (None for more
-        than 1000 classes).
+        (class, rows, precision, recall and F1, NaN where undefined) and ``confusion_matrix``. The matrix is
+        sparse: a model may predict another class for every row, and the dense one has all pairs of classes.
 
     Examples
     --------
     >>> scores = scores_of(["ill", "ill", "well", "well"], ["ill", "well", "well", "well"])
-    >>> scores["accuracy"], scores["confusion_matrix"].tolist()
+    >>> scores["accuracy"], scores["confusion_matrix"].toarray().tolist()
     (0.75, [[1, 1], [0, 2]])
     """
     true, predicted = column_or_1d(y_true), column_or_1d(y_pred)
@@ -60,7 +59,7 @@ def scores_of(y_true: ArrayLike, y_pred: ArrayLike) -> dict[str, Any]:
             dict(zip(("class", "rows", "precision", "recall", "f1"), values, strict=True))
             for values in zip(names, support, precision, recall, f1, strict=True)
         ],
-        "confusion_matrix": confusion_matrix(*pair, labels=labels) if len(labels) <= _MOST_CLASSES else None,
+        "confusion_matrix": sparse.csr_array((np.ones_like(pair[0]), pair), shape=2 * (len(classes),)),
     }
 
 
