@@ -134,6 +134,12 @@ def test_what_the_caller_says_about_columns():
         csv(text, target="y", numeric=["y"])
 
 
+def test_long_names_are_cut_in_messages():
+    with pytest.raises(DataFileError) as caught:
+        csv(b"a" * 70_000 + b",b\n1,1\ntwo,2\n3,3\n4,4\n")
+    assert len(str(caught.value)) < 300
+
+
 def test_delimiter_of_the_first_line():
     for sign in b";", b"\t", b"|":
         assert csv(b"a,b\n1,2\n".replace(b",", sign)).data.to_numpy().tolist() == [[1, 2]]

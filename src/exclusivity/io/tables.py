@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.io._cells import ColumnError, Expected, Notation, decimal_of_file, read_cells
+from exclusivity.io._cells import ColumnError, Expected, Notation, decimal_of_file, excerpt, read_cells
 from exclusivity.io._errors import DataFileError, NotANumberError
 from exclusivity.io._formats import FORMATS, Format, RawTable, Reading, format_of
 from exclusivity.io._text import DEFAULT_MAX_BYTES, Readable, title_of
@@ -154,12 +154,16 @@ def _import_pandas() -> Any:
         ) from error
 
 
+def _title(name: object) -> str:
+    return excerpt(name) if isinstance(name, str) else str(name)
+
+
 def _refuse_infinite(columns: dict[Any, Any], source: Any) -> None:
     for name, values in columns.items():
         is_infinite = np.isinf(values) if values.dtype.kind == "f" else np.zeros(1)
         if is_infinite.any():
             cause = f"the value in row {int(np.argmax(is_infinite)) + 1} is infinite; expected a number."
-            raise DataFileError(title_of(source), None, repr(name), cause)
+            raise DataFileError(title_of(source), None, _title(name), cause)
 
 
 def _format(source: Any, name: str | None) -> Format:
@@ -182,6 +186,6 @@ def _read_column(
         line = None if error.row is None or raw.lines is None else int(raw.lines[error.row])
         ways = [f"{way}=..." for way in error.ways if way != "drop"] + ["ignore=..."] * ("drop" in error.ways)
         advice = f" Pass {' or '.join(ways)}." if ways else ""
-        raise DataFileError(title_of(source), line, repr(name), error.cause + advice) from None
+        raise DataFileError(title_of(source), line, _title(name), error.cause + advice) from None
     raw.columns[place] = np.empty(0)  # texts that nobody needs any more
     return read.values, (read.notation or Notation()).tag
