@@ -10,9 +10,10 @@ from sklearn.preprocessing import StandardScaler
 
 from exclusivity import ERMClassifier, ERMClassifierCV
 from exclusivity.classifier.fitted import Ensemble, FittedState
+from exclusivity.classifier.search import SearchState
 from exclusivity.persistence import ModelFormatError, cv_kind, load_model, save_model
 from exclusivity.persistence.container import MAX_HEADER
-from exclusivity.persistence.cv_kind import MAX_FOLDS
+from exclusivity.persistence.cv_kind import MAX_SEARCHED
 from exclusivity.solvers import History, IterationRecord
 from persistence.model_cases import X2, Y2, assert_same_model, joined, same, split
 
@@ -164,19 +165,28 @@ def test_many_problems_without_a_history(tmp_path):
     assert [len(history) for history in twin.history_[-2:]] == [0, 20_000]
 
 
-def test_many_folds(tmp_path):
-    """Every fold has an entry in cv_results_, which is far larger than its scores."""
+@pytest.mark.parametrize("shape", [(MAX_SEARCHED, 2), (2, MAX_SEARCHED)])
+def test_large_searches(tmp_path, shape):
+    """Every fold and every C has an entry in cv_results_, which is far larger than its scores."""
     model = ERMClassifierCV(2, Cs=[1.0, 2.0], cv=2).fit(X2, Y2)
-    model.scores_ = np.zeros((MAX_FOLDS, 2))
-    save_model(model, tmp_path / "most.erm")
+
+    def searched(n_folds, n_values):
+        scores = np.random.default_rng(0).integers(0, 9, (n_folds, n_values)) / 8
+        ones = np.ones(n_values)
+        return SearchState(np.arange(1.0, n_values + 1), scores, ones, ones).restore(model)
+
+    save_model(searched(*shape), tmp_path / "most.erm")
     twin, loading = peak_of(lambda: load_model(tmp_path / "most.erm"))
     assert loading <= 2 * (tmp_path / "most.erm").stat().st_size + MARGIN
-    assert twin.n_splits_ == MAX_FOLDS
-    model.scores_ = np.zeros((MAX_FOLDS + 1, 2))
-    with pytest.raises(ValueError, match="at most 10000 folds"):
-        save_model(model, tmp_path / "search.erm")
+    assert twin.scores_.shape == shape
+    means = twin.cv_results_["mean_test_score"][:50]
+    ranks = [1 + int((twin.cv_results_["mean_test_score"] > mean).sum()) for mean in means]
+    assert twin.cv_results_["rank_test_score"][:50].tolist() == ranks
+    more = [size + (size == MAX_SEARCHED) for size in shape]
+    with pytest.raises(ValueError, match="at most 10000 folds and values of C"):
+        save_model(searched(*more), tmp_path / "more.erm")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cv_kind, "MAX_FOLDS", 10**6)
+        patch.setattr(cv_kind, "MAX_SEARCHED", 10**6)
         save_model(model, tmp_path / "more.erm")
-    with pytest.raises(ModelFormatError, match="has 10001 folds"):
+    with pytest.raises(ModelFormatError, match="folds and values"):
         load_model(tmp_path / "more.erm")

@@ -373,7 +373,7 @@ def summary(Cs: Floats, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "mean_test_score": means,
         "std_test_score": scores.std(axis=0),
         # Equal scores have equal ranks, 1 the best, as in GridSearchCV.
-        "rank_test_score": 1 + (comparable[:, None] < comparable).sum(axis=1),
+        "rank_test_score": 1 + len(means) - np.searchsorted(np.sort(comparable), comparable, side="right"),
         "mean_n_iter": np.mean([outcome[1] for outcome in outcomes], axis=0),
         "max_dual_gap": np.max([outcome[2] for outcome in outcomes], axis=0),
     }

@@ -16,15 +16,17 @@ from exclusivity.persistence.values import pack_params, unpack_params
 _KIND = "ERMClassifierCV"
 _DEFAULTS = ERMClassifierCV().get_params(deep=False)
 
-MAX_FOLDS = 10_000
-"""Each has an entry of its own in ``cv_results_``, far larger than the few numbers of its scores."""
+MAX_SEARCHED = 10_000
+"""Folds, and values of C: each has an entry of its own in ``cv_results_``, far larger than in the file."""
 
 
 def pack_cv(model: ERMClassifierCV, store: ArrayStore) -> dict[str, Any]:
     """The header's form of a fitted classifier with its search."""
     fitted, search = FittedState.of(model), SearchState.of(model)
-    if len(search.scores) > MAX_FOLDS:
-        raise ValueError(f"a model file holds at most {MAX_FOLDS} folds; this has {len(search.scores)}.")
+    if max(search.scores.shape) > MAX_SEARCHED:
+        raise ValueError(
+            f"a model file holds at most {MAX_SEARCHED} folds and values of C; got {search.scores.shape}."
+        )
     return {
         "params": pack_params(model.get_params(deep=False), _KIND, store),
         "fitted": pack_state(fitted, store),
@@ -52,8 +54,8 @@ def _unpack_search(fields: Fields, table: ArrayTable) -> SearchState:
     shapes = dict.fromkeys(names, (Cs.size,)) | {"scores": (*scores.shape[:1], Cs.size)}
     if not all(array.dtype == np.float64 and array.shape == shapes[name] for name, array in arrays.items()):
         raise ModelFormatError(f"the scores of the search for C have shape {scores.shape}. {DAMAGED}")
-    if len(scores) > MAX_FOLDS:
-        raise ModelFormatError(f"the search for C has {len(scores)} folds. {DAMAGED}")
+    if max(scores.shape) > MAX_SEARCHED:
+        raise ModelFormatError(f"the search for C has {scores.shape} folds and values. {DAMAGED}")
     if not np.all((Cs > 0) & (Cs < np.inf)):
         raise ModelFormatError(f"a value of C is not a positive number. {DAMAGED}")
     return SearchState(**arrays)
