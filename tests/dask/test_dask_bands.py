@@ -59,7 +59,7 @@ def target_of(data, fit_intercept=True):
         weights=weights,
         fit_intercept=fit_intercept,
     ).reduced()
-    return whole, Target(whole, Contrast("1", 1, None))
+    return whole, Target(whole.objective, Contrast("1", 1, None))
 
 
 def shortfall_of(whole, point):

@@ -563,11 +563,11 @@ def test_ctrl_c_is_heard_within_the_compiled_walk():
 
     # One call, which would go on for a hundred steps before it could find itself too slow.
     with CtrlC(is_on) as pressed, pytest.raises(KeyboardInterrupt):
-        go_on(walk.handle, 0.0, 10**9)
+        go_on(walk.handle, 0.0, 10**6)
     assert pressed.seconds < 2
     # The walk is over, but no longer on: nothing has been locked.
     with pytest.raises(RuntimeError, match="was interrupted"):
-        go_on(walk.handle, 0.0, 10**9)
+        go_on(walk.handle, 0.0, 10**6)
     compiled.write_walk(walk.handle, *arrays)
     assert counts(X) > before
     del walk, is_on, pressed
@@ -712,7 +712,7 @@ def test_where_it_only_seems_close_all_rows_are_looked_at_before_it_goes_on(loss
     assert passes[-1] - passes[-2] > 0.1  # the rows that were left out, which are most of them
 
 
-def test_a_cost_of_nothing_on_infinite_rows_is_no_error():
+def test_a_cost_that_vanishes_is_refused():
     X, y = sparse_rows(60, 30, 3)
-    problem = ERMProblem.build(X * 1e200, y, p=1, cost=1e-200, weights=np.full(len(y), 1e-200))
-    assert solve_newton(problem, options=ITERATIVE).status in Status
+    with pytest.raises(ValueError, match="would vanish in floating point"):
+        ERMProblem.build(X * 1e200, y, p=1, cost=1e-200, weights=np.full(len(y), 1e-200))
