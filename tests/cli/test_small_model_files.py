@@ -129,7 +129,7 @@ def test_wide_models_take_rows_by_batches():
     n_features, n_rows = 50_000, 2000
     X = np.random.default_rng(0).standard_normal((4, n_features))
     model = make_pipeline(StandardScaler(), ERMClassifier(1)).fit(X, [0, 1, 0, 1])
-    rows = sparse.random_array((n_rows, n_features), density=1e-4, format="csr", rng=np.random.default_rng(1))
+    rows = sparse.random(n_rows, n_features, density=1e-4, format="csr", random_state=1)
     tracemalloc.start()
     labels = by_batches(model, rows, model.predict)
     peak = tracemalloc.get_traced_memory()[1]

@@ -42,7 +42,8 @@ def brute_minimum(function, low, high):
     grid = np.unique(grid[(grid >= low) & (grid <= high)])
     values = np.array([function(m) for m in grid])
     best = int(values.argmin())
-    a, b = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+    # Two neighbours on each side: both grids have points that are equal but for rounding.
+    a, b = grid[max(best - 2, 0)], grid[min(best + 2, len(grid) - 1)]
     ratio = (5**0.5 - 1) / 2
     for _ in range(120):
         left, right = b - ratio * (b - a), a + ratio * (b - a)

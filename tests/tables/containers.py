@@ -263,7 +263,7 @@ def _category_column(kind, cells, rng):
     categories = np.fromiter(place, dtype=object, count=len(place))
     codes = [place.get(cell, -1) for cell in cells]
     return pd.Categorical.from_codes(
-        codes, pd.Index(categories, tupleize_cols=False), ordered=rng.random() < 0.5
+        codes, pd.Index(categories, tupleize_cols=False, dtype=object), ordered=rng.random() < 0.5
     )
 
 
@@ -273,7 +273,7 @@ ARROW_TYPES = {
     "code": [pa.int64(), pa.decimal128(30, 2)],
     "text": [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())],
     "mixed": [pa.string()],
-    "date": [pa.timestamp("us"), pa.timestamp("ns"), pa.timestamp("us", tz="Europe/Berlin")],
+    "date": [pa.timestamp("us"), pa.timestamp("ns"), pa.timestamp("us", tz="Etc/GMT-2")],
     "duration": [pa.duration("us"), pa.duration("ns")],
 }
 

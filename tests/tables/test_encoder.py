@@ -33,7 +33,8 @@ def encoded(values, rows, **parameters):
     values = np.array([*values], dtype=object)
     ballast = np.arange(len(values))
     encoder = TableEncoder(**parameters).fit(pd.DataFrame({"it": values, "ballast": ballast}))
-    found = encoder.transform(pd.DataFrame({"it": np.array([*rows], dtype=object), "ballast": 0}))
+    rows = pd.Series(np.array([*rows], dtype=object), dtype=object)
+    found = encoder.transform(pd.DataFrame({"it": rows, "ballast": 0}))
     mine = encoder.sources_ == 0
     return encoder, np.asarray(found)[:, mine]
 
