@@ -65,8 +65,10 @@ def test_a_killed_worker_changes_nothing(client, cluster, rows, monkeypatch, p, 
         killer = KillOnce(patched, cluster, at_round)
         shaken = ERMClassifier(3, p=p, tol=0.1).fit(*parts)
     assert killer.has_killed
-    assert np.array_equal(calm.coef_, shaken.coef_)
-    assert np.array_equal(calm.dual_gap_, shaken.dual_gap_)
+    # Sums of numpy 1 depend on where in memory an array begins, in their last bits.
+    tolerance = 0.0 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 1e-12
+    np.testing.assert_allclose(shaken.coef_, calm.coef_, rtol=tolerance)
+    np.testing.assert_allclose(shaken.dual_gap_, calm.dual_gap_, rtol=tolerance and 1e-6)
 
 
 @pytest.mark.skipif("EXCLUSIVITY_LONG" not in os.environ, reason="make test-dask runs it")
