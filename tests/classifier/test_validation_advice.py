@@ -1,6 +1,7 @@
 """What is no number in X, and parameters of the wrong kind: errors that say what to do."""
 
 import datetime as dt
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -103,3 +104,45 @@ def test_groups_are_one_label_per_column(use, groups):
         TypeError, match=r"a sequence with one label per column, or a callable .*of a dict: lambda"
     ):
         use(groups)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("n_estimators", {"n_estimators": 0}),
+        ("n_estimators", {"n_estimators": "many"}),
+        ("C", {"C": -1.0}),
+        ("C", {"C": np.inf}),
+        ("loss", {"loss": "square"}),
+        ("p", {"loss": "logistic", "p": 1}),
+        ("tol", {"tol": 0.0}),
+        ("max_iter", {"max_iter": 0}),
+        ("n_jobs", {"n_jobs": 0}),
+        ("voting", {"voting": "fair"}),
+        ("exclusivity", {"exclusivity": -1.0}),
+        ("solver", {"solver": "exclusive"}),
+        ("solver_options", {"solver_options": 3}),
+        ("partition", {"partition": "random"}),
+        ("feature_groups", {"feature_groups": ["a"]}),
+        ("feature_groups", {"feature_groups": ["a", "b"], "exclusivity": np.inf}),
+        ("class_weight", {"class_weight": "fair"}),
+        ("coef_bounds", {"coef_bounds": (1.0, 0.0)}),
+        ("coef_bounds", {"coef_bounds": (0.0, 1.0), "exclusivity": 2.0}),
+        ("monotonic_cst", {"monotonic_cst": [2]}),
+        ("monotonic_cst", {"monotonic_cst": {"b": 1}}),
+    ],
+    ids=repr,
+)
+def test_errors_carry_the_name_of_the_parameter(name, parameters):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        ERMClassifier(**parameters).fit(NUMBERS, Y)
+    assert caught.value.parameter == name
+    copy = pickle.loads(pickle.dumps(caught.value))  # noqa: S301 -- as between processes
+    assert (type(copy), copy.parameter, str(copy)) == (type(caught.value), name, str(caught.value))
+
+
+@pytest.mark.parametrize(("name", "parameters"), [("Cs", {"Cs": [-1.0]}), ("Cs", {"Cs": "many"})])
+def test_errors_of_a_search_carry_the_name_of_the_parameter(name, parameters):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        ERMClassifierCV(cv=2, **parameters).fit(NUMBERS, Y)
+    assert caught.value.parameter == name

@@ -90,5 +90,5 @@ def test_the_classifier_finds_a_cost_beyond_its_first_grid():
     assert clf.C_ not in clf.Cs_[[0, -1]]
     assert clf.scores_.shape == (2, len(clf.Cs_)) == (2, len(clf.cv_results_["param_C"]))
     assert clf.best_score_ == clf.cv_results_["mean_test_score"].max() == 1
-    with pytest.warns(UserWarning, match=r"The best C, 1e\+04, is the largest of the 3 values in Cs"):
+    with pytest.warns(UserWarning, match=r"The best C, 1e\+04, is the largest of the 3 values given"):
         assert ERMClassifierCV(2, Cs=[1.0, 100.0, 1e4], cv=2).fit(X, y).Cs_.tolist() == [1, 100, 1e4]

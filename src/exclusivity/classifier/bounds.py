@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from exclusivity._errors import ParameterError
 from exclusivity.classifier.parameters import ErmParameters
 from exclusivity.problem import Bounds
 from exclusivity.problem.arrays import Floats
@@ -31,15 +32,17 @@ def check_bounded(params: Mapping[str, Any]) -> None:
     name = "coef_bounds" if params["coef_bounds"] is not None else "monotonic_cst"
     exclusivity, solver = params["exclusivity"], params["solver"]
     if 1 < exclusivity < np.inf:
-        raise ValueError(
+        raise ParameterError(
+            name,
             f"{name} and exclusivity={exclusivity!r}: between 1 and infinity members take features from each "
             "other by penalties that know no bounds. Use exclusivity=np.inf for members on features of their "
-            "own, or at most 1."
+            "own, or at most 1.",
         )
     if not SOLVERS[resolve_solver(solver, exclusivity)].takes_bounds:
-        raise ValueError(
+        raise ParameterError(
+            name,
             f"{name} and solver={solver!r}: its steps move all members at once and know no bounds of their "
-            "weights; use solver='newton' or 'auto'."
+            "weights; use solver='newton' or 'auto'.",
         )
 
 
@@ -63,16 +66,18 @@ def given_bounds(
     is_empty = ~((lower <= upper) & (lower < np.inf) & (upper > -np.inf))
     if np.any(is_empty):
         at = int(np.argmax(is_empty))
-        raise ValueError(
+        raise ParameterError(
+            "coef_bounds",
             f"coef_bounds and monotonic_cst leave no {np.dtype(dtype)} weight for {_title(at, names)}: "
-            f"[{lower[at]!s}, {upper[at]!s}]. A lower bound must not be above the upper one, nor the sign's."
+            f"[{lower[at]!s}, {upper[at]!s}]. A lower bound must not be above the upper one, nor the sign's.",
         )
     bounds = Bounds(lower, upper)
     if np.isinf(estimator.exclusivity) and not bounds.contain_zero:
         at = int(np.argmax((lower > 0) | (upper < 0)))
-        raise ValueError(
+        raise ParameterError(
+            "coef_bounds",
             f"exclusivity={estimator.exclusivity!r} gives every feature to one member, and all others zero "
-            f"weight; the bounds of {_title(at, names)}, [{lower[at]!s}, {upper[at]!s}], keep it from zero."
+            f"weight; the bounds of {_title(at, names)}, [{lower[at]!s}, {upper[at]!s}], keep it from zero.",
         )
     return bounds if np.any(np.isfinite(lower) | np.isfinite(upper)) else None
 
@@ -92,7 +97,7 @@ def _intervals(given: Any, n_features: int, names: NDArray[Any] | None) -> tuple
 
 def _pair(given: Any) -> tuple[Any, Any]:
     if isinstance(given, (str, bytes)) or not hasattr(given, "__len__") or len(given) != 2:
-        raise ValueError(f"{_FORMS}; got {given!r}.")
+        raise ParameterError("coef_bounds", f"{_FORMS}; got {given!r}.")
     lower, upper = given
     return lower, upper
 
@@ -100,9 +105,10 @@ def _pair(given: Any) -> tuple[Any, Any]:
 def _signs(given: Any, n_features: int, names: NDArray[Any] | None) -> Floats:
     signs = _per_column(given, 0.0, n_features, names, "monotonic_cst")
     if not np.all(np.isin(signs, (-1, 0, 1))):
-        raise ValueError(
+        raise ParameterError(
+            "monotonic_cst",
             "monotonic_cst must have 1 (the score rises with the column), -1 (it falls) or 0 (either) for "
-            f"each column; got {given!r}."
+            f"each column; got {given!r}.",
         )
     return signs
 
@@ -118,12 +124,13 @@ def _per_column(
     try:
         values = np.array(given, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{parameter} must hold numbers; got {given!r}.") from error
+        raise ParameterError(parameter, f"{parameter} must hold numbers; got {given!r}.") from error
     if values.ndim == 0 and parameter == "coef_bounds":
         values = np.full(n_features, float(values))
     if values.shape != (n_features,):
-        raise ValueError(
-            f"{parameter} must have one number per column, shape ({n_features},); got shape {values.shape}."
+        raise ParameterError(
+            parameter,
+            f"{parameter} must have one number per column, shape ({n_features},); got shape {values.shape}.",
         )
     return values
 
@@ -132,16 +139,19 @@ def _by_name(
     given: Mapping[Any, Any], default: float, n_features: int, names: NDArray[Any] | None, parameter: str
 ) -> Floats:
     if names is None:
-        raise ValueError(
+        raise ParameterError(
+            parameter,
             f"{parameter} names columns, but X has no column names; fit on a DataFrame with string columns, "
             "or give one number per column. A TableEncoder passes on one feature per column of numbers, with "
-            "its name, as TableEncoder('linear').set_output(transform='pandas')."
+            "its name, as TableEncoder('linear').set_output(transform='pandas').",
         )
     if parameter == "monotonic_cst":
         _refuse_encoded([name for name, sign in given.items() if sign], names)
     unknown = [name for name in given if name not in names]
     if unknown:
-        raise ValueError(f"{parameter} names {unknown[0]!r}, which is no column of X: {names.tolist()[:20]}.")
+        raise ParameterError(
+            parameter, f"{parameter} names {unknown[0]!r}, which is no column of X: {names.tolist()[:20]}."
+        )
     values = np.full(n_features, default)
     for name, value in given.items():
         if value is None:
@@ -149,7 +159,9 @@ def _by_name(
         try:
             values[names == name] = float(value)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{parameter} must hold numbers; {name!r} has {value!r}.") from error
+            raise ParameterError(
+                parameter, f"{parameter} must hold numbers; {name!r} has {value!r}."
+            ) from error
     return values
 
 
@@ -161,26 +173,29 @@ def _refuse_encoded(columns: list[Any], names: NDArray[Any]) -> None:
         made = re.compile(re.escape(str(column)) + ending, re.DOTALL)
         found = [name for name in names if made.fullmatch(str(name))]
         if found:
-            raise ValueError(
+            raise ParameterError(
+                "monotonic_cst",
                 f"monotonic_cst names {column!r}, which a TableEncoder makes several features of (such as "
                 f"{found[0]!r}): the sign of one weight does not make the score monotone in the column. Use "
                 "TableEncoder('linear') and fill missing values before it, so that a column of numbers is "
-                "one feature; or name the encoded features one by one."
+                "one feature; or name the encoded features one by one.",
             )
 
 
 def _check_classes(signs: Floats, lower: Floats, upper: Floats, n_problems: int, multi_class: str) -> None:
     if np.any(signs):
-        raise ValueError(
+        raise ParameterError(
+            "monotonic_cst",
             "monotonic_cst says which way a score goes, and with more than two classes there is one for "
             "each: what raises one lowers another. Fit the class that matters against the rest (y == label), "
-            "or bound the weights of all classes with coef_bounds."
+            "or bound the weights of all classes with coef_bounds.",
         )
     if multi_class == "ovo" and not np.array_equal(lower, -upper):
-        raise ValueError(
+        raise ParameterError(
+            "coef_bounds",
             f"multi_class='ovo' sets {n_problems} pairs of classes against each other, either way round: its "
             "coef_bounds must be symmetric, upper = -lower. Use multi_class='ovr', where they hold for each "
-            "class against the rest."
+            "class against the rest.",
         )
 
 

@@ -16,6 +16,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from exclusivity._errors import ParameterError
 from exclusivity.classifier import describe
 from exclusivity.classifier.erm import ERMClassifier
 from exclusivity.classifier.fitted import width_of
@@ -333,11 +334,13 @@ class _Fold:
         test = np.flatnonzero(test) if test.dtype == bool else test
         test = test[self._weights[test] > 0]
         if len(test) == 0:
-            raise ValueError(f"fold {number} of cv has no test rows of positive weight.")
+            raise ParameterError("cv", f"fold {number} of cv has no test rows of positive weight.")
         try:
             rows = PathRows.build(self._template, self._X[train], self._y[train], self._weights[train])
         except ValueError as error:
-            raise ValueError(f"The training rows of fold {number} of cv cannot be used: {error}") from error
+            raise ParameterError(
+                "cv", f"The training rows of fold {number} of cv cannot be used: {error}"
+            ) from error
         given = {"sample_weight": self._weights[test]} if self._scores_weights else {}
         X, y = self._X[test], self._y[test]
         classifiers = rows.solve(Cs)

@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController
 
+from exclusivity._errors import ParameterError, ParameterTypeError
 from exclusivity.classifier._compat import CALLER_OF_FIT
 from exclusivity.classifier.bounds import given_bounds
 from exclusivity.classifier.fitted import TEST, Ensemble, FittedErm, VotingState, scope_of
@@ -242,7 +243,7 @@ def warn_of_surplus(groups: Ints, n_members: int) -> None:
         kind = "features" if n_groups == len(groups) else "feature groups"
         warnings.warn(
             f"{n_members} members compete for {n_groups} {kind}: {n_members - n_groups} of them get none and "
-            f"abstain. Set n_estimators to {n_groups} or less.",
+            f"abstain. Use {n_groups} members or fewer.",
             UserWarning,
             stacklevel=CALLER_OF_FIT + 2,
         )
@@ -316,9 +317,10 @@ def group_codes(feature_groups: object, n_features: int, names: NDArray[Any] | N
     labels = feature_groups
     if callable(feature_groups):
         if names is None:
-            raise ValueError(
+            raise ParameterError(
+                "feature_groups",
                 "feature_groups is a callable from column names to labels, but X has no column names; fit "
-                "on a DataFrame with string columns, or give one label per column."
+                "on a DataFrame with string columns, or give one label per column.",
             )
         labels = feature_groups(names)
     return _numbered(_as_list(labels), n_features)
@@ -326,25 +328,31 @@ def group_codes(feature_groups: object, n_features: int, names: NDArray[Any] | N
 
 def _as_list(labels: Any) -> list[Any]:
     if isinstance(labels, (str, bytes, Mapping, Set)) or not hasattr(labels, "__len__"):
-        raise TypeError(
+        raise ParameterTypeError(
+            "feature_groups",
             "feature_groups must be None, a sequence with one label per column, or a callable that makes one "
             "from the column names (of a dict: lambda names: [groups.get(name, name) for name in names]); "
-            f"got {labels!r}."
+            f"got {labels!r}.",
         )
     if np.ndim(labels) != 1:
-        raise ValueError(f"feature_groups must be one-dimensional; got {np.ndim(labels)} dimensions.")
+        raise ParameterError(
+            "feature_groups", f"feature_groups must be one-dimensional; got {np.ndim(labels)} dimensions."
+        )
     return labels.tolist() if hasattr(labels, "tolist") else list(labels)
 
 
 def _numbered(labels: list[Any], n_features: int) -> Ints:
     if len(labels) != n_features:
-        raise ValueError(
+        raise ParameterError(
+            "feature_groups",
             f"feature_groups must have one label per column: X has {n_features} columns, and "
-            f"{len(labels)} labels were given."
+            f"{len(labels)} labels were given.",
         )
     # NaN is unlike itself: columns without a label would become groups of their own without a word.
     if any(label is None or label != label for label in labels):  # noqa: PLR0124
-        raise ValueError("feature_groups has a missing label (None or NaN); give every column a label.")
+        raise ParameterError(
+            "feature_groups", "feature_groups has a missing label (None or NaN); give every column a label."
+        )
     numbers: dict[Any, int] = {}
     return np.array([numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.intp)
 

@@ -86,11 +86,11 @@ def _warn(Cs: Floats, end: int, has_grown: bool) -> None:
     tried = (
         f"of {len(Cs)} values tried, {_MOST_DECADES:g} decades past the usual grid"
         if has_grown
-        else f"of the {len(Cs)} values in Cs"
+        else f"of the {len(Cs)} values given"
     )
     warnings.warn(
-        f"The best C, {edge:.3g}, is the {word} {tried}: {others} ones may predict better. Give values "
-        "that go farther (Cs), or scale the features (StandardScaler).",
+        f"The best C, {edge:.3g}, is the {word} {tried}: {others} ones may predict better. Give "
+        f"{others} values of C, or scale the features (StandardScaler).",
         UserWarning,
         stacklevel=4,
     )

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from exclusivity._errors import ParameterError, ParameterTypeError
 from exclusivity.classifier.erm import ERMClassifier
 from exclusivity.classifier.fitting import (
     as_stored,
@@ -252,7 +253,9 @@ class PathRows:
         """The values of C to solve for."""
         if isinstance(Cs, (int, np.integer)) and not isinstance(Cs, bool):
             if Cs < 1:
-                raise ValueError(f"Cs must be at least 1 (how many values of C) or a sequence; got {Cs!r}.")
+                raise ParameterError(
+                    "Cs", f"Cs must be at least 1 (how many values of C) or a sequence; got {Cs!r}."
+                )
             return cost_grid(build_problems(self.template, self.tasks), int(Cs))
         return given_costs(Cs)
 
@@ -319,15 +322,19 @@ class PathRows:
 def given_costs(Cs: object) -> Floats:
     """A user's values of C as float64, or an error that says what is wrong with them."""
     if isinstance(Cs, (bool, np.bool_, str, Real)):
-        raise TypeError(f"Cs must be an integer (how many values of C) or a sequence of numbers; got {Cs!r}.")
+        raise ParameterTypeError(
+            "Cs", f"Cs must be an integer (how many values of C) or a sequence of numbers; got {Cs!r}."
+        )
     try:
         values = np.asarray(Cs, dtype=float)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"Cs must be an integer or a sequence of numbers; got {Cs!r}.") from error
+        raise ParameterTypeError(
+            "Cs", f"Cs must be an integer or a sequence of numbers; got {Cs!r}."
+        ) from error
     if values.ndim != 1 or len(values) == 0:
-        raise ValueError(f"Cs must be one-dimensional and not empty; got shape {values.shape}.")
+        raise ParameterError("Cs", f"Cs must be one-dimensional and not empty; got shape {values.shape}.")
     if not np.all(np.isfinite(values) & (values > 0)):
-        raise ValueError(f"Cs must be positive and finite; got {values.tolist()}.")
+        raise ParameterError("Cs", f"Cs must be positive and finite; got {values.tolist()}.")
     return values
 
 

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from exclusivity._errors import ParameterError, ParameterTypeError
 from exclusivity.classifier.bounds import check_bounded
 from exclusivity.classifier.parameters import VOTINGS, ClassWeight
 from exclusivity.problem import LOSSES, POWER_LOSS, Contrast, DesignMatrix, LabelledRows, RowScale
@@ -38,7 +39,7 @@ def check_parameters(params: Mapping[str, Any]) -> None:
         check_number(params, "verbose", least=0, integer=True)
     for name in ("fit_intercept", "warm_start"):
         if not isinstance(params[name], (bool, np.bool_)):
-            raise TypeError(f"{name} must be True or False; got {params[name]!r}.")
+            raise ParameterTypeError(name, f"{name} must be True or False; got {params[name]!r}.")
     check_jobs(params.get("n_jobs"))
     check_choice(params, "voting", VOTINGS)
     check_choice(params, "multi_class", ("ovr", "ovo"))
@@ -53,17 +54,18 @@ def _loss(params: Mapping[str, Any]) -> None:
     check_choice(params, "loss", tuple(LOSSES))
     check_number(params, "p", least=1)
     if params["loss"] != POWER_LOSS and params["p"] != 2:
-        raise ValueError(
-            f"p={params['p']!r} is the power of the hinge, not of {params['loss']!r}; leave it out."
+        raise ParameterError(
+            "p", f"p={params['p']!r} is the power of the hinge, not of {params['loss']!r}; leave it out."
         )
 
 
 def _cost(params: Mapping[str, Any]) -> None:
     if isinstance(params["C"], Real) and params["C"] == np.inf:
-        raise ValueError(
+        raise ParameterError(
+            "C",
             "C=inf asks for a hard margin, which exists only where a plane separates the classes; C must be "
             "finite. Where one does, a large C gives that margin: set C=1e6, or more, with p=1, whose "
-            "solution stays the same from some C on."
+            "solution stays the same from some C on.",
         )
     check_number(params, "C", least=0, strict=True)
 
@@ -71,9 +73,10 @@ def _cost(params: Mapping[str, Any]) -> None:
 def _exclusivity(params: Mapping[str, Any]) -> None:
     check_number(params, "exclusivity", least=0, finite=False)
     if params["feature_groups"] is not None and params["exclusivity"] <= 1:
-        raise ValueError(
+        raise ParameterError(
+            "feature_groups",
             "feature_groups only matters when members compete for features, exclusivity > 1; got "
-            f"exclusivity={params['exclusivity']!r}. Set exclusivity=np.inf, or leave feature_groups None."
+            f"exclusivity={params['exclusivity']!r}. Set exclusivity=np.inf, or leave feature_groups None.",
         )
 
 
@@ -84,15 +87,17 @@ def _partition(params: Mapping[str, Any]) -> None:
         if partition == "learned":
             return
     if params["exclusivity"] != np.inf:
-        raise ValueError(
+        raise ParameterError(
+            "partition",
             f"partition={partition!r} says who owns which feature, and at exclusivity="
-            f"{params['exclusivity']!r} members share them; set exclusivity=np.inf, or leave partition out."
+            f"{params['exclusivity']!r} members share them; set exclusivity=np.inf, or leave partition out.",
         )
     searched = {"restarts", "radius", "voting", "partition"} & set(params["solver_options"] or ())
     if searched:
-        raise ValueError(
+        raise ParameterError(
+            "solver_options",
             f"solver_options has {min(searched)!r}, which is about the search for a partition, and with "
-            f"partition={partition!r} there is none; leave one of them out."
+            f"partition={partition!r} there is none; leave one of them out.",
         )
 
 
@@ -100,17 +105,21 @@ def _solver(params: Mapping[str, Any]) -> None:
     name, exclusivity, options = params["solver"], params["exclusivity"], params["solver_options"]
     check_choice(params, "solver", ("auto", *SOLVERS))
     if options is not None and not isinstance(options, Mapping):
-        raise TypeError(f"solver_options must be a mapping of option names to values; got {options!r}.")
+        raise ParameterTypeError(
+            "solver_options", f"solver_options must be a mapping of option names to values; got {options!r}."
+        )
     spec = SOLVERS[resolve_solver(name, exclusivity)]
     if spec.members_compete and exclusivity <= 1:
-        raise ValueError(
+        raise ParameterError(
+            "solver",
             f"solver={name!r} needs exclusivity > 1; got {exclusivity!r}. Set exclusivity=np.inf for "
-            "members on different features, or solver='auto'."
+            "members on different features, or solver='auto'.",
         )
     if not spec.members_compete and exclusivity > 1:
-        raise ValueError(
+        raise ParameterError(
+            "solver",
             f"solver={name!r} needs exclusivity <= 1; got {exclusivity!r}. Above 1 the problem is not "
-            "convex: use solver='exclusive' or 'auto'."
+            "convex: use solver='exclusive' or 'auto'.",
         )
     parse_options(spec.options, options)
 
@@ -129,26 +138,31 @@ def check_number(
     kind: Any = Integral if integer else Real
     word = "an integer" if integer else "a number"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, kind):
-        raise TypeError(f"{name} must be {word}; got {value!r}.")
+        raise ParameterTypeError(name, f"{name} must be {word}; got {value!r}.")
     in_range = value > least if strict else value >= least
     if not in_range or (finite and not np.isfinite(value)):
         bound = ("above" if strict else "at least") + f" {least:g}"
-        raise ValueError(f"{name} must be {word} {bound}{' and finite' if finite else ''}; got {value!r}.")
+        raise ParameterError(
+            name, f"{name} must be {word} {bound}{' and finite' if finite else ''}; got {value!r}."
+        )
 
 
 def check_jobs(n_jobs: object) -> None:
     """Raise unless this is a number of jobs that joblib takes."""
     is_whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
     if n_jobs is not None and (not is_whole or n_jobs == 0):
-        raise ValueError(
-            f"n_jobs must be None or an integer: how many jobs, or -1 for all processors; got {n_jobs!r}."
+        raise ParameterError(
+            "n_jobs",
+            f"n_jobs must be None or an integer: how many jobs, or -1 for all processors; got {n_jobs!r}.",
         )
 
 
 def check_choice(params: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> None:
     """Raise unless ``params[name]`` is one of the allowed words."""
     if params[name] not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {params[name]!r}.")
+        raise ParameterError(
+            name, f"{name} must be one of {', '.join(map(repr, allowed))}; got {params[name]!r}."
+        )
 
 
 ROW_TYPES = [np.dtype(code) for code in ("f8", "f4", "?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")]
@@ -371,18 +385,26 @@ def class_weights(given: object, classes: NDArray[Any], totals: Floats) -> Float
         shared = totals.sum() / np.count_nonzero(totals)
         return np.asarray(np.divide(shared, totals, out=np.ones_like(totals), where=totals > 0))
     if not isinstance(given, Mapping):
-        raise ValueError(
-            f"class_weight must be None, 'balanced' or a mapping of class to weight; got {given!r}."
+        raise ParameterError(
+            "class_weight",
+            f"class_weight must be None, 'balanced' or a mapping of class to weight; got {given!r}.",
         )
     unknown = [label for label in given if label not in classes]
     if unknown:
-        raise ValueError(f"class_weight names {unknown[0]!r}, which is not a class in y: {classes.tolist()}.")
+        raise ParameterError(
+            "class_weight",
+            f"class_weight names {unknown[0]!r}, which is not a class in y: {classes.tolist()}.",
+        )
     try:
         factors = np.array([given.get(label, 1.0) for label in classes.tolist()], dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"class_weight must map classes to numbers; got {dict(given)!r}.") from error
+        raise ParameterError(
+            "class_weight", f"class_weight must map classes to numbers; got {dict(given)!r}."
+        ) from error
     if not np.all(np.isfinite(factors) & (factors > 0)):
-        raise ValueError(f"class_weight must be positive and finite; got {dict(given)!r}.")
+        raise ParameterError(
+            "class_weight", f"class_weight must be positive and finite; got {dict(given)!r}."
+        )
     return factors
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from exclusivity._errors import ParameterError
 from exclusivity.classifier import (
     MINIMISED,
     ClassWeight,
@@ -268,15 +269,17 @@ class ERMClassifier(DaskPredictions):
 
     def _check_supported(self) -> None:
         if SOLVERS[resolve_solver(self.solver, self.exclusivity)].keeps_members:
-            raise ValueError(
+            raise ParameterError(
+                "solver",
                 f"solver={self.solver!r} keeps vectors of all rows for all members and needs rows in memory; "
-                "on Dask collections use solver='auto', or exclusivity.ERMClassifier on a sample."
+                "on Dask collections use solver='auto', or exclusivity.ERMClassifier on a sample.",
             )
         if 1 < self.exclusivity < np.inf:
-            raise ValueError(
+            raise ParameterError(
+                "exclusivity",
                 f"exclusivity={self.exclusivity!r}: between 1 and infinity members are fitted against each "
                 "other row by row, which needs rows in memory; on Dask collections use exclusivity=np.inf "
-                "for members on different features, or at most 1."
+                "for members on different features, or at most 1.",
             )
         if self.exclusivity > 1 and self.checkpoint is not None:
             raise ValueError(
@@ -285,9 +288,10 @@ class ERMClassifier(DaskPredictions):
         if self.checkpoint is not None:
             read_checkpoint(self.checkpoint)  # whether it can be used, before any work is done
         if self.n_jobs is not None:
-            raise ValueError(
+            raise ParameterError(
+                "n_jobs",
                 f"n_jobs={self.n_jobs!r} has no meaning here: the workers of the cluster share the blocks of "
-                "rows; leave n_jobs=None."
+                "rows; leave n_jobs=None.",
             )
         if not (isinstance(self.persist, (bool, np.bool_)) or self.persist == "auto"):
             raise ValueError(f"persist must be True, False or 'auto'; got {self.persist!r}.")
