@@ -1,5 +1,6 @@
 """Formats, standard input, progress, help: what all commands share."""
 
+import argparse
 import bz2
 import gzip
 import io
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from exclusivity.cli import output
-from exclusivity.cli.errors import EXIT_STATUS
+from exclusivity.cli.files import EXIT_STATUS
 from exclusivity.cli.main import COMMANDS, build_parser, main
 from exclusivity.cli.progress import Progress
 from readers import read_csv
@@ -146,6 +147,25 @@ class TestHelp:
         assert f"usage: erm {command}" in out
         assert COMMANDS[command].DESCRIPTION[:20] in out
 
+    @pytest.mark.parametrize("command", ["fit", "path"])
+    def test_help_fits_on_a_screen_and_the_rest_is_grouped(self, command, capsys, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "80")
+        shown = []
+        for option in ("--help", "--help-all"):
+            with pytest.raises(SystemExit) as stop:
+                main([command, option])
+            assert stop.value.code == 0
+            shown.append(capsys.readouterr().out)
+        common, everything = shown
+        assert len(common.splitlines()) <= 40
+        for option in ("--help-all", "--target", "--output", "--members", "--voting", "--folds", "--json"):
+            assert option in common
+        subparsers = next(a for a in build_parser()._actions if isinstance(a, argparse._SubParsersAction))
+        options = [name for a in subparsers.choices[command]._actions for name in a.option_strings]
+        assert [option for option in options if option not in everything] == []
+        for title in ("reading data:", "the model:", "the solver:", "tables:"):
+            assert title in everything
+
     @pytest.mark.parametrize("command", [name for name in COMMANDS if hasattr(COMMANDS[name], "EPILOG")])
     def test_examples_parse(self, command):
         lines = [line.strip() for line in COMMANDS[command].EPILOG.splitlines()]
@@ -168,7 +188,7 @@ from exclusivity.cli.main import main
 try:
     main(["--help"])
 finally:
-    print(time.process_time(), "sklearn" in sys.modules, file=sys.stderr)
+    print(time.process_time(), "sklearn" in sys.modules or "pandas" in sys.modules, file=sys.stderr)
 """
         command = [sys.executable, "-c", code]
         told = [
@@ -214,11 +234,6 @@ class TestOutput:
             "t": [3, None, True],
             "o": "<class 'object'>",
         }
-
-    def test_rows_in_blocks(self, monkeypatch, capsys):
-        monkeypatch.setattr(output, "_BLOCK", 3)
-        output.write_rows(None, ["label", "x"], [np.array(list("abcdefg")), np.arange(7)])
-        assert capsys.readouterr().out == "label,x\n" + "".join(f"{c},{i}\n" for i, c in enumerate("abcdefg"))
 
     def test_labels_with_commas_are_quoted(self, tmp_path):
         output.write_rows(str(tmp_path / "x.csv"), ["label"], [np.array(["a,b", 'c"d'], dtype=object)])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from exclusivity.cli.errors import EXIT_STATUS
+from exclusivity.cli.files import EXIT_STATUS
 from exclusivity.cli.main import COMMANDS, main
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -37,7 +37,7 @@ def test_a_constant_vote_is_told_by_every_command(erm, rare):
     code, out, err = erm(*FIT, *UNWEIGHTED)
     assert code == 0
     assert "members vote common for every training row" in err
-    assert "Set --class-weight balanced, a larger --cost, or fewer members." in err
+    assert "Set class_weight='balanced', a larger C, or fewer members." in err
     assert TOLD in err
     assert "Fit with --class-weight balanced." in err
     assert "most frequent class alone 90.0% accuracy, 50.0% balanced (always common)" in out
@@ -56,24 +56,24 @@ def test_a_constant_vote_is_told_by_every_command(erm, rare):
 
 def test_a_vote_is_balanced_unless_told_otherwise_and_says_so(erm, rare):
     _, out, err = erm(*FIT)
-    assert "classes     weigh the same (the default of a vote; --class-weight none" in out
+    assert "classes     weigh the same (default of a vote; --class-weight none" in out
     assert "hardly" not in err
     assert "members vote" not in err
     assert load_model("m.erm")[-1].class_weight == "balanced"
     asked = erm(*FIT, "--class-weight", "balanced")[1]
-    assert "the default of a vote" not in asked
+    assert "default of a vote" not in asked
     for options in (UNWEIGHTED, ["--voting", "soft"], ["--exclusivity", "1"], ["--exclusivity", "20"]):
         assert json.loads(erm(*FIT, *options, "--json")[1])["class_weight"] == "none"
         assert load_model("m.erm")[-1].class_weight is None
 
 
-def test_the_price_of_a_vote_is_an_out_of_sample_estimate(erm, rare):
+def test_the_accuracy_loss_of_a_vote_is_an_out_of_sample_estimate(erm, rare):
     _, out, _ = erm(*FIT)
     found = json.loads(erm(*FIT, "--json")[1])["out_of_sample"]
     # Scaling twice rounds twice: a row on the boundary may fall to the other side.
     assert found["one_svm"]["balanced_accuracy"] == pytest.approx(one_svm(*rare), abs=1.5 / 20 / 2)
     price = found["one_svm"]["balanced_accuracy"] - found["balanced_accuracy"]
-    assert found["price_of_robustness"] == pytest.approx(price)
+    assert found["accuracy_loss"] == pytest.approx(price)
     word = "costs" if price >= 0 else "gains"
     assert f"robustness  {word} {abs(100 * price):.1f} points of balanced accuracy: one SVM on all" in out
     for options in (["--voting", "soft"], ["--exclusivity", "1"]):

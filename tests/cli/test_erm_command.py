@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from exclusivity import __version__
-from exclusivity.cli.errors import CommandError
+from exclusivity.cli.files import CommandError
 from exclusivity.cli.main import main
 
 
@@ -19,7 +19,7 @@ def test_version(capsys):
     assert capsys.readouterr().out.strip() == f"erm {__version__}"
 
 
-@pytest.mark.parametrize("argv", [["dmo"], ["demo", "--members", "many"]])
+@pytest.mark.parametrize("argv", [["dmo"], ["fit", "x.csv", "-o", "m", "--members", "many"]])
 def test_a_wrong_command_line_exits_with_2_and_usage(argv, capsys):
     with pytest.raises(SystemExit) as stop:
         main(argv)
@@ -79,13 +79,12 @@ def test_demo_prints_the_table_and_explains_it(capsys):
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["demo", "--members", "1"], "--members must be at least 2"),
         (["inspect", "m.erm", "--data", "t.csv"], "--data is for the report; add --html FILE"),
         (
             ["fit", "t.csv", "-o", "m.erm", "--loss", "logistic", "--p", "1"],
-            "--p 1.0 is the power of the hinge",
+            "--p: p=1.0 is the power of the hinge",
         ),
-        (["path", "t.csv", "--solver", "exclusive"], "--solver exclusive needs exclusivity > 1"),
+        (["path", "t.csv", "--solver", "exclusive"], "--solver: solver='exclusive' needs exclusivity > 1"),
     ],
 )
 def test_a_wrong_command_line_is_told_before_files_are_read(argv, words, capsys, tmp_path, monkeypatch):
@@ -100,8 +99,8 @@ def test_a_wrong_command_line_is_told_before_files_are_read(argv, words, capsys,
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["demo", "--p", "0.5"], "--p: must be a number of at least 1; got '0.5'"),
-        (["demo", "--cost", "-1"], "--cost: must be a number above 0; got '-1'"),
+        (["fit", "x", "-o", "m", "--cost", "much"], "argument --cost: invalid float value: 'much'"),
+        (["fit", "x", "-o", "m", "--features", "0"], "--features: invalid whole number >= 1 value: '0'"),
         (["train", "x.csv"], "there is no command 'train'; there are fit, predict,"),
         (["Evalute", "x.csv"], "there is no command 'Evalute'; did you mean 'erm evaluate'?"),
         (["zebra"], "there is no command 'zebra'; there are fit, predict, evaluate"),
@@ -120,8 +119,8 @@ def test_what_the_parser_refuses(argv, words, capsys):
 
 
 def test_debug_shows_the_traceback():
-    with pytest.raises(CommandError, match="--members must be"):
-        main(["--debug", "demo", "--members", "1"])
+    with pytest.raises(CommandError, match="--data is for the report"):
+        main(["--debug", "inspect", "m.erm", "--data", "t.csv"])
 
 
 def test_interruption_has_its_own_exit_code(monkeypatch, capsys):

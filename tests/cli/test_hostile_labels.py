@@ -69,7 +69,7 @@ def test_what_is_printed_of_a_model(run, make, names):
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         warnings.simplefilter("default", DeprecationWarning)  # of what matplotlib is made of
-        code, out, err = run("inspect", "m.erm", "--history", "--html", "page.html")
+        code, out, err = run("inspect", "m.erm", "--html", "page.html")
     assert code == 0, err
     assert not CONTROL.search(out + err)
     for name in names:

@@ -210,7 +210,7 @@ class TestOverrides:
             (["--categorical", "sice"], "has no column 'sice'; did you mean 'size'?"),
             (["--categorical", "state"], "is no feature"),
             (["--scale", "minmax"], "leave --scale out"),
-            (["--groups", "groups.csv"], "expected one group per feature, 3"),
+            (["--groups", "groups.csv"], "expected one group per line for 3 features"),
         ):
             (tmp_path / "groups.csv").write_text("a\n")
             code, _, err = fitted(run, tmp_path / "table.csv", self.columns, *options)
@@ -385,8 +385,8 @@ def test_a_graph_names_its_inputs(run, tmp_path):
     fitted(run, tmp_path / "table.csv", columns)
     _, out, _ = run("export", "it.erm", "-o", "it.onnx")
     assert out == (
-        "it.onnx: inputs 'size', 'colour', one for each column (rows by 1); 1 column less than the data, "
-        "which the model leaves out; outputs label, scores\n"
+        "it.onnx: inputs 'size', 'colour', one for each column that the model uses (rows by 1); "
+        "outputs label, scores\n"
     )
 
 
@@ -493,11 +493,11 @@ def test_groups_of_columns(run, tmp_path):
     assert "made of 3 columns" in out
     code, _, err = run("fit", tmp_path / "t.csv", "--target", "y", "-o", model, *groups)
     assert code == 2
-    assert "--groups only matters when members compete" in err
+    assert "--groups: feature_groups only matters when members compete" in err
     (tmp_path / "groups.csv").write_text("age,body\nsize,body\n")
     code, _, err = run("fit", tmp_path / "t.csv", "--target", "y", "-o", model, *votes)
     assert code == 3
-    assert "does not give a group for 'colour'" in err
+    assert "gives no group for 'colour'" in err
 
 
 def test_dates_that_are_categories(run, tmp_path):

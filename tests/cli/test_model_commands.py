@@ -12,7 +12,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from exclusivity import ERMClassifier, ERMClassifierCV, make_robust_classifier
-from exclusivity.cli.wording import in_options
 from exclusivity.persistence import load_model, save_model
 from exclusivity.robustness import certified_accuracy, certify
 from readers import read_csv, read_libsvm
@@ -69,11 +68,10 @@ class TestFit:
     @pytest.mark.parametrize(
         ("rule", "message"),
         [
-            (("--monotonic", "a=2"), "expected COLUMN=1"),
-            (("--monotonic", "a=1,a=-1"), "'a' is there twice"),
-            (("--bounds", "a=0:1, a=-5:-4"), "'a' is there twice"),
-            (("--bounds", "a=1:0"), "expected COLUMN=LOWER:UPPER"),
-            (("--bounds", "a=x"), "expected COLUMN=LOWER:UPPER"),
+            (("--monotonic", "a=up"), "invalid COLUMN=SIGN,... value: 'a=up'"),
+            (("--monotonic", "a=1,a=-1"), "invalid COLUMN=SIGN,... value"),
+            (("--bounds", "a=0:1, a=-5:-4"), "invalid COLUMN=LOWER:UPPER,... value"),
+            (("--bounds", "a=x"), "invalid COLUMN=LOWER:UPPER,... value"),
         ],
     )
     def test_rules_that_are_none(self, erm, rule, message, capsys):
@@ -81,8 +79,8 @@ class TestFit:
             erm("fit", "train.csv", "--target", "state", "-o", "m.erm", *rule)
         assert message in capsys.readouterr().err
         code, _, err = erm("fit", "train.csv", "--target", "state", "-o", "m.erm", "--monotonic", "nobody=1")
-        assert code != 0
-        assert "there is no feature 'nobody'" in err
+        assert code == 2
+        assert "--monotonic: there is no feature 'nobody'" in err
 
     def test_scaling_is_learned_and_stored(self, erm):
         iris = read_csv("iris.csv", target="species")
@@ -298,12 +296,11 @@ class TestCertify:
 
 class TestInspect:
     def test_equal_members_are_told_once(self, erm):
-        code, out, _ = erm("inspect", "soft.erm", "--history")
+        code, out, _ = erm("inspect", "soft.erm")
         assert code == 0
         assert "10 equal members = one SVM at cost C/10" in out
         assert out.count("all members (6 features)") == 1
         assert "StandardScaler()" in out
-        assert "iteration" in out
 
     def test_different_members_with_their_features(self, erm):
         told = json.loads(erm("inspect", "hard.erm", "--json", "--features", 9)[1])
@@ -361,7 +358,7 @@ class TestPath:
         scaled = StandardScaler().fit_transform(train.data)
         with pytest.warns(UserWarning, match="The best C") as caught:
             expected = ERMClassifierCV(Cs=[0.01, 0.1, 1], cv=3, random_state=0).fit(scaled, train.target)
-        assert f"erm path: warning: {in_options(str(caught[0].message))}" in err
+        assert f"erm path: warning: {caught[0].message}" in err
         assert code == 0
         assert told["best_C"] == expected.C_ == load_model("m.erm")[-1].C_
         assert f"chose C = {expected.C_:.6g}" in erm("inspect", "m.erm")[1]

@@ -124,7 +124,7 @@ def test_wrong_column(erm, command):
 def test_places_that_cannot_be_written(erm, command, tmp_path):
     (tmp_path / "folder").mkdir()
     check(erm(*put(command, OUT="folder")), "folder is a folder")
-    check(erm(*put(command, OUT="none/x")), "there is no folder none", "mkdir -p none")
+    check(erm(*put(command, OUT="none/x")), "there is no folder", "mkdir -p")
 
 
 PERMISSIONS = """
@@ -295,14 +295,8 @@ class TestOtherMistakes:
     @pytest.mark.parametrize(
         ("option", "value", "words"),
         [
-            ("--cost", "-1", "above 0"),
-            ("--cost", "much", "above 0"),
-            ("--members", "0", "at least 1"),
-            ("--members", "2.5", "whole number"),
-            ("--p", "0.5", "at least 1"),
-            ("--exclusivity", "-1", "from 0 to inf"),
-            ("--exclusivity", "nan", "from 0 to inf"),
-            ("--tol", "0", "above 0"),
+            ("--cost", "much", "invalid float value"),
+            ("--members", "2.5", "invalid int value"),
             ("--voting", "fair", "choose from"),
         ],
     )

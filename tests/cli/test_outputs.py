@@ -27,12 +27,12 @@ def places(tmp_path):
     Path(tmp_path / "circle").symlink_to("circle")
     return {
         "folder": "folder is a folder; give the name of a file",
-        "new/": "new/ names a folder",
+        "new/": "new/ is a folder; give the name of a file",
         "none/m": "there is no folder",
-        "file/m": "is a file and no folder",
+        "file/m": "cannot write file/m (Not a directory)",
         "lost": "cannot write lost: it is a link to /nowhere/at/all, and there is no folder",
-        "circle": "its links lead in a circle",
-        "/proc/m": "no file can be created in /proc",
+        "circle": "cannot write circle (Too many levels of symbolic links)",
+        "/proc/m": "cannot write /proc/m (No such file or directory)",
     }
 
 
@@ -53,7 +53,7 @@ def test_a_model_is_a_regular_file(erm, command):
     for name in ("/dev/null", "pipe"):
         code, _, err = erm(*WRITES[command], name)
         assert code == 3
-        assert f"{name} is a device or a pipe, and a model file needs a regular file" in err
+        assert f"{name} is a device or a pipe; a model needs a regular file" in err
 
 
 @pytest.mark.parametrize("command", ["fit", "path", "inspect", "export"])

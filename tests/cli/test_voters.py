@@ -12,22 +12,22 @@ def test_equal_members_promise_nothing(erm, voting, command):
     code, _, err = erm(*arguments, "--voting", voting)
     assert code == 0
     assert f"--voting {voting} counts the votes of 10 equal members" in err
-    assert "Add --exclusivity inf" in err
+    assert "Fit with --exclusivity inf" in err
     code, out, err = erm("certify", "m.erm", "test.csv")
     assert code == 0
-    assert "all members of m.erm are equal: one broken feature turns all of them, and nothing can be" in err
+    assert f"--voting {voting} counts the votes of 10 equal members: one broken feature changes all" in err
     assert out.splitlines()[-1].split()[:2] == ["1", "0"]
 
 
 def test_an_even_number_ties(erm):
     votes = ["--voting", "hard", "--exclusivity", "inf"]
     _, _, err = erm(*FIT, "--members", 4, *votes)
-    assert "4 members may tie, and a tie has no certificate; an odd number of them (--members 3 or 5)" in err
+    assert (
+        "4 members may tie, and a tie has no certificate. Fit an odd number of them: --members 3 or 5." in err
+    )
     _, out, err = erm("certify", "m.erm", "test.csv")
-    ties = int(out.splitlines()[1].split()[1])
-    assert ties > 0
-    assert f"{ties} of 80 rows are a tie of 4 members" in err
-    assert "Fit with --members 3 or 5." in err
+    assert int(out.splitlines()[1].split()[1]) > 0
+    assert "4 members may tie" in err
 
 
 @pytest.mark.parametrize("options", [["--members", 5], ["--members", 4, "--voting", "soft"]])

@@ -14,7 +14,7 @@ import pytest
 
 from exclusivity.cli import distributed, workers
 from exclusivity.cli.data import Source
-from exclusivity.cli.errors import FileError
+from exclusivity.cli.files import FileError
 from exclusivity.cli.main import main
 from exclusivity.persistence import load_model
 

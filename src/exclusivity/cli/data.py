@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exclusivity._text import printable
-from exclusivity.cli.errors import FileError, UsageError, file_errors
+from exclusivity.cli.files import FileError, UsageError, file_errors
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:

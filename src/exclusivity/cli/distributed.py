@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from exclusivity.cli import options, table_blocks, tables, training, workers
 from exclusivity.cli.data import Source, in_folder, reads_once
-from exclusivity.cli.errors import FileError, UsageError, file_errors
+from exclusivity.cli.files import FileError, UsageError, file_errors
 from exclusivity.cli.matching import target_of
 from exclusivity.cli.progress import Progress
 
@@ -326,7 +326,7 @@ def _fit(args: argparse.Namespace, files: _Files, rows: _Rows, started: float) -
     settings = training.parameters(args, files.layout.names, n_features)
     if isinstance(rows.encoder, TableEncoder):
         settings["feature_groups"] = rows.encoder.feature_groups_ if args.exclusivity > 1 else None
-    classifier = ERMClassifier(C=args.cost, persist=stay, **settings)
+    classifier = ERMClassifier(persist=stay, **settings)
     with files.progress.of_fit(f"training on {n_rows} rows of {n_features} features"):
         classifier.fit(rows.X, rows.y)
     model = classifier.to_local().set_params(verbose=0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from exclusivity._text import printable
 from exclusivity.cli import matching, models, options, output, tables
-from exclusivity.cli.errors import FileError
+from exclusivity.cli.files import FileError
 from exclusivity.cli.progress import Progress
 from exclusivity.cli.training import FEW_CLASSES
 
@@ -16,13 +16,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sklearn.base import BaseEstimator
 
-    from exclusivity.problem.arrays import Matrix
-
 SUMMARY = "compare predictions with the classes of a data file"
 DESCRIPTION = (
     "Predicts every row of DATA and compares with the classes it holds: accuracy, balanced accuracy (the "
-    "mean recall of the classes), both beside those of always saying the most frequent class, a table by "
-    "class and the confusion matrix."
+    "mean recall of the classes), both beside those of always predicting the most frequent class, a table "
+    "by class and the confusion matrix."
 )
 EPILOG = """examples:
   erm evaluate heart.erm test.csv --target disease
@@ -32,7 +30,7 @@ Without --target the column that held the classes in training holds them here to
 
 INPUTS = ("model", "data")
 
-# A model may say another class for every row, and the matrix has the square of their number.
+# A model may predict another class for every row, and the matrix has the square of their number.
 _MOST_DRAWN = 100
 _MOST_IN_JSON = 1000
 
@@ -49,11 +47,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Load, read, predict, compare."""
+    from exclusivity.inspection.scores import scores_of
+
     loaded = models.load(args.model)
-    X, y = matching.rows_for(
-        loaded, args.data, args, Progress("evaluate", quiet=args.quiet), wants_labels=True
-    )
-    scores = scores_for(loaded, X, y, args.data)
+    progress = Progress("evaluate", quiet=args.quiet)
+    X, y = matching.rows_for(loaded, args.data, args, progress, wants_labels=True)
+    check_labels(loaded, y, args.data)
+    scores = scores_of(y, loaded.predict(X))
     if args.json:
         is_small = len(scores["classes"]) <= _MOST_IN_JSON
         confusion = scores["confusion_matrix"].toarray() if is_small else None
@@ -63,26 +63,22 @@ def run(args: argparse.Namespace) -> None:
     warn_of_constant(scores, loaded.classifier)
 
 
-def scores_for(loaded: models.Loaded, X: Matrix, y: NDArray[Any], title: str) -> dict[str, Any]:
-    """Return the scores of a model; raise if no label is a class of the model."""
+def check_labels(loaded: models.Loaded, y: NDArray[Any], title: str) -> None:
+    """Raise if no label is a class of the model."""
     import numpy as np
 
-    from exclusivity.inspection.batches import by_batches
-    from exclusivity.inspection.scores import scores_of
-
-    classes = loaded.classifier.classes_
-    of_one_kind = (y.dtype.kind in "biuf") == (classes.dtype.kind in "biuf")
-    if not of_one_kind or not np.isin(y, classes).any():
+    classes: Any = loaded.classifier.classes_
+    same_kind = (y.dtype.kind in "biuf") == (classes.dtype.kind in "biuf")
+    if not same_kind or not np.isin(y, classes).any():
         found = ", ".join(printable(label) for label in np.unique(y)[:5])
         known = ", ".join(printable(label) for label in classes[:5])
         raise FileError(
             f"the labels of {title} ({found}) are none of the classes of {loaded.title} ({known}); choose "
             "the column of the classes with --target, or use data with these classes."
         )
-    return scores_of(y, by_batches(loaded.model, X, loaded.model.predict))
 
 
-def in_words(constant: dict[str, Any]) -> str:
+def describe_constant(constant: dict[str, Any]) -> str:
     """Describe the accuracies of always predicting the most frequent class."""
     accuracies = f"{constant['accuracy']:.1%} accuracy, {constant['balanced_accuracy']:.1%} balanced"
     return f"alone {accuracies} (always {printable(constant['class'])})"
@@ -111,26 +107,21 @@ def _print(scores: dict[str, Any]) -> None:
             ("rows", scores["rows"]),
             ("accuracy", output.percent(scores["accuracy"])),
             ("balanced accuracy", output.percent(scores["balanced_accuracy"])),
-            ("most frequent class", in_words(scores["constant"])),
+            ("most frequent class", describe_constant(scores["constant"])),
         ]
     )
-    names = [str(found["class"]) for found in scores["classes"]]
     print()
-    output.print_table(
-        ["class", "rows", "precision", "recall", "F1"],
-        [
-            [name, str(found["rows"]), *(output.percent(found[key]) for key in ("precision", "recall", "f1"))]
-            for name, found in zip(names, scores["classes"], strict=True)
-        ],
-    )
+    names = [str(found["class"]) for found in scores["classes"]]
+    shares = [
+        [output.percent(row[key]) for key in ("precision", "recall", "f1")] for row in scores["classes"]
+    ]
+    rows = [str(found["rows"]) for found in scores["classes"]]
+    lines = [[name, n, *cells] for name, n, cells in zip(names, rows, shares, strict=True)]
+    output.print_table(["class", "rows", "precision", "recall", "F1"], lines)
     if len(names) > _MOST_DRAWN:
         print(f"\nthe confusion matrix of {len(names)} classes is left out")
         return
     print("\nconfusion matrix (rows: true class, columns: prediction)")
-    output.print_table(
-        ["", *names],
-        [
-            [name, *map(str, row)]
-            for name, row in zip(names, scores["confusion_matrix"].toarray().tolist(), strict=True)
-        ],
-    )
+    counts = scores["confusion_matrix"].toarray().tolist()
+    lines = [[name, *map(str, row)] for name, row in zip(names, counts, strict=True)]
+    output.print_table(["", *names], lines)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
-from exclusivity.cli import models, options, output, overwriting
+from exclusivity.cli import files, models, options, output
 from exclusivity.cli.data import listed
-from exclusivity.cli.errors import CommandError
 
 SUMMARY = "write a model as an ONNX graph"
 DESCRIPTION = (
@@ -20,7 +18,7 @@ EPILOG = """examples:
   erm export heart.erm -o heart.onnx --input float32"""
 
 INPUTS = ("model",)
-OUTPUTS = {"output": overwriting.GRAPH}
+OUTPUTS = {"output": files.BINARY}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,21 +40,10 @@ def run(args: argparse.Namespace) -> None:
     try:
         graph = to_onnx(loaded.model, input_type=args.input)
     except ImportError as error:
-        raise CommandError("export needs the package onnx: pip install 'exclusivity[onnx]'.") from error
+        raise files.CommandError("export needs the package onnx: pip install 'exclusivity[onnx]'.") from error
     output.write_whole(args.output, [graph.SerializeToString()])
-    outputs = ", ".join(each.name for each in graph.graph.output)
-    print(f"{args.output}: {_inputs(graph, loaded)}; outputs {outputs}")
-
-
-def _inputs(graph: Any, loaded: models.Loaded) -> str:
-    """What the graph takes, in words."""
-    from exclusivity.io._cells import counted
-
     names = [each.name for each in graph.graph.input]
+    inputs = f"inputs {listed(names)}, one for each column that the model uses (rows by 1)"
     if names == ["X"]:
-        return f"input X (rows by {counted(loaded.n_features, 'feature')})"
-    unused = loaded.n_features - len(names)
-    without = (
-        f"; {counted(unused, 'column')} less than the data, which the model leaves out" if unused else ""
-    )
-    return f"inputs {listed(names)}, one for each column (rows by 1){without}"
+        inputs = f"input X (rows by {loaded.n_features} features)"
+    print(f"{args.output}: {inputs}; outputs {', '.join(each.name for each in graph.graph.output)}")

@@ -3,58 +3,46 @@
 from __future__ import annotations
 
 import argparse
+import math
+import warnings
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import (
-    curves,
-    distributed,
-    held_out,
-    matching,
-    models,
-    options,
-    output,
-    overwriting,
-    tables,
-    training,
-    voters,
-)
+from exclusivity.cli import distributed, files, matching, models, options, output, tables, training
 from exclusivity.cli.data import reads_once
-from exclusivity.cli.errors import DONE, NOT_CONVERGED, file_errors
-from exclusivity.cli.evaluate import in_words, warn_of_constant
+from exclusivity.cli.evaluate import describe_constant, warn_of_constant
 from exclusivity.cli.progress import Progress
 
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
 SUMMARY = "train a model and write it to a file"
-DESCRIPTION = (
-    "Trains an ensemble of linear SVMs on a data file and writes the model, its scaling included, to one "
-    "file. The file holds data and no code: it is safe to load it from anybody ('erm predict', or "
-    "exclusivity.persistence.load_model)."
-)
+DESCRIPTION = "Trains linear SVMs on a data file and writes the model, scaling included."
 EPILOG = """examples:
   erm fit heart.csv --target disease -o heart.erm
   erm fit heart_scale -o heart.erm --cost 1 --members 30 --p 1
-  erm fit sensors.parquet --target state --members 15 --exclusivity inf --voting hard -o sensors.erm
-  erm fit people.csv --target state --additive --categorical zip --drop id -o people.erm
-  erm fit people.csv --target state --interactions --exclusivity inf --voting hard --members 9 -o it.erm
+  erm fit sensors.csv --target state --members 15 --exclusivity inf --voting hard -o sensors.erm
   zcat big.csv.gz | erm fit - --format csv --target -1 --test test.csv -o big.erm
-  erm fit 'part-*.parquet' --target state -o big.erm --dask --workers 2 --memory 1GB
 
-The cost: the ensemble equals one SVM of cost C / (1 + G (K - 1)), so that a new --members or
---exclusivity asks for a new --cost. 'erm path' finds one."""
+Equal members are one SVM of cost C / (1 + G (K - 1)). 'erm path' chooses a cost."""
 
 INPUTS = ("data", "test", "groups")
-OUTPUTS = {"output": overwriting.MODEL}
+OUTPUTS = {"output": files.MODEL}
+COMMON = (
+    *("data", "target", "output", "test", "folds", "cost", "members", "exclusivity", "voting", "additive"),
+    *("json", "quiet"),
+)
+
+FOLDS = 5
+# With more values than this, folds take long unless somebody asks for them.
+_MOST_VALUES = 2_000_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    options.add_data(
-        parser, "the column of the classes: its name, or its number from 0 (-1 is the last)", several=True
-    )
-    parser.add_argument(
-        "-o", "--output", required=True, metavar="FILE", help="where to write the model (model.erm)"
-    )
+    options.add_data(parser, "column of the classes: name or number (-1: last)", several=True)
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="model file (model.erm)")
     parser.add_argument(
         "--features",
         type=options.COUNT,
@@ -64,51 +52,67 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--test", metavar="FILE", help="rows to test the model on, in the same format")
     parser.add_argument(
         "--folds",
-        type=options.number("of at least 2, or 0 for none", lambda value: value >= 2 or value == 0, int),
+        type=options.at_least(0),
         metavar="N",
-        help="folds of the cross-validation that gives the out-of-sample figures; 0: none (default: 5, rows "
-        "held out once where that takes long, none for large data, with --test and with --dask)",
+        help="cross-validation, 0: none (default: 5; large data, --test, --dask: 0)",
     )
-    parser.add_argument(
-        "--cost", type=options.POSITIVE, default=2.0, metavar="C", help="cost of errors (default: 2)"
-    )
+    parser.add_argument("--cost", type=float, default=2.0, metavar="C", help="cost of errors (default: 2)")
     options.add_training(parser)
     tables.add_options(parser)
-    curves.add_interactions(parser)
+    parser.add_argument_group("members that look at several columns together").add_argument(
+        "--interactions",
+        action="store_true",
+        help="members look at all columns that they own together, and not at one curve of each. Needs "
+        "--exclusivity inf and --voting hard or runoff. --cost means something else: begin with 0.1, 1, 10",
+    )
     distributed.add_options(parser)
     options.add_json(parser)
     options.add_quiet(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, train, write, tell."""
+    """Read, train, write, report."""
     args.ignore = [*args.ignore, *args.drop]
     distributed.check_options(args)
-    curves.check_interactions(args)
+    _check_options(args)
     training.check_parameters(args)
     if args.test not in (None, "-") and not reads_once(args.test):  # now, and not after hours of work
-        with file_errors(args.test), open(args.test, "rb"):
+        with files.file_errors(args.test), open(args.test, "rb"):
             pass
     progress = Progress("fit", quiet=args.quiet)
     trained = distributed.train(args, progress) if args.dask else _train(args, progress)
     models.save(trained.pipeline, trained.names, trained.target, args.output)
-    document = report(args, trained)
-    judged = []
-    if trained.held_out is not None:
-        document["out_of_sample"], scores = _out_of_sample(trained.held_out, trained.one_svm)
-        judged.append(scores)
+    document = _document(args, trained)
     if args.test is not None:
-        document["test"], scores = _test(args, progress)
-        judged.append(scores)
+        document["test"] = _test(args, progress)
     if args.json:
         output.print_json(document)
     else:
-        output.print_facts(_lines(args, document))
+        output.print_facts(_facts(args, document))
         tables.print_columns(document.get("columns"))
-    voters.warn_after_fit(args, len(trained.pipeline[-1].classes_))
-    for scores in judged:
-        warn_of_constant(scores, trained.pipeline[-1])
-    return DONE if document["converged"] else NOT_CONVERGED
+    training.warn_of_votes(args.voting, args.exclusivity, args.members, len(document["classes"]))
+    for scores in (document.get("out_of_sample"), document.get("test")):
+        if scores is not None:
+            warn_of_constant(scores, trained.pipeline[-1])
+    return files.DONE if document["converged"] else files.NOT_CONVERGED
+
+
+def _check_options(args: argparse.Namespace) -> None:
+    if args.folds == 1:
+        raise files.UsageError("--folds must be at least 2, or 0 for none.")
+    if not args.interactions:
+        return
+    if args.additive:
+        raise files.UsageError("--additive and --interactions: choose one (the latter includes curves).")
+    if args.exclusivity != math.inf or args.voting == "soft":
+        raise files.UsageError(
+            "--interactions needs members with columns of their own, and a vote: add --exclusivity inf and "
+            "--voting hard (or runoff, for three or more classes)."
+        )
+    if args.dask:
+        raise files.UsageError(
+            "--interactions needs all rows in memory; with --dask use --additive, or leave --dask out."
+        )
 
 
 def _train(args: argparse.Namespace, progress: Progress) -> training.Trained:
@@ -117,34 +121,86 @@ def _train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     (args.data,) = args.data
     data = training.read_training_data(args, progress)
     started = perf_counter()
-    classifier = ERMClassifier(C=args.cost, **training.parameters(args, data.names, data.X.shape[1]))
+    classifier = ERMClassifier(**training.parameters(args, data.names, data.X.shape[1]))
     pipeline = training.build(classifier, args, data)
     training.fit(pipeline, data, progress)
     seconds = perf_counter() - started
-    folds = held_out.folds_for(args, data)
-    notes = None if data.found is None else [read.note for read in data.found]
-    found = None if notes is None else tables.document(pipeline[0], data.titles, notes)
-    shape = data.X.shape
-    trained = training.Trained(pipeline, data.names, data.target, shape, seconds, columns=found)
-    if folds is None:
-        return trained
-    unseen = held_out.predict_held_out(pipeline, data, folds, progress)
-    is_vote = args.voting != "soft" and args.exclusivity > 1
-    rival = held_out.one_svm(pipeline) if is_vote else None
-    one = None if rival is None else held_out.predict_held_out(rival, data, folds, progress)
-    return replace(trained, held_out=unseen, one_svm=one)
+    columns = None
+    if data.found is not None:
+        columns = tables.document(pipeline[0], data.titles, [read.note for read in data.found])
+    trained = training.Trained(pipeline, data.names, data.target, data.X.shape, seconds, columns=columns)
+    return replace(trained, out_of_sample=_out_of_sample(args, pipeline, data, progress))
 
 
-def report(args: argparse.Namespace, trained: training.Trained) -> dict[str, Any]:
-    """What was done."""
+def _out_of_sample(
+    args: argparse.Namespace, pipeline: Pipeline, data: training.TrainingData, progress: Progress
+) -> dict[str, Any] | None:
+    """Cross-validate the whole pipeline, for a vote also one SVM; None for large data, unless asked for.
+
+    The rows may have been scaled already: scaling is learned anew from the rows of a fold, and an earlier
+    shift or factor of a feature does not change its result.
+    """
+    import numpy as np
+
+    counts = np.sort(np.unique(data.y, return_counts=True)[1])
+    # The two largest classes are in the training rows of every fold.
+    n_folds = min(FOLDS if args.folds is None else args.folds, int(counts[-2]))
+    is_large = (data.X.nnz if data.is_sparse else data.X.size) > _MOST_VALUES
+    if n_folds < 2 or (args.folds is None and (is_large or args.test is not None)):
+        return None
+    progress.tell(f"{n_folds}-fold cross-validation")
+    scores = _cross_validate(pipeline, data, n_folds, args.seed)
+    found = {"how": f"{n_folds}-fold cross-validation at the same settings", **scores}
+    if args.voting != "soft" and args.exclusivity > 1:
+        one = _cross_validate(one_svm(pipeline), data, n_folds, args.seed)
+        found |= {"one_svm": one, "accuracy_loss": one["balanced_accuracy"] - scores["balanced_accuracy"]}
+    progress.clear()
+    return found
+
+
+def one_svm(pipeline: Pipeline) -> Pipeline:
+    """Return the pipeline with one SVM on all features in place of its members, at the cost of each."""
+    from sklearn.base import clone
+
+    one = clone(pipeline)
+    one[-1].set_params(n_estimators=1, exclusivity=1.0, voting="soft", feature_groups=None, solver="auto")
+    if "interactions" in one.named_steps:
+        one.set_params(interactions__voters__n_estimators=1)  # which looks at all columns together
+    return one
+
+
+def _cross_validate(
+    pipeline: Pipeline, data: training.TrainingData, n_folds: int, seed: int
+) -> dict[str, Any]:
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+    from exclusivity.inspection.scores import scores_of
+
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit to all rows has said it; rare classes may miss some folds
+        return scores_of(data.y, cross_val_predict(pipeline, data.X, data.y, cv=folds))
+
+
+def _test(args: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    from exclusivity.inspection.scores import scores_of
+
+    loaded = models.load(args.output)
+    reading = argparse.Namespace(**vars(args) | {"decimal": None})  # by the model's own notation, as later
+    X, y = matching.rows_for(loaded, args.test, reading, progress, wants_labels=True)
+    return {"file": args.test, **scores_of(y, loaded.predict(X))}
+
+
+def _document(args: argparse.Namespace, trained: training.Trained) -> dict[str, Any]:
+    from exclusivity.classifier import note
+
     pipeline, fitted = trained.pipeline, trained.pipeline[-1]
-    return {
+    document = {
         "model": args.output,
         "rows": trained.shape[0],
-        **({} if trained.blocks is None else {"blocks": trained.blocks, "blocks_stayed": trained.stayed}),
         "features": trained.shape[1],
         "classes": fitted.classes_,
-        "members": _members(pipeline),
+        "members": note(fitted) or f"{fitted.components_.shape[1]} members",
         "scaling": ", ".join(type(step).__name__ for _, step in pipeline.steps[:-1]) or "none",
         "class_weight": fitted.class_weight or "none",
         "seconds": round(trained.seconds, 3),
@@ -153,94 +209,47 @@ def report(args: argparse.Namespace, trained: training.Trained) -> dict[str, Any
         "dual_gap": fitted.dual_gap_,
         "converged": bool(fitted.converged_.all()),
         "tol": args.tol,
-        **({} if trained.columns is None else {"columns": trained.columns}),
     }
+    document |= {} if trained.blocks is None else {"blocks": trained.blocks, "blocks_stayed": trained.stayed}
+    document |= {} if trained.columns is None else {"columns": trained.columns}
+    return document | ({} if trained.out_of_sample is None else {"out_of_sample": trained.out_of_sample})
 
 
-def _members(pipeline: Any) -> str:
-    from exclusivity.classifier import note
-
-    owned = curves.owned_columns(pipeline)
-    if owned is not None:
-        return curves.members_in_words(owned)
-    return note(pipeline[-1]) or f"{pipeline[-1].components_.shape[1]} members"
-
-
-def _test(args: argparse.Namespace, progress: Progress) -> tuple[dict[str, Any], dict[str, Any]]:
-    from exclusivity.inspection.batches import by_batches
-    from exclusivity.inspection.scores import scores_of
-
-    loaded = models.load(args.output)
-    reading = argparse.Namespace(**vars(args) | {"decimal": None})  # by the model's own notation, as later
-    X, y = matching.rows_for(loaded, args.test, reading, progress, wants_labels=True)
-    scores = scores_of(y, by_batches(loaded.model, X, loaded.model.predict))
-    return {"file": args.test, **_figures(scores)}, scores
-
-
-def _out_of_sample(
-    found: held_out.HeldOut, one_svm: held_out.HeldOut | None
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    from exclusivity.inspection.scores import scores_of
-
-    scores = scores_of(found.labels, found.predicted)
-    document = {"how": found.how, **_figures(scores)}
-    if one_svm is not None:
-        one = scores_of(one_svm.labels, one_svm.predicted)
-        price = one["balanced_accuracy"] - scores["balanced_accuracy"]
-        document |= {"one_svm": _figures(one), "price_of_robustness": price}
-    return document, scores
-
-
-def _figures(scores: dict[str, Any]) -> dict[str, Any]:
-    return {key: scores[key] for key in ("rows", "accuracy", "balanced_accuracy", "constant")}
-
-
-def _lines(args: argparse.Namespace, document: dict[str, Any]) -> list[tuple[str, object]]:
+def _facts(args: argparse.Namespace, document: dict[str, Any]) -> list[tuple[str, object]]:
     gap = float(max(document["dual_gap"], key=abs))
-    quality = "no bound above exclusivity 1" if gap != gap else f"within {gap:.1e} of the optimum"  # noqa: PLR0124
-    stayed = "kept in the workers' memory" if document.get("blocks_stayed") else "read anew in every pass"
-    lines: list[tuple[str, object]] = [
-        (
-            "data",
-            f"{document['rows']} rows, {_features(document)}, {len(document['classes'])} classes",
-        ),
-        *([("blocks", f"{document['blocks']}, {stayed}")] if "blocks" in document else []),
-        ("scaling", document["scaling"]),
-        ("members", document["members"]),
-        *(
-            [("classes", "weigh the same (the default of a vote; --class-weight none: as many as they are)")]
-            if args.class_weight is None and document["class_weight"] == "balanced"
-            else []
-        ),
-        (
-            "converged",
-            f"{'yes' if document['converged'] else 'NO'}, {quality} (asked for: {document['tol']:g})",
-        ),
+    quality = "no bound above exclusivity 1" if math.isnan(gap) else f"within {gap:.1e} of the optimum"
+    left_out = sum(not column["features"] for column in document.get("columns", ()))
+    features = f"{document['features']} features" + f" ({left_out} of them left out)" * bool(left_out)
+    facts: list[tuple[str, object]] = [
+        ("data", f"{document['rows']} rows, {features}, {len(document['classes'])} classes")
+    ]
+    if "blocks" in document:
+        stayed = "kept in the workers' memory" if document["blocks_stayed"] else "read anew in every pass"
+        facts.append(("blocks", f"{document['blocks']}, {stayed}"))
+    facts += [("scaling", document["scaling"]), ("members", document["members"])]
+    if args.class_weight is None and document["class_weight"] == "balanced":
+        facts.append(("classes", "weigh the same (default of a vote; --class-weight none: every row does)"))
+    converged = "yes" if document["converged"] else "NO"
+    facts += [
+        ("converged", f"{converged}, {quality} (asked for: {document['tol']:g})"),
         ("iterations", f"{int(max(document['iterations']))} in {document['seconds']:.2f} s"),
     ]
-    for name, key in (("unseen", "out_of_sample"), ("test", "test")):
+    for name, key in (("held-out", "out_of_sample"), ("test", "test")):
         if key in document:
-            found = document[key]
-            accuracies = f"{found['accuracy']:.1%} accuracy, {found['balanced_accuracy']:.1%} balanced"
-            how = f" (out of sample: {found['how']})" if "how" in found else ""
-            lines.append((name, f"{accuracies}, on {found['rows']} rows{how}"))
-            lines.append(("", f"most frequent class {in_words(found['constant'])}"))
-        if "one_svm" in document.get(key, {}):
-            lines.append(("robustness", _price(found)))
-    return [*lines, ("model", document["model"])]
+            facts += _accuracies(name, document[key])
+    return [*facts, ("model", document["model"])]
 
 
-def _features(document: dict[str, Any]) -> str:
-    from exclusivity.io._cells import counted
-
-    left_out = sum(not column["features"] for column in document.get("columns", ()))
-    return counted(document["features"], "feature") + (f" ({left_out} of them left out)" if left_out else "")
-
-
-def _price(found: dict[str, Any]) -> str:
-    """What the vote costs while nothing is broken, out of sample and in balanced accuracy."""
-    points, one = 100 * found["price_of_robustness"], found["one_svm"]["balanced_accuracy"]
-    return (
-        f"{'costs' if points >= 0 else 'gains'} {abs(points):.1f} points of balanced accuracy: one SVM on "
-        f"all features gets {one:.1%} (same rows, same cost)"
-    )
+def _accuracies(name: str, scores: dict[str, Any]) -> list[tuple[str, object]]:
+    accuracies = f"{scores['accuracy']:.1%} accuracy, {scores['balanced_accuracy']:.1%} balanced"
+    how = f" ({scores['how']})" if "how" in scores else ""
+    facts: list[tuple[str, object]] = [
+        (name, f"{accuracies}, on {scores['rows']} rows{how}"),
+        ("", f"most frequent class {describe_constant(scores['constant'])}"),
+    ]
+    if "one_svm" in scores:
+        points, one = 100 * scores["accuracy_loss"], scores["one_svm"]["balanced_accuracy"]
+        word = "costs" if points >= 0 else "gains"
+        text = f"{word} {abs(points):.1f} points of balanced accuracy: one SVM on all features gets {one:.1%}"
+        facts.append(("robustness", f"{text} (same rows, same cost)"))
+    return facts

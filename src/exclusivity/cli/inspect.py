@@ -1,4 +1,4 @@
-"""``erm inspect``: what is in a model file."""
+"""``erm inspect``: the content of a model file."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from exclusivity._text import printable
-from exclusivity.cli import curves, matching, models, options, output, overwriting, tables
+from exclusivity.cli import files, matching, models, options, output, tables
 from exclusivity.cli.data import listed
-from exclusivity.cli.errors import UsageError
 from exclusivity.cli.progress import Progress
-from exclusivity.cli.wording import as_options
 
 if TYPE_CHECKING:
     from exclusivity.inspection.summary import ModelSummary
@@ -19,17 +17,18 @@ SUMMARY = "show what is in a model file"
 DESCRIPTION = (
     "Shows the parameters of a model, how its fit ended and what it could prove, whether the members "
     "differ, and which features each of them uses. --html writes all that as one page with plots, --data "
-    "adds how it does on a data file."
+    "adds how it does on a data file, --json every iteration of the fit."
 )
 EPILOG = """examples:
   erm inspect heart.erm
-  erm inspect heart.erm --features 10 --history
+  erm inspect heart.erm --features 10
   erm inspect heart.erm --html report.html --data test.csv"""
 
-_MOST_LINES = 60
-
 INPUTS = ("model", "data")
-OUTPUTS = {"html": overwriting.REPORT}
+OUTPUTS = {"html": files.BINARY}
+
+_MOST_LINES = 60
+_NOT_SHOWN = ("verbose", "warm_start")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +42,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="features to name per member (default: 5)",
     )
-    parser.add_argument("--history", action="store_true", help="every iteration of the fit")
     options.add_json(parser)
     group = parser.add_argument_group("reading data for --html")
     group.add_argument("--data", metavar="DATA", help="rows with classes to judge the model on")
@@ -52,22 +50,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Load, sum up, print or write."""
+    """Load, summarise, print or write."""
     if args.data is not None and args.html is None:
-        raise UsageError("--data is for the report; add --html FILE, or use 'erm evaluate'.")
+        raise files.UsageError("--data is for the report; add --html FILE, or use 'erm evaluate'.")
     loaded = models.load(args.model)
     from exclusivity.inspection.summary import summarise
 
     summary = summarise(loaded.model, feature_names=loaded.weighed_names, n_strongest=args.features)
     if args.html is not None:
         _write_report(args, loaded)
+    owned = loaded.owned_columns
     if args.json:
-        output.print_json({**document(summary, loaded), "report": args.html})
+        output.print_json({**_document(summary, loaded, owned), "report": args.html})
         return
-    _print(summary, loaded, args)
+    _print(summary, loaded, owned)
     if args.html is not None:
-        judged = "" if args.data is None else f", with how it does on {args.data}"
-        print(f"\nreport: {args.html}{judged}")
+        print(f"\nreport: {args.html}")
 
 
 def _write_report(args: argparse.Namespace, loaded: models.Loaded) -> None:
@@ -82,9 +80,7 @@ def _write_report(args: argparse.Namespace, loaded: models.Loaded) -> None:
     output.write_whole(args.html, [page.encode()])
 
 
-def document(summary: ModelSummary, loaded: models.Loaded) -> dict[str, Any]:
-    """Everything, for JSON."""
-    owned = _owned(loaded)
+def _document(summary: ModelSummary, loaded: models.Loaded, owned: list[list[str]] | None) -> dict[str, Any]:
     return {
         "kind": summary.kind,
         "steps": summary.steps,
@@ -121,25 +117,20 @@ def document(summary: ModelSummary, loaded: models.Loaded) -> dict[str, Any]:
     }
 
 
-def _print(summary: ModelSummary, loaded: models.Loaded, args: argparse.Namespace) -> None:
-    from exclusivity import ERMClassifier
-
-    usual = ERMClassifier().get_params()
-    classes = ", ".join(str(label) for label in summary.classes[:10])
-    width = summary.n_features
+def _print(summary: ModelSummary, loaded: models.Loaded, owned: list[list[str]] | None) -> None:
     columns = tables.columns_of(loaded)
     made_of = "" if columns is None else f", made of {len(columns)} columns"
-    owned = _owned(loaded)
     chosen = "" if summary.chosen_C is None else f" that chose C = {summary.chosen_C:.6g}"
+    classes = ", ".join(str(label) for label in summary.classes[:10])
     output.print_facts(
         [
             ("model", summary.kind + chosen),
             ("before it", "; ".join(" ".join(step.split()) for step in summary.steps) or "nothing"),
             ("classes", f"{len(summary.classes)}: {classes}"),
             *([] if loaded.target is None else [("target", f"column {loaded.target!r}")]),
-            ("features", f"{width}{made_of}"),
+            ("features", f"{summary.n_features}{made_of}"),
             ("members", summary.note or summary.n_members),
-            ("settings", curves.option_of(loaded.model) + as_options(summary.parameters, usual)),
+            ("settings", _as_options(loaded, summary.parameters)),
         ]
     )
     tables.print_columns(columns)
@@ -147,52 +138,40 @@ def _print(summary: ModelSummary, loaded: models.Loaded, args: argparse.Namespac
     output.print_table(
         ["problem", "iterations", "objective", "duality gap", "converged"],
         [
-            [p.name, str(p.n_iter), f"{p.objective:.6g}", _gap(p.gap), "yes" if p.converged else "NO"]
+            [p.name, str(p.n_iter), f"{p.objective:.6g}", output.gap(p.gap), "yes" if p.converged else "NO"]
             for p in summary.problems[:_MOST_LINES]
         ],
     )
     print()
-    _print_members(summary, owned)
-    if args.history:
-        _print_history(summary)
-
-
-def _owned(loaded: models.Loaded) -> list[list[str]] | None:
-    """The columns that each member looks at together; None where members do not."""
-    owned = curves.owned_columns(loaded.model)
-    names = list(loaded.names or range(loaded.n_features))
-    return None if owned is None else [[str(names[column]) for column in columns] for columns in owned]
-
-
-def _print_members(summary: ModelSummary, owned: list[list[str]] | None) -> None:
-    from exclusivity.io._cells import counted
-
     for member in summary.members[:_MOST_LINES]:
-        who = (
-            "all members"
-            if summary.members_are_equal and summary.n_members > 1
-            else f"member {member.number}"
-        )
+        are_equal = summary.members_are_equal and summary.n_members > 1
+        who = "all members" if are_equal else f"member {member.number}"
         strongest = ", ".join(f"{name} ({weight:+.3g})" for name, weight in member.strongest)
-        if owned is not None and strongest:  # of one landmark more or less nobody can make anything
+        if owned is not None and strongest:  # the weight of one landmark means nothing to a reader
             strongest = listed(owned[member.number]) + ", together" * (len(owned[member.number]) > 1)
-        print(printable(f"{who} ({counted(member.n_features, 'feature')}): {strongest or 'abstains'}"))
+        count = f"{member.n_features} feature{'s' * (member.n_features != 1)}"
+        print(printable(f"{who} ({count}): {strongest or 'abstains'}"))
     if len(summary.members) > _MOST_LINES:
         print(f"... and {summary.n_members - _MOST_LINES} members more (--json has up to 10,000)")
 
 
-def _print_history(summary: ModelSummary) -> None:
-    for problem in summary.problems:
-        print(f"\n{printable(problem.name)}")
-        pairs = zip(problem.history.objective.tolist(), problem.history.gap.tolist(), strict=True)
-        output.print_table(
-            ["iteration", "objective", "duality gap"],
-            [
-                [str(number), f"{objective:.8g}", _gap(gap)]
-                for number, (objective, gap) in enumerate(pairs, 1)
-            ],
-        )
+def _as_options(loaded: models.Loaded, parameters: dict[str, Any]) -> str:
+    """Return parameters as options; those that are none by their names, if they are not the default."""
+    from exclusivity import ERMClassifier
 
-
-def _gap(gap: float) -> str:
-    return "no bound" if gap != gap else f"{gap:.1e}"  # noqa: PLR0124 -- NaN
+    default = ERMClassifier().get_params()
+    found, others = [], []
+    encoder = tables.encoder_of(loaded)
+    if encoder is not None and encoder.numeric == "spline":
+        found.append("--additive" if loaded.owned_columns is None else "--interactions")
+    for name, value in parameters.items():
+        if value is None or name in _NOT_SHOWN:
+            continue
+        if name == "fit_intercept":
+            found += [] if value else ["--no-intercept"]
+        elif name in options.OPTIONS and isinstance(value, (str, int, float)):
+            found.append(f"{options.OPTIONS[name]} {value if isinstance(value, str) else format(value, 'g')}")
+        elif name not in default or default[name] != value:
+            text = repr(value)
+            others.append(f"{name}={text if len(text) <= 60 else text[:57] + '...'}")
+    return ", ".join(filter(None, [" ".join(found), *others]))

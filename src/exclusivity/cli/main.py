@@ -1,35 +1,24 @@
-"""Entry point of ``erm``: parses the command line, runs a command, turns errors into exit codes.
+"""Entry point of ``erm``: parse the command line, run a command, turn errors into exit codes.
 
-The codes are those of ``exclusivity.cli.errors.EXIT_STATUS``.
+The codes are those of ``exclusivity.cli.files.EXIT_STATUS``.
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from exclusivity import __version__
 from exclusivity._text import printable
-from exclusivity.cli import (
-    certify,
-    demo,
-    evaluate,
-    export,
-    fit,
-    inspect,
-    overwriting,
-    path,
-    predict,
-    wording,
-)
-from exclusivity.cli.errors import DONE, EXIT_STATUS, FAILED, INTERRUPTED, PIPE_CLOSED, USAGE, CommandError
+from exclusivity.cli import certify, demo, evaluate, export, files, fit, inspect, path, predict
+from exclusivity.cli.options import OPTIONS
 
-COMMANDS = {
+COMMANDS: dict[str, Any] = {
     "fit": fit,
     "predict": predict,
     "evaluate": evaluate,
@@ -41,7 +30,8 @@ COMMANDS = {
 }
 """Each module has SUMMARY, DESCRIPTION, configure(parser) and run(args), and may have an EPILOG.
 
-Where it reads files it has INPUTS, and where it writes some it has OUTPUTS (see ``overwriting``).
+If it reads files it has INPUTS, and if it writes some it has OUTPUTS (see ``files.check_outputs``). If it has
+COMMON, its ``--help`` shows only these arguments, and ``--help-all`` all of them.
 """
 
 _EPILOG = f"""'erm COMMAND --help' explains a command.
@@ -52,10 +42,9 @@ examples:
   erm predict heart.erm new.csv -o predictions.csv    use it
   erm inspect heart.erm --html report.html            what is in it?
 
-{EXIT_STATUS}"""
+{files.EXIT_STATUS}"""
 
-
-_WELCOME = """erm trains linear SVMs, and votes of them that survive broken features, on tables as they come.
+_WELCOME = """erm trains linear SVMs, and votes of them that survive broken features, on tables.
 
   erm fit heart.csv --target disease -o heart.erm     train; 'disease' is the column to predict
   erm evaluate heart.erm test.csv                     how good is it on rows that it has not seen?
@@ -64,30 +53,44 @@ _WELCOME = """erm trains linear SVMs, and votes of them that survive broken feat
 No data at hand: 'erm demo'. All commands: 'erm --help'. One of them: 'erm fit --help'."""
 
 
-_FORCE_HELP = (
-    "replace an output that exists, whatever it is (default: only what this command wrote before; never what "
-    "it reads)"
-)
-
-
 class _Parser(argparse.ArgumentParser):
-    """Errors that show how it is done."""
+    """A parser whose help may show the common arguments only, and whose errors show an example."""
+
+    common: tuple[str, ...] | None = None
+
+    def format_help(self) -> str:
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        for group in self._action_groups:
+            actions = [a for a in group._group_actions if self.common is None or a.dest in self.common]
+            if actions:
+                formatter.start_section(group.title)
+                formatter.add_text(group.description if self.common is None else None)
+                formatter.add_arguments(actions)
+                formatter.end_section()
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
 
     def error(self, message: str) -> NoReturn:
-        """Say what is missing with an example, and which command may have been meant."""
         examples = (self.epilog or "").partition("examples:\n")[2].splitlines()
         if "arguments are required" in message and examples:
             message += f" (for example: {examples[0].strip()})"
-        unknown = re.match(r"argument COMMAND: invalid choice: '(.*?)'", message)
-        if unknown:
-            message = (
-                f"there is no command {unknown[1]!r}; {wording.command_meant(unknown[1], list(COMMANDS))}"
-            )
         super().error(message)
 
 
+class _HelpAll(argparse.Action):
+    def __call__(self, parser: Any, *_: object) -> None:
+        parser.common = None
+        parser.print_help()
+        parser.exit()
+
+
 class _Help(argparse.RawDescriptionHelpFormatter):
-    """Examples keep their lines; descriptions are wrapped all the same."""
+    """Keep the lines of examples; wrap descriptions."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=26)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         if "\n" in text:
@@ -96,10 +99,11 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
+    """Return the parser of the whole command line."""
     parser = _Parser(
         prog="erm",
-        description="Ensembles of linear SVMs whose members are kept apart by the exclusivity regulariser.",
+        description="Linear SVMs with a certified optimality gap, and votes of them that survive broken "
+        "features.",
         epilog=_EPILOG,
         formatter_class=_Help,
     )
@@ -115,9 +119,12 @@ def build_parser() -> argparse.ArgumentParser:
             epilog=getattr(module, "EPILOG", None),
             formatter_class=_Help,
         )
+        if hasattr(module, "COMMON"):
+            command.common = (*module.COMMON, "help", "help_all", "force")
+            command.add_argument("--help-all", action=_HelpAll, nargs=0, help="show all options and exit")
         module.configure(command)
         if hasattr(module, "OUTPUTS"):
-            command.add_argument("--force", action="store_true", help=_FORCE_HELP)
+            command.add_argument("--force", action="store_true", help="replace an output that exists")
         # Not to overwrite what stands in front of the command.
         command.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=debug_help)
         command.usage = _usage(command)
@@ -125,7 +132,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _usage(command: argparse.ArgumentParser) -> str:
-    """What a command cannot do without; twenty options around it would hide it."""
+    """Return what a command needs; twenty options around it would hide it."""
     formatter = command._get_formatter()
     formatter.add_usage(None, [action for action in command._actions if action.required], [], prefix="")
     return f"{formatter.format_help().strip()} [options]"
@@ -136,49 +143,76 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     if not argv:  # to a person a start, to a script whose variable was empty a mistake
         print(_WELCOME, file=sys.stderr)
-        return USAGE
+        return files.USAGE
     if argv[0] == "help":  # 'erm help fit', as other commands have it
         argv = [*argv[1:2], "--help"]
-    args = _parsed(argv)
+    args = _parse(argv)
+    command = COMMANDS[args.command]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
             warnings.showwarning = _show_warning(args.command)
-            command = COMMANDS[args.command]
-            overwriting.check(args, command)
+            files.check_outputs(args, command)
             code = command.run(args)
             sys.stdout.flush()
     except KeyboardInterrupt:
         print("erm: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return files.INTERRUPTED
     except BrokenPipeError:
         # Python would complain again when it flushes at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return PIPE_CLOSED
-    except (CommandError, ValueError, TypeError, ImportError, OSError, MemoryError) as error:
+        return files.PIPE_CLOSED
+    except (files.CommandError, ValueError, TypeError, ImportError, OSError, MemoryError) as error:
         if args.debug:
             raise
-        silent = "not enough memory" if isinstance(error, MemoryError) else "it failed without a reason"
-        reason = str(error) if isinstance(error, CommandError) else wording.in_options(str(error))
-        reason = reason or f"{silent} ({type(error).__name__})"
+        reason, code = _explain(error)
         print(f"erm {args.command}: error: {printable(reason, lines=True)}", file=sys.stderr)
-        return error.exit_code if isinstance(error, CommandError) else FAILED
-    return DONE if code is None else code
+        return code
+    return files.DONE if code is None else int(code)
 
 
-def _parsed(argv: Sequence[str]) -> argparse.Namespace:
-    """The arguments; what nobody takes is an error that says what may have been meant."""
+def _explain(error: Exception) -> tuple[str, int]:
+    """Return what to print for an error, and the exit code; name the option that sets its parameter."""
+    if isinstance(error, files.CommandError):
+        return str(error), error.exit_code
+    option = OPTIONS.get(getattr(error, "parameter", ""))
+    if option is not None:
+        return f"{option}: {error}", files.USAGE
+    reason = "not enough memory" if isinstance(error, MemoryError) else str(error)
+    return reason or f"failed without a reason ({type(error).__name__})", files.FAILED
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Parse the arguments; suggest a command or an option for one that does not exist."""
     parser = build_parser()
+    if not argv[0].startswith("-") and argv[0] not in COMMANDS:
+        near = difflib.get_close_matches(argv[0].lower(), COMMANDS, n=1)
+        hint = f"did you mean 'erm {near[0]}'?" if near else f"there are {', '.join(COMMANDS)}."
+        parser.error(f"there is no command {argv[0]!r}; {hint}")
     args, extras = parser.parse_known_args(argv)
     if extras:
         commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction)).choices
-        commands[args.command].error(wording.unknown_option(extras, args.command, dict(commands)))
+        command = commands[args.command]
+        command.error(_unknown(extras, list(command._option_string_actions)))
     return args
+
+
+def _unknown(extras: list[str], known: list[str]) -> str:
+    """Return the message for words that no argument took."""
+    word = next((word for word in extras if word.startswith("-")), None)
+    if word is None:
+        each = " (several columns to leave out: --ignore A --ignore B)" * ("--ignore" in known)
+        return f"{extras[0]!r} is one argument too many{each}"
+    tried = word.partition("=")[0] if word.startswith("--") else word[:2]
+    # Somebody who knows the parameters of the library finds their options.
+    option = OPTIONS.get(tried.lstrip("-").replace("-", "_"))
+    near = [option] if option in known else difflib.get_close_matches(tried.lower(), known, n=1)
+    hint = f"did you mean {near[0]}?" if near else "see --help."
+    return f"there is no option {tried}; {hint}"
 
 
 def _show_warning(command: str) -> Callable[..., None]:
     def show(message: Warning | str, *_: object) -> None:
-        text = printable(wording.in_options(str(message)), lines=True)
-        print(f"erm {command}: warning: {text}", file=sys.stderr)
+        print(f"erm {command}: warning: {printable(message, lines=True)}", file=sys.stderr)
 
     return show

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from exclusivity.cli import tables
 from exclusivity.cli.data import Source, column, listed
-from exclusivity.cli.errors import FileError, UsageError
+from exclusivity.cli.files import FileError, UsageError
 from exclusivity.cli.models import Loaded
 from exclusivity.cli.progress import Progress
 

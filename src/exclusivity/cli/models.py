@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli.errors import FileError, check_output, file_errors
+from exclusivity.cli.files import FileError, file_errors
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -39,7 +39,7 @@ class Loaded:
 
     @property
     def weighed_names(self) -> list[str] | None:
-        """The names of what the classifier weighs: of a table those that its encoder makes of the columns."""
+        """The names of the features of the classifier, which an encoder makes of the columns."""
         names = self.names
         for step in steps_of(self.model)[:-1]:
             if hasattr(step, "sources_") or hasattr(step, "maps_"):  # an encoder, or interactions
@@ -51,9 +51,34 @@ class Loaded:
         """The last step."""
         return self.model[-1] if hasattr(self.model, "steps") else self.model
 
+    @property
+    def owned_columns(self) -> list[list[str]] | None:
+        """The columns that each member (equal ones once) looks at together; None without interactions.
+
+        The classifier numbers its members anew: it tells who weighs a feature, and the step before of which
+        columns the feature is made.
+        """
+        import numpy as np
+
+        steps = steps_of(self.model)
+        if not hasattr(steps[-2:][0], "owners_"):
+            return None
+        encoder, interactions, classifier = steps
+        names = np.array(self.names or range(self.n_features)).astype(str)
+        weighed = (interactions.members_[own] for own in classifier._ensemble.supports)
+        return [
+            names[np.unique(encoder.sources_[np.isin(interactions.owners_, own)])].tolist() for own in weighed
+        ]
+
+    def predict(self, X: Any) -> Any:
+        """Predict some rows at a time."""
+        from exclusivity.inspection.batches import by_batches
+
+        return by_batches(self.model, X, self.model.predict)
+
 
 def steps_of(model: object) -> list[Any]:
-    """The steps of a pipeline that can have names, or the model itself."""
+    """Return the steps of a pipeline that can have names, or the model itself."""
     return [step for _, step in model.steps if hasattr(step, "fit")] if hasattr(model, "steps") else [model]
 
 
@@ -79,7 +104,6 @@ def save(model: BaseEstimator, names: tuple[str, ...] | None, target: str | int 
 
     from exclusivity.persistence import save_model
 
-    check_output(path)
     if names is not None:
         # Only the first step sees the names: what it hands on is a plain array.
         steps_of(model)[0].feature_names_in_ = np.array(names, dtype=object)

@@ -1,73 +1,84 @@
-"""Options that several commands share, and the checks of their values."""
+"""Options that several commands share, and the types of their values."""
 
 from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import Any
 
-from exclusivity.cli.bounds import add_bounds
 from exclusivity.cli.data import DELIMITERS, FORMATS
 
 SOLVERS = ("auto", "newton", "alm", "paper", "exclusive")
 
+PARAMETERS = {
+    "n_estimators": "members",
+    "C": "cost",
+    "loss": "loss",
+    "p": "p",
+    "exclusivity": "exclusivity",
+    "sparsity": "sparsity",
+    "voting": "voting",
+    "solver": "solver",
+    "tol": "tol",
+    "max_iter": "max_iter",
+    "multi_class": "multi_class",
+    "random_state": "seed",
+    "n_jobs": "jobs",
+}
+"""Parameters of a classifier and the arguments that hold their values."""
 
-def number(what: str, allowed: Callable[[float], bool], kind: type = float) -> Callable[[str], float]:
-    """A type for argparse: a number for which ``allowed`` holds, described by ``what``.
+OPTIONS = {
+    **{name: "--" + argument.replace("_", "-") for name, argument in PARAMETERS.items()},
+    "feature_groups": "--groups",
+    "coef_bounds": "--bounds",
+    "monotonic_cst": "--monotonic",
+    "class_weight": "--class-weight",
+    "Cs": "--costs",
+    "cv": "--folds",
+    "fit_intercept": "--no-intercept",
+}
+"""Parameters of classifiers and the options that set them."""
+
+CURVES = ("additive", "interactions")
+"""Options for which columns have to be encoded, whatever they hold."""
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """Return a type for argparse: a whole number of at least ``least``.
 
     Examples
     --------
-    >>> number("above 0", lambda value: value > 0)("0.5")
-    0.5
+    >>> at_least(1)("3")
+    3
     """
 
-    def parse(text: str) -> float:
-        try:
-            value: float = kind(text)
-        except ValueError:
-            value = math.nan
-        if math.isnan(value) or not allowed(value):
-            noun = "a whole number" if kind is int else "a number"
-            raise argparse.ArgumentTypeError(f"must be {noun} {what}; got {text!r}")
+    def parse(text: str) -> int:
+        value = int(text)
+        if value < least:
+            raise ValueError
         return value
 
+    parse.__name__ = f"whole number >= {least}"  # which argparse puts into its message
     return parse
 
 
-class LossNames:
-    """The names of the losses, as a choice for argparse: their table is read when somebody asks for one."""
-
-    def __iter__(self) -> Iterator[str]:
-        """All names."""
-        from exclusivity.problem import LOSSES
-
-        return iter(LOSSES)
-
-    def __contains__(self, name: object) -> bool:
-        """Whether there is such a loss."""
-        return name in tuple(self)
+COUNT = at_least(1)
 
 
-POSITIVE = number("above 0", lambda value: 0 < value < math.inf)
-NOT_NEGATIVE = number("of at least 0", lambda value: 0 <= value < math.inf)
-POWER = number("of at least 1", lambda value: 1 <= value < math.inf)
-COUNT = number("of at least 1", lambda value: value >= 1, int)
-FROM_ZERO = number("of at least 0", lambda value: value >= 0, int)
-
-
-def positives(text: str) -> list[float]:
-    """A type for argparse: positive numbers with commas between them.
+def numbers(text: str) -> list[float]:
+    """Parse numbers with commas between them: a type for argparse.
 
     Examples
     --------
-    >>> positives("0.1,1,10")
+    >>> numbers("0.1,1,10")
     [0.1, 1.0, 10.0]
     """
-    return [POSITIVE(part) for part in text.split(",")]
+    return [float(part) for part in text.split(",")]
 
 
 def delimiter(text: str) -> str:
-    r"""A type for argparse: the name of a delimiter, which may be given as itself.
+    r"""Return the name of a delimiter, which may be given as itself: a type for argparse.
 
     Examples
     --------
@@ -78,39 +89,64 @@ def delimiter(text: str) -> str:
     return names.get(text.replace("\\t", "\t"), text)
 
 
+def per_column(form: str, parse: Callable[[str], Any]) -> Callable[[str], dict[str, Any]]:
+    """Return a type for argparse: values of columns, written as ``form``.
+
+    Examples
+    --------
+    >>> per_column("COLUMN=SIGN,...", int)("age=1, mass=-1")
+    {'age': 1, 'mass': -1}
+    """
+
+    def pairs(text: str) -> dict[str, Any]:
+        parts = [part.rpartition("=") for part in text.split(",")]
+        found = {name.strip(): parse(value) for name, _, value in parts}
+        if len(found) < len(parts):  # a column is there twice
+            raise ValueError
+        return found
+
+    pairs.__name__ = form
+    return pairs
+
+
+def interval(text: str) -> tuple[float, float]:
+    """Parse two ends, either of which may be left out.
+
+    Examples
+    --------
+    >>> interval("-0.5:"), interval("0:1")
+    ((-0.5, inf), (0.0, 1.0))
+    """
+    lower, upper = text.split(":")
+    return float(lower or -math.inf), float(upper or math.inf)
+
+
 def add_data(
     parser: argparse.ArgumentParser, target_help: str, *, several: bool = False
 ) -> argparse._ArgumentGroup:
     """Declare DATA, or ``several`` of them, and how to read it; return the group of the latter."""
-    data_help = "data file (.csv, .tsv, .parquet, .npy, LIBSVM), - for standard input"
+    help_text = "CSV, TSV, Parquet, .npy or LIBSVM; - is stdin"
     if several:
-        parser.add_argument("data", metavar="DATA", nargs="+", help=f"{data_help}; several with --dask")
+        parser.add_argument("data", metavar="DATA", nargs="+", help=help_text)
     else:
-        parser.add_argument("data", metavar="DATA", help=data_help)
+        parser.add_argument("data", metavar="DATA", help=help_text)
     group = parser.add_argument_group("reading data")
     add_reading(group, target_help)
     return group
 
 
 def add_reading(group: argparse._ArgumentGroup, target_help: str) -> None:
-    """How to read a data file."""
+    """Declare how to read a data file."""
     group.add_argument("--target", metavar="COL", help=target_help)
     group.add_argument(
-        "--ignore",
-        metavar="COL",
-        action="append",
-        default=[],
-        help="a column that is no feature, such as a row's number (may be repeated)",
+        "--ignore", metavar="COL", action="append", default=[], help="a column to leave out (may be repeated)"
     )
-    group.add_argument(
-        "--format", choices=FORMATS, help="format of the data (default: what the name of the file says)"
-    )
+    group.add_argument("--format", choices=FORMATS, help="format of the data (default: by the file's name)")
     group.add_argument(
         "--delimiter",
         choices=list(DELIMITERS),
         type=delimiter,
-        help="between the fields of a CSV file; also as ',', ';', '\\t' or '|' (default: what the first line "
-        "has)",
+        help="between the fields of a CSV file; also as ',', ';', '\\t' or '|' (default: by the first line)",
     )
     group.add_argument(
         "--no-header", action="store_true", help="the first line of a CSV file holds data, not names"
@@ -118,63 +154,60 @@ def add_reading(group: argparse._ArgumentGroup, target_help: str) -> None:
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """MODEL."""
+    """Declare MODEL."""
     parser.add_argument("model", metavar="MODEL", help="model file that 'erm fit' wrote")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """--json."""
+    """Declare --json."""
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of text")
 
 
 def add_quiet(parser: argparse.ArgumentParser) -> None:
-    """--quiet."""
+    """Declare --quiet."""
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
 
 
 def add_training(parser: argparse.ArgumentParser) -> None:
-    """What is trained, apart from its cost."""
+    """Declare the model and how it is trained, apart from its cost."""
     group = parser.add_argument_group("the model")
-    group.add_argument("--members", type=COUNT, default=10, metavar="K", help="members (default: 10)")
-    group.add_argument(
-        "--loss",
-        choices=LossNames(),
-        default="hinge",
-        metavar="LOSS",
-        help="what a row costs that misses its margin: %(choices)s (default: hinge); logistic gives "
-        "probabilities",
-    )
-    group.add_argument(
-        "--p",
-        type=POWER,
-        default=2.0,
-        metavar="P",
-        help="power of the hinge loss: 1 hinge, 2 squared hinge (default: 2)",
-    )
+    group.add_argument("--members", type=int, default=10, metavar="K", help="members (default: 10)")
     group.add_argument(
         "--exclusivity",
-        type=number("from 0 to inf", lambda value: value >= 0),
+        type=float,
         default=1.0,
         metavar="G",
-        help="how much members avoid each other's features. Up to 1 (the paper's value and the default) "
-        "members end up equal; above 1 they differ; inf: every feature belongs to one member",
+        help="1: equal members (default); inf: no shared features",
     )
-    group.add_argument(
-        "--sparsity", type=NOT_NEGATIVE, default=0.0, metavar="B", help="sets weights to zero (default: 0)"
-    )
-    add_bounds(group)
-    _add_votes(group)
-    _add_classes(group)
-    _add_solving(parser)
-
-
-def _add_votes(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--voting",
         choices=["soft", "hard", "runoff"],
+        metavar="RULE",
         default="soft",
-        help="soft averages the members' margins (default); hard counts their votes, which can be certified; "
-        "so can runoff, for three or more classes: the two with most votes meet in a second round",
+        help="soft (default: mean margin), hard or runoff (votes)",
+    )
+    group.add_argument(
+        "--loss",
+        default="hinge",
+        help="hinge (default), smooth_hinge or logistic, which gives probabilities",
+    )
+    group.add_argument(
+        "--p", type=float, default=2.0, help="power of the hinge: 1 hinge, 2 squared hinge (default: 2)"
+    )
+    group.add_argument(
+        "--sparsity", type=float, default=0.0, metavar="B", help="l1 penalty: zero weights (default: 0)"
+    )
+    group.add_argument(
+        "--class-weight",
+        choices=["balanced", "none"],
+        metavar="W",
+        help="balanced: every class weighs the same; none: every row (default; for votes: balanced)",
+    )
+    group.add_argument(
+        "--multi-class",
+        choices=["ovr", "ovo"],
+        default="ovr",
+        help="three or more classes: one-vs-rest (default) or one-vs-one",
     )
     group.add_argument(
         "--groups",
@@ -182,47 +215,42 @@ def _add_votes(group: argparse._ArgumentGroup) -> None:
         help="features that go to one member together, for --exclusivity above 1: lines 'feature,group', "
         "or one group per line in the order of the columns",
     )
-
-
-def _add_classes(group: argparse._ArgumentGroup) -> None:
+    signs, intervals = "COLUMN=SIGN,...", "COLUMN=LOWER:UPPER,..."
     group.add_argument(
-        "--class-weight",
-        choices=["balanced", "none"],
-        help="balanced: all classes weigh the same, however many rows they have; none: all rows do (default: "
-        "balanced for --voting hard or runoff with --exclusivity inf, otherwise none)",
+        "--monotonic",
+        type=per_column(signs, int),
+        metavar=signs,
+        help="columns with which the score of the second class must rise (1) or fall (-1); two classes",
     )
     group.add_argument(
-        "--multi-class",
-        choices=["ovr", "ovo"],
-        default="ovr",
-        help="three or more classes: each against the rest (default), or each against each",
+        "--bounds",
+        type=per_column(intervals, interval),
+        metavar=intervals,
+        help="bounds of the weights of columns, scaled as --scale says; either end may be left out",
     )
     group.add_argument("--no-intercept", action="store_true", help="members without an intercept")
     group.add_argument(
         "--scale",
         choices=["minmax", "standard", "none"],
-        help="minmax: features to [-1, 1]; standard: mean 0 and deviation 1. Learned here, stored in the "
-        "model. Sparse data (LIBSVM) are divided and not shifted (default: standard, and none for LIBSVM "
-        "files)",
+        help="minmax: features to [-1, 1]; standard: mean 0 and deviation 1. Stored in the model. Sparse "
+        "data are divided and not shifted (default: standard, and none for LIBSVM files)",
     )
+    _add_solving(parser.add_argument_group("the solver"))
 
 
-def _add_solving(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("how it is trained")
+def _add_solving(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--solver", choices=SOLVERS, default="auto", help="method (default: auto)")
     group.add_argument(
         "--tol",
-        type=POSITIVE,
+        type=float,
         default=1e-4,
         metavar="T",
-        help="proven relative distance from the optimum to stop at (default: 1e-4)",
+        help="relative duality gap to stop at (default: 1e-4)",
+    )
+    group.add_argument("--max-iter", type=int, metavar="N", help="most iterations (default: the method's)")
+    group.add_argument(
+        "--seed", type=at_least(0), default=0, metavar="S", help="seed of random choices (default: 0)"
     )
     group.add_argument(
-        "--max-iter", type=COUNT, metavar="N", help="most iterations (default: the method's own)"
-    )
-    group.add_argument(
-        "--seed", type=FROM_ZERO, default=0, metavar="S", help="seed of random choices (default: 0)"
-    )
-    group.add_argument(
-        "--jobs", type=COUNT, metavar="J", help="threads (default: 1); results do not depend on it"
+        "--jobs", type=int, metavar="J", help="threads (default: 1); results do not depend on it"
     )

@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON for scripts, CSV files of predictions."""
+"""Results: tables for people, JSON for scripts, CSV files of predictions."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ import io
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from exclusivity._text import CONTROLS_IN_LINES, printable
-from exclusivity.cli.errors import check_output, file_errors
-
-_BLOCK = 10_000
+from exclusivity.cli.files import file_errors
 
 
 def print_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], *, ends_with_words: bool = False
 ) -> None:
-    """A table with its first column to the left, the others to the right; words at the end to the left."""
+    """Print a table, its first column to the left, the others to the right; words at the end to the left."""
     lines = [list(map(printable, row)) for row in (header, *rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     for number, (first, *rest) in enumerate(lines):
@@ -33,7 +31,7 @@ def print_table(
 
 
 def print_facts(facts: Iterable[tuple[str, object]]) -> None:
-    """Names and values, the values below each other."""
+    """Print names and values, the values below each other."""
     pairs = [(name, printable(value)) for name, value in facts]
     width = max(len(name) for name, _ in pairs)
     for name, value in pairs:
@@ -41,12 +39,12 @@ def print_facts(facts: Iterable[tuple[str, object]]) -> None:
 
 
 def print_json(document: object) -> None:
-    """One JSON document; what is not finite becomes null, or text for infinity."""
+    """Print one JSON document; NaN becomes null, infinity text."""
     print(_as_json(document, indent=2))
 
 
 def write_json(path: str | None, document: object) -> None:
-    """One JSON document to a file or to standard output."""
+    """Write one JSON document to a file or to standard output."""
     if path is None or path == "-":
         print_json(document)
     else:
@@ -60,7 +58,7 @@ def _as_json(document: object, indent: int | None = None) -> str:
 
 
 def plain(value: object) -> Any:
-    """The value in types that JSON has.
+    """Return the value in types that JSON has.
 
     Examples
     --------
@@ -80,14 +78,19 @@ def plain(value: object) -> Any:
 
 
 def percent(share: float) -> str:
-    """A share as text; a dash where there is none."""
+    """Format a share; a dash for NaN."""
     return "-" if math.isnan(share) else f"{share:.1%}"
 
 
-def write_rows(path: str | None, header: Sequence[str], columns: Sequence[Any]) -> None:
-    """CSV to a file, written as a whole or not at all, or to standard output (None and ``-``).
+def gap(value: float) -> str:
+    """Format a duality gap."""
+    return "no bound" if math.isnan(value) else f"{value:.1e}"
 
-    Labels are written as they are, except to a terminal, where control characters are written out.
+
+def write_rows(path: str | None, header: Sequence[str], columns: Sequence[Any]) -> None:
+    """Write CSV to a file, as a whole or not at all, or to standard output (None and ``-``).
+
+    Labels are written as they are, except to a terminal, where control characters are escaped.
 
     Parameters
     ----------
@@ -96,34 +99,23 @@ def write_rows(path: str | None, header: Sequence[str], columns: Sequence[Any]) 
     columns : sequence of ndarrays
         One per name.
     """
-    if path is None or path == "-":
-        for block in _csv_blocks(header, columns, printable if sys.stdout.isatty() else None):
-            sys.stdout.write(block)
-        return
-    write_whole(path, (block.encode() for block in _csv_blocks(header, columns)))
+    to_stdout = path is None or path == "-"
+    rows: Iterable[Sequence[Any]] = (header, *zip(*(column.tolist() for column in columns), strict=True))
+    if to_stdout and sys.stdout.isatty():
+        rows = (list(map(printable, row)) for row in rows)
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    if to_stdout:
+        sys.stdout.write(text.getvalue())
+    else:
+        write_whole(str(path), [text.getvalue().encode()])
 
 
 def write_whole(path: str, blocks: Iterable[bytes]) -> None:
-    """A file, written as a whole or not at all."""
+    """Write a file as a whole or not at all."""
     from exclusivity.persistence import whole_file
 
-    check_output(path)
     # A device or a pipe cannot be replaced by a file.
     is_special = Path(path).exists() and not Path(path).is_file()
     with file_errors(path), open(path, "wb") if is_special else whole_file(Path(path)) as stream:
-        for block in blocks:
-            stream.write(block)
-
-
-def _csv_blocks(
-    header: Sequence[str], columns: Sequence[Any], shown: Callable[[object], str] | None = None
-) -> Iterable[str]:
-    n_rows = len(columns[0])
-    for start in range(0, max(n_rows, 1), _BLOCK):
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        if start == 0:
-            writer.writerow(header if shown is None else map(shown, header))
-        rows = zip(*(column[start : start + _BLOCK].tolist() for column in columns), strict=True)
-        writer.writerows(rows if shown is None else (map(shown, row) for row in rows))
-        yield text.getvalue()
+        stream.writelines(blocks)

@@ -1,65 +1,61 @@
-"""``erm path``: the cost C that predicts best on rows left out."""
+"""``erm path``: the cost C that predicts best on held-out rows."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import models, options, output, overwriting, tables, training, voters
-from exclusivity.cli.errors import DONE, NOT_CONVERGED
+from exclusivity.cli import files, models, options, output, tables, training
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-
 SUMMARY = "choose the cost C by cross-validation"
 DESCRIPTION = (
-    "Fits the whole path over C on every fold, each solution with its duality gap, and shows the score of "
-    "every C on the rows left out. -o fits the best C to all rows and writes that model. Scaling is "
-    "learned from all rows."
+    "Fits the path over C on every fold and shows the score of every C on the held-out rows. -o fits the "
+    "best C to all rows and writes that model. Scaling is learned from all rows."
 )
 EPILOG = """examples:
   erm path heart.csv --target disease
-  erm path heart.csv --target disease --costs 0.01,0.1,1,10 --folds 10 -o heart.erm
+  erm path heart.csv --target disease --costs 0.01,0.1,1,10 -o heart.erm
   erm path rare.csv --target fault --scoring balanced_accuracy --class-weight balanced --json"""
 
 SCORINGS = ("accuracy", "balanced_accuracy", "f1_macro", "roc_auc", "average_precision", "matthews_corrcoef")
 
 INPUTS = ("data", "groups")
-OUTPUTS = {"output": overwriting.MODEL}
+OUTPUTS = {"output": files.MODEL}
+COMMON = (
+    *("data", "target", "output", "costs", "folds", "scoring", "members", "exclusivity", "voting"),
+    *("additive", "json", "quiet"),
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    options.add_data(parser, "the column of the classes: its name, or its number from 0 (-1 is the last)")
+    options.add_data(parser, "column of the classes: name or number (-1: last)")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the model with the best C")
     parser.add_argument(
         "--costs",
-        type=options.positives,
+        type=options.numbers,
         metavar="C,C,...",
-        help="values to try, with commas between them (default: 10 of them over 4.5 decades found from the "
-        "data, and more while the largest or the smallest is the best)",
+        help="values to try (default: a grid from the data)",
     )
     parser.add_argument(
-        "--folds",
-        type=options.number("of at least 2", lambda value: value >= 2, int),
-        default=5,
-        metavar="N",
-        help="folds (default: 5)",
+        "--folds", type=options.at_least(2), default=5, metavar="N", help="folds (default: 5)"
     )
     parser.add_argument(
-        "--scoring", choices=SCORINGS, default="accuracy", help="what is compared (default: accuracy)"
+        "--scoring", choices=SCORINGS, default="accuracy", metavar="S", help="%(choices)s (default: accuracy)"
     )
     options.add_training(parser)
     tables.add_options(parser)
-    parser.set_defaults(interactions=False)  # columns would be divided with a look at the rows left out
+    parser.set_defaults(interactions=False)  # columns would be divided with a look at the held-out rows
     options.add_json(parser)
     options.add_quiet(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, search, tell, and write if asked."""
+    """Read, search, report, and write if asked."""
     args.ignore = [*args.ignore, *args.drop]
     training.check_parameters(args)
     progress = Progress("path", quiet=args.quiet)
@@ -77,16 +73,16 @@ def run(args: argparse.Namespace) -> int:
     fitted = pipeline[-1]
     if args.output is not None:
         models.save(pipeline, data.names, data.target, args.output)
+    document = _document(fitted, args)
     if args.json:
-        output.print_json(document(fitted, args))
+        output.print_json(document)
     else:
-        _print(fitted, args)
-    voters.warn_after_fit(args, len(fitted.classes_))
-    return DONE if fitted.converged_.all() else NOT_CONVERGED
+        _print(document)
+    training.warn_of_votes(args.voting, args.exclusivity, args.members, len(fitted.classes_))
+    return files.DONE if document["converged"] else files.NOT_CONVERGED
 
 
-def document(fitted: BaseEstimator, args: argparse.Namespace) -> dict[str, Any]:
-    """The search, for JSON."""
+def _document(fitted: BaseEstimator, args: argparse.Namespace) -> dict[str, Any]:
     results = fitted.cv_results_
     columns = (results[key] for key in ("param_C", "mean_test_score", "std_test_score", "max_dual_gap"))
     return {
@@ -103,26 +99,21 @@ def document(fitted: BaseEstimator, args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _print(fitted: object, args: argparse.Namespace) -> None:
-    found = document(fitted, args)
-    output.print_table(
-        ["", "C", args.scoring, "spread", "largest gap"],
+def _print(document: dict[str, Any]) -> None:
+    scoring, best = document["scoring"], document["best_C"]
+    rows = [
         [
-            [
-                "best" if row["C"] == found["best_C"] else "",
-                f"{row['C']:.4g}",
-                f"{row['mean_score']:.4f}",
-                f"{row['std_score']:.4f}",
-                "no bound" if row["max_dual_gap"] != row["max_dual_gap"] else f"{row['max_dual_gap']:.1e}",
-            ]
-            for row in found["path"]
-        ],
-    )
-    print(
-        f"\nbest C: {found['best_C']:.6g} ({args.scoring} {found['best_score']:.4f} over {found['folds']} "
-        "folds)"
-    )
-    if args.output is not None:
-        print(f"model: {args.output}")
+            "best" if row["C"] == best else "",
+            f"{row['C']:.4g}",
+            f"{row['mean_score']:.4f}",
+            f"{row['std_score']:.4f}",
+            output.gap(row["max_dual_gap"]),
+        ]
+        for row in document["path"]
+    ]
+    output.print_table(["", "C", scoring, "spread", "largest gap"], rows)
+    print(f"\nbest C: {best:.6g} ({scoring} {document['best_score']:.4f} over {document['folds']} folds)")
+    if document["model"] is not None:
+        print(f"model: {document['model']}")
     else:
         print("-o FILE fits it to all rows and writes the model.")

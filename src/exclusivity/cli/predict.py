@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from exclusivity.cli import matching, models, options, output, overwriting, tables
-from exclusivity.cli.errors import UsageError
+from exclusivity.cli import files, matching, models, options, output, tables
 from exclusivity.cli.progress import Progress
-
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
 
 SUMMARY = "predict the class of every row"
 DESCRIPTION = (
@@ -29,7 +25,7 @@ scores count votes, plus a part smaller than half a vote that breaks ties; in a 
 round, on top of all voters, for the two classes that are in it."""
 
 INPUTS = ("model", "data")
-OUTPUTS = {"output": overwriting.PREDICTIONS}
+OUTPUTS = {"output": files.TEXT}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -39,9 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="CSV file to write (default: standard output)")
     parser.add_argument("--scores", action="store_true", help="write the scores of the classes too")
     parser.add_argument(
-        "--proba",
-        action="store_true",
-        help="write their probabilities too, after --loss logistic",
+        "--proba", action="store_true", help="write their probabilities too, after --loss logistic"
     )
     options.add_json(parser)
     options.add_quiet(parser)
@@ -52,38 +46,29 @@ def run(args: argparse.Namespace) -> None:
     from exclusivity.classifier import probabilities_of, winning_codes
     from exclusivity.inspection.batches import by_batches
 
-    progress = Progress("predict", quiet=args.quiet)
     loaded = models.load(args.model)
-    if args.proba:
-        _require_probabilities(loaded.classifier)
-    X, _ = matching.rows_for(loaded, args.data, args, progress, wants_labels=False)
-    classes = loaded.classifier.classes_
-    scores: Any = None
-    if args.scores or args.proba:
-        scores = by_batches(loaded.model, X, loaded.model.decision_function)
-        labels = classes[winning_codes(scores)]  # what predict does; scores are computed once
-    else:
-        labels = by_batches(loaded.model, X, loaded.model.predict)
-    names, columns = ["label"], [labels]
-    if args.scores:
-        names += ["score"] if scores.ndim == 1 else [f"score_{label}" for label in classes]
-        columns += [scores] if scores.ndim == 1 else list(scores.T)
-    probabilities = probabilities_of(scores) if args.proba else None
-    if probabilities is not None:
-        names += [f"probability_{label}" for label in classes]
-        columns += list(probabilities.T)
-    if args.json:
-        document: dict[str, Any] = {"classes": classes, "labels": labels}
-        document |= {"scores": scores} if args.scores else {}
-        document |= {} if probabilities is None else {"probabilities": probabilities}
-        output.write_json(args.output, document)
-    else:
-        output.write_rows(args.output, names, columns)
-
-
-def _require_probabilities(classifier: BaseEstimator) -> None:
-    if not hasattr(classifier, "predict_proba"):
-        raise UsageError(
+    if args.proba and not hasattr(loaded.classifier, "predict_proba"):
+        raise files.UsageError(
             "this model has no probabilities: it was not fitted with --loss logistic, --voting soft and (for "
             "more than two classes) --multi-class ovr. --scores writes what it has."
         )
+    progress = Progress("predict", quiet=args.quiet)
+    X, _ = matching.rows_for(loaded, args.data, args, progress, wants_labels=False)
+    classes = loaded.classifier.classes_
+    found: dict[str, Any] = {}
+    if args.scores or args.proba:
+        scores = by_batches(loaded.model, X, loaded.model.decision_function)
+        labels = classes[winning_codes(scores)]  # what predict does; scores are computed once
+        found |= {"scores": scores} if args.scores else {}
+        found |= {"probabilities": probabilities_of(scores)} if args.proba else {}
+    else:
+        labels = loaded.predict(X)
+    if args.json:
+        output.write_json(args.output, {"classes": classes, "labels": labels, **found})
+        return
+    names, columns = ["label"], [labels]
+    for name, values in (("score", found.get("scores")), ("probability", found.get("probabilities"))):
+        if values is not None:
+            names += [name] if values.ndim == 1 else [f"{name}_{label}" for label in classes]
+            columns += [values] if values.ndim == 1 else list(values.T)
+    output.write_rows(args.output, names, columns)

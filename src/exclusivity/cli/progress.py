@@ -7,9 +7,8 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from io import TextIOBase
 from time import monotonic
-from typing import TextIO
+from typing import Any, TextIO
 
 from exclusivity._text import printable
 
@@ -18,16 +17,16 @@ _LOG_INTERVAL = 5.0
 
 
 class Progress:
-    """Tells how far a command is.
+    """Show how far a command is.
 
     Parameters
     ----------
     command : str
-        What lines begin with.
+        Lines begin with it.
     stream : text file, default=None
-        Where to; None is standard error.
+        Default: standard error.
     quiet : bool, default=False
-        Say nothing.
+        Show nothing.
     """
 
     def __init__(self, command: str, stream: TextIO | None = None, *, quiet: bool = False) -> None:
@@ -45,35 +44,30 @@ class Progress:
         self._last = now
         line = f"erm {self._command}: {printable(text)}"
         if self._is_terminal:
-            width = shutil.get_terminal_size().columns - 1
-            self._stream.write(f"\r\x1b[K{line[:width]}")
-        else:
-            self._stream.write(f"{line}\n")
+            line = f"\r\x1b[K{line[: shutil.get_terminal_size().columns - 1]}"
+        self._stream.write(line if self._is_terminal else f"{line}\n")
         self._stream.flush()
 
+    def write(self, text: str) -> int:
+        """Show a line that a verbose fit prints: this is its standard output."""
+        if line := text.strip():
+            self.tell(line.removeprefix("[ERM] "))
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: lines are flushed."""
+
     def clear(self) -> None:
-        """Take the line away, before something else is written."""
+        """Remove the line at a terminal, before something else is written."""
         if self._is_terminal and not self._quiet:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
 
     @contextmanager
     def of_fit(self, text: str) -> Iterator[None]:
-        """While a verbose fit runs: its lines are progress, and not output."""
+        """Show what a verbose fit prints instead of printing it."""
         self.tell(text)
-        with redirect_stdout(_FitLines(self)):
+        stdout: Any = self
+        with redirect_stdout(stdout):
             yield
         self.clear()
-
-
-class _FitLines(TextIOBase):
-    """A text file that shows the last of the lines written to it."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-
-    def write(self, text: str) -> int:
-        line = text.strip()
-        if line:
-            self._progress.tell(line.removeprefix("[ERM] "))
-        return len(text)

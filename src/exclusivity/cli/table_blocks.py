@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import curves, tables, training
+from exclusivity.cli import tables, training
 from exclusivity.cli.data import Source
-from exclusivity.cli.errors import UsageError
+from exclusivity.cli.files import UsageError
 
 if TYPE_CHECKING:
     from exclusivity.dask import ColumnReader, Evidence, FileLayout
@@ -78,7 +78,7 @@ def learn(
     chosen = tables.said_to_be_categories(titles, wanted)
     encoder = learn_from_summaries(
         TableEncoder(
-            curves.numeric(args),
+            training.numeric(args),
             categorical=chosen,
             feature_groups=training.read_groups(args.groups, layout.names, len(titles)),
         ),

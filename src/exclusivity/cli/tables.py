@@ -11,10 +11,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import curves, output
+from exclusivity.cli import output
 from exclusivity.cli.data import Source, column, listed
-from exclusivity.cli.errors import FileError, UsageError
+from exclusivity.cli.files import FileError, UsageError
 from exclusivity.cli.models import Loaded
+from exclusivity.cli.options import CURVES
 
 if TYPE_CHECKING:
     from exclusivity.io._cells import Cells, Expected
@@ -66,7 +67,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="what stands before decimals, where a file leaves it open: 1,038 may be 1.038 or 1038 (default: "
         "what other cells show)",
     )
-    curves.add_additive(group)
+    group.add_argument(
+        "--additive",
+        action="store_true",
+        help="a curve of every number instead of a straight line",
+    )
 
 
 def add_decimal(group: argparse._ArgumentGroup) -> None:
@@ -81,7 +86,7 @@ def add_decimal(group: argparse._ArgumentGroup) -> None:
 
 def asked_for_by(args: argparse.Namespace) -> str | None:
     """The first option that needs a table that is read column by column; None where there is none."""
-    asked = {option: getattr(args, option) for option in ("categorical", "numeric", *curves.OPTIONS)}
+    asked = {option: getattr(args, option) for option in ("categorical", "numeric", *CURVES)}
     asked["decimal comma"] = args.decimal == "comma"
     return next((f"--{option}" for option, value in asked.items() if value), None)
 

@@ -1,4 +1,4 @@
-"""From options to a fitted model: what ``erm fit`` and ``erm path`` share."""
+"""From options to a fitted model: the part that ``erm fit`` and ``erm path`` share."""
 
 from __future__ import annotations
 
@@ -11,19 +11,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from exclusivity._text import printable
-from exclusivity.cli import curves, tables
-from exclusivity.cli.bounds import bounded
+from exclusivity.cli import tables
 from exclusivity.cli.data import NumbersError, Source
-from exclusivity.cli.errors import CommandError, FileError, UsageError, file_errors
+from exclusivity.cli.files import FileError, UsageError, file_errors
 from exclusivity.cli.matching import target_of
+from exclusivity.cli.options import PARAMETERS
 from exclusivity.cli.progress import Progress
-from exclusivity.cli.wording import PARAMETERS, in_options
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sklearn.pipeline import Pipeline
 
-    from exclusivity.cli.held_out import HeldOut
     from exclusivity.io._cells import Cells
     from exclusivity.io._formats import Reading
     from exclusivity.problem.arrays import Matrix
@@ -70,7 +68,7 @@ class TrainingData:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A fit and what it was made of.
+    """A fitted pipeline with a description of its fit.
 
     Attributes
     ----------
@@ -84,12 +82,10 @@ class Trained:
         Into how many blocks the rows were cut; None where all of them were in memory.
     stayed : bool
         Whether workers kept those blocks, or read them anew in every pass.
-    held_out : HeldOut or None
-        Out-of-sample predictions, where there are some.
-    one_svm : HeldOut or None
-        Of a vote: what one SVM on all features predicts for the same rows.
     columns : list of dict or None
-        What was found in the columns of a table.
+        Description of the columns of a table.
+    out_of_sample : dict or None
+        Scores of the predictions of a cross-validation.
     """
 
     pipeline: Any
@@ -99,9 +95,8 @@ class Trained:
     seconds: float
     blocks: int | None = None
     stayed: bool = True
-    held_out: HeldOut | None = None
-    one_svm: HeldOut | None = None
     columns: list[dict[str, Any]] | None = None
+    out_of_sample: dict[str, Any] | None = None
 
 
 def read_training_data(args: argparse.Namespace, progress: Progress) -> TrainingData:
@@ -185,17 +180,13 @@ def warn_of_identifiers(places: list[int], titles: list[Any], n_rows: int) -> No
     if n_rows < _FEW_ROWS:
         return
     for place in places:
-        what = f"column {titles[place]!r}" if titles else f"feature {place + 1}"
-        way_out = (
-            f"--ignore {shlex.quote(str(titles[place]))} leaves it out"
-            if titles
-            else "if it is one, write the file without it"
-        )
-        warnings.warn(
+        what, way_out = f"feature {place + 1}", "if it is one, write the file without it"
+        if titles:
+            name = titles[place]
+            what, way_out = f"column {name!r}", f"--ignore {shlex.quote(str(name))} leaves it out"
+        _warn(
             f"{what} has another whole number in each of the {n_rows} rows, as identifiers have and few "
-            f"features do; {way_out}.",
-            UserWarning,
-            stacklevel=2,
+            f"features do; {way_out}."
         )
 
 
@@ -233,11 +224,9 @@ def check_classes(classes: NDArray[Any], n_rows: int, title: str) -> None:
     if len(classes) > FEW_CLASSES and len(classes) > n_rows / 2:
         raise FileError(_no_classes(classes, n_rows, title))
     if len(classes) > FEW_CLASSES and classes.dtype.kind in "iu" and len(classes) > n_rows / _ROWS_OF_A_CLASS:
-        warnings.warn(
+        _warn(
             f"the target of {title} has {len(classes)} different numbers in {n_rows} rows. Are they classes, "
-            "and not amounts? --target chooses another column.",
-            UserWarning,
-            stacklevel=2,
+            "and not amounts? --target chooses another column."
         )
 
 
@@ -249,76 +238,87 @@ def _no_classes(values: Any, n_rows: int, title: str) -> str:
     )
 
 
-def build(classifier: Any, args: argparse.Namespace, data: TrainingData) -> Pipeline:
-    """A pipeline of the scaler that was asked for, or the encoder of a table, and the classifier."""
-    from sklearn.pipeline import Pipeline
-
-    if data.found is None:
-        return scaled(classifier, args.scale, data.is_sparse)
-    from exclusivity.tables import TableEncoder
-
-    # Groups are of columns, and what becomes of columns only the encoder knows: it hands them on.
-    encoder = TableEncoder(
-        curves.numeric(args),
-        categorical=data.categorical,
-        feature_groups=classifier.feature_groups,
-    )
-    classifier.set_params(feature_groups=None)
-    return curves.with_interactions(Pipeline([("encoder", encoder), ("classifier", classifier)]), args)
-
-
-def scaled(classifier: object, scale: str | None, is_sparse: bool) -> Pipeline:
-    """A pipeline of the scaler that was asked for and the classifier."""
-    from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
-
-    scale = ("none" if is_sparse else "standard") if scale is None else scale
-    steps: list[tuple[str, Any]] = []
-    if scale == "standard":
-        steps.append(("scaler", StandardScaler(with_mean=not is_sparse)))
-    elif scale == "minmax":
-        scaler = MaxAbsScaler() if is_sparse else MinMaxScaler((-1, 1))
-        steps.append(("scaler", scaler))
-    return Pipeline([*steps, ("classifier", classifier)])
-
-
 def check_parameters(args: argparse.Namespace) -> None:
     """Refuse options that do not go together, before anything is read."""
     from exclusivity.classifier import ERMClassifier, check_parameters
 
-    chosen = {name: getattr(args, option) for name, option in PARAMETERS.items()}
     groups = None if args.groups is None else ()
-    try:
-        check_parameters(ERMClassifier(**chosen, feature_groups=groups).get_params(deep=False))
-    except (TypeError, ValueError) as error:
-        raise UsageError(in_options(str(error))) from error
+    check_parameters(ERMClassifier(**_chosen(args), feature_groups=groups).get_params(deep=False))
+
+
+def _chosen(args: argparse.Namespace) -> dict[str, Any]:
+    return {name: getattr(args, option) for name, option in PARAMETERS.items() if hasattr(args, option)}
 
 
 def parameters(args: argparse.Namespace, names: tuple[str, ...] | None, n_features: int) -> dict[str, Any]:
-    """The options as parameters of a classifier, without those of its cost."""
+    """Return the options as parameters of a classifier."""
+    bounds = _per_column("bounds", args, (-math.inf, math.inf), names, n_features)
     return {
-        **{name: getattr(args, option) for name, option in PARAMETERS.items()},
+        **_chosen(args),
         "feature_groups": read_groups(args.groups, names, n_features),
-        **bounded(args, names, n_features),
+        "monotonic_cst": _per_column("monotonic", args, 0, names, n_features),
+        "coef_bounds": None if bounds is None else tuple(zip(*bounds, strict=True)),
         "fit_intercept": not args.no_intercept,
         "class_weight": class_weight(args),
         "verbose": 2,
     }
 
 
-def class_weight(args: argparse.Namespace) -> str | None:
-    """What was asked for; else a vote of members on different features treats all classes alike.
+def _per_column(
+    option: str, args: argparse.Namespace, default: Any, names: tuple[str, ...] | None, n_features: int
+) -> list[Any] | None:
+    """Return one value per column; columns are named, or numbered from 0 where there are no names."""
+    given = getattr(args, option)
+    if given is None:
+        return None
+    known = list(names or map(str, range(n_features)))
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise UsageError(f"--{option}: there is no feature {unknown[0]!r}; expected one of {known[:20]}.")
+    return [given.get(name, default) for name in known]
 
-    Such members know little, and of classes of different sizes the best that many of them can do is to say
-    the larger one always. A vote of those cannot be turned by any feature, and is worth nothing.
+
+def class_weight(args: argparse.Namespace) -> str | None:
+    """Return the class weight: balanced by default for votes of members on different features.
+
+    Such members know little: without it the best that many of them can do on classes of different sizes is
+    to predict the largest one always, and a vote of those is worth nothing.
     """
     if args.class_weight is not None:
         return None if args.class_weight == "none" else str(args.class_weight)
     return "balanced" if args.voting != "soft" and args.exclusivity == math.inf else None
 
 
+def numeric(args: argparse.Namespace) -> str:
+    """Return what an encoder makes of numbers."""
+    return "spline" if args.additive or args.interactions else "linear"
+
+
+def build(classifier: Any, args: argparse.Namespace, data: TrainingData) -> Pipeline:
+    """Return a pipeline of the scaler that was asked for, or the encoder of a table, and the classifier."""
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+    from exclusivity.tables import TableEncoder, interactions_for
+
+    steps: list[tuple[str, Any]] = []
+    if data.found is not None:
+        # Groups are of columns, and only the encoder knows what becomes of columns: it hands them on.
+        groups = classifier.feature_groups
+        encoder = TableEncoder(numeric(args), categorical=data.categorical, feature_groups=groups)
+        classifier.set_params(feature_groups=None)
+        steps.append(("encoder", encoder))
+        if args.interactions:
+            steps.append(("interactions", interactions_for(classifier)))
+    elif args.scale == "minmax":
+        steps.append(("scaler", MaxAbsScaler() if data.is_sparse else MinMaxScaler((-1, 1))))
+    elif args.scale == "standard" or (args.scale is None and not data.is_sparse):
+        steps.append(("scaler", StandardScaler(with_mean=not data.is_sparse)))
+    return Pipeline([*steps, ("classifier", classifier)])
+
+
 def fit(pipeline: Pipeline, data: TrainingData, progress: Progress) -> None:
-    """Fit with progress; afterwards the model is one to keep: silent, and careful with its user's arrays."""
+    """Fit with progress; afterwards no step is verbose."""
     n_rows, n_features = data.X.shape
     progress.tell(f"scaling {n_rows} rows")
     if data.found is None:
@@ -331,11 +331,11 @@ def fit(pipeline: Pipeline, data: TrainingData, progress: Progress) -> None:
         tables.warn_of_levels(pipeline[0], data.titles, n_rows)
     with progress.of_fit(f"training on {n_rows} rows of {n_features} features"):
         trained.fit(X, data.y)
-    curves.quieten(pipeline)
+    pipeline.set_params(**{name: 0 for name in pipeline.get_params() if name.endswith("__verbose")})
 
 
 def _scaled(scaler: Any, X: Matrix) -> Matrix:
-    """Learn to scale and scale in place, block by block: at once it would take twice the memory."""
+    """Fit a scaler and scale in place, block by block: at once it would take twice the memory."""
     blocks = [slice(start, start + _BLOCK_ROWS) for start in range(0, X.shape[0], _BLOCK_ROWS)]
     scaler.set_params(copy=False)
     if hasattr(X, "toarray"):
@@ -349,8 +349,27 @@ def _scaled(scaler: Any, X: Matrix) -> Matrix:
     return X
 
 
+def warn_of_votes(voting: str, exclusivity: float, n_members: int, n_classes: int) -> None:
+    """Warn if members that vote cannot be certified, or only on some of the rows."""
+    if voting != "soft" and exclusivity <= 1:
+        _warn(
+            f"--voting {voting} counts the votes of {n_members} equal members: one broken feature changes "
+            "all of them, and nothing can be certified. Fit with --exclusivity inf for members on different "
+            "features."
+        )
+    elif voting != "soft" and n_classes == 2 and n_members % 2 == 0:
+        _warn(
+            f"{n_members} members may tie, and a tie has no certificate. Fit an odd number of them: "
+            f"--members {n_members - 1} or {n_members + 1}."
+        )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=3)
+
+
 def read_groups(path: str | None, names: tuple[str, ...] | None, n_features: int) -> list[str] | None:
-    """The group of every feature, from lines ``feature,group`` or from one group per line; None: no file."""
+    """Read the group of every feature: lines ``feature,group``, or one group per line; None: no file."""
     if path is None:
         return None
     try:
@@ -358,25 +377,16 @@ def read_groups(path: str | None, names: tuple[str, ...] | None, n_features: int
             rows = [[field.strip() for field in row] for row in csv.reader(stream) if row]
     except (UnicodeDecodeError, csv.Error) as error:
         raise FileError(f"{path}: {error}; expected lines 'feature,group'.") from error
-    widths = {len(row) for row in rows}
-    if not rows or widths not in ({1}, {2}):
-        raise FileError(f"{path}: expected lines 'feature,group', or one group per line.")
-    if widths == {1}:
-        if len(rows) != n_features:
-            raise FileError(f"{path} has {len(rows)} lines; expected one group per feature, {n_features}.")
+    if all(len(row) == 1 for row in rows) and len(rows) == n_features:
         return [row[0] for row in rows]
-    if names is None:
-        raise CommandError(f"{path} names features, but the data have no names; write one group per line.")
-    if rows[0] == ["feature", "group"]:
-        rows = rows[1:]
-    found = dict(rows)
-    missing = [name for name in names if name not in found]
-    unknown = [name for name in found if name not in names]
-    if missing or unknown:
-        what = (
-            f"does not give a group for {missing[0]!r}"
-            if missing
-            else f"names {unknown[0]!r}, which is no feature"
+    if names is None or not rows or not all(len(row) == 2 for row in rows):
+        raise FileError(
+            f"{path}: expected one group per line for {n_features} features, or, where the data have names, "
+            "lines 'feature,group'."
         )
-        raise FileError(f"{path} {what}; expected one line for every feature of the data.")
+    found = dict(rows[1:] if rows[0] == ["feature", "group"] else rows)
+    wrong = sorted(set(names) ^ set(found))
+    if wrong:
+        what = "gives no group for" if wrong[0] in names else "names"
+        raise FileError(f"{path} {what} {wrong[0]!r}; expected one line for every feature of the data.")
     return [found[name] for name in names]

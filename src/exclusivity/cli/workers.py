@@ -11,7 +11,7 @@ from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
 from exclusivity.cli.data import Source
-from exclusivity.cli.errors import CommandError, FileError
+from exclusivity.cli.files import CommandError, FileError
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
