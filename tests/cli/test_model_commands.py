@@ -367,6 +367,16 @@ class TestPath:
             expected.cv_results_["mean_test_score"].tolist()
         )
 
+    def test_scoring(self, erm, capsys):
+        arguments = ["path", "train.csv", "--target", "state", "--costs", "0.1,1"]
+        code, out, _ = erm(*arguments, "--scoring", "balanced_accuracy", "--json")
+        assert (code, json.loads(out)["scoring"]) == (0, "balanced_accuracy")
+        with pytest.raises(SystemExit):
+            erm(*arguments, "--scoring", "zebra")
+        assert (
+            "invalid choice: 'zebra' (choose from 'accuracy', 'balanced_accuracy'" in capsys.readouterr().err
+        )
+
     def test_text(self, erm):
         code, out, _ = erm("path", "iris.csv", "--target", "species", "--costs", "0.1,1", "--folds", 2)
         assert code == 0

@@ -44,8 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="only for R broken features (default: 0, 1, 2, ...)",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="CSV file for label and radius of every row")
-    options.add_json(parser)
-    options.add_quiet(parser)
+    options.add_reporting(parser)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -41,8 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     tables.add_decimal(
         options.add_data(parser, "the column of the classes (default: that of the training data)")
     )
-    options.add_json(parser)
-    options.add_quiet(parser)
+    options.add_reporting(parser)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -14,8 +14,7 @@ DESCRIPTION = (
     "for ONNX exist for most languages. Needs the package onnx: pip install 'exclusivity[onnx]'."
 )
 EPILOG = """examples:
-  erm export heart.erm -o heart.onnx
-  erm export heart.erm -o heart.onnx --input float32"""
+  erm export heart.erm -o heart.onnx"""
 
 INPUTS = ("model",)
 OUTPUTS = {"output": files.BINARY}
@@ -27,9 +26,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", required=True, metavar="FILE", help="where to write the graph (model.onnx)"
     )
-    parser.add_argument(
-        "--input", choices=["float32", "float64"], help="type of X (default: the type of the training data)"
-    )
 
 
 def run(args: argparse.Namespace) -> None:
@@ -38,7 +34,7 @@ def run(args: argparse.Namespace) -> None:
     from exclusivity.persistence import to_onnx
 
     try:
-        graph = to_onnx(loaded.model, input_type=args.input)
+        graph = to_onnx(loaded.model)
     except ImportError as error:
         raise files.CommandError("export needs the package onnx: pip install 'exclusivity[onnx]'.") from error
     output.write_whole(args.output, [graph.SerializeToString()])

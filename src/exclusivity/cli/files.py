@@ -90,12 +90,8 @@ def check_outputs(args: argparse.Namespace, command: object) -> None:
     Outputs that exist need ``--force``; empty files do not, and a model file may replace another one. An
     output that is also an input is always refused, by whatever name or link it goes.
 
-    Parameters
-    ----------
-    args : Namespace
-    command : module
-        Its ``INPUTS`` are the arguments that name files to read, its ``OUTPUTS`` map those that name files
-        to write to ``TEXT``, ``BINARY`` or ``MODEL``.
+    ``command.INPUTS`` are the arguments that name files to read; ``command.OUTPUTS`` map those that name
+    files to write to ``TEXT``, ``BINARY`` or ``MODEL``.
     """
     for name, kind in getattr(command, "OUTPUTS", {}).items():
         path = getattr(args, name)

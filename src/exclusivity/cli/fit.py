@@ -66,8 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--exclusivity inf and --voting hard or runoff. --cost means something else: begin with 0.1, 1, 10",
     )
     distributed.add_options(parser)
-    options.add_json(parser)
-    options.add_quiet(parser)
+    options.add_reporting(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="features to name per member (default: 5)",
     )
-    options.add_json(parser)
+    options.add_reporting(parser)
     group = parser.add_argument_group("reading data for --html")
     group.add_argument("--data", metavar="DATA", help="rows with classes to judge the model on")
     options.add_reading(group, "their column (default: that of the training data)")
@@ -73,7 +73,9 @@ def _write_report(args: argparse.Namespace, loaded: models.Loaded) -> None:
 
     X = y = None
     if args.data is not None:
-        X, y = matching.rows_for(loaded, args.data, args, Progress("inspect"), wants_labels=True)
+        X, y = matching.rows_for(
+            loaded, args.data, args, Progress("inspect", quiet=args.quiet), wants_labels=True
+        )
     page = model_report(
         loaded.model, X, y, feature_names=loaded.weighed_names, title=f"Report on {args.model}"
     )

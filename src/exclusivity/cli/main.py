@@ -34,18 +34,7 @@ If it reads files it has INPUTS, and if it writes some it has OUTPUTS (see ``fil
 COMMON, its ``--help`` shows only these arguments, and ``--help-all`` all of them.
 """
 
-_EPILOG = f"""'erm COMMAND --help' explains a command.
-
-examples:
-  erm fit heart.csv --target disease -o heart.erm     train, scale and store
-  erm evaluate heart.erm test.csv                     how good is it?
-  erm predict heart.erm new.csv -o predictions.csv    use it
-  erm inspect heart.erm --html report.html            what is in it?
-
-{files.EXIT_STATUS}"""
-
-_WELCOME = """erm trains linear SVMs, and votes of them that survive broken features, on tables.
-
+_EXAMPLES = """examples:
   erm fit heart.csv --target disease -o heart.erm     train; 'disease' is the column to predict
   erm evaluate heart.erm test.csv                     how good is it on rows that it has not seen?
   erm predict heart.erm new.csv -o predictions.csv    the class of every row of another file
@@ -102,9 +91,8 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = _Parser(
         prog="erm",
-        description="Linear SVMs with a certified optimality gap, and votes of them that survive broken "
-        "features.",
-        epilog=_EPILOG,
+        description="Linear SVMs with a certified optimality gap, and votes that survive broken features.",
+        epilog=f"{_EXAMPLES}\n\n{files.EXIT_STATUS}",
         formatter_class=_Help,
     )
     parser.add_argument("--version", action="version", version=f"erm {__version__}")
@@ -142,7 +130,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run ``erm`` with ``argv`` (default: the process's own) and return its exit code."""
     argv = sys.argv[1:] if argv is None else argv
     if not argv:  # to a person a start, to a script whose variable was empty a mistake
-        print(_WELCOME, file=sys.stderr)
+        print(f"usage: erm COMMAND [options]\n\n{_EXAMPLES}", file=sys.stderr)
         return files.USAGE
     if argv[0] == "help":  # 'erm help fit', as other commands have it
         argv = [*argv[1:2], "--help"]

@@ -13,24 +13,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model from a file.
+    """A model from a file."""
 
-    Attributes
-    ----------
-    model : fitted classifier or Pipeline
-        Without names, so that it takes plain arrays.
-    names : list of str or None
-        The names of its features.
-    target : str or int or None
-        The column that held its classes, where the file knows it.
-    title : str
-        The file.
-    """
-
-    model: Any
-    names: list[str] | None
-    target: str | int | None
-    title: str
+    model: Any  # a classifier or a Pipeline, without names, so that it takes plain arrays
+    names: list[str] | None  # of its features
+    target: str | int | None  # the column that held its classes, where the file knows it
+    title: str  # the file
 
     @property
     def n_features(self) -> int:

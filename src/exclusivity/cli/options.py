@@ -45,13 +45,7 @@ CURVES = ("additive", "interactions")
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """Return a type for argparse: a whole number of at least ``least``.
-
-    Examples
-    --------
-    >>> at_least(1)("3")
-    3
-    """
+    """Return a type for argparse: a whole number of at least ``least``."""
 
     def parse(text: str) -> int:
         value = int(text)
@@ -67,36 +61,18 @@ COUNT = at_least(1)
 
 
 def numbers(text: str) -> list[float]:
-    """Parse numbers with commas between them: a type for argparse.
-
-    Examples
-    --------
-    >>> numbers("0.1,1,10")
-    [0.1, 1.0, 10.0]
-    """
+    """Parse numbers with commas between them."""
     return [float(part) for part in text.split(",")]
 
 
 def delimiter(text: str) -> str:
-    r"""Return the name of a delimiter, which may be given as itself: a type for argparse.
-
-    Examples
-    --------
-    >>> delimiter(";"), delimiter(r"\t"), delimiter("tab")
-    ('semicolon', 'tab', 'tab')
-    """
+    """Return the name of a delimiter, which may be given as itself."""
     names = {character: name for name, character in DELIMITERS.items()}
     return names.get(text.replace("\\t", "\t"), text)
 
 
 def per_column(form: str, parse: Callable[[str], Any]) -> Callable[[str], dict[str, Any]]:
-    """Return a type for argparse: values of columns, written as ``form``.
-
-    Examples
-    --------
-    >>> per_column("COLUMN=SIGN,...", int)("age=1, mass=-1")
-    {'age': 1, 'mass': -1}
-    """
+    """Return a type for argparse: values of columns, written as ``form``."""
 
     def pairs(text: str) -> dict[str, Any]:
         parts = [part.rpartition("=") for part in text.split(",")]
@@ -110,15 +86,14 @@ def per_column(form: str, parse: Callable[[str], Any]) -> Callable[[str], dict[s
 
 
 def interval(text: str) -> tuple[float, float]:
-    """Parse two ends, either of which may be left out.
-
-    Examples
-    --------
-    >>> interval("-0.5:"), interval("0:1")
-    ((-0.5, inf), (0.0, 1.0))
-    """
+    """Parse two ends with a colon between them, either of which may be left out."""
     lower, upper = text.split(":")
     return float(lower or -math.inf), float(upper or math.inf)
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Declare MODEL."""
+    parser.add_argument("model", metavar="MODEL", help="model file that 'erm fit' wrote")
 
 
 def add_data(
@@ -126,10 +101,7 @@ def add_data(
 ) -> argparse._ArgumentGroup:
     """Declare DATA, or ``several`` of them, and how to read it; return the group of the latter."""
     help_text = "CSV, TSV, Parquet, .npy or LIBSVM; - is stdin"
-    if several:
-        parser.add_argument("data", metavar="DATA", nargs="+", help=help_text)
-    else:
-        parser.add_argument("data", metavar="DATA", help=help_text)
+    parser.add_argument("data", metavar="DATA", nargs="+" if several else None, help=help_text)
     group = parser.add_argument_group("reading data")
     add_reading(group, target_help)
     return group
@@ -153,18 +125,9 @@ def add_reading(group: argparse._ArgumentGroup, target_help: str) -> None:
     )
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """Declare MODEL."""
-    parser.add_argument("model", metavar="MODEL", help="model file that 'erm fit' wrote")
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Declare --json."""
+def add_reporting(parser: argparse.ArgumentParser) -> None:
+    """Declare --json and --quiet."""
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of text")
-
-
-def add_quiet(parser: argparse.ArgumentParser) -> None:
-    """Declare --quiet."""
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
 
 

@@ -91,13 +91,6 @@ def write_rows(path: str | None, header: Sequence[str], columns: Sequence[Any]) 
     """Write CSV to a file, as a whole or not at all, or to standard output (None and ``-``).
 
     Labels are written as they are, except to a terminal, where control characters are escaped.
-
-    Parameters
-    ----------
-    path : str or None
-    header : sequence of str
-    columns : sequence of ndarrays
-        One per name.
     """
     to_stdout = path is None or path == "-"
     rows: Iterable[Sequence[Any]] = (header, *zip(*(column.tolist() for column in columns), strict=True))

@@ -45,13 +45,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--folds", type=options.at_least(2), default=5, metavar="N", help="folds (default: 5)"
     )
     parser.add_argument(
-        "--scoring", choices=SCORINGS, default="accuracy", metavar="S", help="%(choices)s (default: accuracy)"
+        "--scoring", choices=SCORINGS, default="accuracy", metavar="S", help="score (default: accuracy)"
     )
     options.add_training(parser)
     tables.add_options(parser)
     parser.set_defaults(interactions=False)  # columns would be divided with a look at the held-out rows
-    options.add_json(parser)
-    options.add_quiet(parser)
+    options.add_reporting(parser)
 
 
 def run(args: argparse.Namespace) -> int:

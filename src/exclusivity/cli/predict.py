@@ -37,8 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--proba", action="store_true", help="write their probabilities too, after --loss logistic"
     )
-    options.add_json(parser)
-    options.add_quiet(parser)
+    options.add_reporting(parser)
 
 
 def run(args: argparse.Namespace) -> None:

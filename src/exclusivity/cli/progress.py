@@ -17,17 +17,7 @@ _LOG_INTERVAL = 5.0
 
 
 class Progress:
-    """Show how far a command is.
-
-    Parameters
-    ----------
-    command : str
-        Lines begin with it.
-    stream : text file, default=None
-        Default: standard error.
-    quiet : bool, default=False
-        Show nothing.
-    """
+    """Show how far a command is: lines that begin with its name, on standard error or another stream."""
 
     def __init__(self, command: str, stream: TextIO | None = None, *, quiet: bool = False) -> None:
         self._stream = sys.stderr if stream is None else stream

@@ -68,35 +68,17 @@ class TrainingData:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A fitted pipeline with a description of its fit.
-
-    Attributes
-    ----------
-    pipeline : Pipeline
-    names : tuple of str or None
-    target : str or int or None
-        As in ``TrainingData``.
-    shape : (n_rows, n_features)
-    seconds : float
-    blocks : int or None
-        Into how many blocks the rows were cut; None where all of them were in memory.
-    stayed : bool
-        Whether workers kept those blocks, or read them anew in every pass.
-    columns : list of dict or None
-        Description of the columns of a table.
-    out_of_sample : dict or None
-        Scores of the predictions of a cross-validation.
-    """
+    """A fitted pipeline with a description of its fit."""
 
     pipeline: Any
     names: tuple[str, ...] | None
-    target: str | int | None
-    shape: tuple[int, int]
+    target: str | int | None  # as in ``TrainingData``
+    shape: tuple[int, int]  # rows and features
     seconds: float
-    blocks: int | None = None
-    stayed: bool = True
-    columns: list[dict[str, Any]] | None = None
-    out_of_sample: dict[str, Any] | None = None
+    blocks: int | None = None  # of the rows; None: all of them were in memory
+    stayed: bool = True  # whether workers kept the blocks, or read them anew in every pass
+    columns: list[dict[str, Any]] | None = None  # description of the columns of a table
+    out_of_sample: dict[str, Any] | None = None  # scores of a cross-validation
 
 
 def read_training_data(args: argparse.Namespace, progress: Progress) -> TrainingData:
