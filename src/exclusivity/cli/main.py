@@ -11,6 +11,8 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
+from textwrap import fill
 from typing import Any, NoReturn
 
 from exclusivity import __version__
@@ -55,7 +57,8 @@ class _Parser(argparse.ArgumentParser):
             actions = [a for a in group._group_actions if self.common is None or a.dest in self.common]
             if actions:
                 formatter.start_section(group.title)
-                formatter.add_text(group.description if self.common is None else None)
+                if self.common is None and group.description:
+                    formatter.add_text(fill(group.description, 76))
                 formatter.add_arguments(actions)
                 formatter.end_section()
         formatter.add_text(self.epilog)
@@ -75,25 +78,14 @@ class _HelpAll(argparse.Action):
         parser.exit()
 
 
-class _Help(argparse.RawDescriptionHelpFormatter):
-    """Keep the lines of examples; wrap descriptions."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=26)
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        if "\n" in text:
-            return super()._fill_text(text, width, indent)
-        return argparse.HelpFormatter._fill_text(self, text, width, indent)
-
-
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
+    look: Any = partial(argparse.RawDescriptionHelpFormatter, max_help_position=26)
     parser = _Parser(
         prog="erm",
         description="Linear SVMs with a certified optimality gap, and votes that survive broken features.",
         epilog=f"{_EXAMPLES}\n\n{files.EXIT_STATUS}",
-        formatter_class=_Help,
+        formatter_class=look,
     )
     parser.add_argument("--version", action="version", version=f"erm {__version__}")
     debug_help = "show the traceback when a command fails"
@@ -103,9 +95,9 @@ def build_parser() -> argparse.ArgumentParser:
         command = commands.add_parser(
             name,
             help=module.SUMMARY,
-            description=module.DESCRIPTION,
+            description=fill(module.DESCRIPTION, 79),
             epilog=getattr(module, "EPILOG", None),
-            formatter_class=_Help,
+            formatter_class=look,
         )
         if hasattr(module, "COMMON"):
             command.common = (*module.COMMON, "help", "help_all", "force")

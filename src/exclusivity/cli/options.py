@@ -147,7 +147,7 @@ def add_training(parser: argparse.ArgumentParser) -> None:
         choices=["soft", "hard", "runoff"],
         metavar="RULE",
         default="soft",
-        help="soft (default: mean margin), hard or runoff (votes)",
+        help="soft (default); hard, runoff: votes, see erm certify",
     )
     group.add_argument(
         "--loss",
