@@ -40,6 +40,9 @@ def test_it_is_cross_validation_of_the_whole_pipeline(erm, options, scaler, para
     right = cross_val_predict(pipeline, table.data, table.target, cv=folds) == table.target
     estimate = found(erm(*FIT, "--json", *options))
     assert estimate["rows"] == 120
+    assert set(estimate) - {"one_svm", "accuracy_loss"} == {
+        "how", "rows", "accuracy", "balanced_accuracy", "constant"
+    }  # fmt: skip
     # Scaling twice rounds twice: a row on the boundary may fall to the other side.
     assert estimate["accuracy"] == pytest.approx(right.mean(), abs=1.5 / 120)
     assert "5-fold" in estimate["how"]

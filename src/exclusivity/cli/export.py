@@ -41,5 +41,5 @@ def run(args: argparse.Namespace) -> None:
     names = [each.name for each in graph.graph.input]
     inputs = f"inputs {listed(names)}, one for each column that the model uses (rows by 1)"
     if names == ["X"]:
-        inputs = f"input X (rows by {loaded.n_features} features)"
+        inputs = f"input X (rows by {loaded.n_features} feature{'s' * (loaded.n_features != 1)})"
     print(f"{args.output}: {inputs}; outputs {', '.join(each.name for each in graph.graph.output)}")

@@ -113,10 +113,11 @@ def _check_replaced(path: str, kind: str, args: argparse.Namespace, inputs: tupl
     for given in inputs:
         if any(os.path.samestat(os.stat(path), read) for read in _inputs(getattr(args, given))):
             raise FileError(f"{path} is also an input ({given}); choose another name for the output.")
+    if args.force:
+        return
     with file_errors(path), open(path, "rb") as stream:
         beginning = stream.read(len(_MODEL_BEGINS))
-    may_be_replaced = not beginning or (kind == MODEL and beginning == _MODEL_BEGINS)
-    if not (args.force or may_be_replaced):
+    if beginning and not (kind == MODEL and beginning == _MODEL_BEGINS):
         raise FileError(f"{path} exists; choose another name, or replace it with --force.")
 
 

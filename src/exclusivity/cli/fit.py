@@ -144,8 +144,10 @@ def _out_of_sample(
     counts = np.sort(np.unique(data.y, return_counts=True)[1])
     # The two largest classes are in the training rows of every fold.
     n_folds = min(FOLDS if args.folds is None else args.folds, int(counts[-2]))
-    is_large = (data.X.nnz if data.is_sparse else data.X.size) > _MOST_VALUES
-    if n_folds < 2 or (args.folds is None and (is_large or args.test is not None)):
+    n_values = data.X.nnz if data.is_sparse else data.X.size
+    if args.interactions:
+        n_values = max(n_values, 200 * len(data.y))  # features of one member
+    if n_folds < 2 or (args.folds is None and (n_values > _MOST_VALUES or args.test is not None)):
         return None
     progress.tell(f"{n_folds}-fold cross-validation")
     scores = _cross_validate(pipeline, data, n_folds, args.seed)
@@ -173,21 +175,24 @@ def _cross_validate(
 ) -> dict[str, Any]:
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-    from exclusivity.inspection.scores import scores_of
-
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit to all rows has said it; rare classes may miss some folds
-        return scores_of(data.y, cross_val_predict(pipeline, data.X, data.y, cv=folds))
+        return _scores(data.y, cross_val_predict(pipeline, data.X, data.y, cv=folds))
 
 
 def _test(args: argparse.Namespace, progress: Progress) -> dict[str, Any]:
-    from exclusivity.inspection.scores import scores_of
-
     loaded = models.load(args.output)
     reading = argparse.Namespace(**vars(args) | {"decimal": None})  # by the model's own notation, as later
     X, y = matching.rows_for(loaded, args.test, reading, progress, wants_labels=True)
-    return {"file": args.test, **scores_of(y, loaded.predict(X))}
+    return {"file": args.test, **_scores(y, loaded.predict(X))}
+
+
+def _scores(y: Any, predicted: Any) -> dict[str, Any]:
+    from exclusivity.inspection.scores import scores_of
+
+    scores = scores_of(y, predicted)
+    return {key: scores[key] for key in ("rows", "accuracy", "balanced_accuracy", "constant")}
 
 
 def _document(args: argparse.Namespace, trained: training.Trained) -> dict[str, Any]:
@@ -218,7 +223,8 @@ def _facts(args: argparse.Namespace, document: dict[str, Any]) -> list[tuple[str
     gap = float(max(document["dual_gap"], key=abs))
     quality = "no bound above exclusivity 1" if math.isnan(gap) else f"within {gap:.1e} of the optimum"
     left_out = sum(not column["features"] for column in document.get("columns", ()))
-    features = f"{document['features']} features" + f" ({left_out} of them left out)" * bool(left_out)
+    features = f"{document['features']} feature{'s' * (document['features'] != 1)}"
+    features += f" ({left_out} of them left out)" * bool(left_out)
     facts: list[tuple[str, object]] = [
         ("data", f"{document['rows']} rows, {features}, {len(document['classes'])} classes")
     ]
