@@ -203,6 +203,7 @@ class TestOptions:
             (["fit", "t.csv", "-o", "m", "--n_estimators=5"], "did you mean --members?"),
             (["fit", "t.csv", "-o", "m", "--random-state", "5"], "did you mean --seed?"),
             (["evaluate", "m", "t.csv", "--zebra"], "there is no option --zebra; see --help"),
+            (["evaluate", "m", "t.csv", "--members", "5"], "there is no option --members; see --help"),
             (["evaluate", "m", "t.csv", "u.csv"], "'u.csv' is one argument too many"),
         ],
     )

@@ -186,7 +186,7 @@ def _unknown(extras: list[str], known: list[str]) -> str:
     tried = word.partition("=")[0] if word.startswith("--") else word[:2]
     # Somebody who knows the parameters of the library finds their options.
     option = OPTIONS.get(tried.lstrip("-").replace("-", "_"))
-    near = [option] if option in known else difflib.get_close_matches(tried.lower(), known, n=1)
+    near = [option] if option in known else difflib.get_close_matches(tried.lower(), known, 1, cutoff=0.75)
     hint = f"did you mean {near[0]}?" if near else "see --help."
     return f"there is no option {tried}; {hint}"
 
