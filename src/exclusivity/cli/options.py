@@ -11,20 +11,13 @@ from exclusivity.cli.data import DELIMITERS, FORMATS
 
 SOLVERS = ("auto", "newton", "alm", "paper", "exclusive")
 
+_SAME_NAME = ("loss", "p", "exclusivity", "sparsity", "voting", "solver", "tol", "max_iter", "multi_class")
 PARAMETERS = {
     "n_estimators": "members",
     "C": "cost",
-    "loss": "loss",
-    "p": "p",
-    "exclusivity": "exclusivity",
-    "sparsity": "sparsity",
-    "voting": "voting",
-    "solver": "solver",
-    "tol": "tol",
-    "max_iter": "max_iter",
-    "multi_class": "multi_class",
     "random_state": "seed",
     "n_jobs": "jobs",
+    **{name: name for name in _SAME_NAME},
 }
 """Parameters of a classifier and the arguments that hold their values."""
 
