@@ -377,3 +377,25 @@ def test_threads_load_side_by_side(tmp_path, sound):
     for thread in threads:
         thread.join()
     assert len(found) == 8
+
+
+@pytest.mark.parametrize("change", [("fitted", "certificate_scope"), ("target",)])
+def test_a_key_that_may_be_absent_is_not_null(refused, sound, change):
+    """Saved again the model would lack the key: one model has one file."""
+    header, arrays = split(sound["named"])
+    node = header["model"]
+    for key in change[:-1]:
+        node = node[key]
+    node[change[-1]] = None
+    refused(joined(header, arrays), change[-1])
+
+
+def test_texts_have_no_spare_room(refused, sound):
+    """Slots wider than the longest text give the same model, and would be saved as another file."""
+    header, arrays = split(sound["named"])
+    number = header["model"]["fitted"]["feature_names"]["array"]
+    spec, at = header["arrays"][number], position(header, number)
+    assert spec == {"type": "text", "shape": [4], "width": 20}
+    slots = np.frombuffer(arrays[at : at + 4 * 80], dtype="<U20").astype("<U27").tobytes()
+    spec["width"] = 27
+    refused(joined(header, arrays[:at] + slots + arrays[at + 4 * 80 :]), "27 characters")

@@ -102,13 +102,17 @@ def spec_of(array: NDArray[Any], name: str) -> ArraySpec:
         _check_text(array, name)
         return ArraySpec("U", array.shape, max(1, array.dtype.itemsize // 4))
     if kind == "O" and all(isinstance(entry, str) for entry in array.flat):
-        longest = max((len(entry) for entry in array.flat), default=0)
         _check_text(array, name)
-        return ArraySpec("text", array.shape, max(MIN_TEXT_WIDTH, longest))
+        return ArraySpec("text", array.shape, _text_width(array))
     raise TypeError(
         f"{name} holds {_described(array)}; a model file stores integers, booleans, floating point numbers "
         "of up to 64 bits, and text. Convert it (for example with .astype(str)) and fit again."
     )
+
+
+def _text_width(array: NDArray[Any]) -> int:
+    """Characters of a slot: those of the longest text, or the fewest allowed."""
+    return max(MIN_TEXT_WIDTH, max(map(len, array.flat), default=0))
 
 
 def _described(array: NDArray[Any]) -> str:
@@ -171,6 +175,8 @@ def _read_objects(spec: ArraySpec, read_into: ReadInto) -> NDArray[Any]:
         _fill(slots, read_into)
         _check_letters(slots)
         objects[start : start + len(slots)] = slots.tolist()
+    if spec.width != _text_width(objects):
+        raise ModelFormatError(f"texts have {spec.width} characters of room, not what they need. {DAMAGED}")
     return objects.reshape(spec.shape)
 
 

@@ -128,9 +128,9 @@ def unpack_state(value: object, table: ArrayTable) -> FittedState:
 
 
 def _unpack_scope(fields: Fields) -> str:
-    found = fields.take_if_there("certificate_scope")
-    if found is None:
+    if not fields.has("certificate_scope"):
         return TEST
+    found = fields.take("certificate_scope")
     if found not in (TRAINING_TOO, TRAINING_IF):
         raise fields.wrong("certificate_scope", found, f"{TRAINING_TOO!r} or {TRAINING_IF!r}")
     return str(found)

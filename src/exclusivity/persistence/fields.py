@@ -29,10 +29,6 @@ class Fields:
             raise ModelFormatError(f"{self.where} has no {name!r}. {DAMAGED}")
         return self._left.pop(name)
 
-    def take_if_there(self, name: str) -> Any:
-        """The value of a key that a file may lack; None then."""
-        return self._left.pop(name, None)
-
     def has(self, name: str) -> bool:
         """Whether there is a key that a file may lack, not taken yet."""
         return name in self._left

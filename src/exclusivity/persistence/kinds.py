@@ -90,8 +90,8 @@ def unpack_model(value: object, table: ArrayTable) -> BaseEstimator:
     fields = Fields(value, "the model")
     name = fields.text("kind")
     model = _unpack_pipeline(fields, table) if name == "Pipeline" else _unpack_kind(name, fields, table, True)
-    target = fields.take_if_there("target")
-    if target is not None:
+    if fields.has("target"):
+        target = fields.take("target")
         if not _is_column(target):
             raise fields.wrong("target", target, "the name of a column or its number")
         setattr(model, TARGET, target)
