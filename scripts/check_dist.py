@@ -41,7 +41,7 @@ import numpy as np
 from exclusivity import ERMClassifier
 from exclusivity.io import load_dataset
 from exclusivity.kernels import compiled
-from exclusivity.persistence import load_model, save_model
+from exclusivity.io import load_model, save_model
 
 assert compiled is not None
 table = load_dataset("heart")

@@ -200,7 +200,7 @@ def loaded(name):
     """Return a golden model and the rows that belong to it."""
     import pandas as pd
 
-    model = import_module("exclusivity.persistence").load_model(GOLDEN / f"{name}.erm")
+    model = public("load_model", ".io", ".persistence")(GOLDEN / f"{name}.erm")
     rows = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))["rows"]
     named = hasattr(model, "feature_names_in_")
     return model, pd.DataFrame(rows, columns=model.feature_names_in_) if named else rows

@@ -45,18 +45,19 @@ from sklearn.preprocessing import StandardScaler
 
 from exclusivity import ERMClassifier, ERMClassifierCV
 from exclusivity.classifier import TEST, TRAINING_IF, TRAINING_TOO, check_parameters
-from exclusivity.persistence import ModelFormatError, read_model
-from exclusivity.persistence.arrays import NUMBERS as TYPES, ArraySpec
-from exclusivity.persistence.container import (
+from exclusivity.io import ModelFormatError
+from exclusivity.io._model_values import LONGEST_LIST
+from exclusivity.io.models import (
     DIGEST_SIZE,
     MAGIC,
     PREFIX,
+    TYPES,
     VERSION,
-    ArrayStore,
+    ArraySpec,
+    packed_file,
+    read_model,
     write_container,
 )
-from exclusivity.persistence.kinds import pack_model
-from exclusivity.persistence.values import LONGEST_LIST
 from exclusivity.robustness import certify
 from exclusivity.tables import (
     LONGEST_LEVEL,
@@ -235,7 +236,7 @@ def structure(data: bytes, rng: random.Random) -> bytes:
     tree = json.loads(header)
     for _ in range(rng.randint(1, 2)):
         _change(tree, rng)
-    text = json.dumps(tree, separators=(",", ":"))
+    text = json.dumps(tree, separators=(",", ":"), sort_keys=True)
     if rng.random() < 0.2:
         arrays = arrays[: rng.randrange(len(arrays) + 1)] + rng.randbytes(rng.choice([0, 8, 80]))
     return joined(text.encode(), arrays)
@@ -332,7 +333,7 @@ def assembled(model: Any) -> bytes:
         return [referred(entry) for entry in value] if isinstance(value, list) else value
 
     header = {"model": referred(model), "arrays": specs, "written_by": "0"}
-    return joined(json.dumps(header, separators=(",", ":")).encode(), b"".join(pieces))
+    return joined(json.dumps(header, separators=(",", ":"), sort_keys=True).encode(), b"".join(pieces))
 
 
 def parts_of(tree: Any) -> list[Stored]:
@@ -395,7 +396,7 @@ def promises(data: bytes, rng: random.Random) -> bytes:
         reference = rng.choice([node for node in objects_of(tree["model"]) if set(node) == {"array"}][:9])
         number = reference["array"]
         reference["array"] = rng.choice([bool(number), -1, number + 1, 0, float(number), str(number)])
-    return joined(json.dumps(tree, separators=(",", ":")).encode(), arrays)
+    return joined(json.dumps(tree, separators=(",", ":"), sort_keys=True).encode(), arrays)
 
 
 def prefix(data: bytes, rng: random.Random) -> bytes:
@@ -522,11 +523,13 @@ def _change_together(tree: Any, rng: random.Random) -> None:
         "parts": _date_without_parts,
         "decays": rng.choice([_no_maps, _map_of_one_row, _map_of_nobody, _wild_map]),
         "scores": _deep_search,
-        "knots": rng.choice([_few_knots, _far_knots]),
+        "knots": rng.choice([_few_knots, _far_knots, _negative_knots]),
         "texts": rng.choice([_no_levels, _overlapping_levels, _gap_as_level]),
-        "rows": rng.choice([_rows_seen, _unsigned_rows]),
+        "rows": rng.choice([_rows_seen, _unsigned_rows, _drop_column]),
         "feature_names": _fewer_names,
-        "groups": rng.choice([_plain_groups, _negative_exclusivity, _endless_class, _short_weights]),
+        "groups": rng.choice(
+            [_plain_groups, _negative_exclusivity, _endless_class, _short_weights, _other_members]
+        ),
     }
     found = [(node, name) for node in objects_of(tree) for name in changes if name in node]
     if found:
@@ -555,6 +558,13 @@ def _far_knots(codes: Any, _: random.Random) -> None:
     knots[:1], knots[1:] = -1.7e308, 1.7e308 + 1e300 * np.arange(len(knots) - 1)
 
 
+def _negative_knots(codes: Any, _: random.Random) -> None:
+    """Numbers of knots whose sum is right, and that cut off pieces of three or more."""
+    n_knots = codes["n_knots"].array
+    if len(n_knots) > 1:
+        n_knots[:2] = -3, n_knots[:2].sum() + 3
+
+
 def _no_levels(codes: Any, _: random.Random) -> None:
     sizes = codes["sizes"].array
     sizes[:1] = [[0, sizes[:1].sum()]]
@@ -572,6 +582,10 @@ def _gap_as_level(codes: Any, _: random.Random) -> None:
 
 def _rows_seen(scaler: Any, _: random.Random) -> None:
     scaler["rows"] = 7
+
+
+def _drop_column(scaler: Any, rng: random.Random) -> None:
+    scaler["columns"][rng.choice(list(scaler["columns"]))] = None
 
 
 def _unsigned_rows(scaler: Any, _: random.Random) -> None:
@@ -609,6 +623,10 @@ def _wild_map(step: Any, rng: random.Random) -> None:
 def _short_weights(fitted: Any, _: random.Random) -> None:
     for name in ("weights", "intercepts"):
         _cast(fitted[name], "f2")
+
+
+def _other_members(fitted: Any, rng: random.Random) -> None:
+    fitted["n_members"] += rng.choice([-1, 1])
 
 
 def _plain_groups(fitted: Any, _: random.Random) -> None:
@@ -660,7 +678,7 @@ MUTATIONS: list[Callable[[bytes, random.Random], bytes]] = [
 def check(data: bytes, thoroughly: bool) -> str:
     """Load and use; what came of it."""
     try:
-        model = read_model(io.BytesIO(data), len(data))  # type: ignore[arg-type]
+        model = read_model(io.BytesIO(data), len(data))
     except ModelFormatError as error:
         if not error.cause or len(error.cause) > 1000:
             raise AssertionError(f"a message of {len(error.cause)} characters") from error
@@ -874,7 +892,7 @@ def measured(data: bytes) -> tuple[str, int]:
     tracemalloc.start()
     try:
         try:
-            read_model(io.BytesIO(data), len(data))  # type: ignore[arg-type]
+            read_model(io.BytesIO(data), len(data))
             outcome = "loaded"
         except ModelFormatError:
             outcome = "refused"
@@ -917,7 +935,7 @@ def seed_files() -> list[bytes]:
     voters = ERMClassifier(3, exclusivity=np.inf, voting="hard", partition="random", random_state=0)
     scaled = make_pipeline(StandardScaler(), ERMClassifier(2)).fit(X, X[:, 0] > 0)
     scaled[0].n_samples_seen_ = np.full(4, 40)  # one number per column, as after missing values
-    table = read_model(io.BytesIO(files[-1]), len(files[-1]))  # type: ignore[arg-type]
+    table = read_model(io.BytesIO(files[-1]), len(files[-1]))
     for step in steps_of(table):
         if isinstance(step, TableEncoder):
             step.columns_ = [replace(column, notation=",") for column in step.columns_]
@@ -935,8 +953,8 @@ def seed_files() -> list[bytes]:
 
 def saved(model: Any) -> bytes:
     """The file of a model."""
-    store, stream = ArrayStore(), io.BytesIO()
-    write_container(pack_model(model, store), store, "0", stream.write)
+    stream = io.BytesIO()
+    write_container(*packed_file(model), stream.write)
     return stream.getvalue()
 
 

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from exclusivity import ERMClassifier, ERMClassifierCV, make_robust_classifier
-from exclusivity.persistence import save_model
+from exclusivity.io import save_model
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "persistence" / "golden"
 

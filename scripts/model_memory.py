@@ -42,7 +42,7 @@ from exclusivity.classifier import FittedState
 from exclusivity.classifier.fitted import Ensemble
 from exclusivity.classifier.search import SearchState
 from exclusivity.cli.main import main as erm
-from exclusivity.persistence.erm_kind import count_problems
+from exclusivity.io._model_kinds import count_problems
 from exclusivity.solvers import History, IterationRecord
 from exclusivity.tables import InteractionFeatures, TableEncoder
 from fuzz_models import EXTRA_MEMORY, measured, saved

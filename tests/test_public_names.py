@@ -28,7 +28,6 @@ FOR_USERS = (
     "diversity",
     "inspection",
     "io",
-    "persistence",
     "robustness",
     "tables",
 )

@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.preprocessing import scale
 
 from exclusivity import ERMClassifier, ERMClassifierCV, erm_path
-from exclusivity.persistence import load_model, save_model
+from exclusivity.io import load_model, save_model
 
 pd = pytest.importorskip("pandas")
 

@@ -20,7 +20,7 @@ from sklearn.utils.fixes import parse_version
 
 from exclusivity import ERMClassifier, ERMClassifierCV, erm_path
 from exclusivity.cli.main import main
-from exclusivity.persistence import load_model, save_model, to_onnx
+from exclusivity.io import load_model, save_model, to_onnx
 from exclusivity.problem import ERMProblem, Logistic, dual_bound
 from exclusivity.solvers import NewtonOptions, solve_newton
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from classifier.erm_cases import binary_data, class_data
 from exclusivity import ERMClassifier
-from exclusivity.persistence import load_model, save_model
+from exclusivity.io import load_model, save_model
 from exclusivity.solvers.newton import bands, solver
 
 METHODS = {

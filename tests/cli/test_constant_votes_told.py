@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from cli.conftest import VOTES, write_csv
 from exclusivity import ERMClassifier
 from exclusivity.inspection.scores import caution, scores_of
-from exclusivity.persistence import load_model
+from exclusivity.io import load_model
 from robustness.test_constant_votes import rare_class
 
 FIT = ["fit", "rare.csv", "--target", "state", "-o", "m.erm", "--members", 3, "--cost", 0.1, *VOTES]

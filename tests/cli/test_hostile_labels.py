@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from exclusivity import ERMClassifier, ERMClassifierCV
 from exclusivity.cli.main import main
 from exclusivity.inspection import AdditiveDisplay, ComponentsDisplay, ConvergenceDisplay, PathDisplay
-from exclusivity.persistence import save_model
+from exclusivity.io import save_model
 from exclusivity.tables import ColumnTable, TableEncoder
 
 TERMINAL = ["\x1b]0;owned\x07\x1b[2J", "two\nlines", "\x9b31m \u202etxt.exe"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from exclusivity.cli.main import main
-from exclusivity.persistence import load_model
+from exclusivity.io import load_model
 
 N = 90
 VOTES = ["--members", "3", "--exclusivity", "inf", "--voting", "hard", "--folds", "0", "--quiet"]

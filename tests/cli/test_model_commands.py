@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from exclusivity import ERMClassifier, ERMClassifierCV, make_robust_classifier
-from exclusivity.persistence import load_model, save_model
+from exclusivity.io import load_model, save_model
 from exclusivity.robustness import certified_accuracy, certify
 from readers import read_csv, read_libsvm
 

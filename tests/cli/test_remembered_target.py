@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from exclusivity.persistence import load_model, save_model
+from exclusivity.io import load_model, save_model
 from readers import read_csv
 
 

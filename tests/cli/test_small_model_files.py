@@ -18,7 +18,7 @@ from exclusivity import ERMClassifier
 from exclusivity.classifier.fitted import Ensemble, FittedState
 from exclusivity.cli.main import main
 from exclusivity.inspection.batches import by_batches
-from exclusivity.persistence import save_model
+from exclusivity.io import save_model
 from persistence.model_cases import joined, split
 
 SCRIPTS = Path(__file__).parent.parent.parent / "scripts"

@@ -16,7 +16,7 @@ from exclusivity.cli import distributed, workers
 from exclusivity.cli.data import Source
 from exclusivity.cli.files import FileError
 from exclusivity.cli.main import main
-from exclusivity.persistence import load_model
+from exclusivity.io import load_model
 
 NAMES = ["a", "b", "c", "d"]
 

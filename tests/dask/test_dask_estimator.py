@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 import exclusivity
 from dask import is_dask_collection
 from exclusivity.dask import ERMClassifier
-from exclusivity.persistence import load_model, save_model
+from exclusivity.io import load_model, save_model
 
 
 @pytest.fixture

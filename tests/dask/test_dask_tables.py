@@ -10,8 +10,8 @@ import pytest
 from exclusivity.cli import distributed
 from exclusivity.cli.main import main
 from exclusivity.dask import tables as blocks
+from exclusivity.io import load_model
 from exclusivity.io._formats import Reading, format_of
-from exclusivity.persistence import load_model
 
 
 def mixed(n_rows=240, seed=0):

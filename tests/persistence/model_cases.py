@@ -13,7 +13,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 from classifier.erm_cases import DIVERSE, binary_data, class_data
 from exclusivity import ERMClassifier, ERMClassifierCV
-from exclusivity.persistence.container import DIGEST_SIZE, MAGIC, PREFIX, VERSION
+from exclusivity.io.models import DIGEST_SIZE, MAGIC, PREFIX, VERSION, dump_json
 from exclusivity.solvers import IterationRecord
 
 X2, Y2 = binary_data(40, 4)
@@ -139,7 +139,7 @@ def split(data):
 
 def joined(header, arrays):
     """A file whose lengths and checksum fit, around an object or a text as its header."""
-    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    text = header if isinstance(header, bytes) else dump_json(header)
     size = PREFIX.size + len(text) + len(arrays) + DIGEST_SIZE
     data = PREFIX.pack(MAGIC, VERSION, len(text), size) + text + arrays
     return data + hashlib.sha256(data).digest()

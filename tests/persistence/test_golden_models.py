@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from exclusivity.persistence import load_model
+from exclusivity.io import load_model
 
 GOLDEN = Path(__file__).parent / "golden"
 FILES = sorted(GOLDEN.glob("*.erm"))

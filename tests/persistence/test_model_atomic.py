@@ -9,28 +9,28 @@ import sys
 import pytest
 
 from exclusivity import ERMClassifier
-from exclusivity.persistence import load_model, model_file, save_model
+from exclusivity.io import load_model, models, save_model
 from persistence.model_cases import X2, Y2
 
 SAVER = """
 import os, sys, time
 from exclusivity import ERMClassifier
-from exclusivity.persistence import model_file, save_model
+from exclusivity.io import models, save_model
 
 path, moment = sys.argv[1:]
-write_container = model_file.write_container
+write_container = models.write_container
 
 def wait():
     print("waiting", flush=True)
     time.sleep(600)
 
-def write(packed, store, version, write):
+def write(header, arrays, write):
     if moment == "half":
         half = lambda part: (write(part[: len(part) // 2]), wait())
-        write_container(packed, store, version, half)
-    write_container(packed, store, version, write)
+        write_container(header, arrays, half)
+    write_container(header, arrays, write)
 
-model_file.write_container = write
+models.write_container = write
 if moment == "whole":
     os.fsync = lambda descriptor: wait()
 if moment == "synced":
@@ -63,11 +63,11 @@ def test_failure_during_save(tmp_path, model, monkeypatch, error):
     save_model(model, path)
     before = path.read_bytes()
 
-    def failing(packed, store, version, write):
+    def failing(header, arrays, write):
         write(b"half of it")
         raise error
 
-    monkeypatch.setattr(model_file, "write_container", failing)
+    monkeypatch.setattr(models, "write_container", failing)
     with pytest.raises(type(error)):
         save_model(model, path)
     assert path.read_bytes() == before
@@ -80,7 +80,7 @@ def test_reader_sees_old_or_new(tmp_path, model):
     save_model(model, path)
     with path.open("rb") as stream:
         save_model(ERMClassifier(9).fit(X2, Y2), path)
-        assert model_file.read_model(stream, os.fstat(stream.fileno()).st_size).n_estimators == 2
+        assert models.read_model(stream, os.fstat(stream.fileno()).st_size).n_estimators == 2
     assert load_model(path).n_estimators == 9
 
 

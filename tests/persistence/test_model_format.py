@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from exclusivity import ERMClassifier, __version__
-from exclusivity.persistence import ModelFormatError, load_model, save_model
-from exclusivity.persistence.container import MAX_HEADER, PREFIX
+from exclusivity.io import ModelFormatError, load_model, save_model
+from exclusivity.io.models import MAX_HEADER, PREFIX
 from persistence.model_cases import MODELS, X2, Y2, joined, split
 
 
@@ -43,7 +43,7 @@ def refused(tmp_path):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", "the file is empty; expected a model written by save_model"),
+        (b"", "the file is empty"),
         (b"\x80\x04\x95 pickle", r"no model file: it starts with b'\\x80\\x04\\x95.* looks like a pickle"),
         (b"PK\x03\x04" + bytes(100), "this is no model file"),
         (b"\x89ER", "the file ends after 3 bytes"),
@@ -89,7 +89,7 @@ def test_lengths_are_checked_before_memory_is_taken(refused, sound):
     header, arrays = split(sound["named"])
     for shape in ([2**62, 2**62, 2], [10**30], [10**9], [len(arrays)]):
         header["arrays"][0]["shape"] = shape
-        refused(joined(header, arrays), "whole numbers from 0 to|need a file of|a number of 31 digits")
+        refused(joined(header, arrays), "whole number from 0 to|need a file of")
 
 
 def test_checksum(refused, sound):
@@ -101,47 +101,59 @@ def test_checksum(refused, sound):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        (b'"C":2.0', b'"C":NaN', "the header holds NaN"),
-        (b'"C":2.0', b'"C":-Infinity', "the header holds -Infinity"),
-        (b'"C":2.0', b'"C":1e999', "'1e999', which is not a finite number"),
-        (b'"C":2.0', b'"C":2.0,"C":3.0', "has the key 'C' twice"),
+        (b'"C":2.0', b'"C":NaN', "no valid JSON .*Out of range float"),
+        (b'"C":2.0', b'"C":-Infinity', "no valid JSON"),
+        (b'"C":2.0', b'"C":1e999', "no valid JSON"),
+        (b'"C":2.0', b'"C":2.0,"C":3.0', "the header is not written as save_model writes it"),
         (b'"C":2.0', b'"C":2.0,"D":3.0', "has the unknown key 'D'. It may come from a newer version"),
-        (b'"C":2.0', b'"C":' + b"9" * 40, "a number of 40 digits"),
+        (b'"C":2.0', b'"C":' + b"9" * 40, "params.C is 9{40}, which is too large"),
         (b'"C":2.0', b'"C":' + b"9" * 5000, "no valid JSON"),
         (b'"C":2.0', b'"C":' + b"[" * 50_000 + b"]" * 50_000, "nested too deeply"),
-        (b'"C":2.0', b'"C":' + b"[" * 20 + b"]" * 20, "ERMClassifier.C is nested too deeply"),
+        (b'"C":2.0', b'"C":' + b"[" * 20 + b"]" * 20, "ERMClassifier.params.C is nested too deeply"),
         (b'"C":2.0', b'"C":"\xc3\xa9"', "no valid JSON"),
         (b'"C":2.0', b'"C":-1', "a parameter is not allowed: C must be a number above 0"),
         (b'"C":2.0', b'"C":{"float":"nan"}', "expected 'inf' or '-inf'"),
-        (b'"C":2.0', b'"C":{"eval":"1"}', "ERMClassifier.C has no 'dict'"),
+        (b'"C":2.0', b'"C":{"eval":"1"}', "which stands for no parameter"),
         (b'"C":2.0', b'"C":{"dict":[[[],1]]}', "or it is no key"),
         (b'"C":2.0', b'"C":{"dict":[[1,1],[1,2]]}', "the key 1 twice"),
         (b'"C":2.0', b'"C":{"dict":[[1]]}', "expected a key and a value"),
         (b'"C":2.0', b'"C":{"array":3}', "C must be a number|refers to array"),
-        (b'"class_weight":null', b'"class_weight":{"dict":[["\\ud800",1]]}', "which is no text"),
-        (b'"class_weight":null', b'"class_weight":{"dict":[[1,18446744073709551616]]}', "of 20 digits"),
+        (b'"class_weight":null', b'"class_weight":{"dict":[["\\ud800",1]]}', "lone surrogates are no text"),
+        (
+            b'"class_weight":null',
+            b'"class_weight":{"dict":[[1,18446744073709551616]]}',
+            "is 18446744073709551616,",
+        ),
         (b'"kind":"ERMClassifier"', b'"kind":"os.system"', "'os.system' as a model, which is unknown"),
         (
             b'"kind":"ERMClassifier"',
             b'"kind":"StandardScaler"',
             "'StandardScaler' as a model, which is unknown",
         ),
-        (b'"kind":"ERMClassifier"', b'"kind":["a"]', r"'kind' of the model is \['a'\]; expected a text"),
+        (b'"kind":"ERMClassifier"', b'"kind":["a"]', "as a model, which is unknown"),
         (b'"kind":"ERMClassifier"', b'"kind":"Pipeline"', "has no 'steps'"),
         (b'"n_members":3', b'"n_members":2000000000', "whole number from 1 to 1000000"),
         (b'"n_members":3', b'"n_members":true', "whole number from 1 to 1000000"),
-        (b'"n_features":4', b'"n_features":5', "the weights are float64 of shape"),
+        (
+            b'"n_features":4',
+            b'"n_features":5',
+            r"weights: expected an array of shape \(1, 1, 5\)",
+        ),
         (b'"multi_class":"ovr","n_features"', b'"multi_class":"all","n_features"', "expected 'ovr' or 'ovo'"),
-        (b'"exclusivity":1.0,"feature_names"', b'"exclusivity":-1.0,"feature_names"', "a number >= 0"),
+        (
+            b'"exclusivity":1.0,"feature_names"',
+            b'"exclusivity":-1.0,"feature_names"',
+            "no number >= 0",
+        ),
         (b'"classes":{"array":0}', b'"classes":{"array":99}', "refers to array 99, which is not there"),
-        (b'"classes":{"array":0}', b'"classes":{"array":1}', "the classes have shape"),
-        (b'"classes":{"array":0}', b'"classes":0', "the classes is 0; expected an object"),
-        (b'"classes":{"array":0},', b"", "has no 'classes'"),
-        (b'"type":"U"', b'"type":"O"', "unknown type 'O'"),
-        (b'"type":"U"', b'"type":"text"', "whole number from 20"),
-        (b'"error"]', b'"error","x"]', "unknown column 'x'|history has"),
-        (b'"mu",', b"", "the history has the columns"),
-        (f'"written_by":"{__version__}"'.encode(), b'"written_by":1', "expected a text"),
+        (b'"classes":{"array":0}', b'"classes":{"array":1}', "refers to array 1, which is not there"),
+        (b'"classes":{"array":0}', b'"classes":0', "fitted.classes: expected an array of .*, found 0"),
+        (b'"classes":{"array":0},', b"", "fitted has no 'classes'"),
+        (b'"type":"U"', b'"type":"O"', "an array of the header has the unknown key 'width'"),
+        (b'"type":"U"', b'"type":"text"', "header.width: expected a whole number from 20"),
+        (b'"error"]', b'"error","x"]', "history: a column is unknown"),
+        (b'"mu",', b"", "history: a column is missing"),
+        (f'"written_by":"{__version__}"'.encode(), b'"written_by":1', "written_by: expected a str, found 1"),
     ],
 )
 def test_headers(refused, sound, old, new, words):
@@ -152,7 +164,7 @@ def test_headers(refused, sound, old, new, words):
 
 
 def test_header_of_another_type(refused, sound):
-    refused(joined([1], b""), r"the header is \[1\]; expected an object")
+    refused(joined([1], b""), r"the header: expected an object, found \[1\]")
     header, arrays = split(sound["named"])
     refused(joined({**header, "arrays": 5}, arrays), "expected a list")
     refused(
@@ -173,8 +185,8 @@ def position(header, number):
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("weights", np.float64("nan").tobytes(), "a weight is not a finite number"),
-        ("intercepts", np.float64("inf").tobytes(), "a weight is not a finite number"),
+        ("weights", np.float64("nan").tobytes(), "weights: expected finite numbers, found nan"),
+        ("intercepts", np.float64("inf").tobytes(), "intercepts: expected finite numbers"),
         ("converged", b"\x02", "a truth value is neither 0 nor 1"),
         ("classes", "zzz".encode("utf-32-le"), "the classes are not in increasing order"),
         ("classes", b"\xff\xff\xff\xff", "what is no character"),
@@ -191,8 +203,8 @@ def test_arrays(refused, sound, field, value, words):
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("lengths", np.int64(-1).tobytes(), "not one per problem"),
-        ("lengths", np.int64(10**9).tobytes(), "the history has"),
+        ("lengths", np.int64(-1).tobytes(), "lengths: expected numbers from 0"),
+        ("lengths", np.int64(10**9).tobytes(), "as many records as lengths say"),
         ("records", np.float64(0.5).tobytes(), "not whole numbers"),
         ("records", np.float64("nan").tobytes(), "not whole numbers"),
     ],
@@ -263,13 +275,13 @@ def drop_steps(steps):
         (change_order, "as a step before the classifier, which is unknown|has no"),
         (change_kind, "'FunctionTransformer' as a step before the classifier, which is unknown"),
         (change_step, "pairs of a name and a step"),
-        (add_to_passthrough, "unknown key 'run'"),
-        (change_width, "not one finite number per feature"),
-        (change_flag, "its parameter clip is 1"),
-        (change_range, "its parameter feature_range is"),
-        (drop_column, "scale_ is None; expected an object"),
-        (count_rows, "'rows' of step 'c' is 3; expected nothing"),
-        (change_output, "default or pandas or polars"),
+        (add_to_passthrough, "'passthrough' as a step before the classifier, which is unknown"),
+        (change_width, r"MinMaxScaler.columns.min_: expected an array of shape \(3\), found \(4,\)"),
+        (change_flag, "clip is neither true nor false"),
+        (change_range, "feature_range is no pair of numbers"),
+        (drop_column, "columns.scale_: expected an array of .*, found None"),
+        (count_rows, "RobustScaler.rows: expected None, found 3"),
+        (change_output, "'default' or 'pandas' or 'polars', found 'sql'"),
         (drop_steps, "pairs of a name and a step"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
@@ -284,7 +296,7 @@ def test_scale_of_zero(refused, sound):
     header, arrays = split(sound["standard"])
     columns = header["model"]["steps"][0][1]["columns"]
     at = position(header, columns["scale_"]["array"])
-    refused(joined(header, arrays[:at] + bytes(8) + arrays[at + 8 :]), "scale_ is not positive")
+    refused(joined(header, arrays[:at] + bytes(8) + arrays[at + 8 :]), "scale_: expected positive")
     columns["mean_"], columns["var_"] = columns["var_"], {"array": -1}
     refused(joined(header, arrays), "refers to array -1")
 
@@ -311,10 +323,10 @@ def test_not_a_file(tmp_path):
     [
         ("groups", [1, 0, 2, 0], "in the order of appearance"),
         ("groups", [0, 2, 1, 0], "in the order of appearance"),
-        ("groups", [0, 1, -1, 0], "in the order of appearance"),
-        ("groups", [0, 1, 1, 0], "the member of each of 2 groups"),
-        ("partition", [0, 1, 2], "the member of each of 3 groups"),
-        ("partition", [0, -2, 1], "the member of each of 3 groups"),
+        ("groups", [0, 1, -1, 0], "groups: expected numbers from 0"),
+        ("groups", [0, 1, 1, 0], "not the owner of each group"),
+        ("partition", [0, 1, 2], "a group belongs to no member"),
+        ("partition", [0, -2, 1], "partition: expected numbers from -1"),
     ],
 )
 def test_groups(refused, tmp_path, field, values, words):
@@ -331,13 +343,13 @@ def test_groups_are_needed_in_short_files(refused, tmp_path):
     header, arrays = split((tmp_path / "model.erm").read_bytes())
     assert header["model"]["fitted"]["groups"] is not None
     header["model"]["fitted"]["groups"] = None
-    refused(joined(header, arrays), "'groups' of the fitted classifier is None; expected an array")
+    refused(joined(header, arrays), "a file of so few bytes needs groups")
 
 
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("Cs", np.float64(0).tobytes(), "a value of C is not a positive number"),
+        ("Cs", np.float64(0).tobytes(), "Cs: expected positive, finite numbers"),
         ("scores", np.full(9, np.nan).tobytes(), "a parameter is not allowed: Every score is NaN"),
     ],
 )

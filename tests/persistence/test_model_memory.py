@@ -11,9 +11,9 @@ from sklearn.preprocessing import StandardScaler
 from exclusivity import ERMClassifier, ERMClassifierCV
 from exclusivity.classifier.fitted import Ensemble, FittedState
 from exclusivity.classifier.search import SearchState
-from exclusivity.persistence import ModelFormatError, cv_kind, load_model, save_model
-from exclusivity.persistence.container import MAX_HEADER
-from exclusivity.persistence.cv_kind import MAX_SEARCHED
+from exclusivity.io import ModelFormatError, _model_kinds, load_model, save_model
+from exclusivity.io._model_kinds import MAX_PARTS
+from exclusivity.io.models import MAX_HEADER
 from exclusivity.solvers import History, IterationRecord
 from persistence.model_cases import X2, Y2, assert_same_model, joined, same, split
 
@@ -165,7 +165,7 @@ def test_many_problems_without_a_history(tmp_path):
     assert [len(history) for history in twin.history_[-2:]] == [0, 20_000]
 
 
-@pytest.mark.parametrize("shape", [(MAX_SEARCHED, 2), (2, MAX_SEARCHED)])
+@pytest.mark.parametrize("shape", [(MAX_PARTS, 2), (2, MAX_PARTS)])
 def test_large_searches(tmp_path, shape):
     """Every fold and every C has an entry in cv_results_, which is far larger than its scores."""
     model = ERMClassifierCV(2, Cs=[1.0, 2.0], cv=2).fit(X2, Y2)
@@ -182,11 +182,11 @@ def test_large_searches(tmp_path, shape):
     means = twin.cv_results_["mean_test_score"][:50]
     ranks = [1 + int((twin.cv_results_["mean_test_score"] > mean).sum()) for mean in means]
     assert twin.cv_results_["rank_test_score"][:50].tolist() == ranks
-    more = [size + (size == MAX_SEARCHED) for size in shape]
+    more = [size + (size == MAX_PARTS) for size in shape]
     with pytest.raises(ValueError, match="at most 10000 folds and values of C"):
         save_model(searched(*more), tmp_path / "more.erm")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cv_kind, "MAX_SEARCHED", 10**6)
+        patch.setattr(_model_kinds, "MAX_PARTS", 10**6)
         save_model(model, tmp_path / "more.erm")
     with pytest.raises(ModelFormatError, match="folds and values"):
         load_model(tmp_path / "more.erm")

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from exclusivity import ERMClassifier
-from exclusivity.persistence import load_model, save_model
+from exclusivity.io import load_model, save_model
 from persistence.model_cases import X2, Y2
 
 
@@ -60,7 +60,7 @@ def load_copy(model, folder):
 def test_scalers_with_parameters_that_nobody_checked(fitted, tmp_path, scaler, change):
     pipeline = make_pipeline(clone(scaler), ERMClassifier(2)).fit(X2, Y2)
     pipeline[0].set_params(**change)
-    with pytest.raises(ValueError, match=f"{type(scaler).__name__} cannot be stored: .*{next(iter(change))}"):
+    with pytest.raises(ValueError, match=f"{type(scaler).__name__}: {next(iter(change))} is n"):
         save_model(pipeline, tmp_path / "refused.erm")
     assert not (tmp_path / "refused.erm").exists()
 

@@ -16,8 +16,8 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 from classifier.erm_cases import DIVERSE
 from exclusivity import ERMClassifier, ERMClassifierCV
 from exclusivity.classifier.fitted import Ensemble
-from exclusivity.persistence import ModelFormatError, load_model, save_model
-from exclusivity.persistence.values import LONGEST_LIST
+from exclusivity.io import ModelFormatError, load_model, save_model
+from exclusivity.io._model_values import LONGEST_LIST
 from exclusivity.robustness import certify
 from persistence.model_cases import (
     LABELS,
@@ -256,7 +256,7 @@ def test_history_looks_like_a_history(tmp_path):
         (
             ERMClassifier(2).fit(X2, Y2).set_params(class_weight={0: float("nan")}),
             ValueError,
-            "class_weight is NaN",
+            "class_weight is 'nan'; expected 'inf' or '-inf'",
         ),
         (
             ERMClassifier(2).fit(X2, Y2).set_params(class_weight={(0, 1): 1.0}),
@@ -264,11 +264,15 @@ def test_history_looks_like_a_history(tmp_path):
             r"class_weight has the key \(0, 1\)",
         ),
         (ERMClassifier(2).fit(X2, Y2).set_params(voting="loud"), ValueError, "voting must be one of"),
-        (ERMClassifier(2).fit(X2, Y2).set_params(random_state=2**70), ValueError, "too large to be stored"),
+        (
+            ERMClassifier(2).fit(X2, Y2).set_params(random_state=2**70),
+            ValueError,
+            "which is too large",
+        ),
         (
             ERMClassifier(2).fit(X2, np.array(["a", "b\0"], dtype=object)[Y2]),
             ValueError,
-            "classes_ holds 'b.x00': text with a NUL at its end",
+            "classes holds 'b.x00': text with a NUL at its end",
         ),
         (
             ERMClassifier(2).fit(X2, np.array(["a", "b\ud800"], dtype=object)[Y2]),
@@ -288,14 +292,14 @@ def test_what_cannot_be_saved(tmp_path, model, error, words):
 def test_weights_that_are_not_finite(tmp_path):
     model = ERMClassifier(2).fit(X2, Y2)
     model._ensemble.weights[0, 0, 0] = np.inf
-    with pytest.raises(ValueError, match="not finite"):
+    with pytest.raises(ValueError, match="weights: expected finite numbers"):
         save_model(model, tmp_path / "model.erm")
 
 
 def test_scaler_that_is_not_finite(tmp_path):
     model = make_pipeline(StandardScaler(), ERMClassifier(2)).fit(X2, Y2)
     model[0].mean_[1] = np.nan
-    with pytest.raises(ValueError, match="mean_ of StandardScaler is not finite"):
+    with pytest.raises(ValueError, match="mean_: expected finite numbers"):
         save_model(model, tmp_path / "model.erm")
 
 
@@ -345,7 +349,7 @@ def test_the_column_of_the_classes(tmp_path, target):
 def test_what_is_no_column(tmp_path, target):
     model = ERMClassifier(2).fit([[0.0], [1.0]], [0, 1])
     model.target_column_ = target
-    with pytest.raises(TypeError, match="target_column_ must be"):
+    with pytest.raises(ValueError, match="the name of a column or its number from 0"):
         save_model(model, tmp_path / "m.erm")
     assert not list(tmp_path.iterdir())
 

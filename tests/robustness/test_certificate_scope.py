@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from exclusivity import ERMClassifier
 from exclusivity.baselines import FeaturePartitionClassifier
-from exclusivity.persistence import load_model, save_model
+from exclusivity.io import load_model, save_model
 from exclusivity.robustness import certificate_scope, certify
 from robustness.robust_cases import split
 

@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Load, convert, write."""
     loaded = models.load(args.model)
-    from exclusivity.persistence import to_onnx
+    from exclusivity.io import to_onnx
 
     try:
         graph = to_onnx(loaded.model)

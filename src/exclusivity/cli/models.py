@@ -72,7 +72,7 @@ def steps_of(model: object) -> list[Any]:
 
 def load(path: str) -> Loaded:
     """Read a model file."""
-    from exclusivity.persistence import ModelFormatError, load_model
+    from exclusivity.io import ModelFormatError, load_model
 
     try:
         with file_errors(path):
@@ -90,7 +90,7 @@ def save(model: BaseEstimator, names: tuple[str, ...] | None, target: str | int 
     """Write a model file that knows the names of the features and the column of the classes."""
     import numpy as np
 
-    from exclusivity.persistence import save_model
+    from exclusivity.io import save_model
 
     if names is not None:
         # Only the first step sees the names: what it hands on is a plain array.

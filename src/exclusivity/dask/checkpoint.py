@@ -13,7 +13,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from exclusivity.persistence.files import whole_file
+from exclusivity.io._whole_file import whole_file
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers import Callback, IterationState, Start
 

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
+from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from exclusivity import __version__
 from exclusivity.classifier import Ensemble, FittedState
-from exclusivity.persistence.container import ArrayStore
-from exclusivity.persistence.kinds import PASSTHROUGH, pack_model
-from exclusivity.persistence.onnx_encoder import (
-    column_inputs,
-    takes_one_array,
-    write_encoder,
-    write_interactions,
+from exclusivity.io._model_kinds import PASSTHROUGH
+from exclusivity.io.models import packed_file
+from exclusivity.tables import (
+    GapCode,
+    InteractionFeatures,
+    KernelMap,
+    LevelCode,
+    NumberCode,
+    TableColumn,
+    TableEncoder,
 )
-from exclusivity.persistence.onnx_graph import GraphWriter
-from exclusivity.persistence.onnx_scalers import Rows, write_scaler
-from exclusivity.tables import InteractionFeatures, TableEncoder
+
+OPSET = 18
+OPSET_OF_TABLES = 3
+"""Of the domain ai.onnx.ml, where texts become numbers."""
+IR_VERSION = 8
 
 _INPUT_TYPES = ("float32", "float64")
 _LARGEST_MARGIN = 1e150
+_RESERVED = re.compile(r"label|scores|X|v\d+")
+_TEXT = np.dtype(object)
 
 
 def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
@@ -66,14 +76,14 @@ def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
     Examples
     --------
     >>> from exclusivity import ERMClassifier
-    >>> from exclusivity.persistence import to_onnx
+    >>> from exclusivity.io import to_onnx
     >>> graph = to_onnx(ERMClassifier(3).fit([[0.0], [1.0]], ["low", "high"]))
     >>> [output.name for output in graph.graph.output]
     ['label', 'scores']
     """
     if input_type is not None and input_type not in _INPUT_TYPES:
         raise ValueError(f"input_type must be one of {_INPUT_TYPES}, or None; got {input_type!r}.")
-    pack_model(model, ArrayStore())  # what cannot be saved cannot be exported, for the same reasons
+    packed_file(model)  # what cannot be saved cannot be exported, for the same reasons
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     classifier = steps[-1]
     state = FittedState.of(classifier)
@@ -314,3 +324,281 @@ class _Votes:
         graph = self.graph
         below = graph.op("Add", graph.op("Abs", values), graph.constant(np.float64(1.0)))
         return graph.op("Mul", graph.op("Div", values, below), graph.constant(np.float64(0.49)))
+
+
+def import_onnx() -> ModuleType:
+    """The onnx package, or a message that says how to get it."""
+    try:
+        import onnx  # noqa: PLC0415 -- an extra
+    except ImportError as error:
+        raise ImportError("to_onnx needs onnx; install it with: pip install 'exclusivity[onnx]'") from error
+    return onnx  # type: ignore[no-any-return]
+
+
+class GraphWriter:
+    """Collects the nodes of a graph. Values are known by their names, which are texts.
+
+    Examples
+    --------
+    >>> graph = GraphWriter()
+    >>> graph.op("Add", "X", graph.constant(np.ones(3)))
+    'v1'
+    """
+
+    def __init__(self) -> None:
+        self.onnx = import_onnx()
+        self._nodes: list[Any] = []
+        self._constants: list[Any] = []
+        self._count = 0
+        self._domains = {"": OPSET}
+
+    def constant(self, values: NDArray[Any] | np.generic) -> str:
+        """A tensor that is part of the graph."""
+        name = self._name()
+        self._constants.append(self.onnx.numpy_helper.from_array(np.asarray(values, order="C"), name))
+        return name
+
+    def op(
+        self, kind: str, *inputs: str, output: str | None = None, domain: str = "", **attributes: object
+    ) -> str:
+        """The (first) result of an operation of the ONNX standard."""
+        name = output or self._name()
+        if domain:
+            self._domains[domain] = OPSET_OF_TABLES
+        self._nodes.append(
+            self.onnx.helper.make_node(kind, list(inputs), [name], domain=domain, **attributes)
+        )
+        return name
+
+    def cast(self, value: str, dtype: DTypeLike, output: str | None = None) -> str:
+        """The same numbers in another type."""
+        return self.op("Cast", value, output=output, to=self.tensor_type(dtype))
+
+    def over_axis(self, kind: str, value: str, axis: int) -> str:
+        """A reduction over one axis, which disappears."""
+        return self.op(kind, value, self.constant(np.array([axis], dtype=np.int64)), keepdims=0)
+
+    def tensor_type(self, dtype: DTypeLike) -> int:
+        """ONNX's number for a numpy type; texts are strings."""
+        dtype = np.dtype(dtype)
+        if dtype.kind in "UO":
+            return int(self.onnx.TensorProto.STRING)
+        return int(self.onnx.helper.np_dtype_to_tensor_dtype(dtype))
+
+    def model(self, inputs: dict[str, Any], outputs: dict[str, Any], producer: str) -> Any:
+        """The finished and checked model; inputs and outputs map names to (type, shape)."""
+        described = [
+            [
+                self.onnx.helper.make_tensor_value_info(name, self.tensor_type(dtype), shape)
+                for name, (dtype, shape) in part.items()
+            ]
+            for part in (inputs, outputs)
+        ]
+        graph = self.onnx.helper.make_graph(self._nodes, "exclusivity", *described, self._constants)
+        model = self.onnx.helper.make_model(
+            graph,
+            producer_name="exclusivity",
+            producer_version=producer,
+            opset_imports=[self.onnx.helper.make_opsetid(*pair) for pair in self._domains.items()],
+            ir_version=IR_VERSION,
+        )
+        self.onnx.checker.check_model(model)
+        return model
+
+    def _name(self) -> str:
+        self._count += 1
+        return f"v{self._count - 1}"
+
+
+class Rows:
+    """The rows on their way through a pipeline, in the type of the input.
+
+    Each operation is computed in float64 and then rounded to that type: for one addition, multiplication or
+    division of float32 numbers this gives exactly the float32 result.
+    """
+
+    def __init__(self, graph: GraphWriter, name: str, dtype: np.dtype[Any]) -> None:
+        self.graph, self.name, self.dtype = graph, name, dtype
+
+    @property
+    def wide(self) -> str:
+        """The rows as float64."""
+        return self.name if self.dtype == np.float64 else self.graph.cast(self.name, np.float64)
+
+    def apply(self, kind: str, *operands: object) -> None:
+        """One operation with constants, and rounding."""
+        constants = [self.graph.constant(np.asarray(operand, dtype=float)) for operand in operands]
+        result = self.graph.op(kind, self.wide, *constants)
+        self.name = result if self.dtype == np.float64 else self.graph.cast(result, self.dtype)
+
+
+def write_scaler(rows: Rows, scaler: BaseEstimator) -> None:
+    """Send the rows through a fitted scaler of the table of kinds."""
+    _WRITERS[type(scaler).__name__](rows, scaler)
+
+
+def _standard(rows: Rows, scaler: BaseEstimator) -> None:
+    if scaler.with_mean:
+        rows.apply("Sub", scaler.mean_.astype(rows.dtype))
+    if scaler.with_std:
+        rows.apply("Div", scaler.scale_.astype(rows.dtype))
+
+
+def _min_max(rows: Rows, scaler: BaseEstimator) -> None:
+    rows.apply("Mul", scaler.scale_)
+    rows.apply("Add", scaler.min_)
+    if scaler.clip:
+        rows.apply("Clip", *scaler.feature_range)
+
+
+def _max_abs(rows: Rows, scaler: BaseEstimator) -> None:
+    rows.apply("Div", scaler.scale_)
+    if getattr(scaler, "clip", False):
+        rows.apply("Clip", -1.0, 1.0)
+
+
+def _robust(rows: Rows, scaler: BaseEstimator) -> None:
+    if scaler.with_centering:
+        rows.apply("Sub", scaler.center_)
+    if scaler.with_scaling:
+        rows.apply("Div", scaler.scale_)
+
+
+_WRITERS = {
+    "StandardScaler": _standard,
+    "MinMaxScaler": _min_max,
+    "MaxAbsScaler": _max_abs,
+    "RobustScaler": _robust,
+}
+
+
+def takes_one_array(encoder: TableEncoder) -> bool:
+    """Whether all columns are numbers, so that rows can be one tensor."""
+    return all(column.kind == "number" for column in encoder.columns_)
+
+
+def column_inputs(encoder: TableEncoder, dtype: np.dtype[Any]) -> dict[str, Any]:
+    """Inputs of the graph of a table, one for each column that is used: numbers, or texts."""
+    inputs = {}
+    for column in encoder.columns_:
+        if column.code is None:
+            continue
+        if column.kind == "date":
+            raise ValueError(
+                f"column {column.name!r} holds dates, which an ONNX graph cannot take apart; fit without it, "
+                "or on its year, month and weekday as numbers."
+            )
+        inputs[_input_name(column)] = (dtype if column.kind == "number" else _TEXT, ["rows", 1])
+    return inputs
+
+
+def _input_name(column: TableColumn) -> str:
+    return f"input_{column.name}" if _RESERVED.fullmatch(column.name) else column.name
+
+
+def write_encoder(rows: Rows, encoder: TableEncoder) -> None:
+    """Send the rows through a fitted encoder: the columns of one array, or inputs of their own."""
+    graph = rows.graph
+    is_array = takes_one_array(encoder)
+    parts = []
+    for place, column in enumerate(encoder.columns_):
+        if column.code is None:
+            continue
+        name = _input_name(column)
+        if is_array:
+            index = graph.constant(np.array([place], dtype=np.int64))
+            name = graph.op("Gather", rows.name, index, axis=1)
+        parts.append(_column(graph, name, column))
+    rows.name = graph.op("Concat", *parts, axis=1)
+    rows.dtype = np.dtype(encoder.dtype)
+    if rows.dtype != np.float64:
+        rows.name = graph.cast(rows.name, rows.dtype)
+
+
+def _column(graph: GraphWriter, name: str, column: TableColumn) -> str:
+    """The output columns of one input column, (rows, width) in float64."""
+    code = column.code
+    if isinstance(code, LevelCode):
+        return _levels(graph, name, code)
+    if isinstance(code, NumberCode):
+        return _number(graph, graph.cast(name, np.float64), code)
+    assert isinstance(code, GapCode)  # noqa: S101 -- dates are refused
+    if column.kind == "number":
+        return graph.cast(graph.op("IsNaN", graph.cast(name, np.float64)), np.float64)
+    return _one_hot(graph, name, {"": 0}, 1)
+
+
+def _levels(graph: GraphWriter, name: str, code: LevelCode) -> str:
+    """An empty text is a gap."""
+    places = code.places | ({"": code.width - 1} if code.has_gaps else {})
+    return _one_hot(graph, name, places, code.width)
+
+
+def _one_hot(graph: GraphWriter, name: str, places: dict[str, int], width: int) -> str:
+    number = graph.op(
+        "LabelEncoder",
+        name,
+        domain="ai.onnx.ml",
+        keys_strings=list(places),
+        values_int64s=list(places.values()),
+        default_int64=-1,
+    )
+    is_level = graph.op("Equal", number, graph.constant(np.arange(width, dtype=np.int64)))
+    return graph.cast(is_level, np.float64)
+
+
+def _number(graph: GraphWriter, name: str, code: NumberCode) -> str:
+    def constant(value: float) -> str:
+        return graph.constant(np.float64(value))
+
+    gaps = graph.op("IsNaN", name)
+    known = graph.op("Where", gaps, constant(code.low), name)
+    value = graph.op("Clip", known, constant(code.low), constant(code.high))
+    value = graph.op("Div", value, constant(code.scale))
+    value = graph.op("Sub", value, constant(code.mean / code.scale))
+    value = graph.op("Where", gaps, constant(code.fill), value)
+    parts = [value]
+    if len(code.knots):
+        parts.append(_hats(graph, value, code))
+    if code.has_gaps:
+        parts.append(graph.cast(gaps, np.float64))
+    return graph.op("Concat", *parts, axis=1)
+
+
+def _hats(graph: GraphWriter, value: str, code: NumberCode) -> str:
+    """With t_j = how far the value is from knot j to the next, cut off at 0 and 1: hat j is t_(j-1) - t_j."""
+    knots = code.knots
+    share = graph.op(
+        "Div", graph.op("Sub", value, graph.constant(knots[:-1])), graph.constant(np.diff(knots))
+    )
+    zero, one = (graph.constant(np.float64(bound)) for bound in (0.0, 1.0))
+    share = graph.op("Clip", share, zero, one)
+    n_knots = len(knots)
+    steps = np.eye(n_knots - 1, n_knots, k=1) - np.eye(n_knots - 1, n_knots)
+    hats = graph.op("MatMul", share, graph.constant(steps))
+    return graph.op("Add", hats, graph.constant(np.eye(1, n_knots)))
+
+
+def write_interactions(rows: Rows, step: InteractionFeatures) -> None:
+    """Send the rows through fitted interactions, member after member."""
+    graph, wide = rows.graph, rows.wide
+    rows.name = graph.op("Concat", *(_member(graph, wide, learned) for learned in step.maps_), axis=1)
+    if rows.dtype != np.float64:
+        rows.name = graph.cast(rows.name, rows.dtype)
+
+
+def _member(graph: GraphWriter, rows: str, learned: KernelMap) -> str:
+    """``KernelMap.features``, operation by operation."""
+    landmarks = learned.landmarks
+    middle = landmarks.mean(axis=0)
+    centred = landmarks - middle
+    own = graph.op("Gather", rows, graph.constant(learned.columns.astype(np.int64)), axis=1)
+    own = graph.op("Max", own, graph.constant(landmarks.min(axis=0)))
+    own = graph.op("Min", own, graph.constant(landmarks.max(axis=0)))
+    own = graph.op("Sub", own, graph.constant(middle))
+    lengths = graph.op("ReduceSum", graph.op("Mul", own, own), graph.constant(np.array([1])), keepdims=1)
+    squares = graph.op("Add", lengths, graph.constant(np.sum(centred**2, axis=1)))
+    squares = graph.op("Add", squares, graph.op("MatMul", own, graph.constant(-2 * centred.T)))
+    squares = graph.op("Max", squares, graph.constant(np.float64(0.0)))
+    kernel = graph.op("Exp", graph.op("Mul", squares, graph.constant(np.float64(-learned.decay))))
+    return graph.op("MatMul", kernel, graph.constant(learned.mixing))

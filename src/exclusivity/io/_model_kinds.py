@@ -1,0 +1,790 @@
+"""The closed table of what a model file can hold. A file names a row of it and nothing else.
+
+A kind is a class, the fields of its objects in a file, and a pair of functions: from an object to its fields
+and back. To add one, add a row to ``_ROWS``. Arrays are stored in the order of the fields.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import MISSING, dataclass, fields as fields_of
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from exclusivity import classifier, tables
+from exclusivity.classifier import ERMClassifier, ERMClassifierCV, FittedState, SearchState
+from exclusivity.io._model_values import (
+    FINITE,
+    FLAG,
+    LARGEST,
+    MOST,
+    NEWER,
+    POSITIVE,
+    Array,
+    Choice,
+    Field,
+    Is,
+    Maybe,
+    Object,
+    Params,
+    Refusal,
+    Rules,
+    Value,
+    Whole,
+    pack,
+    pack_params,
+    shown,
+)
+from exclusivity.solvers import History, IterationRecord
+from exclusivity.tables import DateCode, InteractionFeatures, LevelCode, NumberCode, TableEncoder
+
+PASSTHROUGH = "passthrough"
+TARGET = "target_column_"
+"""What a model may know besides: the column of its classes, by name or number."""
+
+MAX_MEMBERS = 10**6
+"""Equal members are stored once, whatever their number; votes are counted one by one."""
+
+MAX_PARTS = 10_000
+"""Columns of a table and parts of its dates, members with interactions, folds, values of C: in memory each is
+an object of up to a kilobyte, whatever its size in the file. So many fit into what loading may take besides
+twice the file."""
+
+_CHUNK = 1 << 18
+_PER_FEATURE = ("n_features",)
+_NAMES = Maybe(Array("text", _PER_FEATURE))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One row of the table; a classifier stands at the end of a pipeline, all others before it."""
+
+    made: Any
+    fields: Object
+    pack: Callable[[Any], dict[str, Any]]
+    build: Callable[[dict[str, Any]], Any]
+    is_classifier: bool = False
+
+
+@contextmanager
+def _refusing(name: str) -> Iterator[None]:
+    """Refuse what an estimator does not accept as its parameters."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise Refusal(f"{name}: a parameter is not allowed: {str(error)[:300]}") from error
+
+
+# Histories: one table of numbers, a column per figure, the iterations of all problems below one another.
+
+_COLUMNS = {field.name: field.default is MISSING for field in fields_of(IterationRecord)}
+"""Names, and whether every file has the column."""
+
+
+class Lazy(Sequence[Any]):
+    """A sequence whose entries are made when somebody looks: objects would outgrow the file."""
+
+    def __init__(self, length: int, make: Callable[[int], Any]) -> None:
+        self._places, self._make = range(length), make
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return tuple(map(self._make, self._places[index]))
+        return self._make(self._places[index])
+
+
+def _record(table: NDArray[Any], columns: list[str], place: int) -> IterationRecord:
+    values: dict[str, Any] = dict(zip(columns, table[place].tolist(), strict=True))
+    return IterationRecord(**values | {"iteration": int(values["iteration"])})
+
+
+def _history(table: NDArray[Any], columns: list[str], ends: NDArray[Any], place: int) -> History:
+    rows = table[ends[place - 1] if place else 0 : ends[place]]
+    return History(Lazy(len(rows), partial(_record, rows, columns)))
+
+
+def _history_rules(found: dict[str, Any]) -> Rules:
+    columns, records = found["columns"], found["records"]
+    names = {name for name in columns if isinstance(name, str)}
+    yield len(names) == len(columns), "columns are no different names"
+    yield names <= set(_COLUMNS), "a column is unknown to this version of exclusivity"
+    yield all(name in columns for name, needed in _COLUMNS.items() if needed), "a column is missing"
+    yield records.shape[1] == len(columns), "expected a number for every column"
+    yield sum(found["lengths"].tolist()) == len(records), "expected as many records as lengths say"
+    numbers = records[:, columns.index("iteration")]
+    is_whole = (numbers >= 0) & (numbers < MOST) & (numbers == np.floor(numbers))
+    yield is_whole.all(), "iterations are not whole numbers"
+
+
+def _pack_history(histories: Sequence[History]) -> dict[str, Any]:
+    rows = [[getattr(record, name) for name in _COLUMNS] for each in histories for record in each.records]
+    return {
+        "columns": list(_COLUMNS),
+        "lengths": np.array([len(each) for each in histories], dtype=np.int64),
+        "records": np.array(rows, dtype=float).reshape(len(rows), len(_COLUMNS)),
+    }
+
+
+# ERMClassifier: parameters, members (equal ones once), labels, quality, history.
+
+
+def count_problems(n_classes: int, multi_class: str) -> int:
+    """Return the number of binary problems behind so many classes."""
+    if n_classes == 2:
+        return 1
+    return n_classes if multi_class == "ovr" else n_classes * (n_classes - 1) // 2
+
+
+def _chunks(groups: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Return parts of an array and where they start: no arrays of the size of the file beside it."""
+    return ((start, groups[start : start + _CHUNK]) for start in range(0, len(groups), _CHUNK))
+
+
+def _are_groups(groups: NDArray[Any]) -> bool:
+    """Tell whether 0 is first, and nowhere a number more than one above all before it."""
+    highest = -1
+    for _, part in _chunks(groups):
+        steps = np.maximum.accumulate(np.r_[highest, part])
+        if np.diff(steps).max() > 1:
+            return False
+        highest = steps[-1]
+    return True
+
+
+def _fitted_rules(found: dict[str, Any]) -> Rules:
+    classes, weights, exclusivity = found["classes"], found["weights"], found["exclusivity"]
+    groups, partition, n_members = found["groups"], found["partition"], found["n_members"]
+    yield len(classes) >= 2, "expected two classes or more"
+    yield np.all(classes[:-1] < classes[1:]), "the classes are not in increasing order"
+    n_problems = count_problems(len(classes), found["multi_class"])
+    yield len(weights) == n_problems, "weights are not those of so many classes"
+    yield weights.shape[1] in (1, n_members), "expected the weights of one member or of all"
+    yield found["intercepts"].dtype == weights.dtype, "intercepts are of another type than weights"
+    yield isinstance(exclusivity, float) and exclusivity >= 0, "exclusivity is no number >= 0"
+    # A loaded model has groups in any case, and must not take more than twice the memory of its file.
+    is_long = weights.nbytes >= 8 * found["n_features"]
+    yield groups is not None or is_long, "a file of so few bytes needs groups"
+    yield groups is None or _are_groups(groups), "groups are not in the order of appearance"
+    n_groups = found["n_features"] if groups is None else int(groups.max()) + 1
+    if partition is not None:
+        yield len(partition) == n_groups, "partition is not the owner of each group"
+        yield partition.max() < n_members, "a group belongs to no member"
+
+
+_FITTED = Object(
+    {
+        "n_features": Whole(1, MOST, "n_features"),
+        "classes": Array("f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 bool U text", ("n_classes",), *FINITE),
+        "weights": Array("f4 f8", ("n_problems", "n_stored", "n_features"), *FINITE),
+        "intercepts": Array("f4 f8", ("n_problems", "n_stored"), *FINITE),
+        "n_members": Whole(1, MAX_MEMBERS),
+        "multi_class": Choice(("ovr", "ovo")),
+        "exclusivity": Value(),
+        "objective": Array("f8", ("n_problems",)),
+        "dual_gap": Array("f8", ("n_problems",)),
+        "converged": Array("bool", ("n_problems",)),
+        "n_iter": Array("i8", ("n_problems",)),
+        "history": Object(
+            {
+                "columns": Is(list),
+                "lengths": Array("i8", ("n_problems",), 0),
+                "records": Array("f8", ("n_records", "n_columns")),
+            },
+            _history_rules,
+        ),
+        "feature_names": _NAMES,
+        "groups": Maybe(Array("i8", _PER_FEATURE, 0)),
+        "partition": Maybe(Array("i8", ("n_groups",), -1)),
+        "certificate_scope?": Choice((classifier.TRAINING_TOO, classifier.TRAINING_IF)),
+    },
+    _fitted_rules,
+)
+
+
+def _pack_fitted(model: BaseEstimator) -> dict[str, Any]:
+    state = FittedState.of(model)
+    packed = vars(state) | vars(state.ensemble) | {"history": _pack_history(state.history)}
+    del packed["ensemble"]
+    packed["exclusivity"] = pack(state.exclusivity, "exclusivity")
+    for name in ("n_iter", "groups", "partition"):
+        packed[name] = None if packed[name] is None else np.asarray(packed[name], dtype=np.int64)
+    is_long = state.ensemble.weights.nbytes >= 8 * state.n_features
+    if is_long and all(
+        np.array_equal(part, np.arange(at, at + len(part))) for at, part in _chunks(state.groups)
+    ):
+        packed["groups"] = None  # every column is a group of its own
+    # A key that older readers do not know: only where they must refuse the file.
+    if packed["certificate_scope"] == classifier.TEST:
+        del packed["certificate_scope"]
+    return packed
+
+
+def _restore_fitted(found: dict[str, Any], model: Any) -> Any:
+    members = [found.pop(name) for name in ("weights", "intercepts", "n_members")]
+    table, columns, lengths = (found["history"][name] for name in ("records", "columns", "lengths"))
+    history = Lazy(len(lengths), partial(_history, table, columns, np.cumsum(lengths)))
+    groups = np.arange(found["n_features"]) if found["groups"] is None else found["groups"]
+    found |= {"ensemble": classifier.Ensemble(*members), "history": history, "groups": groups}
+    for name in ("groups", "partition"):
+        found[name] = None if found[name] is None else found[name].astype(np.intp, copy=False)
+    return FittedState(**found).restore(model)
+
+
+def _pack_classifier(model: BaseEstimator) -> dict[str, Any]:
+    packed = {"params": _pack_params(model), "fitted": _pack_fitted(model)}
+    if isinstance(model, ERMClassifierCV):
+        search = vars(SearchState.of(model))
+        packed["search"] = {name: np.asarray(values, float) for name, values in search.items()}
+    return packed
+
+
+def _pack_params(model: BaseEstimator, **changes: Any) -> dict[str, Any]:
+    return pack_params(model.get_params(deep=False) | changes, type(model).__name__)
+
+
+def _build_erm(found: dict[str, Any]) -> Any:
+    with _refusing("ERMClassifier"):
+        classifier.check_parameters(found["params"])
+    return _restore_fitted(found["fitted"], ERMClassifier(**found["params"]))
+
+
+# ERMClassifierCV: the classifier of the last fit, and the scores that chose its C.
+
+
+def _search_rules(found: dict[str, Any]) -> Rules:
+    yield max(found["scores"].shape) <= MAX_PARTS, f"expected at most {MAX_PARTS} folds and values of C"
+
+
+_SEARCH = Object(
+    {
+        "Cs": Array("f8", ("n_Cs",), *POSITIVE),
+        "scores": Array("f8", ("n_folds", "n_Cs")),
+        "mean_n_iter": Array("f8", ("n_Cs",)),
+        "max_dual_gap": Array("f8", ("n_Cs",)),
+    },
+    _search_rules,
+)
+
+
+def _build_cv(found: dict[str, Any]) -> Any:
+    model = _restore_fitted(found["fitted"], ERMClassifierCV(**found["params"]))
+    with _refusing("ERMClassifierCV"):
+        SearchState(**found["search"]).restore(model)
+    return model
+
+
+# What all steps before a classifier have.
+
+_STEP: dict[str, Field] = {
+    "output": Choice((None, "default", "pandas", "polars")),
+    "feature_names": _NAMES,
+}
+
+
+def _pack_step(step: BaseEstimator) -> dict[str, Any]:
+    check_is_fitted(step)
+    return {
+        "n_features": step.n_features_in_,
+        "feature_names": getattr(step, "feature_names_in_", None),
+        "output": getattr(step, "_sklearn_output_config", {}).get("transform"),
+    }
+
+
+def _restore_step(step: BaseEstimator, found: dict[str, Any]) -> None:
+    step.n_features_in_ = found["n_features"]
+    if found["feature_names"] is not None:
+        step.feature_names_in_ = found["feature_names"]
+    if found["output"] is not None:
+        step.set_output(transform=found["output"])
+
+
+# scikit-learn's scalers: parameters, and arrays of a number per column.
+
+
+class _Rows:
+    """How many rows a scaler has seen: one number, or one per column where values were missing."""
+
+    def read(self, value: Any, path: str, dims: dict[str, int]) -> Any:
+        counts: Field = Array("i1 i2 i4 i8 f2 f4 f8", _PER_FEATURE, 0)
+        return (counts if isinstance(value, np.ndarray) else Whole(0, MOST)).read(value, path, dims)
+
+
+def _is_like(value: Any, default: Any) -> bool:
+    """Tell whether a parameter is true or false, or a pair of finite numbers, like its default."""
+    if isinstance(default, bool):
+        return isinstance(value, bool)
+    is_pair = isinstance(value, tuple) and len(value) == 2
+    return is_pair and all(type(part) in (int, float) and abs(part) <= LARGEST for part in value)
+
+
+def _scaler(made: Any, params: str, columns: dict[str, str], *, counts_rows: bool = True) -> Kind:
+    """Return the kind of a scaler; its columns map to the parameter that needs them, "" stands for always."""
+    # "clip" is False where an older scikit-learn does not know it.
+    defaults = {name: made().get_params().get(name, False) for name in params.split()}
+    arrays = {name: Array("f2 f4 f8", _PER_FEATURE, *FINITE) for name in columns}
+    arrays["scale_"] = Array("f2 f4 f8", _PER_FEATURE, *POSITIVE)
+
+    def rules(found: dict[str, Any]) -> Rules:
+        for name, value in found["params"].items():
+            words = "neither true nor false" if isinstance(defaults[name], bool) else "no pair of numbers"
+            yield _is_like(value, defaults[name]), f"{name} is {words}"
+        for name, flag in columns.items():
+            if flag:
+                yield found["columns"][name] is not None or not found["params"][flag], f"{name} is missing"
+
+    def pack_scaler(scaler: BaseEstimator) -> dict[str, Any]:
+        step = _pack_step(scaler)
+        seen = scaler.n_samples_seen_ if counts_rows else None
+        rows = np.asarray(seen) if isinstance(seen, np.ndarray) and seen.ndim else seen and int(seen)
+        fitted = {name: getattr(scaler, name) for name in columns}
+        return step | {"params": _pack_params(scaler), "columns": fitted, "rows": rows}
+
+    def build(found: dict[str, Any]) -> BaseEstimator:
+        scaler = made()
+        known = {name: value for name, value in found["params"].items() if value or hasattr(scaler, name)}
+        with _refusing(made.__name__):  # clip=True, and a scikit-learn that does not know it
+            scaler.set_params(**known)
+        vars(scaler).update(found["columns"] | ({"n_samples_seen_": found["rows"]} if counts_rows else {}))
+        _restore_step(scaler, found)
+        return scaler
+
+    fields: dict[str, Field] = {
+        "n_features": Whole(1, MOST, "n_features"),
+        "params": Params(defaults),
+        "columns": Object(
+            {name: Maybe(arrays[name]) if flag else arrays[name] for name, flag in columns.items()}
+        ),
+        "rows": _Rows() if counts_rows else Choice((None,)),
+        **_STEP,
+    }
+    return Kind(made, Object(fields, rules), pack_scaler, build)
+
+
+# TableEncoder: what was learned of each column. The codes of columns lie one behind the other: those of
+# numbers as rows of five figures and their knots, those of categories as their levels. A date is the list
+# of its parts, whose codes stand among the others.
+
+_KINDS = ("number", "category", "date")
+_CODES = (type(None), NumberCode, LevelCode, DateCode, tables.GapCode)
+_NUMBER, _LEVEL, _DATE = 1, 2, 3
+_PARTS = {"year": _NUMBER, "month": _LEVEL, "weekday": _LEVEL, "hour": _NUMBER}
+_TEXTS = {"month": set(tables.MONTHS), "weekday": set(tables.WEEKDAYS)}
+_NOTATION = re.compile(r"[.,]?'?%?\??|-")
+"""How the numbers of a column are written; a dash where nobody knows."""
+
+
+def _order(codes: dict[str, Any]) -> list[tuple[int, str]]:
+    """Return the types of all codes in the order in which they lie, and the parts of dates that they are."""
+    masks, found = iter(codes["parts"].tolist()), []
+    for kind in codes["types"].tolist():
+        found.append((kind, ""))
+        if kind == _DATE:
+            found += [(_PARTS[part], part) for part in _chosen(next(masks))]
+    return [(kind, part) for kind, part in found if kind in (_NUMBER, _LEVEL, _DATE)]
+
+
+def _chosen(mask: int) -> list[str]:
+    return [part for bit, part in enumerate(tables.PARTS) if mask >> bit & 1]
+
+
+def _code_rules(found: dict[str, Any]) -> Rules:
+    sizes, n_knots, has_gaps = found["sizes"], found["n_knots"], found["has_gaps"]
+    yield len(n_knots) + len(sizes) <= MAX_PARTS, f"expected at most {MAX_PARTS} columns and parts of dates"
+    yield len(found["parts"]) == np.sum(found["types"] == _DATE), "expected parts for each date"
+    order = _order(found)
+    kinds = [kind for kind, _ in order]
+    yield len(has_gaps) == len(order), "expected a flag for each code"
+    yield len(n_knots) == kinds.count(_NUMBER), "expected figures for each number"
+    yield len(sizes) == kinds.count(_LEVEL), "expected sizes for each category"
+    yield sum(n_knots.tolist()) == len(found["knots"]), "expected as many knots as n_knots says"
+    yield sum(sizes.ravel().tolist()) == len(found["texts"]), "expected as many texts as sizes say"
+    own = [gaps for gaps, (_, part) in zip(has_gaps, order, strict=False) if part]
+    yield not any(own), "a part of a date has gaps of its own"
+
+
+def _encoder_rules(found: dict[str, Any]) -> Rules:
+    dtype = found["params"]["dtype"]
+    yield isinstance(dtype, str) and dtype in ("float64", "float32"), "dtype is not float64 or float32"
+    tags = found.get("notations", ())
+    yield all(map(_NOTATION.fullmatch, tags)), "a column is written in no known way"
+
+
+_ENCODER = Object(
+    {
+        "n_features": Whole(1, MAX_PARTS, "n_features"),
+        "params": Params(TableEncoder().get_params() | {"dtype": "float64"}),
+        **_STEP,
+        "sparse_output": FLAG,
+        "kinds": Array("u1", _PER_FEATURE, 0, len(_KINDS) - 1),
+        "n_gaps": Array("i8", _PER_FEATURE, 0),
+        "n_levels": Array("i8", _PER_FEATURE, -1),
+        "left_out": Array("text", _PER_FEATURE),
+        "notations?": Array("text", _PER_FEATURE),
+        "codes": Object(
+            {
+                "types": Array("u1", _PER_FEATURE, 0, len(_CODES) - 1),
+                "has_gaps": Array("bool", ("n_codes",)),
+                "parts": Array("u1", ("n_dates",), 1, 2 ** len(tables.PARTS) - 1),
+                "figures": Array("f8", ("n_numbers", 5), *FINITE),
+                "n_knots": Array("i8", ("n_numbers",), 0),
+                "knots": Array("f8", ("all_knots",)),
+                "sizes": Array("i8", ("n_levels", 2), 0),
+                "texts": Array("text", ("n_texts",)),
+            },
+            _code_rules,
+        ),
+    },
+    _encoder_rules,
+)
+
+
+def _int64(values: Any) -> NDArray[np.int64]:
+    return np.array(list(values), dtype=np.int64)
+
+
+def _texts(values: Any) -> NDArray[Any]:
+    return np.array(list(values), dtype=object)
+
+
+def _pack_encoder(encoder: TableEncoder) -> dict[str, Any]:
+    columns = encoder.columns_
+    packed = _pack_step(encoder) | {
+        "params": _pack_params(encoder, dtype=np.dtype(encoder.dtype).name),
+        "sparse_output": encoder.sparse_output_,
+        "kinds": np.array([_KINDS.index(column.kind) for column in columns], dtype=np.uint8),
+        "n_gaps": _int64(column.n_gaps for column in columns),
+        "n_levels": _int64(-1 if column.n_levels is None else column.n_levels for column in columns),
+        "left_out": _texts(column.left_out for column in columns),
+        "codes": _pack_codes([column.code for column in columns]),
+    }
+    tags = ["-" if column.notation is None else column.notation for column in columns]
+    return packed if set(tags) == {"-"} else packed | {"notations": _texts(tags)}
+
+
+def _pack_codes(codes: list[Any]) -> dict[str, Any]:
+    dates = [code.parts for code in codes if isinstance(code, DateCode)]
+    flat = [each for code in codes for each in (code, *dict(getattr(code, "parts", ())).values())]
+    numbers = [code for code in flat if isinstance(code, NumberCode)]
+    levels = [code for code in flat if isinstance(code, LevelCode)]
+    masks = [sum(1 << tables.PARTS.index(part) for part, _ in parts) for parts in dates]
+    figures = [[code.low, code.high, code.mean, code.scale, code.fill] for code in numbers]
+    return {
+        "types": np.array([_CODES.index(type(code)) for code in codes], dtype=np.uint8),
+        "has_gaps": np.array([code.has_gaps for code in flat if hasattr(code, "has_gaps")], dtype=bool),
+        "parts": np.array(masks, dtype=np.uint8),
+        "figures": np.array(figures, dtype=np.float64).reshape(-1, 5),
+        "n_knots": _int64(len(code.knots) for code in numbers),
+        "knots": np.concatenate([*(code.knots for code in numbers), np.empty(0)]),
+        "sizes": _int64((len(code.levels), len(code.rare)) for code in levels).reshape(-1, 2),
+        "texts": _texts(text for code in levels for text in (*code.levels, *code.rare)),
+    }
+
+
+def _build_encoder(found: dict[str, Any]) -> TableEncoder:
+    encoder = TableEncoder(**found["params"] | {"dtype": np.dtype(found["params"]["dtype"]).type})
+    _restore_step(encoder, found)
+    encoder.sparse_output_ = found["sparse_output"]
+    names = encoder._input_names()
+    with _refusing("TableEncoder"):
+        encoder._rules()
+        encoder._groups()
+        encoder._chosen(names)
+    codes, kinds = _codes(found["codes"]), found["kinds"]
+    n_levels = (None if number < 0 else number for number in found["n_levels"].tolist())
+    tags = (None if tag == "-" else tag for tag in found.get("notations", ["-"] * len(names)))
+    parts = (
+        names,
+        [_KINDS[kind] for kind in kinds],
+        codes,
+        found["n_gaps"].tolist(),
+        n_levels,
+        found["left_out"],
+    )
+    encoder.columns_ = list(map(tables.TableColumn, *parts, tags))
+    encoder.sources_ = tables.output_sources(encoder.columns_)
+    return encoder
+
+
+def _codes(found: dict[str, Any]) -> Iterator[Any]:
+    """Return the code of every column, or None."""
+    figures, knots = iter(found["figures"].tolist()), iter(_cut(found["knots"], found["n_knots"]))
+    texts, gaps = iter(_cut(found["texts"], found["sizes"].ravel())), iter(found["has_gaps"].tolist())
+    masks = iter(found["parts"].tolist())
+
+    def simple(kind: int, part: str = "") -> NumberCode | LevelCode:
+        if kind == _NUMBER:
+            low, high, mean, scale, fill = next(figures)
+            return _number(NumberCode(low, high, mean, scale, fill, next(knots), next(gaps)))
+        return _level(LevelCode(tuple(next(texts)), tuple(next(texts)), next(gaps)), part)
+
+    for kind in found["types"].tolist():
+        if kind == _DATE:
+            has_gaps = next(gaps)
+            yield DateCode(
+                tuple((part, simple(_PARTS[part], part)) for part in _chosen(next(masks))), has_gaps
+            )
+        else:
+            yield simple(kind) if kind in (_NUMBER, _LEVEL) else None if kind == 0 else tables.GapCode()
+
+
+def _number(code: NumberCode) -> NumberCode:
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        figures = np.array([code.low, code.high, code.mean]) / code.scale
+        steps = np.diff(code.knots)
+    if not (code.scale > 0 and np.isfinite(figures).all()) or not code.low <= code.high:
+        raise Refusal("TableEncoder: the range of a number is not in order.")
+    if len(code.knots) in (1, 2) or not np.all((steps > 0) & (steps < np.inf)):
+        raise Refusal("TableEncoder: the knots of a number are not in order.")
+    return code
+
+
+def _level(code: LevelCode, part: str) -> LevelCode:
+    texts = {*code.levels, *code.rare}
+    if not code.levels or len(texts) < len(code.levels) + len(code.rare):
+        raise Refusal("TableEncoder: the levels of a category are not different texts.")
+    if any(tables.is_gap(text) or len(text) > tables.LONGEST_LEVEL for text in texts):
+        raise Refusal("TableEncoder: a level of a category is missing or too long.")
+    if part and not texts <= _TEXTS[part]:
+        raise Refusal(f"TableEncoder: a date has a {part} that there is not.")
+    return code
+
+
+def _cut(values: NDArray[Any], sizes: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return an array in pieces of these sizes."""
+    return np.split(values, np.cumsum(sizes)[:-1]) if len(sizes) else []
+
+
+# InteractionFeatures: the owner of every column, and the landmarks of every member.
+
+
+def _columns(found: dict[str, Any]) -> list[NDArray[np.intp]]:
+    """Return the columns of each member that has a map, in order; one sort for all."""
+    owners, members = found["owners"], found["members"]
+    order = np.argsort(owners, kind="stable")
+    starts, ends = (np.searchsorted(owners[order], members, side=side) for side in ("left", "right"))
+    return [order[start:end] for start, end in zip(starts, ends, strict=True)]
+
+
+def _shapes(found: dict[str, Any], name: str) -> Any:
+    """Return the shapes of the matrices of every member."""
+    sizes = found["sizes"].tolist()
+    if name == "mixing":
+        return sizes
+    return [(rows, len(own)) for (rows, _), own in zip(sizes, _columns(found), strict=True)]
+
+
+def _interaction_rules(found: dict[str, Any]) -> Rules:
+    members, sizes = found["members"], found["sizes"]
+    yield found["params"]["voters"] is None, "params hold voters, whose place is elsewhere"
+    yield 1 <= len(members) <= MAX_PARTS, f"expected 1 to {MAX_PARTS} members"
+    yield np.isin(members, found["owners"]).all(), "a member owns no column"
+    yield np.all(np.diff(members, prepend=-1) > 0), "members are not in increasing order from 0"
+    rows, width = sizes.T
+    fits = (rows >= 2) & (width >= 1) & (width <= rows)
+    yield fits.all(), "expected two landmarks or more, and no more features"
+    for name in ("landmarks", "mixing"):
+        count = sum(rows * width for rows, width in _shapes(found, name))
+        yield count == len(found[name]), f"expected as many numbers as sizes say in {name}"
+
+
+_INTERACTIONS = Object(
+    {
+        "n_features": Whole(1, MOST, "n_features"),
+        "params": Params(InteractionFeatures().get_params(deep=False)),
+        "voters": Maybe(Params(ERMClassifier().get_params(deep=False))),
+        **_STEP,
+        "members": Array("i8", ("n_members",)),
+        "owners": Array("i8", _PER_FEATURE),
+        "sizes": Array("i8", ("n_members", 2)),
+        "decays": Array("f8", ("n_members",), *POSITIVE),
+        "landmarks": Array("f8", ("all_landmarks",), *FINITE),
+        "mixing": Array("f8", ("all_mixing",), *FINITE),
+    },
+    _interaction_rules,
+)
+
+
+def _pack_interactions(step: InteractionFeatures) -> dict[str, Any]:
+    if step.voters is not None and type(step.voters) is not ERMClassifier:
+        raise TypeError(
+            f"voters of InteractionFeatures are a {type(step.voters).__name__}; a model file holds an "
+            "ERMClassifier."
+        )
+    return _pack_step(step) | {
+        "params": _pack_params(step, voters=None),
+        "voters": None if step.voters is None else _pack_params(step.voters),
+        "members": np.unique(step.members_).astype(np.int64),
+        "owners": step.owners_.astype(np.int64),
+        "sizes": np.array([each.mixing.shape for each in step.maps_], dtype=np.int64),
+        "decays": np.array([each.decay for each in step.maps_], dtype=np.float64),
+        "landmarks": np.concatenate([each.landmarks.ravel() for each in step.maps_]),
+        "mixing": np.concatenate([each.mixing.ravel() for each in step.maps_]),
+    }
+
+
+def _build_interactions(found: dict[str, Any]) -> InteractionFeatures:
+    step = InteractionFeatures(**found["params"])
+    with _refusing("InteractionFeatures"):
+        step._check_parameters()
+        if found["voters"] is not None:
+            classifier.check_parameters(found["voters"])
+            step.voters = ERMClassifier(**found["voters"])
+    _restore_step(step, found)
+    matrices = {}
+    for name in ("landmarks", "mixing"):
+        shapes = _shapes(found, name)
+        parts = _cut(found[name], np.array([rows * width for rows, width in shapes]))
+        matrices[name] = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+    maps = map(
+        tables.KernelMap, _columns(found), matrices["landmarks"], found["decays"].tolist(), matrices["mixing"]
+    )
+    owners = found["owners"].astype(np.intp, copy=False)
+    step._store(owners, dict(zip(found["members"].tolist(), maps, strict=True)))
+    return step
+
+
+_ERM: dict[str, Field] = {"params": Params(ERMClassifier().get_params(deep=False)), "fitted": _FITTED}
+_CV = _ERM | {"params": Params(ERMClassifierCV().get_params(deep=False)), "search": _SEARCH}
+_ROWS = (
+    Kind(ERMClassifier, Object(_ERM), _pack_classifier, _build_erm, is_classifier=True),
+    Kind(ERMClassifierCV, Object(_CV), _pack_classifier, _build_cv, is_classifier=True),
+    Kind(TableEncoder, _ENCODER, _pack_encoder, _build_encoder),
+    Kind(InteractionFeatures, _INTERACTIONS, _pack_interactions, _build_interactions),
+    _scaler(
+        StandardScaler,
+        "copy with_mean with_std",
+        {"mean_": "with_mean", "var_": "with_std", "scale_": "with_std"},
+    ),
+    _scaler(
+        MinMaxScaler,
+        "copy clip feature_range",
+        dict.fromkeys(("min_", "scale_", "data_min_", "data_max_", "data_range_"), ""),
+    ),
+    _scaler(MaxAbsScaler, "copy clip", {"max_abs_": "", "scale_": ""}),
+    _scaler(
+        RobustScaler,
+        "with_centering with_scaling copy unit_variance quantile_range",
+        {"center_": "with_centering", "scale_": "with_scaling"},
+        counts_rows=False,
+    ),
+)
+KINDS = {kind.made.__name__: kind for kind in _ROWS}
+
+_PIPELINE = Object({"steps": Is(list), "verbose": FLAG})
+
+
+def pack_model(model: BaseEstimator) -> dict[str, Any]:
+    """Return the header's form of a classifier or of a pipeline that ends in one, arrays in their places."""
+    packed = _pack_pipeline(model) if type(model) is Pipeline else _pack_kind(model, is_classifier=True)
+    target = getattr(model, TARGET, None)
+    return packed if target is None else {**packed, "target": target}
+
+
+def unpack_model(value: Any) -> BaseEstimator:
+    """Return the model of a header, complete and consistent, or raise ``Refusal``."""
+    name, fields = _split(value)
+    targets = [fields.pop(key) for key in ("target",) if key in fields]
+    model = _unpack_pipeline(fields) if name == "Pipeline" else _unpack_kind(name, fields, is_classifier=True)
+    for target in targets:
+        if not isinstance(target, str) and (type(target) is not int or target < 0):
+            raise Refusal(f"{TARGET} is {shown(target)}; expected the name of a column or its number from 0.")
+        setattr(model, TARGET, target)
+    return model
+
+
+def _split(value: Any) -> tuple[str, dict[str, Any]]:
+    """Return the name of a kind, and its fields."""
+    fields = dict(value) if isinstance(value, dict) else {}
+    name = fields.pop("kind", None)
+    return (name if isinstance(name, str) else shown(value)), fields
+
+
+def _pack_kind(model: BaseEstimator, *, is_classifier: bool) -> dict[str, Any]:
+    kind = KINDS.get(type(model).__name__)
+    if kind is not None and type(model) is kind.made and kind.is_classifier == is_classifier:
+        return {"kind": type(model).__name__} | kind.fields.ordered(kind.pack(model))
+    if hasattr(model, "best_estimator_"):
+        raise TypeError(f"{type(model).__name__} cannot be stored; store what it chose: its best_estimator_.")
+    role = "classifier" if is_classifier else "step before the classifier"
+    allowed = [name for name, kind in KINDS.items() if kind.is_classifier == is_classifier]
+    others = (
+        "a Pipeline of scalers or a TableEncoder and one of these" if is_classifier else repr(PASSTHROUGH)
+    )
+    raise TypeError(
+        f"{type(model).__name__} cannot be stored as a {role}; a model file holds {', '.join(allowed)}, or "
+        f"{others}."
+    )
+
+
+def _unpack_kind(name: str, fields: dict[str, Any], *, is_classifier: bool) -> Any:
+    if not is_classifier and name == PASSTHROUGH and not fields:
+        return PASSTHROUGH
+    kind = KINDS.get(name)
+    if kind is None or kind.is_classifier != is_classifier:
+        role = "model" if is_classifier else "step before the classifier"
+        raise Refusal(f"the file holds {shown(name)} as a {role}, which is unknown.", NEWER)
+    return kind.build(kind.fields.read(fields, name, {}))
+
+
+def _pack_pipeline(pipeline: Pipeline) -> dict[str, Any]:
+    for name in ("memory", "transform_input"):
+        if getattr(pipeline, name, None) is not None:
+            raise ValueError(
+                f"a Pipeline with {name} set cannot be stored; use set_params({name}=None) first."
+            )
+    steps: list[Any] = []
+    for name, step in pipeline.steps:
+        is_last = len(steps) == len(pipeline.steps) - 1
+        is_idle = not is_last and (step is None or (isinstance(step, str) and step == PASSTHROUGH))
+        packed = {"kind": PASSTHROUGH} if is_idle else _pack_kind(step, is_classifier=is_last)
+        steps.append([name, packed])
+    return {"kind": "Pipeline", "steps": steps, "verbose": bool(pipeline.verbose)}
+
+
+def _unpack_pipeline(fields: dict[str, Any]) -> Pipeline:
+    found = _PIPELINE.read(fields, "the pipeline", {})
+    packed = found["steps"]
+    if not packed or not all(isinstance(step, list) and len(step) == 2 for step in packed):
+        raise Refusal(f"the pipeline has {shown(packed)}; expected pairs of a name and a step.")
+    _check_names([name for name, _ in packed])
+    steps: list[tuple[str, Any]] = []
+    for name, step in packed:
+        steps.append((name, _unpack_kind(*_split(step), is_classifier=len(steps) == len(packed) - 1)))
+    _check_widths(steps)
+    return Pipeline(steps, verbose=found["verbose"])
+
+
+def _check_names(names: list[Any]) -> None:
+    """Refuse what scikit-learn would: other than texts, equal ones, a parameter of a pipeline."""
+    taken = ("", "steps", "memory", "verbose", "transform_input")
+    if not all(isinstance(name, str) and name not in taken and "__" not in name for name in names) or len(
+        set(names)
+    ) < len(names):
+        raise Refusal(f"{shown(names)} are not allowed as names of steps.")
+
+
+def _check_widths(steps: list[tuple[str, Any]]) -> None:
+    """Refuse steps that do not take what the one before hands on."""
+    handed_on: int | None = None
+    for _, step in steps:
+        if isinstance(step, str):
+            continue
+        if handed_on not in (None, step.n_features_in_):
+            raise Refusal(
+                f"the steps of the pipeline have {handed_on} and {step.n_features_in_} features; fit the "
+                "whole pipeline, then save."
+            )
+        is_wider = isinstance(step, TableEncoder | InteractionFeatures)
+        handed_on = step._n_features_out if is_wider else step.n_features_in_

@@ -1,0 +1,295 @@
+"""What a model file says: fields of known types and sizes, and parameters of estimators as JSON.
+
+=====================  ===========================================
+parameter              the header
+=====================  ===========================================
+None, bool, int, str   itself
+float                  itself, or {"float": "inf"}, {"float": "-inf"}
+list                   [...]
+tuple                  {"tuple": [...]}
+dict                   {"dict": [[key, value], ...]}
+ndarray, long list     {"array": number}
+=====================  ===========================================
+
+``read`` of a field takes a value of the header, arrays in the place of the references to them, and returns
+it or raises ``Refusal``. Shapes are given in named dimensions: what the first field finds, the others must
+have. ``save_model`` passes every model through the same checks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+DAMAGED = "The file is damaged or was not written by save_model; get a fresh copy or save the model again."
+NEWER = "It may come from a newer version: upgrade exclusivity (pip install -U exclusivity)."
+
+LONGEST_LIST = 1000
+"""A longer list, for example one feature group per column, is stored and comes back as an array."""
+
+MOST = 2**53
+"""No count is larger."""
+
+LARGEST = float(np.finfo(float).max)
+FINITE, POSITIVE = (-LARGEST, LARGEST), (5e-324, LARGEST)
+
+_LARGEST_INT = 1 << 64
+_MAX_DEPTH = 8
+_KEYS = (str, int, float, type(None))
+
+
+class Refusal(Exception):  # noqa: N818 -- callers see a ModelFormatError or a ValueError
+    """Something that a model file cannot hold; ``advice`` is for who has such a file."""
+
+    def __init__(self, what: str, advice: str = DAMAGED) -> None:
+        super().__init__(what)
+        self.what, self.advice = what, advice
+
+
+def shown(value: object) -> str:
+    """Return a value of the file for a message: short, whatever it is."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+Rules = Iterator[tuple[Any, str]]
+"""What has to be so, and what is wrong where it is not."""
+
+
+class Field(Protocol):
+    """A type of values of the header."""
+
+    def read(self, value: Any, path: str, dims: dict[str, int]) -> Any:
+        """Return the value that a model has; ``dims`` are the dimensions known so far."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number in a range, and perhaps the size of a dimension."""
+
+    least: int
+    most: int
+    dimension: str = ""
+
+    def read(self, value: Any, path: str, dims: dict[str, int]) -> int:
+        if type(value) is not int or not self.least <= value <= self.most:
+            raise Refusal(
+                f"{path}: expected a whole number from {self.least} to {self.most}, found {shown(value)}."
+            )
+        dims[self.dimension] = value
+        return value
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of some texts, truth values or None."""
+
+    options: tuple[Any, ...]
+
+    def read(self, value: Any, path: str, dims: dict[str, int]) -> Any:
+        if not any(type(value) is type(option) and value == option for option in self.options):
+            raise Refusal(f"{path}: expected {' or '.join(map(repr, self.options))}, found {shown(value)}.")
+        return value
+
+
+FLAG = Choice((True, False))
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array of one of some element types, of a shape in dimensions, and with entries in a range."""
+
+    types: str
+    shape: tuple[str | int, ...]
+    least: float | None = None
+    most: float = LARGEST
+
+    def read(self, value: Any, path: str, dims: dict[str, int]) -> NDArray[Any]:
+        if not isinstance(value, np.ndarray) or type_of(value) not in self.types.split():
+            raise Refusal(
+                f"{path}: expected an array of {' or '.join(self.types.split())}, found {kind_of(value)}."
+            )
+        if value.ndim != len(self.shape) or any(
+            length != (dims.setdefault(dim, length) if isinstance(dim, str) else dim)
+            for dim, length in zip(self.shape, value.shape, strict=False)
+        ):
+            expected = ", ".join(str(dims.get(str(dim), dim)) for dim in self.shape)
+            raise Refusal(f"{path}: expected an array of shape ({expected}), found {value.shape}.")
+        if self.least is not None and value.size and value.dtype.kind in "iuf":
+            # Python's numbers: least would be rounded to the type of the array.
+            with np.errstate(invalid="ignore"):
+                low, high = value.min().item(), value.max().item()
+            if not (self.least <= low and high <= self.most):
+                words = {FINITE: "finite numbers", POSITIVE: "positive, finite numbers"}
+                expected = words.get((self.least, self.most), f"numbers from {self.least} to {self.most:g}")
+                raise Refusal(f"{path}: expected {expected}, found {low} to {high}.")
+        return value
+
+
+@dataclass(frozen=True)
+class Is:
+    """Any value of a type of Python."""
+
+    made: type
+
+    def read(self, value: Any, path: str, dims: dict[str, int]) -> Any:
+        if not isinstance(value, self.made):
+            raise Refusal(f"{path}: expected a {self.made.__name__}, found {shown(value)}.")
+        return value
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """A field that may be null."""
+
+    field: Field
+
+    def read(self, value: Any, path: str, dims: dict[str, int]) -> Any:
+        return None if value is None else self.field.read(value, path, dims)
+
+
+@dataclass(frozen=True)
+class Object:
+    """An object with these keys and no others; a file may lack those that end in "?".
+
+    ``rules`` says what has to be so of the values that were read, one condition after the other.
+    """
+
+    fields: dict[str, Field]
+    rules: Callable[[dict[str, Any]], Rules] = lambda _: iter(())
+
+    def read(self, value: Any, path: str, dims: dict[str, int]) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise Refusal(f"{path}: expected an object, found {shown(value)}.")
+        missing = [key for key in self.fields if key not in value and not key.endswith("?")]
+        if missing:
+            raise Refusal(f"{path} has no {missing[0]!r}.")
+        fields = {key.removesuffix("?"): field for key, field in self.fields.items()}
+        unknown = value.keys() - fields.keys()
+        if unknown:
+            raise Refusal(f"{path} has the unknown key {shown(min(unknown))}.", NEWER)
+        found = {
+            key: field.read(value[key], f"{path}.{key}", dims)
+            for key, field in fields.items()
+            if key in value
+        }
+        for is_so, words in self.rules(found):
+            _demand(is_so, f"{path}: {words}")
+        return found
+
+    def ordered(self, packed: dict[str, Any]) -> dict[str, Any]:
+        """Return the values of a model in the order of the fields."""
+        fields = {key.removesuffix("?"): field for key, field in self.fields.items()}
+        return {
+            key: field.ordered(packed[key]) if isinstance(field, Object) else packed[key]
+            for key, field in fields.items()
+            if key in packed
+        }
+
+
+def _demand(is_so: Any, path: str) -> None:
+    if not is_so:
+        raise Refusal(f"{path}.")
+
+
+class Value:
+    """A parameter of an estimator."""
+
+    def read(self, value: Any, path: str, dims: dict[str, int]) -> Any:
+        return unpack(value, path)
+
+
+@dataclass(frozen=True)
+class Params:
+    """All parameters of an estimator; those that an older version did not know keep their defaults."""
+
+    defaults: dict[str, Any]
+
+    def read(self, value: Any, path: str, dims: dict[str, int]) -> dict[str, Any]:
+        fields: dict[str, Field] = {f"{name}?": Value() for name in self.defaults}
+        return self.defaults | Object(fields).read(value, path, dims)
+
+
+def type_of(array: NDArray[Any]) -> str:
+    """Return the name of an element type in the file: f8, i8, ..., bool, U (of a fixed width) or text."""
+    kind = array.dtype.kind
+    return {"b": "bool", "U": "U", "O": "text"}.get(kind, f"{kind}{array.dtype.itemsize}")
+
+
+def kind_of(value: Any) -> str:
+    """Return the type of an array, or what is there instead."""
+    return f"one of {type_of(value)}" if isinstance(value, np.ndarray) else shown(value)
+
+
+def pack(value: Any, name: str) -> Any:
+    """Return the header's form of a parameter, arrays in their places; TypeError where there is none."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
+    if value is None or isinstance(value, (bool, str, int, float)):
+        return value
+    if isinstance(value, dict):
+        odd = [key for key in value if not isinstance(key, (*_KEYS, np.generic))]
+        if odd:
+            raise TypeError(
+                f"{name} has the key {shown(odd[0])}; a model file stores numbers and text as keys."
+            )
+        return {"dict": [[pack(part, name) for part in pair] for pair in value.items()]}
+    if isinstance(value, (list, tuple)) and len(value) <= LONGEST_LIST:
+        parts = [pack(part, name) for part in value]
+        return parts if isinstance(value, list) else {"tuple": parts}
+    if isinstance(value, (list, tuple)) or hasattr(value, "__array__"):
+        array = np.asarray(value)
+        # numpy would turn a list of numbers and texts into texts.
+        mixed = isinstance(value, (list, tuple)) and array.dtype.kind == "U"
+        return np.array(value, dtype=object) if mixed else array
+    raise TypeError(
+        f"{name}={shown(value)} cannot be stored: a model file holds None, numbers, text, lists, dicts and "
+        "arrays, but no code and no objects of other kinds. Set it to such a value with "
+        f"set_params({name.rpartition('.')[2]}=...) before saving."
+    )
+
+
+def pack_params(params: dict[str, Any], kind: str) -> dict[str, Any]:
+    """Return the header's form of all parameters of an estimator."""
+    return {name: pack(value, f"{kind}.{name}") for name, value in params.items()}
+
+
+def unpack(value: Any, name: str, depth: int = 0) -> Any:  # noqa: C901, PLR0912 -- a case for each type
+    """Return the parameter behind its header's form."""
+    if depth > _MAX_DEPTH:
+        raise Refusal(f"{name} is nested too deeply.")
+    if isinstance(value, list):
+        return [unpack(part, name, depth + 1) for part in value]
+    if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise Refusal(f"{name} is {shown(value)}: lone surrogates are no text.")
+    if isinstance(value, int) and abs(value) >= _LARGEST_INT:
+        raise Refusal(f"{name} is {shown(value)}, which is too large.")
+    if not isinstance(value, dict):
+        return value
+    if len(value) != 1 or not value.keys() <= {"float", "tuple", "dict"}:
+        raise Refusal(f"{name} is {shown(value)}, which stands for no parameter.")
+    ((tag, content),) = value.items()
+    if tag == "float":
+        if not isinstance(content, str) or content not in ("inf", "-inf"):
+            raise Refusal(f"{name} is {shown(content)}; expected 'inf' or '-inf'.")
+        return float(content)
+    if not isinstance(content, list):
+        raise Refusal(f"{name} is {shown(value)}; expected a list.")
+    if tag == "tuple":
+        return tuple(unpack(part, name, depth + 1) for part in content)
+    found: dict[Any, Any] = {}
+    for pair in content:
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise Refusal(f"{name} holds {shown(pair)}; expected a key and a value.")
+        key, entry = (unpack(part, name, depth + 1) for part in pair)
+        if not isinstance(key, _KEYS) or key in found:
+            raise Refusal(f"{name} has the key {shown(key)} twice, or it is no key.")
+        found[key] = entry
+    return found
