@@ -19,6 +19,7 @@ import ast
 import importlib.machinery
 import io
 import random
+import re
 import sys
 import warnings
 from collections import defaultdict
@@ -27,7 +28,7 @@ from typing import Any
 PACKAGE = "exclusivity.io."
 MODULES = ("models", "_model_kinds", "_model_values")
 REFUSAL = "Refusal"
-KEPT = 60
+KEPT = 300
 
 ELSEWHERE = {
     "!= len(buffer)": "a file that shrinks while it is read",
@@ -39,6 +40,12 @@ ELSEWHERE = {
 
 PER_FIELD = ("not is_so", "self.least <= low")
 """Conditions that differ from field to field: rules about several of them, and ranges of numbers."""
+
+_SHARED = re.compile(
+    r"(?P<fitted>ERMClassifier(CV)?\.fitted)|(?P<column>\w+Scaler\.columns\.(?!scale_)\w+)"
+    r"|(?P<needed>\w+Scaler: \w+_ is missing)|(?P<parameter>\w+Scaler: \w+ is n.*)"
+)
+"""Parts of paths that one line of the loader is about."""
 
 CONDITIONS: list[str] = []
 """File, line and text of every condition that ends in a refusal."""
@@ -56,7 +63,7 @@ def holds(number: int, path: str, value: Any) -> Any:
     """A condition with a switch."""
     global refused_by
     is_own = any(words in CONDITIONS[number] for words in PER_FIELD)
-    path = path.replace("ERMClassifierCV.fitted", "ERMClassifier.fitted") if is_own else ""
+    path = _SHARED.sub(lambda found: found.lastgroup or "", path) if is_own else ""
     seen[number, path] = None
     if (number, path) == switched_off:
         return False

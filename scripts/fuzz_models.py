@@ -121,6 +121,7 @@ VALUES += [
     {"dict": [[[], 2]]},
     {"dict": [[1]]},
     {"dict": [[1, 2], [1, 3]]},
+    {"set": [[1, 2]]},
     {"dict": [["\ud800", 1]]},
     {"dict": [[1, 10**25]]},
     "pandas",
@@ -523,8 +524,8 @@ def _change_together(tree: Any, rng: random.Random) -> None:
         "parts": _date_without_parts,
         "decays": rng.choice([_no_maps, _map_of_one_row, _map_of_nobody, _wild_map]),
         "scores": _deep_search,
-        "knots": rng.choice([_few_knots, _far_knots, _negative_knots]),
-        "texts": rng.choice([_no_levels, _overlapping_levels, _gap_as_level]),
+        "knots": rng.choice([_few_knots, _far_knots, _negative_knots, _extra_number]),
+        "texts": rng.choice([_no_levels, _overlapping_levels, _gap_as_level, _extra_level]),
         "rows": rng.choice([_rows_seen, _unsigned_rows, _drop_column]),
         "feature_names": _fewer_names,
         "groups": rng.choice(
@@ -562,7 +563,18 @@ def _negative_knots(codes: Any, _: random.Random) -> None:
     """Numbers of knots whose sum is right, and that cut off pieces of three or more."""
     n_knots = codes["n_knots"].array
     if len(n_knots) > 1:
+        codes["knots"].array[:] = np.arange(len(codes["knots"].array))
         n_knots[:2] = -3, n_knots[:2].sum() + 3
+
+
+def _extra_number(codes: Any, _: random.Random) -> None:
+    codes["figures"].array = np.vstack([codes["figures"].array, [0.0, 1.0, 0.0, 1.0, 0.0]])
+    codes["n_knots"].array = np.append(codes["n_knots"].array, 0)
+
+
+def _extra_level(codes: Any, _: random.Random) -> None:
+    codes["sizes"].array = np.vstack([codes["sizes"].array, [1, 0]])
+    codes["texts"].array = np.append(codes["texts"].array, "extra").astype(codes["texts"].array.dtype)
 
 
 def _no_levels(codes: Any, _: random.Random) -> None:
@@ -626,7 +638,7 @@ def _short_weights(fitted: Any, _: random.Random) -> None:
 
 
 def _other_members(fitted: Any, rng: random.Random) -> None:
-    fitted["n_members"] += rng.choice([-1, 1])
+    fitted["n_members"] = rng.choice([fitted["n_members"] - 1, fitted["n_members"] + 1, 0, 10**7])
 
 
 def _plain_groups(fitted: Any, _: random.Random) -> None:
@@ -756,12 +768,23 @@ def sound_classifier(model: Any) -> None:
         expect(owners.shape == first[0].shape and owners.dtype == np.intp, "one owner per group")
         expect(np.all((owners >= -1) & (owners < ensemble.n_members)), "owners")
     params = model.get_params(deep=False)
+    sound_parameter(params)
     if isinstance(model, ERMClassifierCV):
         sound_search(model)
     else:
         check_parameters(params)
     expect(type(model._fitted_exclusivity) is float and model._fitted_exclusivity >= 0, "exclusivity")
     expect(model.certificate_scope_ in (TEST, TRAINING_TOO, TRAINING_IF), "scope")
+
+
+def sound_parameter(value: Any, depth: int = -1) -> None:
+    """Not nested deeply, whole numbers of 64 bits, and texts."""
+    expect(depth <= 8, "depth of a parameter")
+    expect(not isinstance(value, int) or abs(value) < 2**64, "size of a parameter")
+    expect(not isinstance(value, str) or value.encode(errors="ignore").decode() == value, "text")
+    parts = [*value, *value.values()] if isinstance(value, dict) else value
+    for part in parts if isinstance(value, (dict, list, tuple)) else ():
+        sound_parameter(part, depth + 1)
 
 
 def sound_search(model: Any) -> None:
