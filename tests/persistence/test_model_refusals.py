@@ -30,7 +30,7 @@ def nested(depth):
     [
         ("solver_options", {"partition": nested(20)}, "solver_options.* is nested too deeply"),
         ("solver_options", {"partition": "\ud800"}, "lone surrogates"),
-        ("feature_groups", np.zeros((1, 1, 1, 4)), "has 4 dimensions; a model file stores at most 3"),
+        ("feature_groups", np.zeros((1, 1, 1, 4)), "has 4 dimensions and .* holds up to 3"),
         ("feature_groups", np.array(list("abcd"), dtype="S1"), r"elements of type \|S1"),
         ("feature_groups", np.array(["a", 2.5, "c", "d"], dtype=object), "2.5|float"),
     ],

@@ -147,16 +147,17 @@ def count_problems(n_classes: int, multi_class: str) -> int:
     return n_classes if multi_class == "ovr" else n_classes * (n_classes - 1) // 2
 
 
-def _chunks(groups: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Return parts of an array and where they start: no arrays of the size of the file beside it."""
-    return ((start, groups[start : start + _CHUNK]) for start in range(0, len(groups), _CHUNK))
+def _are_plain(groups: NDArray[Any]) -> bool:
+    """Tell whether every column is a group of its own, 0, 1, 2, ..."""
+    parts = ((at, groups[at : at + _CHUNK]) for at in range(0, len(groups), _CHUNK))
+    return all(np.array_equal(part, np.arange(at, at + len(part))) for at, part in parts)
 
 
 def _are_groups(groups: NDArray[Any]) -> bool:
     """Tell whether 0 is first, and nowhere a number more than one above all before it."""
     highest = -1
-    for _, part in _chunks(groups):
-        steps = np.maximum.accumulate(np.r_[highest, part])
+    for start in range(0, len(groups), _CHUNK):  # no arrays of the size of the file beside it
+        steps = np.maximum.accumulate(np.r_[highest, groups[start : start + _CHUNK]])
         if np.diff(steps).max() > 1:
             return False
         highest = steps[-1]
@@ -220,11 +221,8 @@ def _pack_fitted(model: BaseEstimator) -> dict[str, Any]:
     packed["exclusivity"] = pack(state.exclusivity, "exclusivity")
     for name in ("n_iter", "groups", "partition"):
         packed[name] = None if packed[name] is None else np.asarray(packed[name], dtype=np.int64)
-    is_long = state.ensemble.weights.nbytes >= 8 * state.n_features
-    if is_long and all(
-        np.array_equal(part, np.arange(at, at + len(part))) for at, part in _chunks(state.groups)
-    ):
-        packed["groups"] = None  # every column is a group of its own
+    if state.ensemble.weights.nbytes >= 8 * state.n_features and _are_plain(state.groups):
+        packed["groups"] = None
     # A key that older readers do not know: only where they must refuse the file.
     if packed["certificate_scope"] == classifier.TEST:
         del packed["certificate_scope"]
@@ -501,18 +499,11 @@ def _build_encoder(found: dict[str, Any]) -> TableEncoder:
         encoder._rules()
         encoder._groups()
         encoder._chosen(names)
-    codes, kinds = _codes(found["codes"]), found["kinds"]
-    n_levels = (None if number < 0 else number for number in found["n_levels"].tolist())
-    tags = (None if tag == "-" else tag for tag in found.get("notations", ["-"] * len(names)))
-    parts = (
-        names,
-        [_KINDS[kind] for kind in kinds],
-        codes,
-        found["n_gaps"].tolist(),
-        n_levels,
-        found["left_out"],
-    )
-    encoder.columns_ = list(map(tables.TableColumn, *parts, tags))
+    kinds, n_gaps = [_KINDS[kind] for kind in found["kinds"]], found["n_gaps"].tolist()
+    n_levels = [None if number < 0 else number for number in found["n_levels"].tolist()]
+    tags = [None if tag == "-" else tag for tag in found.get("notations", ["-"] * len(names))]
+    parts = (names, kinds, _codes(found["codes"]), n_gaps, n_levels, found["left_out"], tags)
+    encoder.columns_ = list(map(tables.TableColumn, *parts))
     encoder.sources_ = tables.output_sources(encoder.columns_)
     return encoder
 
@@ -532,9 +523,8 @@ def _codes(found: dict[str, Any]) -> Iterator[Any]:
     for kind in found["types"].tolist():
         if kind == _DATE:
             has_gaps = next(gaps)
-            yield DateCode(
-                tuple((part, simple(_PARTS[part], part)) for part in _chosen(next(masks))), has_gaps
-            )
+            parts = [(part, simple(_PARTS[part], part)) for part in _chosen(next(masks))]
+            yield DateCode(tuple(parts), has_gaps)
         else:
             yield simple(kind) if kind in (_NUMBER, _LEVEL) else None if kind == 0 else tables.GapCode()
 
@@ -719,12 +709,9 @@ def _pack_kind(model: BaseEstimator, *, is_classifier: bool) -> dict[str, Any]:
         raise TypeError(f"{type(model).__name__} cannot be stored; store what it chose: its best_estimator_.")
     role = "classifier" if is_classifier else "step before the classifier"
     allowed = [name for name, kind in KINDS.items() if kind.is_classifier == is_classifier]
-    others = (
-        "a Pipeline of scalers or a TableEncoder and one of these" if is_classifier else repr(PASSTHROUGH)
-    )
+    allowed.append("or a Pipeline of such steps and one of these" if is_classifier else repr(PASSTHROUGH))
     raise TypeError(
-        f"{type(model).__name__} cannot be stored as a {role}; a model file holds {', '.join(allowed)}, or "
-        f"{others}."
+        f"{type(model).__name__} cannot be stored as a {role}; a model file holds {', '.join(allowed)}."
     )
 
 
@@ -769,9 +756,8 @@ def _unpack_pipeline(fields: dict[str, Any]) -> Pipeline:
 def _check_names(names: list[Any]) -> None:
     """Refuse what scikit-learn would: other than texts, equal ones, a parameter of a pipeline."""
     taken = ("", "steps", "memory", "verbose", "transform_input")
-    if not all(isinstance(name, str) and name not in taken and "__" not in name for name in names) or len(
-        set(names)
-    ) < len(names):
+    allowed = {name for name in names if isinstance(name, str) and name not in taken and "__" not in name}
+    if len(allowed) < len(names):
         raise Refusal(f"{shown(names)} are not allowed as names of steps.")
 
 

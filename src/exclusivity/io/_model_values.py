@@ -215,6 +215,11 @@ class Params:
         return self.defaults | Object(fields).read(value, path, dims)
 
 
+def has_surrogates(text: str) -> bool:
+    """Tell whether a text holds what is no character."""
+    return any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
 def type_of(array: NDArray[Any]) -> str:
     """Return the name of an element type in the file: f8, i8, ..., bool, U (of a fixed width) or text."""
     kind = array.dtype.kind
@@ -267,7 +272,7 @@ def unpack(value: Any, name: str, depth: int = 0) -> Any:  # noqa: C901, PLR0912
         raise Refusal(f"{name} is nested too deeply.")
     if isinstance(value, list):
         return [unpack(part, name, depth + 1) for part in value]
-    if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+    if isinstance(value, str) and has_surrogates(value):
         raise Refusal(f"{name} is {shown(value)}: lone surrogates are no text.")
     if isinstance(value, int) and abs(value) >= _LARGEST_INT:
         raise Refusal(f"{name} is {shown(value)}, which is too large.")

@@ -1,11 +1,11 @@
-"""Files as a whole or not at all: the old one stays until the new one is safely on disk."""
+"""Write files as a whole or not at all: the old one stays until the new one is safely on disk."""
 
 from __future__ import annotations
 
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedWriter
 from pathlib import Path
 from secrets import token_hex
@@ -13,7 +13,7 @@ from secrets import token_hex
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BufferedWriter]:
-    """A file to write to, which takes its place at ``path`` when all went well.
+    """Open a file to write to, which takes its place at ``path`` when all went well.
 
     It is written beside its place (``.name.<random>.tmp``), flushed to disk, and renamed. A crash, a kill or
     a full disk at any moment leaves the old file; at worst the temporary one stays behind. A new file gets
@@ -39,28 +39,22 @@ def whole_file(path: Path) -> Iterator[BufferedWriter]:
 
 
 def _mode_of(path: Path) -> int | None:
-    """The permissions of the file that is to be replaced; None where there is none."""
-    try:
-        status = path.stat()
-    except FileNotFoundError:
+    """Return the permissions of the file that is to be replaced; None where there is none."""
+    if not path.exists():
         return None
-    if stat.S_ISDIR(status.st_mode):
+    if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; give the name of a file.")
-    if not stat.S_ISREG(status.st_mode):
+    if not path.is_file():
         raise ValueError(f"{path} is no ordinary file; give another name.")
     if not os.access(path, os.W_OK):
         raise PermissionError(f"{path} is write-protected; give another name or change its permissions.")
-    return stat.S_IMODE(status.st_mode)
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 def _sync_folder(folder: Path) -> None:
     """Make the rename itself survive a loss of power, where the system can do that."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError:  # some network file systems cannot; the file itself is safe
-        pass
-    finally:
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        with suppress(OSError):  # some network file systems cannot; the file itself is safe
+            os.fsync(descriptor)
         os.close(descriptor)

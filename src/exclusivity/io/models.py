@@ -30,7 +30,18 @@ from numpy.typing import NDArray
 
 from exclusivity import __version__
 from exclusivity.io._model_kinds import pack_model, unpack_model
-from exclusivity.io._model_values import NEWER, Choice, Field, Is, Object, Refusal, Whole, shown, type_of
+from exclusivity.io._model_values import (
+    NEWER,
+    Choice,
+    Field,
+    Is,
+    Object,
+    Refusal,
+    Whole,
+    has_surrogates,
+    shown,
+    type_of,
+)
 from exclusivity.io._whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -54,6 +65,7 @@ MIN_TEXT_WIDTH = 20
 """Characters of a slot for a Python string, at least: a slot of 4 * 20 bytes is more than half of what the
 string takes in memory, header and pointer counted, so that no file of tiny strings can fill it."""
 
+_TYPE_NAMES = (*TYPES, "bool", "U", "text")
 _MAX_DIMENSIONS = 3
 _CHUNK = 1 << 18
 
@@ -356,34 +368,28 @@ class ArraySpec:
     def of(cls, array: NDArray[Any], name: str) -> ArraySpec:
         """Return how an array is stored; TypeError or ValueError where it cannot be."""
         kind = type_of(array)
-        if array.ndim > _MAX_DIMENSIONS:
-            raise ValueError(
-                f"{name} has {array.ndim} dimensions; a model file stores at most {_MAX_DIMENSIONS}."
-            )
-        odd = [shown(entry) for entry in array.flat if not isinstance(entry, str)] if kind == "text" else []
-        if odd or kind not in (*TYPES, "bool", "U", "text"):
+        if array.ndim > _MAX_DIMENSIONS or kind not in _TYPE_NAMES:
             raise TypeError(
-                f"{name} holds {f'objects such as {odd[0]}' if odd else f'elements of type {array.dtype}'}; "
-                "a model file stores integers, booleans, floating point numbers of up to 64 bits, and text. "
+                f"{name} has {array.ndim} dimensions and elements of type {array.dtype}; a model file holds "
+                f"up to {_MAX_DIMENSIONS} dimensions of integers, booleans, floats of up to 64 bits and text. "
                 "Convert it (for example with .astype(str)) and fit again."
             )
         if kind not in ("U", "text"):
             return cls(kind, array.shape)
         for entry in array.flat:
-            if entry.endswith("\0") or any("\ud800" <= letter <= "\udfff" for letter in entry):
+            if not isinstance(entry, str) or entry.endswith("\0") or has_surrogates(entry):
                 raise ValueError(
-                    f"{name} holds {shown(str(entry))}: text with a NUL at its end or lone surrogates cannot "
-                    "be stored; rename it and fit again."
+                    f"{name} holds {shown(entry)}; a model file stores text, without a NUL at its end and "
+                    "without lone surrogates. Convert or rename it and fit again."
                 )
-        return cls(
-            kind, array.shape, _text_width(array) if kind == "text" else max(1, array.dtype.itemsize // 4)
-        )
+        width = _text_width(array) if kind == "text" else max(1, array.dtype.itemsize // 4)
+        return cls(kind, array.shape, width)
 
     @classmethod
     def from_json(cls, value: object, size: int) -> ArraySpec:
         """Return the array that a file of ``size`` bytes describes."""
         kind = value.get("type") if isinstance(value, dict) else None
-        fields: dict[str, Field] = {"type": Choice((*TYPES, "bool", "U", "text")), "shape": Is(list)}
+        fields: dict[str, Field] = {"type": Choice(_TYPE_NAMES), "shape": Is(list)}
         if kind in ("U", "text"):
             fields["width"] = Whole(MIN_TEXT_WIDTH if kind == "text" else 1, size)
         found = Object(fields).read(value, "an array of the header", {})
