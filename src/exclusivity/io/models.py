@@ -371,7 +371,7 @@ class ArraySpec:
         if array.ndim > _MAX_DIMENSIONS or kind not in _TYPE_NAMES:
             raise TypeError(
                 f"{name} has {array.ndim} dimensions and elements of type {array.dtype}; a model file holds "
-                f"up to {_MAX_DIMENSIONS} dimensions of integers, booleans, floats of up to 64 bits and text. "
+                f"up to {_MAX_DIMENSIONS} dimensions of integers, booleans, floats up to 64 bits and text. "
                 "Convert it (for example with .astype(str)) and fit again."
             )
         if kind not in ("U", "text"):
