@@ -111,9 +111,8 @@ class Array:
 
     def read(self, value: Any, path: str, dims: dict[str, int]) -> NDArray[Any]:
         if not isinstance(value, np.ndarray) or type_of(value) not in self.types.split():
-            raise Refusal(
-                f"{path}: expected an array of {' or '.join(self.types.split())}, found {kind_of(value)}."
-            )
+            found = f"one of {type_of(value)}" if isinstance(value, np.ndarray) else shown(value)
+            raise Refusal(f"{path}: expected an array of {self.types.replace(' ', ' or ')}, found {found}.")
         if value.ndim != len(self.shape) or any(
             length != (dims.setdefault(dim, length) if isinstance(dim, str) else dim)
             for dim, length in zip(self.shape, value.shape, strict=False)
@@ -126,7 +125,8 @@ class Array:
                 low, high = value.min().item(), value.max().item()
             if not (self.least <= low and high <= self.most):
                 words = {FINITE: "finite numbers", POSITIVE: "positive, finite numbers"}
-                expected = words.get((self.least, self.most), f"numbers from {self.least} to {self.most:g}")
+                limit = "" if self.most == LARGEST else f" to {self.most}"
+                expected = words.get((self.least, self.most), f"numbers from {self.least}{limit}")
                 raise Refusal(f"{path}: expected {expected}, found {low} to {high}.")
         return value
 
@@ -224,11 +224,6 @@ def type_of(array: NDArray[Any]) -> str:
     """Return the name of an element type in the file: f8, i8, ..., bool, U (of a fixed width) or text."""
     kind = array.dtype.kind
     return {"b": "bool", "U": "U", "O": "text"}.get(kind, f"{kind}{array.dtype.itemsize}")
-
-
-def kind_of(value: Any) -> str:
-    """Return the type of an array, or what is there instead."""
-    return f"one of {type_of(value)}" if isinstance(value, np.ndarray) else shown(value)
 
 
 def pack(value: Any, name: str) -> Any:
