@@ -324,6 +324,7 @@ def test_not_a_file(tmp_path):
         ("groups", [1, 0, 2, 0], "in the order of appearance"),
         ("groups", [0, 2, 1, 0], "in the order of appearance"),
         ("groups", [0, 1, -1, 0], "groups: expected numbers from 0"),
+        ("groups", [2**63 - 1, 0, 1, 0], "groups: expected numbers from 0 to 9007199254740992"),
         ("groups", [0, 1, 1, 0], "not the owner of each group"),
         ("partition", [0, 1, 2], "a group belongs to no member"),
         ("partition", [0, -2, 1], "partition: expected numbers from -1"),

@@ -277,6 +277,19 @@ class TestRefusedInteractions:
 
         assert message in self.refused(interacting, tmp_path / "it.erm", change)
 
+    def test_members_whose_difference_overflows(self, interacting, tmp_path):
+        """The least int64 minus a positive number is positive."""
+
+        def change(step, start, content):
+            for name, count in (("owners", step["n_features"]), ("members", 3)):
+                at, end = start(name), start(name) + 8 * count
+                values = np.frombuffer(bytes(content[at:end]), dtype="<i8").copy()
+                values[values == 1], values[values == 2] = 5, -(2**63)
+                content[at:end] = values.tobytes()
+
+        message = "not in increasing order from 0"
+        assert message in self.refused(interacting, tmp_path / "it.erm", change)
+
     def test_other_voters(self, tmp_path):
         class Relatives(ERMClassifier):
             """Code of its own, perhaps."""

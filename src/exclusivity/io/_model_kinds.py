@@ -206,7 +206,7 @@ _FITTED = Object(
             _history_rules,
         ),
         "feature_names": _NAMES,
-        "groups": Maybe(Array("i8", _PER_FEATURE, 0)),
+        "groups": Maybe(Array("i8", _PER_FEATURE, 0, MOST)),
         "partition": Maybe(Array("i8", ("n_groups",), -1)),
         "certificate_scope?": Choice((classifier.TRAINING_TOO, classifier.TRAINING_IF)),
     },
@@ -580,7 +580,8 @@ def _interaction_rules(found: dict[str, Any]) -> Rules:
     yield found["params"]["voters"] is None, "params hold voters, whose place is elsewhere"
     yield 1 <= len(members) <= MAX_PARTS, f"expected 1 to {MAX_PARTS} members"
     yield np.isin(members, found["owners"]).all(), "a member owns no column"
-    yield np.all(np.diff(members, prepend=-1) > 0), "members are not in increasing order from 0"
+    is_ordered = members[0] >= 0 and np.all(members[:-1] < members[1:])  # a difference might overflow
+    yield is_ordered, "members are not in increasing order from 0"
     rows, width = sizes.T
     fits = (rows >= 2) & (width >= 1) & (width <= rows)
     yield fits.all(), "expected two landmarks or more, and no more features"
