@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from exclusivity.tables import TableEncoder, summaries
-from exclusivity.tables.columns import learned
-from exclusivity.tables.frames import column_of, column_of_arrow
+from exclusivity.tables.cells import column_of, column_of_arrow
+from exclusivity.tables.encoder import _learn_column
 from exclusivity.tables.summaries import SUMMARIES, LevelSummary, NumberSummary, Rules
 from tables.table_cases import mixed_table
 
@@ -57,7 +57,7 @@ class TestPartsAddUp:
             total = kind.of(column_of(blocks[0], place), 0)
             for number, block in enumerate(blocks[1:], 1):
                 total = total + kind.of(column_of(block, place), number)
-            found = learned(expected.name, expected.kind, total, RULES)
+            found = _learn_column(expected.name, expected.kind, total, RULES)
             assert found.code.names("it") == expected.code.names("it")
             assert (found.n_gaps, found.n_levels) == (expected.n_gaps, expected.n_levels)
 
@@ -73,7 +73,7 @@ class TestPartsAddUp:
 class TestDraws:
     def test_quantiles_of_many_values(self, monkeypatch):
         monkeypatch.setattr(summaries, "MOST_VALUES", 2000)
-        summaries._drawn.cache_clear()
+        summaries._draw.cache_clear()
         values = np.random.default_rng(0).normal(size=50_000)
         whole = NumberSummary.of(values)
         assert len(whole.values) == 2000
@@ -91,7 +91,7 @@ class TestDraws:
             )
         np.testing.assert_allclose(total.mean, whole.mean, rtol=1e-10)
         np.testing.assert_allclose(total.variance, whole.variance, rtol=1e-10)
-        summaries._drawn.cache_clear()
+        summaries._draw.cache_clear()
 
     def test_draws_do_not_change(self):
         one, other = (NumberSummary.of(np.arange(200_000.0)).values for _ in range(2))

@@ -14,22 +14,11 @@ from sklearn.base import BaseEstimator
 from exclusivity._text import printable
 from exclusivity.inspection import drawing
 from exclusivity.problem.arrays import Floats, Ints
-from exclusivity.tables import (
-    RARE,
-    Column,
-    DateCode,
-    GapCode,
-    InteractionFeatures,
-    LevelCode,
-    NumberCode,
-    TableEncoder,
-    as_dates,
-    as_numbers,
-    assemble_dense,
-    column_of,
-    date_parts,
-    missing,
-)
+from exclusivity.tables.assembling import assemble_dense
+from exclusivity.tables.cells import Column, as_dates, as_numbers, column_of, missing
+from exclusivity.tables.codes import RARE, DateCode, GapCode, LevelCode, NumberCode, date_parts
+from exclusivity.tables.encoder import TableEncoder
+from exclusivity.tables.interactions import InteractionFeatures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

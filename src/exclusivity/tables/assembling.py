@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from exclusivity.problem.arrays import Floats, Matrix
@@ -19,62 +18,86 @@ _LARGE = 1 << 26
 _BLOCK_ROWS = 1 << 12
 """So many rows, encoded, stay in the processor's cache until all of their columns are written."""
 
-_SHARE_OF_ENTRIES = 31 / 32
-"""Of the slots of a block; where more are zeros they are taken out, which takes longer than to keep a few."""
+
+class GroupedArray(np.ndarray[Any, Any]):
+    """An array that carries ``feature_groups``: one label per column, for the estimator that gets it next.
+
+    What is computed or cut from it has none, because columns may then be others.
+    """
+
+    feature_groups: NDArray[Any] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Keep groups in pickles, as in the cache of a pipeline or on the way to another process."""
+        return grouped, (np.asarray(self), self.feature_groups)
+
+
+def grouped(rows: Any, groups: NDArray[Any] | None) -> Any:
+    """Return the same rows, an array or a sparse matrix, carrying the groups of their columns.
+
+    Examples
+    --------
+    >>> rows = grouped(np.zeros((3, 2)), np.array([0, 0]))
+    >>> rows.feature_groups.tolist(), rows[:, 1:].feature_groups
+    ([0, 0], None)
+    """
+    found: Any = rows.view(GroupedArray) if isinstance(rows, np.ndarray) else rows
+    found.feature_groups = groups
+    return found
 
 
 def sparse_is_better(codes: Sequence[Code], n_rows: int, itemsize: int) -> bool:
-    """Whether the table is large, and a sparse matrix takes less memory."""
+    """Return whether the table is large, and a sparse matrix takes less memory."""
     width, slots = sum(code.width for code in codes), sum(code.slots for code in codes)
     dense = itemsize * width
     return n_rows * dense >= _LARGE and slots * (itemsize + 4) < dense
 
 
 def row_blocks(n_rows: int) -> Iterator[slice]:
-    """Neighbouring rows, some thousands at a time."""
+    """Yield neighbouring rows, some thousands at a time."""
     return (slice(start, min(start + _BLOCK_ROWS, n_rows)) for start in range(0, n_rows, _BLOCK_ROWS))
 
 
 def assemble_dense(codes: Sequence[Code], columns: Sequence[Ready], n_rows: int, dtype: DTypeLike) -> Floats:
-    """One array, block after block of rows, of columns that are ready."""
+    """Return one array of columns that are ready."""
     out = np.zeros((n_rows, sum(code.width for code in codes)), dtype=dtype)
     for block in row_blocks(n_rows):
         part, start = out[block], 0
         rows = np.arange(len(part))
         for code, column in zip(codes, columns, strict=True):
-            for place, values in code.entries(column[block]):
+            for place, values in code.entries(column[block], start):
                 if isinstance(place, int):
-                    part[:, start + place] = values
+                    part[:, place] = values
                 else:  # where a slot is empty its value is zero, wherever it points to
-                    part[rows, np.add(place, start, dtype=np.intp)] += values
+                    part[rows, place] += values
             start += code.width
     return out
 
 
 def assemble_sparse(codes: Sequence[Code], columns: Sequence[Ready], n_rows: int, dtype: DTypeLike) -> Matrix:
-    """A CSR matrix of columns that are ready: the entries of each row in order, with few zeros among them."""
+    """Return a CSR matrix of columns that are ready: the entries of each row in order, without zeros."""
     slots, width = sum(code.slots for code in codes), sum(code.width for code in codes)
     index: Any = np.int32 if max(n_rows * slots, width) < np.iinfo(np.int32).max else np.int64
     # As much as there may be; where nothing is written no memory is taken.
     indices, data = np.empty(n_rows * slots, dtype=index), np.empty(n_rows * slots, dtype=dtype)
     indptr = np.zeros(n_rows + 1, dtype=index)
-    starts = np.cumsum([0, *(code.width for code in codes)])[:-1].astype(index)
-    starts = np.repeat(starts, [code.slots for code in codes])
+    # Slot after slot, each of them contiguous; a few numbers between them, so that they share no cache lines.
+    places = np.empty((slots, _BLOCK_ROWS + 8), dtype=index)
+    values = np.empty((slots, _BLOCK_ROWS + 8), dtype=dtype)
     end = 0
     for block in row_blocks(n_rows):
-        start, end = end, end + (block.stop - block.start) * slots
-        places, values = indices[start:end].reshape(-1, slots), data[start:end].reshape(-1, slots)
-        found = (code.entries(column[block]) for code, column in zip(codes, columns, strict=True))
-        for slot, (place, entry) in enumerate(chain.from_iterable(found)):
-            places[:, slot], values[:, slot] = place, entry
-        places += starts
-        indptr[block.start + 1 : block.stop + 1] = slots
-        if np.count_nonzero(values) < _SHARE_OF_ENTRIES * values.size:
-            kept = values != 0
-            indptr[block.start + 1 : block.stop + 1] = np.count_nonzero(kept, axis=1)
-            end = start + int(np.count_nonzero(kept))
-            indices[start:end], data[start:end] = places[kept], values[kept]
+        size, slot, start = block.stop - block.start, 0, 0
+        for code, column in zip(codes, columns, strict=True):
+            for place, entry in code.entries(column[block], start):
+                places[slot, :size], values[slot, :size] = place, entry
+                slot += 1
+            start += code.width
+        entries, is_entry = values[:, :size].T, values[:, :size].T != 0
+        counts = np.count_nonzero(is_entry, axis=1)
+        first, end = end, end + int(counts.sum())
+        indices[first:end], data[first:end] = places[:, :size].T[is_entry], entries[is_entry]
+        indptr[block.start + 1 : block.stop + 1] = counts
     np.cumsum(indptr, out=indptr)
     rows = sparse.csr_matrix((data[:end], indices[:end], indptr), shape=(n_rows, width))
-    rows.has_canonical_format = True  # as slots are in the order of columns; looking takes a while
+    rows.has_canonical_format = True  # slots are in the order of columns; to check takes a while
     return rows

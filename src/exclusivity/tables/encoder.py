@@ -1,45 +1,71 @@
-"""TableEncoder: tables as they come, column by column, as numbers for linear models."""
+"""TableEncoder: the columns of a table, each on its own, as features of linear models."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from exclusivity.classifier import group_codes
+from exclusivity.classifier import check_choice, check_number, group_codes
 from exclusivity.problem.arrays import Ints, Matrix
-from exclusivity.tables.assembling import assemble_dense, assemble_sparse, sparse_is_better
-from exclusivity.tables.codes import Code, Ready
-from exclusivity.tables.columns import TableColumn, learn_column, learned, output_names, output_sources
-from exclusivity.tables.frames import Column, Table, as_array, column_of, maker_of
-from exclusivity.tables.grouped import grouped
-from exclusivity.tables.summaries import Rules, Summary
-from exclusivity.tables.values import CellError
+from exclusivity.tables.assembling import assemble_dense, assemble_sparse, grouped, sparse_is_better
+from exclusivity.tables.cells import CellError, DictionaryColumn, as_array, column_of, frame_package, kind_of
+from exclusivity.tables.codes import Code, GapCode
+from exclusivity.tables.summaries import SUMMARIES, LevelSummary, Rules, Summary
+from exclusivity.tables.text_columns import warn_of_texts
 
-_NUMERIC = ("linear", "spline")
-_DTYPES = (np.float64, np.float32)
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TableColumn:
+    """One input column of a fitted :class:`TableEncoder`.
+
+    Attributes
+    ----------
+    name : str
+        Its name, or "x" and its number.
+    kind : {"number", "category", "date"}
+        What it holds.
+    code : code or None
+        How it becomes output columns; None where it is left out.
+    n_gaps : int
+        Missing values in the training rows.
+    n_levels : int or None
+        Categories in the training rows.
+    left_out : str
+        Why it is left out, or "".
+    notation : str or None
+        How its numbers were written, where ``erm`` read them from text: the decimal sign, if one was seen,
+        ``'`` if thousands were set apart, ``%`` if per cent signs stood behind them.
+    """
+
+    name: str
+    kind: str
+    code: Code | None
+    n_gaps: int
+    n_levels: int | None = None
+    left_out: str = ""
+    notation: str | None = None
+
+    @property
+    def width(self) -> int:
+        """Number of output columns."""
+        return 0 if self.code is None else self.code.width
 
 
 @contextmanager
 def _named(name: str) -> Iterator[None]:
-    """Say which column it is that holds what it cannot."""
+    """Name the column in errors about its cells."""
     try:
         yield
     except CellError as error:
         raise ValueError(f"Column {name!r}: {error}.") from error
-
-
-def _ready(learned: TableColumn, column: Column) -> Ready:
-    """A column that its code has looked at."""
-    assert learned.code is not None  # noqa: S101 -- it has a width
-    with _named(learned.name):
-        return learned.code.ready(column)
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -47,8 +73,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Numbers become themselves, standardised, and with ``numeric="spline"`` a few hat functions as well, so
     that a linear model on top is a piecewise linear curve of each column. Categories, texts and booleans
-    become one column per level, dates their parts. A gap becomes a neutral value and, where the
-    training rows had gaps in that column, an output column that says so.
+    become one column per category, dates their parts. A missing value becomes a neutral value and, where the
+    training rows had missing values in that column, an output column indicates it.
 
     Nothing is computed across columns, and nothing leaves its bounds, whatever a cell holds: a broken input
     column stays within its own output columns. An :class:`~exclusivity.ERMClassifier` behind this encoder
@@ -58,16 +84,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     numeric : {"linear", "spline"}, default="spline"
-        What becomes of numbers: themselves, or themselves and a piecewise linear curve.
+        How numbers are encoded: as themselves, or as themselves and a piecewise linear curve.
     n_knots : int, default=6
         Where such a curve may bend: at so many quantiles of the training rows, at least 3. A column of
         fewer distinct values bends at each of them.
     categorical : sequence of str or int, default=None
         Columns (by name, or by number) that are categories though they hold numbers or dates.
     min_frequency : int, default=2
-        A level that fewer training rows have shares one output column with other such levels.
+        Categories that fewer training rows have are pooled in one output column.
     max_levels : int, default=64
-        So do all levels but the most frequent ones, so many of which get columns of their own.
+        So are all but the most frequent categories, so many of which get columns of their own.
     feature_groups : sequence of labels, callable or None, default=None
         One label per input column, or a callable from column names to labels: input columns of one label
         (those of one sensor, say) go to one member together, and break together. None: each on its own.
@@ -80,7 +106,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     columns_ : list of TableColumn
-        What was learned of each input column: kind, levels, gaps, and why it is left out, if it is.
+        What was learned of each input column: kind, code, missing values, and why it is left out, if it is.
     feature_groups_ : ndarray of shape (n_features_out,)
         The input column behind every output column: its name, or its number where there are no names. With
         ``feature_groups`` the number of its group.
@@ -100,18 +126,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    In ``transform`` a level that the training rows did not have gives zeros; a number outside of the range
-    seen in training, be it infinite, counts as the nearest end of that range. A gap in a column without gaps
-    in training gives the neutral value alone: the median of numbers, zeros for a level. Columns without any
-    information (constants, texts that are different in every row) are left out. Text in a column
-    of numbers is an error, unless it is a number itself.
+    In ``transform`` a category that the training rows did not have gives zeros; a number outside of the range
+    seen in training, be it infinite, counts as the nearest end of that range. A missing value in a column
+    without any in training gives the neutral value alone: the median of numbers, zeros for a category.
+    Columns without information (constants, texts that are different in every row) are left out. Text in a
+    column of numbers is an error, unless it is a number itself.
 
     How ``transform`` reads a cell depends on the training rows and on that cell alone, whatever container it
-    comes in. Levels are texts: 3, 3.0 and "3" are one level, True is "True". Where the training rows had only
+    comes in. Categories are texts: 3, 3.0 and "3" are one, True is "True". Where the training rows had only
     one of True and 1, each counts as the other; so do False and 0.
-
-    Standardised numbers have deviation 1; hats and levels are between 0 and 1, and so all columns are of a
-    size that suits an SVM.
 
     Examples
     --------
@@ -151,8 +174,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.sparse_output = sparse_output
         self.dtype = dtype
 
-    def fit(self, X: Table, y: object = None) -> Self:
-        """Learn kinds, ranges, knots and levels of the columns.
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Learn kinds, ranges, knots and categories of the columns.
 
         Parameters
         ----------
@@ -165,29 +188,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         self : TableEncoder
         """
-        for _ in self._learned(X):
-            pass
+        self._rules()  # parameters first
+        X = self._validate(X, reset=True)
+        names, kinds, summaries = self._input_names(), [], []
+        chosen = self._chosen(names)
+        for place, name in enumerate(names):
+            column = column_of(X, place)
+            with _named(name):
+                kinds.append("category" if place in chosen else kind_of(column))
+                summary = SUMMARIES[kinds[-1]].of(column)
+            is_declared = place in chosen or (isinstance(column, DictionaryColumn) and column.is_category)
+            if isinstance(summary, LevelSummary) and not is_declared:
+                warn_of_texts(name, summary.counts)
+            summaries.append(summary)
+        self._learn(kinds, summaries)
         return self
 
-    def fit_transform(self, X: Table, y: object = None) -> Matrix:
-        """Learn from rows and encode them; each column is looked at once.
-
-        Parameters
-        ----------
-        X : DataFrame of pandas or polars, pyarrow Table, or array-like of shape (n_samples, n_features)
-            Training rows.
-        y : None
-            Ignored; there for scikit-learn.
-
-        Returns
-        -------
-        rows : ndarray or CSR matrix of shape (n_samples, n_features_out)
-            As of ``transform``.
-        """
-        ready = [_ready(learned, column) for learned, column in self._learned(X) if learned.width]
-        return self._assembled(ready)
-
-    def transform(self, X: Table) -> Matrix:
+    def transform(self, X: Any) -> Matrix:
         """Encode rows.
 
         Parameters
@@ -201,45 +218,49 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             With an attribute ``feature_groups``, which classifiers of this package look for.
         """
         check_is_fitted(self)
-        X = self._validated(X, reset=False)
-        return self._assembled(
-            [_ready(each, column_of(X, place)) for place, each in enumerate(self.columns_) if each.width]
-        )
+        X = self._validate(X, reset=False)
+        ready = []
+        for place, learned in enumerate(self.columns_):
+            if learned.code is not None:
+                with _named(learned.name):
+                    ready.append(learned.code.ready(column_of(X, place)))
+        assemble = assemble_sparse if self.sparse_output_ else assemble_dense
+        rows = assemble(self._codes(), ready, X.shape[0], self.dtype)
+        return grouped(rows, self._groups()[self.sources_])
 
-    def _learned(self, X: Table) -> Iterator[tuple[TableColumn, Column]]:
-        """Learn column by column; whoever asks for them all has a fitted encoder."""
-        rules = self._rules()
-        X = self._validated(X, reset=True)
-        names = self._input_names()
-        chosen = self._chosen(names)
-        columns = []
-        for place, name in enumerate(names):
-            column = column_of(X, place)
-            with _named(name):
-                columns.append(learn_column(name, column, rules, is_category=place in chosen))
-            yield columns[-1], column
-        self._keep(columns, X.shape[0])
+    def _validate(self, X: Any, *, reset: bool) -> Any:
+        """Return a frame or an array of the right width; cells are checked where columns are read."""
+        if frame_package(X) is None:
+            X = X if hasattr(X, "dtype") else as_array(X)
+            return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        for what, count in zip(("sample(s)", "feature(s)"), X.shape, strict=True):
+            if not count:
+                raise ValueError(
+                    f"Found a table with 0 {what} (shape={X.shape}) while a minimum of 1 is required."
+                )
+        return X
 
-    def _keep(self, columns: list[TableColumn], n_rows: int) -> None:
-        """What was learned of all columns of so many rows."""
+    def _learn(self, kinds: Sequence[str], summaries: Sequence[Summary]) -> None:
+        """Choose the codes of all columns."""
+        rules, names = self._rules(), self._input_names()
+        columns = [_learn_column(*each, rules) for each in zip(names, kinds, summaries, strict=True)]
+        n_rows = summaries[0].n_rows
         if not any(column.width for column in columns):
             raise ValueError(
-                f"No column of X (n_samples = {n_rows}) tells rows apart; the first, {columns[0].name!r}, is "
-                f"left out because {columns[0].left_out}."
+                f"No column of X (n_samples = {n_rows}) tells rows apart; the first, {names[0]!r}, is left "
+                f"out because {columns[0].left_out}."
             )
         self._groups()  # labels may not fit the columns
         self.columns_, self.sources_ = columns, output_sources(columns)
-        sparse = self.sparse_output
-        codes, itemsize = self._codes(), np.dtype(self.dtype).itemsize
-        self.sparse_output_ = sparse_is_better(codes, n_rows, itemsize) if sparse == "auto" else bool(sparse)
+        is_better = sparse_is_better(self._codes(), n_rows, np.dtype(self.dtype).itemsize)
+        self.sparse_output_ = is_better if self.sparse_output == "auto" else bool(self.sparse_output)
 
-    def _assembled(self, ready: list[Ready]) -> Matrix:
-        assemble = assemble_sparse if self.sparse_output_ else assemble_dense
-        groups = self._groups()[self.sources_]
-        return grouped(assemble(self._codes(), ready, len(ready[0]), self.dtype), groups)
+    def _codes(self) -> list[Code]:
+        return [column.code for column in self.columns_ if column.code is not None]
 
     def _groups(self) -> Ints:
-        """The number of the group of every input column."""
+        """Return the number of the group of every input column."""
         return group_codes(self.feature_groups, self.n_features_in_, getattr(self, "feature_names_in_", None))
 
     @property
@@ -252,7 +273,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self.sources_ if names is None else names[self.sources_]
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]:
-        """Names of the output columns.
+        """Return the names of the output columns.
 
         Parameters
         ----------
@@ -264,29 +285,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         names : ndarray of str
         """
         check_is_fitted(self)
-        names = self._input_names() if input_features is None else [str(name) for name in input_features]
-        seen = getattr(self, "feature_names_in_", None)
-        if seen is not None and list(seen) != names:
-            raise ValueError("input_features is not equal to feature_names_in_")
-        if len(names) != self.n_features_in_:
-            raise ValueError(
-                f"input_features should have length equal to number of features ({self.n_features_in_}), got "
-                f"{len(names)}"
-            )
-        return np.array(output_names(self.columns_, names), dtype=object)
-
-    def _validated(self, X: Table, *, reset: bool) -> Any:
-        """The rows as a frame or an array, of the right width; what is in them is looked at by columns."""
-        if maker_of(X) is None:
-            X = X if hasattr(X, "dtype") else as_array(X)
-            return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        for what, count in zip(("sample(s)", "feature(s)"), X.shape, strict=True):
-            if not count:
-                raise ValueError(
-                    f"Found a table with 0 {what} (shape={X.shape}) while a minimum of 1 is required."
-                )
-        return X
+        found: dict[str, None] = {}
+        for column, name in zip(self.columns_, _check_feature_names_in(self, input_features), strict=True):
+            for wanted in [] if column.code is None else column.code.names(name):
+                unique, number = wanted, 1
+                while unique in found:
+                    number += 1
+                    unique = f"{wanted}_{number}"
+                found[unique] = None
+        return np.array(list(found), dtype=object)
 
     @property
     def bytes_per_row(self) -> int:
@@ -298,25 +305,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return sum(code.slots for code in self._codes()) * (itemsize + 4)
 
     def _rules(self) -> Rules:
-        if self.numeric not in _NUMERIC:
-            raise ValueError(f"numeric must be one of {_NUMERIC}; got {self.numeric!r}.")
+        """Check the parameters; return those that codes depend on."""
+        check_choice(vars(self), "numeric", ("linear", "spline"))
         for name, least in (("n_knots", 3), ("min_frequency", 1), ("max_levels", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-                raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}.")
+            check_number(vars(self), name, least=least, integer=True)
         if not (isinstance(self.sparse_output, (bool, np.bool_)) or self.sparse_output == "auto"):
             raise ValueError(f"sparse_output must be True, False or 'auto'; got {self.sparse_output!r}.")
-        if np.dtype(self.dtype) not in _DTYPES:
+        if np.dtype(self.dtype) not in (np.float64, np.float32):
             raise ValueError(f"dtype must be float64 or float32; got {self.dtype!r}.")
         n_knots = int(self.n_knots) if self.numeric == "spline" else 0
         return Rules(n_knots, int(self.min_frequency), int(self.max_levels))
 
     def _input_names(self) -> list[str]:
-        names = getattr(self, "feature_names_in_", None)
-        return [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(n) for n in names]
+        names = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        return [name if isinstance(name, str) else f"x{name}" for name in names]
 
     def _chosen(self, names: list[str]) -> set[int]:
-        """Numbers of the columns that are categories by decree."""
+        """Return the numbers of the columns that ``categorical`` names."""
         if isinstance(self.categorical, str):
             raise TypeError(f"categorical must be a sequence of columns; got the text {self.categorical!r}.")
         chosen = set()
@@ -328,15 +333,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             chosen.add(place % len(names))
         return chosen
 
-    def _codes(self) -> list[Code]:
-        return [column.code for column in self.columns_ if column.code is not None]
-
     @property
     def _n_features_out(self) -> int:
         return len(self.sources_)
 
     def __sklearn_tags__(self) -> Tags:
-        """Gaps, texts and categories are welcome."""
+        """Declare that missing values, texts and categories are handled."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
@@ -345,23 +347,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
+def _learn_column(name: str, kind: str, summary: Summary, rules: Rules) -> TableColumn:
+    """Choose the code of a column from a summary of its training rows."""
+    code: Code | None = summary.code(rules)
+    n_rows, n_gaps, n_levels = summary.n_rows, summary.n_gaps, getattr(summary, "n_levels", None)
+    if code is None and 0 < n_gaps < n_rows:
+        code = GapCode()
+    if code is not None:
+        return TableColumn(name, kind, code, n_gaps, n_levels)
+    why = "it has no value at all" if n_gaps == n_rows else summary.why_not(rules)
+    return TableColumn(name, kind, None, n_gaps, n_levels, why)
+
+
+def output_sources(columns: Sequence[TableColumn]) -> Ints:
+    """Return the number of the input column behind every output column."""
+    return np.repeat(np.arange(len(columns)), [column.width for column in columns])
+
+
 def learn_from_summaries(
     encoder: TableEncoder, kinds: Sequence[str], summaries: Sequence[Summary]
 ) -> TableEncoder:
-    """Fit an encoder to columns that others have looked at, part by part; they have no names.
-
-    Parameters
-    ----------
-    encoder : TableEncoder
-        Not fitted.
-    kinds : sequence of {"number", "category", "date"}
-        What the columns hold.
-    summaries : sequence of Summary
-        Of all rows, in the order of the columns.
-    """
+    """Fit an encoder to the kinds and summaries of columns without names."""
     encoder.n_features_in_ = len(kinds)
-    rules = encoder._rules()
-    names = encoder._input_names()
-    columns = [learned(*each, rules) for each in zip(names, kinds, summaries, strict=True)]
-    encoder._keep(columns, summaries[0].n_rows)
+    encoder._learn(kinds, summaries)
     return encoder

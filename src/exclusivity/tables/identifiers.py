@@ -1,4 +1,4 @@
-"""Columns that name rows: another whole number in every one of them, told from blocks that add up."""
+"""Columns that name rows: another whole number in every row, found in blocks that add up."""
 
 from __future__ import annotations
 
@@ -19,61 +19,42 @@ _SCATTER = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, eq=False)
 class RowNames:
-    """The columns of some rows with another whole number in each; it adds up.
+    """By their numbers, the columns of a block with another whole number in each row.
 
-    Of every column those values are kept that come first in one order of all numbers, which is random and
-    fixed. What is first among the values of two blocks is so in each block that has it: a value among the
-    first that both have is found. Only repetitions that are rare among very many values are not.
-
-    Attributes
-    ----------
-    kept : dict of ndarray
-        By the number of the column.
+    Kept are the values that come first in one random, fixed order of all numbers: what two blocks have in
+    common is found if it is among the first. Only repetitions that are rare among very many values are not.
     """
 
     kept: dict[int, Floats]
 
     @classmethod
     def of(cls, X: Matrix) -> RowNames | None:
-        """Those of a block; None for no rows."""
+        """Return those of a block; None for no rows."""
         if X.shape[0] == 0:
             return None
-        full = _full_columns(X)
-        start = _dense(X[:_FIRST_ROWS][:, full])
-        likely = [place for place, values in zip(full, start.T, strict=True) if names_rows(values)]
+        full = np.arange(X.shape[1])
+        if hasattr(X, "toarray"):  # one row may be a zero
+            full = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) >= max(X.shape[0] - 1, 1))
+        start = _dense(X[:_FIRST_ROWS][:, full])  # few rows settle nearly every column
+        likely = [int(place) for place, values in zip(full, start.T, strict=True) if names_rows(values)]
         columns = {place: _dense(X[:, [place]]).ravel() for place in likely}
         return cls({place: _first(values) for place, values in columns.items() if names_rows(values)})
 
     def __add__(self, other: RowNames) -> RowNames:
-        """Those of both blocks."""
-        both = {}
-        for place in self.kept.keys() & other.kept.keys():
-            values = np.concatenate([self.kept[place], other.kept[place]])
-            if len(np.unique(values)) == len(values):
-                both[place] = _first(values)
-        return RowNames(both)
+        """Return those of both blocks."""
+        shared = self.kept.keys() & other.kept.keys()
+        both = {place: np.concatenate([self.kept[place], other.kept[place]]) for place in shared}
+        return RowNames({place: _first(values) for place, values in both.items() if names_rows(values)})
 
     @property
     def columns(self) -> list[int]:
-        """Their numbers."""
+        """The numbers of the columns."""
         return sorted(self.kept)
 
 
 def names_rows(values: Floats) -> bool:
-    """Whether all are whole numbers, and no two the same."""
-    return all(
-        bool(np.all(some == np.rint(some))) and len(np.unique(some)) == len(some)
-        for some in (values[:_FIRST_ROWS], values)  # few rows settle nearly every column
-    )
-
-
-def _full_columns(X: Any) -> list[int]:
-    """Columns that may have a number in every row: of sparse rows one may be a zero."""
-    if not hasattr(X, "toarray"):
-        return list(range(X.shape[1]))
-    counts = np.bincount(X.indices, minlength=X.shape[1])
-    found: list[int] = np.flatnonzero(counts >= max(X.shape[0] - 1, 1)).tolist()
-    return found
+    """Return whether all are whole numbers, and no two the same."""
+    return bool(np.all(values == np.rint(values))) and len(np.unique(values)) == len(values)
 
 
 def _dense(rows: Any) -> Floats:
@@ -81,7 +62,7 @@ def _dense(rows: Any) -> Floats:
 
 
 def _first(values: Floats) -> Floats:
-    """The values that come first in a fixed random order."""
+    """Return the values that come first in a fixed random order."""
     if len(values) <= MOST_KEPT:
         return values
     with np.errstate(over="ignore"):

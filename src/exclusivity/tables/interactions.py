@@ -1,7 +1,7 @@
-"""Interactions within members: features of several columns at once, none of columns of two members.
+"""Votes that survive broken columns of tables, and interactions of columns within their members.
 
-A certificate asks that a column reaches one member. What the member does with its columns is its own affair:
-it may look at all of them together. A linear SVM does so on features whose products are a kernel,
+A certificate asks that a column reaches one member, which may use all of its columns together. A linear SVM
+does so on features whose products are a kernel,
 
     k(x, x') = exp(-|x - x'|^2 / s),     s = width times the summed variances of the member's columns,
 
@@ -11,20 +11,22 @@ are phi(x) = k(x, L) U D^(-1/2), and phi(x) . phi(x') = k(x, x') wherever one of
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exclusivity.classifier import ERMClassifier, check_number
 from exclusivity.problem.arrays import Floats, Ints, Matrix
 from exclusivity.problem.sparse_rows import check_sparse
-from exclusivity.tables.assembling import row_blocks
-from exclusivity.tables.grouped import grouped
+from exclusivity.tables.assembling import grouped, row_blocks
+from exclusivity.tables.encoder import TableEncoder
 
 SEARCH_COST = 0.1
 """C of the additive members for which a partition is learned."""
@@ -37,19 +39,7 @@ _POOL = 4000
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KernelMap:
-    """What one member makes of its columns.
-
-    Attributes
-    ----------
-    columns : ndarray of int
-        Which columns.
-    landmarks : ndarray of shape (n_landmarks, n_columns)
-        Different rows of them.
-    decay : float
-        1 / s.
-    mixing : ndarray of shape (n_landmarks, n_directions)
-        U D^(-1/2).
-    """
+    """The features of a member: its ``columns``, ``landmarks`` L, ``decay`` 1 / s, ``mixing`` U D^(-1/2)."""
 
     columns: Ints
     landmarks: Floats
@@ -58,7 +48,7 @@ class KernelMap:
 
     @classmethod
     def learn(cls, rows: Floats, columns: Ints, n_landmarks: int, width: float, rng: Any) -> KernelMap | None:
-        """From rows of these columns; None where all of them are equal."""
+        """Learn from rows of these columns; return None where all of them are equal."""
         distinct = np.unique(rows, axis=0)
         if len(distinct) == 1:
             return None
@@ -71,47 +61,40 @@ class KernelMap:
                 "them first (a TableEncoder does)."
             )
         landmarks = distinct[np.sort(chosen)]
-        sizes, directions = np.linalg.eigh(similarities(landmarks, landmarks, decay))
+        sizes, directions = np.linalg.eigh(_kernel(landmarks, landmarks, decay))
         kept = sizes > _LEAST_DIRECTION * sizes[-1]
         return cls(columns, landmarks, decay, directions[:, kept] / np.sqrt(sizes[kept]))
 
     def features(self, rows: Floats) -> Floats:
-        """Of rows of the member's columns; values out of the landmarks' range count as its nearest end."""
+        """Return the features of rows; values out of the landmarks' range count as its nearest end."""
         inside = np.clip(rows, self.landmarks.min(axis=0), self.landmarks.max(axis=0))
-        return np.asarray(similarities(inside, self.landmarks, self.decay) @ self.mixing)
+        return np.asarray(_kernel(inside, self.landmarks, self.decay) @ self.mixing)
 
 
-def similarities(rows: Floats, landmarks: Floats, decay: float) -> Floats:
-    """The kernel of every row and every landmark."""
+def _kernel(rows: Floats, landmarks: Floats, decay: float) -> Floats:
     middle = landmarks.mean(axis=0)  # differences of numbers around zero lose fewer digits
     rows, landmarks = rows - middle, landmarks - middle
     squares = np.sum(rows**2, axis=1)[:, None] + np.sum(landmarks**2, axis=1) - 2 * (rows @ landmarks.T)
     return np.asarray(np.exp(-decay * np.maximum(squares, 0.0)))
 
 
-def default_voters() -> ERMClassifier:
-    """Nine additive members that vote."""
-    return ERMClassifier(9, C=SEARCH_COST, exclusivity=np.inf, voting="hard", class_weight="balanced")
-
-
 class InteractionFeatures(TransformerMixin, BaseEstimator):
     """Divide columns among members, and give each features of all its columns together.
 
-    A step between a :class:`~exclusivity.tables.TableEncoder` and an :class:`~exclusivity.ERMClassifier`:
-    members are then no longer sums of curves of one column each, but any smooth function of the columns that
-    they own. No feature knows columns of two members, so that certificates stay what they are:
-    :func:`exclusivity.robustness.certify` takes the pipeline.
+    A step between a :class:`~exclusivity.tables.TableEncoder` and an :class:`~exclusivity.ERMClassifier`: a
+    member is then any smooth function of the columns that it owns, not a sum of curves. No feature depends
+    on columns of two members, so that :func:`exclusivity.robustness.certify` takes the pipeline.
 
     Parameters
     ----------
     voters : ERMClassifier, default=None
-        Whose partition is learned, on the columns as they come; at ``exclusivity=inf``. None: nine members
-        that vote, of C = 0.1 and with balanced classes. The classifier that follows has as many members.
+        The members whose partition of the columns is learned; at ``exclusivity=inf``. None: nine members that
+        vote, with C = 0.1 and balanced classes. The classifier that follows has as many members.
     n_landmarks : int, default=200
-        How many training rows each member compares a row with, at most: its number of features, too. More
-        come closer to the kernel, and take more time and memory.
+        Training rows that each member compares a row with, at most: its number of features, too. More come
+        closer to the kernel, and take more time and memory.
     width : float, default=1.0
-        How far a training row is felt, in units of the rows' own spread.
+        Width of the kernel, in units of the summed variances of the columns.
     random_state : int, RandomState or None, default=None
         Of the landmarks; the search for a partition has that of ``voters``.
 
@@ -120,7 +103,7 @@ class InteractionFeatures(TransformerMixin, BaseEstimator):
     owners_ : ndarray of int, shape (n_features_in_,)
         The member of every input column; -1: of none.
     maps_ : list of KernelMap
-        What each member makes of its columns; members whose columns do not vary have none.
+        The features of each member; members whose columns do not vary have none.
     members_ : ndarray of int, shape (n_features_out,)
         The member behind every output column.
     n_features_in_ : int
@@ -130,16 +113,14 @@ class InteractionFeatures(TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    exclusivity.make_robust_classifier : ``interactions=True`` puts this step in its place.
+    exclusivity.make_robust_classifier : ``interactions=True`` adds this step.
     sklearn.kernel_approximation.Nystroem : The same for all columns together, which voids certificates.
 
     Notes
     -----
-    Landmarks are rows of the training data, of each member's columns: whoever has the model has them.
-    Curves of single columns (:class:`~exclusivity.inspection.AdditiveDisplay`) no longer exist.
-
-    The last digits of features depend on how many rows are transformed together. A certificate allows for the
-    rounding of scores, not of what is scored: a vote within some 1e-12 of a tie may differ between batches.
+    Landmarks are rows of the training data, which a model file holds. The last digits of features depend on
+    how many rows are transformed together. A certificate allows for the rounding of scores, not of features:
+    a vote within some 1e-12 of a tie may differ between batches.
 
     Examples
     --------
@@ -149,7 +130,7 @@ class InteractionFeatures(TransformerMixin, BaseEstimator):
     >>> from exclusivity.tables import InteractionFeatures
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(300, 2))
-    >>> y = X[:, 0] * X[:, 1] > 0  # no sum of two curves tells these classes apart
+    >>> y = X[:, 0] * X[:, 1] > 0  # no sum of two curves separates these classes
     >>> one = ERMClassifier(1, exclusivity=np.inf)
     >>> model = make_pipeline(InteractionFeatures(one, random_state=0), one).fit(X[:200], y[:200])
     >>> bool(model.score(X[200:], y[200:]) > 0.9)
@@ -175,7 +156,7 @@ class InteractionFeatures(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Matrix, y: ArrayLike) -> Self:
-        """Learn who owns which column, and the features of every member.
+        """Learn the owner of every column, and the features of every member.
 
         Parameters
         ----------
@@ -189,30 +170,29 @@ class InteractionFeatures(TransformerMixin, BaseEstimator):
         self : InteractionFeatures
         """
         self._check_parameters()
-        additive = self._silent_voters().fit(X, y)
+        additive = self._additive_members().fit(X, y)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         rng = check_random_state(self.random_state)
-        pool = np.sort(rng.permutation(X.shape[0])[:_POOL])
-        rows, owners = X[pool], additive.partition_[additive.groups_]
-        found = {}
+        rows = X[np.sort(rng.permutation(X.shape[0])[:_POOL])]
+        owners, maps = additive.partition_[additive.groups_], {}
         for member in range(additive.n_estimators):
             columns = np.flatnonzero(owners == member)
             if len(columns):
-                found[member] = KernelMap.learn(
-                    _dense(rows[:, columns]), columns, self.n_landmarks, self.width, rng
-                )
-        self._store(owners, {member: learned for member, learned in found.items() if learned})
+                own = _dense(rows[:, columns])
+                maps[member] = KernelMap.learn(own, columns, self.n_landmarks, self.width, rng)
+        self._store(owners, {member: learned for member, learned in maps.items() if learned})
         return self
 
     def _check_parameters(self) -> None:
         check_number(vars(self), "n_landmarks", least=2, integer=True)
         check_number(vars(self), "width", least=0, strict=True)
 
-    def _silent_voters(self) -> ERMClassifier:
-        """Voters whose partition is asked for, and not their votes: nobody is told how those would be."""
+    def _additive_members(self) -> ERMClassifier:
+        """Return members whose partition is wanted, and not their vote: that gives no warnings."""
         if not (self.voters is None or isinstance(self.voters, ERMClassifier)):
             raise TypeError(f"voters must be an ERMClassifier; got {type(self.voters).__name__}.")
-        voters: ERMClassifier = default_voters() if self.voters is None else clone(self.voters)
+        default = ERMClassifier(9, C=SEARCH_COST, exclusivity=np.inf, voting="hard", class_weight="balanced")
+        voters: ERMClassifier = clone(default if self.voters is None else self.voters)
         if not np.isinf(voters.exclusivity):
             raise ValueError(
                 "voters need exclusivity=np.inf, so that every column has one owner; got "
@@ -225,14 +205,14 @@ class InteractionFeatures(TransformerMixin, BaseEstimator):
         return voters
 
     def _store(self, owners: Ints, maps: dict[int, KernelMap]) -> None:
-        """Keep what was learned: the member of every column, and what members make of theirs."""
+        """Keep the member of every column, and the features of members by their numbers."""
         if not maps:
             raise ValueError("No column of X varies: there is nothing to tell rows apart by.")
         self.owners_, self.maps_ = owners, list(maps.values())
         self.members_ = np.repeat(list(maps), [learned.mixing.shape[1] for learned in maps.values()])
 
     def transform(self, X: Matrix) -> Floats:
-        """The features of rows, member after member.
+        """Return the features of rows, member after member.
 
         Parameters
         ----------
@@ -257,7 +237,7 @@ class InteractionFeatures(TransformerMixin, BaseEstimator):
         return found
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
-        """Names of the output columns: the group of input columns behind them, and a number.
+        """Return the names of the output columns: the number of their member, and one of their own.
 
         Parameters
         ----------
@@ -269,17 +249,19 @@ class InteractionFeatures(TransformerMixin, BaseEstimator):
         names : ndarray of str
         """
         check_is_fitted(self)
-        sizes = [learned.mixing.shape[1] for learned in self.maps_]
-        places = np.concatenate([np.arange(size) for size in sizes])
-        pairs = zip(self.members_, places, strict=True)
-        return np.array([f"group{member}_{place}" for member, place in pairs], dtype=object)
+        seen = Counter[int]()
+        names = []
+        for member in self.members_.tolist():
+            names.append(f"group{member}_{seen[member]}")
+            seen[member] += 1
+        return np.array(names, dtype=object)
 
     @property
     def _n_features_out(self) -> int:
         return len(self.members_)
 
     def __sklearn_tags__(self) -> Tags:
-        """Needs classes; takes sparse rows."""
+        """Declare that classes are needed and sparse rows are taken."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True
@@ -289,3 +271,85 @@ class InteractionFeatures(TransformerMixin, BaseEstimator):
 
 def _dense(rows: Any) -> Floats:
     return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=float)
+
+
+def make_robust_classifier(
+    n_estimators: int = 9,
+    *,
+    C: float = 1.0,
+    numeric: str = "spline",
+    interactions: bool = False,
+    **parameters: Any,
+) -> Pipeline:
+    """Make a classifier for tables whose predictions survive broken columns.
+
+    A pipeline of two steps: "encoder", a :class:`~exclusivity.tables.TableEncoder`, and "classifier", an
+    :class:`~exclusivity.ERMClassifier` whose members own different input columns and vote
+    (``exclusivity=inf``, ``voting="hard"``, ``class_weight="balanced"``). After ``fit``
+    :func:`exclusivity.robustness.certify` tells for every row how many input columns may take any value
+    without changing the prediction.
+
+    Parameters
+    ----------
+    n_estimators : int, default=9
+        Members; at most as many as the table has columns. To survive r broken columns takes 2 r + 1.
+    C : float, default=1.0
+        Cost of errors of each member.
+    numeric : {"linear", "spline"}, default="spline"
+        Whether members are linear in numbers, or follow a piecewise linear curve of each.
+    interactions : bool, default=False
+        Whether members are functions of all their columns together, not sums of one curve of each: a step
+        "interactions" (:class:`~exclusivity.tables.InteractionFeatures`) between the other two. Certified
+        accuracy gains where the effect of a column depends on others; models are larger, and have no curves.
+    **parameters : dict
+        Other parameters of the classifier or of the encoder (``categorical``, ``min_frequency``, ...);
+        ``feature_groups`` are of input columns, and go to the encoder.
+
+    Returns
+    -------
+    model : Pipeline
+        Not fitted.
+
+    See Also
+    --------
+    exclusivity.robustness.certified_accuracy_scorer : Choose parameters by ``GridSearchCV``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from exclusivity import make_robust_classifier
+    >>> from exclusivity.robustness import certify
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = make_robust_classifier(random_state=0).fit(X[::2], y[::2])
+    >>> bool(model.score(X[1::2], y[1::2]) > 0.93)
+    True
+    >>> bool(np.median(certify(model, X[1::2])) >= 3)
+    True
+    """
+    own = TableEncoder().get_params()
+    encoder = {name: parameters.pop(name) for name in own.keys() & parameters.keys()}
+    voting: dict[str, Any] = {"exclusivity": np.inf, "voting": "hard", "class_weight": "balanced"}
+    known = ERMClassifier().get_params()
+    unknown = sorted(parameters.keys() - known.keys())
+    if unknown:
+        raise TypeError(
+            f"{unknown[0]!r} is a parameter neither of ERMClassifier nor of TableEncoder; they have "
+            f"{', '.join(sorted({*known, *own}))}."
+        )
+    classifier = ERMClassifier(n_estimators, C=C, **(voting | parameters))
+    steps = [("encoder", TableEncoder(numeric, **encoder))]
+    if interactions:
+        steps.append(("interactions", interactions_for(classifier)))
+    return Pipeline([*steps, ("classifier", classifier)])
+
+
+def interactions_for(classifier: ERMClassifier) -> InteractionFeatures:
+    """Return a step that divides the columns in place of the classifier, whose members get a group each."""
+    if not np.isinf(classifier.exclusivity) or classifier.voting == "soft":
+        raise ValueError(
+            "interactions=True needs members with columns of their own and a vote: exclusivity=np.inf, and "
+            f"voting='hard' or 'runoff'; got {classifier.exclusivity!r} and {classifier.voting!r}."
+        )
+    voters = clone(classifier).set_params(C=SEARCH_COST)
+    classifier.set_params(partition="learned", feature_groups=None)
+    return InteractionFeatures(voters, random_state=classifier.random_state)
