@@ -16,10 +16,12 @@ from exclusivity._text import printable
 from exclusivity.inspection import drawing
 from exclusivity.inspection.additive import AdditiveDisplay, is_additive
 from exclusivity.inspection.batches import by_batches
-from exclusivity.inspection.certified import CertifiedAccuracyDisplay
-from exclusivity.inspection.components import ComponentsDisplay
-from exclusivity.inspection.convergence import ConvergenceDisplay
-from exclusivity.inspection.path import PathDisplay
+from exclusivity.inspection.displays import (
+    CertifiedAccuracyDisplay,
+    ComponentsDisplay,
+    ConvergenceDisplay,
+    PathDisplay,
+)
 from exclusivity.inspection.scores import caution, scores_of
 from exclusivity.inspection.summary import ModelSummary, summarise
 from exclusivity.problem.arrays import Matrix
