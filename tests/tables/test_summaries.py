@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from exclusivity.tables import TableEncoder, summaries
-from exclusivity.tables.cells import column_of, column_of_arrow
+from exclusivity.tables.cells import CellError, column_of, column_of_arrow, kind_of
 from exclusivity.tables.encoder import _learn_column
 from exclusivity.tables.summaries import SUMMARIES, LevelSummary, NumberSummary, Rules
 from tables.table_cases import mixed_table
@@ -124,6 +124,18 @@ class TestNumberedTexts:
         rows = expected.transform(plain)
         np.testing.assert_array_equal(encoder.transform(form(self.texts)), rows)
         np.testing.assert_array_equal(encoder.fit_transform(form(self.texts)), rows)
+
+    @pytest.mark.parametrize(
+        "kind", [pa.string(), pa.decimal128(3, 2), pa.dictionary(pa.int8(), pa.string())]
+    )
+    def test_no_rows(self, kind):
+        assert len(column_of_arrow(pa.chunked_array([], kind))) == 0
+
+    def test_cells_of_no_kind_are_refused_where_they_are_read(self):
+        column = column_of_arrow(pa.array([[1], None]))
+        assert kind_of(column) == "category"
+        with pytest.raises(CellError, match="a cell holds"):
+            LevelSummary.of(column)
 
     def test_levels_that_do_not_occur(self):
         column = pa.chunked_array([pa.array(["x", "y", "z", "x"]).dictionary_encode()])

@@ -215,6 +215,8 @@ def column_of_arrow(column: Any) -> Column:
         if not ("string" in str(kind) or pa.types.is_decimal(kind) or (is_whole and column.null_count)):
             return np.asarray(column.to_numpy())
         column = column.dictionary_encode()
+    if not len(column):
+        return _objects([])
     array = column.combine_chunks()
     cells, codes = array.dictionary, array.indices.cast(pa.int32()).fill_null(-1).to_numpy()
     if cells.null_count or not (pa.types.is_integer(cells.type) or pa.types.is_boolean(cells.type)):
@@ -264,7 +266,10 @@ def kind_of(values: Column) -> str:
     by_type = {"i": "number", "u": "number", "f": "number", "m": "number", "M": "date", "b": "category"}
     if values.dtype.kind in by_type:
         return by_type[values.dtype.kind]
-    known = [cell for cell in _factorize(values.tolist())[0] if not is_missing(cell)]
+    try:
+        known = [cell for cell in _factorize(values.tolist())[0] if not is_missing(cell)]
+    except CellError:  # no kind of cell: refused where the column is read
+        return "category"
     if known and all(map(_is_number, known)):
         return "number"
     return "date" if known and all(map(_is_date, known)) else "category"

@@ -16,10 +16,17 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 from exclusivity.classifier import check_choice, check_number, group_codes
 from exclusivity.problem.arrays import Ints, Matrix
 from exclusivity.tables.assembling import assemble_dense, assemble_sparse, grouped, sparse_is_better
-from exclusivity.tables.cells import CellError, DictionaryColumn, as_array, column_of, frame_package, kind_of
-from exclusivity.tables.codes import Code, GapCode
+from exclusivity.tables.cells import (
+    CellError,
+    DictionaryColumn,
+    as_array,
+    column_of,
+    frame_package,
+    kind_of,
+)
+from exclusivity.tables.codes import Code, GapCode, Ready
+from exclusivity.tables.doubts import warn_of_texts
 from exclusivity.tables.summaries import SUMMARIES, LevelSummary, Rules, Summary
-from exclusivity.tables.text_columns import warn_of_texts
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -188,21 +195,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         self : TableEncoder
         """
-        self._rules()  # parameters first
-        X = self._validate(X, reset=True)
-        names, kinds, summaries = self._input_names(), [], []
-        chosen = self._chosen(names)
-        for place, name in enumerate(names):
-            column = column_of(X, place)
-            with _named(name):
-                kinds.append("category" if place in chosen else kind_of(column))
-                summary = SUMMARIES[kinds[-1]].of(column)
-            is_declared = place in chosen or (isinstance(column, DictionaryColumn) and column.is_category)
-            if isinstance(summary, LevelSummary) and not is_declared:
-                warn_of_texts(name, summary.counts)
-            summaries.append(summary)
-        self._learn(kinds, summaries)
+        self._learn_rows(X, encode=False)
         return self
+
+    def fit_transform(self, X: Any, y: object = None) -> Matrix:
+        """Learn from rows and encode them; each column is read once.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars, pyarrow Table, or array-like of shape (n_samples, n_features)
+            Training rows.
+        y : None
+            Ignored; there for scikit-learn.
+
+        Returns
+        -------
+        rows : ndarray or CSR matrix of shape (n_samples, n_features_out)
+            As of ``transform``.
+        """
+        return self._assemble(self._learn_rows(X, encode=True))
 
     def transform(self, X: Any) -> Matrix:
         """Encode rows.
@@ -224,8 +235,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if learned.code is not None:
                 with _named(learned.name):
                     ready.append(learned.code.ready(column_of(X, place)))
+        return self._assemble(ready)
+
+    def _assemble(self, ready: Sequence[Ready]) -> Matrix:
         assemble = assemble_sparse if self.sparse_output_ else assemble_dense
-        rows = assemble(self._codes(), ready, X.shape[0], self.dtype)
+        rows = assemble(self._codes(), ready, len(ready[0]), self.dtype)
         return grouped(rows, self._groups()[self.sources_])
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
@@ -241,15 +255,33 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 )
         return X
 
-    def _learn(self, kinds: Sequence[str], summaries: Sequence[Summary]) -> None:
-        """Choose the codes of all columns."""
-        rules, names = self._rules(), self._input_names()
-        columns = [_learn_column(*each, rules) for each in zip(names, kinds, summaries, strict=True)]
-        n_rows = summaries[0].n_rows
+    def _learn_rows(self, X: Any, *, encode: bool) -> list[Ready]:
+        """Learn column by column; return these as their codes read them, if they are to be encoded."""
+        rules = self._rules()
+        X = self._validate(X, reset=True)
+        names, columns, ready = self._input_names(), [], []
+        chosen = self._chosen(names)
+        for place, name in enumerate(names):
+            column = column_of(X, place)
+            with _named(name):
+                kind = "category" if place in chosen else kind_of(column)
+                summary = SUMMARIES[kind].of(column)
+                learned = _learn_column(name, kind, summary, rules)
+                if encode and learned.code is not None:
+                    ready.append(learned.code.ready(column))
+            is_declared = place in chosen or (isinstance(column, DictionaryColumn) and column.is_category)
+            if isinstance(summary, LevelSummary) and not is_declared:
+                warn_of_texts(name, summary.counts)
+            columns.append(learned)
+        self._store(columns, X.shape[0])
+        return ready
+
+    def _store(self, columns: list[TableColumn], n_rows: int) -> None:
+        """Keep what was learned of all columns of so many rows."""
         if not any(column.width for column in columns):
             raise ValueError(
-                f"No column of X (n_samples = {n_rows}) tells rows apart; the first, {names[0]!r}, is left "
-                f"out because {columns[0].left_out}."
+                f"No column of X (n_samples = {n_rows}) tells rows apart; the first, {columns[0].name!r}, is "
+                f"left out because {columns[0].left_out}."
             )
         self._groups()  # labels may not fit the columns
         self.columns_, self.sources_ = columns, output_sources(columns)
@@ -355,7 +387,14 @@ def _learn_column(name: str, kind: str, summary: Summary, rules: Rules) -> Table
         code = GapCode()
     if code is not None:
         return TableColumn(name, kind, code, n_gaps, n_levels)
-    why = "it has no value at all" if n_gaps == n_rows else summary.why_not(rules)
+    if n_gaps == n_rows:
+        why = "it has no value at all"
+    elif kind == "date":
+        why = "year, month, weekday and hour are the same"
+    elif n_levels is not None and n_levels > 1:
+        why = f"no level is in {rules.min_frequency} rows or more, as in a column that names rows"
+    else:
+        why = "all its values are the same"
     return TableColumn(name, kind, None, n_gaps, n_levels, why)
 
 
@@ -369,5 +408,7 @@ def learn_from_summaries(
 ) -> TableEncoder:
     """Fit an encoder to the kinds and summaries of columns without names."""
     encoder.n_features_in_ = len(kinds)
-    encoder._learn(kinds, summaries)
+    rules, names = encoder._rules(), encoder._input_names()
+    columns = [_learn_column(*each, rules) for each in zip(names, kinds, summaries, strict=True)]
+    encoder._store(columns, summaries[0].n_rows)
     return encoder

@@ -31,8 +31,6 @@ MOST_VALUES = 1 << 17
 MOST_LEVELS = 1 << 16
 """Categories that are counted where blocks are added up: the most frequent ones."""
 
-_CONSTANT = "all its values are the same"
-
 
 @dataclass(frozen=True)
 class Rules:
@@ -119,10 +117,6 @@ class NumberSummary:
             standardised = np.concatenate([standardised, code.standardised(np.array([low, high]))])
         return replace(code, fill=fill, knots=place_knots(standardised, rules.n_knots))
 
-    def why_not(self, rules: Rules) -> str:
-        """Return why there is no code."""
-        return _CONSTANT
-
 
 @lru_cache(maxsize=4)
 def _draw(count: int, part: int) -> tuple[NDArray[np.intp] | slice, NDArray[np.uint64]]:
@@ -173,12 +167,6 @@ class LevelSummary:
             return None
         return LevelCode(tuple(sorted(kept)), tuple(rare), self.n_gaps > 0)
 
-    def why_not(self, rules: Rules) -> str:
-        """Return why there is no code."""
-        if self.n_levels > 1:
-            return f"no level is in {rules.min_frequency} rows or more, as in a column that names rows"
-        return _CONSTANT
-
 
 def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
     """Return levels with their counts, the most frequent first, equal ones in the order of the alphabet."""
@@ -223,10 +211,6 @@ class DateSummary:
                 found[part] = LevelCode(tuple(seen), (), False)
         parts = tuple((part, code) for part, code in found.items() if code is not None)
         return DateCode(parts, self.n_gaps > 0) if parts else None
-
-    def why_not(self, rules: Rules) -> str:
-        """Return why there is no code."""
-        return "year, month, weekday and hour are the same"
 
 
 Summary = NumberSummary | LevelSummary | DateSummary
