@@ -21,13 +21,13 @@ REFERENCE = ROOT / "docs" / "api.md"
 INDEX = ROOT / "docs" / "index.md"
 
 FOR_USERS = (
-    "baselines",
     "callbacks",
     "dask",
     "datasets",
     "diversity",
     "inspection",
     "io",
+    "partition",
     "robustness",
     "tables",
 )

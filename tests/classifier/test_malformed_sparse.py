@@ -10,8 +10,8 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from exclusivity import ERMClassifier, ERMClassifierCV
-from exclusivity.baselines import FeaturePartitionClassifier
 from exclusivity.diversity import member_predictions
+from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.problem.sparse_rows import check_sparse
 from exclusivity.robustness import certify, certify_set, elect
 from exclusivity.tables import InteractionFeatures

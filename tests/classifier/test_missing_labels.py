@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from exclusivity import ERMClassifier, ERMClassifierCV, erm_path
-from exclusivity.baselines import FeaturePartitionClassifier
+from exclusivity.partition import FeaturePartitionClassifier
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 NAMES = np.where(X[:, 0] > 0, "a", "b").astype(object)

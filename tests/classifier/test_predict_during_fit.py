@@ -10,7 +10,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from exclusivity import ERMClassifier, ERMClassifierCV
-from exclusivity.baselines import FeaturePartitionClassifier
+from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import certify
 
 SECONDS = 1.0

@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from exclusivity import ERMClassifier, ERMClassifierCV, erm_path
-from exclusivity.baselines import FeaturePartitionClassifier
+from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import attack, corrupt
 from exclusivity.tables import TableEncoder
 

@@ -6,11 +6,11 @@ from sklearn.datasets import load_wine
 from sklearn.svm import LinearSVC
 
 from exclusivity import ERMClassifier
-from exclusivity.baselines import FeaturePartitionClassifier
 from exclusivity.classifier.votes.ballots import certain_ballots
 from exclusivity.classifier.votes.decisions import runoff_decision
 from exclusivity.classifier.votes.runoff import runoff_threats
 from exclusivity.classifier.votes.threats import radius_of
+from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.problem import ERMProblem
 from exclusivity.solvers import ExclusiveOptions
 from exclusivity.solvers.exclusive.runoff import duels_of_truth, runoff_leads, sides_of_truth

@@ -13,10 +13,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from exclusivity import ERMClassifier
-from exclusivity.baselines import FeaturePartitionClassifier
 from exclusivity.classifier.votes.certainty import DoubtOf, certain_votes, rough_slack, score_slack
 from exclusivity.classifier.votes.decisions import member_votes
 from exclusivity.classifier.votes.reach import UNDECIDED
+from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import certify
 from robustness.adversary_oracle import exhaustive_radius
 from robustness.robust_cases import certified_radius, fitted, split

@@ -12,8 +12,8 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from exclusivity import ERMClassifier
-from exclusivity.baselines import FeaturePartitionClassifier
 from exclusivity.io import load_model, save_model
+from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import certificate_scope, certify
 from robustness.robust_cases import split
 

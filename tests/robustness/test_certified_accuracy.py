@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from exclusivity import ERMClassifier, make_robust_classifier
-from exclusivity.baselines import FeaturePartitionClassifier
+from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import (
     certified_accuracy,
     certified_accuracy_curve,

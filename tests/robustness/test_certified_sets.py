@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from exclusivity.baselines import FeaturePartitionClassifier
 from exclusivity.classifier.votes.threats import hard_threats
+from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import attack, certify, certify_set, corrupt
 from robustness.adversary_oracle import exhaustive_radius, tallies
 from robustness.robust_cases import certified_radius, fitted, split

@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotE
 from sklearn.svm import LinearSVC
 
 from exclusivity import ERMClassifier, ERMClassifierCV
-from exclusivity.baselines import FeaturePartitionClassifier
+from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import certify
 
 N_ROWS, N_FEATURES = 90, 6

@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from exclusivity import ERMClassifier
-from exclusivity.baselines import FeaturePartitionClassifier
+from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import certify
 from robustness.robust_cases import fitted, split
 from robustness.test_runoff import elected

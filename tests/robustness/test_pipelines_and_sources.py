@@ -123,7 +123,7 @@ def test_column_wise_steps_pass(step):
         (PolynomialFeatures(2), "PolynomialFeatures multiplies columns"),
         (FunctionTransformer(lambda rows: rows), "FunctionTransformer may do anything"),
         (FunctionTransformer(np.tanh, kw_args={"where": True}), "FunctionTransformer may do anything"),
-        (KNNImputer(), "KNNImputer fills a gap from the other columns"),
+        (KNNImputer(), "KNNImputer fills a missing value from the other columns"),
         (FeatureUnion([("a", StandardScaler()), ("b", PCA(2))]), "PCA makes"),
         (PolynomialFeatures(1), "PolynomialFeatures .* adds a constant one"),
         (RowsByLength(), "RowsByLength is derived from a known class"),

@@ -14,12 +14,12 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from exclusivity import ERMClassifier
-from exclusivity.baselines import FeaturePartitionClassifier
 from exclusivity.classifier.votes.ballots import PairBallots, certain_ballots
 from exclusivity.classifier.votes.decisions import hard_decision, member_votes, runoff_decision
 from exclusivity.classifier.votes.rankings import member_scores
 from exclusivity.classifier.votes.reach import UNDECIDED
 from exclusivity.classifier.votes.runoff import runoff_threats
+from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import attack, certify, corrupt, elect
 from robustness.robust_cases import fitted, split
 from robustness.runoff_oracle import (

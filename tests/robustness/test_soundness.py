@@ -15,7 +15,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from exclusivity import ERMClassifier
-from exclusivity.baselines import FeaturePartitionClassifier
+from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import attack, certify, corrupt
 from robustness.robust_cases import BINARY, SETS, fitted, split
 

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from exclusivity import ERMClassifier, ERMClassifierCV, make_robust_classifier
-from exclusivity.baselines import FeaturePartitionClassifier
+from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import (
     certify,
     feature_groups_from_transformer,

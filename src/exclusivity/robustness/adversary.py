@@ -14,20 +14,21 @@ from sklearn.utils.validation import check_is_fitted
 from exclusivity.classifier import check_choice, check_number, group_codes, grouped, threats_of
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 from exclusivity.robustness.corruption import finite_numbers
-from exclusivity.robustness.moves import Moves, blind_moves, linear_moves
 
 # Numbers in one temporary array of attacked rows: 32 MB.
 _BLOCK_NUMBERS = 1 << 22
+# How far beyond its boundary a member is pushed: other columns of the same member cannot pull it back.
+_PUSH = 100.0
 
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """What the adversary reached.
+    """Rows after an attack.
 
     Attributes
     ----------
     X : ndarray of shape (n_samples, n_features)
-        The rows as they left them.
+        The attacked rows.
     features : ndarray of bool, shape (n_samples, n_groups)
         The features (groups) that were changed in each row.
     changed : ndarray of bool, shape (n_samples,)
@@ -144,13 +145,13 @@ class _Adversary:
         self.has_final = self.counts_votes and is_runoff and self.n_classes > 2
 
     def blocks(self, n_rows: int) -> Sequence[slice]:
-        """Rows to work on at once."""
+        """Return slices of rows to work on at once."""
         n_moves = max(2 * len(self.columns_of), int(self.supports.sum()))
         step = max(1, _BLOCK_NUMBERS // (n_moves * self.columns_of.shape[1]))
         return [slice(start, start + step) for start in range(0, n_rows, step)]
 
     def run(self, X: Floats, budget: int) -> tuple[Floats, Bools]:
-        """Attacked rows and the groups that were changed, for the most promising target class."""
+        """Return attacked rows and the groups that were changed, for the most promising target class."""
         winners = np.searchsorted(self.estimator.classes_, self.estimator.predict(X))
         best, touched = X.copy(), np.zeros((len(X), len(self.columns_of)), dtype=bool)
         least = self.lead(X, winners)
@@ -163,7 +164,7 @@ class _Adversary:
         return best, touched
 
     def tied(self, X: Floats, winners: Ints) -> Bools:
-        """Whether somebody else could win as well, if the right ties were broken for it."""
+        """Return whether another class could win as well, if the right ties were broken for it."""
         if not self.counts_votes:
             return np.zeros(len(X), dtype=bool)
         if not self.has_final:
@@ -173,7 +174,7 @@ class _Adversary:
         return np.asarray((threats == 0).any(axis=1))
 
     def lead(self, X: Floats, winners: Ints, targets: Ints | None = None) -> Floats:
-        """By how much the winner is ahead of the target, or of the best other class: votes, or scores."""
+        """Return how far the winner is ahead of the target, or of the best other class: votes, or scores."""
         scores = self._standing(X, winners) if self.has_final else self._scores(X)
         rows = np.arange(len(X))
         own = scores[rows, winners]
@@ -183,7 +184,7 @@ class _Adversary:
         return np.asarray(own - scores.max(axis=1))
 
     def _scores(self, X: Floats) -> Floats:
-        """One score per class."""
+        """Return one score per class."""
         if self.counts_votes:
             votes = self._votes(X)[:, self.supports.any(axis=1)]
             return np.stack([(votes == c).sum(axis=1) for c in range(self.n_classes)], axis=1).astype(float)
@@ -196,7 +197,7 @@ class _Adversary:
         )
 
     def _standing(self, X: Floats, winners: Ints) -> Floats:
-        """In a run-off: minus the changes that each class needs; of equals who has more votes is nearer."""
+        """Return minus the changes that each class needs in a run-off; of equals more votes are nearer."""
         votes = self._scores(X)
         standing: Floats = votes / (4 * max(float(votes.sum(axis=1).max(initial=1)), 1.0))
         standing -= threats_of(self.estimator, X, self.supports)
@@ -254,3 +255,57 @@ class _Adversary:
             X[helps] = tried[rows, best][helps]
             touched[rows[helps], moves.groups[best[helps]]] = True
         return X, touched
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Moves for a block of rows: move m changes the columns of group ``groups[m]`` by ``steps[:, m]``."""
+
+    groups: Ints
+    steps: Floats
+
+
+def linear_moves(
+    estimator: BaseEstimator, X: Floats, targets: Ints, votes: Ints, columns_of: Bools, supports: Bools
+) -> Moves:
+    """Return moves of linear members: for every member and every group that it uses, towards the target.
+
+    Member k that votes v and shall vote c is moved along the difference d of the gradients of its scores of c
+    and v on the columns of the group, far enough for the group alone to turn it.
+    """
+    slopes, offsets = class_slopes(estimator, len(supports))
+    pairs = np.argwhere(supports.T)
+    steps = np.zeros((len(X), len(pairs), X.shape[1]))
+    for number, (group, member) in enumerate(pairs):
+        slope = slopes[targets, member] - slopes[votes[:, member], member]
+        behind = (
+            np.einsum("ij,ij->i", X, slope) + offsets[targets, member] - offsets[votes[:, member], member]
+        )
+        direction = slope * columns_of[group]
+        length = np.einsum("ij,ij->i", direction, direction)[:, None]
+        push = _PUSH * (1 + np.abs(behind))[:, None]
+        steps[:, number] = np.divide(push * direction, length, out=np.zeros_like(direction), where=length > 0)
+    return Moves(pairs[:, 0], steps)
+
+
+def class_slopes(estimator: BaseEstimator, n_members: int) -> tuple[Floats, Floats]:
+    """Return gradients (n_classes, n_members, n_columns) and offsets of the first members' scores."""
+    weights = np.asarray(estimator.components_[:, :n_members], dtype=float)
+    offsets = np.asarray(estimator.component_intercepts_[:, :n_members], dtype=float)
+    n_classes = len(estimator.classes_)
+    if n_classes == 2:
+        return np.concatenate([-weights, weights]), np.concatenate([-offsets, offsets])
+    if estimator.multi_class_ == "ovr":
+        return weights, offsets
+    signs = np.zeros((n_classes, len(weights)))
+    for pair, (i, j) in enumerate(combinations(range(n_classes), 2)):
+        signs[i, pair], signs[j, pair] = 1.0, -1.0
+    return np.tensordot(signs, weights, axes=1), signs @ offsets
+
+
+def blind_moves(X: Floats, columns_of: Bools, deviations: Floats, size: float) -> Moves:
+    """Return moves for any classifier: all columns of a group up, or down, by ``size`` deviations."""
+    groups = np.repeat(np.arange(len(columns_of)), 2)
+    signs = np.tile([1.0, -1.0], len(columns_of))[:, None]
+    steps = signs * columns_of[groups] * (size * deviations)
+    return Moves(groups, np.broadcast_to(steps, (len(X), *steps.shape)))

@@ -2,30 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.ensemble import BaggingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity.classifier import TEST, check_number, grouped, radii_of, threats_of, winnable
+from exclusivity.classifier import (
+    TEST,
+    UNDECIDED,
+    VOTINGS,
+    Ballots,
+    CertifiedVotes,
+    DoubtOf,
+    Rankings,
+    check_choice,
+    check_number,
+    grouped,
+    radii_of,
+    snapshot,
+    threats_of,
+    winnable,
+)
+from exclusivity.partition import MarginOf, majority
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
-from exclusivity.robustness.electorate import electorate_of
-from exclusivity.robustness.sources import is_exactly, learns_by_columns
+from exclusivity.problem.sparse_rows import check_sparse
+from exclusivity.robustness.sources import (
+    column_sources,
+    hides_methods,
+    is_exactly,
+    joined,
+    learns_by_columns,
+)
+from exclusivity.voting.ensembles import members_of
+
+# Scores in memory at once: 32 MB.
+_BLOCK_SCORES = 1 << 22
 
 
 def certify(estimator: BaseEstimator, X: Matrix, *, voting: str | None = None, top_k: int = 1) -> Ints:
-    """How many input columns may take any value without changing each prediction.
+    """Count the input columns that may take any value without changing each prediction.
 
     Parameters
     ----------
     estimator : fitted classifier
         An :class:`~exclusivity.ERMClassifier` with ``voting="hard"`` or ``"runoff"``, a
-        :class:`~exclusivity.baselines.FeaturePartitionClassifier`, a BaggingClassifier whose members have no
+        :class:`~exclusivity.partition.FeaturePartitionClassifier`, a BaggingClassifier whose members have no
         ``predict_proba``, a Pipeline that ends in one of these, a FrozenEstimator of one, or a search
         (GridSearchCV) over them. Classes derived from these, or from a step's class, may override what is
         certified and are refused.
@@ -72,13 +101,12 @@ def certify(estimator: BaseEstimator, X: Matrix, *, voting: str | None = None, t
     >>> bool(np.median(certify(model, X[1::2])) >= 3)
     True
     """
-    electorate = electorate_of(estimator, voting)
-    supports = grouped(electorate.supports, electorate.groups)
-    return radii_of(electorate.voters, electorate.transform(X), supports, top_k)
+    ensemble = ensemble_of(estimator, voting)
+    return radii_of(ensemble.voters, ensemble.transform(X), ensemble.group_supports, top_k)
 
 
 def certify_set(estimator: BaseEstimator, X: Matrix, r: int, *, voting: str | None = None) -> Bools:
-    """The classes that each prediction could change to when any ``r`` input columns take any values.
+    """Return the classes that each prediction could change to when any ``r`` input columns take any values.
 
     Parameters
     ----------
@@ -111,9 +139,8 @@ def certify_set(estimator: BaseEstimator, X: Matrix, r: int, *, voting: str | No
     >>> bool(np.all((can_win.sum(axis=1) == 1) == (certify(model, X[1::2]) >= 1)))
     True
     """
-    electorate = electorate_of(estimator, voting)
-    supports = grouped(electorate.supports, electorate.groups)
-    return winnable(threats_of(electorate.voters, electorate.transform(X), supports), r)
+    ensemble = ensemble_of(estimator, voting)
+    return winnable(threats_of(ensemble.voters, ensemble.transform(X), ensemble.group_supports), r)
 
 
 def elect(estimator: BaseEstimator, X: Matrix, voting: str = "runoff") -> NDArray[Any]:
@@ -145,12 +172,12 @@ def elect(estimator: BaseEstimator, X: Matrix, voting: str = "runoff") -> NDArra
     >>> bool((elect(subspaces, X) == y).mean() > 0.9)
     True
     """
-    electorate = electorate_of(estimator, voting)
-    return np.asarray(electorate.voters.predict(electorate.transform(X)))
+    ensemble = ensemble_of(estimator, voting)
+    return np.asarray(ensemble.voters.predict(ensemble.transform(X)))
 
 
 def certificate_scope(estimator: BaseEstimator) -> str:
-    """Whose values a certificate covers: those of the row to be predicted, or of training rows as well.
+    """Tell whether a certificate covers values of the row to be predicted, or of training rows as well.
 
     Parameters
     ----------
@@ -160,7 +187,7 @@ def certificate_scope(estimator: BaseEstimator) -> str:
     Returns
     -------
     scope : str
-        "training and test" if the partition of the features was drawn, so that no row has a say in it, and
+        "training and test" if the partition of the features was drawn, independently of the data, and
         every step before the classifier is known to look at one column at a time and to make one of it
         (scalers, powers, ordinal numbers, a QuantileTransformer with ``subsample=None``). A radius r then
         holds whatever r features show in the row AND whatever they showed in training rows, the labels being
@@ -191,7 +218,7 @@ def certificate_scope(estimator: BaseEstimator) -> str:
 def certified_accuracy(
     radii: ArrayLike, y_true: ArrayLike, y_pred: ArrayLike, r: int = 0, *, balanced: bool = False
 ) -> float:
-    """The share of rows that are right and stay right whatever happens to ``r`` features.
+    """Return the share of rows that are right and stay right whatever happens to ``r`` features.
 
     Parameters
     ----------
@@ -227,7 +254,7 @@ def certified_accuracy_curve(
     max_radius: int | None = None,
     balanced: bool = False,
 ) -> Floats:
-    """Certified accuracy at r = 0, 1, ..., ``max_radius``.
+    """Return certified accuracy at r = 0, 1, ..., ``max_radius``.
 
     Parameters
     ----------
@@ -318,3 +345,123 @@ def _mean(is_safe: Bools, labels: NDArray[Any], balanced: bool) -> float:
         return float(is_safe.mean())
     _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     return float(np.mean(np.bincount(codes[is_safe], minlength=len(sizes)) / sizes))
+
+
+@dataclass(frozen=True, eq=False)
+class VotingEnsemble:
+    """The vote of a fitted classifier, by members that use some columns each.
+
+    ``supports``, of shape (n_members, n_columns), tells which member uses which columns of the rows that
+    ``transform`` makes of those of X; columns of one of the ``groups`` break together.
+    """
+
+    voters: Any
+    supports: Bools
+    groups: Ints
+    transform: Callable[[Any], Any] = lambda X: X
+
+    @property
+    def group_supports(self) -> Bools:
+        """Which member uses which group."""
+        return grouped(self.supports, self.groups)
+
+
+def ensemble_of(estimator: BaseEstimator, voting: str | None = None) -> VotingEnsemble:
+    """Return the vote of a fitted estimator, counted by the rule ``voting`` (None: its own), or refuse it."""
+    if voting is not None:
+        check_choice({"voting": voting}, "voting", VOTINGS[1:])
+    if is_exactly(estimator, (FrozenEstimator,)):
+        return ensemble_of(estimator.estimator, voting)
+    if _is_of("sklearn", estimator) and hasattr(estimator, "best_estimator_"):
+        return ensemble_of(estimator.best_estimator_, voting)
+    if is_exactly(estimator, (Pipeline,)):
+        return _behind_steps(estimator, voting)
+    check_is_fitted(estimator)
+    if is_exactly(estimator, (BaggingClassifier,)):
+        return _bagging(estimator, voting)
+    if not isinstance(estimator, CertifiedVotes) or not _is_of("exclusivity", estimator):
+        raise TypeError(
+            f"There is no certificate for {type(estimator).__name__}: it needs members that vote on "
+            "features of their own, counted as this package knows it. Give an ERMClassifier with "
+            "voting='hard' or 'runoff', a FeaturePartitionClassifier, a BaggingClassifier whose members have "
+            "no predict_proba, or a Pipeline that ends in one of these; of a search of another package its "
+            "best_estimator_, and of a class derived from Pipeline sklearn.pipeline.Pipeline(model.steps)."
+        )
+    voters = snapshot(estimator)
+    if voting is not None:
+        voters.voting = voting
+    voters._require_votes()
+    return VotingEnsemble(voters, voters._asked_supports, voters.groups_)
+
+
+def _is_of(package: str, estimator: BaseEstimator) -> bool:
+    """Return whether the class is one of the package itself, and the object does what the class does."""
+    return type(estimator).__module__.split(".")[0] == package and not hides_methods(estimator)
+
+
+def _behind_steps(pipeline: BaseEstimator, voting: str | None) -> VotingEnsemble:
+    """Return the vote of the last step on rows of the pipeline; columns of one source break together."""
+    inner, head = ensemble_of(pipeline[-1], voting), pipeline[:-1]
+    if all(step in (None, "passthrough") for _, step in head.steps):
+        return inner
+    sources = column_sources(head)
+
+    def transform(X: Matrix) -> Any:
+        check_sparse(X)
+        return inner.transform(head.transform(X))
+
+    return replace(inner, groups=joined(inner.groups, sources), transform=transform)
+
+
+def _bagging(estimator: BaseEstimator, voting: str | None) -> VotingEnsemble:
+    if voting is None and any(hasattr(member, "predict_proba") for member in estimator.estimators_):
+        raise ValueError(
+            "This BaggingClassifier averages the probabilities of its members, and one broken feature may "
+            "move a mean past any majority; use a base estimator without predict_proba (LinearSVC), whose "
+            "votes are counted, or count them yourself: elect(estimator, X, voting='hard') predicts, and "
+            "certify(estimator, X, voting='hard') certifies that."
+        )
+    supports = np.zeros((len(estimator.estimators_), estimator.n_features_in_), dtype=bool)
+    for member, columns in enumerate(estimator.estimators_features_):
+        supports[member, columns] = True
+    groups = np.arange(estimator.n_features_in_)
+    return VotingEnsemble(BaggedMembers(estimator, voting or "hard"), supports, groups)
+
+
+class BaggedMembers:
+    """The members of a BaggingClassifier, whose votes are counted as ``voting`` says."""
+
+    def __init__(self, estimator: BaseEstimator, voting: str) -> None:
+        self.voting, self.classes_ = voting, estimator.classes_
+        self._found = members_of(estimator)
+
+    def predict(self, X: Matrix) -> Any:
+        """Return the winners of the vote."""
+        if self.voting == "runoff" and len(self.classes_) > 2:
+            codes = np.concatenate([rankings.winners() for rankings in self._rankings(X)])
+        else:
+            sure = np.stack(self._ask(MarginOf, X), axis=1)
+            codes = majority(self._votes(X), sure, len(self.classes_))
+        return self.classes_[codes]
+
+    def _certain_votes(self, X: Matrix) -> Ints:
+        return np.where(np.stack(self._ask(DoubtOf, X), axis=1), UNDECIDED, self._votes(X))
+
+    def _ballots(self, X: Matrix) -> Iterator[Ballots]:
+        return (rankings.ballots() for rankings in self._rankings(X))
+
+    def _votes(self, X: Matrix) -> Ints:
+        predicted = np.stack(self._found.predictions(X), axis=1)
+        return np.searchsorted(self.classes_, predicted).astype(np.intp)
+
+    def _ask(self, stand_in: Any, X: Matrix) -> list[Any]:
+        """Return what stand-ins for the members "predict" for the same rows and columns."""
+        stand_ins = [stand_in(member) for member in self._found.estimators]
+        return replace(self._found, estimators=stand_ins, classes=None).predictions(X)
+
+    def _rankings(self, X: Matrix) -> Iterator[Rankings]:
+        rows, n_classes = self._found.rows(X), len(self.classes_)
+        step = max(1, _BLOCK_SCORES // (n_classes * len(rows)))
+        for start in range(0, rows[0].shape[0], step):
+            block = [own[start : start + step] for own in rows]
+            yield Rankings.of(self._found.estimators, block, n_classes)

@@ -1,4 +1,4 @@
-"""Broken features for any classifier: what happens to its score when k of them lie."""
+"""Scores of any classifier on rows of which k features are broken."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
@@ -30,7 +29,7 @@ def corrupt(
     same_for_all: bool = False,
     random_state: RandomState = None,
 ) -> Matrix:
-    """A copy of X in which ``k`` features of every row are broken.
+    """Return a copy of X in which ``k`` features of every row are broken.
 
     Parameters
     ----------
@@ -69,7 +68,8 @@ def corrupt(
         raise ValueError(f"reference has {base.shape[1]} columns and X has {values.shape[1]}.")
     check_choice({"kind": kind}, "kind", KINDS)
     rng = check_random_state(random_state)
-    groups = group_codes(feature_groups, values.shape[1], _names(X))
+    names = np.asarray(X.columns, dtype=object) if hasattr(X, "iloc") else None
+    groups = group_codes(feature_groups, values.shape[1], names)
     is_broken = _draw(rng, len(values), groups, k, same_for_all)
     broken = np.where(is_broken, _replacement(kind, values, base, size, rng), values)
     if hasattr(X, "iloc"):
@@ -134,7 +134,7 @@ def corruption_curve(
     same_for_all: bool = False,
     random_state: RandomState = None,
 ) -> CorruptionCurve:
-    """The accuracy of ANY fitted classifier when k features of every row break.
+    """Measure the accuracy of any fitted classifier when k features of every row break.
 
     The same ``random_state`` breaks the same values for every classifier, so that curves can be compared.
 
@@ -180,17 +180,15 @@ def corruption_curve(
     score: Callable[[Any, Any], float] = balanced_accuracy_score if balanced else accuracy_score
     seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_repeats)
 
+    how = {
+        "reference": reference,
+        "feature_groups": feature_groups,
+        "size": size,
+        "same_for_all": same_for_all,
+    }
+
     def one(kind: str, k: int, seed: int) -> float:
-        rows = corrupt(
-            X,
-            k,
-            kind,
-            reference=reference,
-            feature_groups=feature_groups,
-            size=size,
-            same_for_all=same_for_all,
-            random_state=int(seed),
-        )
+        rows = corrupt(X, k, kind, **how, random_state=int(seed))  # type: ignore[arg-type]
         return float(score(y, estimator.predict(rows)))
 
     scores = np.array([[[one(kind, k, seed) for seed in seeds] for k in ks] for kind in kinds])
@@ -198,7 +196,7 @@ def corruption_curve(
 
 
 def finite_numbers(X: Matrix, name: str) -> Floats:
-    """A float copy of X, or an error that names what is wrong with it."""
+    """Return a float copy of X, or raise an error that names what is wrong with it."""
     if sparse.issparse(X):
         raise TypeError(f"{name} is sparse; broken features need dense rows, {name}.toarray().")
     try:
@@ -210,10 +208,6 @@ def finite_numbers(X: Matrix, name: str) -> Floats:
     if not np.all(np.isfinite(values)):
         raise ValueError(f"{name} contains NaN or infinity.")
     return values
-
-
-def _names(X: Matrix) -> NDArray[Any] | None:
-    return np.asarray(X.columns, dtype=object) if hasattr(X, "iloc") else None
 
 
 def _draw(rng: np.random.RandomState, n_rows: int, groups: Ints, k: int, same_for_all: bool) -> Bools:

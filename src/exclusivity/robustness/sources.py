@@ -1,4 +1,4 @@
-"""Which input column each column of a transformed table comes from, or why there is no such thing.
+"""The input column behind every column of a transformed table, and labels for ``feature_groups``.
 
 A certificate speaks about the columns that the model sees. It carries over to the columns of the raw table
 only if every transformed column depends on ONE raw column: then a broken input stays within its own columns.
@@ -6,91 +6,47 @@ only if every transformed column depends on ONE raw column: then a broken input 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from inspect import getattr_static
 from typing import Any
 
 import numpy as np
+from sklearn import feature_selection as selection, preprocessing
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
-from sklearn.feature_selection import (
-    RFE,
-    RFECV,
-    GenericUnivariateSelect,
-    SelectFdr,
-    SelectFpr,
-    SelectFromModel,
-    SelectFwe,
-    SelectKBest,
-    SelectPercentile,
-    SequentialFeatureSelector,
-    VarianceThreshold,
-)
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import (
-    Binarizer,
-    FunctionTransformer,
-    KBinsDiscretizer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    OneHotEncoder,
-    OrdinalEncoder,
-    PolynomialFeatures,
-    PowerTransformer,
-    QuantileTransformer,
-    RobustScaler,
-    SplineTransformer,
-    StandardScaler,
-    TargetEncoder,
-)
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.problem.arrays import Ints
-from exclusivity.tables import InteractionFeatures, TableEncoder
+from exclusivity.tables.encoder import TableEncoder
+from exclusivity.tables.interactions import InteractionFeatures
 
 _ONE_TO_ONE = (
-    StandardScaler,
-    MinMaxScaler,
-    MaxAbsScaler,
-    RobustScaler,
-    QuantileTransformer,
-    PowerTransformer,
-    Binarizer,
-    OrdinalEncoder,
+    *(preprocessing.StandardScaler, preprocessing.MinMaxScaler, preprocessing.MaxAbsScaler),
+    *(preprocessing.RobustScaler, preprocessing.QuantileTransformer, preprocessing.PowerTransformer),
+    *(preprocessing.Binarizer, preprocessing.OrdinalEncoder),
 )
-
 _SELECTORS = (
-    RFE,
-    RFECV,
-    GenericUnivariateSelect,
-    SelectFdr,
-    SelectFpr,
-    SelectFromModel,
-    SelectFwe,
-    SelectKBest,
-    SelectPercentile,
-    SequentialFeatureSelector,
-    VarianceThreshold,
+    *(selection.RFE, selection.RFECV, selection.SelectFromModel, selection.SequentialFeatureSelector),
+    *(selection.SelectFdr, selection.SelectFpr, selection.SelectFwe, selection.SelectKBest),
+    *(selection.SelectPercentile, selection.GenericUnivariateSelect, selection.VarianceThreshold),
 )
-
+_FROM_ALL = "makes every new column from all old ones"
+_FROM_ROW = "fills a missing value from the other columns of the row"
 _REASONS = {
     "Normalizer": "divides every value by the length of the whole row",
-    "PCA": "makes every new column from all old ones",
-    "IncrementalPCA": "makes every new column from all old ones",
-    "KernelPCA": "makes every new column from all old ones",
-    "TruncatedSVD": "makes every new column from all old ones",
+    **dict.fromkeys(
+        ["PCA", "IncrementalPCA", "KernelPCA", "TruncatedSVD", "Nystroem", "RBFSampler"], _FROM_ALL
+    ),
     "PolynomialFeatures": "multiplies columns with each other, or adds a constant one",
     "FunctionTransformer": "may do anything to a row, unless its func is a numpy ufunc (np.log1p)",
-    "Nystroem": "makes every new column from all old ones",
-    "RBFSampler": "makes every new column from all old ones",
-    "KNNImputer": "fills a gap from the other columns of the row",
-    "IterativeImputer": "fills a gap from the other columns of the row",
+    **dict.fromkeys(["KNNImputer", "IterativeImputer"], _FROM_ROW),
 }
 
 
 def column_sources(transformer: BaseEstimator) -> Ints:
-    """The number of the input column behind every output column of a fitted transformer.
+    """Return the number of the input column behind every output column of a fitted transformer.
 
     Parameters
     ----------
@@ -142,7 +98,7 @@ def learns_by_columns(transformer: BaseEstimator) -> bool:
     column from one stream of random numbers, so that the draws depend on the columns before; whether rows
     were sparse, or that many, a fitted one does not tell.
     """
-    if is_exactly(transformer, (QuantileTransformer,)):
+    if is_exactly(transformer, (preprocessing.QuantileTransformer,)):
         return transformer.subsample is None
     return is_exactly(transformer, _ONE_TO_ONE)
 
@@ -164,7 +120,7 @@ def _mixing(transformer: BaseEstimator) -> ValueError:
 
 
 def joined(groups: Ints, sources: Ints) -> Ints:
-    """The finest grouping that keeps together columns of one group and columns of one source.
+    """Return the finest grouping that keeps together columns of one group and columns of one source.
 
     Examples
     --------
@@ -187,12 +143,8 @@ def _identity(transformer: BaseEstimator) -> Ints:
     return np.arange(transformer.n_features_in_)
 
 
-def _selected(transformer: BaseEstimator) -> Ints:
-    return np.asarray(transformer.get_support(indices=True), dtype=np.intp)
-
-
 def _imputed(transformer: BaseEstimator) -> Ints:
-    # Columns without any value are left out, unless asked to stay; indicators of gaps come last.
+    # Columns without any value are left out, unless asked to stay; indicators of missing values come last.
     statistics = transformer.statistics_
     is_empty = np.asarray(statistics != statistics, dtype=bool)  # noqa: PLR0124 -- NaN of any type
     kept = np.flatnonzero(~is_empty | transformer.keep_empty_features)
@@ -213,7 +165,7 @@ def _one_hot(transformer: BaseEstimator) -> Ints:
 
 
 def _function(transformer: BaseEstimator) -> Ints:
-    """None is what a ColumnTransformer makes of "passthrough"; a ufunc of one argument minds no neighbour."""
+    # None is what a ColumnTransformer makes of "passthrough"; a ufunc of one argument minds no neighbour.
     func = transformer.func
     is_elementwise = isinstance(func, np.ufunc) and (func.nin, func.nout, func.signature) == (1, 1, None)
     if func is None or (is_elementwise and not transformer.kw_args):
@@ -222,7 +174,7 @@ def _function(transformer: BaseEstimator) -> Ints:
 
 
 def _in_equal_parts(transformer: BaseEstimator) -> Ints:
-    """As many columns of each input, one input after the other."""
+    # As many columns of each input, one input after the other.
     n_in = transformer.n_features_in_
     return np.repeat(np.arange(n_in), len(transformer.get_feature_names_out()) // n_in)
 
@@ -232,10 +184,6 @@ def _powers(transformer: BaseEstimator) -> Ints:
     if np.any(is_used.sum(axis=1) != 1):
         raise _mixing(transformer)
     return np.asarray(is_used.argmax(axis=1))
-
-
-def _indicators(transformer: BaseEstimator) -> Ints:
-    return np.asarray(transformer.features_, dtype=np.intp)
 
 
 def _binned(transformer: BaseEstimator) -> Ints:
@@ -278,10 +226,6 @@ def _behind(step: BaseEstimator, sources: Ints | None) -> Ints:
     return np.concatenate([np.repeat(first[codes[m.columns[:1]]], m.mixing.shape[1]) for m in step.maps_])
 
 
-def _interactions(step: InteractionFeatures) -> Ints:
-    return _behind(step, None)
-
-
 def _part(step: BaseEstimator, whole: BaseEstimator) -> Ints:
     """The sources of one of several parts beside each other."""
     if _looks_at_columns_together(step):
@@ -304,10 +248,6 @@ def _union(transformer: BaseEstimator) -> Ints:
     if not parts:
         raise ValueError("This FeatureUnion has no part that makes columns.")
     return np.concatenate([_part(step, transformer) for step in parts])
-
-
-def _encoded(transformer: TableEncoder) -> Ints:
-    return transformer.sources_
 
 
 def _columns(transformer: BaseEstimator) -> Ints:
@@ -340,15 +280,99 @@ _READERS: tuple[tuple[tuple[Any, ...], Callable[[Any], Ints]], ...] = (
     ((Pipeline,), _pipeline),
     ((ColumnTransformer,), _columns),
     ((FeatureUnion,), _union),
-    ((TableEncoder,), _encoded),
-    ((InteractionFeatures,), _interactions),
+    ((TableEncoder,), lambda encoder: encoder.sources_),
+    ((InteractionFeatures,), lambda step: _behind(step, None)),
     (_ONE_TO_ONE, _identity),
     ((SimpleImputer,), _imputed),
-    ((MissingIndicator,), _indicators),
-    ((OneHotEncoder,), _one_hot),
-    ((KBinsDiscretizer,), _binned),
-    ((SplineTransformer, TargetEncoder), _in_equal_parts),
-    ((PolynomialFeatures,), _powers),
-    ((FunctionTransformer,), _function),
-    (_SELECTORS, _selected),
+    ((MissingIndicator,), lambda indicator: np.asarray(indicator.features_, dtype=np.intp)),
+    ((preprocessing.OneHotEncoder,), _one_hot),
+    ((preprocessing.KBinsDiscretizer,), _binned),
+    ((preprocessing.SplineTransformer, preprocessing.TargetEncoder), _in_equal_parts),
+    ((preprocessing.PolynomialFeatures,), _powers),
+    ((preprocessing.FunctionTransformer,), _function),
+    (_SELECTORS, lambda selector: np.asarray(selector.get_support(indices=True), dtype=np.intp)),
 )
+
+
+def feature_groups_from_transformer(transformer: BaseEstimator) -> list[Any]:
+    """Return one label per output column of a fitted transformer: the name or number of its input column.
+
+    Parameters
+    ----------
+    transformer : fitted transformer
+        A ColumnTransformer, OneHotEncoder, scaler, selector, or a Pipeline of these.
+
+    Returns
+    -------
+    labels : list
+        Names of input columns where the transformer has seen names, else their numbers.
+
+    Examples
+    --------
+    >>> from sklearn.compose import make_column_transformer
+    >>> from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    >>> rows = [["red", 1.5], ["blue", 2.5], ["green", 0.5]]
+    >>> columns = make_column_transformer((OneHotEncoder(), [0]), (StandardScaler(), [1]))
+    >>> feature_groups_from_transformer(columns.fit(rows))
+    [0, 0, 0, 1]
+    """
+    sources = column_sources(transformer)
+    names = getattr(transformer, "feature_names_in_", None)
+    return [int(source) if names is None else str(names[source]) for source in sources]
+
+
+def feature_groups_from_names(names: Iterable[str], sources: Iterable[str]) -> list[str]:
+    """Return one label per column, by the names that encoders give to their output.
+
+    A name is that of a raw column, or begins with it and an underscore (``colour_light_blue``); names of
+    transformers may stand before (``encoder__colour_red``). Use :func:`feature_groups_from_transformer` where
+    the fitted transformer is at hand: it does not have to read names, which are ambiguous.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Output names: ``get_feature_names_out()``, the columns of a transformed DataFrame or of
+        ``pandas.get_dummies``. Every column must have been made of one raw column.
+    sources : iterable of str
+        The names of all raw columns. Where a name may belong to several of them (``size_of_shoe_9`` to
+        ``size`` and to ``size_of_shoe``), these get one label: a certificate then counts them as one, which
+        is never too much.
+
+    Returns
+    -------
+    labels : list of str
+        For ``feature_groups``, also as a callable:
+        ``functools.partial(feature_groups_from_names, sources=table.columns)``.
+
+    Examples
+    --------
+    >>> names = ["encoder__colour_light_blue", "encoder__colour_red", "scaler__age"]
+    >>> feature_groups_from_names(names, ["colour", "age"])
+    ['colour', 'colour', 'age']
+    >>> feature_groups_from_names(["size_s", "size_m", "size_of_shoe"], ["size", "size_of_shoe"])
+    ['size', 'size', 'size']
+    """
+    known = list(sources)
+    possible = [_possible_sources(name, known) for name in names]
+    labels = list(range(len(known)))  # sources of one label are joined
+    for several in (found for found in possible if len(found) > 1):
+        together = {labels[source] for source in several}
+        labels = [min(together) if label in together else label for label in labels]
+    return [known[labels[several[0]]] for several in possible]
+
+
+def _possible_sources(name: str, known: list[str]) -> list[int]:
+    """Return the numbers of all sources that a column of this name may come from."""
+    parts = name.split("__")
+    texts = ["__".join(parts[start:]) for start in range(len(parts))]
+    found = [
+        number
+        for number, source in enumerate(known)
+        if any(text == source or text.startswith(f"{source}_") for text in texts)
+    ]
+    if not found:
+        raise ValueError(
+            f"Column {name!r} does not start with any of the sources {sorted(known)}. Give the names of all "
+            "raw columns, or use feature_groups_from_transformer."
+        )
+    return found

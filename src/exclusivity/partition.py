@@ -1,4 +1,4 @@
-"""Feature Partition Aggregation: disjoint groups of features, one model each, and a vote."""
+"""Feature Partition Aggregation: any classifier on disjoint groups of features, a vote, and a certificate."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from exclusivity.baselines.division import learned
-from exclusivity.baselines.votes import MarginOf, Tally
 from exclusivity.classifier import (
     UNDECIDED,
     VOTINGS,
@@ -29,6 +29,7 @@ from exclusivity.classifier import (
     check_jobs,
     check_number,
     dealt,
+    finite,
     fitted_attributes,
     given,
     group_codes,
@@ -39,16 +40,22 @@ from exclusivity.classifier import (
     snapshot,
     table_advice,
 )
+from exclusivity.problem import ERMProblem
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 from exclusivity.problem.sparse_rows import check_sparse
+from exclusivity.solvers.exclusive import ExclusiveOptions, find_partition
+
+__all__ = ["FeaturePartitionClassifier"]
 
 _SEED_LIMIT = np.iinfo(np.int32).max
 # Scores in memory at once: 32 MB.
 _BLOCK_SCORES = 1 << 22
+# C of the linear models that stand in for the members while a partition is learned.
+_SEARCH_COST = 0.1
 
 
 class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """A vote of models of any kind on disjoint groups of features.
+    """Train models of any kind on disjoint groups of features, and let them vote.
 
     Each feature reaches one member only, so that broken features cannot turn more votes than there are of
     them: the certificate of :meth:`certify` holds for any base estimator. ``ERMClassifier(exclusivity=np.inf,
@@ -194,7 +201,7 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
     def _divide(
         self, X: Matrix, codes: Ints, weights: Floats, groups: Ints, rng: np.random.RandomState
     ) -> Ints:
-        """The owner of every feature group."""
+        """Return the owner of every feature group."""
         n_groups = int(groups.max()) + 1
         if not isinstance(self.partition, str):
             return given(self.partition, groups, self.n_estimators)
@@ -207,11 +214,11 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
                 stacklevel=4,
             )
         if self.partition == "learned":
-            return learned(X, codes, weights, groups, self.n_estimators, rng, self.voting)
+            return _learn_partition(X, codes, weights, groups, self.n_estimators, rng, self.voting)
         return dealt(n_groups, self.n_estimators, rng)
 
     def component_predict(self, X: Matrix) -> NDArray[Any]:
-        """The class that every member votes for.
+        """Return the class that every member votes for.
 
         Parameters
         ----------
@@ -228,7 +235,7 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
         return np.asarray(at.classes_[at._votes(rows)])
 
     def predict(self, X: Matrix) -> NDArray[Any]:
-        """The class that wins the vote.
+        """Return the class that wins the vote.
 
         Hard: the class with most votes; among equals the one whose voters are surest. Its
         ``decision_function`` or ``predict_proba`` tells how sure a member is; without these ties go to the
@@ -251,11 +258,11 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
             codes = np.concatenate([rankings.winners() for rankings in at._rankings(X)])
             return np.asarray(at.classes_[codes])
         margins = [MarginOf(member).predict(X[:, columns]) for member, columns in at._members()]
-        tally = Tally.count(at._votes(X), np.stack(margins, axis=1), len(at.classes_))
-        return np.asarray(at.classes_[tally.winners()])
+        codes = majority(at._votes(X), np.stack(margins, axis=1), len(at.classes_))
+        return np.asarray(at.classes_[codes])
 
     def __sklearn_tags__(self) -> Any:
-        """Sparse input and gaps are welcome where members take them."""
+        """Declare that sparse rows and missing values are taken where members take them."""
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator).input_tags
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         return tags
@@ -275,11 +282,11 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
             return validate_data(self, X, reset=False, **self._rows_allowed())
 
     def _members(self) -> Iterator[tuple[Any, Bools]]:
-        """The members with the columns that they see."""
+        """Return the members with the columns that they see."""
         return zip(self.estimators_, self.supports_, strict=True)
 
     def _certain_votes(self, X: Matrix) -> Ints:
-        """Class numbers, (n_samples, n_members); ``UNDECIDED`` where rounding might turn a vote."""
+        """Return class numbers, (n_samples, n_members); ``UNDECIDED`` where rounding might turn a vote."""
         X = self._validate_rows(X)
         doubts = [DoubtOf(member).predict(X[:, columns]) for member, columns in self._members()]
         return np.where(np.stack(doubts, axis=1), UNDECIDED, self._votes(X))
@@ -288,7 +295,7 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
         return (rankings.ballots() for rankings in self._rankings(self._validate_rows(X)))
 
     def _rankings(self, X: Matrix) -> Iterator[Rankings]:
-        """What members think of all classes, block by block."""
+        """Yield the preferences of members among all classes, block by block."""
         n_classes = len(self.classes_)
         step = max(1, _BLOCK_SCORES // (n_classes * len(self.estimators_)))
         for start in range(0, X.shape[0], step):
@@ -310,6 +317,78 @@ def _fit(member: BaseEstimator, X: Matrix, codes: Ints, extra: dict[str, Any]) -
 
 
 def _seeded(estimator: BaseEstimator, rng: Any) -> Any:
-    """The estimator with all its random states drawn from ``rng``."""
+    """Return the estimator with all its random states drawn from ``rng``."""
     names = [name for name in estimator.get_params() if name.split("__")[-1] == "random_state"]
     return estimator.set_params(**{name: int(rng.randint(_SEED_LIMIT)) for name in sorted(names)})
+
+
+def _learn_partition(
+    X: Matrix,
+    codes: Ints,
+    weights: Floats,
+    groups: Ints,
+    n_members: int,
+    rng: np.random.RandomState,
+    voting: str,
+) -> Ints:
+    """Return the partition that ``ERMClassifier(exclusivity=np.inf)`` would choose, on standardised columns.
+
+    Linear models stand in for the members, each class counts the same, and missing values become the mean.
+    """
+    if int(groups.max()) < n_members:
+        return dealt(int(groups.max()) + 1, n_members, rng)
+    rows = weights > 0
+    X, codes, weights = X[rows], codes[rows], weights[rows]
+    X = StandardScaler(with_mean=not sparse.issparse(X)).fit_transform(X, sample_weight=weights)
+    values = X.data if sparse.issparse(X) else X
+    values[np.isnan(values)] = 0.0
+    classes, codes = np.unique(codes, return_inverse=True)
+    balanced = weights / np.bincount(codes, weights=weights)[codes] * len(codes) / len(classes)
+    labels = [np.where(codes == code, 1.0, -1.0) for code in range(len(classes))]
+    if len(classes) == 2:
+        labels = labels[1:]
+    first = ERMProblem.build(
+        X.astype(float),
+        labels[0],
+        n_members=n_members,
+        cost=_SEARCH_COST,
+        weights=balanced,
+        exclusivity=np.inf,
+    )
+    problems = [first.changed(labels=column) for column in labels]
+    generator = np.random.default_rng(int(rng.randint(_SEED_LIMIT)))
+    return find_partition(problems, groups, ExclusiveOptions(voting=voting), generator, None)
+
+
+def majority(codes: Ints, margins: Floats, n_labels: int) -> Ints:
+    """Return the label with most votes; of equals that of largest margins, then that of the first member.
+
+    ``codes`` and ``margins``, of shape (n_samples, n_members), are the votes and how sure each is.
+    """
+    chosen = codes[:, :, None] == np.arange(n_labels)
+    votes, first = chosen.sum(axis=1), codes[:, 0]
+    is_top = votes == votes.max(axis=1, keepdims=True)
+    sums = np.where(is_top, np.einsum("ikc,ik->ic", chosen, margins), -1.0)
+    is_top = sums == sums.max(axis=1, keepdims=True)
+    return np.where(is_top[np.arange(len(sums)), first], first, is_top.argmax(axis=1))
+
+
+class MarginOf:
+    """Stands in for a member: its prediction is the margin of the member's label."""
+
+    def __init__(self, member: BaseEstimator) -> None:
+        self._member = member
+
+    def predict(self, X: Matrix) -> Floats:
+        """Return by how much the member's best score exceeds the second best; zero if it has no scores."""
+        for method in ("decision_function", "predict_proba"):
+            if hasattr(self._member, method):
+                # A broken feature may have any finite value: what overflows still adds up to something.
+                scores = finite(np.asarray(getattr(self._member, method)(X), dtype=float))
+                if scores.ndim == 1:
+                    return np.abs(scores)
+                if scores.shape[1] == 1:  # a member that saw one class only
+                    return np.ones_like(scores[:, 0])
+                best = np.partition(scores, -2, axis=1)[:, -2:]
+                return np.asarray(best[:, 1] - best[:, 0])
+        return np.zeros(X.shape[0])
