@@ -1,16 +1,14 @@
-"""The readers of numbers behind ``read_table`` and ``erm``, one function for each format."""
+"""Readers of numbers alone, one function for each format: every feature of every row must be a number."""
 
+import io
 import os
+from contextlib import suppress
 
+from exclusivity.io._cells import ColumnRule
+from exclusivity.io._errors import DataFileError
 from exclusivity.io._formats import FORMATS, Reading
 
-
-def _read(name, source, **settings):
-    settings["ignore"] = ignore if isinstance(ignore := settings.get("ignore", ()), str) else tuple(ignore)
-    source = os.fspath(source) if isinstance(source, os.PathLike) else source
-    if name == "csv" and str(source).endswith(".tsv"):
-        name = "tsv"
-    return FORMATS[name].read(source, Reading(**settings))
+NUMBER = ColumnRule("number", ".", required=True)
 
 
 def read_csv(source, **settings):
@@ -27,3 +25,29 @@ def read_parquet(source, **settings):
 
 def read_npy(source, **settings):
     return _read("npy", source, **settings)
+
+
+def _read(name, source, **settings):
+    settings["ignore"] = ignore if isinstance(ignore := settings.get("ignore", ()), str) else tuple(ignore)
+    source = os.fspath(source) if isinstance(source, os.PathLike) else source
+    if name == "csv" and str(source).lower().removesuffix(".gz").endswith(".tsv"):
+        name = "tsv"
+    reading = Reading(**settings)
+    if name in ("csv", "tsv", "parquet"):
+        reading = Reading(**settings, rules=_rules(FORMATS[name], source, reading))
+    return FORMATS[name].read(source, reading)
+
+
+def _rules(kind, source, reading):
+    """A rule for every column that is neither target nor ignored; None where the file is wrong."""
+    if not isinstance(source, (str, io.BytesIO)) or (isinstance(source, str) and not os.path.isfile(source)):
+        return None
+    copy = source if isinstance(source, str) else io.BytesIO(source.getvalue()[source.tell() :])
+    with suppress(DataFileError):
+        columns = kind.columns(copy, reading)
+        names = columns if isinstance(columns, list) else list(range(columns))
+        chosen = [reading.target, *reading.ignore]
+        apart = {names[c] if isinstance(c, int) and -len(names) <= c < len(names) else c for c in chosen}
+        if len(set(names)) == len(names):
+            return {name: NUMBER for name in names if name not in apart} or None
+    return None

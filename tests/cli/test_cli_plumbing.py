@@ -56,7 +56,7 @@ class TestFormats:
         from pyarrow import parquet
 
         table = read_csv(tmp_path / "test.csv", target="state")
-        columns = {name: table.data[:, j] for j, name in enumerate(table.feature_names)}
+        columns = {name: table.data[:, j] for j, name in enumerate(table.names)}
         columns |= {"state": table.target.tolist(), "note": ["x"] * len(table.target)}
         parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
         return tmp_path / "t.parquet"

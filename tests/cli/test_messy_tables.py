@@ -169,19 +169,21 @@ class TestOverrides:
             assert code == 0
         assert "size" not in kinds(out)
         _, out, _ = fitted(run, tmp_path / "table.csv", columns, "--numeric", "size")
-        assert "1 text taken for gaps" in out
+        assert "1 text taken for missing values" in out
 
     def test_texts_are_gaps_at_prediction_too(self, run, tmp_path):
         """A model that was fitted to them takes its own file again, one row like many; others do not."""
         odd = [f"{value:.2f}".replace(".", ",") if i % 9 else "k.A." for i, value in enumerate(SIZE)]
         columns = {"size": odd, "colour": COLOUR, "weight": WEIGHT.astype(int)}
         code, out, _ = fitted(run, tmp_path / "table.csv", columns, "--numeric", "size", delimiter=";")
-        assert "decimal comma, 10 texts taken for gaps" in out
+        assert "decimal comma, 10 texts taken for missing values" in out
         write(tmp_path / "empty.csv", columns | {"size": [c.strip("k.A") for c in odd]}, delimiter=";")
         expected = run("predict", "it.erm", "empty.csv", "--scores", "--quiet")[1]
         code, out, err = run("predict", "it.erm", "table.csv", "--scores", "--quiet")
         assert (code, out) == (0, expected)
-        assert "column 'size' of table.csv: 10 texts taken for gaps, as in training (--numeric)" in err
+        assert (
+            "column 'size' of table.csv: 10 texts taken for missing values, as in training (--numeric)" in err
+        )
         one = {name: cells[:1] for name, cells in columns.items()}
         write(tmp_path / "one.csv", one, CLASS[:1], delimiter=";")
         code, out, _ = run("predict", "it.erm", "one.csv", "--scores", "--quiet")
@@ -266,7 +268,7 @@ class TestAtPrediction:
             ),
             (
                 {"day": ["", "31.12.2024", "x"]},
-                "new.csv, line 3, column 'day': found '31.12.2024'; expected a date written as 2024-12-31,",
+                "new.csv, line 3, column 'day': found '31.12.2024'; expected a date written as year",
             ),
             ({"colour": None}, "lacks 'colour'"),
         ],
@@ -355,15 +357,13 @@ class TestGermanFiles:
         assert "--decimal is for text, but t.parquet is read as parquet" in err
 
 
-@pytest.mark.parametrize(
-    ("day", "written"), [("{d:02d}.{m:02d}.2026", "2026-01-01"), ("{m}/{d}/2022", "2022-1-1")]
-)
-def test_dates_of_people(run, tmp_path, day, written):
+@pytest.mark.parametrize("day", ["{d:02d}.{m:02d}.2026", "{m}/{d}/2022"])
+def test_dates_of_people(run, tmp_path, day):
     days = [day.format(m=i % 12 + 1, d=i % 28 + 1) for i in range(N)]
     code, _, err = fitted(run, tmp_path / "table.csv", {"day": days, "colour": COLOUR})
     assert code == 3
-    written = "-".join(f"{int(part):02d}" for part in written.split("-"))
-    assert f"line 2, column 'day': it looks like dates, such as '{days[0]}'; write {written}." in err
+    told = f"line 2, column 'day': it looks like dates, such as '{days[0]}'; write year-month-day, such as"
+    assert told in err
     assert "--numeric" not in err
     assert (
         fitted(run, tmp_path / "table.csv", {"day": days, "colour": COLOUR}, "--categorical", "day")[0] == 0

@@ -47,11 +47,11 @@ class TestFit:
         np.testing.assert_allclose(found[-1].coef_, expected[-1].coef_, rtol=1e-9)
         assert found[-1].verbose == 0
         assert found[0].copy is True
-        assert list(found.feature_names_in_) == list(train.feature_names)
+        assert list(found.feature_names_in_) == list(train.names)
         assert "3 equal members = one SVM at cost C/3" in out
 
     def test_rules_about_weights_by_name(self, erm, train):
-        first, second, third = train.feature_names[:3]
+        first, second, third = train.names[:3]
         rules = f"{first}=-1,{second}=1"
         for loss in ("hinge", "logistic"):
             code, _, err = erm(
@@ -168,7 +168,7 @@ class TestFit:
 def _frame(table):
     import pandas as pd
 
-    return pd.DataFrame(table.data, columns=list(table.feature_names))
+    return pd.DataFrame(table.data, columns=list(table.names))
 
 
 def _plain(model):

@@ -195,7 +195,7 @@ def test_text_for_a_model_of_typed_columns(run):
         ('2.5,"0,5",red', "'count': found '0,5', with a decimal comma"),
         (
             "2.5,5%,red",
-            "'count': found '5%'; expected a number, or nothing. The model was fitted to numbers without",
+            "'count': found '5%'; expected a number, or nothing. The column holds numbers without",
         ),
         ('2.5,"1,038",red', "'count': found '1,038', which is 1.038 with a decimal comma and 1038 with"),
     ]:

@@ -203,7 +203,7 @@ def test_a_row_group_that_no_worker_can_hold(folder, monkeypatch):
 
     monkeypatch.chdir(folder)
     source = Source("part-1.parquet", None, None, True)
-    layout = FileLayout.of(source.format, source.columns(), source.reading("state"))
+    layout = FileLayout.of(source.format, source.columns(), source.reading(target="state"))
     assert len(distributed._parts([source], layout, Limits(1e9, 1))) == 1
     with pytest.raises(FileError, match=r"part-1.parquet: one row group takes 0 MB, .* smaller row groups"):
         distributed._parts([source], layout, Limits(4 * 8 * 129, 1))
@@ -272,7 +272,7 @@ def test_a_part_that_is_wrong_is_named(run, folder, tmp_path):
     for text, message in (
         ("a,b,c,d,state\n1,2,3,4,high\n1,2,x,4,low\n", "bad.csv, line 3, column 'c': it holds numbers"),
         ("a,b,c,d,state\n1,2,3,4,7\n", "are numbers, such as 7; expected the same kind"),
-        ("a,b,c,state\n1,2,3,low\n", "bad.csv: the file lacks the column 'd'"),
+        ("a,b,c,state\n1,2,3,low\n", "bad.csv, line 1: there is no column 'd' that is a feature"),
         ("", "bad.csv"),
     ):
         (tmp_path / "bad.csv").write_text(text)

@@ -1,7 +1,6 @@
 """``erm fit --dask`` on tables with words, dates and gaps: the model of ``erm fit`` on all rows at once."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,9 +8,8 @@ import pytest
 
 from exclusivity.cli import distributed
 from exclusivity.cli.main import main
-from exclusivity.dask import tables as blocks
+from exclusivity.dask import files
 from exclusivity.io import load_model
-from exclusivity.io._formats import Reading, format_of
 
 
 def mixed(n_rows=240, seed=0):
@@ -171,7 +169,7 @@ def test_numbers_and_words(run, tmp_path):
         "fit", *files, "-o", tmp_path / "m.erm", "--target", "class", "--dask", "--numeric", "size"
     )
     assert code == 0, err
-    assert "1 text taken for gaps" in out
+    assert "1 text taken for missing values" in out
 
 
 def test_names_of_rows_are_told(run, tmp_path):
@@ -204,14 +202,6 @@ def test_names_of_rows_among_numbers_are_told(run, tmp_path, ending, options):
     assert err.count("another whole number") == 1
 
 
-def test_odd_texts_come_first(monkeypatch):
-    monkeypatch.setattr(blocks, "MOST_TEXTS", 3)
-    texts = [b"1", b"2.5", b"-3e4", b"007", b"x", b"4"]
-    assert set(blocks._few(texts)[:2]) == {b"007", b"x"}
-    one, other = (blocks.Evidence(((blocks._few(part), frozenset()),)) for part in (texts[:3], texts[3:]))
-    assert set((one + other).columns[0][0][:2]) == {b"007", b"x"}
-
-
 @pytest.mark.parametrize(
     ("column", "texts", "wrong"),
     [
@@ -234,24 +224,24 @@ def test_the_line_of_a_cell_in_blocks(run, tmp_path, monkeypatch, column, texts,
         assert f"a.csv, line 51, column '{column}': {wrong}" in err
 
 
-def test_a_word_that_nobody_looked_at(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("size,when,class\n" + "1,2024-01-01,0\n" * 20 + "NA,,1\nsoon,2024-13-01,0\n")
-    layout = blocks.FileLayout.of(
-        format_of(path), ["size", "when", "class"], Reading("class", delimiter=",", header=True)
-    )
-    for span in (None, (100, path.stat().st_size)):
-        found = blocks.read_columns(blocks.FilePart(str(path), 0, span), layout)
-        rest = blocks.ColumnReader("when", "category", blocks.Notation())
-        reader = blocks.ColumnReader("size", "number", blocks.Notation())
-        with pytest.raises(blocks.DataFileError, match=r"line 23.*'size': found 'soon' among.*--numeric"):
-            found.read([reader, rest])
-        size, when = (blocks.ColumnReader("size", "category", blocks.Notation()), replace(rest, kind="date"))
-        with pytest.raises(blocks.DataFileError, match=r"line 23, column 'when': .*'2024-13-01'"):
-            found.read([size, when])
-    values, n_lost = replace(reader, takes_texts=True).read(np.array([b"1", b"NA", b"soon"]))
-    np.testing.assert_array_equal(values, [1.0, np.nan, np.nan])
-    assert n_lost == 1
+@pytest.mark.parametrize(
+    ("cell", "wrong", "way"),
+    [
+        ("soon,2024-01-01", "column 'size': found 'soon'; expected a number", "--numeric size"),
+        ("1,2024-13-01", "column 'when': found '2024-13-01'; expected a date", "--categorical when"),
+        ('"1,038",2024-01-01', "column 'size': found '1,038', which is 1.038", "--decimal"),
+    ],
+)
+def test_a_cell_that_no_sample_shows(run, tmp_path, monkeypatch, cell, wrong, way):
+    """Workers read all cells by the rules, and name file and line of the first that does not fit."""
+    monkeypatch.setattr(files, "_SAMPLE_BYTES", 200)
+    rows = [f"{row % 7},2024-01-{1 + row % 28:02d},{row % 2}" for row in range(300)]
+    rows[250] = f"{cell},1"
+    (tmp_path / "a.csv").write_text("size,when,class\n" + "\n".join(rows))
+    code, _, err = run("fit", tmp_path / "a.csv", "--target", "class", "-o", tmp_path / "m.erm", "--dask")
+    assert code == 3
+    assert f"a.csv, line 252, {wrong}" in err
+    assert way in err
 
 
 def test_parquet_whose_parts_differ(run, tmp_path):

@@ -10,12 +10,13 @@ import tracemalloc
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from exclusivity.io import DataFileError, _formats, _text
+from exclusivity.io import DataFileError, _formats, _text, read_table
 from exclusivity.io._cells import MISSING
 from exclusivity.io._text import MAX_LINE_BYTES
 from readers import read_csv
 
-NUMBER = "expected a finite decimal number."
+NUMBER = "expected a number."
+FILL_IN = f"{NUMBER} Fill it in, or leave the row out."
 
 
 SAVE = "save the file as UTF-8"
@@ -34,12 +35,12 @@ def refusal(text, **options):
 
 BAD_FIELDS = [
     (b"two", f"found 'two'; {NUMBER}"),
-    (b"", f"the value is missing; {NUMBER} Fill it in, or leave the row out."),
-    (b"  ", f"the value is missing; {NUMBER} Fill it in, or leave the row out."),
-    (b'""', f"the value is missing; {NUMBER} Fill it in, or leave the row out."),
-    (b"nan", f"found 'nan'; {NUMBER}"),
+    (b"", f"the value is missing; {FILL_IN}"),
+    (b"  ", f"the value is missing; {FILL_IN}"),
+    (b'""', f"the value is missing; {FILL_IN}"),
+    (b"nan", f"found 'nan'; {FILL_IN}"),
     (b"-inf", f"found '-inf'; {NUMBER}"),
-    (b"1e999", f"found '1e999'; {NUMBER}"),
+    (b"1e999", "found '1e999', which is too large."),
     (b"1_000", f"found '1_000'; {NUMBER}"),
     (b"0x1", f"found '0x1'; {NUMBER}"),
     (b"1 2", f"found '1 2'; {NUMBER}"),
@@ -56,17 +57,17 @@ class TestFields:
     @pytest.mark.parametrize(("field", "cause"), BAD_FIELDS)
     def test_cause(self, field, cause, after):
         error = refusal(b"a,b,c\n1,2,3\n\n1," + field + b",3\n" + after, target="c")
-        assert (error.file, error.line, error.column, error.cause) == ("<stream>", 4, "2 ('b')", cause)
-        assert str(error) == f"<stream>, line 4, column 2 ('b'): {cause}"
+        assert (error.file, error.line, error.column, error.cause) == ("<stream>", 4, "b", cause)
+        assert str(error) == f"<stream>, line 4, column 'b': {cause}"
 
     def test_column_without_a_name(self):
         error = refusal(b"1,2\n3,x\n", header=False)
-        assert (error.line, error.column) == (2, "2")
+        assert (error.line, error.column) == (2, 1)
 
     @pytest.mark.parametrize("field", [b"-nan", b"Infinity", b"1_000", "\u0663".encode()])
     def test_target_that_is_almost_a_number(self, field):
         error = refusal(b"a,y\n1," + field + b"\n", target="y")
-        assert error.column == "2 ('y')"
+        assert error.column == "y"
         assert error.cause.endswith("expected a finite decimal number, or a class in words.")
 
     def test_target_that_is_infinite(self):
@@ -79,12 +80,9 @@ class TestFields:
         """Whatever stands for a missing value among features does so in the target."""
         lines = [b"a,y", b"1," + others, b"", *[b"2," + quotes + gap.encode() + quotes] * 7, b"3," + others]
         error = refusal(b"\n".join(lines), target="y")
-        assert (error.line, error.column) == (4, "2 ('y')")
+        assert (error.line, error.column) == (4, "y")
         assert error.cause.startswith("7 of 9 rows have no class (lines 4, 5, 6, 7, 8, ...); a cell")
-        again = pickle.loads(pickle.dumps(error.after(10)))  # noqa: S301
-        assert str(again).startswith(
-            "<stream>, line 14, column 2 ('y'): 7 of 9 rows have no class (lines 14,"
-        )
+        assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301
 
     @pytest.mark.parametrize(
         ("first", "second", "before"), [(b"ill", b"1", "text"), (b"1", b"ill", "numbers")]
@@ -161,12 +159,12 @@ class TestLines:
         lines = [b"0.25,0.5,0.75"] * 60_000
         lines[45_320] = b"0.25,0.5.1,0.75"
         error = refusal(b"a,b,c\n" + b"\n".join(lines))
-        assert (error.line, error.column) == (45_322, "2 ('b')")
+        assert (error.line, error.column) == (45_322, "b")
 
     def test_error_survives_pickling(self):
         error = refusal(b"a,b\n1,x\n")
         copy = pickle.loads(pickle.dumps(error))  # noqa: S301
-        assert (str(copy), copy.line, copy.column) == (str(error), 2, "2 ('b')")
+        assert (str(copy), copy.line, copy.column) == (str(error), 2, "b")
 
 
 class TestHeader:
@@ -187,10 +185,7 @@ class TestHeader:
         assert error.cause == f"there is no column {target} for the target among 2 columns."
 
     def test_target_alone(self):
-        assert (
-            "the target is the only column; expected features as well"
-            in refusal(b"state\n1\n", target="state").cause
-        )
+        assert "none of the 1 columns is left for features" in refusal(b"state\n1\n", target="state").cause
 
     def test_duplicate_names(self):
         error = refusal(b"\na,b,c,b\n1,2,3,4\n")
@@ -204,7 +199,7 @@ class TestHeader:
         assert cause.startswith("column 1 has no name; expected one (row numbers, as pandas writes them")
         assert "ignore=[0]" in cause
         table = read_csv(io.BytesIO(b",a,b\n7,1,2\n"), ignore=[0])
-        assert (table.feature_names, table.data.tolist()) == (("a", "b"), [[1, 2]])
+        assert (table.names, table.data.tolist()) == (("a", "b"), [[1, 2]])
 
     def test_numbers_are_no_names(self):
         error = refusal(b"1,2.5\n3,4\n")
@@ -251,8 +246,10 @@ class TestFiles:
         path = tmp_path / "large.csv"
         path.write_bytes(b"a,b\n1,2\n")
         monkeypatch.setattr(_text, "TextFile", None)
-        with pytest.raises(DataFileError, match="line 1: the text is larger than max_bytes=7; if you trust"):
-            read_csv(path, max_bytes=7)
+        with pytest.raises(
+            DataFileError, match=r"large.csv: the text is larger than max_bytes=7; if you trust"
+        ):
+            read_table(path, max_bytes=7)
 
     def test_text_larger_than_allowed(self):
         cause = refusal(b"a,b\n1,2\n3,4\n", max_bytes=11).cause
@@ -370,7 +367,7 @@ def outcome(text, **options):
         table = read_csv(io.BytesIO(text), **options)
     except DataFileError as error:
         return str(error)
-    return table.data.tobytes(), None if table.target is None else table.target.tolist(), table.feature_names
+    return table.data.tobytes(), None if table.target is None else table.target.tolist(), table.names
 
 
 class TestFuzz:
@@ -387,7 +384,7 @@ class TestFuzz:
     def test_almost_tables_and_both_ways_agree(self, text, target, header):
         fast = outcome(text, target=target, header=header)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_formats, "plain_numbers", lambda column: None)
+            patch.setattr(_formats, "_plain_numbers", lambda column: None)
             assert outcome(text, target=target, header=header) == fast
 
     @settings(deadline=None, max_examples=40)

@@ -12,14 +12,14 @@ from readers import read_libsvm
 GARBAGE = bytes(range(256)) * 400
 
 FILES = {
-    "index.svm": (b"1 1:1\n1 9223372036854775808:1\n", r"line 2: the index .* from 1 to 2147483647"),
-    "nan.svm": (b"1 1:nan\n", r"line 1: the value of index 1 is 'nan'"),
-    "text.svm": (b"1 1:1\n1 1:one\n", r"line 2: the value of index 1 is 'one'"),
-    "label.svm": (b"1 1:1\n2:1 3:1\n", r"line 2: found '2:1' where the label should be"),
+    "index.svm": (b"1 1:1\n1 9223372036854775808:1\n", r"line 2: found .* from 1 to at most 2147483647"),
+    "nan.svm": (b"1 1:nan\n", r"line 1: found '1:nan'; expected 'label"),
+    "text.svm": (b"1 1:1\n1 1:one\n", r"line 2: found '1 1:one'; expected 'label"),
+    "label.svm": (b"1 1:1\n2:1 3:1\n", r"line 2: found '2:1 3:1'; expected 'label"),
     "garbage.svm": (GARBAGE, r"line 1: found byte 0x00 at position 1"),
-    "line.svm": (b"1 1:1\n1 1:" + b"z" * 10_000_000, r"line 2: the value of index 1 is 'z{40}\.\.\.'"),
+    "line.svm": (b"1 1:1\n1 1:" + b"z" * 10_000_000, r"line 2: found '1 1:z{36}\.\.\.'; expected"),
     "text.csv": (b"a,y\n1,1\none,2\n", r"line 3, column 'a': it holds numbers, and a text, 'one'"),
-    "label.csv": (b"a,y\n1,1\n1,\n", r"line 3, column 2 \('y'\): 1 of 2 rows has no class \(line 3\)"),
+    "label.csv": (b"a,y\n1,1\n1,\n", r"line 3, column 'y': 1 of 2 rows has no class \(line 3\)"),
     "garbage.csv": (GARBAGE, r"line 1: found byte 0x00 at position 1"),
     "line.csv": (b"a,y\n1,1\n" + b"1," * 5_200_000, r"line 3: the row has more than 2 fields"),
     "garbage.parquet": (GARBAGE, r"the file starts with b'\\x00\\x01\\x02\\x03'"),
@@ -67,7 +67,7 @@ def test_bomb_is_found_before_a_row_is_read(tmp_path, monkeypatch, name):
     monkeypatch.setattr(_text, "MIN_UNPACKED", 1 << 16)
     compress = gzip.compress if name.endswith(".gz") else bz2.compress
     (tmp_path / name).write_bytes(compress(b"1 1:1\n" * 20_000))
-    with pytest.raises(DataFileError, match=r"line 10923: .* bytes unpack to more than 65536"):
+    with pytest.raises(DataFileError, match=r"bytes unpack to more than 65536"):
         read_table(tmp_path / name)
 
 
@@ -85,15 +85,13 @@ def test_ratio_grows_with_the_file(tmp_path, monkeypatch):
     assert limit > 8000
     assert len(read_libsvm(path).target) == 1000
     assert len(read_libsvm(path, max_bytes=8000).target) == 1000
-    with pytest.raises(DataFileError, match="line 1000: the text is larger than max_bytes=7999"):
+    with pytest.raises(DataFileError, match="the text is larger than max_bytes=7999"):
         read_libsvm(path, max_bytes=7999)
 
 
 def test_large_file_is_refused_unread(tmp_path):
     path = tmp_path / "large"
     path.write_bytes(b"1 1:1\n" * 10)
-    with pytest.raises(
-        DataFileError, match=r"large, line 1: the text is larger than max_bytes=59; if you trust"
-    ):
+    with pytest.raises(DataFileError, match=r"large: the text is larger than max_bytes=59; if you trust"):
         read_libsvm(path, max_bytes=59)
     assert len(read_libsvm(path, max_bytes=60).target) == 10

@@ -27,7 +27,7 @@ def test_numbers_of_every_kind(path, kind, order):
     assert table.data.flags.c_contiguous
     assert np.array_equal(table.data, rows[:, [0, 2]].astype(float))
     assert np.array_equal(table.target, rows[:, 1].astype(float))
-    assert table.feature_names is None
+    assert table.names is None
 
 
 def test_columns_and_rows(path):
@@ -55,8 +55,8 @@ def test_many_rows_go_in_batches(path, monkeypatch):
     np.save(path, ROWS)
     assert np.array_equal(read_npy(path, target=0).data, ROWS[:, 1:])
     for column, found in (
-        (2, "column 3: the value in row 4 is nan"),
-        (0, r"column 1: 1 of .* class \(row 4\)"),
+        (2, r"column 2 \(from 0\): the value in row 4 is missing"),
+        (0, r"column 0 .from 0.: 1 of .* class \(row 4\)"),
     ):
         holed = ROWS.copy()
         holed[3, column] = np.nan

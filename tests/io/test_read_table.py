@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from exclusivity.io import DataFileError, read_table
-from exclusivity.io._cells import Notation, is_number, numbers_among
-from exclusivity.io._formats import plain_numbers
+from exclusivity.io._cells import ColumnRule, TextColumn, read_column
+from exclusivity.io._formats import _plain_numbers
 
 CSV = b"a,b,y\n1,2,-1\n3,0,1\n"
 TEXTS = {"libsvm": b"-1 1:1 2:2\n1 1:3\n", "csv": CSV, "tsv": CSV.replace(b",", b"\t")}
@@ -111,9 +111,15 @@ def test_columns_as_people_write_them():
     assert np.isnan(table.data["size"][2])
     assert table.data["share"].tolist()[::2] == [7, 3.5]
     assert table.data["code"].tolist() == ["007", "012", "013"]
-    assert table.data["when"].tolist()[:2] == ["2024-12-31", "2024-01-01"]
+    assert table.data["when"].dtype.kind == "M"
+    assert table.data["when"].astype(str).tolist()[:2] == ["2024-12-31", "2024-01-01"]
     assert table.data["when"].isna().tolist() == [False, False, True]
-    assert table.notations == {"size": ",'", "share": ",%"}
+    assert table.rules["size"].notation == ",'"
+    assert table.remarks == {
+        "size": "decimal comma, thousands points",
+        "share": "per cent, decimal comma",
+        "code": "codes: zeros in front",
+    }
     assert table.target.tolist() == ["a", "b", "a"]
 
 
@@ -125,7 +131,7 @@ def test_what_the_caller_says_about_columns():
         csv(text, target="y")
     table = csv(text, target="y", numeric=["b"], categorical=["a"])
     assert np.isnan(table.data["b"][1])
-    assert table.notations == {"b": ".?"}
+    assert table.rules["b"].notation == "?"
     assert table.data["a"].tolist() == ["1", "3", "5", "7"]
     with pytest.raises(DataFileError, match=r"1.038 with a decimal comma and 1038 with.*decimal=\.\.\."):
         csv(b'a,y\n"1,038",0\n"2,250",1\n', target="y")
@@ -177,14 +183,54 @@ written = st.one_of(
 @settings(deadline=None)
 @given(st.lists(written, min_size=1, max_size=8))
 def test_pyarrow_and_the_slow_path_agree_cell_by_cell(cells):
-    texts = pa.array(cells)
-    fast = plain_numbers(texts)
-    stripped = [cell.strip(" \t").encode() for cell in cells]
-    slow = [float(cell) if is_number(cell) else np.nan for cell in stripped]
-    assert (fast is None) == (not np.isfinite(slow).all())
+    texts = pa.array([cell.strip(" \t") for cell in cells])
+    fast = _plain_numbers(texts)
     if fast is not None:
+        slow, _ = read_column(TextColumn.of([texts]), ColumnRule("number", "."))
         np.testing.assert_array_equal(fast, slow)
         np.testing.assert_array_equal(np.signbit(fast), np.signbit(slow))
-        read, is_text = numbers_among(np.array(stripped), Notation("."))
-        np.testing.assert_array_equal(read, slow)
-        assert not is_text.any()
+        np.testing.assert_array_equal(slow, [float(cell) for cell in cells])
+
+
+@settings(deadline=None)
+@given(st.lists(written, min_size=1, max_size=8), st.booleans())
+def test_a_file_and_a_stream_give_the_same_numbers(tmp_path_factory, cells, quoted):
+    mark = '"' if quoted else ""
+    text = "a,b\n" + "".join(f"{mark}{cell}{mark},1\n" for cell in cells)
+    path = tmp_path_factory.mktemp("numbers") / "t.csv"
+    path.write_text(text)
+
+    def outcome(source):
+        try:
+            return read_table(source, format="csv").data.to_csv()
+        except DataFileError as error:
+            return str(error).replace(str(path), "<stream>")
+
+    assert outcome(path) == outcome(io.BytesIO(text.encode()))
+
+
+def test_rules_of_one_file_read_another():
+    """By name, in the order of the rules, and each cell by its rule alone."""
+    table = csv(b"size;when;code\n1,5;2024-01-01;07\n2;;08\n")
+    other = csv(b"code,extra,when,size\n7,x,2024-02-01,3\n", rules=table.rules)
+    assert list(other.data) == ["size", "when", "code"]
+    assert other.data["code"].tolist() == ["7"]
+    with pytest.raises(DataFileError, match=r"line 2, column 'size': found '1.5', with a decimal point"):
+        csv(b"size;when;code\n1.5;;7\n", rules=table.rules)
+    with pytest.raises(DataFileError, match="there is no column 'when' that is a feature"):
+        csv(b"size;code\n1,5;7\n", rules=table.rules)
+    with pytest.raises(DataFileError, match="the file has 2 features; expected 3"):
+        csv(b"1;2\n", rules=table.rules, header=False)
+
+
+def test_a_cell_that_the_sample_did_not_show(tmp_path):
+    """Rows from all over a large file tell what columns hold; a cell that does not fit is an error."""
+    lines = [f"{row}.5,{row % 3},x" for row in range(400_000)]
+    lines[399_990] = "soon,?,x"
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,c\n" + "\n".join(lines))
+    with pytest.raises(DataFileError, match=r"line 399992, column 'a': found 'soon'; expected a.*numeric"):
+        read_table(path)
+    table = read_table(path, numeric=["a"])
+    assert np.isnan(table.data.loc[399_990, ["a", "b"]].to_numpy(float)).all()
+    assert table.data["b"].isna().sum() == 1

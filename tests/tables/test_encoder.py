@@ -52,7 +52,7 @@ class TestDoubts:
             ("1,{0:03d}.5 %", "X['it'].str.rstrip('% ').str.replace(',', '').astype(float)"),
             ("{0}.5", "X['it'].astype(float)"),
             ("08/{1:02d}/2022", "look like dates, such as '08/01/2022'"),
-            ("{1:02d}.03.2026", "or write 2026-03-01."),
+            ("{1:02d}.03.2026", "or write year-month-day"),
         ],
     )
     def test_what_is_told(self, form, advice):

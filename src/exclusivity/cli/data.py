@@ -1,21 +1,20 @@
-"""Data files of the command line, in any format: regular files, and what can be read only once.
+"""Data files of the command line, in any format.
 
-Standard input, named pipes, ``/dev/fd/N`` and other devices are opened once. Text is read as it comes; what
-is not read from its first byte to its last (Parquet, .npy, compressed text) is copied to a temporary file.
+What can be read only once (standard input, named pipes, ``/dev/fd/N``) is copied to a temporary file.
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
-import io
 import re
+import shlex
 import stat
 import sys
+import tempfile
 import threading
-from codecs import BOM_UTF8
-from collections.abc import Iterator
-from contextlib import contextmanager
+import weakref
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,14 +23,14 @@ from exclusivity.cli.files import FileError, UsageError, file_errors
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from exclusivity.io._formats import Format, RawTable, Reading, TableData
+    from exclusivity.io import DataFileError
+    from exclusivity.io._formats import Content, Format, Reading
 
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 FORMATS = ("libsvm", "csv", "tsv", "parquet", "npy")
 _COPY = 1 << 20
 _LISTED = 8
 _SPREADSHEETS = {".xls", ".xlsx", ".xlsm", ".xlsb", ".ods", ".numbers"}
-_LONGEST_LINE = 1 << 26  # what is longer is no text
 _PATIENCE = 1.0
 """Seconds to open a pipe before somebody has to be told what is being waited for."""
 
@@ -57,17 +56,13 @@ def _open_once(path: str) -> Any:
         teller.cancel()
 
 
-class NumbersError(FileError):
-    """A table of numbers was asked for, and a cell has none."""
-
-
 class Source:
     """One data file, by name, through a pipe or on standard input.
 
     Parameters
     ----------
     path : str
-        ``-`` is standard input. What is no regular file is opened here, and once.
+        ``-`` is standard input.
     kind : str or None
         The name of a format; None: the name of the file says it.
     delimiter : str or None
@@ -77,45 +72,23 @@ class Source:
     """
 
     def __init__(self, path: str, kind: str | None, delimiter: str | None, header: bool) -> None:
-        self.is_stdin = path == "-"
-        self.title = "standard input" if self.is_stdin else printable(path)
+        self.title = "standard input" if path == "-" else printable(path)
         self.path = path
         self.format = self._format(kind)
-        if not self.is_stdin and Path(path).is_dir():
+        if path != "-" and Path(path).is_dir():
             raise FileError(in_folder(path))
-        is_unknown = delimiter is not None and not self.format.delimiter
-        if is_unknown or not (header or self.format.has_header):
-            option = "--delimiter" if is_unknown else "--no-header"
+        if not self.format.delimiter and (delimiter is not None or not header):
+            option = "--no-header" if delimiter is None else "--delimiter"
             raise UsageError(f"{option} is for CSV files, but {self.title} is read as {self.format.name}.")
         self._header = header
         self._delimiter = None if delimiter is None else DELIMITERS[delimiter]
-        self._head = b""
-        self._kept: Any = None
-        self._stream: Any = None
-        self._is_copy = False
-        if self.is_stdin or reads_once(path):
-            self._open_stream()
-
-    def _open_stream(self) -> None:
-        """Open what can be read only once, and copy it where its format is not read in one go."""
-        import weakref
-
-        from exclusivity.io._text import is_packed
-
-        if self.is_stdin:
-            self._stream = sys.stdin.buffer
-        else:
-            with file_errors(self.path):
-                self._stream = _open_once(self.path)
-            weakref.finalize(self, self._stream.close)
-        if not self.format.is_text or (not self.is_stdin and is_packed(self.path)):
-            with file_errors(self.path):
-                copy = self._copied("" if self.is_stdin else "".join(Path(self.path).suffixes))
-            self.path, self._stream, self._is_copy = copy.name, None, True
+        if path == "-" or reads_once(path):
+            with file_errors(path):
+                self._copy(sys.stdin.buffer if path == "-" else _open_once(path))
 
     @classmethod
     def of(cls, path: str, args: argparse.Namespace) -> Source:
-        """The file, read as the options say."""
+        """Return the file, read as the options say."""
         return cls(path, args.format, args.delimiter, not args.no_header)
 
     def _format(self, kind: str | None) -> Format:
@@ -124,7 +97,7 @@ class Source:
         if kind is not None:
             return formats.FORMATS[kind]
         names = ", ".join(FORMATS)
-        if self.is_stdin:
+        if self.path == "-":
             raise UsageError(
                 f"standard input has no name to tell its format from; add --format, one of {names}."
             )
@@ -133,189 +106,94 @@ class Source:
         except ValueError:
             with file_errors(self.path):  # a wrong name is the better news
                 Path(self.path).stat()
+            advice = f"does not tell its format; add --format, one of {names}."
             if Path(self.path).suffix.lower() in _SPREADSHEETS:
                 advice = "is a spreadsheet; save the sheet as CSV (UTF-8), and give that file."
-                raise FileError(f"{self.path} {advice}") from None
-            raise FileError(
-                f"the name {self.path} does not tell its format; add --format, one of {names}."
-            ) from None
+            raise FileError(f"the name {self.path} {advice}") from None
 
-    @property
-    def delimiter(self) -> str | None:
-        """What stands between the fields of text."""
-        return self._delimiter or self.format.delimiter or None
+    def _copy(self, stream: Any) -> None:
+        """Copy what can be read only once to a file that goes with this object."""
+        suffix = "" if self.path == "-" else "".join(Path(self.path).suffixes)
+        copy = tempfile.NamedTemporaryFile(suffix=suffix)  # noqa: SIM115 -- closed when the source goes
+        weakref.finalize(self, copy.close)
+        while block := stream.read(_COPY):
+            copy.write(block)
+        copy.flush()
+        if self.path != "-":
+            stream.close()
+        self.path = copy.name
 
-    def reading(
-        self,
-        target: str | int | None = None,
-        ignore: tuple[str | int, ...] = (),
-        n_features: int | None = None,
-    ) -> Reading:
-        """What to take from the file, whose owner asks for it."""
+    def reading(self, **settings: Any) -> Reading:
+        """Return what to take from the file, whose owner asks for it."""
         from exclusivity.io._formats import Reading
 
-        settings = Reading(target, ignore, n_features, self._delimiter, self._header)
-        return settings.unlimited(self.path)
+        return Reading(delimiter=self._delimiter, header=self._header, **settings).unlimited(self.path)
 
     def columns(self) -> list[str] | int | None:
-        """The names of the columns, their number where they have no names, None where there are none.
+        """Return the names of the columns, their number without names, None where there are none.
 
         A file that is wrong already here gives an empty list: reading it will say what is wrong.
         """
-        from exclusivity.io._errors import DataFileError
+        from exclusivity.io import DataFileError
+        from exclusivity.io._formats import csv_header
 
-        if self.format.is_sparse:
-            return None
         with file_errors(self.path):
-            if self._stream is None and Path(self.path).is_file() and not Path(self.path).stat().st_size:
+            if not self.format.is_sparse and not Path(self.path).stat().st_size:
                 raise FileError(f"{self.title} is empty; check how it was written, or give another file.")
             try:
-                self._find_delimiter()
-                return self.format.columns(self._beginning(), self.reading())
+                if not self.format.delimiter:
+                    return self.format.columns(self.path, self.reading())
+                found, delimiter = csv_header(self.path, self.reading(), self.format.delimiter)
             except (DataFileError, ImportError):
                 return []
+        if self._delimiter is None and delimiter != self.format.delimiter:
+            self._delimiter = delimiter
+            print(f"erm: {self.title} has {delimiter!r} between its fields", file=sys.stderr)
+        return found
 
-    def _find_delimiter(self) -> None:
-        """A first line without the usual delimiter would be a table of one column, which nobody means."""
-        from exclusivity.io._formats import CsvFormat
+    def read(self, reading: Reading, progress: Progress) -> Content:
+        """Return the table, or raise an error that says what to do."""
+        from exclusivity.io import DataFileError
 
-        if self._delimiter is not None or not isinstance(self.format, CsvFormat):
-            return
-        found = self.format.find_delimiter(self._beginning(), self.reading())
-        if found != self.format.delimiter:
-            self._delimiter = found
-            print(f"erm: {self.title} has {found!r} between its fields", file=sys.stderr)
+        size = Path(self.path).stat().st_size if Path(self.path).exists() else 0
 
-    def _beginning(self) -> Any:
-        """The path, or an open file with the first line of a stream, which is kept for its reader."""
-        if self._stream is None:
-            return self.path
-        while not self._head.removeprefix(BOM_UTF8).strip():
-            if not (line := self._stream.readline(_LONGEST_LINE)):
-                break
-            self._head += line
-        return io.BytesIO(self._head)
-
-    def read(self, reading: Reading, progress: Progress) -> TableData:
-        """The table, or an error that says what to do."""
-        from exclusivity.io._errors import DataFileError, NotANumberError
+        def tell(n_bytes: int) -> None:
+            share = f"{min(1.0, n_bytes / size):.0%} of " if size and reading.max_bytes is None else ""
+            progress.tell(f"reading {self.title}: {share}{size / 1e6:.0f} MB")
 
         progress.tell(f"reading {self.title}")
         try:
-            with file_errors(self.path), self._opened(reading, progress) as source:
-                table = self.format.read(source, reading)
+            with file_errors(self.path):
+                content: Content = self.format.read(self.path, replace(reading, tell=tell))
         except DataFileError as error:
-            may_hold_text = self.format.has_columns and isinstance(error, NotANumberError)
-            kind = NumbersError if may_hold_text else FileError
-            raise kind(self.in_our_words(str(error))) from error
-        except EOFError as error:
-            raise FileError(f"{self.title}: the compressed file ends too early; get a fresh copy.") from error
-        progress.clear()
-        return table
-
-    def read_raw(self, reading: Reading, progress: Progress) -> RawTable:
-        """The columns as they stand in the file, numbers or not; see ``read``."""
-        from exclusivity.io._errors import DataFileError
-
-        progress.tell(f"reading {self.title}")
-        try:
-            with file_errors(self.path), self._opened(reading, progress) as source:
-                return self.format.read_columns(source, reading)
-        except DataFileError as error:
-            raise FileError(self.in_our_words(str(error))) from error
-        except EOFError as error:
-            raise FileError(f"{self.title}: the compressed file ends too early; get a fresh copy.") from error
+            raise FileError(self.in_our_words(error)) from error
         finally:
             progress.clear()
+        return content
 
-    def in_our_words(self, message: str) -> str:
-        """What a reader says, for somebody who has options and no arguments."""
-        if self._is_copy:
-            message = message.replace(self.path, self.title)
+    def in_our_words(self, error: DataFileError) -> str:
+        """Return what a reader says, for somebody who has options and no arguments."""
+        quoted = shlex.quote(str(error.column))
+        ways = {
+            "decimal": "--decimal comma or --decimal point says which it is",
+            "numeric": f"--numeric {quoted} takes what is no number for missing values",
+            "categorical": f"--categorical {quoted} takes all for categories",
+            "ignore": f"--drop {quoted} leaves the column out",
+        }
+        message = f"{error.place}: {error.cause}"
+        message += f" {', '.join(ways[way] for way in error.ways)}." if error.ways else ""
+        message = message.replace(self.path, self.title)
         message = message.replace("(pass header=False where a file has none)", "(or pass --no-header)")
         message = message.replace(", or pass max_bytes=None for no limit", "")
         message = re.sub(r"ignore=\[(\d+)\]", r"--ignore \1", message)
-        if ", column " in message and "expected a finite decimal number" in message:
-            message += " (Columns that are no features: --ignore for each; for the classes: --target.)"
-        if self.format.row and ", line 1:" in message:  # all of it is something else, as a rule
-            kind = self.format.name.upper()
-            message += f" The file is read as {kind}, {self.format.row}; other formats: --format."
+        if self.format.is_sparse and error.line == 1:  # all of it is something else, as a rule
+            row = "'label index:value ...'"
+            message += f" The file is read as LIBSVM, {row}; other formats: --format."
         return message
-
-    @contextmanager
-    def _opened(self, reading: Reading, progress: Progress) -> Iterator[Any]:
-        """What to hand to a reader. Compressed files go by name: the reader guards against traps."""
-        if not self.format.is_text or reading.max_bytes is not None:
-            yield self.path
-        elif self._stream is not None:
-            stream = self._stream if self._kept is None else _Twice(self._stream, self._kept)
-            yield _Counted(stream, self.title, None, progress, self._head)
-        else:
-            with open(self.path, "rb") as stream:
-                yield _Counted(stream, self.path, Path(self.path).stat().st_size, progress)
-
-    def keep(self) -> None:
-        """Let a stream be read a second time, by who may have to begin anew."""
-        if self._stream is not None:
-            self._kept = self._temporary()
-
-    def _copied(self, suffix: str) -> Any:
-        """The stream as a file, for formats that are not read from their first byte to their last."""
-        copy = self._temporary(suffix)
-        while block := self._stream.read(_COPY):
-            copy.write(block)
-        copy.flush()
-        return copy
-
-    def _temporary(self, suffix: str = "") -> Any:
-        """A file that is closed, and so removed, when the source goes; Python warns of those that just go."""
-        import tempfile
-        import weakref
-
-        file = tempfile.NamedTemporaryFile(suffix=suffix)  # noqa: SIM115 -- closed when the source goes
-        weakref.finalize(self, file.close)
-        return file
-
-
-class _Twice:
-    """A stream that can be read a second time: what was read before is kept beside it."""
-
-    def __init__(self, stream: Any, kept: Any) -> None:
-        self._stream, self._kept = stream, kept
-        kept.seek(0)
-
-    def read(self, size: int, /) -> bytes:
-        if block := self._kept.read(size):
-            return bytes(block)
-        block = self._stream.read(size)
-        self._kept.write(block)
-        return bytes(block)
-
-
-class _Counted:
-    """An open file that tells how much of it has been read."""
-
-    def __init__(
-        self, stream: Any, name: str, size: int | None, progress: Progress, head: bytes = b""
-    ) -> None:
-        self.name = name
-        self._stream, self._size, self._progress, self._head = stream, size, progress, head
-        self._count = 0
-
-    def read(self, size: int, /) -> bytes:
-        if self._head:
-            block, self._head = self._head[:size], self._head[size:]
-        else:
-            block = self._stream.read(size)
-        self._count += len(block)
-        done = f"{self._count / 1e6:.0f} MB"
-        share = f"{self._count / self._size:.0%} of {self._size / 1e6:.0f} MB" if self._size else done
-        self._progress.tell(f"reading {self.name}: {share}")
-        return bytes(block)
 
 
 def column(text: str, columns: list[str] | int, title: str) -> str | int:
-    """A column as the user writes it: its name, or its number from 0 where no column has that name."""
+    """Return a column as the user writes it: its name, or its number from 0 where no column has that name."""
     names = columns if isinstance(columns, list) else []
     count = len(columns) if isinstance(columns, list) else columns
     if text in names or columns == []:  # a damaged file: reading it says what is wrong
@@ -333,7 +211,7 @@ def column(text: str, columns: list[str] | int, title: str) -> str | int:
 
 
 def _about_first_line(names: list[str]) -> str:
-    """What may be wrong with names that are none."""
+    """Return what may be wrong with names that are none."""
     from exclusivity.io._cells import is_number
 
     others = [key for key, character in DELIMITERS.items() if any(character in name for name in names)]
@@ -341,12 +219,12 @@ def _about_first_line(names: list[str]) -> str:
         return f" (Other fields? --delimiter {others[0]}.)"
     if len(names) == 1 or 2 * names.count("") >= len(names) > 0:
         return " (Names are read from the first line: delete what stands above them, such as a title.)"
-    n_numbers = sum(is_number(name.encode()) for name in names)
+    n_numbers = sum(map(is_number, names))
     return " (Is the first line data? --no-header.)" if 2 * n_numbers >= max(1, len(names)) else ""
 
 
 def in_folder(path: str) -> str:
-    """The error for a folder as data, with a file in it that could have been meant."""
+    """Return the error for a folder as data, with a file in it that could have been meant."""
     from exclusivity.io._formats import format_of
 
     for entry in sorted(Path(path).iterdir()):
@@ -364,7 +242,7 @@ def in_folder(path: str) -> str:
 
 
 def listed(names: list[str]) -> str:
-    """Names in a row; of many the first and the last, where targets tend to be.
+    """Return names in a row; of many the first and the last, where targets tend to be.
 
     Examples
     --------

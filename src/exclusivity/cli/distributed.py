@@ -7,15 +7,13 @@ import glob
 import math
 import os
 import re
-from collections.abc import Callable
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import options, table_blocks, tables, training, workers
+from exclusivity.cli import options, tables, training, workers
 from exclusivity.cli.data import Source, in_folder, reads_once
 from exclusivity.cli.files import FileError, UsageError, file_errors
 from exclusivity.cli.matching import target_of
@@ -141,13 +139,13 @@ def train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     reading = target_of(sources[0], columns, args)
     if columns == []:  # a damaged file, or no pyarrow: reading it says so
         sources[0].read(reading, progress)
-    tables.check_format(args, sources[0])
+    reading = replace(reading, **tables.settings_of(args, sources[0], columns))
     with workers.cluster(args, progress) as engine, workers.worker_errors(sources[0]):
         from exclusivity.dask import FileLayout
 
         started = perf_counter()
         layout = FileLayout.of(sources[0].format, columns, reading)
-        files = _Files(sources, columns, layout, _parts(sources, layout, engine), engine, progress)
+        files = _Files(sources, layout, _parts(sources, layout, engine), engine, progress)
         return _fit(args, files, _rows(args, files), started)
 
 
@@ -156,7 +154,6 @@ class _Files:
     """What is trained on, and with whom."""
 
     sources: list[Source]
-    columns: Any
     layout: FileLayout
     parts: list[FilePart]
     engine: Engine
@@ -166,9 +163,9 @@ class _Files:
     def title(self) -> str:
         return self.sources[0].title if len(self.sources) == 1 else f"the {len(self.sources)} files"
 
-    def ask(self, look: Callable[[FilePart], list[Any]]) -> list[Any]:
-        """A pass over all parts; what they answer, added up."""
-        from exclusivity.dask import survey_files
+    def survey(self, layout: FileLayout, scale: str | None) -> tuple[Survey, list[Any]]:
+        """Pass over all parts: counts, classes, and what scaler or encoder have to know."""
+        from exclusivity.dask import survey_files, survey_part
 
         total, done = sum(part.n_bytes for part in self.parts) / 1e6, 0
 
@@ -177,82 +174,90 @@ class _Files:
             done += n_bytes
             self.progress.tell(f"reading {len(self.parts)} blocks: {done / 1e6:.0f} of {total:.0f} MB")
 
-        self.progress.tell(f"reading {len(self.parts)} blocks: {total:.0f} MB")
-        return survey_files(self.engine, self.parts, look, tell)
-
-    def survey(self, look: Callable[[FilePart], list[Any]]) -> Survey:
-        """A first pass, which counts rows and classes as well."""
-        found: Survey = self.ask(look)[0]
-        training.check_header(self.layout.names, self.layout.reading.target, found.labels, self.title)
+        tell(0)
+        look = partial(survey_part, layout=layout, scale=scale)
+        found, *rest = survey_files(self.engine, self.parts, look, tell)
+        training.check_header(layout.names, layout.reading.target, found.labels, self.title)
         training.check_classes(found.labels, found.n_rows, self.title)
-        return found
+        return found, rest
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Blocks to train on, and what made them.
-
-    Attributes
-    ----------
-    X, y : dask arrays
-    encoder : transformer or None
-        The scaler, or the encoder of a table.
-    n_features : int
-        Columns of the files that are features.
-    n_bytes : int
-        What X takes in memory.
-    columns : list of dict or None
-        What was found in the columns of a table.
-    """
+    """Blocks to train on: X and y as dask arrays, scaler or encoder, size in memory, what columns hold."""
 
     X: Any
     y: Any
-    encoder: Any
+    transformer: Any
     n_features: int
     n_bytes: int
     columns: list[dict[str, Any]] | None = None
 
 
 def _rows(args: argparse.Namespace, files: _Files) -> _Rows:
-    """The rows: of numbers where the files hold nothing else and nobody asks for more, else of anything."""
+    """Return the rows: numbers where files hold nothing else and nobody asks for more, else a table."""
+    from exclusivity.dask import find_rules
     from exclusivity.io._errors import NotANumberError
 
-    if tables.asked_for_by(args) is None:
+    reading, layout = files.layout.reading, files.layout
+    if not layout.format.has_columns:
+        return _number_rows(args, files)
+    rules, remarks = find_rules(files.parts, layout)
+    if not (reading.mixed or reading.kinds) and all(
+        rule.is_plain and "'" not in rule.notation for rule in rules
+    ):
         try:
             return _number_rows(args, files)
         except NotANumberError:
-            if files.layout.format.name not in tables.FORMATS:
-                raise
+            pass
     tables.check_options(args)
-    return _table_rows(args, files)
+    return _table_rows(args, files, rules, remarks or [""] * len(rules))
 
 
 def _number_rows(args: argparse.Namespace, files: _Files) -> _Rows:
-    from exclusivity.dask import file_arrays, survey_part, with_width
+    from exclusivity.dask import file_arrays
 
-    layout = files.layout
-    survey = files.survey(partial(survey_part, layout=layout, scale=_scale(args, layout)))
+    layout, is_sparse = files.layout, files.layout.format.is_sparse
+    survey, _ = files.survey(layout, args.scale or ("none" if is_sparse else "standard"))
     if survey.row_names is not None:
-        titles = [] if layout.format.is_sparse else training.feature_titles(layout.reading, files.columns)
-        training.warn_of_identifiers(survey.row_names.columns, titles, survey.n_rows)
-    scaler = None if survey.sums is None else survey.sums.scaler(is_sparse=layout.format.is_sparse)
-    X, y = file_arrays(files.parts, survey.sizes, with_width(layout, survey.n_features), scaler)
+        training.warn_of_identifiers(survey.row_names.columns, layout.titles, survey.n_rows)
+    scaler = None if survey.sums is None else survey.sums.scaler(is_sparse=is_sparse)
+    X, y = file_arrays(files.parts, survey.sizes, layout.with_width(survey.n_features), scaler)
     return _Rows(X, y, scaler, survey.n_features, survey.n_bytes)
 
 
-def _table_rows(args: argparse.Namespace, files: _Files) -> _Rows:
-    from exclusivity.dask import look_at_part, table_arrays
+def _table_rows(args: argparse.Namespace, files: _Files, rules: list[Any], remarks: list[str]) -> _Rows:
+    """Learn to encode a table from summaries of its columns, by the rules for tables in memory."""
+    from exclusivity.dask import file_arrays
+    from exclusivity.tables import NumberSummary, TableEncoder, learn_from_summaries
 
-    layout = files.layout
-    survey = files.survey(partial(look_at_part, layout=layout))
-    evidence: Any = survey.sums
-    source = copy(files.sources[0])
-    source.title = files.title  # columns are those of all files, and so is what is wrong with them
-    learned = table_blocks.learn(args, source, files.columns, layout, evidence, files.ask)
-    encoder = learned.encoder
-    X, y = table_arrays(files.parts, survey.sizes, layout, learned.readers, encoder)
-    n_bytes = survey.n_rows * encoder.bytes_per_row
-    return _Rows(X, y, encoder, len(learned.readers), n_bytes, learned.columns)
+    titles, kinds = files.layout.titles, files.layout.reading.kinds
+    if not files.layout.format.is_text:
+        for name, rule in zip(titles, rules, strict=True):
+            tables.check_typed(kinds.get(name), rule.kind, name, files.title)
+        rules = [
+            replace(rule, kind=kinds.get(name, rule.kind)) for name, rule in zip(titles, rules, strict=True)
+        ]
+    layout = files.layout.with_rules(rules)
+    survey, (lost, *summaries) = files.survey(layout, None)
+    found = [tables.Found(*each) for each in zip(rules, remarks, lost.tolist(), strict=True)]
+    tables.warn_of_losses(titles, found, survey.n_rows)
+    groups = training.read_groups(args.groups, layout.names, len(titles))
+    chosen = tables.said_to_be_categories(titles, kinds)
+    encoder = learn_from_summaries(
+        TableEncoder(training.numeric(args), categorical=chosen, feature_groups=groups),
+        [rule.kind for rule in rules],
+        summaries,
+    )
+    tables.remember(encoder, found)
+    tables.warn_of_levels(encoder, titles, survey.n_rows)
+    named = [
+        place for place, each in enumerate(summaries) if isinstance(each, NumberSummary) and each.names_rows
+    ]
+    training.warn_of_identifiers(named, titles, survey.n_rows)
+    X, y = file_arrays(files.parts, survey.sizes, layout, encoder)
+    columns = tables.document(encoder, titles, [read.note for read in found])
+    return _Rows(X, y, encoder, len(titles), survey.n_rows * encoder.bytes_per_row, columns)
 
 
 def _sources(args: argparse.Namespace) -> list[Source]:
@@ -278,12 +283,6 @@ def _sources(args: argparse.Namespace) -> list[Source]:
         for source in sources:
             source.path = os.path.abspath(source.path)
     return sources
-
-
-def _scale(args: argparse.Namespace, layout: FileLayout) -> str:
-    if args.scale is not None:
-        return str(args.scale)
-    return "none" if layout.format.is_sparse else "standard"
 
 
 def _parts(sources: list[Source], layout: FileLayout, engine: Engine) -> list[FilePart]:
@@ -324,8 +323,8 @@ def _fit(args: argparse.Namespace, files: _Files, rows: _Rows, started: float) -
     n_rows, n_features = rows.X.shape[0], rows.n_features
     stay = _may_stay(rows.n_bytes, files.engine)
     settings = training.parameters(args, files.layout.names, n_features)
-    if isinstance(rows.encoder, TableEncoder):
-        settings["feature_groups"] = rows.encoder.feature_groups_ if args.exclusivity > 1 else None
+    if isinstance(rows.transformer, TableEncoder):
+        settings["feature_groups"] = rows.transformer.feature_groups_ if args.exclusivity > 1 else None
     classifier = ERMClassifier(persist=stay, **settings)
     with files.progress.of_fit(f"training on {n_rows} rows of {n_features} features"):
         classifier.fit(rows.X, rows.y)
@@ -333,11 +332,11 @@ def _fit(args: argparse.Namespace, files: _Files, rows: _Rows, started: float) -
     if rows.columns is not None:
         model.set_params(feature_groups=None)  # in a pipeline the encoder hands them on
     step = "scaler" if rows.columns is None else "encoder"
-    steps = [(step, rows.encoder), ("classifier", model)][rows.encoder is None :]
+    steps = [(step, rows.transformer), ("classifier", model)][rows.transformer is None :]
     return training.Trained(
         Pipeline(steps),
         files.layout.names,
-        training.remembered(files.layout.reading.target, files.columns),
+        files.layout.reading.target,
         (n_rows, n_features),
         perf_counter() - started,
         len(files.parts),

@@ -7,12 +7,12 @@ import csv
 import math
 import shlex
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from exclusivity._text import printable
 from exclusivity.cli import tables
-from exclusivity.cli.data import NumbersError, Source
+from exclusivity.cli.data import Source
 from exclusivity.cli.files import FileError, UsageError, file_errors
 from exclusivity.cli.matching import target_of
 from exclusivity.cli.options import PARAMETERS
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sklearn.pipeline import Pipeline
 
-    from exclusivity.io._cells import Cells
-    from exclusivity.io._formats import Reading
     from exclusivity.problem.arrays import Matrix
 
 # A column with nearly as many classes as rows is an identifier or a measurement.
@@ -44,7 +42,7 @@ class TrainingData:
     names : tuple of str or None
     target : str or int or None
         The column that holds y, None for LIBSVM.
-    found : list of Cells or None
+    found : list of Found or None
         The columns of a table as they were read; None where X holds numbers alone.
     titles : list
         What the columns are called on the command line.
@@ -56,7 +54,7 @@ class TrainingData:
     y: Any
     names: tuple[str, ...] | None
     target: str | int | None
-    found: list[Cells] | None = None
+    found: list[tables.Found] | None = None
     titles: list[Any] = field(default_factory=list)
     categorical: list[int] | None = None
 
@@ -82,61 +80,30 @@ class Trained:
 
 
 def read_training_data(args: argparse.Namespace, progress: Progress) -> TrainingData:
-    """The data of a fit."""
+    """Read the data of a fit: numbers where it holds nothing else and nobody asks for more, else a table."""
+    import numpy as np
+
     source = Source.of(args.data, args)
     columns = source.columns()
     reading = target_of(source, columns, args)
-    import numpy as np
-
-    target = remembered(reading.target, columns)
-    table, found = _read(source, reading, columns, args, progress)
-    y: Any = table.labels
+    reading = replace(reading, **tables.settings_of(args, source, columns))
+    content = source.read(reading, progress)
+    X, y, target = content.data, np.asarray(content.target), remembered(reading.target, columns)
     if y.dtype.kind == "f":
         raise FileError(_no_classes(np.unique(y), len(y), source.title))
-    check_header(table.feature_names, target, np.unique(y), source.title)
+    check_header(content.names, target, np.unique(y), source.title)
     check_classes(np.unique(y), len(y), source.title)
-    titles = feature_titles(reading, columns)
-    warn_of_identifiers(_places_of_row_names(table.data), titles, len(y))
-    categorical = None if found is None else table.categorical
-    return TrainingData(table.data, y, table.feature_names, target, found, titles, categorical)
-
-
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    """A table of anything, with the names of what a table of numbers has."""
-
-    data: Any
-    labels: Any
-    feature_names: tuple[str, ...] | None
-    categorical: list[int] | None
-
-
-def _read(
-    source: Source, reading: Reading, columns: Any, args: argparse.Namespace, progress: Progress
-) -> tuple[Any, list[Cells] | None]:
-    """The table: of numbers where it holds nothing else and nobody asks for more, else of anything."""
-    tables.check_format(args, source)
-    if tables.asked_for_by(args) is None:
-        source.keep()
-        try:
-            return source.read(reading, progress), None
-        except NumbersError:
-            pass
+    titles = [] if columns is None else content.titles
+    if not isinstance(X, list):
+        warn_of_identifiers(_places_of_row_names(X), titles, len(y))
+        return TrainingData(X, y, content.names, target, titles=titles)
     tables.check_options(args)
-    raw = source.read_raw(reading, progress)
-    titles = feature_titles(reading, columns)
-    kinds = tables.wanted_kinds(args, columns, source.title)
-    X, found = tables.as_trained(raw, titles, kinds, args, source)
-    tables.warn_of_losses(titles, found, len(X))
-    chosen = tables.said_to_be_categories(titles, kinds)
-    return _Columns(X, raw.labels, raw.names, chosen), found
-
-
-def feature_titles(reading: Reading, columns: list[str] | int | None) -> list[Any]:
-    """What the features are called on the command line."""
-    set_apart = {remembered(column, columns) for column in (reading.target, *reading.ignore)}
-    named = range(columns) if isinstance(columns, int) else columns or []
-    return [title for title in named if title not in set_apart]
+    found = tables.found_in(content, reading.kinds, source)
+    tables.warn_of_losses(titles, found, len(y))
+    X = tables.column_table(content)
+    warn_of_identifiers(_places_of_row_names(X), titles, len(y))
+    categorical = tables.said_to_be_categories(titles, reading.kinds)
+    return TrainingData(X, y, content.names, target, found, titles, categorical)
 
 
 def _places_of_row_names(X: Any) -> list[int]:
@@ -187,7 +154,7 @@ def check_header(
 
     if not isinstance(target, str) or target not in {str(label) for label in classes}:
         return
-    numbers = [name for name in names or () if is_number(name.encode())]
+    numbers = [name for name in names or () if is_number(name)]
     # Columns may be numbered, the target among them: 0, 1, 2.
     if numbers and not all(name.isdigit() for name in [*numbers, target]):
         raise FileError(

@@ -91,7 +91,7 @@ def worker_errors(source: Source) -> Iterator[None]:
     try:
         yield
     except DataFileError as error:
-        raise FileError(source.in_our_words(str(error))) from error
+        raise FileError(source.in_our_words(error)) from error
     except RuntimeError as error:
         raise CommandError(str(error)) from error
     except TimeoutError as error:

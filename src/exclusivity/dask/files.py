@@ -1,10 +1,14 @@
-"""Files as blocks of rows that workers read when they need them, and again when they have lost them."""
+"""Files as blocks of rows that workers read when they need them, and again when they have lost them.
+
+What columns hold is found in samples of the files, here; workers read all cells by these rules.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import dask.array as da
@@ -14,9 +18,22 @@ from scipy import sparse
 
 from dask import delayed
 from exclusivity.dask.scaling import scaled
+from exclusivity.io._cells import ColumnError, ColumnRule, TextColumn
 from exclusivity.io._errors import DataFileError
-from exclusivity.io._formats import FilePart, Format, Reading, TableData, first_measured
+from exclusivity.io._formats import Content, FilePart, Format, Reading, detect_rules, line_of
 from exclusivity.problem.arrays import Matrix
+from exclusivity.tables import (
+    SUMMARIES,
+    CellError,
+    ColumnTable,
+    TableEncoder,
+    column_of_arrow,
+    kind_of,
+    missing,
+)
+
+_SAMPLES, _SAMPLE_BYTES = 40, 1 << 16
+_NOTHING = {"number": np.empty(0), "category": np.empty(0, object), "date": np.empty(0, "M8[us]")}
 
 
 @dataclass(frozen=True)
@@ -27,103 +44,103 @@ class FileLayout:
     ----------
     format : Format
     reading : Reading
-        With the width of all blocks in ``n_features``; None: whatever is found.
-    names : tuple of str or None
-        The features, in the order that all blocks get.
+        With the rules of the features, in the order that all blocks get, and with the width of all blocks in
+        ``n_features``; None: whatever is found.
     """
 
     format: Format
     reading: Reading
-    names: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, format: Format, columns: list[str] | int | None, reading: Reading) -> FileLayout:  # noqa: A002
-        """All files as the first one, whose columns these are."""
-        if isinstance(columns, list):
-            # By name, so that other files may have their columns in another order.
-            chosen = [reading.target, *reading.ignore]
-            target, *ignored = [columns[name] if isinstance(name, int) else str(name) for name in chosen]
-            names = tuple(name for name in columns if name != target and name not in ignored)
-            return cls(
-                format, replace(reading, target=target, ignore=(*ignored,), n_features=len(names)), names
-            )
-        if columns is not None:
-            places = {
-                int(place) % columns for place in (reading.target, *reading.ignore) if place is not None
-            }
-            reading = replace(reading, n_features=columns - len(places))
-        return cls(format, reading)
+        """Return the layout of files with these columns, numbers alone."""
+        if columns is None:
+            return cls(format, reading)
+        named: Sequence[str | int] = columns if isinstance(columns, list) else range(columns)
+        # By name, so that other files may have their columns in another order.
+        target, *ignored = (
+            named[place] if isinstance(place, int) else place for place in (reading.target, *reading.ignore)
+        )
+        features = [name for name in named if name != target and name not in ignored]
+        rules = dict.fromkeys(features, ColumnRule("number", ".", required=True))
+        settings = replace(
+            reading,
+            target=target,
+            ignore=tuple(map(str, ignored)) if isinstance(columns, list) else reading.ignore,
+            n_features=len(rules),
+            rules=rules,
+        )
+        return cls(format, settings)
+
+    @property
+    def titles(self) -> list[Any]:
+        """The features as users call them; none in a LIBSVM file."""
+        return list(self.reading.rules or ())
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The names of the features, where files have them."""
+        return tuple(self.titles) if self.titles and isinstance(self.titles[0], str) else None
+
+    def with_rules(self, rules: Sequence[ColumnRule]) -> FileLayout:
+        """Return the same with rules that were found in training rows."""
+        found = dict(zip(self.titles, rules, strict=True))
+        return replace(self, reading=replace(self.reading, rules=found, mixed=True, decimal="", kinds={}))
+
+    def with_width(self, n_features: int) -> FileLayout:
+        """Return the same once the width of all files is known."""
+        return replace(self, reading=replace(self.reading, n_features=n_features))
 
     def empty(self) -> Matrix:
-        """No rows, of the type and the width of all blocks."""
+        """Return no rows, of the type and the width of all blocks of numbers."""
         shape = (0, self.reading.n_features or 0)
         return sparse.csr_matrix(shape) if self.format.is_sparse else np.empty(shape)
 
-
-def read_part(part: FilePart, layout: FileLayout) -> tuple[Matrix, NDArray[Any]]:
-    """The rows and labels of a part, as the worker finds them; or an error that names the file."""
-    with worker_sees(part):
-        table = layout.format.read_part(part, layout.reading.unlimited(part.path))
-    if table is None:
-        return layout.empty(), np.empty(0, dtype=np.int64)
-    return _ordered(table, part, layout), labels_of(table, part)
-
-
-@contextmanager
-def worker_sees(part: FilePart) -> Iterator[None]:
-    """An error that names the file where a worker cannot read it."""
-    try:
-        yield
-    except OSError as error:
-        raise DataFileError(
-            part.path,
-            None,
-            None,
-            f"a worker cannot read the file ({error.strerror or error}); expected one that every worker sees "
-            "under this path.",
-        ) from error
-
-
-def _ordered(table: TableData, part: FilePart, layout: FileLayout) -> Matrix:
-    """The features in the order of all blocks."""
-    X = table.data
-    places = places_of(table.feature_names, X.shape[1], part, layout)
-    return X if places is None else X[:, places]
-
-
-def places_of(
-    found: tuple[str, ...] | None, width: int, part: FilePart, layout: FileLayout
-) -> list[int] | None:
-    """Where the features of all blocks are in a part; None: in the same order."""
-    if found != layout.names and found is not None and layout.names is not None:
-        places = {name: place for place, name in enumerate(found)}
-        missing = [name for name in layout.names if name not in places]
-        if missing or len(places) != len(layout.names):
-            name = missing[0] if missing else next(name for name in places if name not in layout.names)
-            what = "lacks the column" if missing else "has a column more than the first file,"
-            cause = f"the file {what} {name!r}; expected the same columns in all files."
+    def read(self, part: FilePart, *, counts_lines: bool = False) -> Content | None:
+        """Read a part as the worker finds it, or raise an error that names the file; None without rows."""
+        reading, cause = self.reading.unlimited(part.path), ""
+        try:
+            found: Content | None = self.format.read_part(part, reading, counts_lines=counts_lines)
+        except OSError as error:
+            cause = f"a worker cannot read the file ({error.strerror or error}); expected one that every "
+            raise DataFileError(part.path, None, None, f"{cause}worker sees under this path.") from error
+        target = None if found is None else found.target
+        if found is not None and found.left_out:
+            cause = f"the file has a column more than the first file, {found.left_out[0]!r}; expected the "
+            cause += "same columns in all files."
+        elif target is not None and target.dtype.kind == "f":
+            first = target[np.argmax(target != np.rint(target))]
+            cause = f"the target holds {first}; expected classes: whole numbers, or text."
+        if cause:
             raise DataFileError(part.path, None, None, cause)
-        return [places[name] for name in layout.names]
-    expected = layout.reading.n_features
-    if expected is not None and width != expected:
-        cause = f"the file has {width} features; expected {expected}, as in the first file."
-        raise DataFileError(part.path, None, None, cause)
-    return None
+        return found
 
 
-def labels_of(table: TableData, part: FilePart) -> NDArray[Any]:
-    """What has been measured is no class."""
-    labels = np.asarray(table.labels)
-    if labels.dtype.kind == "f":
-        cause = f"the target holds {first_measured(labels)}; expected classes: whole numbers, or text."
-        raise DataFileError(part.path, None, None, cause)
-    return labels
+def read_rows(part: FilePart, layout: FileLayout, transformer: Any = None) -> tuple[Matrix, NDArray[Any]]:
+    """Return the rows of a part, scaled or encoded, and their labels."""
+    found = layout.read(part)
+    is_table = isinstance(transformer, TableEncoder)
+    if found is None:
+        return (_no_rows(transformer) if is_table else layout.empty()), np.empty(0, dtype=np.int64)
+    if not is_table:
+        return scaled(transformer, found.data), np.asarray(found.target)
+    rows = transformer.transform(ColumnTable(_columns(found)))
+    return (rows if sparse.issparse(rows) else np.asarray(rows)), np.asarray(found.target)
+
+
+def _columns(found: Content) -> list[Any]:
+    return [each if hasattr(each, "dtype") else column_of_arrow(each) for each in found.data]
+
+
+def _no_rows(encoder: TableEncoder) -> Matrix:
+    shape = (0, len(encoder.sources_))
+    return sparse.csr_matrix(shape) if encoder.sparse_output_ else np.empty(shape)
 
 
 def file_arrays(
-    parts: Sequence[FilePart], sizes: Sequence[int], layout: FileLayout, scaler: Any
+    parts: Sequence[FilePart], sizes: Sequence[int], layout: FileLayout, transformer: Any
 ) -> tuple[da.Array, da.Array]:
-    """X and y as lazy arrays with one block for each part.
+    """Return X and y as lazy arrays with one block for each part.
 
     Parameters
     ----------
@@ -132,28 +149,87 @@ def file_arrays(
         Their numbers of rows.
     layout : FileLayout
         With ``n_features``.
-    scaler : fitted scaler or None
+    transformer : fitted scaler, TableEncoder or None
         Applied to the rows wherever they are read.
     """
-    sent = delayed(scaler, traverse=False)
-    return lazy_arrays([delayed(read_scaled)(part, layout, sent) for part in parts], sizes, layout.empty())
-
-
-def lazy_arrays(blocks: Sequence[Any], sizes: Sequence[int], meta: Matrix) -> tuple[da.Array, da.Array]:
-    """Delayed pairs of rows and labels as arrays; ``meta`` has no rows and the type and the width of all."""
+    sent = delayed(transformer, traverse=False)
+    meta = _no_rows(transformer) if isinstance(transformer, TableEncoder) else layout.empty()
     xs, ys = [], []
-    for both, size in zip(blocks, sizes, strict=True):
+    for part, size in zip(parts, sizes, strict=True):
+        both = delayed(read_rows)(part, layout, sent)
         xs.append(da.from_delayed(both[0], (size, meta.shape[1]), meta=meta))
         ys.append(da.from_delayed(both[1], (size,), dtype=object))
     return da.concatenate(xs), da.concatenate(ys)
 
 
-def read_scaled(part: FilePart, layout: FileLayout, scaler: Any) -> tuple[Matrix, NDArray[Any]]:
-    """The rows of a part, scaled, and their labels."""
-    X, y = read_part(part, layout)
-    return scaled(scaler, X), y
+def find_rules(parts: Sequence[FilePart], layout: FileLayout) -> tuple[list[ColumnRule], list[str]]:
+    """Find the rules of columns, and what is peculiar about them, in samples of files."""
+    as_text = layout.with_rules([ColumnRule("category")] * len(layout.titles))
+    taken = [parts[place] for place in sorted({len(parts) * n // _SAMPLES for n in range(_SAMPLES)})]
+    if not layout.format.is_text:
+        return [
+            ColumnRule(kind) for kind in _typed_kinds([_first_group(part) for part in taken], as_text)
+        ], []
+    samples = [as_text.read(_first_lines(part)) for part in taken]
+    found = [each for each in samples if each is not None]
+    columns = {
+        name: TextColumn.of(
+            [chunk for each in found for chunk in each.data[place].cast("string").fill_null("").chunks]
+        )
+        for place, name in enumerate(layout.titles)
+    }
+    reading = replace(layout.reading, rules=None)
+    try:
+        return detect_rules(columns, reading, reading.delimiter or layout.format.delimiter)
+    except ColumnError as error:
+        raise _located(error, parts, as_text) from None
 
 
-def with_width(layout: FileLayout, n_features: int) -> FileLayout:
-    """The layout once the width of all files is known."""
-    return replace(layout, reading=replace(layout.reading, n_features=n_features))
+def _first_lines(part: FilePart) -> FilePart:
+    if part.span is None and (part.n_bytes <= _SAMPLE_BYTES or Path(part.path).suffix in (".gz", ".bz2")):
+        return part
+    start = 0 if part.span is None else part.span[0]
+    return replace(part, span=(start, start + min(part.n_bytes, _SAMPLE_BYTES)))
+
+
+def _first_group(part: FilePart) -> FilePart:
+    return part if part.span is None else replace(part, span=(part.span[0], part.span[0] + 1))
+
+
+def _typed_kinds(parts: Sequence[FilePart], layout: FileLayout) -> list[str]:
+    """Return what typed columns hold: what all parts with values say, and categories where they differ."""
+    kinds: list[set[str]] = [set() for _ in layout.titles]
+    for part in parts:
+        found = layout.read(part)
+        for known, column in zip(kinds, _columns(found) if found else (), strict=False):
+            known.update([] if missing(column).all() else [kind_of(column)])
+    return [next(iter(known)) if len(known) == 1 else "category" for known in kinds]
+
+
+def _located(error: ColumnError, parts: Sequence[FilePart], layout: FileLayout) -> DataFileError:
+    """Return the error about a column with file and line of the first cell that has its text."""
+    place, line = layout.titles.index(error.column), None
+    for part in parts:
+        found = layout.read(part)
+        row = -1 if found is None else found.data[place].cast("string").index(error.text).as_py()
+        if row >= 0:
+            again = layout.read(part, counts_lines=True)
+            line = None if again is None else line_of(again.lines, row)
+            break
+    return DataFileError(part.path, line, error.column, error.cause, error.ways)
+
+
+def summarise(part: FilePart, found: Content | None, layout: FileLayout) -> list[Any]:
+    """Return how many texts were taken for missing values in each column, and summaries of the columns."""
+    kinds = [rule.kind for rule in (layout.reading.rules or {}).values()]
+    columns = [_NOTHING[kind] for kind in kinds] if found is None else _columns(found)
+    # What decides which values are drawn does not depend on the folder, nor on other parts.
+    number = zlib.crc32(f"{Path(part.path).name} {part.span}".encode()) & 0xFFFFFF
+    summaries = []
+    for title, kind, column in zip(layout.titles, kinds, columns, strict=True):
+        try:
+            summaries.append(SUMMARIES[kind].of(column, number))
+        except CellError as error:
+            raise DataFileError(part.path, None, title, f"{error}.", ("categorical",)) from error
+    lost = np.array(found.n_lost if found and found.n_lost else [0] * len(kinds))
+    return [lost, *summaries]

@@ -16,7 +16,7 @@ from scipy import sparse
 from dask import delayed
 from exclusivity.dask.blocks import MAX_CLASSES
 from exclusivity.dask.engine import Engine
-from exclusivity.dask.files import FileLayout, read_part
+from exclusivity.dask.files import FileLayout, read_rows, summarise
 from exclusivity.dask.rounds import tree_sum
 from exclusivity.dask.scaling import ColumnSums, column_sums
 from exclusivity.io._errors import DataFileError
@@ -88,7 +88,7 @@ def survey_files(
     engine : Engine
     parts : sequence of FilePart
     look : callable
-        From a part to what it has to say: a list of summands, as ``survey_part`` and others give it.
+        From a part to what it has to say: a list of summands, as ``survey_part`` gives it.
     tell : callable
         Called with the number of bytes of a part when it has been read, from any thread.
     """
@@ -100,17 +100,30 @@ def survey_files(
     return found
 
 
-def survey_part(part: FilePart, layout: FileLayout, scale: str) -> list[Survey]:
-    """What one part has to say."""
-    X, y = read_part(part, layout)
-    labels = classes_of(y, part)
+def survey_part(part: FilePart, layout: FileLayout, scale: str | None) -> list[Any]:
+    """Return what one part has to say: a survey, and behind it summaries of the columns of a table.
+
+    Parameters
+    ----------
+    part : FilePart
+    layout : FileLayout
+    scale : str or None
+        The scaler of numbers alone; None for a table.
+    """
+    if scale is None:
+        found = layout.read(part)
+        y = np.empty(0, dtype=np.int64) if found is None else np.asarray(found.target)
+        width = len(layout.titles)
+        survey = Survey((len(y),), 0, width, classes_of(y, part), part.path, None)
+        return [survey, *summarise(part, found, layout)]
+    X, y = read_rows(part, layout)
     n_bytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
-    named = RowNames.of(X)
-    return [Survey((X.shape[0],), n_bytes, X.shape[1], labels, part.path, column_sums(X, scale), named)]
+    sums, named = column_sums(X, scale), RowNames.of(X)
+    return [Survey((X.shape[0],), n_bytes, X.shape[1], classes_of(y, part), part.path, sums, named)]
 
 
 def classes_of(y: NDArray[Any], part: FilePart) -> NDArray[Any]:
-    """The classes of a part."""
+    """Return the classes of a part."""
     labels = np.unique(y)
     if len(labels) > MAX_CLASSES:
         cause = f"the target has {len(labels)} different values; expected at most {MAX_CLASSES} classes."

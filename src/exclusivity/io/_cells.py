@@ -1,234 +1,106 @@
-"""Cells of tables as people write them: numbers, missing values, dates and words, column by column.
+"""Cells of tables as people write them: numbers, missing values, dates and text.
 
-How a column is written (``Notation``: decimal sign, thousands, per cent signs) is decided from all of its
-training cells; for a model each cell is then read by the notation of its column and by nothing else. A text
-proves its decimal sign where it is a number under one sign and none under the other: ``0,624`` and
-``1.038,0`` have a decimal comma, ``2.5`` and ``1,234,567`` a decimal point. ``1,038`` leaves it open.
+How a column is written is a ``ColumnRule``: found by ``detect_rule`` in the distinct texts of a training
+column, then applied by ``read_column``. That function also reads rows for a model, so how a cell is read
+depends on the rule and on the cell alone. A text proves its decimal sign where it is a number under one sign
+and none under the other: ``0,624`` and ``1.038,0`` have a decimal comma, ``2.5`` and ``1,234,567`` a decimal
+point. ``1,038`` leaves it open.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-_NUMBER_TEXT = re.compile(rb"[-+.0-9eE]++")
-_EXCERPT = 40
+from exclusivity.io._errors import excerpt
+
 MISSING = ("", "NA", "N/A", "n/a", "<NA>", "#N/A", "NaN", "nan", "NULL", "null", "None", "?")
 """What people write where there is nothing."""
 
-_MISSING_BYTES = frozenset(text.encode() for text in MISSING)
-_CODE = re.compile(rb"0\d+")
-OTHER_SIGN = {".": b",", ",": b"."}
+MOST_TEXTS = 10_000
+"""So many distinct texts of a column are looked at to find its rule."""
+
+OTHER_SIGN = {".": ",", ",": "."}
 """What may separate thousands, by the decimal sign."""
+
+_PLAIN = r"[-+]?(?:[0-9]+{0}?[0-9]*|{0}[0-9]+)(?:[eE][-+]?[0-9]+)?"
+_GROUPED = r"[-+]?[1-9][0-9]{{0,2}}(?:{1}[0-9]{{3}})+(?:{0}[0-9]+)?"
+# In the syntax that Python and the RE2 of pyarrow share.
+_NUMBER = {
+    sign: f"(?:{_PLAIN}|{_GROUPED})".format(re.escape(sign), re.escape(other))
+    for sign, other in OTHER_SIGN.items()
+}
+_IS_NUMBER = {sign: re.compile(pattern) for sign, pattern in _NUMBER.items()}
+_ALMOST = re.compile(r"[-+]?[$€£]?\s*[0-9][0-9.,' \u00a0\u202f]*\s*(?:%|[$€£])?")
+_NAMES = {",": "comma", ".": "point"}
+_FEWEST_NUMBERS = 0.1
+"""A column with a smaller share of numbers than this is none of numbers, whatever its owner says."""
 
 
 @dataclass(frozen=True)
-class Notation:
-    """How the numbers of a column are written.
+class ColumnRule:
+    """How the cells of a column are read.
 
     Attributes
     ----------
-    decimal : {",", ".", ""}
-        What stands before decimals; "" where no number has shown it.
-    grouped : bool
-        Whether the other sign stands between thousands.
-    percent : bool
-        Whether per cent signs stand behind the numbers.
-    texts : bool
-        Whether texts among the numbers stand for gaps, because somebody said so.
+    kind : {"number", "category", "date"}
+        What the column holds.
+    notation : str
+        How its numbers are written: "," or "." before decimals (neither where no number has shown it), "'"
+        for thousands, "%" for per cent signs, "?" where texts among the numbers are missing values.
+    required : bool
+        Whether every cell must be a number, as a model of numbers alone needs them.
 
     Examples
     --------
-    >>> Notation(",", grouped=True).note, Notation(",", percent=True).tag
-    ('decimal comma, thousands points', ',%')
-    >>> Notation.of(",%") == Notation(",", percent=True)
-    True
+    >>> ColumnRule("number", ",'%").note
+    'per cent, decimal comma, thousands points'
     """
 
-    decimal: str = ""
-    grouped: bool = False
-    percent: bool = False
-    texts: bool = False
+    kind: str
+    notation: str = ""
+    required: bool = False
 
     @property
-    def tag(self) -> str:
-        """The same in up to four characters, as model files keep it."""
-        return self.decimal + "'" * self.grouped + "%" * self.percent + "?" * self.texts
+    def decimal(self) -> str:
+        """The decimal sign, "" where no number has shown it."""
+        return self.notation[:1] if self.notation[:1] in OTHER_SIGN else ""
 
-    @classmethod
-    def of(cls, tag: str) -> Notation:
-        """The way back."""
-        return cls(tag[:1] if tag[:1] in OTHER_SIGN else "", "'" in tag, "%" in tag, "?" in tag)
+    @property
+    def is_plain(self) -> bool:
+        """Whether numbers are written as programs write them, so that pyarrow can parse them."""
+        return self.kind == "number" and self.decimal != "," and "%" not in self.notation
 
     @property
     def note(self) -> str:
-        """What a person should know about it; empty for 1234.5."""
-        words = ["per cent"] if self.percent else []
+        """What a person should know about the notation; empty for 1234.5."""
+        words = ["per cent"] if "%" in self.notation else []
         words += ["decimal comma"] if self.decimal == "," else []
-        words += [f"thousands {'points' if self.decimal == ',' else 'commas'}"] if self.grouped else []
+        words += (
+            [f"thousands {'points' if self.decimal == ',' else 'commas'}"] if "'" in self.notation else []
+        )
         return ", ".join(words)
 
 
-def _cell(decimal: str) -> bytes:
-    sign, other = re.escape(decimal).encode(), re.escape(OTHER_SIGN[decimal])
-    plain = rb"(?:\d++%b?\d*+|%b\d++)(?:[eE][-+]?\d++)?" % (sign, sign)
-    grouped = rb"[1-9]\d{0,2}(?:%b\d{3})++(?:%b\d++)?" % (other, sign)
-    return rb"[-+]?(?:%b|%b)" % (grouped, plain)
+class ColumnError(Exception):
+    """Why a column is refused: the text that is wrong, and arguments of ``read_table`` that would help."""
 
-
-_ONE = {decimal: re.compile(_cell(decimal)) for decimal in OTHER_SIGN}
-# Many at once, each with an end of line behind it, which no cell holds.
-_ALL = {decimal: re.compile(rb"(?:%b\n)*+" % _cell(decimal)) for decimal in OTHER_SIGN}
-
-
-def signs_of(text: bytes) -> str:
-    """The decimal signs under which a text is a number.
-
-    Examples
-    --------
-    >>> signs_of(b"2.5"), signs_of(b"0,624"), signs_of(b"1,038"), signs_of(b"26.03.2026")
-    ('.', ',', '.,', '')
-    """
-    return "".join(decimal for decimal, cell in _ONE.items() if cell.fullmatch(text))
-
-
-def common_signs(texts: Sequence[bytes]) -> str:
-    """The decimal signs under which all texts are numbers.
-
-    Examples
-    --------
-    >>> common_signs([b"1.038,0", b"910,6", b"7"]), common_signs([b"1,5", b"2.5"])
-    (',', '')
-    """
-    joined = b"\n".join([*texts, b""])
-    return "".join(decimal for decimal, cells in _ALL.items() if cells.fullmatch(joined))
-
-
-def as_numbers(texts: Sequence[bytes], decimal: str) -> NDArray[np.float64]:
-    """Texts that are numbers under a decimal sign, as such.
-
-    Examples
-    --------
-    >>> as_numbers([b"1.038,0", b"910,6"], ",")
-    array([1038. ,  910.6])
-    """
-    if not texts:
-        return np.empty(0)
-    joined = b"\n".join(texts).replace(OTHER_SIGN[decimal], b"")
-    return np.array(joined.replace(decimal.encode(), b".").split(b"\n")).astype(np.float64)
-
-
-def numbers_among(
-    cells: NDArray[np.bytes_], notation: Notation
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The numbers of a column written in a known way, NaN elsewhere; and which cells hold a text instead.
-
-    Examples
-    --------
-    >>> numbers_among(np.array([b"1,5%", b"NA", b"0,02"]), Notation(",", percent=True))
-    (array([1.5, nan, nan]), array([False, False,  True]))
-    """
-    texts = cells.tolist()
-    bodies = list(map(of_percent, texts)) if notation.percent else texts
-    sign = notation.decimal or "."
-    if _ALL[sign].fullmatch(b"\n".join([*bodies, b""])):  # most columns, quickly
-        values = as_numbers(bodies, sign)
-        return values, np.isinf(values)
-    is_number = [_ONE[sign].fullmatch(body) is not None for body in bodies]
-    values = np.full(len(texts), np.nan)
-    values[is_number] = as_numbers([body for body, fits in zip(bodies, is_number, strict=True) if fits], sign)
-    is_text = [not fits and text not in _MISSING_BYTES for text, fits in zip(texts, is_number, strict=True)]
-    return values, np.array(is_text, dtype=bool) | np.isinf(values)
-
-
-def of_percent(text: bytes) -> bytes:
-    """What stands before a per cent sign; nothing where there is none: the number may then be a share."""
-    return text[:-1].rstrip() if text.endswith(b"%") else b""
-
-
-def notation_of(texts: Sequence[bytes]) -> Notation | None:
-    """How texts are written that are all numbers; None for other texts, and for codes with zeros in front.
-
-    Examples
-    --------
-    >>> notation_of([b"1.038,0%", b"7%"]), notation_of([b"007", b"12"])
-    (Notation(decimal=',', grouped=True, percent=True, texts=False), None)
-    """
-    percent = bool(texts) and all(text.endswith(b"%") for text in texts)
-    bodies = list(map(of_percent, texts)) if percent else texts
-    signs = common_signs(bodies) if bodies else ""
-    if not signs or are_codes(bodies):
-        return None
-    decimal = signs if len(signs) == 1 else "." if any(b"." in text for text in bodies) else ""
-    return Notation(decimal, bool(decimal) and is_grouped(bodies, decimal), percent)
-
-
-def are_codes(texts: Sequence[bytes]) -> bool:
-    """Digits with zeros in front: parts of a code, such as those of places, and no amounts."""
-    return any(map(_CODE.fullmatch, texts[:1000])) and all(text.isdigit() for text in texts)
-
-
-def is_grouped(texts: Iterable[bytes], decimal: str) -> bool:
-    """Whether the other sign stands between thousands."""
-    return any(OTHER_SIGN[decimal] in text for text in texts)
-
-
-def decimal_of_file(columns: Iterable[NDArray[np.bytes_]], delimiter: str | None) -> str:
-    """Return the decimal sign that the columns of a training file agree on; "" where they leave it open.
-
-    Columns that prove a sign speak for the others. Where none does, commas in every cell of a column are
-    decimal commas if semicolons separate the fields: that is what semicolons are for.
-
-    Parameters
-    ----------
-    columns : iterable of ndarray of bytes
-        The cells, column by column, without those of categories.
-    delimiter : str or None
-        What separates the fields.
-
-    Examples
-    --------
-    >>> thousands, proof = np.array([b"1,038", b"2,250"]), np.array([b"0,5", b"NA"])
-    >>> decimal_of_file([thousands, proof], ","), decimal_of_file([thousands], ",")
-    (',', '')
-    >>> decimal_of_file([thousands], ";")
-    ','
-    """
-    columns = list(columns)
-    if not any(b"," in column.tobytes() for column in columns):
-        return ""  # as of most files, quickly
-    proven, in_every_cell = set(), []
-    for column in columns:
-        texts = [text.rstrip(b"%").rstrip() for text in column.tolist() if text not in _MISSING_BYTES]
-        signs = common_signs(texts) if texts else ""
-        if len(signs) == 1:
-            proven.add(signs)
-        elif signs and any(b"," in text for text in texts):
-            in_every_cell.append(all(b"," in text for text in texts))
-    if len(proven) == 1:
-        return proven.pop()
-    return "," if delimiter == ";" and not proven and in_every_cell and all(in_every_cell) else ""
-
-
-def excerpt(text: str) -> str:
-    """The text in quotes, cut when it is long.
-
-    Examples
-    --------
-    >>> excerpt("abc" * 1000)
-    "'abcabcabcabcabcabcabcabcabcabcabcabcabca...'"
-    """
-    return repr(text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}...")
+    def __init__(self, cause: str, text: str, ways: tuple[str, ...] = ()) -> None:
+        super().__init__(cause)
+        self.cause, self.text, self.ways = cause, text, ways
+        self.column: str | int = ""
 
 
 def counted(count: int, noun: str) -> str:
-    """So many of something, one of them included.
+    """Return so many of something, one of them included.
 
     Examples
     --------
@@ -238,31 +110,9 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def is_number(text: bytes) -> bool:
-    """Whether the text is a decimal number, finite or not."""
-    try:
-        return _NUMBER_TEXT.fullmatch(text) is not None and not math.isnan(float(text))
-    except ValueError:
-        return False
-
-
-def remedy(text: str) -> str:
-    """What to do about a number as people write it, and programs do not read it.
-
-    Examples
-    --------
-    >>> remedy("1,5"), remedy("7 %")
-    (' Write decimals with a point (1.5).', ' Write it without the per cent sign, in all rows.')
-    """
-    if re.fullmatch(r"[-+]?[\d.,]+\s*%", text):
-        return " Write it without the per cent sign, in all rows."
-    if re.fullmatch(r"[-+]?\d{1,3}(,\d{3})", text):
-        return f" Write decimals with a point ({text.replace(',', '.')}), thousands without a comma."
-    if re.fullmatch(r"[-+]?\d*,\d+", text):
-        return f" Write decimals with a point ({text.replace(',', '.')})."
-    if re.fullmatch(r"[-+]?\d{1,3}([,.' \u00a0\u202f]\d{3})+([.,]\d+)?", text):
-        return " Write thousands without separators, decimals with a point."
-    return ""
+def is_number(text: str) -> bool:
+    """Return whether the text is a decimal number as programs write it, finite or not."""
+    return re.fullmatch(r"[-+.0-9eE]+", text) is not None and _IS_NUMBER["."].fullmatch(text) is not None
 
 
 def label(text: str) -> float | str:
@@ -279,434 +129,345 @@ def label(text: str) -> float | str:
         value = float(text)
     except ValueError:
         return text
-    if is_number(text.encode()) and math.isfinite(value):
+    if is_number(text) and math.isfinite(value):
         return value
     raise ValueError(f"found {excerpt(text)}; expected a finite decimal number, or a class in words.")
 
 
-_PLAIN = re.compile(rb"[-+.0-9eE ]*+")
-_ALMOST = re.compile(r"[-+]?[$€£]?\s*\d[\d.,' \u00a0\u202f]*\s*(?:%|[$€£])?")
+def signs_of(text: str) -> str:
+    """Return the decimal signs under which a text is a number.
 
-_HARDLY_ANY = 0.1
-"""A column with a smaller share of numbers than this is none of numbers, whatever its owner says."""
-
-_SIGNS = {",": "comma", ".": "point"}
-_WAYS = ("numeric", "categorical", "drop")
-
-
-class ColumnError(Exception):
-    """Why a column is refused.
-
-    Attributes
-    ----------
-    row : int or None
-        The first row that is wrong, counted from 0.
-    ways : tuple of str
-        The options that would make something of it: of "numeric", "categorical", "drop", "decimal".
+    Examples
+    --------
+    >>> signs_of("2.5"), signs_of("0,624"), signs_of("1,038"), signs_of("26.03.2026")
+    ('.', ',', '.,', '')
     """
+    return "".join(sign for sign, pattern in _IS_NUMBER.items() if pattern.fullmatch(text))
 
-    def __init__(self, cause: str, row: int | None = None, ways: tuple[str, ...] = ()) -> None:
-        super().__init__(cause)
-        self.cause, self.row, self.ways = cause, row, ways
+
+def _value(text: str, sign: str) -> float:
+    return float(text.replace(OTHER_SIGN[sign], "").replace(sign, "."))
+
+
+def _of_percent(text: str) -> str:
+    """Return what stands before a per cent sign; nothing where there is none: it may then be a share."""
+    return text[:-1].rstrip() if text.endswith("%") else ""
+
+
+def _common_signs(texts: Iterable[str]) -> str:
+    found = ".,"
+    for text in texts:
+        found = "".join(sign for sign in found if _IS_NUMBER[sign].fullmatch(text))
+    return found
+
+
+def _are_codes(texts: Sequence[str]) -> bool:
+    """Return whether texts are digits, some with zeros in front: parts of a code, and no amounts."""
+    has_zeros = any(len(text) > 1 and text[0] == "0" for text in texts)
+    return has_zeros and all(text.isascii() and text.isdigit() for text in texts)
+
+
+def _number_rule(bodies: Iterable[str], decimal: str, percent: bool) -> ColumnRule:
+    grouped = bool(decimal) and any(OTHER_SIGN[decimal] in body for body in bodies)
+    return ColumnRule("number", decimal + "'" * grouped + "%" * percent)
+
+
+def decimal_of_file(columns: Iterable[Sequence[str]], delimiter: str) -> str:
+    """Return the decimal sign that the distinct texts of columns agree on; "" where they leave it open.
+
+    Columns that prove a sign speak for the others. Where none does, commas in every cell of a column are
+    decimal commas if semicolons separate the fields: that is what semicolons are for.
+
+    Examples
+    --------
+    >>> open_sign, proof = ["1,038", "2,250"], ["0,5"]
+    >>> [decimal_of_file(columns, ",") for columns in ([open_sign, proof], [open_sign])]
+    [',', '']
+    >>> decimal_of_file([open_sign], ";")
+    ','
+    """
+    proven, in_every_cell = set(), []
+    for texts in columns:
+        bodies = [text.rstrip("%").rstrip() for text in texts]
+        signs = _common_signs(bodies) if bodies else ""
+        if len(signs) == 1:
+            proven.add(signs)
+        elif signs and any("," in body for body in bodies):
+            in_every_cell.append(all("," in body for body in bodies))
+    if len(proven) == 1:
+        return proven.pop()
+    return "," if delimiter == ";" and not proven and in_every_cell and all(in_every_cell) else ""
+
+
+def detect_rule(
+    texts: Mapping[str, int], said: str | None = None, decimal: str = ""
+) -> tuple[ColumnRule, str]:
+    """Return the rule of a training column, and what is peculiar about it (or "").
+
+    ``texts`` says how often each distinct text occurs, missing values left out; ``said`` what the user says,
+    "number" or "category"; ``decimal`` the decimal sign of the file, for a column that leaves it open.
+    Numbers and texts that are mixed, and numbers that can be read in two ways, are a ``ColumnError``.
+
+    Examples
+    --------
+    >>> detect_rule({"1,5": 1, "2": 3})
+    (ColumnRule(kind='number', notation=',', required=False), 'decimal comma')
+    >>> detect_rule({"007": 2, "012": 1})
+    (ColumnRule(kind='category', notation='', required=False), 'codes: zeros in front')
+    """
+    words = list(texts)
+    if said == "category":
+        return ColumnRule("category"), ""
+    if said is None and _are_codes(words):
+        return ColumnRule("category"), "codes: zeros in front"
+    percent = bool(words) and all(text.endswith("%") for text in words)
+    if said == "number":
+        percent = 2 * sum(count for text, count in texts.items() if text.endswith("%")) > sum(texts.values())
+    bodies = list(map(_of_percent, words)) if percent else words
+    signs = _common_signs(bodies)
+    if said is None and not signs:
+        _refuse_mixtures(words)
+        return ColumnRule("date" if words and all(map(_ISO.fullmatch, words)) else "category"), ""
+    if not signs:
+        signs = _usual_signs(texts, bodies)
+    shown = [body for body in bodies if ("," in body or "." in body) and signs_of(body)]
+    if len(signs) == 1 and signs != decimal:
+        decimal = signs
+    elif len(signs) > 1 and not decimal and shown:
+        undecided = next((body for body in shown if "," in body), None)
+        if undecided is not None:
+            cause = f"{_two_readings(undecided)}; nothing else in the file shows which."
+            raise ColumnError(cause, words[bodies.index(undecided)], ("decimal", "categorical", "ignore"))
+        decimal = "."
+    rule = _number_rule([body for body in bodies if decimal in signs_of(body)], decimal, percent)
+    remark = (rule if shown else replace(rule, notation="%" * percent)).note
+    return (replace(rule, notation=f"{rule.notation}?") if said == "number" else rule), remark
+
+
+def _usual_signs(texts: Mapping[str, int], bodies: Sequence[str]) -> str:
+    """Return the sign of most numbers in a column of numbers by decree; both where they are as many."""
+    found = dict(zip(texts, map(signs_of, bodies), strict=True))
+    n_cells, n_numbers = sum(texts.values()), sum(texts[text] for text, signs in found.items() if signs)
+    if n_numbers < max(1, _FEWEST_NUMBERS * n_cells):
+        first = next(text for text, signs in found.items() if not signs)
+        count = f"only {n_numbers}" if n_numbers else "none"
+        cause = (
+            f"it is said to hold numbers, and {count} of its {counted(n_cells, 'cell')} "
+            f"{'is one' if n_numbers < 2 else 'are'}; the first that is none is {excerpt(first)}."
+        )
+        raise ColumnError(cause, first, ("categorical", "ignore"))
+    counts = Counter({sign: sum(texts[t] for t, signs in found.items() if sign in signs) for sign in ".,"})
+    return ".," if counts["."] == counts[","] else counts.most_common(1)[0][0]
+
+
+def _refuse_mixtures(texts: list[str]) -> None:
+    """Refuse texts among numbers, and what is nearly a number: more likely slips than categories."""
+    signs = {text: signs_of(text) for text in texts}
+    words = [text for text in texts if not signs[text]]
+    if not words and texts:
+        rare, usual = sorted(",.", key=list(signs.values()).count)
+        odd, common = (next(text for text in texts if signs[text] == sign) for sign in (rare, usual))
+        raise ColumnError(
+            f"found {excerpt(odd)}, with a decimal {_NAMES[rare]}, among numbers with a decimal "
+            f"{_NAMES[usual]} such as {excerpt(common)}; write all of them alike.",
+            odd,
+            ("categorical", "ignore"),
+        )
+    if words and 2 * len(words) <= len(texts):
+        what = "a text," if len(words) == 1 else f"{len(words)} different texts such as"
+        cause = f"it holds numbers, and {what} {excerpt(words[0])}.{_advice(words[0])}"
+        raise ColumnError(cause, words[0], ("numeric", "categorical", "ignore"))
+    looked_at = words[:1000]
+    date, stray = date_among(looked_at), _stray_among_dates(looked_at)
+    almost = [text for text in looked_at if _ALMOST.fullmatch(text)]
+    if date is not None:
+        cause, text = f"it looks like dates, such as {excerpt(date)}; write {DATE_FORM}.", date
+    elif stray is not None:
+        cause, text = f"it holds dates, and a text, {excerpt(stray)}; write a date, or nothing.", stray
+    elif almost and 2 * len(almost) >= len(looked_at) and not all(map(str.isdigit, almost)):
+        plain = "".join(letter for letter in almost[0] if letter in "-+0123456789.,")
+        advice = _advice(almost[0]) or f" As numbers: write {plain}."
+        cause, text = f"it holds numbers such as {excerpt(almost[0])}.{advice}", almost[0]
+    else:
+        return
+    raise ColumnError(cause, text, ("categorical", "ignore"))
+
+
+def _two_readings(text: str) -> str:
+    comma, point = (f"{_value(text, sign):.15g}" for sign in ",.")
+    return f"found {excerpt(text)}, which is {comma} with a decimal comma and {point} with a decimal point"
+
+
+def _advice(text: str) -> str:
+    """Return what to do about a number as people write it, and programs do not read it."""
+    if re.fullmatch(r"[-+]?[0-9.,]+\s*%", text):
+        return " Write it without the per cent sign, in all rows."
+    if re.fullmatch(r"[-+]?[0-9]{1,3}([,.' \u00a0\u202f][0-9]{3})+([.,][0-9]+)?", text):
+        return " Write thousands without separators, decimals with a point."
+    return ""
+
+
+def as_array(column: Any) -> NDArray[Any]:
+    """Return an arrow array of numbers or booleans without nulls; its own ``to_numpy`` imports pandas."""
+    arrow = import_module("pyarrow")
+    if arrow.types.is_boolean(column.type):
+        return as_array(column.cast(arrow.uint8())).astype(bool)
+    values = np.frombuffer(column.buffers()[1], column.type.to_pandas_dtype())
+    return values[column.offset : column.offset + len(column)]
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
-    """A column of text, read.
+class TextColumn:
+    """A column of text: the distinct texts as an arrow array, and the number of its text for every row."""
 
-    Attributes
-    ----------
-    values : ndarray
-        float64 with NaN for gaps, or Python strings with None for gaps.
-    notation : Notation or None
-        How its numbers are written; None for words.
-    remark : str
-        What is peculiar about how it is written, or "".
-    n_lost : int
-        Texts that were taken for gaps.
+    codes: NDArray[np.int32]
+    texts: Any
+
+    @classmethod
+    def of(cls, chunks: Sequence[Any]) -> TextColumn:
+        """Put chunks of arrow texts together."""
+        column = import_module("pyarrow").chunked_array(chunks).dictionary_encode()
+        column = column.unify_dictionaries()
+        codes = [as_array(chunk.indices) for chunk in column.chunks]
+        return cls(np.concatenate(codes), column.chunk(0).dictionary)
+
+    def row_of(self, text: str) -> int:
+        """Return the first row with a text, from 0."""
+        return int(np.argmax(self.codes == self.texts.index(text).as_py()))
+
+    def counts(self) -> dict[str, int]:
+        """Return how often each text occurs, missing values left out; of very many texts the first."""
+        known = np.bincount(self.codes, minlength=len(self.texts)).tolist()
+        texts = zip(self.texts.slice(0, MOST_TEXTS).to_pylist(), known, strict=False)
+        return {text: count for text, count in texts if count and text not in MISSING}
+
+
+def read_column(column: TextColumn, rule: ColumnRule, decimal: str = "") -> tuple[Any, int]:
+    """Read a column by a rule, each cell by nothing but the rule; return also how many texts were lost.
+
+    ``decimal`` is the sign that the user states, in place of the rule's; the other one may then separate
+    thousands. Numbers are float64 with NaN, dates datetime64 with NaT, categories texts with nulls. The first
+    cell that does not fit is a ``ColumnError``, unless it is a text and the rule takes texts for missing
+    values. So is a comma or point that may separate thousands or decimals where the rule knows none.
     """
-
-    values: NDArray[Any]
-    notation: Notation | None = None
-    remark: str = ""
-    n_lost: int = 0
-
-    @property
-    def note(self) -> str:
-        """All that was peculiar about it, or ""."""
-        lost = f"{counted(self.n_lost, 'text')} taken for gaps" if self.n_lost else ""
-        return ", ".join(filter(None, [self.remark, lost]))
-
-
-@dataclass(frozen=True)
-class Expected:
-    """What is known about a column of training rows before it is read.
-
-    Attributes
-    ----------
-    kind : {"number", "category", None}
-        What the user says; None: whatever all the cells are.
-    decimal : {",", ".", ""}
-        The decimal sign of the file, for a column that leaves it open.
-    """
-
-    kind: str | None = None
-    decimal: str = ""
-
-
-ANYTHING = Expected()
-
-
-def read_cells(cells: NDArray[np.bytes_], expected: Expected = ANYTHING) -> Cells:
-    """Tell what a column of training rows holds, from all of its cells.
-
-    Parameters
-    ----------
-    cells : ndarray of bytes
-        The fields, without blanks around them.
-    expected : Expected
-        What is known about it.
-
-    Returns
-    -------
-    read : Cells
-
-    Raises
-    ------
-    ColumnError
-        Where numbers and words are mixed and nobody says what is meant, or numbers can be read in two ways.
-
-    Examples
-    --------
-    >>> read_cells(np.array([b"1,5", b"NA", b"2"])).values
-    array([1.5, nan, 2. ])
-    >>> read_cells(np.array([b"007", b"012"])).values
-    array(['007', '012'], dtype=object)
-    """
-    gaps = np.zeros(len(cells), dtype=bool)
-    for gap in MISSING:
-        gaps |= cells == gap.encode()
-    known = cells[~gaps]
-    if expected.kind == "category" or (expected.kind is None and are_codes(known.tolist())):
-        remark = "" if expected.kind else "codes: zeros in front"
-        return Cells(_words(cells, gaps), remark=remark)
-    try:
-        read = _Column(known, expected).read()
-    except ColumnError as error:
-        row = None if error.row is None else int(np.flatnonzero(~gaps)[error.row])
-        raise ColumnError(error.cause, row, error.ways) from None
-    if read is None:
-        return Cells(_words(cells, gaps))
-    values = np.full(len(cells), np.nan)
-    values[~gaps] = read.values
-    notation = read.notation
-    if expected.kind == "number" and notation is not None:
-        notation = replace(notation, texts=True)
-    return replace(read, values=values, notation=notation)
-
-
-def read_by_notation(cells: NDArray[np.bytes_], notation: Notation, decimal: str = "") -> Cells:
-    """Read numbers for a model, each cell by the notation of its column and by nothing else.
-
-    No other cell matters: a row is read alike alone, in any file and beside any other rows. What the notation
-    does not cover is refused and never taken for another notation.
-
-    Parameters
-    ----------
-    cells : ndarray of bytes
-        The fields, without blanks around them.
-    notation : Notation
-        How the numbers of this column were written in training. A decimal sign that no number has shown is a
-        point.
-    decimal : {",", ".", ""}
-        The decimal sign that the user states, in place of the model's; the other one may then separate
-        thousands.
-
-    Raises
-    ------
-    ColumnError
-        For the first cell that is no number under the notation, unless it is a text and training took texts
-        for gaps; and for a comma or point that may separate thousands or decimals, where training had no
-        thousands in this column.
-
-    Examples
-    --------
-    >>> read_by_notation(np.array([b"1.038", b"NA", b"910,6"]), Notation(",", grouped=True)).values
-    array([1038. ,    nan,  910.6])
-    """
-    sign = decimal or notation.decimal or "."
-    values, is_text = numbers_among(cells, replace(notation, decimal=sign))
-    suspect = is_text
-    if not (decimal or notation.grouped) and OTHER_SIGN[sign] in cells.tobytes():
-        suspect = is_text | (np.char.find(cells, OTHER_SIGN[sign]) >= 0)
-    n_lost = 0
-    for row in np.flatnonzero(suspect).tolist():
-        text: bytes = cells[row]
-        signs = signs_of(of_percent(text) if notation.percent else text)
-        if not signs and notation.texts:
-            n_lost += 1
-        elif is_text[row] or len(signs) > 1:
-            raise _unreadable(text, row, notation, decimal)
-    return Cells(values, notation, n_lost=n_lost)
-
-
-def _unreadable(text: bytes, row: int, notation: Notation, decimal: str) -> ColumnError:
-    """Say why a model cannot take a cell for a number."""
-    body = of_percent(text) if notation.percent else text
-    signs, sign = signs_of(body), decimal or notation.decimal or "."
-    ways = () if decimal else ("decimal",)
-    if len(signs) > 1 and not decimal and not notation.grouped and OTHER_SIGN[sign] in body:
-        cause = f"{_two_readings(body)}; the model knows no thousands in this column."
-        return ColumnError(f"{cause} Write it without thousands.", row, ways)
-    if signs and sign not in signs:
-        fitted = "the options state" if decimal else "this column of the model has"
-        cause = f"found {_shown(text)}, with a decimal {_SIGNS[signs]}; {fitted} a decimal {_SIGNS[sign]}."
-        return ColumnError(cause, row, ways)
-    if signs:
-        return ColumnError(f"found {_shown(text)}, which is too large.", row)
-    cause = f"found {_shown(text)}; expected a number, or nothing."
-    if notation.percent and signs_of(text):
-        hint = " The model was fitted to per cent: write the sign, as the number may be a share."
-    elif not notation.percent and signs_of(of_percent(text)):
-        hint = " The model was fitted to numbers without per cent signs."
+    arrow, compute = import_module("pyarrow"), import_module("pyarrow.compute")
+    is_missing = as_array(compute.is_in(column.texts, arrow.array(MISSING)))
+    if rule.kind == "category":
+        codes = arrow.array(column.codes, mask=is_missing[column.codes] if is_missing.any() else None)
+        return arrow.DictionaryArray.from_arrays(codes, column.texts), 0
+    if rule.kind == "date":
+        values, is_wrong = _dates(column.texts.to_pylist(), is_missing)
+        is_lost = np.zeros(len(values), dtype=bool)
     else:
-        hint = _advice(text)
-    return ColumnError(cause + hint, row)
+        values, is_wrong, is_lost = _numbers(column.texts, is_missing, rule, decimal)
+    wrong = is_wrong[column.codes]
+    if wrong.any():
+        text = column.texts[int(column.codes[np.argmax(wrong)])].as_py()
+        raise ColumnError(*_why_wrong(text, rule, decimal))
+    return values[column.codes], int(is_lost[column.codes].sum()) if is_lost.any() else 0
 
 
-def _two_readings(text: bytes) -> str:
-    comma, point = (f"{as_numbers([text], sign)[0]:.15g}" for sign in ",.")
-    return f"found {_shown(text)}, which is {comma} with a decimal comma and {point} with a decimal point"
+def _numbers(
+    texts: Any, is_missing: NDArray[np.bool_], rule: ColumnRule, decimal: str
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return the numbers that texts are, which of them are wrong, and which are taken for missing values."""
+    arrow, compute = import_module("pyarrow"), import_module("pyarrow.compute")
+    sign = decimal or rule.decimal or "."
+    bodies = texts
+    if "%" in rule.notation:
+        stripped = compute.utf8_rtrim_whitespace(compute.utf8_slice_codeunits(texts, 0, -1))
+        bodies = compute.if_else(compute.ends_with(texts, "%"), stripped, "")
+    fits, fits_other = (
+        as_array(compute.match_substring_regex(bodies, f"^(?:{_NUMBER[each]})$"))
+        for each in (sign, OTHER_SIGN[sign])
+    )
+    is_grouped = as_array(compute.match_substring(bodies, OTHER_SIGN[sign]))
+    is_open = fits & fits_other & is_grouped & (not decimal and "'" not in rule.notation)
+    digits = compute.replace_substring(bodies, OTHER_SIGN[sign], "")
+    digits = compute.utf8_ltrim(compute.replace_substring(digits, sign, "."), "+")
+    numbers = digits.filter(arrow.array(fits))
+    try:
+        found = as_array(numbers.cast(arrow.float64()))
+    except arrow.ArrowInvalid:  # too large or too small for pyarrow
+        found = np.array([float(number) for number in numbers.to_pylist()])
+    values = np.full(len(texts), np.nan)
+    values[fits] = found
+    is_text = ~(fits | fits_other | is_missing) | np.isinf(values)
+    is_wrong = is_open | (~fits & fits_other)
+    if rule.required:
+        is_wrong |= is_missing
+    if "?" not in rule.notation:
+        return values, is_wrong | is_text, np.zeros(len(texts), dtype=bool)
+    values[is_text] = np.nan
+    return values, is_wrong, is_text
 
 
-class _Column:
-    """The cells of a column that are no gaps, on their way to numbers."""
-
-    def __init__(self, known: NDArray[np.bytes_], expected: Expected) -> None:
-        self._known, self._expected, self._texts = known, expected, known.tolist()
-
-    def read(self) -> Cells | None:
-        """Numbers, or None where they are words."""
-        found = None if self._expected.decimal == "," else self._plain()  # there a point may group thousands
-        if found is None:
-            found = self._numbers()
-        if found is None and self._expected.kind == "number":
-            return self._forced()
-        if found is None:
-            self._refuse_mixtures()
-        return found
-
-    def _plain(self) -> Cells | None:
-        """The quick way for numbers as programs write them."""
-        # Within these characters numpy accepts exactly the decimal numbers.
-        joined = b" ".join(self._texts)
-        if _PLAIN.fullmatch(joined) is None:
-            return None
-        try:
-            found = self._known.astype(np.float64)
-        except ValueError:
-            return None
-        decimal = "." if b"." in joined else self._expected.decimal
-        return Cells(found, Notation(decimal)) if np.isfinite(found).all() else None
-
-    def _numbers(self) -> Cells | None:
-        """All of them as numbers, however they are written."""
-        texts, percent = self._without_percent()
-        signs = common_signs(texts)
-        if not signs:
-            return None
-        decimal = self._decided(signs, texts)
-        values = as_numbers(texts, decimal or ".")
-        if not np.isfinite(values).all():
-            return None
-        notation = Notation(decimal, bool(decimal) and is_grouped(texts, decimal), percent)
-        shown = any(b"," in text or b"." in text for text in texts)  # not only in other columns
-        return Cells(values, notation, (notation if shown else replace(notation, decimal="")).note)
-
-    def _without_percent(self) -> tuple[list[bytes], bool]:
-        """The texts without the per cent signs behind them; nothing where one is missing."""
-        texts = self._texts
-        if texts and all(text.endswith(b"%") for text in texts):
-            return list(map(of_percent, texts)), True
-        return texts, False
-
-    def _decided(self, signs: str, texts: list[bytes]) -> str:
-        """The decimal sign: what the column proves, else what the file says."""
-        if len(signs) == 1:
-            return signs
-        said = self._expected.decimal
-        if said or not any(b"," in text or b"." in text for text in texts):
-            return said
-        if any(b"," in text for text in texts):
-            raise self._undecided(texts)
-        return "."
-
-    def _undecided(self, texts: list[bytes]) -> ColumnError:
-        text = next(text for text in texts if b"," in text or b"." in text)
-        row = next(row for row, cell in enumerate(self._texts) if cell.startswith(text))
-        cause = f"{_two_readings(text)}; nothing else in the file shows which."
-        return ColumnError(cause, row, ("decimal", "categorical", "drop"))
-
-    def _forced(self) -> Cells:
-        """Numbers where there are some, gaps elsewhere."""
-        bodies = self._texts
-        percent = 2 * sum(text.endswith(b"%") for text in bodies) > len(bodies)
-        if percent:
-            bodies = list(map(of_percent, bodies))
-        signs = [signs_of(body) for body in bodies]
-        n_comma, n_point = (sum(sign in each for each in signs) for sign in ",.")
-        readable = [body for body, each in zip(bodies, signs, strict=True) if each]
-        decimal = max(",.", key={",": n_comma, ".": n_point}.__getitem__)
-        if n_comma == n_point:
-            decimal = self._decided(",.", readable) or "."
-        places = [place for place, each in enumerate(signs) if decimal in each]
-        values = np.full(len(bodies), np.nan)
-        values[places] = as_numbers([bodies[place] for place in places], decimal)
-        values[np.isinf(values)] = np.nan
-        self._check_losses(values)
-        notation = Notation(decimal, is_grouped([bodies[place] for place in places], decimal), percent)
-        return Cells(values, notation, notation.note, int(np.isnan(values).sum()))
-
-    def _check_losses(self, values: NDArray[np.float64]) -> None:
-        n_numbers = int(np.isfinite(values).sum())
-        if n_numbers < max(1, _HARDLY_ANY * len(values)):
-            row = int(np.flatnonzero(np.isnan(values))[0])
-            count = f"only {n_numbers}" if n_numbers else "none"
-            verb = "is one" if n_numbers < 2 else "are"
-            raise ColumnError(
-                f"it is said to hold numbers, and {count} of its {counted(len(values), 'cell')} {verb}; the "
-                f"first that is none is {_shown(self._texts[row])}.",
-                row,
-                ("categorical", "drop"),
-            )
-
-    def _contradiction(self, texts: list[bytes]) -> ColumnError:
-        """Numbers one by one, but not all of them in one notation; or one that is too large."""
-        proofs = [signs_of(text) for text in texts]
-        rare, usual = sorted(",.", key=proofs.count)
-        if rare not in proofs:
-            values = as_numbers(texts, common_signs(texts)[0])
-            row = int(np.flatnonzero(np.isinf(values))[0])
-            return ColumnError(f"found {_shown(texts[row])}, which is too large.", row, _WAYS)
-        row = proofs.index(rare)
-        return ColumnError(
-            f"found {_shown(texts[row])}, with a decimal {_SIGNS[rare]}, among numbers with a decimal "
-            f"{_SIGNS[usual]} such as {_shown(texts[proofs.index(usual)])}; write all of them alike.",
-            row,
-            _WAYS,
-        )
-
-    def _refuse_mixtures(self) -> None:
-        """Words among numbers, and what is nearly a number, are more likely slips than categories."""
-        distinct = list(dict.fromkeys(self._texts))
-        words = [text for text in distinct if not signs_of(text)]
-        if not words:
-            raise self._contradiction(self._texts)
-        row, shown = self._texts.index(words[0]), _decoded(words[0])
-        if 2 * len(words) <= len(distinct):
-            texts = (
-                f"a text, {excerpt(shown)}"
-                if len(words) == 1
-                else (f"{len(words)} different texts such as {excerpt(shown)}")
-            )
-            raise ColumnError(f"it holds numbers, and {texts}.{_advice(words[0])}", row, _WAYS)
-        looked_at = [_decoded(word) for word in words[:1000]]
-        self._refuse_dates(looked_at)
-        almost = [text for text in looked_at if _ALMOST.fullmatch(text)]
-        if almost and 2 * len(almost) >= min(len(words), 1000) and not all(map(str.isdigit, almost)):
-            row = self._texts.index(almost[0].encode())
-            plain = "".join(letter for letter in almost[0] if letter in "-+0123456789.,")
-            way_out = _advice(almost[0].encode()) or f" As numbers: write {plain}."
-            cause = f"it holds numbers such as {excerpt(almost[0])}.{way_out}"
-            raise ColumnError(cause, row, ("categorical", "drop"))
-
-    def _refuse_dates(self, words: list[str]) -> None:
-        """Dates in a form that is not read, and a word among dates, are slips as well."""
-        found = dates_among(words)
-        if found is not None:
-            text, written = found
-            cause = f"it looks like dates, such as {excerpt(text)}; write {written}."
-            raise ColumnError(cause, self._texts.index(text.encode()), ("categorical", "drop"))
-        stray = stray_among_dates(words)
-        if stray is not None:
-            cause = f"it holds dates, and a text, {excerpt(stray)}; write a date, or nothing."
-            raise ColumnError(cause, self._texts.index(stray.encode()), ("categorical", "drop"))
-
-
-def _decoded(text: bytes) -> str:
-    return text.decode("utf-8", "replace")
-
-
-def _shown(text: bytes) -> str:
-    return excerpt(_decoded(text))
-
-
-def _advice(text: bytes) -> str:
-    return remedy(_decoded(text))
-
-
-def _words(cells: NDArray[np.bytes_], gaps: NDArray[np.bool_]) -> NDArray[Any]:
-    """Python strings, equal ones once in memory, None for gaps."""
-    texts = cells.tolist()
-    known = {text: _decoded(text) for text in dict.fromkeys(texts)}
-    words = np.empty(len(texts), dtype=object)
-    words[:] = [known[text] for text in texts]
-    words[gaps] = None
-    return words
+def _why_wrong(text: str, rule: ColumnRule, decimal: str) -> tuple[str, str, tuple[str, ...]]:
+    """Say why a rule cannot take a cell, with the text and what the user can do."""
+    found = f"found {excerpt(text)}"
+    if rule.kind == "date":
+        return f"{found}; expected a date written as {DATE_FORM}, or nothing.", text, ()
+    if rule.required and text in MISSING:
+        shown = "the value is missing" if not text else found
+        return f"{shown}; expected a number. Fill it in, or leave the row out.", text, ()
+    percent = "%" in rule.notation
+    body = _of_percent(text) if percent else text
+    signs, sign = signs_of(body), decimal or rule.decimal or "."
+    ways = () if decimal or rule.required else ("decimal",)
+    if len(signs) > 1 and not decimal and "'" not in rule.notation and OTHER_SIGN[sign] in body:
+        cause = f"{_two_readings(body)}; the column has no thousands elsewhere."
+        return f"{cause} Write it without thousands.", text, ways
+    if signs and sign not in signs:
+        fitted = "the options state" if decimal else "this column has"
+        return f"{found}, with a decimal {_NAMES[signs]}; {fitted} a decimal {_NAMES[sign]}.", text, ways
+    if signs:
+        return f"{found}, which is too large.", text, ()
+    expected = "expected a number." if rule.required else "expected a number, or nothing."
+    if percent and signs_of(text):
+        expected += " The column holds per cent: write the sign, as the number may be a share."
+    elif not percent and signs_of(_of_percent(text)):
+        expected += " The column holds numbers without per cent signs."
+    return f"{found}; {expected}", text, ()
 
 
 _TIME = r"(?:[T ,]+\d{1,2}[:.]\d\d.*)?"
-_ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)?")
+_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)?")
 _FIGURES = re.compile(rf"(\d{{1,4}})([./-])(\d{{1,2}})\2(\d{{2,4}}|\d){_TIME}")
 _MONTH = r"(?:jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[^\W\d_]{0,6}"
 _NAMED = re.compile(
     rf"(?:\d{{1,2}}[. -]+{_MONTH}[. ,-]+\d{{2,4}}|{_MONTH}[. ]+\d{{1,2}}[, ]+\d{{4}}){_TIME}", re.IGNORECASE
 )
-# Without letters for half a day: they change the hour. A time zone may be dropped where all rows share it.
-_CLOCK = re.compile(r"[T ,]+(\d{1,2})[:.](\d\d)(?:[:.](\d\d))?(?:\.\d+)?\s*(?:Z|[+-]\d\d:?\d\d)?")
-_MOST_TEXTS = 1000
 _NEARLY_ALL = 0.9
-FORM = "year-month-day, such as 2024-12-31"
+DATE_FORM = "year-month-day, such as 2024-12-31 or 2024-12-31 23:59:00"
 
 
-def dates_among(texts: Sequence[str]) -> tuple[str, str] | None:
-    """A text that looks like a date, with how to write it; None where other texts stand there too.
+def _dates(texts: list[str], is_missing: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    values = np.full(len(texts), np.datetime64("NaT", "us"))
+    is_wrong = np.zeros(len(texts), dtype=bool)
+    for place in np.flatnonzero(~is_missing).tolist():
+        try:
+            is_wrong[place] = _ISO.fullmatch(texts[place]) is None
+            values[place] = "NaT" if is_wrong[place] else texts[place]
+        except ValueError:  # the 30th of February
+            is_wrong[place] = True
+    return values, is_wrong
 
-    None as well where all dates are written as ISO 8601 has them.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        Different texts of a column, of which the first thousand are looked at.
+def date_among(texts: Sequence[str]) -> str | None:
+    """Return a text that looks like a date, but not as ISO 8601 has it; None where others stand there too.
 
     Examples
     --------
-    >>> dates_among(["26.03.2026", "01.04.2026"]), dates_among(["01/02/2022", "08/28/2022"])
-    (('26.03.2026', '2026-03-26'), ('01/02/2022', '2022-01-02'))
-    >>> dates_among(["2022-08-28"]), dates_among(["1.2.3", "red"])
-    (None, None)
-    >>> dates_among(["2024-03-11T08:15:00Z"]), dates_among(["26.03.2026 9:05"])
-    (('2024-03-11T08:15:00Z', '2024-03-11 08:15:00'), ('26.03.2026 9:05', '2026-03-26 09:05'))
+    >>> date_among(["26.03.2026", "01.04.2026"]), date_among(["2022-08-28"]), date_among(["1.2.3", "red"])
+    ('26.03.2026', None, None)
     """
-    texts = texts[:_MOST_TEXTS]
     found = [text for text in texts if _is_date(text)]
-    shown = next((text for text in found if not _ISO.fullmatch(text)), None)
-    if shown is None or len(found) < _NEARLY_ALL * len(texts):
-        return None
-    return shown, _in_iso(shown, found) or FORM
+    odd = (text for text in found if not _ISO.fullmatch(text))
+    return next(odd, None) if len(found) >= _NEARLY_ALL * len(texts) else None
 
 
-def stray_among_dates(texts: Sequence[str]) -> str | None:
-    """The first text that is no date, where nearly all are dates as ISO 8601 writes them; else None.
-
-    Examples
-    --------
-    >>> stray_among_dates([*(f"2024-12-{day}" for day in range(10, 30)), "soon"])
-    'soon'
-    >>> stray_among_dates(["2024-12-31"]), stray_among_dates(["2024-12-31", "soon"])
-    (None, None)
-    """
-    texts = texts[:_MOST_TEXTS]
+def _stray_among_dates(texts: Sequence[str]) -> str | None:
+    """Return the first text that is no date, where nearly all are dates as ISO 8601 writes them."""
     strays = [text for text in texts if not _ISO.fullmatch(text)]
     return strays[0] if strays and len(texts) - len(strays) >= _NEARLY_ALL * len(texts) else None
 
@@ -720,25 +481,3 @@ def _is_date(text: str) -> bool:
         return middle <= 12 and int(last) <= 31 and len(last) <= 2
     day_and_month = sorted((int(first), middle))
     return len(first) <= 2 and len(last) in (2, 4) and 1 <= day_and_month[0] <= 12 and day_and_month[1] <= 31
-
-
-def _in_iso(text: str, dates: Sequence[str]) -> str | None:
-    """A date as ISO 8601 has it, where the dates beside it say which figure is the month."""
-    figures = _FIGURES.fullmatch(text)
-    if figures is None:
-        return None
-    first, sign, middle, last = figures[1], figures[2], figures[3], figures[4]
-    clock = _CLOCK.fullmatch(text, figures.end(4))
-    if (len(first) < 4 and len(last) < 4) or (clock is None and figures.end(4) < len(text)):
-        return None  # of which century, and whether before noon, nobody has said
-    time = "" if clock is None else f" {clock[1]:0>2}:{clock[2]}" + (f":{clock[3]}" if clock[3] else "")
-    if len(first) == 4:
-        return f"{first}-{middle:0>2}-{last:0>2}{time}"
-    beside = filter(None, map(_FIGURES.fullmatch, dates))
-    others = [found for found in beside if found[2] == sign and len(found[1]) <= 2]
-    day_first = sign == "." or any(int(found[1]) > 12 for found in others)
-    month_first = any(int(found[3]) > 12 for found in others)
-    if day_first == month_first:
-        return None
-    day, month = (first, middle) if day_first else (middle, first)
-    return f"{last}-{month:0>2}-{day:0>2}{time}"

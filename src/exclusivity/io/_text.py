@@ -12,13 +12,12 @@ import io
 import os
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +40,7 @@ MIN_UNPACKED = 16 << 20
 """16 MiB do no harm, whatever they were unpacked from."""
 
 _CHUNK = 1 << 18
-_UTF8 = "expected UTF-8: save the file as UTF-8, or convert it (iconv -f UTF-16 -t UTF-8 old > new)."
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 _ICONV = (
     "convert it, from the encoding of Windows for example: iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv."
 )
@@ -51,12 +50,12 @@ class Readable(Protocol):
     """All that is asked of an open file."""
 
     def read(self, size: int, /) -> bytes:
-        """At most ``size`` bytes; none at the end of the file."""
+        """Return at most ``size`` bytes; none at the end of the file."""
 
 
 def is_packed(path: str | os.PathLike[str]) -> bool:
     """Return whether the name says that the file is compressed."""
-    return Path(path).suffix.lower() in (".gz", ".bz2")
+    return Path(path).suffix.lower() in _OPENERS
 
 
 def plain_suffix(path: str | os.PathLike[str]) -> str:
@@ -71,7 +70,7 @@ def plain_suffix(path: str | os.PathLike[str]) -> str:
     return Path(path.stem if is_packed(path) else path.name).suffix.lower()
 
 
-def title_of(source: str | os.PathLike[str] | Readable) -> str:
+def title_of(source: Any) -> str:
     """Return what errors call a path or an open file."""
     if isinstance(source, (str, os.PathLike)):
         return os.fspath(source)
@@ -80,15 +79,7 @@ def title_of(source: str | os.PathLike[str] | Readable) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Lines that follow each other, without blank ones.
-
-    Attributes
-    ----------
-    text : bytes
-        Every line ends with a newline.
-    lines : ndarray of int or range
-        The number of each of them in the file, from 1.
-    """
+    """Lines that follow each other, without blank ones: each ends with a newline, and has a number from 1."""
 
     text: bytes
     lines: NDArray[np.int64] | range
@@ -104,6 +95,8 @@ class TextFile:
         What errors call it.
     limit : (int, str) or None
         The largest number of (decompressed) bytes to accept, and what to say about more.
+    tell : callable, optional
+        Called with the number of bytes that have been read.
 
     Attributes
     ----------
@@ -111,9 +104,15 @@ class TextFile:
         The number of the first line that has not been handed out.
     """
 
-    def __init__(self, stream: Readable, name: str, limit: tuple[int, str] | None) -> None:
-        self.name, self.line = name, 1
-        self._stream, self._limit = stream, limit
+    def __init__(
+        self,
+        stream: Readable,
+        name: str,
+        limit: tuple[int, str] | None,
+        tell: Callable[[int], None] | None = None,
+    ) -> None:
+        self.name, self.line = name, 1 + int(getattr(stream, "lines_before", 0))
+        self._stream, self._limit, self._tell = stream, limit, tell
         self._total = 0
 
     def error(self, cause: str, line: int | None = None) -> DataFileError:
@@ -155,12 +154,19 @@ class TextFile:
                 f"{self.name} gave {type(chunk).__name__}, not bytes: open it in binary mode ('rb')."
             )
         if not self._total:
-            if _is_utf16(chunk):
-                raise self.error(f"the text is UTF-16; {_UTF8}")
+            zeros = [byte == 0 for byte in chunk[:4]]
+            has_mark = chunk.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+            if has_mark or zeros in ([False, True] * 2, [True, False] * 2):
+                raise self.error(
+                    "the text is UTF-16; expected UTF-8: save the file as UTF-8, or convert it "
+                    "(iconv -f UTF-16 -t UTF-8 old > new)."
+                )
             if chunk.startswith(BOM_UTF8):  # spreadsheets write one
                 self._total += len(BOM_UTF8)
                 chunk = chunk.removeprefix(BOM_UTF8) or self._stream.read(_CHUNK)
         self._total += len(chunk)
+        if self._tell is not None:
+            self._tell(self._total)
         if self._limit is not None and self._total > self._limit[0]:
             raise DataFileError(self.name, None, None, self._limit[1])
         return chunk
@@ -193,27 +199,21 @@ class TextFile:
         if place < 0:
             return
         start = text.rfind(b"\n", 0, place) + 1
+        remedy = "save the file as UTF-8." if text[place] == 0 else f"save the file as UTF-8, or {_ICONV}"
         if text.startswith((b"\x1f\x8b", b"BZh"), start):
             remedy = "the file looks compressed, and the name of such a file must end in .gz or .bz2."
-        elif text[place] == 0:
-            remedy = "save the file as UTF-8."
-        else:
-            remedy = f"save the file as UTF-8, or {_ICONV}"
         raise self.error(
             f"found byte 0x{text[place]:02x} at position {place - start + 1}; expected UTF-8 text: {remedy}",
             self.line + text.count(b"\n", 0, place),
         )
 
 
-def _is_utf16(start: bytes) -> bool:
-    """Return whether a text begins like UTF-16, marked as such or with Latin letters and digits."""
-    zeros = [byte == 0 for byte in start[:4]]
-    has_mark = start.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
-    return has_mark or zeros in ([False, True] * 2, [True, False] * 2)
-
-
 @contextmanager
-def opened_text(source: str | os.PathLike[str] | Readable, max_bytes: int | None) -> Iterator[TextFile]:
+def opened_text(
+    source: str | os.PathLike[str] | Readable,
+    max_bytes: int | None,
+    tell: Callable[[int], None] | None = None,
+) -> Iterator[TextFile]:
     """Open a path, or take an open file as it is and leave it open.
 
     Parameters
@@ -221,6 +221,8 @@ def opened_text(source: str | os.PathLike[str] | Readable, max_bytes: int | None
     source : path or open binary file
     max_bytes : int or None
         The largest size of the text; None for no limit, also on what compressed files unpack to.
+    tell : callable, optional
+        As in ``TextFile``.
     """
     limit = None
     if max_bytes is not None:
@@ -229,42 +231,34 @@ def opened_text(source: str | os.PathLike[str] | Readable, max_bytes: int | None
     if not isinstance(source, (str, os.PathLike)):
         if not hasattr(source, "read"):
             raise TypeError(f"source must be a path or an open binary file; got {type(source).__name__}.")
-        yield TextFile(source, title_of(source), limit)
+        yield TextFile(source, title_of(source), limit, tell)
         return
     path = Path(source)
+    size, opener = path.stat().st_size, _OPENERS.get(path.suffix.lower(), open)
     if is_packed(path):
         refuse_pipe(path)
-    size = path.stat().st_size
-    if limit is not None and is_packed(path) and (most := max(MIN_UNPACKED, MAX_RATIO * size)) < limit[0]:
-        advice = "if you trust the file, decompress it first, or pass max_bytes=None for no limit."
-        limit = (most, f"the {size} compressed bytes unpack to more than {most}; {advice}")
-    elif limit is not None and not is_packed(path) and size > limit[0]:
-        raise DataFileError(str(path), 1, None, limit[1])
-    with _open(path) as stream:
-        text = TextFile(stream, str(path), limit)
-        if limit is not None and is_packed(path):
-            _refuse_trap(path, text, limit)
-        yield text
+        if limit is not None and (most := max(MIN_UNPACKED, MAX_RATIO * size)) < limit[0]:
+            advice = "if you trust the file, decompress it first, or pass max_bytes=None for no limit."
+            limit = (most, f"the {size} compressed bytes unpack to more than {most}; {advice}")
+        if limit is not None:
+            _refuse_trap(path, opener, limit)
+    elif limit is not None and size > limit[0]:
+        raise DataFileError(str(path), None, None, limit[1])
+    with opener(path, "rb") as stream:
+        yield TextFile(stream, str(path), limit, tell)
 
 
-def _open(path: Path) -> Any:
-    suffix = path.suffix.lower()
-    return gzip.open(path) if suffix == ".gz" else bz2.open(path) if suffix == ".bz2" else path.open("rb")
-
-
-def _refuse_trap(path: Path, text: TextFile, limit: tuple[int, str]) -> None:
+def _refuse_trap(path: Path, opener: Any, limit: tuple[int, str]) -> None:
     """Unpack a compressed file before it is read: a trap is found before its numbers take memory."""
     total = 0
-    with _open(path) as stream:
+    with opener(path, "rb") as stream:
         try:
             while chunk := stream.read(_CHUNK):
-                text.line += chunk.count(b"\n", 0, max(0, limit[0] - total))
                 total += len(chunk)
                 if total > limit[0]:
-                    raise text.error(limit[1])
+                    raise DataFileError(str(path), None, None, limit[1])
         except (EOFError, zlib.error, OSError):
             pass  # who reads it says where the damage is
-    text.line = 1
 
 
 def text_spans(path: str | os.PathLike[str], n_bytes: int) -> list[tuple[int, int]]:
@@ -275,85 +269,46 @@ def text_spans(path: str | os.PathLike[str], n_bytes: int) -> list[tuple[int, in
 
 
 class TextSpan:
-    r"""The lines of a file that begin within a span of bytes; an open file to its readers.
+    """The lines of an open file that begin within a span of bytes, as a file to its readers.
 
     Every line belongs to exactly one of the spans that a file is cut into.
 
     Parameters
     ----------
-    path : path
+    stream : binary file
     start, stop : int
         Bytes from the start of the file.
-    header : bool, default False
+    header : bool
         Whether every span has the first line of the file that is not blank in front.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "a.csv"
-    ...     _ = path.write_bytes(b"one\ntwo\nthree\n")
-    ...     for start, stop in [(0, 5), (5, 6), (6, 14)]:
-    ...         with TextSpan(path, start, stop) as span:
-    ...             print(span.read(100))
-    b'one\ntwo\n'
-    b''
-    b'three\n'
+    counts_lines : bool, default False
+        Whether lines get the numbers that they have in the file, for which all before is read.
     """
 
-    def __init__(self, path: str | os.PathLike[str], start: int, stop: int, *, header: bool = False) -> None:
-        self.name = str(path)
-        self._stream = Path(path).open("rb")  # noqa: SIM115 -- closed by __exit__
-        self._head = self._first_line() if header else b""
-        self._has_head = header
-        first = self._stream.tell()
-        self._start = max(first, self._line_from(start))
-        self._stop = self._line_from(stop)
-        self._stream.seek(self._start)
-
-    def _first_line(self) -> bytes:
-        while (line := self._stream.readline(MAX_LINE_BYTES)) and not line.removeprefix(BOM_UTF8).strip():
-            pass
-        return line
+    def __init__(
+        self, stream: Any, start: int, stop: int, *, header: bool, counts_lines: bool = False
+    ) -> None:
+        self.name, self._stream, self._head = stream.name, stream, b""
+        while header and not self._head.removeprefix(BOM_UTF8).strip():
+            if not (line := stream.readline(MAX_LINE_BYTES)):
+                break
+            self._head = line
+        start, self._stop = max(stream.tell(), self._line_from(start)), self._line_from(stop)
+        self.lines_before = -int(header)
+        stream.seek(0)
+        while counts_lines and stream.tell() < start:
+            self.lines_before += stream.read(min(_CHUNK, start - stream.tell())).count(b"\n")
+        stream.seek(start)
 
     def _line_from(self, place: int) -> int:
         """Return where the first line starts that does not start before ``place``."""
-        if place == 0:
-            return 0
-        self._stream.seek(place - 1)
-        while (piece := self._stream.readline(_CHUNK)) and not piece.endswith(b"\n"):
+        self._stream.seek(max(0, place - 1))
+        while place and (piece := self._stream.readline(_CHUNK)) and not piece.endswith(b"\n"):
             pass
-        return self._stream.tell()
-
-    def is_blank(self) -> bool:
-        """Return whether there is nothing in its lines, besides the header."""
-        head, self._head = self._head, b""
-        found = self.read(_CHUNK).removeprefix(BOM_UTF8)
-        while found and not found.strip():
-            found = self.read(_CHUNK)
-        self._head = head
-        self._stream.seek(self._start)
-        return not found
+        return int(self._stream.tell())
 
     def read(self, size: int, /) -> bytes:
         """Return at most ``size`` bytes; none at the end of the span."""
         if self._head:
             block, self._head = self._head[:size], self._head[size:]
             return block
-        return self._stream.read(max(0, min(size, self._stop - self._stream.tell())))
-
-    def lines_before(self) -> int:
-        """Return what to add to the number of a line read here to get its number in the file."""
-        self._stream.seek(0)
-        count = -int(self._has_head)
-        while self._stream.tell() < self._start:
-            count += self._stream.read(min(_CHUNK, self._start - self._stream.tell())).count(b"\n")
-        return count
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stream.close()
+        return bytes(self._stream.read(max(0, min(size, self._stop - self._stream.tell()))))

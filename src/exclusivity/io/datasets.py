@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exclusivity.io._errors import DataFileError
-from exclusivity.io._formats import read_libsvm
+from exclusivity.io._formats import Reading, read_libsvm
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -195,9 +195,9 @@ def _fetched(info: DatasetInfo) -> Path:
 
 
 def _read_libsvm(info: DatasetInfo, path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    X, y = read_libsvm(path, n_features=info.n_features, max_bytes=_MAX_BYTES)
+    found = read_libsvm(str(path), Reading(n_features=info.n_features, max_bytes=_MAX_BYTES))
     expected = (info.n_rows, info.n_features, info.n_positive)
-    return _checked(info, str(path), X.toarray(), y, expected)
+    return _checked(info, str(path), found.data.toarray(), np.asarray(found.target, dtype=float), expected)
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.io._cells import ColumnError, Expected, Notation, decimal_of_file, excerpt, read_cells
-from exclusivity.io._errors import DataFileError, NotANumberError
-from exclusivity.io._formats import FORMATS, Format, RawTable, Reading, format_of
-from exclusivity.io._text import DEFAULT_MAX_BYTES, Readable, title_of
+from exclusivity.io._cells import ColumnRule
+from exclusivity.io._formats import FORMATS, Format, Reading, format_of
+from exclusivity.io._text import DEFAULT_MAX_BYTES, Readable
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,18 +24,20 @@ class Table:
     ----------
     data : DataFrame, ndarray or scipy.sparse.csr_matrix
         The features: a pandas DataFrame of a CSV or Parquet file (float64 and
-        text with missing values), a float64 array of a .npy file, a CSR matrix of a LIBSVM file.
+        text with missing values, dates), a float64 array of a .npy file, a CSR matrix of a LIBSVM file.
     target : ndarray or None
         The classes: integers where all are whole numbers, else float64 or text. None where no target was
         asked for.
-    notations : dict
-        How the numbers of a CSV file were written, by column, where that is unusual: "," a decimal comma,
-        "'" thousands, "%" per cent signs, "?" texts that stand for missing values.
+    rules : dict
+        How the columns of a CSV file were read; hand them to ``read_table`` to read other files alike.
+    remarks : dict
+        What is unusual about how columns are written.
     """
 
     data: Any
     target: NDArray[Any] | None
-    notations: dict[Any, str] = field(default_factory=dict)
+    rules: dict[str | int, ColumnRule] = field(default_factory=dict)
+    remarks: dict[str | int, str] = field(default_factory=dict)
 
 
 def read_table(
@@ -50,15 +51,16 @@ def read_table(
     decimal: str = "",
     numeric: Sequence[str | int] = (),
     categorical: Sequence[str | int] = (),
+    rules: Mapping[str | int, ColumnRule] | None = None,
     n_features: int | None = None,
     max_bytes: int | None = DEFAULT_MAX_BYTES,
 ) -> Table:
     r"""Read a table from a CSV, Parquet, LIBSVM or .npy file.
 
-    A column of a CSV file holds numbers where all of its cells are numbers or missing, also with a decimal
-    comma, thousands or per cent signs, and text otherwise. Numbers mixed with text, and numbers that can be
-    read in two ways, are errors that say what to do. Empty cells and the texts NA, N/A, NaN, null, None
-    and ? are missing values.
+    What the columns of a CSV file hold is told from a sample of its rows: numbers, also with a decimal comma,
+    thousands or per cent signs; dates (2024-12-31); else text. Numbers mixed with text, numbers that can be
+    read in two ways, and cells that are not what the sample showed are errors that say what to do. Empty
+    cells and the texts NA, N/A, NaN, null, None and ? are missing values.
 
     Parameters
     ----------
@@ -81,6 +83,9 @@ def read_table(
         What stands before decimals in a CSV file, where its cells leave it open (``1,038``).
     numeric, categorical : sequences of str or int, default ()
         Columns of a CSV file that are numbers (texts among them are missing values), or text.
+    rules : dict, optional
+        How to read each column of a CSV file, in this order, as ``Table.rules`` has it; other columns are
+        left out. Every cell is then read by the rule of its column and by nothing else.
     n_features : int, optional
         The number of features of a LIBSVM file; by default the largest index.
     max_bytes : int or None, default 4 GiB
@@ -90,7 +95,7 @@ def read_table(
     Returns
     -------
     Table
-        ``data``, ``target`` and ``notations``.
+        ``data``, ``target``, ``rules`` and ``remarks``.
 
     Raises
     ------
@@ -108,62 +113,44 @@ def read_table(
     >>> from exclusivity.io import read_table
     >>> text = b"age;mass;state\n61;80,5;ill\n18;;well\n"
     >>> table = read_table(io.BytesIO(text), format="csv", target="state")
-    >>> table.data["mass"].tolist(), table.target.tolist(), table.notations["mass"]
-    ([80.5, nan], ['ill', 'well'], ',')
+    >>> table.data["mass"].tolist(), table.target.tolist(), table.remarks
+    ([80.5, nan], ['ill', 'well'], {'mass': 'decimal comma'})
+    >>> read_table(io.BytesIO(b"mass;age\n75;30\n"), format="csv", rules=table.rules).data.to_numpy()
+    array([[30., 75.]])
     """
     chosen = _format(source, format)
-    left_out: Any = ignore if isinstance(ignore, str) else tuple(ignore)
-    reading = Reading(target, left_out, n_features, delimiter, header, max_bytes)
-    source = os.fspath(source) if isinstance(source, os.PathLike) else source
-    if not chosen.has_columns:
-        numbers = chosen.read(source, reading)
-        return Table(numbers.data, numbers.labels)
-    pd = _import_pandas()
-    said: dict[Any, str] = {**dict.fromkeys(numeric, "number"), **dict.fromkeys(categorical, "category")}
-    if not said and not decimal and isinstance(source, str) and os.path.isfile(source):
-        try:  # quickly, and in less memory
-            numbers = chosen.read(source, reading)
-        except NotANumberError:
-            pass
-        else:
-            return Table(pd.DataFrame(numbers.data, columns=numbers.feature_names), numbers.labels)
-    raw = chosen.read_columns(source, reading)
-    names: Sequence[Any] = raw.names or range(len(raw.columns))
-    unknown = [name for name in said if name not in names]
-    if unknown:
-        raise ValueError(f"{unknown[0]!r} is named in numeric or categorical, and is no feature.")
-    if not chosen.is_text:
-        columns = {name: column.to_pandas() for name, column in zip(names, raw.columns, strict=True)}
-        _refuse_infinite(columns, source)
-        return Table(pd.DataFrame(columns), raw.labels)
-    decimal = decimal or decimal_of_file(raw.columns, raw.delimiter)
-    found = {
-        name: _read_column(raw, place, Expected(said.get(name), decimal), source, name)
-        for place, name in enumerate(names)
+    kinds: dict[str | int, str] = {
+        **dict.fromkeys(numeric, "number"),
+        **dict.fromkeys(categorical, "category"),
     }
-    notations = {name: notation for name, (_, notation) in found.items() if notation not in ("", ".")}
-    return Table(pd.DataFrame({name: values for name, (values, _) in found.items()}), raw.labels, notations)
-
-
-def _import_pandas() -> Any:
+    left_out: Any = ignore if isinstance(ignore, str) else tuple(ignore)
+    reading = Reading(target, left_out, n_features, delimiter, header, max_bytes, decimal, kinds, rules)
+    content = chosen.read(os.fspath(source) if isinstance(source, os.PathLike) else source, reading)
+    found = dict(zip(content.titles, content.rules, strict=False))
+    remarks = {name: remark for name, remark in zip(found, content.remarks, strict=False) if remark}
+    if not chosen.has_columns:
+        return Table(content.data, content.target)
     try:
-        return import_module("pandas")
+        pandas = import_module("pandas")
     except ImportError as error:
         raise ImportError(
             "reading CSV and Parquet files needs pandas; install it with: pip install 'exclusivity[cli]'"
         ) from error
+    data = content.data
+    if isinstance(data, list):
+        data = dict(zip(content.titles, map(_for_pandas, data), strict=True))
+    return Table(pandas.DataFrame(data, columns=content.titles), content.target, found, remarks)
 
 
-def _title(name: object) -> str:
-    return excerpt(name) if isinstance(name, str) else str(name)
-
-
-def _refuse_infinite(columns: dict[Any, Any], source: Any) -> None:
-    for name, values in columns.items():
-        is_infinite = np.isinf(values) if values.dtype.kind == "f" else np.zeros(1)
-        if is_infinite.any():
-            cause = f"the value in row {int(np.argmax(is_infinite)) + 1} is infinite; expected a number."
-            raise DataFileError(title_of(source), None, _title(name), cause)
+def _for_pandas(column: Any) -> Any:
+    """Return texts as Python strings, equal ones once in memory; other columns as they are."""
+    if isinstance(column, np.ndarray):
+        return column
+    if not str(column.type).startswith("dictionary<values=string"):
+        return column.to_pandas()
+    words = np.array([*column.chunk(0).dictionary.to_pylist(), None], dtype=object)
+    codes = [chunk.indices.fill_null(len(words) - 1).to_numpy() for chunk in column.chunks]
+    return words[np.concatenate(codes)]
 
 
 def _format(source: Any, name: str | None) -> Format:
@@ -174,18 +161,3 @@ def _format(source: Any, name: str | None) -> Format:
     if name is None or not FORMATS[name].is_text:
         raise ValueError(f"an open file has no name to tell its format from; pass format; got {name!r}.")
     return FORMATS[name]
-
-
-def _read_column(
-    raw: RawTable, place: int, expected: Expected, source: Any, name: object
-) -> tuple[NDArray[Any], str]:
-    """Return the values of a column of text, and how its numbers are written."""
-    try:
-        read = read_cells(raw.columns[place], expected)
-    except ColumnError as error:
-        line = None if error.row is None or raw.lines is None else int(raw.lines[error.row])
-        ways = [f"{way}=..." for way in error.ways if way != "drop"] + ["ignore=..."] * ("drop" in error.ways)
-        advice = f" Pass {' or '.join(ways)}." if ways else ""
-        raise DataFileError(title_of(source), line, _title(name), error.cause + advice) from None
-    raw.columns[place] = np.empty(0)  # texts that nobody needs any more
-    return read.values, (read.notation or Notation()).tag

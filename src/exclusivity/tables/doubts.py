@@ -41,15 +41,18 @@ def warn_of_texts(name: str, levels: Collection[str]) -> None:
 
 
 def _numbers(name: str, texts: list[str]) -> str | None:
-    from exclusivity.io._cells import notation_of  # noqa: PLC0415 -- as above
+    from exclusivity.io._cells import ColumnError, detect_rule  # noqa: PLC0415 -- as above
 
-    notation = notation_of([text.encode() for text in texts])
-    if notation is None:
+    try:
+        rule, _ = detect_rule(dict.fromkeys(texts, 1))
+    except ColumnError:
         return None
-    steps = ".str.rstrip('% ')" if notation.percent else ""
-    other = {",": ".", ".": ","}.get(notation.decimal, "")
-    steps += f".str.replace({other!r}, '')" if notation.grouped else ""
-    steps += ".str.replace(',', '.')" if notation.decimal == "," else ""
+    if rule.kind != "number":
+        return None
+    steps = ".str.rstrip('% ')" if "%" in rule.notation else ""
+    other = {",": ".", ".": ","}.get(rule.decimal, "")
+    steps += f".str.replace({other!r}, '')" if "'" in rule.notation else ""
+    steps += ".str.replace(',', '.')" if rule.decimal == "," else ""
     return (
         f"holds numbers as texts, such as {texts[0]!r}. Make them numbers, with pandas "
         f"X[{name!r}]{steps}.astype(float)."
@@ -57,12 +60,12 @@ def _numbers(name: str, texts: list[str]) -> str | None:
 
 
 def _dates(name: str, texts: list[str]) -> str | None:
-    from exclusivity.io._cells import dates_among  # noqa: PLC0415 -- as above
+    from exclusivity.io._cells import DATE_FORM, date_among  # noqa: PLC0415 -- as above
 
-    found = dates_among(texts)
+    found = date_among(texts)
     if found is None:
         return None
     return (
-        f"holds texts that look like dates, such as {found[0]!r}. Make them dates (with pandas "
-        f"pandas.to_datetime(X[{name!r}]), which may need a format), or write {found[1]}."
+        f"holds texts that look like dates, such as {found!r}. Make them dates (with pandas "
+        f"pandas.to_datetime(X[{name!r}]), which may need a format), or write {DATE_FORM}."
     )
