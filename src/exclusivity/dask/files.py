@@ -173,9 +173,7 @@ def find_rules(parts: Sequence[FilePart], layout: FileLayout) -> tuple[list[Colu
     samples = [as_text.read(_first_lines(part)) for part in taken]
     found = [each for each in samples if each is not None]
     columns = {
-        name: TextColumn.of(
-            [chunk for each in found for chunk in each.data[place].cast("string").fill_null("").chunks]
-        )
+        name: TextColumn.of([each.data[place].cast("string").fill_null("") for each in found])
         for place, name in enumerate(layout.titles)
     }
     reading = replace(layout.reading, rules=None)

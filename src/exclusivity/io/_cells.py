@@ -25,7 +25,7 @@ from exclusivity.io._errors import excerpt
 MISSING = ("", "NA", "N/A", "n/a", "<NA>", "#N/A", "NaN", "nan", "NULL", "null", "None", "?")
 """What people write where there is nothing."""
 
-MOST_TEXTS = 10_000
+MOST_TEXTS = 2_000
 """So many distinct texts of a column are looked at to find its rule."""
 
 OTHER_SIGN = {".": ",", ",": "."}
@@ -325,20 +325,23 @@ class TextColumn:
 
     @classmethod
     def of(cls, chunks: Sequence[Any]) -> TextColumn:
-        """Put chunks of arrow texts together."""
-        column = import_module("pyarrow").chunked_array(chunks).dictionary_encode()
-        column = column.unify_dictionaries()
-        codes = [as_array(chunk.indices) for chunk in column.chunks]
-        return cls(np.concatenate(codes), column.chunk(0).dictionary)
+        """Put chunks of arrow texts together, which may be dictionary arrays."""
+        column = import_module("pyarrow").chunked_array(chunks)
+        if hasattr(column.type, "value_type"):
+            chunks = column.unify_dictionaries().chunks
+        else:
+            chunks = [column.combine_chunks().dictionary_encode()]
+        return cls(np.concatenate([as_array(chunk.indices) for chunk in chunks]), chunks[0].dictionary)
 
     def row_of(self, text: str) -> int:
         """Return the first row with a text, from 0."""
         return int(np.argmax(self.codes == self.texts.index(text).as_py()))
 
     def counts(self) -> dict[str, int]:
-        """Return how often each text occurs, missing values left out; of very many texts the first."""
-        known = np.bincount(self.codes, minlength=len(self.texts)).tolist()
-        texts = zip(self.texts.slice(0, MOST_TEXTS).to_pylist(), known, strict=False)
+        """Return how often each text occurs, missing values left out; of very many texts some."""
+        places = np.arange(0, len(self.texts), 1 + len(self.texts) // MOST_TEXTS)
+        known = np.bincount(self.codes, minlength=len(self.texts))[places].tolist()
+        texts = zip(self.texts.take(import_module("pyarrow").array(places)).to_pylist(), known, strict=True)
         return {text: count for text, count in texts if count and text not in MISSING}
 
 

@@ -56,7 +56,7 @@ MAX_COLUMNS = 1 << 16
 
 LIBSVM_ROW = "'label index:value ...'"
 _SHOWN = 5
-_SAMPLE_PIECES = 4
+_SAMPLE_PIECES = 2
 _SAMPLES, _SAMPLE_BYTES = 20, 1 << 16  # from all over a large file
 _LISTED = 20
 _MOST_INDEX = 2**31 - 1  # scikit-learn reads indices of 32 bits
@@ -369,6 +369,7 @@ class _CsvRows:
         self._columns, self._count = _csv_columns(text, first, self._delimiter, reading)
         self._rules = list((reading.rules or {}).values())
         self._remarks = [""] * len(self._rules)
+        self._stated = reading.decimal if reading.rules is not None else ""
         self._n_lost = Counter[int]()
         self._numbers, self._has_missing = array("d"), False
         self._chunks: dict[int, list[Any]] = {}
@@ -456,9 +457,8 @@ class _CsvRows:
         """Read some rows."""
         self.lines.append(piece.lines)
         rules = dict(zip(self._columns.features, self._rules, strict=True))
-        stated = self._reading.decimal if self._reading.rules is not None else ""
         numbers = [place for place, rule in rules.items() if rule.kind == "number"]
-        plain = [place for place in numbers if rules[place].is_plain and stated != ","]
+        plain = [place for place in numbers if rules[place].is_plain and self._stated != ","]
         fields = self.parse(piece, plain)
         if fields is None:  # a cell that is no plain number, or a row of another length
             fields = self.parse(piece)
@@ -467,24 +467,21 @@ class _CsvRows:
             values = _plain_numbers(fields[place]) if place in plain else None
             if values is None or (rules[place].required and np.isnan(values).any()):
                 cells = fields[place] if place not in plain else self.parse(piece)[place]
-                values = self._read(place, rules[place], cells, stated)
+                column = TextColumn.of([cells])
+                values = self._read(place, rules[place], column, [piece.lines])
             block[:, j] = values
         self._numbers.frombytes(block.tobytes())
         self._has_missing = self._has_missing or bool(np.isnan(block).any())
         for place in self._columns.used:
-            if place == self._columns.target:
+            if place not in numbers:
                 self._chunks.setdefault(place, []).append(fields[place].dictionary_encode())
-            elif place not in numbers:
-                values = self._read(place, rules[place], fields[place], stated)
-                self._chunks.setdefault(place, []).append(values)
 
-    def _read(self, place: int, rule: ColumnRule, cells: Any, decimal: str) -> Any:
-        """Return the last rows of a column; an error names the line."""
-        column = TextColumn.of([cells])
+    def _read(self, place: int, rule: ColumnRule, column: TextColumn, lines: list[Any]) -> Any:
+        """Return a column, or some rows of it; an error names the line."""
         try:
-            values, n_lost = read_column(column, rule, decimal)
+            values, n_lost = read_column(column, rule, self._stated)
         except ColumnError as error:
-            line, ways = int(self.lines[-1][column.row_of(error.text)]), error.ways
+            line, ways = line_of(lines, column.row_of(error.text)), error.ways
             if not ways and (self._reading.rules is None or self._reading.mixed):
                 ways = ("numeric", "categorical", "ignore")[rule.kind == "date" :]
             kind = NotANumberError if rule.required else DataFileError
@@ -496,22 +493,26 @@ class _CsvRows:
         """Return the columns."""
         columns = self._columns
         target = None if columns.target is None else self._labels(TextColumn.of(self._chunks[columns.target]))
-        facts = {
-            "rules": tuple(self._rules),
-            "remarks": tuple(self._remarks),
-            "n_lost": tuple(self._n_lost[place] for place in columns.features),
-            "lines": tuple(self.lines),
-        }
         X = np.frombuffer(self._numbers).reshape(sum(map(len, self.lines)), -1)
         is_plain = all(rule.kind == "number" and rule.notation in ("", ".") for rule in self._rules)
         if is_plain and not self._has_missing and not self._reading.wants_columns:
-            return columns.content(X, target, **facts)
-        numbers = iter(X.T)
-        found = [
-            next(numbers) if rule.kind == "number" else _joined(self._chunks.pop(place))
-            for place, rule in zip(columns.features, self._rules, strict=True)
-        ]
-        return columns.content(found, target, **facts)
+            found: Any = X
+        else:
+            numbers = iter(X.T)
+            found = [
+                next(numbers)
+                if rule.kind == "number"
+                else self._read(place, rule, TextColumn.of(self._chunks.pop(place)), self.lines)
+                for place, rule in zip(columns.features, self._rules, strict=True)
+            ]
+        return columns.content(
+            found,
+            target,
+            rules=tuple(self._rules),
+            remarks=tuple(self._remarks),
+            n_lost=tuple(self._n_lost[place] for place in columns.features),
+            lines=tuple(self.lines),
+        )
 
     def _labels(self, column: TextColumn) -> NDArray[Any]:
         """Return the target: all numbers, or all text."""
@@ -546,12 +547,6 @@ def line_of(lines: Iterable[Any], row: int) -> int:
             return int(some[row])
         row -= len(some)
     raise IndexError(row)
-
-
-def _joined(chunks: list[Any]) -> Any:
-    if isinstance(chunks[0], np.ndarray):
-        return np.concatenate(chunks)
-    return import_pyarrow().chunked_array(chunks).unify_dictionaries()
 
 
 def _quoted(text: TextFile, piece: Piece, delimiter: str) -> bytes:

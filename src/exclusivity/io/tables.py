@@ -146,11 +146,10 @@ def _for_pandas(column: Any) -> Any:
     """Return texts as Python strings, equal ones once in memory; other columns as they are."""
     if isinstance(column, np.ndarray):
         return column
-    if not str(column.type).startswith("dictionary<values=string"):
+    if not hasattr(column, "dictionary"):  # a typed column of a Parquet file
         return column.to_pandas()
-    words = np.array([*column.chunk(0).dictionary.to_pylist(), None], dtype=object)
-    codes = [chunk.indices.fill_null(len(words) - 1).to_numpy() for chunk in column.chunks]
-    return words[np.concatenate(codes)]
+    words = np.array([*column.dictionary.to_pylist(), None], dtype=object)
+    return words[column.indices.fill_null(len(words) - 1).to_numpy()]
 
 
 def _format(source: Any, name: str | None) -> Format:
