@@ -57,19 +57,7 @@ def _open_once(path: str) -> Any:
 
 
 class Source:
-    """One data file, by name, through a pipe or on standard input.
-
-    Parameters
-    ----------
-    path : str
-        ``-`` is standard input.
-    kind : str or None
-        The name of a format; None: the name of the file says it.
-    delimiter : str or None
-        One of ``DELIMITERS``; None: what the format says, or the only one that the first line has.
-    header : bool
-        Whether a CSV file has a line with names.
-    """
+    """One data file, by name, through a pipe or on standard input (``-``)."""
 
     def __init__(self, path: str, kind: str | None, delimiter: str | None, header: bool) -> None:
         self.title = "standard input" if path == "-" else printable(path)

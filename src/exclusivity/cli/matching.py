@@ -23,19 +23,7 @@ _NAMED = 3  # pairs of names in a message
 def rows_for(
     loaded: Loaded, path: str, args: argparse.Namespace, progress: Progress, *, wants_labels: bool | None
 ) -> tuple[Any, Any]:
-    """Return rows that the model takes, and their labels or None.
-
-    Parameters
-    ----------
-    loaded : Loaded
-    path : str
-        The data.
-    args : Namespace
-        With the options of ``add_data``, with or without that of ``tables.add_decimal``.
-    progress : Progress
-    wants_labels : bool or None
-        Whether labels are needed (True), not needed (False), or welcome (None).
-    """
+    """Return rows that the model takes, and their labels, which are needed, not needed or welcome (None)."""
     source = Source.of(path, args)
     columns = source.columns()
     encoder = tables.encoder_of(loaded)

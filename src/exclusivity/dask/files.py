@@ -38,15 +38,7 @@ _NOTHING = {"number": np.empty(0), "category": np.empty(0, object), "date": np.e
 
 @dataclass(frozen=True)
 class FileLayout:
-    """How all files of a set are read.
-
-    Attributes
-    ----------
-    format : Format
-    reading : Reading
-        With the rules of the features, in the order that all blocks get, and with the width of all blocks in
-        ``n_features``; None: whatever is found.
-    """
+    """How all files of a set are read: by the rules of the features, in the order that all blocks get."""
 
     format: Format
     reading: Reading
@@ -140,18 +132,7 @@ def _no_rows(encoder: TableEncoder) -> Matrix:
 def file_arrays(
     parts: Sequence[FilePart], sizes: Sequence[int], layout: FileLayout, transformer: Any
 ) -> tuple[da.Array, da.Array]:
-    """Return X and y as lazy arrays with one block for each part.
-
-    Parameters
-    ----------
-    parts : sequence of FilePart
-    sizes : sequence of int
-        Their numbers of rows.
-    layout : FileLayout
-        With ``n_features``.
-    transformer : fitted scaler, TableEncoder or None
-        Applied to the rows wherever they are read.
-    """
+    """Return X and y as lazy arrays with one block for each part, scaled or encoded wherever it is read."""
     sent = delayed(transformer, traverse=False)
     meta = _no_rows(transformer) if isinstance(transformer, TableEncoder) else layout.empty()
     xs, ys = [], []

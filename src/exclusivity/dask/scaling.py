@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,18 +15,6 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from exclusivity.problem.arrays import Floats, Matrix
 
 _BATCH_ROWS = 1 << 16
-
-
-class ColumnSums(Protocol):
-    """What a scaler has to know of some rows; it adds up."""
-
-    def __add__(self, other: Self, /) -> Self: ...
-
-    def widened(self, n_features: int) -> Self:
-        """The same with more columns, whose entries are all zero."""
-
-    def scaler(self, *, is_sparse: bool) -> BaseEstimator:
-        """The fitted scaler; for sparse rows one that keeps zeros."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +43,11 @@ class ColumnMoments:
         )
 
     def widened(self, n_features: int) -> ColumnMoments:
-        """See ``ColumnSums``."""
+        """Return the same with more columns, whose entries are all zero."""
         return ColumnMoments(self.n_rows, _padded(self.means, n_features), _padded(self.scatter, n_features))
 
     def scaler(self, *, is_sparse: bool) -> StandardScaler:
-        """See ``ColumnSums``."""
+        """Return the fitted scaler; for sparse rows one that keeps zeros."""
         n, variance = self.n_rows, self.scatter / self.n_rows
         # A deviation within the rounding errors of n sums is none: scikit-learn's own rule.
         eps = np.finfo(float).eps
@@ -92,11 +80,11 @@ class ColumnRanges:
         return ColumnRanges(self.n_rows + other.n_rows, low, high)
 
     def widened(self, n_features: int) -> ColumnRanges:
-        """See ``ColumnSums``."""
+        """Return the same with more columns, whose entries are all zero."""
         return ColumnRanges(self.n_rows, _padded(self.low, n_features), _padded(self.high, n_features))
 
     def scaler(self, *, is_sparse: bool) -> BaseEstimator:
-        """See ``ColumnSums``."""
+        """Return the fitted scaler; for sparse rows one that keeps zeros."""
         # Two rows with the same extremes teach a scaler the same.
         learned = MaxAbsScaler() if is_sparse else MinMaxScaler((-1, 1))
         learned.fit(np.stack([self.low, self.high]))
@@ -104,15 +92,18 @@ class ColumnRanges:
         return learned
 
 
+ColumnSums = ColumnMoments | ColumnRanges
+
+
 def column_sums(X: Matrix, scale: str) -> ColumnSums | None:
-    """What the scaler of that name (standard, minmax or none) has to know of a block; None for no rows."""
+    """Return what the scaler of that name (standard, minmax, none) has to know; None without rows."""
     if scale == "none" or X.shape[0] == 0:
         return None
     return ColumnMoments.of(X) if scale == "standard" else ColumnRanges.of(X)
 
 
 def scaled(scaler: BaseEstimator, X: Matrix) -> Matrix:
-    """The rows as the scaler makes them, in their own memory."""
+    """Return the rows as the scaler makes them, in their own memory."""
     if scaler is None or X.shape[0] == 0:
         return X
     in_place = copy(scaler).set_params(copy=False)

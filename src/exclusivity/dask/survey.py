@@ -28,22 +28,9 @@ from exclusivity.tables import RowNames
 class Survey:
     """What is known of some parts; it adds up.
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        Rows of every part, in their order.
-    n_bytes : int
-        Memory that all rows take.
-    n_features : int
-        The largest width.
-    labels : ndarray
-        The classes.
-    file : str
-        Where the first of them were found.
-    sums : ColumnSums or None
-        For a scaler; None where none is wanted, or there are no rows.
-    row_names : RowNames or None
-        Columns with another whole number in every row; None where nobody asks, or there are no rows.
+    Rows of every part in their order, memory that all rows take, the largest width, the classes and the file
+    where the first of them were found; for numbers alone what a scaler has to know, and columns with another
+    whole number in every row (None where nobody asks, or there are no rows).
     """
 
     sizes: tuple[int, ...]
@@ -83,14 +70,8 @@ def survey_files(
 ) -> list[Any]:
     """Read all files once, and add up what is found in their parts.
 
-    Parameters
-    ----------
-    engine : Engine
-    parts : sequence of FilePart
-    look : callable
-        From a part to what it has to say: a list of summands, as ``survey_part`` gives it.
-    tell : callable
-        Called with the number of bytes of a part when it has been read, from any thread.
+    ``look`` turns a part into a list of summands. ``tell`` is called with the number of bytes of a part when
+    it has been read, from any thread.
     """
     looks = engine.persist([delayed(look, pure=False)(part) for part in parts])
     for answer, part in zip(looks, parts, strict=True):
@@ -101,15 +82,7 @@ def survey_files(
 
 
 def survey_part(part: FilePart, layout: FileLayout, scale: str | None) -> list[Any]:
-    """Return what one part has to say: a survey, and behind it summaries of the columns of a table.
-
-    Parameters
-    ----------
-    part : FilePart
-    layout : FileLayout
-    scale : str or None
-        The scaler of numbers alone; None for a table.
-    """
+    """Return a survey of one part, scaled or (without ``scale``) with summaries of the columns of a table."""
     if scale is None:
         found = layout.read(part)
         y = np.empty(0, dtype=np.int64) if found is None else np.asarray(found.target)

@@ -88,20 +88,8 @@ class Piece:
 class TextFile:
     """Iterate over the pieces of an open text file, with every check that does not depend on the format.
 
-    Parameters
-    ----------
-    stream : binary file
-    name : str
-        What errors call it.
-    limit : (int, str) or None
-        The largest number of (decompressed) bytes to accept, and what to say about more.
-    tell : callable, optional
-        Called with the number of bytes that have been read.
-
-    Attributes
-    ----------
-    line : int
-        The number of the first line that has not been handed out.
+    ``limit`` is the largest number of (decompressed) bytes, and what to say about more; ``tell`` is called
+    with the number of bytes read; ``line`` is the number of the first line that has not been handed out.
     """
 
     def __init__(
@@ -214,16 +202,7 @@ def opened_text(
     max_bytes: int | None,
     tell: Callable[[int], None] | None = None,
 ) -> Iterator[TextFile]:
-    """Open a path, or take an open file as it is and leave it open.
-
-    Parameters
-    ----------
-    source : path or open binary file
-    max_bytes : int or None
-        The largest size of the text; None for no limit, also on what compressed files unpack to.
-    tell : callable, optional
-        As in ``TextFile``.
-    """
+    """Open a path, or take an open file as it is and leave it open; without ``max_bytes`` trust its size."""
     limit = None
     if max_bytes is not None:
         advice = "if you trust the file, pass a larger max_bytes, or None for no limit."
@@ -271,17 +250,9 @@ def text_spans(path: str | os.PathLike[str], n_bytes: int) -> list[tuple[int, in
 class TextSpan:
     """The lines of an open file that begin within a span of bytes, as a file to its readers.
 
-    Every line belongs to exactly one of the spans that a file is cut into.
-
-    Parameters
-    ----------
-    stream : binary file
-    start, stop : int
-        Bytes from the start of the file.
-    header : bool
-        Whether every span has the first line of the file that is not blank in front.
-    counts_lines : bool, default False
-        Whether lines get the numbers that they have in the file, for which all before is read.
+    Every line belongs to exactly one of the spans that a file is cut into. With ``header`` a span has the
+    first line of the file that is not blank in front. With ``counts_lines`` its lines get the numbers that
+    they have in the file, for which all before is read.
     """
 
     def __init__(
