@@ -185,7 +185,7 @@ class TestHostile:
         """A million equal rows are a few hundred bytes; no row of them is read."""
         path = write([("a", np.zeros(1_000_000)), ("b", np.zeros(1_000_000))])
         assert path.stat().st_size < 20_000
-        monkeypatch.setattr(_formats._ParquetRows, "numbers", None)
+        monkeypatch.setattr(_formats, "_batches", None)
         error = refusal(path, max_bytes=15_999_999)
         assert error.cause.startswith(
             "the table of 1000000 rows and 2 columns takes 16000000 bytes, more than max_bytes"

@@ -21,6 +21,7 @@ from exclusivity.dask.scaling import scaled
 from exclusivity.io._cells import ColumnError, ColumnRule, TextColumn
 from exclusivity.io._errors import DataFileError
 from exclusivity.io._formats import Content, FilePart, Format, Reading, detect_rules, line_of
+from exclusivity.io._text import is_packed
 from exclusivity.problem.arrays import Matrix
 from exclusivity.tables import (
     SUMMARIES,
@@ -32,7 +33,7 @@ from exclusivity.tables import (
     missing,
 )
 
-_SAMPLES, _SAMPLE_BYTES = 40, 1 << 16
+_SAMPLES, _SAMPLE_BYTES, _PACKED_SAMPLES = 40, 1 << 16, 3
 _NOTHING = {"number": np.empty(0), "category": np.empty(0, object), "date": np.empty(0, "M8[us]")}
 
 
@@ -151,8 +152,12 @@ def find_rules(parts: Sequence[FilePart], layout: FileLayout) -> tuple[list[Colu
         return [
             ColumnRule(kind) for kind in _typed_kinds([_first_group(part) for part in taken], as_text)
         ], []
+    if is_packed(taken[0].path):  # of which no part can be read alone
+        taken = taken[:_PACKED_SAMPLES]
     samples = [as_text.read(_first_lines(part)) for part in taken]
     found = [each for each in samples if each is not None]
+    if not found:  # who reads all parts says what is wrong with them
+        return list((layout.reading.rules or {}).values()), []
     columns = {
         name: TextColumn.of([each.data[place].cast("string").fill_null("") for each in found])
         for place, name in enumerate(layout.titles)
@@ -165,7 +170,7 @@ def find_rules(parts: Sequence[FilePart], layout: FileLayout) -> tuple[list[Colu
 
 
 def _first_lines(part: FilePart) -> FilePart:
-    if part.span is None and (part.n_bytes <= _SAMPLE_BYTES or Path(part.path).suffix in (".gz", ".bz2")):
+    if part.span is None and (part.n_bytes <= _SAMPLE_BYTES or is_packed(part.path)):
         return part
     start = 0 if part.span is None else part.span[0]
     return replace(part, span=(start, start + min(part.n_bytes, _SAMPLE_BYTES)))

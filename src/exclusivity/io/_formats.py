@@ -211,6 +211,11 @@ class _Columns:
         return [self.title(place) for place in self.features]
 
     @property
+    def titles_of_target(self) -> list[str | int]:
+        """The target, where there is one."""
+        return [] if self.target is None else [self.title(self.target)]
+
+    @property
     def used(self) -> list[int]:
         """Features and target."""
         return [*self.features, *([] if self.target is None else [self.target])]
@@ -770,37 +775,55 @@ def _is_numeric(kind: Any) -> bool:
 
 
 def read_parquet(source: str, reading: Reading, span: Span = None) -> Content:
-    """Read a Parquet file, or some of its row groups."""
+    """Read a Parquet file, or some of its row groups: as numbers alone, or column by column."""
     with open_parquet(source) as file:
-        columns, groups = _parquet_columns(file, source, reading), file.metadata
-        chosen = list(range(*(span or (0, groups.num_row_groups))))
-        n_rows = sum(int(groups.row_group(group).num_rows) for group in chosen)
-        n_columns = len(file.schema_arrow)
+        columns, schema, metadata = _parquet_columns(file, source, reading), file.schema_arrow, file.metadata
+        groups = list(range(*(span or (0, metadata.num_row_groups))))
+        n_rows = sum(int(metadata.row_group(group).num_rows) for group in groups)
+        said = sum(int(metadata.row_group(group).total_byte_size) for group in groups)
         if n_rows < 1:
-            cause = f"the table has {n_rows} rows and {n_columns} columns; expected something in it."
+            cause = f"the table has {n_rows} rows and {len(schema)} columns; expected something in it."
             raise DataFileError(source, None, None, cause)
-        said = sum(int(groups.row_group(group).total_byte_size) for group in chosen)
-        _check_size(source, n_rows, n_columns, said, reading)
-        kinds = [file.schema_arrow.types[place] for place in columns.features]
-        names = [columns.title(place) for place in sorted(columns.used)]
-        batches = _batches(file, chosen, names, max(1, min(1 << 16, _BATCH_VALUES // n_columns)))
-        read = _ParquetRows(columns, n_rows)
-        if not reading.wants_columns and (reading.rules is not None or all(map(_is_numeric, kinds))):
-            wrong = [
-                title for title, kind in zip(columns.titles, kinds, strict=True) if not _is_numeric(kind)
-            ]
-            if wrong:
-                kind = file.schema_arrow.field(wrong[0]).type
-                kind = getattr(kind, "value_type", kind) if _is_text(kind) else kind
-                cause = f"the column is of type {str(kind)[:200]}; expected {_KINDS}."
-                raise NotANumberError(source, None, wrong[0], cause)
-            try:
-                return read.numbers(batches)
-            except NotANumberError:
-                if reading.rules is not None:
-                    raise
-            batches = _batches(file, chosen, names, 1 << 16)
-        return read.table(batches)
+        _check_size(source, n_rows, len(schema), said, reading)
+        others = [title for title in columns.titles if not _is_numeric(schema.field(title).type)]
+        as_table = reading.wants_columns or (reading.rules is None and bool(others))
+        if others and not as_table:
+            kind = schema.field(others[0]).type
+            kind = getattr(kind, "value_type", kind) if _is_text(kind) else kind
+            cause = f"the column is of type {str(kind)[:200]}; expected {_KINDS}."
+            raise NotANumberError(source, None, others[0], cause)
+        X = None if as_table else np.empty((n_rows, len(columns.features)))
+        batches, start = [], 0
+        try:
+            for batch in _batches(file, groups, columns, max(1, min(1 << 16, _BATCH_VALUES // len(schema)))):
+                if X is not None:
+                    block = X[start : start + batch.num_rows]
+                    for j, title in enumerate(columns.titles):
+                        block[:, j] = _typed_numbers(batch.column(title))
+                    _check_finite(block, columns, start)
+                batches.append(batch.select(columns.titles_of_target) if X is not None else batch)
+                start += batch.num_rows
+        except NotANumberError:
+            if reading.rules is not None:
+                raise
+            return read_parquet(source, replace(reading, mixed=True), span)
+        if start != n_rows:
+            cause = f"the file holds {start} rows; expected {n_rows}, as it says itself."
+            raise DataFileError(source, None, None, cause)
+        table = import_pyarrow().Table.from_batches(batches)
+        target = (
+            None
+            if columns.target is None
+            else _typed_labels(table.column(columns.titles_of_target[0]), columns)
+        )
+        return columns.content(X if X is not None else _finite_columns(table, columns), target)
+
+
+def _batches(file: Any, groups: list[int], columns: _Columns, n_rows: int) -> Iterator[Any]:
+    names = [*columns.titles, *columns.titles_of_target]
+    for batch in file.iter_batches(batch_size=n_rows, row_groups=groups, columns=names, use_threads=False):
+        batch.validate(full=True)  # a damaged page may refer to texts that are not there
+        yield batch
 
 
 def _parquet_columns(file: Any, path: str, reading: Reading) -> _Columns:
@@ -820,81 +843,40 @@ def _parquet_columns(file: Any, path: str, reading: Reading) -> _Columns:
         index = (schema.pandas_metadata or {}).get("index_columns", [])
     except (ValueError, AttributeError):  # no JSON, or not what pandas writes
         index = []
-    for title in columns.titles:
-        if title in index:
-            cause = "the column is the index of a pandas DataFrame; write the file with index=False."
-            raise DataFileError(path, None, title, cause, ("ignore",))
+    if indices := [title for title in columns.titles if title in index]:
+        cause = "the column is the index of a pandas DataFrame; write the file with index=False."
+        raise DataFileError(path, None, indices[0], cause, ("ignore",))
     return columns
 
 
-def _batches(file: Any, groups: list[int], names: list[Any], n_rows: int) -> Iterator[Any]:
-    for batch in file.iter_batches(batch_size=n_rows, row_groups=groups, columns=names, use_threads=False):
-        batch.validate(full=True)  # a damaged page may refer to texts that are not there
-        yield batch
+def _finite_columns(table: Any, columns: _Columns) -> list[Any]:
+    """Return columns as they are; an infinite number is an error."""
+    for title in columns.titles:
+        column = table.column(title)
+        if import_pyarrow().types.is_floating(column.type) and (found := np.isinf(column.to_numpy())).any():
+            cause = f"the value in row {int(np.argmax(found)) + 1} is infinite; expected a number."
+            raise DataFileError(columns.file, None, title, cause)
+    return [table.column(title) for title in columns.titles]
 
 
-class _ParquetRows:
-    """Rows of a Parquet file, as one array or column by column."""
-
-    def __init__(self, columns: _Columns, n_rows: int) -> None:
-        self._columns, self._n_rows = columns, n_rows
-
-    def numbers(self, batches: Iterable[Any]) -> Content:
-        """Return numbers alone; an error names the first that is missing or infinite."""
-        X = np.empty((self._n_rows, len(self._columns.features)))
-        labels, start = [], 0
-        for batch in batches:
-            block = X[start : start + batch.num_rows]
-            for j, title in enumerate(self._columns.titles):
-                block[:, j] = _typed_numbers(batch.column(title))
-            _check_finite(block, self._columns, start)
-            labels += [] if self._columns.target is None else [batch.column(self._target)]
-            start += batch.num_rows
-        self._check_count(start)
-        return self._columns.content(X, self._labels(labels))
-
-    def table(self, batches: Iterable[Any]) -> Content:
-        """Return the columns as they are; an infinite number is an error."""
-        table = import_pyarrow().Table.from_batches(batches)
-        self._check_count(table.num_rows)
-        found = [table.column(title) for title in self._columns.titles]
-        for title, column in zip(self._columns.titles, found, strict=True):
-            if import_pyarrow().types.is_floating(column.type):
-                values = np.isinf(column.to_numpy())
-                if values.any():
-                    cause = f"the value in row {int(np.argmax(values)) + 1} is infinite; expected a number."
-                    raise DataFileError(self._columns.file, None, title, cause)
-        labels = [] if self._columns.target is None else table.column(self._target).chunks
-        return self._columns.content(found, self._labels(labels))
-
-    @property
-    def _target(self) -> Any:
-        return self._columns.title(self._columns.target or 0)
-
-    def _check_count(self, n_rows: int) -> None:
-        if n_rows != self._n_rows:
-            cause = f"the file holds {n_rows} rows; expected {self._n_rows}, as it says itself."
-            raise DataFileError(self._columns.file, None, None, cause)
-
-    def _labels(self, chunks: list[Any]) -> NDArray[Any] | None:
-        """Return the target; refuse one with missing values."""
-        if not chunks:
-            return None
-        kind = chunks[0].type
-        if _is_numeric(kind):
-            return _numeric_target(np.concatenate(list(map(_typed_numbers, chunks))), self._columns, 0)
-        if not _is_text(kind):
-            cause = f"the column is of type {str(kind)[:200]}; expected {_KINDS} or text."
-            raise DataFileError(self._columns.file, None, self._target, cause)
-        encoded = [chunk if hasattr(chunk, "dictionary") else chunk.dictionary_encode() for chunk in chunks]
-        column = import_pyarrow().chunked_array(encoded).unify_dictionaries()
-        words = np.array([*column.chunk(0).dictionary.to_pylist(), None], dtype=object)
-        codes = np.concatenate([as_array(chunk.indices.fill_null(len(words) - 1)) for chunk in column.chunks])
-        is_missing = np.array([word is None or word in MISSING for word in words])[codes]
-        if is_missing.any():
-            places = (1 + np.flatnonzero(is_missing)).tolist()
-            raise _missing_classes(self._columns.file, self._target, places, len(places), self._n_rows, "row")
-        return np.asarray(words[codes])
+def _typed_labels(column: Any, columns: _Columns) -> NDArray[Any]:
+    """Return the target; refuse one with missing values."""
+    title, kind = columns.titles_of_target[0], column.type
+    if _is_numeric(kind):
+        return _numeric_target(np.concatenate(list(map(_typed_numbers, column.chunks))), columns, 0)
+    if not _is_text(kind):
+        cause = f"the column is of type {str(kind)[:200]}; expected {_KINDS} or text."
+        raise DataFileError(columns.file, None, title, cause)
+    chunks = (
+        (column if hasattr(kind, "value_type") else column.dictionary_encode()).unify_dictionaries().chunks
+    )
+    words = np.array([*chunks[0].dictionary.to_pylist(), None], dtype=object)
+    codes = np.concatenate([as_array(chunk.indices.fill_null(len(words) - 1)) for chunk in chunks])
+    is_missing = np.array([word is None or word in MISSING for word in words])[codes]
+    if is_missing.any():
+        places = (1 + np.flatnonzero(is_missing)).tolist()
+        raise _missing_classes(columns.file, title, places, len(places), len(codes), "row")
+    return np.asarray(words[codes])
 
 
 def _typed_numbers(column: Any) -> NDArray[np.float64]:
