@@ -465,14 +465,16 @@ class _CsvRows:
         numbers = [place for place, rule in rules.items() if rule.kind == "number"]
         plain = [place for place in numbers if rules[place].is_plain and self._stated != ","]
         fields = self.parse(piece, plain)
-        if fields is None:  # a cell that is no plain number, or a row of another length
+        is_parsed = fields is not None
+        if not is_parsed:  # a cell that is no plain number, or a row of another length
             fields = self.parse(piece)
         block = np.empty((len(piece.lines), len(numbers)))
         for j, place in enumerate(numbers):
             values = _plain_numbers(fields[place]) if place in plain else None
             if values is None or (rules[place].required and np.isnan(values).any()):
-                cells = fields[place] if place not in plain else self.parse(piece)[place]
-                column = TextColumn.of([cells])
+                if is_parsed and place in plain:
+                    fields, is_parsed = self.parse(piece), False
+                column = TextColumn.of([fields[place]])
                 values = self._read(place, rules[place], column, [piece.lines])
             block[:, j] = values
         self._numbers.frombytes(block.tobytes())
