@@ -362,7 +362,7 @@ class VotingEnsemble:
 
     @property
     def group_supports(self) -> Bools:
-        """Which member uses which group."""
+        """Supports by group: of members and what breaks as a whole."""
         return grouped(self.supports, self.groups)
 
 

@@ -34,7 +34,7 @@ MOST_LEVELS = 1 << 16
 
 @dataclass(frozen=True)
 class Rules:
-    """How columns are encoded; parameters of a :class:`TableEncoder`."""
+    """Parameters of a :class:`TableEncoder` that codes depend on."""
 
     n_knots: int
     min_frequency: int
@@ -98,7 +98,7 @@ class NumberSummary:
 
     @property
     def names_rows(self) -> bool:
-        """Whether every row has another whole number, as far as the values that are kept tell."""
+        """True if every row has another whole number, as far as the values that are kept tell."""
         whole = self.values == np.rint(self.values)
         return bool(self.n_known == self.n_rows and whole.all() and len(set(self.values)) == len(self.values))
 
