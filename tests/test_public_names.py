@@ -33,7 +33,7 @@ FOR_USERS = (
 )
 FOR_EXTENSION = ("problem", "solvers")
 """Modules for those who build on the package: a summary and a page are enough."""
-INSIDE = ("classifier", "cli", "kernels", "versions", "voting")
+INSIDE = ("additive", "classifier", "cli", "kernels", "versions", "voting")
 """The first is reached through the package itself, the second through the command ``erm``."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from exclusivity.additive import RobustAdditiveClassifier
     from exclusivity.classifier import ERMClassifier, ERMClassifierCV, erm_path
     from exclusivity.tables import make_robust_classifier
     from exclusivity.versions import show_versions
@@ -14,6 +15,7 @@ __version__ = "0.2.0"
 __all__ = [
     "ERMClassifier",
     "ERMClassifierCV",
+    "RobustAdditiveClassifier",
     "__version__",
     "erm_path",
     "make_robust_classifier",
@@ -27,6 +29,10 @@ def __getattr__(name: str) -> Any:
         from exclusivity import classifier
 
         return getattr(classifier, name)
+    if name == "RobustAdditiveClassifier":
+        from exclusivity.additive import RobustAdditiveClassifier
+
+        return RobustAdditiveClassifier
     if name == "make_robust_classifier":
         from exclusivity.tables import make_robust_classifier
 

@@ -48,3 +48,22 @@ def survey_rows(
     feature_squares: Floats,
     /,
 ) -> None: ...
+def additive_pass(
+    left: object,
+    weight: Floats,
+    cost: Floats,
+    points: Floats,
+    reach: object,
+    low: Floats,
+    shifted: object,
+    group: object,
+    radii: object,
+    own: Floats,
+    moved: Floats,
+    totals: Floats,
+    intercept: float,
+    eps: float,
+    loss: int,
+    n_groups: int,
+    /,
+) -> None: ...

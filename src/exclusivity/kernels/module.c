@@ -1,8 +1,6 @@
 /* The door from Python to the compiled walk: arrays are checked here, and nowhere behind. */
 
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x030B0000 /* one build for Python 3.11 and all that follow */
-#include <Python.h>
+#include "arrays.h"
 
 #include <limits.h>
 #include <stdint.h>
@@ -27,8 +25,7 @@ typedef struct {
 
 /* ---- arrays ---- */
 
-/* A contiguous array of numbers of one of these kinds ("d", or "df" for either); 0 with an error set if it is not. */
-static int take_array(PyObject *array, const char *name, const char *kinds, int is_written, Py_buffer *view)
+int take_array(PyObject *array, const char *name, const char *kinds, int is_written, Py_buffer *view)
 {
     int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (is_written ? PyBUF_WRITABLE : 0);
     if (PyObject_GetBuffer(array, view, flags) != 0)
@@ -52,14 +49,14 @@ static int take_rows(PyObject *const sources[], Py_buffer arrays[])
            take_array(sources[STARTS], "starts", "ilq", 0, &arrays[STARTS]);
 }
 
-static void release_arrays(Py_buffer arrays[], int n)
+void release_arrays(Py_buffer arrays[], int n)
 {
     for (int i = 0; i < n; i++)
         if (arrays[i].obj != NULL)
             PyBuffer_Release(&arrays[i]);
 }
 
-static int has_length(const Py_buffer *view, Py_ssize_t length, const char *name)
+int has_length(const Py_buffer *view, Py_ssize_t length, const char *name)
 {
     if (view->len / view->itemsize == length)
         return 1;
@@ -373,6 +370,7 @@ static PyMethodDef methods[] = {
     {"go_on", go_on, METH_VARARGS, "On until the gaps are about so small, for at most so many steps each."},
     {"write_walk", write_walk, METH_VARARGS, "Write weights, slopes and the best dual vector into arrays."},
     {"survey_rows", survey_rows, METH_VARARGS, "Largest numbers and sums of squares of CSR rows, into arrays."},
+    {"additive_pass", additive_pass, METH_VARARGS, "Sums over rows of the robust additive model, into arrays."},
     {NULL, NULL, 0, NULL},
 };
 

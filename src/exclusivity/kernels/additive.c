@@ -1,0 +1,250 @@
+/* One pass over the rows of a class for the robust additive model (exclusivity.additive.objective).
+
+   A row shows the point left[j] of column j, or a mixture of it and the next point. With the adversary's best
+   moves, rounded with the width eps, its margin violation for q broken groups is
+
+       v_q = 1 - f + max over 0 <= z <= 1, sum z <= q of z . D - eps/2 |z|^2 ,
+
+   where D_g is the damage that the columns of group g can do. The pass adds up the loss of all v_q, the dual
+   variables alpha = cost loss'(v_q), their conjugates, and what the adversary's rows show, weighted by alpha:
+   own[p] for points that stay, moved[s] for the slices of points that broken cells reach. */
+
+#include "arrays.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { SQUARED_HINGE, HINGE, LOGISTIC };
+
+typedef struct {
+    const int32_t *left;    /* n_rows x n_columns */
+    const double *weight;   /* n_rows x n_columns, of the point to the right */
+    const double *cost;     /* n_rows */
+    const double *points;   /* n_points + 1 values, seen from the class of the rows */
+    const int32_t *reach;   /* the slice that is reached from each point */
+    const double *low;      /* the smallest value of each slice; infinite: nothing is reached */
+    const int32_t *shifted; /* columns where a mixture reaches what its right point does */
+    const int32_t *group;   /* of every column */
+    const int32_t *radii;
+    double *own, *moved, *totals;
+    Py_ssize_t n_rows, n_columns, n_points, n_slices, n_groups, n_radii;
+    double intercept, eps;
+    int loss;
+} Pass;
+
+/* z = clip((d - tau) / eps, 0, 1), where tau >= 0 is the smallest with sum z <= q: Newton's method in a bracket on a
+   piecewise linear function. Only groups that are larger than the lower end of the bracket matter. */
+static void select_groups(const double *damage, Py_ssize_t n, int q, double eps, double *sorted, double *z)
+{
+    double sum = 0.0;
+    for (Py_ssize_t g = 0; g < n; g++) {
+        z[g] = q == 0 ? 0.0 : fmin(fmax(damage[g] / eps, 0.0), 1.0);
+        sum += z[g];
+    }
+    if (sum <= q)
+        return;
+    int kept = 0; /* the q + 1 largest damages, in falling order */
+    for (Py_ssize_t g = 0; g < n; g++) {
+        int at = kept < q + 1 ? kept++ : q + 1;
+        if (at == q + 1) {
+            if (damage[g] <= sorted[q])
+                continue;
+            at = q;
+        }
+        for (; at > 0 && sorted[at - 1] < damage[g]; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = damage[g];
+    }
+    double low = fmax(sorted[q] - eps, 0.0), high = sorted[q - 1];
+    double tau = 0.5 * (low + high);
+    for (int step = 1; step < 150; step++) { /* every third step halves the bracket */
+        double total = 0.0;
+        int n_inside = 0;
+        for (Py_ssize_t g = 0; g < n; g++) {
+            double share = (damage[g] - tau) / eps;
+            if (share >= 1.0)
+                total += 1.0;
+            else if (share > 0.0) {
+                total += share;
+                n_inside++;
+            }
+        }
+        double surplus = total - q;
+        if (fabs(surplus) <= 1e-12 * q)
+            break;
+        if (surplus > 0)
+            low = tau;
+        else
+            high = tau;
+        double newton = tau + surplus * eps / (n_inside > 0 ? n_inside : 1);
+        tau = step % 3 && n_inside > 0 && newton >= low && newton <= high ? newton : 0.5 * (low + high);
+    }
+    sum = 0.0;
+    for (Py_ssize_t g = 0; g < n; g++) {
+        z[g] = fmin(fmax((damage[g] - tau) / eps, 0.0), 1.0);
+        sum += z[g];
+    }
+    if (sum > q)
+        for (Py_ssize_t g = 0; g < n; g++)
+            z[g] *= q / sum;
+}
+
+/* Value, slope and conjugate of a loss at a violation, for cost 1. */
+static void evaluate(int loss, double violation, double width, double *value, double *slope, double *conjugate)
+{
+    if (loss == LOGISTIC) {
+        double t = violation - 1, e = exp(-fabs(t)), logarithm = log1p(e), right = 1 / (1 + e), wrong = e * right;
+        *value = fmax(t, 0.0) + logarithm;
+        *slope = t > 0 ? right : wrong;
+        *conjugate = *slope - fabs(t) * wrong - logarithm;
+        return;
+    }
+    double positive = fmax(violation, 0.0);
+    if (loss == SQUARED_HINGE) {
+        *value = *conjugate = positive * positive;
+        *slope = 2 * positive;
+        return;
+    }
+    int is_inside = positive <= width; /* the corner is rounded by a parabola */
+    *value = is_inside ? positive * positive / (2 * width) : positive - width / 2;
+    *slope = is_inside ? positive / width : 1.0;
+    *conjugate = 0.0;
+}
+
+/* Room: n_columns doubles for contributions, shares, own and moved; n_groups for damages, sorted (and one) and z. */
+static void run_pass(Pass *pass, double *room)
+{
+    Py_ssize_t M = pass->n_columns, G = pass->n_groups;
+    double *share = room, *own = share + M, *moved = own + M, *delta = moved + M;
+    double *damage = delta + M, *z = damage + G, *sorted = z + G;
+    int is_single = M == G;
+    for (Py_ssize_t i = 0; i < pass->n_rows; i++) {
+        const int32_t *left = pass->left + i * M;
+        const double *weight = pass->weight + i * M;
+        double score = pass->intercept;
+        memset(damage, 0, G * sizeof(double));
+        for (Py_ssize_t j = 0; j < M; j++) {
+            const double *point = pass->points + left[j];
+            double value = point[0] + weight[j] * (point[1] - point[0]);
+            int32_t slice = pass->reach[left[j] + (pass->shifted[j] && weight[j] > 0)];
+            double d = fmax(value - pass->low[slice], 0.0);
+            score += value;
+            share[j] = is_single ? d > 0 : fmin(d / pass->eps, 1.0);
+            damage[pass->group[j]] += is_single ? d : share[j] * (d - pass->eps / 2 * share[j]);
+        }
+        memset(own, 0, 2 * M * sizeof(double)); /* and moved */
+        double cost = pass->cost[i] / (double)pass->n_radii, total_alpha = 0.0;
+        for (Py_ssize_t k = 0; k < pass->n_radii; k++) {
+            select_groups(damage, G, pass->radii[k], pass->eps, sorted, z);
+            double violation = 1 - score, value, slope, conjugate;
+            for (Py_ssize_t g = 0; g < G; g++)
+                violation += z[g] * (damage[g] - pass->eps / 2 * z[g]);
+            evaluate(pass->loss, violation, pass->eps, &value, &slope, &conjugate);
+            double alpha = cost * slope;
+            pass->totals[0] += cost * value;
+            pass->totals[1] += alpha;
+            pass->totals[2] += cost * conjugate;
+            total_alpha += alpha;
+            if (alpha > 0 && pass->radii[k] > 0)
+                for (Py_ssize_t j = 0; j < M; j++)
+                    moved[j] += alpha * z[pass->group[j]] * share[j];
+        }
+        if (total_alpha <= 0)
+            continue;
+        for (Py_ssize_t j = 0; j < M; j++) {
+            double stays = total_alpha - moved[j];
+            pass->own[left[j]] += (1 - weight[j]) * stays;
+            pass->own[left[j] + 1] += weight[j] * stays;
+            pass->moved[pass->reach[left[j] + (pass->shifted[j] && weight[j] > 0)]] += moved[j];
+        }
+    }
+}
+
+enum { LEFT, WEIGHT, COST, POINTS, REACH, LOW, SHIFTED, GROUP, RADII, OWN, MOVED, TOTALS, N_ARRAYS };
+
+static const char *const NAMES[] = {"left",    "weight", "cost",  "points", "reach", "low",
+                                    "shifted", "group",  "radii", "own",    "moved", "totals"};
+
+/* Memory beyond the arrays is not ours to touch: lengths agree, and every index is inside. */
+static int is_sound(const Pass *pass)
+{
+    int32_t most_left = 0, most_slice = 0, most_group = 0, least = 0;
+    for (Py_ssize_t at = 0; at < pass->n_rows * pass->n_columns; at++) {
+        most_left = pass->left[at] > most_left ? pass->left[at] : most_left;
+        least = pass->left[at] < least ? pass->left[at] : least;
+    }
+    for (Py_ssize_t p = 0; p <= pass->n_points; p++) {
+        most_slice = pass->reach[p] > most_slice ? pass->reach[p] : most_slice;
+        least = pass->reach[p] < least ? pass->reach[p] : least;
+    }
+    for (Py_ssize_t j = 0; j < pass->n_columns; j++) {
+        most_group = pass->group[j] > most_group ? pass->group[j] : most_group;
+        least = pass->group[j] < least ? pass->group[j] : least;
+    }
+    for (Py_ssize_t k = 0; k < pass->n_radii; k++)
+        if (pass->radii[k] < 0)
+            return 0;
+    return least >= 0 && most_left < pass->n_points && most_slice < pass->n_slices && most_group < pass->n_groups;
+}
+
+PyObject *additive_pass(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *given[N_ARRAYS];
+    Pass pass;
+    int n_groups;
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOddii", &given[LEFT], &given[WEIGHT], &given[COST], &given[POINTS],
+                          &given[REACH], &given[LOW], &given[SHIFTED], &given[GROUP], &given[RADII], &given[OWN],
+                          &given[MOVED], &given[TOTALS], &pass.intercept, &pass.eps, &pass.loss, &n_groups))
+        return NULL;
+    Py_buffer arrays[N_ARRAYS];
+    memset(arrays, 0, sizeof(arrays));
+    PyObject *result = NULL;
+    double *room = NULL;
+    for (int at = 0; at < N_ARRAYS; at++) {
+        int is_index = at == LEFT || at == REACH || at == SHIFTED || at == GROUP || at == RADII;
+        if (!take_array(given[at], NAMES[at], is_index ? "i" : "d", at >= OWN, &arrays[at]))
+            goto done;
+    }
+    pass.left = arrays[LEFT].buf, pass.weight = arrays[WEIGHT].buf, pass.cost = arrays[COST].buf;
+    pass.points = arrays[POINTS].buf, pass.reach = arrays[REACH].buf, pass.low = arrays[LOW].buf;
+    pass.shifted = arrays[SHIFTED].buf, pass.group = arrays[GROUP].buf, pass.radii = arrays[RADII].buf;
+    pass.own = arrays[OWN].buf, pass.moved = arrays[MOVED].buf, pass.totals = arrays[TOTALS].buf;
+    pass.n_rows = arrays[COST].len / (Py_ssize_t)sizeof(double);
+    pass.n_columns = arrays[GROUP].len / (Py_ssize_t)sizeof(int32_t);
+    pass.n_points = arrays[POINTS].len / (Py_ssize_t)sizeof(double) - 1;
+    pass.n_slices = arrays[LOW].len / (Py_ssize_t)sizeof(double);
+    pass.n_radii = arrays[RADII].len / (Py_ssize_t)sizeof(int32_t);
+    pass.n_groups = n_groups;
+    Py_ssize_t n_cells = pass.n_rows * pass.n_columns;
+    if (!has_length(&arrays[LEFT], n_cells, "left") || !has_length(&arrays[WEIGHT], n_cells, "weight") ||
+        !has_length(&arrays[REACH], pass.n_points + 1, "reach") ||
+        !has_length(&arrays[SHIFTED], pass.n_columns, "shifted") ||
+        !has_length(&arrays[OWN], pass.n_points + 1, "own") ||
+        !has_length(&arrays[MOVED], pass.n_slices, "moved") || !has_length(&arrays[TOTALS], 3, "totals"))
+        goto done;
+    if (pass.n_points < 1 || n_groups < 1 || !(pass.eps > 0) || pass.loss < SQUARED_HINGE || pass.loss > LOGISTIC ||
+        !is_sound(&pass)) {
+        PyErr_SetString(PyExc_ValueError, "an index of the rows or of the adversary is out of range.");
+        goto done;
+    }
+    int most = 0;
+    for (Py_ssize_t k = 0; k < pass.n_radii; k++)
+        most = pass.radii[k] > most ? pass.radii[k] : most;
+    most = most < n_groups ? most : n_groups;
+    room = PyMem_Malloc((size_t)(4 * pass.n_columns + 2 * n_groups + most + 2) * sizeof(double));
+    if (room == NULL) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    run_pass(&pass, room);
+    Py_END_ALLOW_THREADS;
+    result = Py_None;
+    Py_INCREF(result);
+done:
+    PyMem_Free(room);
+    release_arrays(arrays, N_ARRAYS);
+    return result;
+}

@@ -1,0 +1,100 @@
+"""Slow, obvious references for the robust additive model: a conic solver, and an exhaustive adversary."""
+
+import itertools
+
+import cvxpy as cp
+import numpy as np
+
+
+def reachable(column, threat, x, own):
+    """All values that the function of a column can take when this cell breaks, as rows over its points."""
+    eye = np.eye(column.n_points)
+    n_knots = len(column.knots)
+    if threat == "any":
+        return [own, *eye]
+    if threat == "missing":
+        return [own, eye[-1]]
+    is_number = isinstance(x, (int, float)) and not np.isnan(x)
+    if threat == "increase" and is_number:
+        return [own, *(eye[v] for v in range(n_knots) if column.knots[v] > x)]
+    if threat == "decrease" and is_number:
+        return [own, *(eye[v] for v in range(n_knots) if column.knots[v] < x)]
+    if isinstance(threat, tuple):
+        low, high = threat
+        return [own, *(eye[v] for v in range(n_knots) if low <= column.knots[v] <= high)]
+    return [own]
+
+
+def phi(column, x):
+    """A cell as a combination of points, from the definition."""
+    row = np.zeros(column.n_points)
+    if column.kind == "category":
+        text = None if x is None else str(x)
+        known = list(column.categories)
+        row[
+            -1 if text is None else known.index(text) if text in known else len(known) if column.rare else -1
+        ] = 1
+    elif x is None or np.isnan(x):
+        row[-1] = 1
+    else:
+        for v in range(len(column.knots)):
+            hat = np.zeros(len(column.knots))
+            hat[v] = 1
+            row[v] = np.interp(x, column.knots, hat)
+    return row
+
+
+def conic_optimum(model, X, y, cost, threats, groups, radii, loss, monotone, ridge):
+    """The minimum of the robust objective, by a conic solver, straight from its definition."""
+    columns, expand = model.columns_, model._levels.expand.toarray()
+    h, b = cp.Variable(expand.shape[1]), cp.Variable()
+    points = expand @ h
+    starts = model._levels.starts
+    penalty, constraints, at = 0, [], 0
+    for place, column in enumerate(columns):
+        own = h[at : at + column.n_levels]
+        penalty += 0.5 * ridge * cp.sum_squares(own)
+        n_knots = len(column.knots)
+        if n_knots > 1:
+            steps = own[1:n_knots] - own[: n_knots - 1]
+            penalty += 0.5 * model.smoothness * cp.sum_squares(steps)
+            if monotone is not None and monotone[place]:
+                constraints.append(monotone[place] * steps >= 0)
+        at += column.n_levels
+    total = penalty
+    for i in range(len(X)):
+        s = 1 if y[i] == model.classes_[1] else -1
+        margin, damage = b, [[] for _ in range(max(groups) + 1)]
+        for place, column in enumerate(columns):
+            values = points[starts[place] : starts[place + 1]]
+            own = phi(column, X[i][place])
+            margin = margin + own @ values
+            moves = np.array([own - each for each in reachable(column, threats[place], X[i][place], own)])
+            damage[groups[place]].append(cp.max(s * (moves @ values)))
+        sums = cp.hstack([cp.sum(cp.hstack(each)) if each else 0 for each in damage])
+        for q in radii:
+            violation = 1 - s * margin + (cp.sum_largest(sums, q) if q else 0)
+            cost_q = cost[i] / len(radii)
+            if loss == "squared_hinge":
+                total = total + cost_q * cp.square(cp.pos(violation))
+            elif loss == "hinge":
+                total = total + cost_q * cp.pos(violation)
+            else:
+                total = total + cost_q * cp.logistic(violation - 1)
+    problem = cp.Problem(cp.Minimize(total), constraints)
+    problem.solve(solver=cp.CLARABEL)
+    assert problem.status == "optimal"
+    return float(problem.value)
+
+
+def exhaustive_radius(label_of, columns, cells, threats, groups, label):
+    """How many groups may break, by trying every set of groups and every reachable point of their columns."""
+    rows = [phi(column, x) for column, x in zip(columns, cells, strict=True)]
+    choices = [reachable(*each) for each in zip(columns, threats, cells, rows, strict=True)]
+    can_break = sorted({group for group, threat in zip(groups, threats, strict=True) if threat != "trusted"})
+    for size in range(len(can_break) + 1):
+        for broken in itertools.combinations(can_break, size):
+            options = [choices[j] if groups[j] in broken else [rows[j]] for j in range(len(columns))]
+            if any(label_of(chosen) != label for chosen in itertools.product(*options)):
+                return size - 1
+    return len(can_break)

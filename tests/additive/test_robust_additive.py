@@ -1,0 +1,321 @@
+"""RobustAdditiveClassifier: optimality, exact radii and invariances, against slow references."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from additive.oracles import conic_optimum, exhaustive_radius, phi
+from exclusivity.additive import RobustAdditiveClassifier, objective
+from exclusivity.additive.classifier import _RIDGE
+
+THREATS = ["any", "trusted", "increase", "decrease", "missing", (-0.5, 0.75)]
+
+
+def random_table(rng, n_rows, n_columns):
+    """Numbers and categories, some of them missing, and threats that fit them."""
+    X, threats = np.empty((n_rows, n_columns), dtype=object), []
+    for j in range(n_columns):
+        if rng.random() < 0.3:
+            X[:, j] = rng.choice(["a", "b", "c"], n_rows)
+            threats.append(["any", "trusted", "missing"][rng.integers(3)])
+        else:
+            X[:, j] = np.round(rng.normal(size=n_rows), 1)
+            threats.append(THREATS[rng.integers(len(THREATS))])
+        if rng.random() < 0.5:
+            X[rng.random(n_rows) < 0.2, j] = None
+    return X, threats
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_optimum_is_that_of_a_conic_solver(seed):
+    rng = np.random.default_rng(seed)
+    n_rows, n_columns = 24, int(rng.integers(2, 6))
+    X, threats = random_table(rng, n_rows, n_columns)
+    y = np.arange(n_rows) % 2
+    groups = rng.integers(0, 3, n_columns) if rng.random() < 0.5 else np.arange(n_columns)
+    groups = np.unique(groups, return_inverse=True)[1]
+    loss = ["squared_hinge", "hinge", "logistic"][seed % 3]
+    monotone = None
+    weight = rng.integers(1, 4, n_rows).astype(float)
+    model = RobustAdditiveClassifier(
+        int(rng.integers(0, 3)),
+        C=0.5,
+        loss=loss,
+        n_knots=4,
+        feature_groups=groups,
+        tol=1e-3,
+        max_iter=5000,
+        threats=dict(enumerate(threats)),
+    )
+    if rng.random() < 0.5:
+        kinds = [c.kind for c in model.fit(X, y, weight).columns_]
+        monotone = [0 if kind == "category" else int(rng.integers(-1, 2)) for kind in kinds]
+        model.set_params(monotonic_cst=monotone)
+    model.fit(X, y, weight)
+    radii = range(model.max_broken + 1)
+    best = conic_optimum(model, X, y, 0.5 * weight, threats, groups, radii, loss, monotone, _RIDGE)
+    assert model.dual_gap_[0] <= 1e-3
+    assert best * (1 - 1e-7) <= model.objective_[0] <= best / (1 - model.dual_gap_[0]) * (1 + 1e-7)
+    if monotone is not None:
+        for place, sign in enumerate(monotone):
+            start = model._levels.starts[place]
+            curve = model.points_[0, start : start + len(model.columns_[place].knots)]
+            assert (sign * np.diff(curve) >= -1e-12).all()
+
+
+def dyadic_model(rng, n_classes):
+    """A model with numbers that binary arithmetic is exact for."""
+    n_columns = int(rng.integers(1, 6))
+    X, threats = np.empty((16, n_columns), dtype=object), []
+    for j in range(n_columns):
+        if rng.random() < 0.3:
+            X[:, j] = np.array(["a", "b", "c", None], dtype=object)[np.arange(16) % 4]
+            threats.append(["any", "trusted", "missing"][rng.integers(3)])
+        else:
+            X[:, j] = np.array([0.0, 1.0, 2.0, 4.0])[rng.permutation(16) % 4]
+            threats.append(["any", "trusted", "increase", "decrease", "missing", (1.0, 2.0)][rng.integers(6)])
+    groups = np.unique(rng.integers(0, n_columns, n_columns), return_inverse=True)[1]
+    model = RobustAdditiveClassifier(1, feature_groups=groups, threats=dict(enumerate(threats)), tol=0.5)
+    model.fit(X, np.arange(16) % n_classes)
+    model.points_ = rng.integers(-8, 9, model.points_.shape) / 8
+    for place, column in enumerate(model.columns_):
+        if not column.has_missing:  # a value inside the range, as a mean has it
+            start, stop = model._levels.starts[place : place + 2]
+            model.points_[:, stop - 1] = model.points_[:, start]
+    model.intercept_ = rng.integers(-8, 9, model.intercept_.shape) / 8
+    return model, threats, groups
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_radius_against_exhaustive_search(n_classes):
+    rng = np.random.default_rng(n_classes)
+    n_checked, n_exact = 0, 0
+    for _ in range(60):
+        model, threats, groups = dyadic_model(rng, n_classes)
+        cells = np.empty((3, len(threats)), dtype=object)
+        for j, column in enumerate(model.columns_):
+            if column.kind == "category":
+                cells[:, j] = rng.choice(np.array(["a", "b", "new", None], dtype=object), 3)
+            else:
+                cells[:, j] = rng.choice(np.array([-1, 0, 0.5, 1, 1.25, 3, 4, 9, None], dtype=object), 3)
+        starts = model._levels.starts
+
+        def label_of(chosen, model=model, starts=starts):
+            scores = np.array(
+                [
+                    b + sum(float(row @ points[starts[j] : starts[j + 1]]) for j, row in enumerate(chosen))
+                    for points, b in zip(model.points_, model.intercept_, strict=True)
+                ]
+            )
+            if len(model.classes_) == 2:
+                return None if scores[0] == 0 else int(scores[0] > 0)
+            leads = np.full(len(model.classes_), np.inf)
+            for (c, d), lead in zip(model._duels, scores, strict=True):
+                leads[c], leads[d] = min(leads[c], -lead), min(leads[d], lead)
+            return int(np.argmax(leads))
+
+        radii, labels = model.certify(cells), model.predict(cells)
+        for row in range(len(cells)):
+            own = [phi(column, x) for column, x in zip(model.columns_, cells[row], strict=True)]
+            if label_of(own) is None:
+                assert radii[row] == -1
+                continue
+            true = exhaustive_radius(
+                label_of, model.columns_, cells[row], threats, groups.tolist(), labels[row]
+            )
+            n_checked += 1
+            n_exact += radii[row] == true
+            assert radii[row] <= true
+            if n_classes == 2:
+                assert radii[row] == true
+    assert n_checked > 100
+    assert n_exact > 0.3 * n_checked
+
+
+def test_broken_cells_of_a_real_table_do_not_change_certified_labels():
+    rng = np.random.default_rng(0)
+    X, y = load_breast_cancer(return_X_y=True)
+    X[rng.random(X.shape) < 0.01] = np.nan
+    model = RobustAdditiveClassifier(2).fit(X[::2], y[::2])
+    rows = X[1::2]
+    labels, radii = model.predict(rows), model.certify(rows)
+    assert (radii >= 2).mean() > 0.7
+    for _ in range(40):
+        broken = rows.copy()
+        for row in range(len(rows)):
+            places = rng.choice(X.shape[1], max(0, radii[row]), replace=False)
+            broken[row, places] = rng.choice([np.nan, np.inf, -np.inf, 1e300, -1e300, 0.0, 1e3], len(places))
+        assert np.array_equal(model.predict(broken), labels)
+
+
+def test_invariances():
+    rng = np.random.default_rng(1)
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:150, :8], y[:150]
+    model = RobustAdditiveClassifier(tol=1e-4, max_iter=5000).fit(X, y)
+    scores = model.decision_function(X)
+
+    def same(other, sign=1, rows=X, atol=0.02):
+        assert np.allclose(sign * other.decision_function(rows), scores, atol=atol)
+
+    order = rng.permutation(len(X))
+    new = RobustAdditiveClassifier(tol=1e-4, max_iter=5000)
+    same(new.fit(X[order], y[order]))
+    same(new.fit(X, 1 - y), sign=-1)
+    columns = rng.permutation(8)
+    same(new.fit(X[:, columns], y), rows=X[:, columns])
+    same(new.fit(4 * X + 8, y), rows=4 * X + 8)
+    weight = rng.integers(1, 3, len(X))
+    twice = np.repeat(np.arange(len(X)), weight)
+    weighted = RobustAdditiveClassifier(tol=1e-4, max_iter=5000).fit(X, y, weight)
+    repeated = new.fit(X[twice], y[twice])
+    assert np.array_equal(weighted.columns_[0].knots, repeated.columns_[0].knots)
+    assert np.allclose(weighted.decision_function(X), repeated.decision_function(X), atol=0.02)
+
+
+def test_several_classes():
+    X, y = load_iris(return_X_y=True)
+    model = RobustAdditiveClassifier().fit(X, y)
+    scores = model.decision_function(X)
+    assert np.array_equal(model.predict(X), model.classes_[np.argmax(scores, axis=1)])
+    assert model.score(X, y) > 0.93
+    assert ((model.certify(X) >= 0) == (scores.max(axis=1) > 0)).mean() > 0.99
+
+
+def test_stands():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    model = RobustAdditiveClassifier().fit(X[::2], y[::2])
+    rows = X[1::2]
+    labels = model.predict(rows)
+    names = ["mean texture", "mean area", "worst area"]
+    stands = model.stands(rows, names)
+    assert stands.mean() > (model.certify(rows) >= 3).mean()
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        broken = rows.copy()
+        broken[names] = rng.choice([np.nan, 0.0, 1e9, -5.0], (len(rows), 3))
+        assert np.array_equal(model.predict(broken)[stands], labels[stands])
+
+
+@pytest.mark.parametrize("threats", ["any", "increase", "missing"])
+def test_attack_reaches_what_certificates_exclude(threats):
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    model = RobustAdditiveClassifier(2, threats=threats).fit(X[::2], y[::2])
+    rows = X[1::2]
+    labels, radii = model.predict(rows), model.certify(rows)
+    for r in range(4):
+        attacked = model.predict(model.attack(rows, r))
+        assert np.array_equal(attacked[radii >= r], labels[radii >= r])
+        turned = radii < r if threats == "any" else (radii < r) & (radii < X.shape[1] - 1)
+        assert not turned.any() or (attacked[turned] != labels[turned]).mean() > 0.98
+
+
+def test_explain_adds_up():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = RobustAdditiveClassifier().fit(X, y)
+    assert np.allclose(model.explain(X).sum(axis=1) + model.intercept_[0], model.decision_function(X))
+    X, y = load_iris(return_X_y=True)
+    model = RobustAdditiveClassifier().fit(X, y)
+    scores = np.sort(model.decision_function(X), axis=1)[:, -1]
+    found = model.explain(X).sum(axis=1)
+    assert (np.abs(found - scores)[:, None] - np.abs(model.intercept_)).min(axis=1).max() < 1e-9
+
+
+def test_probabilities():
+    X, y = load_iris(return_X_y=True)
+    model = RobustAdditiveClassifier(loss="logistic").fit(X, y)
+    found = model.predict_proba(X)
+    assert np.allclose(found.sum(axis=1), 1)
+    assert (model.classes_[found.argmax(axis=1)] == model.predict(X)).mean() > 0.98
+    two = RobustAdditiveClassifier(loss="logistic").fit(X[50:], y[50:])
+    assert np.allclose(two.predict_proba(X)[:, 1], 1 / (1 + np.exp(-two.decision_function(X))))
+    assert not hasattr(RobustAdditiveClassifier(), "predict_proba")
+
+
+def test_compiled_passes_agree_with_numpy(monkeypatch):
+    if objective.compiled is None:
+        pytest.skip("nothing is compiled here")
+    rng = np.random.default_rng(0)
+    for loss in ("squared_hinge", "hinge", "logistic"):
+        X, threats = random_table(rng, 60, 5)
+        model = RobustAdditiveClassifier(
+            2, loss=loss, threats=dict(enumerate(threats)), feature_groups=[0, 0, 1, 2, 3]
+        )
+        calls = []
+        smoothed = objective.RobustObjective.smoothed
+
+        def both(problem, h, b, eps, calls=calls, smoothed=smoothed):
+            fast = smoothed(problem, h, b, eps)
+            with monkeypatch.context() as patched:
+                patched.setattr(objective, "compiled", None)
+                slow = smoothed(problem, h, b, eps)
+            assert fast[0] == pytest.approx(slow[0], rel=1e-10)
+            np.testing.assert_allclose(fast[1], slow[1], rtol=1e-8, atol=1e-9)
+            assert sum(fast[2].conjugate.values()) == pytest.approx(sum(slow[2].conjugate.values()), abs=1e-9)
+            calls.append(1)
+            return fast
+
+        with monkeypatch.context() as patched:
+            patched.setattr(objective.RobustObjective, "smoothed", both)
+            model.fit(X, np.arange(60) % 2)
+        assert len(calls) > 10
+
+
+def test_anything_in_a_cell():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "number": rng.normal(size=60),
+            "word": rng.choice(["x", "y"], 60),
+            "flag": rng.random(60) > 0.5,
+            "day": pd.date_range("2024-01-01", periods=60),
+        }
+    )
+    y = np.where(frame["number"] + (frame["word"] == "x") > 0.5, "yes", "no")
+    model = RobustAdditiveClassifier().fit(frame, y)
+    assert [column.kind for column in model.columns_] == ["number", "category", "category", "date"]
+    assert model.score(frame, y) > 0.85
+    odd = pd.DataFrame(
+        {
+            "number": ["word", np.inf, None, 3],
+            "word": ["new", None, 7, "x"],
+            "flag": [None, True, "maybe", 0],
+            "day": [None, "2024-02-03", "soon", 5],
+        }
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert set(model.predict(odd)) <= {"yes", "no"}
+        assert np.array_equal(model.certify(odd), [model.certify(odd[i : i + 1])[0] for i in range(4)])
+    with pytest.warns(UserWarning, match="no column 'word'; all of its cells count as missing"):
+        model.predict(frame[["day", "flag", "number"]])
+    assert np.array_equal(model.predict(frame[frame.columns[::-1]]), model.predict(frame))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"max_broken": -1}, "max_broken must be an integer of at least 0; got -1"),
+        ({"C": 0}, "C must be a finite number above 0; got 0"),
+        ({"loss": "log"}, "loss must be one of"),
+        ({"threats": {"x9": "any"}}, "threats names the column 'x9'; expected one of"),
+        ({"threats": "rise"}, "must be one of .*increase.*; got 'rise'"),
+        ({"monotonic_cst": [1]}, "monotonic_cst must have one of -1, 0 and 1 for each of 2 columns"),
+        ({"monotonic_cst": {1: 1}}, "column 'x1' holds categories, which have no order"),
+        ({"threats": {1: "increase"}}, "'increase' is for numbers, and column 'x1' holds categories"),
+        ({"categorical_features": ["x7"]}, "categorical_features names the column 'x7'"),
+    ],
+)
+def test_mistakes(parameters, message):
+    X = np.array([[float(i), "ab"[i % 2]] for i in range(30)], dtype=object)
+    with pytest.raises(ValueError, match=message):
+        RobustAdditiveClassifier(**parameters).fit(X, np.arange(30) % 2)
+
+
+@parametrize_with_checks([RobustAdditiveClassifier()])
+def test_scikit_learn(estimator, check):
+    check(estimator)
