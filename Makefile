@@ -10,7 +10,7 @@ TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 # What an editable install compiles or reads: where one of these changes, packages are installed again.
 INSTALLED_FROM := pyproject.toml setup.py $(wildcard src/exclusivity/kernels/*.[ch])
 
-.PHONY: demo test test-dask test-oldest test-newest coverage lint format bench reproduce docs clean
+.PHONY: demo test test-dask fuzz test-oldest test-newest coverage lint format bench reproduce docs clean
 
 demo: .venv/.plot
 	$(BIN)/erm demo
@@ -23,6 +23,12 @@ test: .venv/.dev
 # Workers and schedulers killed in the middle of fits, Ctrl-C, beside the short tests of the same folder.
 test-dask: .venv/.dev
 	$(TEST_ENV) EXCLUSIVITY_LONG=1 $(BIN)/python -m pytest tests/dask
+
+# Damaged model and data files by the ten thousand; each check of the loader, switched off, must be missed.
+fuzz: .venv/.dev
+	$(TEST_ENV) EXCLUSIVITY_LONG=1 $(BIN)/python -m pytest tests/persistence/test_model_fuzz.py
+	$(TEST_ENV) $(BIN)/python scripts/fuzz_models.py --count 20000
+	$(TEST_ENV) $(BIN)/python scripts/model_memory.py --count 60
 
 # The suite with exactly the lowest versions that pyproject.toml allows. Old packages stand beside newer ones
 # that they need in turn, and are told of their deprecations: those are shown, and are no errors.

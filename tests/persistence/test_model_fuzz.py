@@ -1,6 +1,7 @@
 """Damage of every kind: a model or a ModelFormatError. The long run is scripts/fuzz_models.py."""
 
 import io
+import os
 import re
 import subprocess
 import sys
@@ -143,6 +144,7 @@ def test_mutation_fuzzer(tmp_path):
     assert "0 broke a rule" in done.stdout
 
 
+@pytest.mark.skipif("EXCLUSIVITY_LONG" not in os.environ, reason="make fuzz runs it")
 def test_every_check_of_the_loader_is_missed():
     """Each condition that ends in a refusal, switched off: files that it had refused break a rule."""
     command = [sys.executable, str(SCRIPTS / "fuzz_checks.py"), "--count", "40000"]

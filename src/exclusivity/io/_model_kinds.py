@@ -375,7 +375,8 @@ def _scaler(made: Any, params: str, columns: dict[str, str], *, counts_rows: boo
 # of its parts, whose codes stand among the others.
 
 _KINDS = ("number", "category", "date")
-_CODES = (type(None), NumberCode, LevelCode, DateCode, tables.GapCode)
+_FLAGGED = (NumberCode, LevelCode, DateCode)
+_CODES = (type(None), *_FLAGGED, tables.GapCode)
 _NUMBER, _LEVEL, _DATE = 1, 2, 3
 _PARTS = {"year": _NUMBER, "month": _LEVEL, "weekday": _LEVEL, "hour": _NUMBER}
 _TEXTS = {"month": set(tables.MONTHS), "weekday": set(tables.WEEKDAYS)}
@@ -480,7 +481,7 @@ def _pack_codes(codes: list[Any]) -> dict[str, Any]:
     figures = [[code.low, code.high, code.mean, code.scale, code.fill] for code in numbers]
     return {
         "types": np.array([_CODES.index(type(code)) for code in codes], dtype=np.uint8),
-        "has_gaps": np.array([code.has_gaps for code in flat if hasattr(code, "has_gaps")], dtype=bool),
+        "has_gaps": np.array([code.has_gaps for code in flat if isinstance(code, _FLAGGED)], dtype=bool),
         "parts": np.array(masks, dtype=np.uint8),
         "figures": np.array(figures, dtype=np.float64).reshape(-1, 5),
         "n_knots": _int64(len(code.knots) for code in numbers),

@@ -33,6 +33,7 @@ from exclusivity.classifier.votes.threats import (
     fewest_of_each,
     hard_threats,
     is_disjoint,
+    product,
     row_blocks,
 )
 from exclusivity.problem.arrays import Bools, Floats, Ints
@@ -211,12 +212,12 @@ class _RunOff:
         """B for shared features: what the duel needs, and what it takes to pass the strongest third class."""
         tally, reach, rows = self.tally, self.reach, self.rows[:, None]
         sides = self.sides[:, classes]
-        turned = (2 * (sides == FIRST) + (sides == -1)).astype(np.float32) @ reach
+        turned = product((2 * (sides == FIRST) + (sides == -1)).astype(np.float32), reach)
         third = self._third_classes(classes)
         gains = (
             reach.sum(axis=0)
-            + (tally.votes[:, None] == third[:, :, None]).astype(np.float32) @ reach
-            - (tally.votes[:, None] == classes[:, None]).astype(np.float32) @ reach
+            + product((tally.votes[:, None] == third[:, :, None]).astype(np.float32), reach)
+            - product((tally.votes[:, None] == classes[:, None]).astype(np.float32), reach)
             - tally.reached(UNDECIDED, reach)[:, None]
         )
         behind = tally.totals[rows, third] - tally.totals[:, classes] - tally.undecided[:, None]

@@ -163,7 +163,7 @@ class Tally:
 
     def reached(self, code: int | Ints, reach: Floats) -> Floats:
         """How many voters of a class each set of ``reach`` has, (n_rows, n_sets)."""
-        return np.asarray((self.votes == code).astype(np.float32) @ reach)
+        return product((self.votes == code).astype(np.float32), reach)
 
     def fewest_against(self, rival: Ints, reach: Floats) -> Ints:
         """For every class the fewest features that may close the lead of the rival, (n_rows, n_classes)."""
@@ -174,9 +174,15 @@ class Tally:
         found[rows, rival] = 0
         for c in self.voted:
             others = np.flatnonzero(rival != c)
-            gains = fixed[others] - (self.votes[others] == c).astype(np.float32) @ reach
+            gains = fixed[others] - product((self.votes[others] == c).astype(np.float32), reach)
             found[others, c] = fewest(gains, lead[others] - self.totals[others, c])
         return found
+
+
+def product(votes: Floats, reach: Floats) -> Floats:
+    """Return a product of small integers; some BLAS kernels raise flags of errors beside a right result."""
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        return np.asarray(votes @ reach)
 
 
 def fewest(gains: Floats, needed: Counts) -> Ints:
