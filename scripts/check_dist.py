@@ -156,15 +156,16 @@ def try_wheel(environment: Environment, wheel: Path, needs: Sequence[str]) -> No
         sys.exit(f"The wheel brings {sorted(added)}; it should bring itself alone.")
     print(f"installed beside {', '.join(sorted(before))}")
     environment.run("python", "-c", TRIAL)
-    for command in COMMANDS:
-        environment.run("erm", *command.split())
-        print(f"erm {command}: fine")
     start = environment.processor_seconds("python", "-c", "pass")
     importing = environment.processor_seconds("python", "-c", "import exclusivity") - start
     helping = environment.processor_seconds("erm", "--help")
     print(f"import exclusivity: {1000 * importing:.0f} ms, erm --help: {helping:.2f} s of processor time")
     if importing > IMPORT_SECONDS or helping > HELP_SECONDS:
         sys.exit(f"Too slow: {1000 * IMPORT_SECONDS:.0f} ms and {HELP_SECONDS} s are allowed.")
+    environment.install(f"{wheel}[cli]")  # which reads CSV files
+    for command in COMMANDS:
+        environment.run("erm", *command.split())
+        print(f"erm {command}: fine")
 
 
 def try_sdist(environment: Environment, wheel: Path, sdist: Path, selection: Sequence[str]) -> None:
