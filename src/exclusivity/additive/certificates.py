@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exclusivity.additive.objective import Reach, smooth_ends
+from exclusivity.additive.objective import Reach, contributions, smooth_ends
 from exclusivity.problem.arrays import Bools, Floats, Ints
 
 _UNIT = 2.0**-53
@@ -47,10 +47,7 @@ class Score:
 
     def contributions(self, left: Ints, weight: Floats) -> Floats:
         """Return what each cell adds to the score."""
-        padded = np.append(self.points, 0.0)
-        found = padded[left]
-        found += weight * (padded[left + 1] - found)
-        return np.asarray(found)
+        return contributions(self.points, left, weight)
 
     def decide(self, left: Ints, weight: Floats) -> Floats:
         """Return the scores of rows."""
@@ -73,16 +70,6 @@ class Score:
             for side in (1, -1)
         )
         return np.asarray(np.where(sign[:, None] > 0, low[reached], high[reached]))
-
-
-def by_group(damage: Floats, reach: Reach) -> Floats:
-    """Add up the damages of the columns of each group."""
-    if np.array_equal(reach.group, np.arange(damage.shape[1])):
-        return damage
-    found = np.zeros((len(damage), reach.n_groups))
-    for column, group in enumerate(reach.group.tolist()):
-        found[:, group] += damage[:, column]
-    return found
 
 
 def breakable_groups(reach: Reach, starts: Ints) -> int:

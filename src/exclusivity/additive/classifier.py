@@ -25,7 +25,6 @@ from sklearn.utils.validation import (
 from exclusivity.additive.certificates import (
     Score,
     breakable_groups,
-    by_group,
     certified_radius,
     survives,
 )
@@ -516,7 +515,7 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             rows = np.flatnonzero(np.isin(winners, duel))
             sign = np.where(winners[rows] == duel[1], 1, -1)
             margin, damage = score.damages(left[rows], share[rows], reach, sign)
-            found = certified_radius(margin, by_group(damage, reach), score.slack, most)
+            found = certified_radius(margin, reach.by_group(damage), score.slack, most)
             radii[rows] = np.minimum(radii[rows], found)
         return radii
 
@@ -591,7 +590,7 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         for number, sign, rows in self._weakest_duels(left, share, winners):
             score = self._scores()[number]
             _, damage = score.damages(left[rows], share[rows], self._reach, sign)
-            groups = by_group(damage, self._reach)
+            groups = self._reach.by_group(damage)
             order = np.argsort(-groups, axis=1, kind="stable")[:, :n_broken]
             is_broken = np.zeros(groups.shape, dtype=bool)
             np.put_along_axis(is_broken, order, True, axis=1)

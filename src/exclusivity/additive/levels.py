@@ -27,7 +27,6 @@ from exclusivity.tables.cells import (
     as_numbers,
     column_of,
     kind_of,
-    missing,
 )
 
 MAX_CATEGORIES = 254
@@ -79,12 +78,6 @@ class ColumnLevels:
         """Return what stands for each point: the value of a knot, a category, or a word in brackets."""
         rare = [RARE] if self.rare else []
         return [*self.knots.tolist(), *self.categories, *rare, MISSING]
-
-    def read(self, column: Column) -> Column:
-        """Return the cells as numbers, NaN where missing; those of a category as they are."""
-        if self.kind == "category":
-            return column
-        return _numbers(column, self.kind)
 
     def encode(self, column: Column) -> tuple[Ints, Floats]:
         """Return the left point of every cell, and the weight of the point to its right."""
@@ -238,7 +231,3 @@ class Levels:
             at, weight[:, place] = column.encode(column_of(X, place))
             left[:, place] = at + self.starts[place]
         return left, weight
-
-    def missing_share(self, X: Any) -> Floats:
-        """Return the share of missing cells in each column."""
-        return np.array([missing(column_of(X, place)).mean() for place in range(len(self.columns))])

@@ -99,6 +99,15 @@ class Reach:
         """The number of groups."""
         return int(self.group.max(initial=-1)) + 1
 
+    def by_group(self, damage: Floats) -> Floats:
+        """Add up the damages of the columns of each group."""
+        if np.array_equal(self.group, np.arange(damage.shape[1])):
+            return damage
+        found = np.zeros((len(damage), self.n_groups))
+        for column, group in enumerate(self.group.tolist()):
+            found[:, group] += damage[:, column]
+        return found
+
 
 class Ends(NamedTuple):
     """The worst value of every slice, and the distribution over points that attains it."""
@@ -153,6 +162,14 @@ class Quadratic:
     def solve(self, g: Floats) -> Floats:
         """Return Q^-1 g."""
         return np.asarray(cho_solve_banded((self._factor, False), g))
+
+
+def contributions(points: Floats, left: Ints, weight: Floats) -> Floats:
+    """Return the values that cells show: mixtures of the points at their left and to the right of these."""
+    padded = np.append(points, 0.0)
+    found = padded[left]
+    found += weight * (padded[left + 1] - found)
+    return np.asarray(found)
 
 
 def smooth_ends(values: Floats, reach: Reach, eps: float) -> Ends:
@@ -211,7 +228,7 @@ def capped_selection(damage: Floats, q: int, eps: float) -> Floats:
     following = largest[:, q]
     low = np.maximum(following - eps, 0.0)
     high = np.sort(largest, axis=1)[:, 1]  # the q-th largest: there the sum is less than q
-    tau = np.clip(0.5 * (low + high), low, high)
+    tau = 0.5 * (low + high)
     for step in range(1, _NEWTON_STEPS):  # every third step halves the bracket
         share = (d - tau[:, None]) / eps
         chosen = np.clip(share, 0.0, 1.0)
@@ -318,8 +335,6 @@ class RobustObjective:
             for start, n_knots, sign in zip(starts, knots, monotone, strict=False)
             if sign and n_knots > 1
         ]
-        self._order = np.argsort(reach.group, kind="stable")
-        self._group_starts = np.searchsorted(reach.group[self._order], np.arange(reach.n_groups))
         self._are_single = reach.n_groups == len(reach.group)
 
     def variables(self) -> Variables:
@@ -361,20 +376,13 @@ class RobustObjective:
         max over 0 <= t <= 1 of t delta - eps/2 t^2. Where a column is a group of its own, z does that.
         """
         left, weight = rows.left[block], rows.weight[block]
-        padded = np.append(points, 0.0)
-        contribution = padded[left]
-        contribution += weight * (padded[left + 1] - contribution)
+        contribution = contributions(points, left, weight)
         reached = self.reach.of_cells(left, weight)
         damage = np.maximum(contribution - low[reached], 0.0)
         if eps == 0 or self._are_single:
             return contribution, damage, (damage > 0).astype(float), reached
         share = np.minimum(damage / eps, 1.0)
         return contribution, share * (damage - eps / 2 * share), share, reached
-
-    def _by_group(self, damage: Floats) -> Floats:
-        if self._are_single:
-            return damage[:, self._order]
-        return np.add.reduceat(damage[:, self._order], self._group_starts, axis=1)
 
     def _blocks(self, rows: Rows) -> Iterator[slice]:
         step = max(1, _BLOCK_CELLS // max(1, rows.left.shape[1]))
@@ -388,7 +396,7 @@ class RobustObjective:
             low = smooth_ends(sign * points, self.reach, 0.0).value
             for block in self._blocks(rows):
                 contribution, damage, _, _ = self._cells(rows, block, sign * points, low, 0.0)
-                worst = worst_sums(self._by_group(damage), self.radii)
+                worst = worst_sums(self.reach.by_group(damage), self.radii)
                 violation = (1 - sign * b - contribution.sum(axis=1))[:, None] + worst
                 losses = self.loss.value(violation.ravel()).reshape(violation.shape).sum(axis=1)
                 total += float(losses @ rows.cost[block]) / len(self.radii)
@@ -405,7 +413,7 @@ class RobustObjective:
         for block in self._blocks(rows):
             left, weight = rows.left[block], rows.weight[block]
             contribution, damage, share, reached = self._cells(rows, block, sign * points, ends.value, eps)
-            groups = self._by_group(damage)
+            groups = self.reach.by_group(damage)
             margin = 1 - sign * b - contribution.sum(axis=1)
             cost = rows.cost[block] / len(self.radii)
             own = np.zeros_like(damage)
@@ -417,13 +425,12 @@ class RobustObjective:
                 alpha = cost * found.slope
                 total.loss += float(cost @ found.value)
                 total.alpha += float(alpha.sum())
-                used = cost > 0
-                total.conjugate += float(self.loss.conjugate(alpha[used], cost[used]).sum())
+                total.conjugate += float(self.loss.conjugate(alpha, cost).sum())
                 shares = z[:, self.reach.group] * alpha[:, None] * share
                 own += alpha[:, None] - shares
                 moved += shares
             total.own += np.bincount(left.ravel(), ((1 - weight) * own).ravel(), n_points + 1)
-            total.own += np.bincount(left.ravel() + 1, (weight * own).ravel(), n_points + 1)[: n_points + 1]
+            total.own += np.bincount(left.ravel() + 1, (weight * own).ravel(), n_points + 1)
             total.moved += np.bincount(reached.ravel(), moved.ravel(), n_slices)
         return total
 
@@ -437,12 +444,11 @@ class RobustObjective:
             rows.weight.ravel(),
             rows.cost,
             np.append(points, 0.0),
-            *(np.ascontiguousarray(each, dtype=np.int32) for each in (reach.of_point,)),
+            reach.of_point.astype(np.int32),
             low,
-            *(
-                np.ascontiguousarray(each, dtype=np.int32)
-                for each in (reach.shifted, reach.group, self.radii)
-            ),
+            reach.shifted.astype(np.int32),
+            reach.group.astype(np.int32),
+            self.radii.astype(np.int32),
             total.own,
             total.moved,
             totals,

@@ -24,7 +24,6 @@ from exclusivity.additive.objective import Reach
 from exclusivity.problem.arrays import Ints
 
 KINDS = ("any", "trusted", "increase", "decrease", "missing")
-REVERSED = {"increase": "decrease", "decrease": "increase", "missing": "any"}
 
 
 def threats_by_column(
