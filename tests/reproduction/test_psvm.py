@@ -104,7 +104,8 @@ def test_order_of_rows_sign_of_labels_and_shifts(p):
     X, y = small_problem(seed=6)
     clf = PSVMClassifier(p=p).fit(X, y)
     order = np.random.default_rng(0).permutation(len(y))
-    np.testing.assert_allclose(PSVMClassifier(p=p).fit(X[order], y[order]).coef_, clf.coef_, rtol=1e-9)
+    # Sums in another order are rounded differently, and normal equations keep half of the digits.
+    np.testing.assert_allclose(PSVMClassifier(p=p).fit(X[order], y[order]).coef_, clf.coef_, rtol=1e-6)
     swapped = PSVMClassifier(p=p).fit(X, -y)
     np.testing.assert_allclose(swapped.coef_, -clf.coef_, rtol=1e-9)
     np.testing.assert_allclose(swapped.intercept_, -clf.intercept_, rtol=1e-9)
