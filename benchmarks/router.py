@@ -270,7 +270,11 @@ def run(cases: list[Case], out: Path, limit: float, wanted: list[str] | None) ->
 
         for case in cases:
             if made is None or made[0] != case.name:
-                made = case.name, case.rows()
+                try:
+                    made = case.name, case.rows()
+                except FileNotFoundError as error:
+                    print(f"without {case.name}: {error}", file=sys.stderr)
+                    continue
             rows = made[1]
             default = note(case, rows, DEFAULT, limit)
             most = limit if not default["converged"] else min(limit, max(1.2 * default["seconds"], FLOOR))
