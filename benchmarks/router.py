@@ -342,8 +342,7 @@ def main(argv: list[str] | None = None) -> None:
     add("--out", type=Path, default=Path("router.jsonl"), help="measurements (default: router.jsonl)")
     add("--only", nargs="*", default=[""], metavar="NAME", help="problems whose names begin so")
     add("--methods", nargs="*", choices=list(METHODS), metavar="NAME", help=f"of {', '.join(METHODS)}")
-    add("--every", type=int, default=1, metavar="N", help="every Nth problem")
-    add("--offset", type=int, default=0, metavar="N", help="from the Nth problem on")
+    add("--every", type=int, default=1, metavar="N", help="one problem of N, chosen at random")
     add("--numbers", type=float, default=np.inf, metavar="N", help="rows of at most so many numbers")
     add("--limit", type=float, default=60.0, metavar="S", help="seconds of a fit (default: 60)")
     add("--worst", type=int, default=20, metavar="N", help="problems in the report (default: 20)")
@@ -353,8 +352,9 @@ def main(argv: list[str] | None = None) -> None:
         cases = [
             case for case in grid() if case.size <= args.numbers and case.key.startswith(tuple(args.only))
         ]
+        chosen = np.sort(np.random.default_rng(0).permutation(len(cases))[:: args.every])
         with threadpool_limits(1):
-            run(cases[args.offset :: args.every], args.out, args.limit, args.methods)
+            run([cases[i] for i in chosen], args.out, args.limit, args.methods)
     print(report(read(args.out), args.worst))
 
 

@@ -12,7 +12,7 @@ def test_the_grid_has_many_different_problems():
 
 def test_a_run_goes_on_where_it_ended(tmp_path, capsys):
     out = tmp_path / "router.jsonl"
-    command = ["--out", str(out), "--only", "dense 150x10, p=2", "--every", "3", "--limit", "5"]
+    command = ["--out", str(out), "--only", "dense 150x10, p=2, C=100", "--limit", "5"]
     router.main([*command, "--methods", "interior"])
     first = out.read_text()
     assert {json.loads(line)["method"] for line in first.splitlines()} == {"default", "interior"}
