@@ -42,6 +42,7 @@ from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.base import SAMPLE_SEED, Callback, SolverResult, Start, check_convex
 from exclusivity.solvers.newton.bands import drive_screened
 from exclusivity.solvers.newton.barrier import MemoryBarrier
+from exclusivity.solvers.newton.compiled import can_walk_compiled
 from exclusivity.solvers.newton.interior import drive_interior
 from exclusivity.solvers.newton.linear import DENSE_LIMIT
 from exclusivity.solvers.newton.rounding import steepness
@@ -65,7 +66,6 @@ _SPARSE_LIMIT = 400
 # With kinks later: at 700 an interior point takes from two thirds to a sixth of the time, at 2,000 twice it.
 _KINKED_LIMIT = 1000
 _SPARSE_DENSITY = 0.1
-_LONG_SIZE, _LONG_RATIO = 10**6, 10
 # So many square matrices are in memory at once, at most, and so many bytes they may take beside integers,
 # with the bytes of these: 50 MB are the aim, and blocks of rows take the rest.
 _MATRICES, _SPARE_BYTES = 6, 40_000_000
@@ -74,6 +74,15 @@ _MATRICES, _SPARE_BYTES = 6, 40_000_000
 _PATIENCE_FOR_MEMORY = 4
 # Systems of semismooth steps: for fewer rows than features, for up to so many times as many, and for more.
 _SYSTEMS, _MANY_PER_FEATURE = (12, 40, 400), 8
+# Products come before factorisations from so many numbers in X on (below, vectors take longer than either),
+# where one side is so large: for the compiled kernel, for the hinge, for smooth losses.
+_MANY_NUMBERS, _KERNEL_SIDE, _HINGE_SIDE, _SMOOTH_SIDE = 30_000, 30, 20, 250
+# Steep smooth losses take shifted steps with at most so many rows per feature; with more, semismooth steps
+# end before the active rows have settled by products.
+_STEEP_ROWS = 3
+# An interior point takes about as long as so many passes for every unknown, a few semismooth steps half of
+# that: what products may take before these get their turn, but at least the second number.
+_PASSES_PER_UNKNOWN, _LEAST_PASSES = 1 / 4, 40
 
 Regime = Literal["auto", "semismooth", "interior", "iterative"]
 
@@ -188,7 +197,6 @@ def methods_of(objective: Objective, rows: RowFacts, regime: Regime, *, is_steep
     "semismooth"  losses that vanish                             semismooth, interior, truncated
     "semismooth"  others                                         semismooth, truncated
     "interior"    the hinge, many rows (or no vectors of them)   bands, interior, truncated
-    "interior"    the hinge, long rows                           truncated, interior, truncated
     "interior"    others                                         interior, truncated
     ============  =============================================  ==========================================
 
@@ -211,23 +219,38 @@ def methods_of(objective: Objective, rows: RowFacts, regime: Regime, *, is_steep
         return ["semismooth", *last]
     if loss.is_hinge and (rows.n_rows > MANY_ROWS or not rows.has_vectors):
         return ["bands", *last]
-    return ["truncated", *last] if loss.is_hinge and can_truncate and _is_long(rows) else last
+    return last
 
 
-def _is_long(rows: RowFacts) -> bool:
-    """Whether steps by products alone beat an interior point over all rows, for the hinge.
+def products_first(reduced: ERMProblem, rows: RowFacts) -> list[str]:
+    """Return the method of products that is worth a try before methods that factorise, if any.
 
-    Measured at 10^6 numbers in X, on 10 to 400 rows per feature: 1.0 to 4 times as fast; with fewer rows per
-    feature or fewer numbers sometimes slower.
+    Newton-CG needs 20 to 60 passes where costs are small or rows are many, and systems of a few hundred
+    unknowns take longer than that. Where rows can nearly all be fitted at a steep loss it needs hundreds; a
+    loss around a dual vector takes the same 20 to 60 again, if there are not many more rows than features.
     """
-    return rows.n_rows * rows.n_features >= _LONG_SIZE and rows.n_rows >= _LONG_RATIO * rows.n_features
+    loss, side = reduced.loss, rows.smaller_side
+    is_steep, is_wide = steepness(reduced) > 1, rows.n_rows <= _STEEP_ROWS * rows.n_features
+    has_kernel = reduced.design.is_sparse and can_walk_compiled(reduced)
+    if has_kernel and side >= _KERNEL_SIDE and not (is_steep and rows.n_rows <= rows.n_features):
+        return ["truncated"]
+    if not reduced.penalty.is_smooth or rows.n_rows * rows.n_features * rows.density < _MANY_NUMBERS:
+        return []
+    if not is_steep:
+        return ["truncated"] if side >= (_HINGE_SIDE if loss.is_hinge else _SMOOTH_SIDE) else []
+    return ["shifted"] if is_wide and side >= _SMOOTH_SIDE and not loss.is_hinge else []
 
 
-def methods_for(reduced: ERMProblem, regime: Regime) -> list[str]:
-    """The methods of a regime, for a problem on rows in memory."""
+def methods_for(reduced: ERMProblem, regime: Regime, *, is_chosen: bool = False) -> list[str]:
+    """The methods of a regime, for a problem on rows in memory; ``is_chosen`` by the user."""
     rows = RowFacts.of(reduced)
-    is_steep = regime == "iterative" and rows.n_features >= rows.n_rows and steepness(reduced) > 1
-    return methods_of(reduced.objective, rows, regime, is_steep=is_steep)
+    if regime == "iterative":
+        is_steep = rows.n_features >= rows.n_rows and steepness(reduced) > 1
+        return methods_of(reduced.objective, rows, regime, is_steep=is_steep)
+    methods = methods_of(reduced.objective, rows, regime)
+    if is_chosen or methods[0] == "bands":
+        return methods
+    return products_first(reduced, rows) + methods
 
 
 def new_run(
@@ -262,7 +285,8 @@ def solve_newton(
     (True, 3.272727)
     """
     check_convex(problem.objective, "newton")
-    regime = choose_regime(problem.objective, RowFacts.of(problem), (options or NewtonOptions()).regime)
+    wanted = (options or NewtonOptions()).regime
+    regime = choose_regime(problem.objective, RowFacts.of(problem), wanted)
     # Numbers beyond 1e150 overflow when squared: such points lose every comparison, which is all it takes.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         run, reduced = new_run(problem, tol, max_iter, callback)
@@ -276,7 +300,7 @@ def solve_newton(
         if system is not None:
             guess = dataclasses.replace(guess, curvature=system)
         if not run.is_over:
-            continue_run(run, reduced, regime, guess)
+            continue_run(run, reduced, regime, guess, is_chosen=wanted != "auto")
         if not run.has_point:  # costs times rows beyond the range of numbers: zero is a point, too
             nowhere = Point(np.zeros(reduced.design.n_features), 0.0).inside(reduced.penalty)
             run.take(nowhere, certificate_of(reduced, nowhere, np.zeros(reduced.design.n_rows)))
@@ -315,9 +339,14 @@ def make_system(problem: ERMProblem) -> Floats | None:
         return rows.at(np.ones(problem.design.n_rows, dtype=bool))
 
 
-def continue_run(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) -> None:
-    """Go on from a guess, method after method, until the run is over or nothing helps any more."""
-    rows, methods = RowFacts.of(reduced), methods_for(reduced, regime)
+def continue_run(
+    run: Run, reduced: ERMProblem, regime: Regime, guess: Guess, *, is_chosen: bool = False
+) -> None:
+    """Go on from a guess, method after method, until the run is over or nothing helps any more.
+
+    ``is_chosen``: the user has named the regime, so that it has the first turn.
+    """
+    rows, methods = RowFacts.of(reduced), methods_for(reduced, regime, is_chosen=is_chosen)
     if guess.method in methods:  # what comes before it has been tried
         at = methods.index(guess.method)
         methods = methods[at:] + methods[:at]
@@ -344,13 +373,13 @@ def continue_run(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) ->
                 guess.dual,
                 width=guess.width,
                 spent=guess.spent,
-                most_passes=patience_for(regime, rows),
+                most_passes=patience_for(regime, rows, methods if place == 0 else []),
                 is_shifted=method == "shifted",
                 has_walked=guess.has_walked,
             )
         if run.is_over:
             return
-        guess = Guess(run.best)
+        guess = Guess(run.best, curvature=guess.curvature)
 
 
 def systems_for(rows: RowFacts) -> float:
@@ -366,11 +395,20 @@ def systems_for(rows: RowFacts) -> float:
     return most if rows.n_rows < _MANY_PER_FEATURE * rows.n_features else more
 
 
-def patience_for(regime: Regime, rows: RowFacts) -> float:
-    """So many passes may a method of products take before one that factorises gets its turn."""
-    if regime != "iterative":
+def patience_for(regime: Regime, rows: RowFacts, methods: list[str]) -> float:
+    """Return how many passes the first of these methods, one of products, may take before the next one.
+
+    Before methods that factorise these are about what they take themselves: an interior point 10 to 20
+    systems, semismooth steps half of them. A pass over sparse rows takes less time beside a system.
+    """
+    has_next = methods[1:2] in (["semismooth"], ["interior"])
+    if regime == "iterative":
+        return _PATIENCE_FOR_MEMORY * PATIENCE if rows.saves_memory or has_next else np.inf
+    if not has_next:
         return PATIENCE
-    return _PATIENCE_FOR_MEMORY * PATIENCE if rows.saves_memory else np.inf
+    passes = _PASSES_PER_UNKNOWN * rows.smaller_side / rows.density
+    is_quick = methods[:2] == ["truncated", "semismooth"]
+    return float(np.clip(passes / 2 if is_quick else passes, _LEAST_PASSES, PATIENCE))
 
 
 def sampled_guess(run: Run, reduced: ERMProblem, regime: Regime) -> Guess:

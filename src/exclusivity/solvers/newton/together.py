@@ -49,7 +49,7 @@ def solve_newton_together(
     check_convex(problems[0].objective, "newton")
     regime = choose_regime(problems[0].objective, RowFacts.of(problems[0]), options.regime)
     start = Point(np.zeros(problems[0].design.n_features), 0.0)
-    most_passes = patience_for(regime, RowFacts.of(problems[0]))
+    most_passes = patience_for(regime, RowFacts.of(problems[0]), [])
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # as in ``solve_newton``
         travellers = [
             Traveller(*new_run(problem, tol, max_iter, callback), start, most_passes=most_passes)

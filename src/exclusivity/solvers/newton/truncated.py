@@ -45,6 +45,9 @@ PATIENCE = 300.0
 """Passes, 20 to 60 as a rule, after which an interior point is the better bet."""
 
 _MAX_STEPS = 250
+# Where another method waits, a run whose gap does not halve for the first share of its passes hands over;
+# once these are used up, for the second one.
+_STALLED, _STALLED_LATE = 1 / 3, 1 / 10
 # Where the gap but for rounding is this share of the tolerance, rounding alone keeps it from being proven.
 _BEYOND = 1e-3
 
@@ -94,6 +97,7 @@ def drive_truncated(
             return
         start, alpha, width, spent = guess.point, guess.dual, guess.width, guess.spent
     before, method = run.passes, "shifted" if is_shifted else "truncated"
+    halved, halved_at = run.gap, spent
     for iterate in truncated_iterates(reduced, start, alpha, width, is_shifted=is_shifted, tol=run.tol):
         run.passes, passes = before + iterate.passes, spent + iterate.passes
         run.state = Guess(
@@ -110,7 +114,14 @@ def drive_truncated(
             mu=iterate.width,
             is_start=not iterate.has_moved,
         )
-        if run.is_over or passes > most_passes:
+        if run.gap <= halved / 2:
+            halved, halved_at = run.gap, passes
+        if most_passes < PATIENCE:
+            share = _STALLED if passes <= most_passes else _STALLED_LATE
+            is_slow = passes > halved_at + share * most_passes
+        else:
+            is_slow = passes > most_passes or (most_passes < np.inf and passes > halved_at + PATIENCE)
+        if run.is_over or is_slow:
             return
 
 
