@@ -21,6 +21,8 @@ from exclusivity.solvers.newton.walk import has_few_rows
 
 # So many steps, at most, before anybody is told: what is proven of a point costs a pass.
 _MOST_STEPS = 50
+# So many passes may go by before the gap has halved. Over a few rows in play many steps take one pass.
+_PATIENCE = 30.0
 # The share of the tolerance to aim at: rounding and the balance of the classes take the rest; and so much
 # less where they take more.
 _AIM, _CLOSER = 0.9, 0.25
@@ -79,7 +81,8 @@ class Traveller:
         self.best = Guess(start, width=width, dual=alpha, method="truncated", has_walked=True)
         self.walk, self.aim = CompiledWalk(reduced, start, alpha, width), _AIM * run.tol
         self._before, self._spent, self._n_proofs = run.passes, spent, 0
-        self._seemed_close = False
+        self._seemed_close, self._gone = False, 0.0
+        self._halved, self._halved_at = np.inf, 0.0
 
     def take(self, certificate: Certificate) -> bool:
         """The run takes where the walk is now, and what that proves; whether it should go on."""
@@ -91,8 +94,13 @@ class Traveller:
         run.take(walk.point, certificate, residual=walk.norm, mu=walk.width)
         self.best = replace(here if run.gap < gap else self.best, spent=spent, has_walked=True)
         self.aim *= _CLOSER if walk.is_close else 1.0
-        # A walk that seemed close looks first: where nothing has moved, it has had no chance yet.
-        comes_closer = run.gap < gap / 2 or walk.seems_close or (walk.is_close and self._seemed_close)
+        if run.gap <= self._halved / 2:
+            self._halved, self._halved_at = run.gap, passes
+        # A run that seemed close looks first: where nothing has moved, it has had no chance yet.
+        seems_close = walk.seems_close or (walk.is_close and self._seemed_close)
+        has_gone_on, self._gone = walk.passes > self._gone, walk.passes
+        comes_closer = run.gap < gap / 2 or seems_close
+        comes_closer |= has_gone_on and passes <= self._halved_at + _PATIENCE
         self._seemed_close = walk.seems_close
         return not run.is_over and comes_closer and spent <= self._most_passes
 
