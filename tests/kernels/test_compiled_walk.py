@@ -700,7 +700,7 @@ def test_labels_need_not_be_contiguous():
 @by_loss
 def test_where_it_only_seems_close_all_rows_are_looked_at_before_it_goes_on(loss):
     X, y = sparse_rows(3000, 800, 8)
-    reduced = ERMProblem.build(X, y, loss=loss, cost=0.3 if loss.is_hinge else 5.0).reduced()
+    reduced = ERMProblem.build(X, y, loss=loss, cost=0.3 if loss.is_hinge else 4.0).reduced()
     walk = CompiledWalk(reduced, Point(np.zeros(X.shape[1]), 0.0)).handle
     endings, passes = [], [0.0]
     while not endings or endings[-1] in (compiled.SEEMS_CLOSE, compiled.IS_ON_ITS_WAY):

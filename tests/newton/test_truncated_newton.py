@@ -8,6 +8,7 @@ from hypothesis import example, given, settings, strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
 
+from benchmarks.workloads import text_rows
 from exclusivity.problem import ERMProblem, Logistic, PowerHinge, dual_bound, member_costs
 from exclusivity.solvers import Start, solve_newton
 from exclusivity.solvers.newton import NewtonOptions, truncated as truncated_module, walk as walk_module
@@ -118,14 +119,8 @@ def test_conjugate_gradients_stop_where_numbers_end():
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("p", [1, 1.5, 2, 3])
 @pytest.mark.parametrize("shape", [(60, 8), (12, 40)])
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])  # Newton steps, steps in planes
-def test_every_bound_on_the_way_is_below_the_optimum(p, shape, fit_intercept, kind, monkeypatch):
-    for name, value in {
-        "_MOST_PLANES": 1,
-        "_MANY_NUMBERS": 0,
-        "_SPARSE": 1.0 if kind is sparse.csr_matrix else 0.0,
-    }.items():
-        monkeypatch.setattr(walk_module, name, value)
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_every_bound_on_the_way_is_below_the_optimum(p, shape, fit_intercept, kind):
     X, y = rows(*shape)
     X = kind(X)
     problem = ERMProblem.build(X, y, cost=0.7, p=p, fit_intercept=fit_intercept)
@@ -242,3 +237,25 @@ def test_no_row_is_left_out_where_each_has_a_slope(monkeypatch):
     result, seen = walked(ERMProblem.build(X, y, loss=Logistic()), monkeypatch, 1.0)
     assert result.converged
     assert not seen
+
+
+@pytest.mark.usefixtures("without_compiled_walk")
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("loss", [PowerHinge(1), PowerHinge(2), PowerHinge(3), Logistic()])
+def test_wide_text_is_solved_without_the_kernel(loss, fit_intercept):
+    X, y = text_rows(1500, 3000, 30)
+    problem = ERMProblem.build(X, y, loss=loss, cost=1.0, fit_intercept=fit_intercept)
+    result = solve_newton(problem, tol=1e-6, options=ITERATIVE)
+    assert result.converged
+    assert result.gap >= 1 - dual_bound(problem, result.dual) / result.objective - 1e-9
+
+
+@pytest.mark.usefixtures("without_compiled_walk")
+def test_a_gap_that_only_rounding_leaves_ends_the_run(monkeypatch):
+    problem = ERMProblem.build(*text_rows(1500, 3000, 30), p=2, cost=1.0)
+    steps, evaluate = [], walk_module.Walk._evaluate
+    monkeypatch.setattr(walk_module.Walk, "_evaluate", lambda self: steps.append(1) or evaluate(self))
+    result = solve_newton(problem, tol=1e-14, options=ITERATIVE)  # beyond what floats can prove
+    assert not result.converged
+    assert result.gap < 1e-9
+    assert len(steps) < 300

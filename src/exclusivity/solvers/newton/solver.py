@@ -17,7 +17,9 @@ regime        when                                     how
               their squares outgrow integers
 ============  =======================================  ====================================================
 
-All but the last factorise one matrix per step, on the smaller of the two sides: features or rows.
+All but the last factorise one matrix per step, on the smaller of the two sides: features or rows. Where that
+side is large beside what steps by products take, these have the first turn in the other regimes, too
+(``products_first``), and hand over where they stall.
 """
 
 from __future__ import annotations

@@ -13,11 +13,9 @@ The intercept needs no ridge and no gradient of its own: it is put at its optimu
 step, which also makes a feasible for the dual. Products with X and X^T of all rows are needed once per step;
 all else runs over the rows with curvature, or over vectors.
 
-On large sparse rows a system is as dear as it is short-lived: there steps lead to the best point of a plane
-(``plane``) instead, for one product with X and one with X^T each, until they come to little. Over text they
-take half of the passes. For losses whose slope is a ramp, compiled loops take these steps (``compiled``)
-where there are any, over small rows too: vectors cost little there. In each case rows far off are left
-out for a while (``walk``), and bounds come from blends of the slopes met (``blend``).
+Over sparse rows a system is as dear as it is short-lived. Where there is a compiled kernel for rows and loss
+(``compiled``), its steps lead to the best point of a two-dimensional subspace instead, for one product with X
+and one with X^T each. In each case rows far off are left out for a while (``walk``).
 """
 
 from __future__ import annotations
@@ -168,17 +166,17 @@ def truncated_iterates(
 
 def _proven(walk: Walk) -> TruncatedIterate:
     """Where the walk is, and what can be proven there: rounding is taken into account here."""
-    problem, blend = walk.problem, walk.blend
+    problem = walk.problem
     objective, lost = objective_of_shortfall(
         problem, walk.weights[:, None], walk.shortfall[:, None], walk.error
     )
     return TruncatedIterate(
         point=Point(walk.weights, walk.intercept),
-        alpha=blend.alpha,
+        alpha=walk.alpha,
         dual_weights=walk.dual_weights,
         objective=objective,
         error=lost,
-        bound=dual_bound_with_pull(problem, blend.alpha, blend.dual_weights, blend.lost),
+        bound=dual_bound_with_pull(problem, walk.alpha, walk.dual_weights),
         gradient_norm=float(np.linalg.norm(walk.gradient)),
         width=walk.loss.width,
         passes=walk.passes,

@@ -6,12 +6,10 @@ from copy import copy
 
 import numpy as np
 
-from exclusivity.problem import UNIT, DesignMatrix, ERMProblem, relative_gap, weighted_total
+from exclusivity.problem import UNIT, DesignMatrix, ERMProblem, member_costs, relative_gap, weighted_total
 from exclusivity.problem.arrays import Floats, Ints
-from exclusivity.solvers.newton.blend import DualBlend, dual_value
 from exclusivity.solvers.newton.linear import ProductSystem
 from exclusivity.solvers.newton.model import model_step
-from exclusivity.solvers.newton.plane import Direction, Plane
 from exclusivity.solvers.newton.rounding import Balanced, RoundedLoss, balanced
 from exclusivity.solvers.newton.run import Point, Step
 
@@ -31,8 +29,6 @@ _KEPT = 4
 # So many features per row, at most, for a diagonal preconditioner: with more, most features are in few rows
 # and the diagonal says nothing (20,000 x 10^6: 125 passes without, 210 with it; 200,000 x 50,000: 172, 92).
 _TELLING, _TELLING_OF_HINGE = 4, 1
-# Steps in planes are for rows of which at most this share is stored, and at least so many numbers.
-_SPARSE, _MANY_NUMBERS = 0.1, 1 << 20
 # Rows are worth a copy where they are at most this share of all; a smaller one where X is large, as there are
 # copies of copies, and all of them have to stay below half of X.
 _FEW, _FEW_OF_LARGE, _FEW_IN_SYSTEM = 0.7, 1 / 4, 0.5
@@ -45,8 +41,8 @@ _REACH = 2.0
 _LOOK = 0.1
 # A walk on some rows goes on where those that matter now are at least this share of them.
 _SAME = 0.7
-# At most so many steps before that, and before anybody is told.
-_MOST_STEPS, _MOST_PLANES = 20, 50
+# At most so many steps before that.
+_MOST_STEPS = 20
 # A walk on some rows may change shortfalls by so many times the distance of the rows that were left out.
 _LEASH = 1.0
 # Of what a walk on some rows has changed, the next one may change this share.
@@ -54,7 +50,7 @@ _LEFT = 0.3
 
 
 class Walk:
-    """Where Newton's method, or conjugate planes, have come to.
+    """Where Newton's method has come to.
 
     Attributes
     ----------
@@ -80,15 +76,8 @@ class Walk:
         width = problem.design.n_features / problem.design.n_rows
         self._residuals = _RESIDUALS_OF_WIDE if width > _WIDE else _RESIDUALS
         self._change, self._reach, self._entered, self._leash = np.inf, _REACH, self.shortfall, np.inf
-        # Systems are worth it where features are few (dense rows), or vectors dearer than products (small X).
-        is_sparse = problem.design.density <= _SPARSE and problem.design.n_numbers >= _MANY_NUMBERS
-        self._in_planes = problem.penalty.is_smooth and is_sparse
-        has_squares = self._in_planes and not self._has_few_rows
-        self._mean_squares = problem.design.mean_squares if has_squares else np.empty(0)
-        self._n_directions = 0
-        self._last: Direction | None = None
+        self._mean_squares, self._n_directions = np.empty(0), 0
         self._part: tuple[Walk, Ints] | None = None  # the last walk on some rows, while it leads here
-        self.blend = DualBlend(problem)
         self._evaluate()
 
     def _evaluate(self) -> None:
@@ -109,7 +98,6 @@ class Walk:
             self.bound = self.objective - self._excess
         else:
             self.bound = dual_value(self.problem, self.alpha, self.dual_weights)
-        self.blend.take(self.alpha, self.dual_weights, self.bound)
         self._part = None
 
     def _total_loss(self) -> float:
@@ -136,23 +124,20 @@ class Walk:
     @property
     def gap(self) -> float:
         """About the relative duality gap."""
-        return relative_gap(self.objective, max(self.bound, self.blend.value))
+        return relative_gap(self.objective, self.bound)
 
     def advance(self, tol: float) -> bool:
         """Some steps; False when nothing helps any more."""
-        return self._approach(max(tol, _LOOK * self.gap), _MOST_PLANES if self._in_planes else 1)
+        return self._approach(max(tol, _LOOK * self.gap), 1)
 
     def _approach(self, goal: float, most: int) -> bool:
         """At most so many moves, until the gap is small enough; False where none helps."""
-        before, gap, in_planes = self.weights, self.gap, self._in_planes
+        before = self.weights
         for _ in range(most):
             if not self._move(goal):
                 return self.weights is not before
-            has_changed = self._in_planes != in_planes  # so many Newton steps would be too many
-            if self.gap <= goal or has_changed or rms(self.shortfall - self._entered) > self._leash:
+            if self.gap <= goal or rms(self.shortfall - self._entered) > self._leash:
                 return True
-        # Planes that come closer so slowly would be too many: Newton steps from here on, on all rows as well.
-        self._in_planes &= self.gap <= gap / 2
         return True
 
     def _move(self, goal: float) -> bool:
@@ -164,8 +149,7 @@ class Walk:
         rows = self._nearby()
         if rows is not None:
             part, rows = self._part_with(rows)
-            most = _MOST_PLANES if self._in_planes else _MOST_STEPS
-            if part._approach(max(goal, _LOOK * self.gap), most):
+            if part._approach(max(goal, _LOOK * self.gap), _MOST_STEPS):
                 self._adopt(part, rows)
                 return True
         return self._advance()
@@ -173,7 +157,7 @@ class Walk:
     def _nearby(self) -> Ints | None:
         """The rows that have a slope or may get one soon; None where they are most of the rows."""
         is_part = np.isfinite(self._leash)
-        if not np.isfinite(self._change) or len(self.y) < _MANY_ROWS or (is_part and not self._in_planes):
+        if not np.isfinite(self._change) or len(self.y) < _MANY_ROWS or is_part:
             return None
         rows = np.flatnonzero(self.loss.slope(self.shortfall + self._reach * self._change))
         return rows if 0 < len(rows) <= self._most_copied() else None
@@ -204,20 +188,16 @@ class Walk:
         part.y, part.alpha, part.shortfall = self.y[rows], self.alpha[rows], self.shortfall[rows]
         part._here = Balanced(0.0, part.shortfall, part.alpha, self._here.curvatures[rows])
         part._entered, part._leash = part.shortfall, _LEASH * self._reach * self._change
-        part.blend = self.blend.restricted(part.problem, rows)
-        if (last := self._last_direction()) is not None:
-            part._last = last._replace(shortfall=last.shortfall[rows])
         return part
 
     def _adopt(self, part: Walk, rows: Ints) -> None:
         """Go where the walk on some of the rows has led; what is known there holds if the others agree."""
         self.passes += part.passes * len(rows) / len(self.y)
-        self.loss, self.blend = self.loss.extended(part.loss, rows), self.blend.extended(part.blend, rows)
+        self.loss = self.loss.extended(part.loss, rows)
         self.weights, self.intercept, before = part.weights, part.intercept, self.shortfall
         self.has_moved = True
         self._measure()
         self._change = _LEFT * rms(self.shortfall - before)
-        self._last, self._in_planes = part._last, part._in_planes
         others = self.shortfall + self.error
         others[rows] = -np.inf
         self.shortfall[rows], self.error = part.shortfall, max(self.error, part.error)
@@ -236,9 +216,9 @@ class Walk:
         """Sharpen the loss where the gradient is settled, else one step; False when nothing helps."""
         room = min(max(self.objective - self.bound, 0.0), self.loss.distance(self.alpha))
         is_settled = self._excess <= _SETTLED * room
-        if is_settled or not self._step():
+        if is_settled or not self._newton_step():
             if not self.loss.sharpen(self.shortfall):
-                return is_settled and self._step()
+                return is_settled and self._newton_step()
             self._evaluate()
         return True
 
@@ -247,45 +227,6 @@ class Walk:
         if self.problem.penalty.is_smooth:
             return float(self.gradient @ self.gradient) / 2
         return self.problem.penalty.excess(self.weights, self.dual_weights)
-
-    def _step(self) -> bool:
-        return (self._in_planes and self._step_in_plane()) or self._newton_step()
-
-    def _last_direction(self) -> Direction | None:
-        """The last step and what it did to these rows, which may have been made on some of them."""
-        if self._last is not None and len(self._last.shortfall) != len(self.y):
-            self._last = self._direction_along(self._last.weights)
-        return self._last
-
-    def _direction_along(self, weights: Floats) -> Direction:
-        """A direction, by one product."""
-        self.passes += 0.5
-        length = float(weights @ weights) ** 0.5
-        along = self.problem.design.times(weights)
-        along *= -self.y
-        return Direction(weights, along, length, self.problem.design.row_scale.length_error(length))
-
-    def _step_in_plane(self) -> bool:
-        """To the best point of the plane of gradient and last step; see ``plane``."""
-        downhill = -self.gradient
-        if not self._has_few_rows:
-            downhill /= 1 + float(self._here.curvatures.sum()) * self._mean_squares
-        directions, last = [self._direction_along(downhill)], self._last_direction()
-        if last is not None:
-            directions.append(last)
-        plane = Plane(self.weights, directions, self.y if self.problem.fit_intercept else None)
-        lengths = plane.best(self.loss, self._here)
-        if lengths is None:
-            return False
-        step = plane.step(lengths, self.problem.design.row_scale.length)
-        db = float(lengths[-1]) if self.problem.fit_intercept else 0.0
-        change = step.shortfall - db * self.y
-        self._note_change(change)
-        self._last = step
-        error = step.error + 4 * UNIT * abs(db)
-        self._carry(Point(self.weights + step.weights, self.intercept + db), change, error)
-        self._evaluate()
-        return True
 
     def _newton_step(self) -> bool:
         step = self._newton_direction()
@@ -300,7 +241,6 @@ class Walk:
         self._note_change(length * change)
         point = step.part(Point(self.weights, self.intercept), length, self.problem.penalty)
         self._carry(point, length * change, self._rounding(length * dw, length * db))
-        self._last = None
         self._evaluate()
         return True
 
@@ -398,3 +338,15 @@ def has_few_rows(problem: ERMProblem) -> bool:
 def rms(values: Floats) -> float:
     """The root of the mean square."""
     return float(np.sqrt(values @ values / len(values)))
+
+
+def dual_value(problem: ERMProblem, alpha: Floats, dual_weights: Floats) -> float:
+    """Return about D(alpha) of a feasible vector, X^T (y alpha) being known."""
+    conjugate = 0.0
+    if not problem.loss.is_hinge:
+        conjugate = float(problem.loss.conjugate(alpha, member_costs(problem)).sum())
+    if problem.penalty.is_smooth:
+        paid = float(dual_weights @ dual_weights) / 2
+    else:
+        paid = problem.penalty.largest_conjugate(dual_weights, 0.0, np.zeros_like(dual_weights))
+    return float(alpha.sum()) - paid - conjugate
