@@ -33,9 +33,9 @@ from benchmarks.workloads import Rows, data_rows, library_rows, overlapping_rows
 from exclusivity.problem import Bounds, ERMProblem, Logistic, MarginLoss, PowerHinge, SmoothHinge
 from exclusivity.solvers.newton import (
     NewtonOptions,
+    newton_cg,
     solve_newton,
     solver as solver_module,
-    truncated as truncated_module,
 )
 
 FLOOR = 0.005
@@ -215,7 +215,7 @@ def fit(case: Case, rows: Rows, method: str, limit: float) -> tuple[float, Any]:
             regime, chosen = METHODS[method]
             stack.enter_context(mock.patch.object(solver_module, "methods_for", return_value=[chosen]))
         if method == "newton-cg":
-            stack.enter_context(mock.patch.object(truncated_module, "can_walk_compiled", return_value=False))
+            stack.enter_context(mock.patch.object(newton_cg, "can_walk_compiled", return_value=False))
         start = process_time()
         result = solve_newton(problem, tol=case.tol, options=NewtonOptions(regime), callback=TimeLimit(limit))
         return process_time() - start, result

@@ -11,12 +11,12 @@ from scipy import sparse
 from benchmarks.workloads import text_rows
 from exclusivity.problem import ERMProblem, Logistic, PowerHinge, dual_bound, member_costs
 from exclusivity.solvers import Start, solve_newton
-from exclusivity.solvers.newton import NewtonOptions, truncated as truncated_module, walk as walk_module
+from exclusivity.solvers.newton import NewtonOptions, newton_cg
 from exclusivity.solvers.newton.linear import conjugate_gradients
+from exclusivity.solvers.newton.newton_cg import truncated_iterates
 from exclusivity.solvers.newton.rounding import RoundedCorner, ShiftedHinge, balanced, rounded_loss
 from exclusivity.solvers.newton.run import Point
 from exclusivity.solvers.newton.solver import RowFacts, choose_regime
-from exclusivity.solvers.newton.truncated import truncated_iterates
 
 ITERATIVE = NewtonOptions("iterative")
 
@@ -178,7 +178,7 @@ def test_sparse_rows_take_the_products_early():
 
 @pytest.mark.parametrize("p", [1, 2])
 def test_the_interior_point_takes_over_where_products_stall(p, monkeypatch):
-    monkeypatch.setattr(truncated_module, "_MAX_STEPS", 2)
+    monkeypatch.setattr(newton_cg, "_MAX_STEPS", 2)
     X, y = rows(80, 12)
     problem = ERMProblem.build(X, y, cost=2.0, p=p)
     result = solve_newton(problem, tol=1e-9, options=ITERATIVE)
@@ -196,7 +196,7 @@ def long_rows(seed=3, n=1500, m=500):
 
 def walked(problem, monkeypatch, reach):
     """The result, and for every look at rows left out: all rows, those kept, whether others came back."""
-    walk, seen = walk_module.Walk, []
+    walk, seen = newton_cg.NewtonCG, []
     adopt = walk._adopt
 
     def watched(self, part, rows):
@@ -206,7 +206,7 @@ def walked(problem, monkeypatch, reach):
 
     with monkeypatch.context() as patch:
         patch.setattr(walk, "_adopt", watched)
-        patch.setattr(walk_module, "_REACH", reach)
+        patch.setattr(newton_cg, "_REACH", reach)
         return solve_newton(problem, tol=1e-7, options=ITERATIVE), seen
 
 
@@ -221,7 +221,7 @@ def test_rows_far_from_the_margin_are_left_out_until_they_come_back(p, reach, mo
     assert all(part <= 0.7 * whole for whole, part, _ in seen)
     assert any(came_back for *_, came_back in seen) or reach == 1
     with monkeypatch.context() as patch:
-        patch.setattr(walk_module, "_MANY_ROWS", np.inf)
+        patch.setattr(newton_cg, "_MANY_ROWS", np.inf)
         plain = solve_newton(problem, tol=1e-7, options=ITERATIVE)
     for one in (result, plain):
         assert one.converged
@@ -253,8 +253,8 @@ def test_wide_text_is_solved_without_the_kernel(loss, fit_intercept):
 @pytest.mark.usefixtures("without_compiled_walk")
 def test_a_gap_that_only_rounding_leaves_ends_the_run(monkeypatch):
     problem = ERMProblem.build(*text_rows(1500, 3000, 30), p=2, cost=1.0)
-    steps, evaluate = [], walk_module.Walk._evaluate
-    monkeypatch.setattr(walk_module.Walk, "_evaluate", lambda self: steps.append(1) or evaluate(self))
+    steps, evaluate = [], newton_cg.NewtonCG._evaluate
+    monkeypatch.setattr(newton_cg.NewtonCG, "_evaluate", lambda self: steps.append(1) or evaluate(self))
     result = solve_newton(problem, tol=1e-14, options=ITERATIVE)  # beyond what floats can prove
     assert not result.converged
     assert result.gap < 1e-9

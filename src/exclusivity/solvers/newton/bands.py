@@ -25,9 +25,9 @@ from exclusivity.problem import (
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.barrier import STEP_PASSES, WorkingBarrier, WorkingRows
 from exclusivity.solvers.newton.interior import InteriorPoint, with_exact_zeros
+from exclusivity.solvers.newton.newton_cg import PATIENCE, drive_truncated
 from exclusivity.solvers.newton.rounding import width_for_error
 from exclusivity.solvers.newton.run import Certificate, Guess, Point, Run, dual_weights_of, objective_of
-from exclusivity.solvers.newton.truncated import PATIENCE, drive_truncated
 
 INNER_SHARE = 0.1
 """The complementarity to reach in a band, relative to the objective and the tolerance."""

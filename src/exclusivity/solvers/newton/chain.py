@@ -15,8 +15,8 @@ import numpy as np
 from exclusivity.problem import ERMProblem
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.bands import FixedRows, drive_bands, first_width
+from exclusivity.solvers.newton.newton_cg import drive_truncated
 from exclusivity.solvers.newton.run import Point, Run
-from exclusivity.solvers.newton.truncated import drive_truncated
 
 # Times the root mean square of the last error; scores are sums of many terms, so 2.5 leave few rows out.
 _ERRORS = 2.5

@@ -47,12 +47,12 @@ from exclusivity.solvers.newton.barrier import MemoryBarrier
 from exclusivity.solvers.newton.compiled import can_walk_compiled
 from exclusivity.solvers.newton.interior import drive_interior
 from exclusivity.solvers.newton.linear import DENSE_LIMIT
+from exclusivity.solvers.newton.newton_cg import PATIENCE, drive_truncated
 from exclusivity.solvers.newton.rounding import steepness
 from exclusivity.solvers.newton.run import Guess, Point, Run, certificate_of
 from exclusivity.solvers.newton.semismooth import drive_semismooth, primal_system
 from exclusivity.solvers.newton.small import drive_small, is_small
 from exclusivity.solvers.newton.source import ActiveGram, BlockSource
-from exclusivity.solvers.newton.truncated import PATIENCE, drive_truncated
 
 MANY_ROWS = 20_000
 """From here on a sample is worth its while."""

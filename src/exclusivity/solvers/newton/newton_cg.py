@@ -1,18 +1,59 @@
-"""One walk towards the minimum of a rounded loss, by products with X alone: where it is, and where next."""
+"""Truncated Newton: rows and features both too many for a factorisation, so only products with X are used.
+
+    f(w, b) = 1/2 |w|^2 + sum_i theta_i(m_i),   m = 1 - y (X w + b)
+
+with a rounded loss theta (``rounding``). With a_i = theta_i'(m_i) and h_i = theta_i''(m_i) > 0 on few rows
+only, the Newton step solves
+
+    (I + X^T H_c X) dw = X^T (y a) - w ,     H_c = H - H 1 1^T H / (1^T H 1) ,
+
+by conjugate gradients with a diagonal preconditioner, and roughly: the next step mends the rest.
+With kinks or bounds of the penalty these are steps of the weights that are free (``model``).
+The intercept needs no ridge and no gradient of its own: it is put at its optimum, sum y a = 0, before every
+step, which also makes a feasible for the dual. Products with X and X^T of all rows are needed once per step;
+all else runs over the rows with curvature, or over vectors.
+
+Over sparse rows a system is as dear as it is short-lived. Where there is a compiled kernel for rows and loss
+(``compiled``), its steps lead to the best point of a two-dimensional subspace instead, for one product with X
+and one with X^T each. In each case rows far off are left out for a while.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from exclusivity.problem import UNIT, DesignMatrix, ERMProblem, member_costs, relative_gap, weighted_total
+from exclusivity.problem import (
+    UNIT,
+    DesignMatrix,
+    ERMProblem,
+    dual_bound_with_pull,
+    member_costs,
+    objective_of_shortfall,
+    relative_gap,
+    repair_dual,
+    weighted_total,
+)
 from exclusivity.problem.arrays import Floats, Ints
+from exclusivity.solvers.newton.compiled import Traveller, can_walk_compiled, drive_compiled, has_few_rows
 from exclusivity.solvers.newton.linear import ProductSystem
 from exclusivity.solvers.newton.model import model_step
-from exclusivity.solvers.newton.rounding import Balanced, RoundedLoss, balanced
-from exclusivity.solvers.newton.run import Point, Step
+from exclusivity.solvers.newton.rounding import Balanced, RoundedLoss, balanced, rounded_loss, shifted_loss
+from exclusivity.solvers.newton.run import Certificate, Guess, Point, Run, Step, objective_of
 
+PATIENCE = 300.0
+"""Passes, 20 to 60 as a rule, after which an interior point is the better bet."""
+
+_MAX_STEPS = 250
+# Where another method waits, a run whose gap does not halve for the first share of its passes hands over;
+# once these are used up, for the second one.
+_STALLED, _STALLED_LATE = 1 / 3, 1 / 10
+# Where the gap but for rounding is this share of the tolerance, rounding alone keeps it from being proven.
+_BEYOND = 1e-3
 _MAX_LENGTHS = 12
 # Residuals of Newton systems while the gap is above the third number, and below. Passes over real text, other
 # than the benchmark's, against 0.1 throughout: 0.64 for p = 2, 0.8 for p = 1 and logistic loss; no better are
@@ -26,9 +67,6 @@ _SETTLED = 0.2
 _STALE = 8.0
 # For how many Newton steps the shape of a preconditioner is kept.
 _KEPT = 4
-# So many features per row, at most, for a diagonal preconditioner: with more, most features are in few rows
-# and the diagonal says nothing (20,000 x 10^6: 125 passes without, 210 with it; 200,000 x 50,000: 172, 92).
-_TELLING, _TELLING_OF_HINGE = 4, 1
 # Rows are worth a copy where they are at most this share of all; a smaller one where X is large, as there are
 # copies of copies, and all of them have to stay below half of X.
 _FEW, _FEW_OF_LARGE, _FEW_IN_SYSTEM = 0.7, 1 / 4, 0.5
@@ -39,17 +77,152 @@ _MANY_ROWS = 500
 _REACH = 2.0
 # Rows that are left out are looked at again when the gap has come down to this share, or to the tolerance.
 _LOOK = 0.1
-# A walk on some rows goes on where those that matter now are at least this share of them.
+# A run on the active rows goes on where those that matter now are at least this share of them.
 _SAME = 0.7
 # At most so many steps before that.
 _MOST_STEPS = 20
-# A walk on some rows may change shortfalls by so many times the distance of the rows that were left out.
+# A run on the active rows may change shortfalls by so many times the distance of the rows that were left out.
 _LEASH = 1.0
-# Of what a walk on some rows has changed, the next one may change this share.
+# Of what a run on the active rows has changed, the next one may change this share.
 _LEFT = 0.3
 
 
-class Walk:
+@dataclass(frozen=True, eq=False)
+class TruncatedIterate:
+    """A point, the slopes there and what they prove, how far the loss was rounded, and around what.
+
+    ``has_moved``: it is not the start any more, seen with a sharper loss.
+    """
+
+    point: Point
+    alpha: Floats
+    dual_weights: Floats
+    objective: float
+    error: float
+    bound: float
+    gradient_norm: float
+    width: float
+    passes: float
+    centre: Floats | None
+    has_moved: bool
+
+
+def drive_truncated(
+    run: Run,
+    reduced: ERMProblem,
+    start: Point,
+    alpha: Floats | None = None,
+    *,
+    width: float | None = None,
+    spent: float = 0.0,
+    most_passes: float = np.inf,
+    is_shifted: bool = False,
+    has_walked: bool = False,
+) -> None:
+    """Newton steps by products alone until the run is over, no step helps or the passes are used up.
+
+    ``spent`` are those of earlier runs; ``is_shifted``: see ``truncated_iterates``; ``has_walked``: a
+    compiled kernel has been there.
+    """
+    if reduced.design.is_sparse and not is_shifted and not has_walked and can_walk_compiled(reduced):
+        limits = {"spent": spent, "most_passes": most_passes}
+        drive_compiled([traveller := Traveller(run, reduced, start, alpha, width=width, **limits)])
+        guess = traveller.best
+        if run.is_over or guess.spent > most_passes:
+            return
+        start, alpha, width, spent = guess.point, guess.dual, guess.width, guess.spent
+    before, method = run.passes, "shifted" if is_shifted else "truncated"
+    halved, halved_at = run.gap, spent
+    for iterate in truncated_iterates(reduced, start, alpha, width, is_shifted=is_shifted, tol=run.tol):
+        run.passes, passes = before + iterate.passes, spent + iterate.passes
+        run.state = Guess(
+            iterate.point, width=iterate.width, dual=iterate.centre, method=method, spent=passes
+        )
+        dual = partial(repair_dual, reduced, iterate.alpha)
+        point, certificate = iterate.point, Certificate(iterate.objective, iterate.error, iterate.bound, dual)
+        if not reduced.penalty.is_smooth and run.would_end(certificate):
+            point, certificate = _settled(run, reduced, iterate, certificate)
+        run.take(
+            point,
+            certificate,
+            residual=iterate.gradient_norm,
+            mu=iterate.width,
+            is_start=not iterate.has_moved,
+        )
+        if run.gap <= halved / 2:
+            halved, halved_at = run.gap, passes
+        if most_passes < PATIENCE:
+            share = _STALLED if passes <= most_passes else _STALLED_LATE
+            is_slow = passes > halved_at + share * most_passes
+        else:
+            is_slow = passes > most_passes or (most_passes < np.inf and passes > halved_at + PATIENCE)
+        if run.is_over or is_slow:
+            return
+
+
+def _settled(
+    run: Run, reduced: ERMProblem, iterate: TruncatedIterate, certificate: Certificate
+) -> tuple[Point, Certificate]:
+    """The last iterate with exact zeros and bounds, unless they cost it its certificate: one pass.
+
+    Steps that were shortened come close to these, and no closer.
+    """
+    point = Point(
+        reduced.penalty.settled(iterate.point.weights, iterate.dual_weights), iterate.point.intercept
+    )
+    objective = objective_of(reduced, point, reduced.design.times(point.weights) + point.intercept)
+    run.passes += 0.5
+    settled = Certificate(*objective, certificate.bound, certificate.dual)
+    return (point, settled) if run.would_end(settled) else (iterate.point, certificate)
+
+
+def truncated_iterates(
+    problem: ERMProblem,
+    start: Point,
+    alpha: Floats | None = None,
+    width: float | None = None,
+    *,
+    is_shifted: bool = False,
+    tol: float = 0.0,
+) -> Iterator[TruncatedIterate]:
+    """Iterates of a reduced problem; the caller stops. Ends by itself when no step helps any more.
+
+    A dual vector ``alpha`` that goes with the start is of use for p = 1, and for any loss that ``is_shifted``
+    (see ``rounding``); ``width`` is that of the rounding, and ``tol`` the gap at which the caller will stop.
+    """
+    if is_shifted:
+        loss = shifted_loss(problem, alpha, width)
+    else:
+        loss = rounded_loss(problem.loss, member_costs(problem), alpha, width)
+    state = NewtonCG(problem, start, loss)
+    for _ in range(_MAX_STEPS):
+        yield _proven(state)
+        if state.gap <= _BEYOND * tol or not state.advance(tol):
+            return
+
+
+def _proven(state: NewtonCG) -> TruncatedIterate:
+    """Return the iterate and what can be proven there: rounding is taken into account here."""
+    problem = state.problem
+    objective, lost = objective_of_shortfall(
+        problem, state.weights[:, None], state.shortfall[:, None], state.error
+    )
+    return TruncatedIterate(
+        point=Point(state.weights, state.intercept),
+        alpha=state.alpha,
+        dual_weights=state.dual_weights,
+        objective=objective,
+        error=lost,
+        bound=dual_bound_with_pull(problem, state.alpha, state.dual_weights),
+        gradient_norm=float(np.linalg.norm(state.gradient)),
+        width=state.loss.width,
+        passes=state.passes,
+        centre=state.loss.dual,
+        has_moved=state.has_moved,
+    )
+
+
+class NewtonCG:
     """Where Newton's method has come to.
 
     Attributes
@@ -77,7 +250,7 @@ class Walk:
         self._residuals = _RESIDUALS_OF_WIDE if width > _WIDE else _RESIDUALS
         self._change, self._reach, self._entered, self._leash = np.inf, _REACH, self.shortfall, np.inf
         self._mean_squares, self._n_directions = np.empty(0), 0
-        self._part: tuple[Walk, Ints] | None = None  # the last walk on some rows, while it leads here
+        self._part: tuple[NewtonCG, Ints] | None = None  # the last run on active rows, while it leads here
         self._evaluate()
 
     def _evaluate(self) -> None:
@@ -166,8 +339,8 @@ class Walk:
         """So many rows are worth a copy."""
         return (_FEW if self.problem.design.n_numbers <= _LARGE else _FEW_OF_LARGE) * len(self.y)
 
-    def _part_with(self, rows: Ints) -> tuple[Walk, Ints]:
-        """The walk on these rows: the last one of this kind where it has them all and not many more."""
+    def _part_with(self, rows: Ints) -> tuple[NewtonCG, Ints]:
+        """Return the run on these rows: the last one of this kind where it has them all and not many more."""
         if self._part is not None:
             part, known = self._part
             is_known = np.zeros(len(self.y), dtype=bool)
@@ -178,8 +351,8 @@ class Walk:
                 return part, known
         return self._restricted(rows), rows
 
-    def _restricted(self, rows: Ints) -> Walk:
-        """The same walk on some of the rows; as long as the others have no loss it is that on all rows."""
+    def _restricted(self, rows: Ints) -> NewtonCG:
+        """Return the same run on some rows; as long as the others have no loss it is that on all rows."""
         part, whole = copy(self), self.problem
         part.problem = whole.changed(
             design=whole.design.taken(rows), labels=whole.labels[rows], weights=whole.weights[rows]
@@ -190,8 +363,8 @@ class Walk:
         part._entered, part._leash = part.shortfall, _LEASH * self._reach * self._change
         return part
 
-    def _adopt(self, part: Walk, rows: Ints) -> None:
-        """Go where the walk on some of the rows has led; what is known there holds if the others agree."""
+    def _adopt(self, part: NewtonCG, rows: Ints) -> None:
+        """Go where the run on the active rows has led; what is known there holds if the others agree."""
         self.passes += part.passes * len(rows) / len(self.y)
         self.loss = self.loss.extended(part.loss, rows)
         self.weights, self.intercept, before = part.weights, part.intercept, self.shortfall
@@ -327,12 +500,6 @@ class Walk:
             if goal <= here <= 0:
                 break
         return low if low > 0 else high
-
-
-def has_few_rows(problem: ERMProblem) -> bool:
-    """Whether features are so many that a diagonal preconditioner says nothing."""
-    telling = _TELLING_OF_HINGE if problem.loss.is_hinge else _TELLING
-    return bool(problem.design.n_features > telling * problem.design.n_rows)
 
 
 def rms(values: Floats) -> float:
