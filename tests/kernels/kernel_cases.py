@@ -66,7 +66,7 @@ def counted_walks():
 def only_python():
     """No compiled walk, as where no compiler was."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(newton_cg, "can_walk_compiled", lambda problem: False)
+        patch.setattr(newton_cg, "has_kernel", lambda problem: False)
         yield
 
 

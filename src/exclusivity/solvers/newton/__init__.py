@@ -9,6 +9,7 @@ from exclusivity.solvers.newton.bands import (
     solve_inside,
 )
 from exclusivity.solvers.newton.barrier import Barrier, WorkingRows
+from exclusivity.solvers.newton.batched import newton_group_size, solve_newton_together
 from exclusivity.solvers.newton.interior import drive_interior, with_exact_zeros
 from exclusivity.solvers.newton.linear import NewtonSystem, bordered_gram, ridged_system
 from exclusivity.solvers.newton.path import solve_newton_path
@@ -36,7 +37,6 @@ from exclusivity.solvers.newton.solver import (
     solve_newton,
 )
 from exclusivity.solvers.newton.source import BlockSource
-from exclusivity.solvers.newton.together import newton_group_size, solve_newton_together
 
 __all__ = [
     "DEFAULT_MAX_ITER",

@@ -14,7 +14,7 @@ step, which also makes a feasible for the dual. Products with X and X^T of all r
 all else runs over the rows with curvature, or over vectors.
 
 Over sparse rows a system is as dear as it is short-lived. Where there is a compiled kernel for rows and loss
-(``compiled``), its steps lead to the best point of a two-dimensional subspace instead, for one product with X
+(``subspace``), its steps lead to the best point of a two-dimensional subspace instead, for one product with X
 and one with X^T each. In each case rows far off are left out for a while.
 """
 
@@ -39,11 +39,11 @@ from exclusivity.problem import (
     weighted_total,
 )
 from exclusivity.problem.arrays import Floats, Ints
-from exclusivity.solvers.newton.compiled import Traveller, can_walk_compiled, drive_compiled, has_few_rows
 from exclusivity.solvers.newton.linear import ProductSystem
 from exclusivity.solvers.newton.model import model_step
 from exclusivity.solvers.newton.rounding import Balanced, RoundedLoss, balanced, rounded_loss, shifted_loss
 from exclusivity.solvers.newton.run import Certificate, Guess, Point, Run, Step, objective_of
+from exclusivity.solvers.newton.subspace import SubspaceRun, drive_subspace, has_few_rows, has_kernel
 
 PATIENCE = 300.0
 """Passes, 20 to 60 as a rule, after which an interior point is the better bet."""
@@ -51,7 +51,7 @@ PATIENCE = 300.0
 _MAX_STEPS = 250
 # Where another method waits, a run whose gap does not halve for the first share of its passes hands over;
 # once these are used up, for the second one.
-_STALLED, _STALLED_LATE = 1 / 3, 1 / 10
+_STALLED, _STALLED_LATE = 1 / 2, 1 / 10
 # Where the gap but for rounding is this share of the tolerance, rounding alone keeps it from being proven.
 _BEYOND = 1e-3
 _MAX_LENGTHS = 12
@@ -117,16 +117,16 @@ def drive_truncated(
     spent: float = 0.0,
     most_passes: float = np.inf,
     is_shifted: bool = False,
-    has_walked: bool = False,
+    tried_kernel: bool = False,
 ) -> None:
     """Newton steps by products alone until the run is over, no step helps or the passes are used up.
 
-    ``spent`` are those of earlier runs; ``is_shifted``: see ``truncated_iterates``; ``has_walked``: a
+    ``spent`` are those of earlier runs; ``is_shifted``: see ``truncated_iterates``; ``tried_kernel``: a
     compiled kernel has been there.
     """
-    if reduced.design.is_sparse and not is_shifted and not has_walked and can_walk_compiled(reduced):
+    if reduced.design.is_sparse and not is_shifted and not tried_kernel and has_kernel(reduced):
         limits = {"spent": spent, "most_passes": most_passes}
-        drive_compiled([traveller := Traveller(run, reduced, start, alpha, width=width, **limits)])
+        drive_subspace([traveller := SubspaceRun(run, reduced, start, alpha, width=width, **limits)])
         guess = traveller.best
         if run.is_over or guess.spent > most_passes:
             return

@@ -137,7 +137,7 @@ class Guess:
 
     Where a run is to go on, ``method`` says with what: "semismooth", "truncated" or "shifted" (with the width
     and the dual vector, and the passes spent), "bands" (the width of the next one), or "interior" (the
-    multipliers and slacks of the rows and of the penalty). ``has_walked``: a compiled walk came to little.
+    multipliers and slacks of the rows and of the penalty). ``tried_kernel``: a compiled walk came to little.
     """
 
     point: Point
@@ -147,7 +147,7 @@ class Guess:
     curvature: Floats | None = None
     method: str | None = None
     spent: float = 0.0
-    has_walked: bool = False
+    tried_kernel: bool = False
     slacks: tuple[Floats, tuple[Floats, ...]] | None = None
 
 

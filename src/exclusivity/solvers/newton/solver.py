@@ -44,7 +44,6 @@ from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.solvers.base import SAMPLE_SEED, Callback, SolverResult, Start, check_convex
 from exclusivity.solvers.newton.bands import drive_screened
 from exclusivity.solvers.newton.barrier import MemoryBarrier
-from exclusivity.solvers.newton.compiled import can_walk_compiled
 from exclusivity.solvers.newton.interior import drive_interior
 from exclusivity.solvers.newton.linear import DENSE_LIMIT
 from exclusivity.solvers.newton.newton_cg import PATIENCE, drive_truncated
@@ -53,6 +52,7 @@ from exclusivity.solvers.newton.run import Guess, Point, Run, certificate_of
 from exclusivity.solvers.newton.semismooth import drive_semismooth, primal_system
 from exclusivity.solvers.newton.small import drive_small, is_small
 from exclusivity.solvers.newton.source import ActiveGram, BlockSource
+from exclusivity.solvers.newton.subspace import has_kernel
 
 MANY_ROWS = 20_000
 """From here on a sample is worth its while."""
@@ -233,8 +233,8 @@ def products_first(reduced: ERMProblem, rows: RowFacts) -> list[str]:
     """
     loss, side = reduced.loss, rows.smaller_side
     is_steep, is_wide = steepness(reduced) > 1, rows.n_rows <= _STEEP_ROWS * rows.n_features
-    has_kernel = reduced.design.is_sparse and can_walk_compiled(reduced)
-    if has_kernel and side >= _KERNEL_SIDE and not (is_steep and rows.n_rows <= rows.n_features):
+    is_for_kernel = reduced.design.is_sparse and has_kernel(reduced)
+    if is_for_kernel and side >= _KERNEL_SIDE and not (is_steep and rows.n_rows <= rows.n_features):
         return ["truncated"]
     if not reduced.penalty.is_smooth or rows.n_rows * rows.n_features * rows.density < _MANY_NUMBERS:
         return []
@@ -377,7 +377,7 @@ def continue_run(
                 spent=guess.spent,
                 most_passes=patience_for(regime, rows, methods if place == 0 else []),
                 is_shifted=method == "shifted",
-                has_walked=guess.has_walked,
+                tried_kernel=guess.tried_kernel,
             )
         if run.is_over:
             return
@@ -408,6 +408,8 @@ def patience_for(regime: Regime, rows: RowFacts, methods: list[str]) -> float:
         return _PATIENCE_FOR_MEMORY * PATIENCE if rows.saves_memory or has_next else np.inf
     if not has_next:
         return PATIENCE
+    if methods[:2] == ["shifted", "semismooth"]:  # which takes tens of systems where the loss is steep
+        return PATIENCE - 1
     passes = _PASSES_PER_UNKNOWN * rows.smaller_side / rows.density
     is_quick = methods[:2] == ["truncated", "semismooth"]
     return float(np.clip(passes / 2 if is_quick else passes, _LEAST_PASSES, PATIENCE))

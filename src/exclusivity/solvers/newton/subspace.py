@@ -1,7 +1,8 @@
-"""The walk in planes by compiled loops, for losses whose slope is a ramp; without them ``walk`` is there.
+"""The subspace method over sparse rows, by the compiled kernel, for losses whose slope is a ramp.
 
-Where the compiled walk says it is close, objective and bound are evaluated from scratch by the functions that
-prove all results: what it says about itself proves nothing.
+Every step leads to the best point of the subspace of gradient and last step (``planes.c`` has the method);
+without the kernel there is Newton-CG. The kernel's own estimates are not trusted: where it says that it is
+close, objective and bound are recomputed by the functions that prove all results.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from exclusivity.solvers.newton.rounding import rounded_loss
 from exclusivity.solvers.newton.run import Certificate, Guess, Point, Run, certificate_of
 from exclusivity.solvers.newton.sparse_grams import is_mostly_zero
 
-# So many steps, at most, before anybody is told: what is proven of a point costs a pass.
+# So many steps, at most, between two certificates: each costs a pass.
 _MOST_STEPS = 50
 # So many passes may go by before the gap has halved. Over a few rows in play many steps take one pass.
 _PATIENCE = 30.0
 # The share of the tolerance to aim at: rounding and the balance of the classes take the rest; and so much
 # less where they take more.
 _AIM, _CLOSER = 0.9, 0.25
-# Walks side by side may take so many bytes beside half of the memory of the rows.
+# Solvers of a batch may take so many bytes beside half of the memory of the rows.
 _SPARE_BYTES = 1 << 27
 # How far the hinge is rounded at a cold start, in units of the mean of c_i |x_i|^2: what a row does to its
 # own score. Chosen on functions of Python packages: a fifth of the passes less at C = 0.1 than from 10 on.
@@ -38,8 +39,8 @@ _WIDER = 4.0
 _TELLING, _TELLING_OF_HINGE = 4, 1
 
 
-def can_walk_compiled(problem: ERMProblem) -> bool:
-    """Whether there is a compiled walk for such rows (CSR) and such a loss."""
+def has_kernel(problem: ERMProblem) -> bool:
+    """Return whether the kernel is there and takes such rows (CSR) and such a loss."""
     has_loops = is_mostly_zero(problem.design.X) and has_compiled_loops(problem.design.X)
     return has_loops and problem.penalty.is_smooth and problem.loss.conjugate_stiffness is not None
 
@@ -50,20 +51,20 @@ def has_few_rows(problem: ERMProblem) -> bool:
     return bool(problem.design.n_features > telling * problem.design.n_rows)
 
 
-def most_together(problem: ERMProblem) -> int:
-    """How many walks over the same rows may go on at once.
+def largest_batch(problem: ERMProblem) -> int:
+    """Return how many problems over the same rows may be solved in a batch.
 
     Each has vectors of rows and features, and copies of up to a third of the rows, in doubles.
     """
-    assert compiled is not None  # noqa: S101 -- ``can_walk_compiled`` says so
+    assert compiled is not None  # noqa: S101 -- ``has_kernel`` says so
     X = problem.design.X
     of_vectors, of_copies = 8 * (11 * X.shape[0] + 8 * X.shape[1]), 12 * X.nnz // 3
     allowed = (X.data.nbytes + X.indices.nbytes) // 2 + _SPARE_BYTES
     return int(np.clip(allowed // (of_vectors + of_copies), 1, compiled.MOST_WALKS))
 
 
-class Traveller:
-    """A run that a compiled walk takes on.
+class SubspaceRun:
+    """A run by the kernel.
 
     The parameters are those of ``drive_truncated``.
 
@@ -72,7 +73,7 @@ class Traveller:
     run : Run
     reduced : ERMProblem
     best : Guess
-        Where the walk has come closest, for other methods to go on from.
+        The best iterate so far, for other methods to go on from.
     """
 
     def __init__(
@@ -87,49 +88,49 @@ class Traveller:
         most_passes: float = np.inf,
     ) -> None:
         self.run, self.reduced, self._most_passes = run, reduced, most_passes
-        self.best = Guess(start, width=width, dual=alpha, method="truncated", has_walked=True)
-        self.walk, self.aim = CompiledWalk(reduced, start, alpha, width), _AIM * run.tol
+        self.best = Guess(start, width=width, dual=alpha, method="truncated", tried_kernel=True)
+        self.solver, self.aim = SubspaceSolver(reduced, start, alpha, width), _AIM * run.tol
         self._before, self._spent, self._n_proofs = run.passes, spent, 0
         self._seemed_close, self._gone = False, 0.0
         self._halved, self._halved_at = np.inf, 0.0
 
     def take(self, certificate: Certificate) -> bool:
-        """The run takes where the walk is now, and what that proves; whether it should go on."""
-        run, walk, gap = self.run, self.walk, self.run.gap
+        """Let the run take the iterate with its certificate; return whether it should go on."""
+        run, solver, gap = self.run, self.solver, self.run.gap
         self._n_proofs += 1  # each takes a pass
-        passes = walk.passes + self._n_proofs
+        passes = solver.passes + self._n_proofs
         spent = self._spent + passes
-        run.passes, run.state = self._before + passes, (here := walk.guess(spent))
-        run.take(walk.point, certificate, residual=walk.norm, mu=walk.width)
-        self.best = replace(here if run.gap < gap else self.best, spent=spent, has_walked=True)
-        self.aim *= _CLOSER if walk.is_close else 1.0
+        run.passes, run.state = self._before + passes, (here := solver.guess(spent))
+        run.take(solver.point, certificate, residual=solver.norm, mu=solver.width)
+        self.best = replace(here if run.gap < gap else self.best, spent=spent, tried_kernel=True)
+        self.aim *= _CLOSER if solver.is_close else 1.0
         if run.gap <= self._halved / 2:
             self._halved, self._halved_at = run.gap, passes
         # A run that seemed close looks first: where nothing has moved, it has had no chance yet.
-        seems_close = walk.seems_close or (walk.is_close and self._seemed_close)
-        has_gone_on, self._gone = walk.passes > self._gone, walk.passes
+        seems_close = solver.seems_close or (solver.is_close and self._seemed_close)
+        has_gone_on, self._gone = solver.passes > self._gone, solver.passes
         comes_closer = run.gap < gap / 2 or seems_close
         comes_closer |= has_gone_on and passes <= self._halved_at + _PATIENCE
-        self._seemed_close = walk.seems_close
+        self._seemed_close = solver.seems_close
         return not run.is_over and comes_closer and spent <= self._most_passes
 
 
-def drive_compiled(travellers: Sequence[Traveller], is_cancelled: Callable[[], bool] = bool) -> None:
+def drive_subspace(runs: Sequence[SubspaceRun], is_cancelled: Callable[[], bool] = bool) -> None:
     """Steps, each until its run is over, some of them do not halve the gap or the passes are used up.
 
     All are over the same rows. They share products with these, and none depends on the others. Where
     ``is_cancelled`` says so they stop where they are: the callbacks of their runs have to end these then.
     """
-    going = list(travellers)
+    going = list(runs)
     while going:
-        go_on_together([each.walk for each in going], [each.aim for each in going], is_cancelled)
+        advance_batch([each.solver for each in going], [each.aim for each in going], is_cancelled)
         going = [each for each, proof in zip(going, _proofs(going), strict=True) if each.take(proof)]
 
 
-def _proofs(travellers: Sequence[Traveller]) -> Iterator[Certificate]:
-    """What is proven of each, by the same sums as alone: the products of all of them are made together."""
-    reduced, points = [each.reduced for each in travellers], [each.walk.point for each in travellers]
-    duals = [repair_dual(each.reduced, each.walk.dual) for each in travellers]
+def _proofs(runs: Sequence[SubspaceRun]) -> Iterator[Certificate]:
+    """Yield the certificate of each, by the same sums as alone; products of all are made in a batch."""
+    reduced, points = [each.reduced for each in runs], [each.solver.point for each in runs]
+    duals = [repair_dual(each.reduced, each.solver.dual) for each in runs]
     signed = [problem.labels * dual for problem, dual in zip(reduced, duals, strict=True)]
     scores = _for_each(reduced[0].design.times, [point.weights for point in points])
     pulls = _for_each(reduced[0].design.transposed_times, signed)
@@ -143,8 +144,8 @@ def _for_each(product: Callable[[Floats], Floats], vectors: Sequence[Floats]) ->
     return list(np.ascontiguousarray(product(np.column_stack(vectors)).T))
 
 
-class CompiledWalk:
-    """Where the compiled walk is.
+class SubspaceSolver:
+    """The kernel's state.
 
     Attributes
     ----------
@@ -154,14 +155,14 @@ class CompiledWalk:
     width, norm, passes : float
         Of the rounding, of the gradient, and over the rows so far.
     is_close, seems_close : bool
-        Whether the walk itself says that it has reached its goal, or that it has as far as it can see: where
+        Whether the kernel says that it has reached its goal, or that it has as far as it can see: where
         that is not so, it looks at all rows first.
     """
 
     def __init__(
         self, problem: ERMProblem, start: Point, alpha: Floats | None = None, width: float | None = None
     ) -> None:
-        assert compiled is not None  # noqa: S101 -- ``can_walk_compiled`` says so
+        assert compiled is not None  # noqa: S101 -- ``has_kernel`` says so
         self._kernel, self._costs, X = compiled, member_costs(problem), problem.design.X
         if problem.loss.is_hinge and alpha is None and width is None:
             width = _cold_width(problem)
@@ -188,7 +189,7 @@ class CompiledWalk:
         )
 
     def arrive(self, ending: int, intercept: float, width: float, norm: float, passes: float) -> None:
-        """Take over where the walk has come to."""
+        """Take over the kernel's iterate."""
         weights = np.empty(len(self.point.weights))
         slopes, dual = np.empty_like(self._costs), np.empty_like(self._costs)
         self._kernel.write_walk(self.handle, weights, slopes, dual)
@@ -209,12 +210,12 @@ def _cold_width(problem: ERMProblem) -> float:
     return float(np.clip(_COLD_WIDTH * np.nan_to_num(reach), _LEAST_COLD_WIDTH, _MOST_COLD_WIDTH))
 
 
-def go_on_together(
-    walks: Sequence[CompiledWalk], goals: Sequence[float], is_cancelled: Callable[[], bool]
+def advance_batch(
+    solvers: Sequence[SubspaceSolver], goals: Sequence[float], is_cancelled: Callable[[], bool]
 ) -> None:
-    """Walks over the same rows go on, each to about its gap or for some steps, unless they come to little."""
-    assert compiled is not None  # noqa: S101 -- there is a walk
-    handles = tuple(walk.handle for walk in walks)
+    """Advance solvers over the same rows, each to about its gap or for some steps."""
+    assert compiled is not None  # noqa: S101 -- there is a solver
+    handles = tuple(solver.handle for solver in solvers)
     places = compiled.go_on(handles, tuple(goals), _MOST_STEPS, is_cancelled)
-    for walk, (ending, intercept, width, _, _, norm, passes) in zip(walks, places, strict=True):
-        walk.arrive(ending, intercept, width, norm, passes)
+    for solver, (ending, intercept, width, _, _, norm, passes) in zip(solvers, places, strict=True):
+        solver.arrive(ending, intercept, width, norm, passes)

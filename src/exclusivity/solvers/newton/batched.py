@@ -1,6 +1,6 @@
-"""Problems that differ in their labels only, one-vs-rest say: compiled walks share passes over their rows.
+"""Problems that differ in their labels only, one-vs-rest say: kernel runs share passes over their rows.
 
-A product of sparse rows with eight vectors takes little more than one with two. The walks go on side by side,
+A product of sparse rows with eight vectors takes little more than one with two. The runs go on side by side,
 each over the rows that matter to it, and meet where they want products with all rows (``company.c``). What
 each of them finds is what it would have found alone, to the last bit.
 """
@@ -13,7 +13,6 @@ import numpy as np
 
 from exclusivity.problem import ERMProblem
 from exclusivity.solvers.base import Callback, SolverResult, check_convex
-from exclusivity.solvers.newton.compiled import Traveller, can_walk_compiled, drive_compiled, most_together
 from exclusivity.solvers.newton.run import Point
 from exclusivity.solvers.newton.solver import (
     NewtonOptions,
@@ -24,6 +23,7 @@ from exclusivity.solvers.newton.solver import (
     new_run,
     patience_for,
 )
+from exclusivity.solvers.newton.subspace import SubspaceRun, drive_subspace, has_kernel, largest_batch
 
 
 def newton_group_size(problem: ERMProblem, options: NewtonOptions) -> int:
@@ -33,8 +33,8 @@ def newton_group_size(problem: ERMProblem, options: NewtonOptions) -> int:
         return 1
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # as in ``solve_newton``
         reduced = problem.centred().reduced()
-        is_walk = methods_for(reduced, regime)[0] == "truncated" and can_walk_compiled(reduced)
-        return most_together(reduced) if is_walk else 1
+        is_for_kernel = methods_for(reduced, regime)[0] == "truncated" and has_kernel(reduced)
+        return largest_batch(reduced) if is_for_kernel else 1
 
 
 def solve_newton_together(
@@ -51,13 +51,13 @@ def solve_newton_together(
     start = Point(np.zeros(problems[0].design.n_features), 0.0)
     most_passes = patience_for(regime, RowFacts.of(problems[0]), [])
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # as in ``solve_newton``
-        travellers = [
-            Traveller(*new_run(problem, tol, max_iter, callback), start, most_passes=most_passes)
+        runs = [
+            SubspaceRun(*new_run(problem, tol, max_iter, callback), start, most_passes=most_passes)
             for problem, callback in zip(problems, callbacks, strict=True)
         ]
         asked = [ask for callback in callbacks if (ask := getattr(callback, "is_cancelled", None))]
-        drive_compiled(travellers, lambda: any(ask() for ask in asked))
-        for each in travellers:
+        drive_subspace(runs, lambda: any(ask() for ask in asked))
+        for each in runs:
             if not each.run.is_over:
                 continue_run(each.run, each.reduced, regime, each.best)
-        return [each.run.result(each.reduced.design.n_rows) for each in travellers]
+        return [each.run.result(each.reduced.design.n_rows) for each in runs]
