@@ -61,7 +61,9 @@ def test_a_run_of_products_that_stalls_hands_over():
     assert result.objective == pytest.approx(exact.objective, rel=2e-6)
 
 
-def test_steep_squared_hinges_take_few_passes():
-    result = solve_newton(ERMProblem.build(*dense_rows(400, 300), p=2, cost=100.0))
+def test_steep_squared_hinges_take_few_steps():
+    result = solve_newton(
+        ERMProblem.build(*dense_rows(1000, 500), p=2, cost=100.0)
+    )  # above 200 by semismooth steps
     assert result.converged
-    assert result.history.passes[-1] < 200
+    assert result.n_iter < 50
