@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from exclusivity.problem.arrays import Bools, Floats, Matrix
+from exclusivity._typing import Bools, Floats, Matrix
 from exclusivity.voting.ensembles import (
     label_codes,
     member_predictions,

@@ -16,6 +16,12 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
+from exclusivity._typing import (
+    Bools,
+    Floats,
+    Ints,
+    Matrix,
+)
 from exclusivity.classifier import (
     UNDECIDED,
     VOTINGS,
@@ -40,9 +46,8 @@ from exclusivity.classifier import (
     snapshot,
     table_advice,
 )
-from exclusivity.problem import ERMProblem
-from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
-from exclusivity.problem.sparse_rows import check_sparse
+from exclusivity.objective.problem import ERMProblem
+from exclusivity.rows.sparse_rows import check_sparse
 from exclusivity.solvers.exclusive import ExclusiveOptions, find_partition
 
 __all__ = ["FeaturePartitionClassifier"]

@@ -9,7 +9,8 @@ from scipy import sparse
 
 import exclusivity
 from exclusivity.dask import ERMClassifier, rounds
-from exclusivity.problem import Contrast, ERMProblem, member_costs
+from exclusivity.objective.objective import Contrast
+from exclusivity.objective.problem import ERMProblem, member_costs
 from exclusivity.solvers.blockwise import RowBlock, Target, bands, questions as sampling, solving
 from exclusivity.solvers.blockwise.bands import Band, NearMargin
 from exclusivity.solvers.newton.run import Point, bound_from_sums

@@ -9,7 +9,7 @@ from scipy import sparse
 
 import exclusivity
 from exclusivity.dask import ERMClassifier
-from exclusivity.problem import LOSSES
+from exclusivity.objective.losses import LOSSES
 from exclusivity.solvers import IterationRecord
 from exclusivity.solvers.blockwise import RowBlock, RowList
 from exclusivity.solvers.exclusive import targets

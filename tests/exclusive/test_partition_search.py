@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 from exclusive.exclusive_cases import binary_problem, one_vs_rest_problems
-from exclusivity.problem import ERMProblem
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers.exclusive import (
     ExclusiveOptions,
     search as search_module,

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from exclusive.exclusive_cases import binary_problem
-from exclusivity.problem import ERMProblem
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers.exclusive.members import fit_against, fit_on_columns
 
 

@@ -10,8 +10,8 @@ from exclusivity.classifier.votes.ballots import certain_ballots
 from exclusivity.classifier.votes.decisions import runoff_decision
 from exclusivity.classifier.votes.runoff import runoff_threats
 from exclusivity.classifier.votes.threats import radius_of
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.partition import FeaturePartitionClassifier
-from exclusivity.problem import ERMProblem
 from exclusivity.solvers import ExclusiveOptions
 from exclusivity.solvers.exclusive.runoff import duels_of_truth, runoff_leads, sides_of_truth
 from exclusivity.solvers.exclusive.surrogate import PartitionSums, sharing_rows

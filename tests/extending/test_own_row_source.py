@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from exclusivity.problem import Contrast, ERMProblem, ExclusivityRegulariser, Objective, PowerHinge
+from exclusivity.objective.losses import PowerHinge
+from exclusivity.objective.objective import Contrast, Objective
+from exclusivity.objective.penalties import ExclusivityRegulariser
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers import solve_newton
 from exclusivity.solvers.blockwise import (
     LocalBlocks,

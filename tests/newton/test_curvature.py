@@ -10,7 +10,8 @@ from hypothesis import given, strategies as st
 from scipy import sparse
 
 from exclusivity import ERMClassifier
-from exclusivity.problem import DesignMatrix, ERMProblem
+from exclusivity.objective.problem import ERMProblem
+from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers import solve_newton
 from exclusivity.solvers.dispatch import SOLVERS, solve_all
 from exclusivity.solvers.newton import make_system, solver as solver_module, source as curvature_module

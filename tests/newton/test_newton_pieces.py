@@ -11,16 +11,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import linalg, sparse
 
-from exclusivity.problem import (
-    DesignMatrix,
-    ElasticPenalty,
-    ExclusivityRegulariser,
-    PowerHinge,
-    design as design_module,
-    dual_bound,
-    member_costs,
-    repair_dual,
-)
+from exclusivity.objective.losses import PowerHinge
+from exclusivity.objective.penalties import ElasticPenalty, ExclusivityRegulariser
+from exclusivity.objective.problem import dual_bound, member_costs, repair_dual
+from exclusivity.rows import design as design_module
+from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers import NewtonOptions, Start, solve_newton
 from exclusivity.solvers.newton import interior as interior_module, semismooth as semismooth_module
 from exclusivity.solvers.newton.bands import FixedRows, choose_band, drive_screened, first_width, solve_band

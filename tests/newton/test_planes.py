@@ -10,7 +10,8 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from benchmarks.workloads import text_rows
-from exclusivity.problem import ERMProblem, Logistic, PowerHinge, dual_bound, dual_bound_with_pull
+from exclusivity.objective.losses import Logistic, PowerHinge
+from exclusivity.objective.problem import ERMProblem, dual_bound, dual_bound_with_pull
 from exclusivity.solvers import solve_newton
 from exclusivity.solvers.newton import NewtonOptions, walk as walk_module
 from exclusivity.solvers.newton.blend import DualBlend, dual_value

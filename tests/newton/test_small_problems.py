@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from exclusivity.problem import ERMProblem, dual_bound
+from exclusivity.objective.problem import ERMProblem, dual_bound
 from exclusivity.solvers import solve_alm, solve_newton, solve_path
 from exclusivity.solvers.base import Status
 from exclusivity.solvers.newton.small import is_small

@@ -8,7 +8,8 @@ from hypothesis import example, given, settings, strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from exclusivity.problem import ERMProblem, Logistic, PowerHinge, dual_bound, member_costs
+from exclusivity.objective.losses import Logistic, PowerHinge
+from exclusivity.objective.problem import ERMProblem, dual_bound, member_costs
 from exclusivity.solvers import Start, solve_newton
 from exclusivity.solvers.newton import NewtonOptions, truncated as truncated_module, walk as walk_module
 from exclusivity.solvers.newton.linear import conjugate_gradients

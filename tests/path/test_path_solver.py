@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from exclusivity.problem import ERMProblem, PowerHinge, cost_grid, natural_cost
+from exclusivity.objective.losses import PowerHinge
+from exclusivity.objective.problem import ERMProblem, cost_grid, natural_cost
 from exclusivity.solvers import Status, solve_newton, solve_path
 from exclusivity.solvers.newton.batch import BatchSource, HessianChain
 from exclusivity.solvers.newton.run import Point

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from exclusivity.cli.options import SOLVERS as OFFERED
-from exclusivity.problem import DesignMatrix, ERMProblem
+from exclusivity.objective.problem import ERMProblem
+from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers import (
     SOLVERS,
     AlmOptions,

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from exclusivity._typing import Bools, Floats, Ints
 from exclusivity.additive.objective import Reach, contributions, smooth_ends
-from exclusivity.problem.arrays import Bools, Floats, Ints
 
 _UNIT = 2.0**-53
 

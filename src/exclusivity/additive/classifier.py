@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from exclusivity._typing import Bools, Floats, Ints
 from exclusivity.additive.certificates import (
     Score,
     breakable_groups,
@@ -33,10 +34,7 @@ from exclusivity.additive.objective import Quadratic, Reach, RobustObjective, Ro
 from exclusivity.additive.solver import Solution, solve
 from exclusivity.additive.threats import reach_of, threats_by_column
 from exclusivity.classifier.fitting import group_codes
-from exclusivity.problem.arrays import Bools, Floats, Ints
-from exclusivity.problem.logistic import Logistic
-from exclusivity.problem.loss import MarginLoss
-from exclusivity.problem.power_hinge import PowerHinge
+from exclusivity.objective.losses import Logistic, MarginLoss, PowerHinge
 from exclusivity.tables.cells import ColumnTable, as_array, column_of, frame_package
 
 _LOSSES: dict[str, MarginLoss] = {

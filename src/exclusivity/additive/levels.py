@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from exclusivity.problem.arrays import Bools, Floats, Ints
+from exclusivity._typing import Bools, Floats, Ints
 from exclusivity.tables.cells import (
     CellError,
     Column,

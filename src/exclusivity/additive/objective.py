@@ -33,11 +33,9 @@ import numpy as np
 from scipy.linalg import cho_solve_banded, cholesky_banded
 from scipy.optimize import minimize, minimize_scalar, nnls
 
+from exclusivity._typing import Bools, Floats, Ints
 from exclusivity.kernels import compiled
-from exclusivity.problem.arrays import Bools, Floats, Ints
-from exclusivity.problem.logistic import Logistic
-from exclusivity.problem.loss import MarginLoss
-from exclusivity.problem.power_hinge import PowerHinge
+from exclusivity.objective.losses import Logistic, MarginLoss, PowerHinge
 
 if TYPE_CHECKING:
     from exclusivity.additive.levels import Levels

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
+from exclusivity._typing import Floats
 from exclusivity.additive.objective import Cut, RobustObjective
-from exclusivity.problem.arrays import Floats
 
 _FIRST_EPS, _FACTOR = 0.3, 1 / 3
 _LEAST_EPS = 1e-7  # of the largest level: below that rounding decides

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from exclusivity._typing import Ints
 from exclusivity.additive.levels import ColumnLevels, Levels
 from exclusivity.additive.objective import Reach
-from exclusivity.problem.arrays import Ints
 
 KINDS = ("any", "trusted", "increase", "decrease", "missing")
 

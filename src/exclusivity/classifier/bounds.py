@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from exclusivity._errors import ParameterError
+from exclusivity._typing import Floats
 from exclusivity.classifier.parameters import ErmParameters
-from exclusivity.problem import Bounds
-from exclusivity.problem.arrays import Floats
+from exclusivity.objective.penalties import Bounds
 from exclusivity.solvers import SOLVERS, resolve_solver
 
 _FORMS = (

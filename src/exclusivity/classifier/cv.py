@@ -17,6 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity._errors import ParameterError
+from exclusivity._typing import Floats, Ints, Matrix
 from exclusivity.classifier import describe
 from exclusivity.classifier.erm import ERMClassifier
 from exclusivity.classifier.fitted import width_of
@@ -37,7 +38,6 @@ from exclusivity.classifier.training import (
     sample_weights,
     validated_classes,
 )
-from exclusivity.problem.arrays import Floats, Ints, Matrix
 
 
 class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):

@@ -8,8 +8,9 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils import estimator_html_repr
 
-from exclusivity.problem import LOSSES, ExclusivityRegulariser
-from exclusivity.problem.arrays import Bools
+from exclusivity._typing import Bools
+from exclusivity.objective.losses import LOSSES
+from exclusivity.objective.penalties import ExclusivityRegulariser
 
 
 def note(estimator: BaseEstimator) -> str:

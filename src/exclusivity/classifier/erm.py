@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
+from exclusivity._typing import Ints, Matrix
 from exclusivity.classifier import describe
 from exclusivity.classifier._compat import (
     CALLER_OF_FIT,
@@ -41,7 +42,6 @@ from exclusivity.classifier.training import (
     training_set,
     validated_classes,
 )
-from exclusivity.problem.arrays import Ints, Matrix
 from exclusivity.solvers import SolverResult, Start, Status
 
 
@@ -72,7 +72,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         What a row costs that misses its margin by m = 1 - y f: max(0, m)^p; log(1 + exp(-y f)), which makes
         the averaged model the logistic regression of cost C / kappa, with :meth:`predict_proba`; or m^2 / 2
         inside the margin and m - 1/2 beyond the plane (Rennie and Srebro's smooth hinge), where no outlier
-        counts more than its cost. Others: :func:`exclusivity.problem.register_loss`.
+        counts more than its cost. Others: :func:`exclusivity.objective.register_loss`.
     p : float, default=2
         Power of the hinge loss, at least 1. 1 is the hinge, 2 the squared hinge.
     exclusivity : float, default=1.0

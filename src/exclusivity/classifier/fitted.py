@@ -12,11 +12,16 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from exclusivity._typing import (
+    Bools,
+    Floats,
+    Ints,
+    Matrix,
+)
 from exclusivity.classifier.parameters import ErmParameters
 from exclusivity.classifier.refitting import replace_fitted, snapshot
 from exclusivity.classifier.votes import score_slack
-from exclusivity.problem import DesignMatrix
-from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
+from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers import ExclusiveResult, History, SolverResult, Start
 
 # Solvers treat members alike, but a matrix product may round its columns differently.

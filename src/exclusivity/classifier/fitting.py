@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController
 
 from exclusivity._errors import ParameterError, ParameterTypeError
+from exclusivity._typing import Floats, Ints, Matrix
 from exclusivity.classifier._compat import CALLER_OF_FIT
 from exclusivity.classifier.bounds import given_bounds
 from exclusivity.classifier.fitted import TEST, Ensemble, FittedErm, VotingState, scope_of
@@ -27,8 +28,10 @@ from exclusivity.classifier.partition import with_partition
 from exclusivity.classifier.progress import ProblemMonitor
 from exclusivity.classifier.stored import StoredPoint
 from exclusivity.classifier.training import BinaryTask
-from exclusivity.problem import LOSSES, POWER_LOSS, Contrast, ERMProblem, ExclusivityRegulariser, Objective
-from exclusivity.problem.arrays import Floats, Ints, Matrix
+from exclusivity.objective.losses import LOSSES, POWER_LOSS
+from exclusivity.objective.objective import Contrast, Objective
+from exclusivity.objective.penalties import ExclusivityRegulariser
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers import (
     ExclusiveOptions,
     IterationState,

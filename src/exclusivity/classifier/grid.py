@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from exclusivity.problem.arrays import Floats, Ints
+from exclusivity._typing import Floats, Ints
 
 Outcome = tuple[Floats, Floats, Floats]
 """Of one fold: score, mean number of iterations and largest gap of every C."""
@@ -22,7 +22,8 @@ _DECADES_AT_ONCE = 1.0
 def search(Cs: Floats, score: Score, *, may_grow: bool) -> tuple[Floats, list[Outcome]]:
     """Score every C on every fold, and go on past an end of the grid that wins.
 
-    A grid that was placed by a guess from the data (:func:`exclusivity.problem.cost_grid`) may end too early.
+    A grid that was placed by a guess from the data (:func:`exclusivity.objective.cost_grid`) may end too
+    early.
     While the largest, or the smallest, C has the best mean score to itself, a decade is added beyond it with
     the spacing of the grid, three decades at most on either side. Warns where the best is at an end still, or
     at an end of values that somebody chose (then ``may_grow`` is False). Of one or two values one is always

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from exclusivity._typing import Ints
 from exclusivity.classifier.parameters import ErmParameters
-from exclusivity.problem.arrays import Ints
 from exclusivity.solvers import ExclusiveOptions
 
 

@@ -17,6 +17,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from exclusivity._errors import ParameterError, ParameterTypeError
+from exclusivity._typing import Floats, Ints, Matrix
 from exclusivity.classifier.erm import ERMClassifier
 from exclusivity.classifier.fitting import (
     as_stored,
@@ -37,8 +38,7 @@ from exclusivity.classifier.training import (
     training_set,
     validated_classes,
 )
-from exclusivity.problem import cost_grid
-from exclusivity.problem.arrays import Floats, Ints, Matrix
+from exclusivity.objective.problem import cost_grid
 from exclusivity.solvers import SolverResult, Status, solve_path
 
 
@@ -144,7 +144,7 @@ def erm_path(
         Class labels.
     Cs : int or array-like of floats, default=10
         Values of C in any order, or how many: then a log grid of 4.5 decades that starts where the model
-        does little but compare class means (:func:`exclusivity.problem.natural_cost`).
+        does little but compare class means (:func:`exclusivity.objective.natural_cost`).
     n_estimators : int, default=10
         As in :class:`ERMClassifier`.
     loss : {"hinge", "logistic", "smooth_hinge"}, default="hinge"

@@ -13,6 +13,12 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from exclusivity._typing import (
+    Bools,
+    Floats,
+    Ints,
+    Matrix,
+)
 from exclusivity.classifier.fitted import Ensemble
 from exclusivity.classifier.parameters import ErmParameters
 from exclusivity.classifier.refitting import snapshot
@@ -31,8 +37,7 @@ from exclusivity.classifier.votes import (
     soft_decision,
     winning_codes,
 )
-from exclusivity.problem import LOSSES
-from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
+from exclusivity.objective.losses import LOSSES
 
 # Scores in memory at once while votes are counted: 4 MB, and some temporary arrays of that size.
 _BLOCK_SCORES = 1 << 19

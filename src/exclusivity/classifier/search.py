@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.metrics import check_scoring
 
+from exclusivity._typing import Floats
 from exclusivity.classifier.cv import best_index, summary
-from exclusivity.problem.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from exclusivity.problem import Objective, RowScale, relative_gap
-from exclusivity.problem.arrays import Floats
+from exclusivity._typing import Floats
+from exclusivity.objective.objective import Objective, relative_gap
+from exclusivity.rows.design import RowScale
 from exclusivity.solvers import SolverResult, Status
 
 

@@ -18,11 +18,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from exclusivity._errors import ParameterError, ParameterTypeError
+from exclusivity._typing import Floats, Ints, Matrix
 from exclusivity.classifier.bounds import check_bounded
 from exclusivity.classifier.parameters import VOTINGS, ClassWeight
-from exclusivity.problem import LOSSES, POWER_LOSS, Contrast, DesignMatrix, LabelledRows, RowScale
-from exclusivity.problem.arrays import Floats, Ints, Matrix
-from exclusivity.problem.sparse_rows import check_sparse
+from exclusivity.objective.losses import LOSSES, POWER_LOSS
+from exclusivity.objective.objective import Contrast
+from exclusivity.rows.design import DesignMatrix, LabelledRows, RowScale
+from exclusivity.rows.sparse_rows import check_sparse
 from exclusivity.solvers import SOLVERS, parse_options, resolve_solver
 
 

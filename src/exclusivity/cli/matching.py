@@ -14,8 +14,8 @@ from exclusivity.cli.models import Loaded
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
+    from exclusivity._typing import Matrix
     from exclusivity.io._formats import Reading
-    from exclusivity.problem.arrays import Matrix
 
 _NAMED = 3  # pairs of names in a message
 

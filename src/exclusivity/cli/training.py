@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sklearn.pipeline import Pipeline
 
-    from exclusivity.problem.arrays import Matrix
+    from exclusivity._typing import Matrix
 
 # A column with nearly as many classes as rows is an identifier or a measurement.
 FEW_CLASSES, _ROWS_OF_A_CLASS = 20, 10

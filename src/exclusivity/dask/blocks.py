@@ -24,10 +24,10 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from dask import is_dask_collection
+from exclusivity._typing import Floats, Matrix
 from exclusivity.classifier import check_scale, checked_weights, require_labels
-from exclusivity.problem import DesignMatrix, RowScale
-from exclusivity.problem.arrays import Floats, Matrix
-from exclusivity.problem.sparse_rows import check_sparse
+from exclusivity.rows.design import DesignMatrix, RowScale
+from exclusivity.rows.sparse_rows import check_sparse
 from exclusivity.solvers.blockwise import RowBlock, aligned
 
 _NAME = "ERMClassifier"

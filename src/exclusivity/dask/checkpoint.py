@@ -13,8 +13,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from exclusivity._typing import Floats
 from exclusivity.io._whole_file import whole_file
-from exclusivity.problem.arrays import Floats
 from exclusivity.solvers import Callback, IterationState, Start
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exclusivity._errors import ParameterError
+from exclusivity._typing import Ints
 from exclusivity.classifier import (
     MINIMISED,
     ClassWeight,
@@ -30,8 +31,7 @@ from exclusivity.dask.checkpoint import Checkpoint, read_checkpoint
 from exclusivity.dask.engine import Engine
 from exclusivity.dask.prediction import DaskPredictions
 from exclusivity.dask.rounds import CountVotes, DistributedSet, distributed_set
-from exclusivity.problem import Contrast
-from exclusivity.problem.arrays import Ints
+from exclusivity.objective.objective import Contrast
 from exclusivity.solvers import SOLVERS, SolverResult, Start, parse_options, resolve_solver
 from exclusivity.solvers.blockwise import Question, Settings, Target, TotalLoss, solve_targets
 from exclusivity.solvers.exclusive import solve_exclusive_targets

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dask import delayed
+from exclusivity._typing import Matrix
 from exclusivity.dask.scaling import scaled
 from exclusivity.io._cells import ColumnError, ColumnRule, TextColumn
 from exclusivity.io._errors import DataFileError
 from exclusivity.io._formats import Content, FilePart, Format, Reading, detect_rules, line_of
 from exclusivity.io._text import is_packed
-from exclusivity.problem.arrays import Matrix
 from exclusivity.tables import (
     SUMMARIES,
     CellError,

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dask import delayed
+from exclusivity._typing import Matrix
 from exclusivity.classifier import (
     ERMClassifier as LocalERMClassifier,
     FittedState,
@@ -25,7 +26,6 @@ from exclusivity.classifier import (
 from exclusivity.dask.blocks import Collection, is_frame, joint_blocks, row_blocks
 from exclusivity.dask.engine import Engine
 from exclusivity.dask.rounds import tree_sum
-from exclusivity.problem.arrays import Matrix
 
 
 def mapped(

@@ -21,6 +21,7 @@ from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph
 from numpy.typing import NDArray
 
+from exclusivity._typing import Ints
 from exclusivity.classifier import NO_WEIGHT, ClassWeight, class_weights, require_two_classes
 from exclusivity.dask import sizes  # noqa: F401 -- workers import it with this module
 from exclusivity.dask.blocks import (
@@ -33,8 +34,7 @@ from exclusivity.dask.blocks import (
     joint_blocks,
 )
 from exclusivity.dask.engine import Engine
-from exclusivity.problem import RowScale
-from exclusivity.problem.arrays import Ints
+from exclusivity.rows.design import RowScale
 from exclusivity.solvers.blockwise import Answer, BlockRows, Question, Request, RowBlock, aligned
 
 FAN_IN = 8

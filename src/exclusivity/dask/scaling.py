@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity._typing import Floats, Matrix
 
 _BATCH_ROWS = 1 << 16
 

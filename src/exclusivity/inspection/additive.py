@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from exclusivity._text import printable
+from exclusivity._typing import Floats, Ints
 from exclusivity.inspection import drawing
-from exclusivity.problem.arrays import Floats, Ints
 from exclusivity.tables.assembling import assemble_dense
 from exclusivity.tables.cells import Column, as_dates, as_numbers, column_of, missing
 from exclusivity.tables.codes import RARE, DateCode, GapCode, LevelCode, NumberCode, date_parts

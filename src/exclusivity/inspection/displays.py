@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from exclusivity._typing import Floats, Matrix
 from exclusivity.classifier import ERMPath
 from exclusivity.inspection import drawing
-from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.robustness.certificates import certified_accuracy_curve, certify
 from exclusivity.solvers import History
 

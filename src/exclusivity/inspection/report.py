@@ -13,6 +13,7 @@ import numpy as np
 
 from exclusivity import __version__
 from exclusivity._text import printable
+from exclusivity._typing import Matrix
 from exclusivity.inspection import drawing
 from exclusivity.inspection.additive import AdditiveDisplay, is_additive
 from exclusivity.inspection.batches import by_batches
@@ -24,7 +25,6 @@ from exclusivity.inspection.displays import (
 )
 from exclusivity.inspection.scores import caution, scores_of
 from exclusivity.inspection.summary import ModelSummary, summarise
-from exclusivity.problem.arrays import Matrix
 from exclusivity.robustness import certify
 
 # Limits of tables, and of plots: beyond them a plot is megabytes in which nothing can be seen.

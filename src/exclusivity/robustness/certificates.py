@@ -15,6 +15,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from exclusivity._typing import (
+    Bools,
+    Floats,
+    Ints,
+    Matrix,
+)
 from exclusivity.classifier import (
     TEST,
     UNDECIDED,
@@ -32,8 +38,6 @@ from exclusivity.classifier import (
     winnable,
 )
 from exclusivity.partition import MarginOf, majority
-from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
-from exclusivity.problem.sparse_rows import check_sparse
 from exclusivity.robustness.sources import (
     column_sources,
     hides_methods,
@@ -41,6 +45,7 @@ from exclusivity.robustness.sources import (
     joined,
     learns_by_columns,
 )
+from exclusivity.rows.sparse_rows import check_sparse
 from exclusivity.voting.ensembles import members_of
 
 # Scores in memory at once: 32 MB.

@@ -18,7 +18,7 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity.problem.arrays import Ints
+from exclusivity._typing import Ints
 from exclusivity.tables.encoder import TableEncoder
 from exclusivity.tables.interactions import InteractionFeatures
 

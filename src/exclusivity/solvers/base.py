@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem, Objective, objective_error, relative_gap
-from exclusivity.problem.arrays import Floats
+from exclusivity._typing import Floats
+from exclusivity.objective.objective import Objective, relative_gap
+from exclusivity.objective.problem import ERMProblem, objective_error
 
 Options = TypeVar("Options")
 

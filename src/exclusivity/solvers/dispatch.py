@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
-from exclusivity.problem import ERMProblem
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers import alm, exclusive, newton, paper
 from exclusivity.solvers.base import (
     Callback,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers.base import SolverResult, Start, constant_result, parse_options
 from exclusivity.solvers.dispatch import SOLVERS, resolve_solver, solve_all
 

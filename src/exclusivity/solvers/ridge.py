@@ -19,8 +19,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 from scipy import linalg
 
-from exclusivity.problem import DesignMatrix
-from exclusivity.problem.arrays import Floats
+from exclusivity._typing import Floats
+from exclusivity.rows.design import DesignMatrix
 
 DEFAULT_MEMORY_CAP = 1 << 27
 """Bytes that a factor may take before conjugate gradients take over: 128 MiB, a dimension of 4096, which is

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity._typing import Floats, Matrix
 from exclusivity.tables.codes import Code, Ready
 
 _LARGE = 1 << 26

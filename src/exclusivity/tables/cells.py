@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.problem.arrays import Bools, Floats, Ints
+from exclusivity._typing import Bools, Floats, Ints
 
 LONGEST_LEVEL = 200
 """Characters by which the names of categories are distinguished."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from exclusivity.problem.arrays import Bools, Floats, Ints
+from exclusivity._typing import Bools, Floats, Ints
 from exclusivity.tables.cells import (
     Column,
     ColumnTable,

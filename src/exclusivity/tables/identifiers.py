@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity._typing import Floats, Matrix
 
 MOST_KEPT = 4096
 """Values that are kept of each such column."""

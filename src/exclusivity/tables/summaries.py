@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.problem.arrays import Floats
+from exclusivity._typing import Floats
 from exclusivity.tables.cells import Column, as_dates, as_levels, as_numbers
 from exclusivity.tables.codes import (
     MOST_RARE,

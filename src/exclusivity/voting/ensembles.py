@@ -21,8 +21,8 @@ from sklearn.ensemble import (
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from exclusivity.problem.arrays import Floats, Ints, Matrix
-from exclusivity.problem.sparse_rows import check_sparse
+from exclusivity._typing import Floats, Ints, Matrix
+from exclusivity.rows.sparse_rows import check_sparse
 
 _SUPPORTED = (
     "an ERMClassifier, BaggingClassifier, RandomForestClassifier, ExtraTreesClassifier, AdaBoostClassifier, "

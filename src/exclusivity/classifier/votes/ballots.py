@@ -10,10 +10,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from exclusivity._typing import Bools, Floats, Ints
 from exclusivity.classifier.votes.certainty import certain_votes
 from exclusivity.classifier.votes.decisions import finite, pair_numbers
 from exclusivity.classifier.votes.reach import UNDECIDED
-from exclusivity.problem.arrays import Bools, Floats, Ints
 
 FIRST, SECOND = 0, 1
 """The side that a member takes in a duel of two classes."""

@@ -25,10 +25,15 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
+from exclusivity._typing import (
+    Bools,
+    Floats,
+    Ints,
+    Matrix,
+)
 from exclusivity.classifier.votes.decisions import finite, first_of_pairs, member_votes, pair_tallies
 from exclusivity.classifier.votes.reach import UNDECIDED
-from exclusivity.problem import DesignMatrix
-from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
+from exclusivity.rows.design import DesignMatrix
 
 _SPARE_ROUNDINGS = 8
 

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from exclusivity._typing import Bools, Ints, Matrix
 from exclusivity.classifier.refitting import snapshot
 from exclusivity.classifier.training import check_number
 from exclusivity.classifier.votes.ballots import Ballots
 from exclusivity.classifier.votes.reach import grouped
 from exclusivity.classifier.votes.runoff import runoff_threats
 from exclusivity.classifier.votes.threats import hard_threats, radius_of
-from exclusivity.problem.arrays import Bools, Ints, Matrix
 
 _BLOCK_NUMBERS = 1 << 21
 

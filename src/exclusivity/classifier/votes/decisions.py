@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from exclusivity.problem.arrays import Bools, Floats, Ints
+from exclusivity._typing import Bools, Floats, Ints
 
 # Beyond this a margin only tells its sign; sums of such margins stay finite.
 _LARGEST_MARGIN = 1e150

@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
+from exclusivity._typing import Floats, Ints, Matrix
 from exclusivity.classifier.votes.ballots import RankedBallots
 from exclusivity.classifier.votes.certainty import DoubtOf, linear_weights, score_slack
 from exclusivity.classifier.votes.decisions import finite, squashed, top_two
 from exclusivity.classifier.votes.reach import UNDECIDED
-from exclusivity.problem.arrays import Floats, Ints, Matrix
 
 
 @dataclass(frozen=True, eq=False)

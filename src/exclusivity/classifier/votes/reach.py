@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exclusivity.problem.arrays import Bools, Floats, Ints
+from exclusivity._typing import Bools, Floats, Ints
 
 UNDECIDED = -2
 """The vote of a member that might be for any class: its scores lie within their rounding errors."""

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from exclusivity._typing import Bools, Floats, Ints
 from exclusivity.classifier.votes.ballots import FIRST, SECOND, Ballots, Sides
 from exclusivity.classifier.votes.decisions import top_two
 from exclusivity.classifier.votes.reach import UNDECIDED, largest_reaches
@@ -36,7 +37,6 @@ from exclusivity.classifier.votes.threats import (
     product,
     row_blocks,
 )
-from exclusivity.problem.arrays import Bools, Floats, Ints
 
 
 def runoff_threats(ballots: Ballots, supports: Bools, n_classes: int, *, all_classes: bool = True) -> Ints:

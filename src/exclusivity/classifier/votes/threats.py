@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exclusivity._typing import Bools, Floats, Ints
 from exclusivity.classifier.votes.decisions import votes_by_class
 from exclusivity.classifier.votes.reach import UNDECIDED, largest_reaches, survived
-from exclusivity.problem.arrays import Bools, Floats, Ints
 
 Counts = NDArray[np.signedinteger[Any]]
 

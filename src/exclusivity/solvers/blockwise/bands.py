@@ -21,8 +21,9 @@ from operator import add
 import numpy as np
 from scipy import linalg
 
-from exclusivity.problem import ERMProblem, Objective, member_costs
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity._typing import Floats, Matrix
+from exclusivity.objective.objective import Objective
+from exclusivity.objective.problem import ERMProblem, member_costs
 from exclusivity.solvers.blockwise.questions import BlockwiseSource, RowList, Target, no_sums
 from exclusivity.solvers.blockwise.rows import RowBlock
 from exclusivity.solvers.newton import (

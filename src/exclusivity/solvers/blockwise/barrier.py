@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from exclusivity.problem import DesignMatrix, ERMProblem, member_costs
-from exclusivity.problem.arrays import Floats
+from exclusivity._typing import Floats
+from exclusivity.objective.problem import ERMProblem, member_costs
+from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers.blockwise.questions import BlockwiseSource, Target
 from exclusivity.solvers.blockwise.rows import RowBlock
 from exclusivity.solvers.newton import (

@@ -13,15 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from exclusivity.problem import (
-    Contrast,
-    CurvedLoss,
-    DesignMatrix,
-    ERMProblem,
-    LabelledRows,
-    Objective,
-)
-from exclusivity.problem.arrays import Floats, Ints, Matrix
+from exclusivity._typing import Floats, Ints, Matrix
+from exclusivity.objective.losses import CurvedLoss
+from exclusivity.objective.objective import Contrast, Objective
+from exclusivity.objective.problem import ERMProblem
+from exclusivity.rows.design import DesignMatrix, LabelledRows
 from exclusivity.solvers.base import SAMPLE_SEED
 from exclusivity.solvers.blockwise.rows import BlockRows, Meeting, Question, Request, RowBlock
 from exclusivity.solvers.newton import MANY_ROWS, BlockSource, LossSums, Point

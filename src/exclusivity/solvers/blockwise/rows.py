@@ -18,8 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.problem import DesignMatrix, RowScale
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity._typing import Floats, Matrix
+from exclusivity.rows.design import DesignMatrix, RowScale
 
 
 @dataclass(frozen=True, eq=False)

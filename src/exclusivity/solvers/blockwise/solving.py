@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from exclusivity.problem import Objective
+from exclusivity.objective.objective import Objective
 from exclusivity.solvers.base import Callback, SolverResult, Start
 from exclusivity.solvers.blockwise.bands import BAND_BYTES, Pilot, drive_bounded_bands
 from exclusivity.solvers.blockwise.barrier import BlockwiseBarrier

@@ -19,17 +19,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exclusivity.problem import (
-    DesignMatrix,
-    ElasticPenalty,
-    ERMProblem,
-    ExclusivityRegulariser,
-    Objective,
-    dual_bound,
-    relative_gap,
-    weighted_total,
-)
-from exclusivity.problem.arrays import Floats, Ints
+from exclusivity._typing import Floats, Ints
+from exclusivity.objective.objective import Objective, relative_gap
+from exclusivity.objective.penalties import ElasticPenalty, ExclusivityRegulariser
+from exclusivity.objective.problem import ERMProblem, dual_bound
+from exclusivity.rows.design import DesignMatrix, weighted_total
 from exclusivity.solvers.base import SolverResult, constant_result
 from exclusivity.solvers.newton import solve_newton
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exclusivity.problem.arrays import Floats, Ints
+from exclusivity._typing import Floats, Ints
 
 
 def duels_of_truth(scores: Floats, truth: Ints, out: Floats) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem
-from exclusivity.problem.arrays import Floats, Ints
+from exclusivity._typing import Floats, Ints
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers.base import History, SolverResult, Status, check_positive
 from exclusivity.solvers.exclusive.surrogate import PartitionSums, RidgeSurrogate, sharing_rows
 from exclusivity.solvers.exclusive.votes import Ballot, CountedBallot, held_out_values

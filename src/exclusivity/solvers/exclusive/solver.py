@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem
-from exclusivity.problem.arrays import Floats, Ints
+from exclusivity._typing import Floats, Ints
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers.base import Callback, IterationRecord, Recorder, Start, Status, constant_result
 from exclusivity.solvers.exclusive.members import JointState, Member, fit_against, fit_on_columns
 from exclusivity.solvers.exclusive.search import (

@@ -31,8 +31,8 @@ from itertools import groupby
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem
-from exclusivity.problem.arrays import Floats, Ints, Matrix
+from exclusivity._typing import Floats, Ints, Matrix
+from exclusivity.objective.problem import ERMProblem
 
 Part = Sequence[ERMProblem]
 """Problems that share their rows and weights."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exclusivity.problem import ExclusivityRegulariser
-from exclusivity.problem.arrays import Floats, Ints
+from exclusivity._typing import Floats, Ints
+from exclusivity.objective.penalties import ExclusivityRegulariser
 from exclusivity.solvers.base import SAMPLE_SEED, Callback, Recorder, Status
 from exclusivity.solvers.blockwise import BlockRows, RowBlock, RowList, Settings, Target, solve_targets
 from exclusivity.solvers.exclusive.members import JointState, on_own_columns

@@ -43,7 +43,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from exclusivity.problem.arrays import Bools, Floats, Ints
+from exclusivity._typing import Bools, Floats, Ints
 from exclusivity.solvers.exclusive.runoff import duels_of_truth, runoff_leads, sides_of_truth
 from exclusivity.solvers.exclusive.surrogate import Columns, RidgeSums, RidgeSurrogate
 

@@ -13,16 +13,15 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.problem import (
-    DesignMatrix,
+from exclusivity._typing import Floats
+from exclusivity.objective.objective import Objective
+from exclusivity.objective.problem import (
     ERMProblem,
-    Objective,
     dual_bound_with_pull,
-    gamma,
     member_costs,
     repair_dual,
 )
-from exclusivity.problem.arrays import Floats
+from exclusivity.rows.design import DesignMatrix, gamma
 from exclusivity.solvers.newton.barrier import STEP_PASSES, WorkingBarrier, WorkingRows
 from exclusivity.solvers.newton.interior import InteriorPoint, with_exact_zeros
 from exclusivity.solvers.newton.rounding import width_for_error

@@ -11,8 +11,10 @@ from typing import Protocol
 
 import numpy as np
 
-from exclusivity.problem import DesignMatrix, ERMProblem, MarginLoss, member_costs
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity._typing import Floats, Matrix
+from exclusivity.objective.losses import MarginLoss
+from exclusivity.objective.problem import ERMProblem, member_costs
+from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers.newton.linear import (
     DENSE_LIMIT,
     DualSystem,

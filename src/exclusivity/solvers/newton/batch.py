@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity._typing import Floats, Matrix
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers.newton.linear import NewtonSystem, PrimalSystem
 from exclusivity.solvers.newton.run import (
     Certificate,

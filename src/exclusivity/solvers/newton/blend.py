@@ -18,8 +18,9 @@ from copy import copy
 
 import numpy as np
 
-from exclusivity.problem import UNIT, ERMProblem, member_costs
-from exclusivity.problem.arrays import Floats, Ints
+from exclusivity._typing import Floats, Ints
+from exclusivity.objective.problem import ERMProblem, member_costs
+from exclusivity.rows.design import UNIT
 
 # A blend rounds every number of alpha and of u so often, at most, the larger of the two vectors counting.
 _ROUNDINGS = 8

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem
-from exclusivity.problem.arrays import Floats
+from exclusivity._typing import Floats
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers.newton.bands import FixedRows, drive_bands, first_width
 from exclusivity.solvers.newton.run import Point, Run
 from exclusivity.solvers.newton.truncated import drive_truncated

@@ -33,8 +33,10 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from exclusivity.problem import Objective, Penalty, PowerHinge
-from exclusivity.problem.arrays import Floats, Ints
+from exclusivity._typing import Floats, Ints
+from exclusivity.objective.losses import PowerHinge
+from exclusivity.objective.objective import Objective
+from exclusivity.objective.penalties import Penalty
 from exclusivity.solvers.newton.barrier import FIRST_SLACK, Barrier, BarrierRows, StepRows, longest_step
 from exclusivity.solvers.newton.linear import NewtonSystem
 from exclusivity.solvers.newton.run import Guess, Point, Run

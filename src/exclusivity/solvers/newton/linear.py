@@ -21,8 +21,8 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.linalg import lapack
 
-from exclusivity.problem import DesignMatrix
-from exclusivity.problem.arrays import Bools, Floats, Matrix
+from exclusivity._typing import Bools, Floats, Matrix
+from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers.newton.sparse_grams import is_mostly_zero, sparse_gram, sparse_product
 
 # Relative to the trace; enough to factorise what rounding has made indefinite, too little to turn a step.

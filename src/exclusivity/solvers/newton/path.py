@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import linalg
 
-from exclusivity.problem import ERMProblem
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers.base import SolverResult, check_convex
 from exclusivity.solvers.newton.batch import (
     BatchSource,

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from exclusivity.problem import UNIT
-from exclusivity.problem.arrays import Floats
+from exclusivity._typing import Floats
+from exclusivity.rows.design import UNIT
 from exclusivity.solvers.newton.rounding import Balanced, RoundedLoss
 
 _MAX_STEPS = 6

@@ -14,18 +14,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from exclusivity.problem import (
+from exclusivity._typing import Floats
+from exclusivity.objective.objective import Objective, relative_gap
+from exclusivity.objective.penalties import Penalty
+from exclusivity.objective.problem import (
     ERMProblem,
-    Objective,
-    Penalty,
-    RowScale,
     dual_bound,
-    gamma,
     objective_of_shortfall,
-    relative_gap,
     repair_dual,
 )
-from exclusivity.problem.arrays import Floats
+from exclusivity.rows.design import RowScale, gamma
 from exclusivity.solvers.base import Callback, Incumbent, IterationRecord, Recorder, SolverResult, Status
 from exclusivity.solvers.newton.linear import NewtonSystem
 

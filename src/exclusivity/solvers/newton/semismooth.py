@@ -21,8 +21,8 @@ from math import inf
 import numpy as np
 from scipy import linalg
 
-from exclusivity.problem import Objective
-from exclusivity.problem.arrays import Floats
+from exclusivity._typing import Floats
+from exclusivity.objective.objective import Objective
 from exclusivity.solvers.newton.linear import (
     DualSystem,
     LearningSystem,

@@ -17,8 +17,8 @@ from functools import partial
 import numpy as np
 from scipy.linalg import lapack
 
-from exclusivity.problem import ERMProblem, member_costs, repair_dual
-from exclusivity.problem.arrays import Bools, Floats
+from exclusivity._typing import Bools, Floats
+from exclusivity.objective.problem import ERMProblem, member_costs, repair_dual
 from exclusivity.solvers.newton.run import (
     Certificate,
     Guess,

@@ -29,16 +29,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from exclusivity.problem import (
-    DesignMatrix,
+from exclusivity._typing import Floats, Matrix
+from exclusivity.objective.losses import MarginLoss
+from exclusivity.objective.objective import Objective
+from exclusivity.objective.problem import (
     ERMProblem,
-    MarginLoss,
-    Objective,
     dual_from_scores,
     member_costs,
     repair_dual,
 )
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers.base import SAMPLE_SEED, Callback, SolverResult, Start, check_convex
 from exclusivity.solvers.newton.bands import drive_screened
 from exclusivity.solvers.newton.barrier import MemoryBarrier

@@ -12,8 +12,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.problem import CurvedLoss, DesignMatrix, ERMProblem, LossParts, RowScale, member_costs
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity._typing import Floats, Matrix
+from exclusivity.objective.losses import CurvedLoss, LossParts
+from exclusivity.objective.problem import ERMProblem, member_costs
+from exclusivity.rows.design import DesignMatrix, RowScale
 from exclusivity.solvers.newton.linear import CHUNK_NUMBERS, bordered_gram
 from exclusivity.solvers.newton.run import LossSums, Point
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers.base import Callback, SolverResult, check_convex
 from exclusivity.solvers.newton.compiled import Traveller, can_walk_compiled, drive_compiled, most_together
 from exclusivity.solvers.newton.run import Point

@@ -28,14 +28,14 @@ from functools import partial
 
 import numpy as np
 
-from exclusivity.problem import (
+from exclusivity._typing import Floats
+from exclusivity.objective.problem import (
     ERMProblem,
     dual_bound_with_pull,
     member_costs,
     objective_of_shortfall,
     repair_dual,
 )
-from exclusivity.problem.arrays import Floats
 from exclusivity.solvers.newton.compiled import Traveller, can_walk_compiled, drive_compiled
 from exclusivity.solvers.newton.rounding import rounded_loss, shifted_loss
 from exclusivity.solvers.newton.run import Certificate, Guess, Point, Run, objective_of

@@ -6,8 +6,10 @@ from copy import copy
 
 import numpy as np
 
-from exclusivity.problem import UNIT, DesignMatrix, ERMProblem, relative_gap, weighted_total
-from exclusivity.problem.arrays import Floats, Ints
+from exclusivity._typing import Floats, Ints
+from exclusivity.objective.objective import relative_gap
+from exclusivity.objective.problem import ERMProblem
+from exclusivity.rows.design import UNIT, DesignMatrix, weighted_total
 from exclusivity.solvers.newton.blend import DualBlend, dual_value
 from exclusivity.solvers.newton.linear import ProductSystem
 from exclusivity.solvers.newton.model import model_step

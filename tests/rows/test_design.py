@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from exclusivity.problem import DesignMatrix, design as design_module
+from exclusivity.rows import design as design_module
+from exclusivity.rows.design import DesignMatrix
 
 # All sums have at most 400 terms of size about one and are done in float64.
 TIGHT = {"rtol": 1e-12, "atol": 1e-12}

@@ -10,7 +10,10 @@ from hypothesis import given, settings, strategies as st
 from scipy import sparse
 
 from conic import objective_by_loops, solve_conic
-from exclusivity.problem import DesignMatrix, ERMProblem, ExclusivityRegulariser, PowerHinge, weighted_total
+from exclusivity.objective.losses import PowerHinge
+from exclusivity.objective.penalties import ExclusivityRegulariser
+from exclusivity.objective.problem import ERMProblem
+from exclusivity.rows.design import DesignMatrix, weighted_total
 
 N, M, K, COST = 14, 4, 3, 1.3
 

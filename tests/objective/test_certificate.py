@@ -11,14 +11,14 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from conic import conic_multipliers, solve_conic
-from exclusivity.problem import (
+from exclusivity.objective.objective import relative_gap
+from exclusivity.objective.problem import (
     ERMProblem,
     best_intercept,
     dual_bound,
     dual_bound_with_pull,
     dual_from_scores,
     member_costs,
-    relative_gap,
     repair_dual,
 )
 

@@ -31,8 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from exclusivity.problem.arrays import Floats, Ints, Matrix
-from exclusivity.problem.sparse_rows import SparseCuts, Survey, View, survey
+from exclusivity._typing import Floats, Ints, Matrix
+from exclusivity.rows.sparse_rows import SparseCuts, Survey, View, survey
 
 UNIT = 2.0**-53
 """The relative error of one rounding."""
@@ -394,6 +394,42 @@ class DesignMatrix:
             centred = self.X[:, columns] - mean[columns]
             product += centred @ centred.T
         return product
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """N rows of a binary problem.
+
+    Parameters
+    ----------
+    design : DesignMatrix
+        Their features.
+    labels : ndarray of shape (N,)
+        -1 or +1.
+    weights : ndarray of shape (N,)
+        Sample weights s_i > 0. Leave rows of weight 0 out: they have no dual variable.
+    """
+
+    design: DesignMatrix
+    labels: Floats
+    weights: Floats
+
+    def __post_init__(self) -> None:
+        n_rows = self.design.n_rows
+        if self.labels.shape != (n_rows,) or self.weights.shape != (n_rows,):
+            raise ValueError(
+                f"X has {n_rows} rows, but labels have shape {self.labels.shape} "
+                f"and weights {self.weights.shape}."
+            )
+        if not np.all(np.abs(self.labels) == 1):
+            raise ValueError("labels must be -1 or +1.")
+        if not np.all(np.isfinite(self.weights) & (self.weights > 0)):
+            raise ValueError("weights must be positive and finite; leave rows of weight 0 out.")
+
+    @cached_property
+    def least_weight(self) -> float:
+        """The smallest of the weights; infinite without rows."""
+        return float(self.weights.min(initial=np.inf))
 
 
 def _n_columns(values: Floats) -> int:

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from exclusivity.problem import (
+from exclusivity.objective.losses import PowerHinge
+from exclusivity.objective.objective import Objective
+from exclusivity.objective.penalties import (
     BoundedPenalty,
     Bounds,
     ElasticPenalty,
     ExclusivityRegulariser,
-    Objective,
-    PowerHinge,
 )
 
 vectors = st.lists(st.floats(-5, 5), min_size=3, max_size=3).map(np.array)

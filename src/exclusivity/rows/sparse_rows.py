@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from exclusivity._typing import Floats, Ints, Matrix
 from exclusivity.kernels import compiled
-from exclusivity.problem.arrays import Floats, Ints, Matrix
 
 # As many numbers as fit into a cache.
 _FEW = 1 << 17

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize_scalar
 
-from exclusivity.problem import ERMProblem, best_intercept
+from exclusivity.objective.problem import ERMProblem, best_intercept
 
 POWERS = [1, 1.5, 2, 3]
 ALL_POWERS = [1, 1.001, 1.1, 1.5, 2, 3, 10, 50]

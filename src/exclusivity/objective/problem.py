@@ -8,7 +8,7 @@ sum_i y_i alpha_i = 0 (only needed where the intercept is free), and u = X^T (y 
 
 so that F(W, b) - K kappa D(alpha) bounds the excess of ANY (W, b) from ANY solver. The bound is only
 as honest as alpha is feasible: every vector is repaired before it is used. And it is only as honest as its
-sums are exact: bounds are rounded down by what rounding may have done to them (see ``design``), and
+sums are exact: bounds are rounded down by what rounding may have done to them (see ``rows.design``), and
 objectives come with how much larger they may be, so that the gap between the two is one of exact numbers.
 """
 
@@ -17,61 +17,34 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
-from exclusivity.problem.arrays import Floats, Matrix
-from exclusivity.problem.bounds import Bounds
-from exclusivity.problem.design import FEW_NUMBERS, LONG_UNIT, DesignMatrix, gamma, run_terms, weighted_total
-from exclusivity.problem.loss import MarginLoss
-from exclusivity.problem.objective import ExclusivityRegulariser, Objective
-from exclusivity.problem.penalty import Penalty
-from exclusivity.problem.power_hinge import PowerHinge
+from exclusivity._typing import Floats, Matrix
+from exclusivity.objective.losses import MarginLoss, PowerHinge
+from exclusivity.objective.objective import Objective
+from exclusivity.objective.penalties import Bounds, ExclusivityRegulariser, Penalty
+from exclusivity.rows.design import (
+    FEW_NUMBERS,
+    LONG_UNIT,
+    DesignMatrix,
+    LabelledRows,
+    gamma,
+    run_terms,
+    weighted_total,
+)
 
+_MAX_DOUBLINGS = 60
+_DECADES_BELOW, _DECADES_ABOVE = 0.5, 4.0
 # How much of a bound rounding has to cost before longer floats are tried.
 _LEAST_LOSS = 1e-9
 
 
 LEAST_COST = 1e-280
 """The smallest cost of a row. Losses, squared weights and their sums stay far from where numbers vanish."""
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledRows:
-    """N rows of a binary problem.
-
-    Parameters
-    ----------
-    design : DesignMatrix
-        Their features.
-    labels : ndarray of shape (N,)
-        -1 or +1.
-    weights : ndarray of shape (N,)
-        Sample weights s_i > 0. Leave rows of weight 0 out: they have no dual variable.
-    """
-
-    design: DesignMatrix
-    labels: Floats
-    weights: Floats
-
-    def __post_init__(self) -> None:
-        n_rows = self.design.n_rows
-        if self.labels.shape != (n_rows,) or self.weights.shape != (n_rows,):
-            raise ValueError(
-                f"X has {n_rows} rows, but labels have shape {self.labels.shape} "
-                f"and weights {self.weights.shape}."
-            )
-        if not np.all(np.abs(self.labels) == 1):
-            raise ValueError("labels must be -1 or +1.")
-        if not np.all(np.isfinite(self.weights) & (self.weights > 0)):
-            raise ValueError("weights must be positive and finite; leave rows of weight 0 out.")
-
-    @cached_property
-    def least_weight(self) -> float:
-        """The smallest of the weights; infinite without rows."""
-        return float(self.weights.min(initial=np.inf))
 
 
 _OF_ROWS = frozenset(field.name for field in dataclasses.fields(LabelledRows))
@@ -417,3 +390,147 @@ def _lower_bound(problem: ERMProblem, feasible: Floats) -> Callable[..., float]:
         cost=float(costs.sum()),
         scale=problem.design.row_scale,
     )
+
+
+def best_intercept(problem: ERMProblem, scores: Floats) -> float:
+    """argmin_b sum_i s_i phi(1 - y_i (scores_i + b)); the midpoint where p = 1 leaves an interval.
+
+    Where the loss vanishes, row i stops to count at b = y_i - scores_i, so the minimiser lies between the
+    smallest and the largest of these breakpoints; else not far from there.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    scores : ndarray of shape (n_rows,)
+        The x_i . w of one member, without an intercept.
+    """
+    breakpoints = problem.labels - scores
+    low, high = float(breakpoints.min()), float(breakpoints.max())
+    if low == high and problem.loss.vanishes:
+        return low
+    if problem.loss.is_hinge:
+        return _hinge_midpoint(breakpoints, problem.labels, problem.weights)
+
+    def slope(b: float) -> float:
+        slopes = problem.loss.slope(1 - problem.labels * (scores + b))
+        return float(-(problem.weights * problem.labels) @ slopes)
+
+    if not problem.loss.vanishes:
+        low, high = _widened(slope, low, high)
+    if slope(low) >= 0:
+        return low
+    if slope(high) <= 0:
+        return high
+    # The slope is increasing, <= 0 at the smallest breakpoint where no negative row counts, and
+    # >= 0 at the largest.
+    return float(brentq(slope, low, high, xtol=1e-14 * max(1.0, abs(low), abs(high)), maxiter=1000))
+
+
+def _widened(slope: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+    """An interval around [low, high] at whose ends the increasing slope has different signs, if any."""
+    reach = max(1.0, high - low)
+    for _ in range(_MAX_DOUBLINGS):
+        if slope(low) <= 0 <= slope(high):
+            break
+        low, high, reach = low - reach * (slope(low) > 0), high + reach * (slope(high) < 0), 2 * reach
+    return low, high
+
+
+def _hinge_midpoint(breakpoints: Floats, labels: Floats, weights: Floats) -> float:
+    """The middle of the minimisers for p = 1.
+
+    The slope is a step function: it starts at -(weight of the positive rows), rises by s_i at every
+    breakpoint, and passes zero at one of them or along the stretch between two.
+    """
+    order = np.argsort(breakpoints)
+    ends = breakpoints[order]
+    slopes = np.cumsum(weights[order]) - weights[labels > 0].sum()
+    tolerance = 1e-12 * weights.sum()
+    first = int(np.argmax(slopes >= -tolerance))
+    # The slope is flat at zero up to the next breakpoint, or jumps over zero at this one.
+    last = first + 1 if abs(slopes[first]) <= tolerance and first + 1 < len(ends) else first
+    return float((ends[first] + ends[last]) / 2)
+
+
+def dual_from_scores(problem: ERMProblem, mean_scores: Floats) -> Floats:
+    """The dual vector that belongs to the mean member's scores x_i . w (any intercept); smooth losses.
+
+    alpha_i = c_i phi'(m_i) is the slope of the loss; with the intercept at its best for these scores,
+    sum y alpha = 0 holds by optimality. Where the slope jumps (p = 1 at m_i = 0) it is not unique where it
+    matters, and multipliers have to come from the solver.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    mean_scores : ndarray of shape (n_rows,)
+        The x_i . w of the mean member.
+    """
+    intercept = best_intercept(problem, mean_scores) if problem.fit_intercept else 0.0
+    shortfall = 1 - problem.labels * (mean_scores + intercept)
+    return member_costs(problem) * problem.loss.slope(shortfall)
+
+
+def natural_cost(problem: ERMProblem) -> float:
+    """The cost C at which scores reach the size of the margin.
+
+    While C is small the optimum is proportional to it: the weights point from the mean of one class to the
+    mean of the other,
+
+        w = (C / kappa) h d,   d = mean(x | +) - mean(x | -),   h = 2 phi'(1) n_+ n_- / (n_+ + n_-)
+
+    (n: sums of sample weights; exact for p = 2, and for balanced classes), and scores have a standard
+    deviation of |w| times that of X along d. At the natural cost it is 1. Below, the model does little but
+    compare class means; 10,000 times above, little is left of the regularisation.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
+    >>> natural_cost(ERMProblem.build(X, y, n_members=3))
+    0.75
+    """
+    design, weights = problem.design, problem.weights
+    positive = problem.labels > 0
+    totals = np.array([weights[positive].sum(), weights[~positive].sum()])
+    means = [design.transposed_times(np.where(side, weights, 0.0)) for side in (positive, ~positive)]
+    direction = means[0] / totals[0] - means[1] / totals[1]
+    along = design.times(direction)
+    total = totals.sum()
+    along -= weights @ along / total
+    spread = float(np.sqrt(weights @ along**2 / total))
+    steepness = 2 * float(problem.loss.slope(np.ones(1))[0]) * totals[0] * totals[1] / total
+    # Above exclusivity 1 members have features of their own, and the cost is every member's own.
+    kappa = problem.kappa if problem.objective.is_convex else 1.0
+    scale = spread if np.isfinite(spread) and spread > 0 else 1.0
+    return float(kappa / (steepness * scale))
+
+
+def cost_grid(problems: list[ERMProblem], n_costs: int) -> Floats:
+    """``n_costs`` values of C from a third to 10,000 times the natural cost, evenly on a log scale.
+
+    Of several problems the smallest natural cost counts.
+
+    Parameters
+    ----------
+    problems : list of ERMProblem
+        The binary problems of one data set.
+    n_costs : int
+        How many values.
+
+    Returns
+    -------
+    costs : ndarray of shape (n_costs,)
+        In increasing order.
+    """
+    told_apart = [problem for problem in problems if abs(problem.labels.sum()) < len(problem.labels)]
+    if not told_apart:
+        raise ValueError("all rows of positive weight are of one class: no cost is better than another.")
+    least = min(natural_cost(problem) for problem in told_apart)
+    return np.asarray(least * np.logspace(-_DECADES_BELOW, _DECADES_ABOVE, n_costs))

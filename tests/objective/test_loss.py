@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 from scipy.optimize import minimize_scalar
 
-from exclusivity.problem import PowerHinge, weighted_total
+from exclusivity.objective.losses import PowerHinge
+from exclusivity.rows.design import weighted_total
 
 POWERS = [1, 1.001, 1.1, 1.5, 2, 2.5, 3, 10, 50]
 CURVED = POWERS[1:]
