@@ -11,7 +11,13 @@ import exclusivity
 from exclusivity.dask import ERMClassifier, rounds
 from exclusivity.objective.objective import Contrast
 from exclusivity.objective.problem import ERMProblem, member_costs
-from exclusivity.solvers.blockwise import RowBlock, Target, bands, questions as sampling, solving
+from exclusivity.rows.source import RowBlock
+from exclusivity.solvers.blockwise import (
+    Target,
+    bands,
+    questions as sampling,
+    solving,
+)
 from exclusivity.solvers.blockwise.bands import Band, NearMargin
 from exclusivity.solvers.newton.run import Point, bound_from_sums
 from exclusivity.solvers.newton.solver import solve_newton

@@ -10,8 +10,8 @@ from scipy import sparse
 import exclusivity
 from exclusivity.dask import ERMClassifier
 from exclusivity.objective.losses import LOSSES
+from exclusivity.rows.source import RowBlock, RowList
 from exclusivity.solvers import IterationRecord
-from exclusivity.solvers.blockwise import RowBlock, RowList
 from exclusivity.solvers.exclusive import targets
 
 

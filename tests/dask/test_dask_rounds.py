@@ -6,7 +6,7 @@ import pytest
 from dask import delayed
 from exclusivity.dask.engine import Engine
 from exclusivity.dask.rounds import FAN_IN, Rows, collapse
-from exclusivity.solvers.blockwise import Question
+from exclusivity.rows.source import Question
 
 
 class Number:

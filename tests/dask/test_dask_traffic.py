@@ -11,7 +11,8 @@ from dask import delayed
 from dask_traffic import round_bytes, sums_bytes, travelling_sums
 from exclusivity.dask import ERMClassifier, rounds
 from exclusivity.dask.blocks import RowBlock
-from exclusivity.solvers.blockwise import RowList, questions as sampling
+from exclusivity.rows.source import RowList
+from exclusivity.solvers.blockwise import questions as sampling
 
 
 @pytest.fixture

@@ -12,10 +12,9 @@ from exclusivity.objective.losses import PowerHinge
 from exclusivity.objective.objective import Contrast, Objective
 from exclusivity.objective.penalties import ExclusivityRegulariser
 from exclusivity.objective.problem import ERMProblem
+from exclusivity.rows.source import LocalBlocks, RowBlock
 from exclusivity.solvers import solve_newton
 from exclusivity.solvers.blockwise import (
-    LocalBlocks,
-    RowBlock,
     Settings,
     Target,
     questions as sample_module,

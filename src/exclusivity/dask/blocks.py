@@ -27,8 +27,8 @@ from dask import is_dask_collection
 from exclusivity._typing import Floats, Matrix
 from exclusivity.classifier import check_scale, checked_weights, require_labels
 from exclusivity.rows.design import DesignMatrix, RowScale
+from exclusivity.rows.source import RowBlock, aligned
 from exclusivity.rows.sparse_rows import check_sparse
-from exclusivity.solvers.blockwise import RowBlock, aligned
 
 _NAME = "ERMClassifier"
 MAX_CLASSES = 10_000

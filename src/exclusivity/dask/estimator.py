@@ -32,8 +32,14 @@ from exclusivity.dask.engine import Engine
 from exclusivity.dask.prediction import DaskPredictions
 from exclusivity.dask.rounds import CountVotes, DistributedSet, distributed_set
 from exclusivity.objective.objective import Contrast
+from exclusivity.rows.source import Question
 from exclusivity.solvers import SOLVERS, SolverResult, Start, parse_options, resolve_solver
-from exclusivity.solvers.blockwise import Question, Settings, Target, TotalLoss, solve_targets
+from exclusivity.solvers.blockwise import (
+    Settings,
+    Target,
+    TotalLoss,
+    solve_targets,
+)
 from exclusivity.solvers.exclusive import solve_exclusive_targets
 from exclusivity.solvers.newton import NewtonOptions
 

@@ -35,7 +35,14 @@ from exclusivity.dask.blocks import (
 )
 from exclusivity.dask.engine import Engine
 from exclusivity.rows.design import RowScale
-from exclusivity.solvers.blockwise import Answer, BlockRows, Question, Request, RowBlock, aligned
+from exclusivity.rows.source import (
+    Answer,
+    Question,
+    Request,
+    RowBlock,
+    RowSource,
+    aligned,
+)
 
 FAN_IN = 8
 """How many partial sums one task adds."""
@@ -55,7 +62,7 @@ class States:
     place: int
 
 
-class Rows(BlockRows):
+class Rows(RowSource):
     """Blocks of rows on the workers.
 
     Parameters
@@ -128,7 +135,7 @@ class Rows(BlockRows):
         ]
 
     def abandon(self, error: BaseException) -> None:
-        """See ``BlockRows``."""
+        """See ``RowSource``."""
         self.engine.abandon(error)
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dask.sizeof import sizeof
 
 from exclusivity.dask.blocks import BlockFacts, LabelledBlock
-from exclusivity.solvers.blockwise import Band, BarrierSums, RowBlock, RowList
+from exclusivity.rows.source import RowBlock, RowList
+from exclusivity.solvers.blockwise import Band, BarrierSums
 from exclusivity.solvers.newton import Barrier, LossSums
 
 

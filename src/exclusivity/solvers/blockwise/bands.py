@@ -24,8 +24,8 @@ from scipy import linalg
 from exclusivity._typing import Floats, Matrix
 from exclusivity.objective.objective import Objective
 from exclusivity.objective.problem import ERMProblem, member_costs
-from exclusivity.solvers.blockwise.questions import BlockwiseSource, RowList, Target, no_sums
-from exclusivity.solvers.blockwise.rows import RowBlock
+from exclusivity.rows.source import RowBlock, RowList
+from exclusivity.solvers.blockwise.questions import BlockwiseSource, Target, no_sums
 from exclusivity.solvers.newton import (
     INNER_SHARE,
     LEAST_ROWS,

@@ -12,8 +12,8 @@ import numpy as np
 from exclusivity._typing import Floats
 from exclusivity.objective.problem import ERMProblem, member_costs
 from exclusivity.rows.design import DesignMatrix
+from exclusivity.rows.source import RowBlock
 from exclusivity.solvers.blockwise.questions import BlockwiseSource, Target
-from exclusivity.solvers.blockwise.rows import RowBlock
 from exclusivity.solvers.newton import (
     Barrier,
     Certificate,

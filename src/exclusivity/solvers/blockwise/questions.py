@@ -5,54 +5,24 @@ Each block is answered for by the code for rows in memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
 from exclusivity._typing import Floats, Ints, Matrix
 from exclusivity.objective.losses import CurvedLoss
 from exclusivity.objective.objective import Contrast, Objective
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.rows.design import DesignMatrix, LabelledRows
+from exclusivity.rows.source import Question, Request, RowBlock, RowList, RowSource, aligned
 from exclusivity.solvers.base import SAMPLE_SEED
-from exclusivity.solvers.blockwise.rows import BlockRows, Meeting, Question, Request, RowBlock
 from exclusivity.solvers.newton import MANY_ROWS, BlockSource, LossSums, Point
 
 SAMPLE_BYTES = 1 << 22
 """A sample of the rows, to start from, may bring so many bytes to the client."""
 
 _FRACTION = 25
-
-
-@dataclass(frozen=True, eq=False)
-class RowList:
-    """Single rows, for the few cases where some of them travel; they add up to more rows."""
-
-    X: Matrix
-    labels: NDArray[Any]
-    weights: Floats
-
-    def __add__(self, other: RowList) -> RowList:
-        """Both, in order."""
-        return RowList.combined([self, other])
-
-    @staticmethod
-    def combined(lists: Sequence[RowList]) -> RowList:
-        """All of them, in order."""
-        parts: list[Matrix] = [part.X for part in lists]
-        return RowList(
-            sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts),
-            np.concatenate([part.labels for part in lists]),
-            np.concatenate([part.weights for part in lists]),
-        )
-
-    def take(self, chosen: NDArray[Any]) -> RowList:
-        """The chosen rows."""
-        return RowList(self.X[chosen], self.labels[chosen], self.weights[chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,15 +111,6 @@ class CurvatureRows:
         return RowList(rows, np.zeros(len(weights)), weights), None
 
 
-def aligned(X: Matrix) -> Matrix:
-    """The same numbers where products take their usual way.
-
-    An array that came from another process may begin anywhere in memory, and NumPy then multiplies it by
-    other routines, which round differently: results would depend on which worker did what.
-    """
-    return X if sparse.issparse(X) or X.flags.carray else np.require(X, requirements=["C", "A", "W"])
-
-
 def no_sums(n_features: int, curvature: bool) -> LossSums:
     """The sums over no rows."""
     size = n_features + 1
@@ -190,7 +151,7 @@ class Sample:
         return problem.changed(weights=problem.weights / self.fraction)
 
 
-def draw_sample(rows: BlockRows) -> Sample | None:
+def draw_sample(rows: RowSource) -> Sample | None:
     """At most ``SAMPLE_BYTES`` of the rows; None where they are few."""
     if rows.n_rows <= MANY_ROWS:
         return None
@@ -213,7 +174,7 @@ class BlockwiseSource:
         The SVM to solve.
     """
 
-    def __init__(self, meeting: Meeting, place: int, target: Target) -> None:
+    def __init__(self, meeting: SharedPasses, place: int, target: Target) -> None:
         self._meeting, self._place, self.target = meeting, place, target
         scale, columns = meeting.rows.row_scale, target.columns
         self.n_rows = meeting.rows.n_rows

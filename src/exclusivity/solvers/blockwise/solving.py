@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from exclusivity.objective.objective import Objective
+from exclusivity.rows.source import RowSource, SharedPasses
 from exclusivity.solvers.base import Callback, SolverResult, Start
 from exclusivity.solvers.blockwise.bands import BAND_BYTES, Pilot, drive_bounded_bands
 from exclusivity.solvers.blockwise.barrier import BlockwiseBarrier
 from exclusivity.solvers.blockwise.questions import BlockwiseSource, Sample, Target, draw_sample
-from exclusivity.solvers.blockwise.rows import BlockRows, Meeting
 from exclusivity.solvers.newton import (
     DEFAULT_MAX_ITER,
     Certificate,
@@ -41,7 +41,7 @@ class Settings:
 
 
 def solve_targets(
-    rows: BlockRows,
+    rows: RowSource,
     targets: Sequence[Target],
     settings: Settings | None = None,
     starts: Sequence[Start | None] | None = None,
@@ -53,7 +53,7 @@ def solve_targets(
     watchers = callbacks or [None] * len(targets)
     is_hinge = targets[0].objective.loss.is_hinge
     sample = draw_sample(rows) if is_hinge or any(start is None for start in starts) else None
-    meeting = Meeting(rows, len(targets))
+    meeting = SharedPasses(rows, len(targets))
 
     def solve(place: int) -> SolverResult:
         try:
@@ -72,7 +72,7 @@ def solve_targets(
 
 
 def _solve(
-    meeting: Meeting,
+    meeting: SharedPasses,
     place: int,
     target: Target,
     settings: Settings,

@@ -15,8 +15,14 @@ import numpy as np
 
 from exclusivity._typing import Floats, Ints
 from exclusivity.objective.penalties import ExclusivityRegulariser
+from exclusivity.rows.source import RowBlock, RowList
 from exclusivity.solvers.base import SAMPLE_SEED, Callback, Recorder, Status
-from exclusivity.solvers.blockwise import BlockRows, RowBlock, RowList, Settings, Target, solve_targets
+from exclusivity.solvers.blockwise import (
+    RowSource,
+    Settings,
+    Target,
+    solve_targets,
+)
 from exclusivity.solvers.exclusive.members import JointState, on_own_columns
 from exclusivity.solvers.exclusive.search import (
     ExclusiveOptions,
@@ -38,7 +44,7 @@ from exclusivity.solvers.exclusive.surrogate import (
 
 
 def solve_exclusive_targets(
-    rows: BlockRows,
+    rows: RowSource,
     targets: Sequence[Target],
     *,
     groups: Ints | None = None,
@@ -52,7 +58,7 @@ def solve_exclusive_targets(
 
     Parameters
     ----------
-    rows : BlockRows
+    rows : RowSource
     targets : sequence of Target
         One for two classes; more of them are either each class against the rest, in the order of the class
         numbers, or pairs of classes. They share their objective.
@@ -98,7 +104,7 @@ class BlockwiseSums:
         The sum of weights of each target's rows.
     """
 
-    def __init__(self, rows: BlockRows, targets: Sequence[Target]) -> None:
+    def __init__(self, rows: RowSource, targets: Sequence[Target]) -> None:
         self._rows = rows
         # One-vs-rest problems share all rows; pairs of classes have rows of their own.
         has_pairs = targets[0].contrast.negative is not None
@@ -182,7 +188,7 @@ class DrawPool:
 
 
 def _solve_members(
-    rows: BlockRows,
+    rows: RowSource,
     targets: Sequence[Target],
     totals: Floats,
     owners: Partition,

@@ -1,6 +1,6 @@
-"""Rows that are reached block by block, wherever they are: the contract between row sources and solvers.
+"""The contract between solvers and rows, wherever these are: reduce a question over blocks of rows.
 
-Solvers ask questions (``questions``) about all rows at once. A question is answered for one block of rows at
+Solvers ask questions about all rows at once. A question is answered for one block of rows at
 a time, the answers add up, and that is all a source has to arrange: in a loop, in processes, on a cluster. A
 question may leave something with a block (the multipliers of its rows, say) that a later one needs again.
 """
@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from exclusivity._typing import Floats, Matrix
 from exclusivity.rows.design import DesignMatrix, RowScale
@@ -39,6 +40,33 @@ class RowBlock:
     X: Matrix
     codes: NDArray[np.int32]
     weights: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class RowList:
+    """Single rows, for the few cases where some of them travel; they add up to more rows."""
+
+    X: Matrix
+    labels: NDArray[Any]
+    weights: Floats
+
+    def __add__(self, other: RowList) -> RowList:
+        """Both, in order."""
+        return RowList.combined([self, other])
+
+    @staticmethod
+    def combined(lists: Sequence[RowList]) -> RowList:
+        """All of them, in order."""
+        parts: list[Matrix] = [part.X for part in lists]
+        return RowList(
+            sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts),
+            np.concatenate([part.labels for part in lists]),
+            np.concatenate([part.weights for part in lists]),
+        )
+
+    def take(self, chosen: NDArray[Any]) -> RowList:
+        """The chosen rows."""
+        return RowList(self.X[chosen], self.labels[chosen], self.weights[chosen])
 
 
 class Request(Protocol):
@@ -65,7 +93,7 @@ class Answer:
     states: Any
 
 
-class BlockRows(ABC):
+class RowSource(ABC):
     """A source of rows.
 
     Attributes
@@ -91,7 +119,7 @@ class BlockRows(ABC):
         return self.ask([Question(request)])[0].total
 
 
-class LocalBlocks(BlockRows):
+class LocalBlocks(RowSource):
     """A source of rows in this process that gives its blocks again in every pass.
 
     Subclasses say how many rows and features there are, and what the blocks are: always the same ones.
@@ -103,7 +131,7 @@ class LocalBlocks(BlockRows):
 
     @cached_property
     def row_scale(self) -> RowScale:  # type: ignore[override]
-        """See ``BlockRows``: one pass, found once."""
+        """See ``RowSource``: one pass, found once."""
         return reduce(operator.add, (DesignMatrix(block.X).row_scale for block in self.blocks()))
 
     def ask(self, questions: Sequence[Question]) -> list[Answer]:
@@ -122,18 +150,18 @@ class LocalBlocks(BlockRows):
         ]
 
 
-class Meeting:
+class SharedPasses:
     """Several solvers, each in its thread, that look at the rows together.
 
     A pass over the rows starts when everybody who has not left has a question.
 
     Parameters
     ----------
-    rows : BlockRows
+    rows : RowSource
     n_solvers : int
     """
 
-    def __init__(self, rows: BlockRows, n_solvers: int) -> None:
+    def __init__(self, rows: RowSource, n_solvers: int) -> None:
         self.rows, self.n_solvers, self._n_present = rows, n_solvers, n_solvers
         self._questions: dict[int, Question] = {}
         self._answers: dict[int, Answer] = {}
@@ -185,3 +213,12 @@ class Meeting:
             self._is_held = False
             self._questions.clear()
             self._changed.notify_all()
+
+
+def aligned(X: Matrix) -> Matrix:
+    """The same numbers where products take their usual way.
+
+    An array that came from another process may begin anywhere in memory, and NumPy then multiplies it by
+    other routines, which round differently: results would depend on which worker did what.
+    """
+    return X if sparse.issparse(X) or X.flags.carray else np.require(X, requirements=["C", "A", "W"])
