@@ -4,13 +4,8 @@ from exclusivity.rows.design import UNIT, DesignMatrix, LabelledRows, RowScale, 
 from exclusivity.rows.source import (
     Answer,
     LocalBlocks,
-    Question,
-    Request,
     RowBlock,
-    RowList,
     RowSource,
-    SharedPasses,
-    aligned,
 )
 from exclusivity.rows.sparse_rows import has_compiled_loops
 
@@ -20,14 +15,9 @@ __all__ = [
     "DesignMatrix",
     "LabelledRows",
     "LocalBlocks",
-    "Question",
-    "Request",
     "RowBlock",
-    "RowList",
     "RowScale",
     "RowSource",
-    "SharedPasses",
-    "aligned",
     "gamma",
     "has_compiled_loops",
     "weighted_total",

@@ -30,7 +30,7 @@ class RowBlock:
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
-        float32 or float64.
+        Of float32 or float64.
     codes : ndarray of int, shape (n_rows,)
         The number of each row's class.
     weights : ndarray of shape (n_rows,)

@@ -15,7 +15,7 @@ from exclusivity.objective.losses import CurvedLoss
 from exclusivity.objective.objective import Contrast, Objective
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.rows.design import DesignMatrix, LabelledRows
-from exclusivity.rows.source import Question, Request, RowBlock, RowList, RowSource, aligned
+from exclusivity.rows.source import Question, Request, RowBlock, RowList, RowSource, SharedPasses, aligned
 from exclusivity.solvers.base import SAMPLE_SEED
 from exclusivity.solvers.newton import MANY_ROWS, BlockSource, LossSums, Point
 

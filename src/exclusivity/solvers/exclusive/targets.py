@@ -15,10 +15,9 @@ import numpy as np
 
 from exclusivity._typing import Floats, Ints
 from exclusivity.objective.penalties import ExclusivityRegulariser
-from exclusivity.rows.source import RowBlock, RowList
+from exclusivity.rows.source import RowBlock, RowList, RowSource
 from exclusivity.solvers.base import SAMPLE_SEED, Callback, Recorder, Status
 from exclusivity.solvers.blockwise import (
-    RowSource,
     Settings,
     Target,
     solve_targets,
