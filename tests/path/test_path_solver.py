@@ -11,7 +11,7 @@ from scipy import sparse
 from exclusivity.objective.losses import PowerHinge
 from exclusivity.objective.problem import ERMProblem, cost_grid, natural_cost
 from exclusivity.solvers import Status, solve_newton, solve_path
-from exclusivity.solvers.newton.batch import BatchSource, HessianChain
+from exclusivity.solvers.newton.path import BatchSource, HessianChain
 from exclusivity.solvers.newton.run import Point
 from exclusivity.solvers.newton.source import BlockSource
 
