@@ -5,6 +5,8 @@ from itertools import pairwise
 import dask.array as da
 import numpy as np
 import pytest
+from exclusivity.solvers.blockwise import bands, questions as sampling, solving
+from exclusivity.solvers.blockwise.bands import Band, NearMargin
 from scipy import sparse
 
 import exclusivity
@@ -12,13 +14,7 @@ from exclusivity.dask import ERMClassifier, rounds
 from exclusivity.objective.objective import Contrast
 from exclusivity.objective.problem import ERMProblem, member_costs
 from exclusivity.rows.source import RowBlock
-from exclusivity.solvers.blockwise import (
-    Target,
-    bands,
-    questions as sampling,
-    solving,
-)
-from exclusivity.solvers.blockwise.bands import Band, NearMargin
+from exclusivity.solvers.blocks import Target
 from exclusivity.solvers.newton.run import Point, bound_from_sums
 from exclusivity.solvers.newton.solver import solve_newton
 

@@ -11,8 +11,7 @@ import pytest
 
 from exclusivity.dask import ERMClassifier, engine
 from exclusivity.dask.checkpoint import Checkpoint
-from exclusivity.solvers import IterationRecord, IterationState
-from exclusivity.solvers.blockwise import questions as sampling
+from exclusivity.solvers import IterationRecord, IterationState, blocks as sampling
 
 
 def collections(rows, chunks=200):

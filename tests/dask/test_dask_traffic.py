@@ -12,7 +12,7 @@ from dask_traffic import round_bytes, sums_bytes, travelling_sums
 from exclusivity.dask import ERMClassifier, rounds
 from exclusivity.dask.blocks import RowBlock
 from exclusivity.rows.source import RowList
-from exclusivity.solvers.blockwise import questions as sampling
+from exclusivity.solvers import blocks as sampling
 
 
 @pytest.fixture

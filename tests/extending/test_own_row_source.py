@@ -13,13 +13,8 @@ from exclusivity.objective.objective import Contrast, Objective
 from exclusivity.objective.penalties import ExclusivityRegulariser
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.rows.source import LocalBlocks, RowBlock
-from exclusivity.solvers import solve_newton
-from exclusivity.solvers.blockwise import (
-    Settings,
-    Target,
-    questions as sample_module,
-    solve_targets,
-)
+from exclusivity.solvers import blocks as sample_module, solve_newton
+from exclusivity.solvers.blocks import Settings, Target, solve_targets
 from exclusivity.solvers.exclusive import solve_exclusive, solve_exclusive_targets
 from extending.pages import names_of
 from extending.test_own_loss import HuberisedHinge, Logistic

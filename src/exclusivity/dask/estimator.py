@@ -34,7 +34,7 @@ from exclusivity.dask.rounds import CountVotes, DistributedSet, distributed_set
 from exclusivity.objective.objective import Contrast
 from exclusivity.rows.source import Question
 from exclusivity.solvers import SOLVERS, SolverResult, Start, parse_options, resolve_solver
-from exclusivity.solvers.blockwise import (
+from exclusivity.solvers.blocks import (
     Settings,
     Target,
     TotalLoss,

@@ -10,8 +10,9 @@ from dask.sizeof import sizeof
 
 from exclusivity.dask.blocks import BlockFacts, LabelledBlock
 from exclusivity.rows.source import RowBlock, RowList
-from exclusivity.solvers.blockwise import Band, BarrierSums
-from exclusivity.solvers.newton import Barrier, LossSums
+from exclusivity.solvers.newton.interior import Barrier, BarrierSums
+from exclusivity.solvers.newton.run import LossSums
+from exclusivity.solvers.newton.shrinking import WorkingSet
 
 
 def bytes_of(value: object) -> int:
@@ -19,5 +20,5 @@ def bytes_of(value: object) -> int:
     return int(sum(sizeof(part) for part in vars(value).values()))
 
 
-for kind in (Band, Barrier, BarrierSums, BlockFacts, LabelledBlock, LossSums, RowBlock, RowList):
+for kind in (Barrier, BarrierSums, BlockFacts, LabelledBlock, LossSums, RowBlock, RowList, WorkingSet):
     sizeof.register(kind, bytes_of)

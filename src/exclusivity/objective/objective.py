@@ -24,7 +24,9 @@ from exclusivity.rows.design import UNIT, RowScale, gamma
 class Objective:
     """Eq. (5) of the paper with its three knobs, for K members (w_k, b_k) and rows (x_i, y_i, s_i).
 
-        F(W, b) = regulariser(W) + C sum_k sum_i s_i phi(1 - y_i (x_i . w_k + b_k))
+        F(W, b) = regulariser(W) + C sum_k sum_i s_i phi(t_i - y_i (x_i . w_k + b_k))
+
+    with the targets t_i of the rows, all 1 in classification.
 
     Parameters
     ----------
@@ -117,6 +119,7 @@ class Objective:
     def lower_dual(
         self,
         *,
+        gain: float,
         alpha_sum: float,
         moved: float,
         dual_weights: Floats,
@@ -130,6 +133,9 @@ class Objective:
 
         Parameters
         ----------
+        gain : float
+            The sum of t_i alpha_i; that of alpha_i where all targets are 1. Rounding, and what is moved, take
+            at most T = max |t_i| times as much from it as from the sum of alpha_i.
         alpha_sum : float
             The sum of alpha_i, before ``moved`` is taken from it.
         moved : float
@@ -155,8 +161,8 @@ class Objective:
         if self._loss_at_zero > 0 and alpha_sum > 0:
             # Conjugates below zero rise as alpha shrinks: by t of them where a class is scaled by 1 - t.
             conjugate += 2 * moved / alpha_sum * size
-        value = (alpha_sum - moved - lost) - paid - conjugate
-        return value - 4 * UNIT * (alpha_sum + 2 * abs(paid) + size)
+        value = (gain - scale.target * (moved + lost)) - paid - conjugate
+        return value - 4 * UNIT * (scale.target * alpha_sum + 2 * abs(paid) + size)
 
     def rounded_up(self, value: float, n_terms: float, n_weights: int) -> float:
         """A value of the objective plus what its own sums of rows and weights, so many, may have lost."""

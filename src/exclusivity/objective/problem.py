@@ -4,7 +4,7 @@ Let c_i = s_i C / kappa and l = beta / kappa be the numbers of the reduced SVM f
 :meth:`ERMProblem.reduced`). For every alpha in the domain of the loss's conjugate with
 sum_i y_i alpha_i = 0 (only needed where the intercept is free), and u = X^T (y alpha),
 
-    D(alpha) = sum_i alpha_i - 1/2 |soft(u, l)|^2 - sum_i loss*_i(alpha_i)  <=  min f,
+    D(alpha) = sum_i t_i alpha_i - 1/2 |soft(u, l)|^2 - sum_i loss*_i(alpha_i)  <=  min f,
 
 so that F(W, b) - K kappa D(alpha) bounds the excess of ANY (W, b) from ANY solver. The bound is only
 as honest as alpha is feasible: every vector is repaired before it is used. And it is only as honest as its
@@ -32,6 +32,7 @@ from exclusivity.rows.design import (
     LONG_UNIT,
     DesignMatrix,
     LabelledRows,
+    RowScale,
     gamma,
     run_terms,
     weighted_total,
@@ -92,6 +93,7 @@ class ERMProblem:
         exclusivity: float = 1.0,
         sparsity: float = 0.0,
         weights: Floats | None = None,
+        targets: Floats | None = None,
         fit_intercept: bool = True,
         bounds: Bounds | None = None,
     ) -> ERMProblem:
@@ -114,7 +116,7 @@ class ERMProblem:
             fit_intercept=fit_intercept,
             bounds=bounds,
         )
-        return cls(objective, LabelledRows(DesignMatrix(X), labels, weights))
+        return cls(objective, LabelledRows(DesignMatrix(X), labels, weights, targets))
 
     @property
     def loss(self) -> MarginLoss:
@@ -166,6 +168,16 @@ class ERMProblem:
         """The sample weights s_i of the rows."""
         return self.rows.weights
 
+    @property
+    def targets(self) -> Floats | None:
+        """The t_i of the rows; None where all are 1."""
+        return self.rows.targets
+
+    @property
+    def row_scale(self) -> RowScale:
+        """What rounding errors of products with the rows depend on."""
+        return self.rows.row_scale
+
     def scores(self, weights: Floats, intercepts: Floats) -> Floats:
         """x_i . w_k + b_k, N x K."""
         return self.design.times(weights) + intercepts
@@ -178,7 +190,7 @@ class ERMProblem:
         """C sum_k sum_i s_i phi(m_ik), from blocks of rows."""
         loss = 0.0
         for rows, block in self.design.blocks(weights.shape[1]):
-            shortfall = 1 - self.labels[rows, None] * (block @ weights + intercepts)
+            shortfall = self.rows.shortfall(block @ weights + intercepts, rows)
             loss += weighted_total(self.weights[rows], self.loss.value(shortfall))
         return self.cost * loss
 
@@ -186,7 +198,7 @@ class ERMProblem:
         """F(W, b) where the scores are known already: no product with X."""
         loss = 0.0
         for rows in self.design.row_slices(scores.shape[1]):
-            missed = 1 - self.labels[rows, None] * scores[rows]
+            missed = self.rows.shortfall(scores[rows], rows)
             loss += weighted_total(self.weights[rows], self.loss.value(missed))
         return self.regulariser.value(weights) + self.cost * loss
 
@@ -273,7 +285,7 @@ def objective_error(
     objective, loss : float
         F(W, b) as computed, and its part C sum_k sum_i s_i phi(m_ik).
     """
-    error = float(np.max(problem.design.row_scale.score_error(weights, intercepts)))
+    error = float(np.max(problem.row_scale.score_error(weights, intercepts)))
     total = problem.cost * problem.n_members * float(problem.weights.sum())
     raised = problem.loss.raised_total(loss, total, error)
     return _rounded_up(problem, objective - loss + raised) - objective
@@ -291,7 +303,7 @@ def objective_of_shortfall(
     weights : ndarray of shape (n_features, n_members)
         W.
     shortfall : ndarray of shape (n_rows, n_members)
-        1 - y_i (x_i . w_k + b_k), as computed.
+        t_i - y_i (x_i . w_k + b_k), as computed.
     error : float or ndarray of shape (n_members,)
         How far the scores may be off; see :meth:`RowScale.score_error`.
     """
@@ -349,7 +361,7 @@ def dual_bound(problem: ERMProblem, alpha: Floats, dual_weights: Floats | None =
 def _may_lose(problem: ERMProblem, feasible: Floats, dual_weights: Floats) -> float:
     """About the most that rounding may take off a bound: whether that is worth a closer look."""
     off = 2 * gamma(problem.design.transposed_terms() + 8) * float(feasible.sum())
-    length = problem.design.row_scale.length
+    length = problem.row_scale.length
     return 2 * off * (1 + length * (float(np.linalg.norm(dual_weights)) + off * length))
 
 
@@ -382,20 +394,24 @@ def dual_bound_with_pull(problem: ERMProblem, alpha: Floats, pull: Floats, lost:
 
 def _lower_bound(problem: ERMProblem, feasible: Floats) -> Callable[..., float]:
     """``Objective.lower_dual`` for an alpha inside its box; it still wants X^T (y alpha)."""
-    costs = member_costs(problem)
+    costs, alpha_sum = member_costs(problem), float(feasible.sum(dtype=np.longdouble))
+    gain = alpha_sum
+    if problem.targets is not None:
+        gain = float((problem.targets * feasible).sum(dtype=np.longdouble))
     return partial(
         problem.objective.lower_dual,
-        alpha_sum=float(feasible.sum(dtype=np.longdouble)),
+        gain=gain,
+        alpha_sum=alpha_sum,
         conjugate=float(problem.loss.conjugate(feasible, costs).sum()),
         cost=float(costs.sum()),
-        scale=problem.design.row_scale,
+        scale=problem.row_scale,
     )
 
 
 def best_intercept(problem: ERMProblem, scores: Floats) -> float:
-    """argmin_b sum_i s_i phi(1 - y_i (scores_i + b)); the midpoint where p = 1 leaves an interval.
+    """argmin_b sum_i s_i phi(t_i - y_i (scores_i + b)); the midpoint where p = 1 leaves an interval.
 
-    Where the loss vanishes, row i stops to count at b = y_i - scores_i, so the minimiser lies between the
+    Where the loss vanishes, row i stops to count at b = y_i t_i - scores_i, so the minimiser lies between the
     smallest and the largest of these breakpoints; else not far from there.
 
     Parameters
@@ -405,7 +421,7 @@ def best_intercept(problem: ERMProblem, scores: Floats) -> float:
     scores : ndarray of shape (n_rows,)
         The x_i . w of one member, without an intercept.
     """
-    breakpoints = problem.labels - scores
+    breakpoints = problem.labels * problem.rows.goal() - scores
     low, high = float(breakpoints.min()), float(breakpoints.max())
     if low == high and problem.loss.vanishes:
         return low
@@ -413,7 +429,7 @@ def best_intercept(problem: ERMProblem, scores: Floats) -> float:
         return _hinge_midpoint(breakpoints, problem.labels, problem.weights)
 
     def slope(b: float) -> float:
-        slopes = problem.loss.slope(1 - problem.labels * (scores + b))
+        slopes = problem.loss.slope(problem.rows.shortfall(scores + b))
         return float(-(problem.weights * problem.labels) @ slopes)
 
     if not problem.loss.vanishes:
@@ -468,7 +484,7 @@ def dual_from_scores(problem: ERMProblem, mean_scores: Floats) -> Floats:
         The x_i . w of the mean member.
     """
     intercept = best_intercept(problem, mean_scores) if problem.fit_intercept else 0.0
-    shortfall = 1 - problem.labels * (mean_scores + intercept)
+    shortfall = problem.rows.shortfall(mean_scores + intercept)
     return member_costs(problem) * problem.loss.slope(shortfall)
 
 

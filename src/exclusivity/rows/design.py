@@ -4,9 +4,10 @@ Let u = 2^-53. A sum of n products, added in any order, is off by at most gamma_
 gamma_n = n u / (1 - n u). With the longest row r = max_i |x_i| (or feature by feature, whichever
 is less) this gives
 
-* scores:  |error of x_i . w + b|  <=  delta = gamma_(M+1) r |w| + u, and as much for 1 - y (x_i . w + b) but
-  for a part relative to itself. The loss of the true shortfalls is at most that of all shortfalls raised by
-  delta; where only the sum L = sum_i c_i max(0, m_i)^p is known, Minkowski's inequality gives
+* scores:  |error of x_i . w + b|  <=  delta = gamma_(M+1) r |w| + T u, and as much for t_i - y (x_i . w + b),
+  |t_i| <= T, but for a part relative to itself. The loss of the true shortfalls is at most that of all
+  shortfalls raised by delta; where only the sum L = sum_i c_i max(0, m_i)^p is known, Minkowski's inequality
+  gives
 
       sum_i c_i max(0, m_i + delta)^p  <=  (L^(1/p) + delta (sum_i c_i)^(1/p))^p ;
 
@@ -23,7 +24,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any
 
@@ -41,6 +42,7 @@ LONG_UNIT = float(np.finfo(np.longdouble).eps) / 2
 """The same in numpy's longest floats: 2^-64 on most machines, and 2^-53 where there are none."""
 
 _RUN = 4096
+_ALL = slice(None)
 
 # A block of rows, with all the columns worked on at once, stays in cache: one MiB (the best of 2^14 to 2^18).
 _BLOCK_NUMBERS = 1 << 17
@@ -116,12 +118,15 @@ class RowScale:
         So many numbers are in a row, at most.
     offset : float
         The length of what was subtracted from every row, if anything was: with it the intercept loses digits.
+    target : float
+        The largest |t_i|, or 1.
     """
 
     length: float
     columns: Floats
     n_terms: int
     offset: float = 0.0
+    target: float = 1.0
 
     def __add__(self, other: RowScale) -> RowScale:
         """The scale of both sets of rows."""
@@ -130,6 +135,7 @@ class RowScale:
             np.maximum(self.columns, other.columns),
             max(self.n_terms, other.n_terms),
             max(self.offset, other.offset),
+            max(self.target, other.target),
         )
 
     def score_error(self, weights: Floats, intercepts: Floats | float) -> Floats:
@@ -138,13 +144,15 @@ class RowScale:
         norms = np.sqrt(squares)
         # One of the two may be beyond the range of numbers, or infinity times zero.
         reach = np.fmin(self.length * norms, self.columns @ np.abs(weights))
-        error = gamma(self.n_terms + 2) * reach + UNIT * (norms > 0)
+        error = gamma(self.n_terms + 2) * reach + UNIT * self.target * (norms > 0)
         moved = 2 * UNIT * (self.offset * norms + np.abs(intercepts)) if self.offset > 0 else 0.0
         return np.asarray(error + moved)
 
     def length_error(self, length: float) -> float:
         """What :meth:`score_error` says of weights of this length without an intercept, or more."""
-        return gamma(self.n_terms + 2) * self.length * length + UNIT * (1 + 2 * self.offset * length)
+        return gamma(self.n_terms + 2) * self.length * length + UNIT * (
+            self.target + 2 * self.offset * length
+        )
 
 
 class DesignMatrix:
@@ -408,11 +416,16 @@ class LabelledRows:
         -1 or +1.
     weights : ndarray of shape (N,)
         Sample weights s_i > 0. Leave rows of weight 0 out: they have no dual variable.
+    targets : ndarray of shape (N,) or None
+        The t_i in the shortfall m_i = t_i - y_i f(x_i); None where all are 1, as in classification. With them
+        a loss of a residual is a margin loss on two rows: |r - f| beyond e has the rows (y, t) = (1, r - e)
+        and (-1, -r - e).
     """
 
     design: DesignMatrix
     labels: Floats
     weights: Floats
+    targets: Floats | None = None
 
     def __post_init__(self) -> None:
         n_rows = self.design.n_rows
@@ -425,6 +438,31 @@ class LabelledRows:
             raise ValueError("labels must be -1 or +1.")
         if not np.all(np.isfinite(self.weights) & (self.weights > 0)):
             raise ValueError("weights must be positive and finite; leave rows of weight 0 out.")
+        if self.targets is not None and not (
+            self.targets.shape == (n_rows,) and np.all(np.isfinite(self.targets))
+        ):
+            raise ValueError("targets must be finite numbers, one for each row.")
+
+    def goal(self, rows: slice | NDArray[Any] = _ALL) -> Floats | float:
+        """The targets of these rows: one number where all are the same."""
+        return 1.0 if self.targets is None else np.asarray(self.targets[rows])
+
+    def shortfall(self, scores: Floats, rows: slice | NDArray[Any] = _ALL) -> Floats:
+        """t_i - y_i f_i of these rows, from their scores: one column or several."""
+        goal, y = self.goal(rows), self.labels[rows]
+        if scores.ndim == 2:
+            goal, y = np.reshape(goal, (-1, 1)), y[:, None]
+        return np.asarray(goal - y * scores)
+
+    @property
+    def row_scale(self) -> RowScale:
+        """What rounding errors of products with these rows depend on."""
+        scale = self.design.row_scale
+        return scale if self.targets is None else replace(scale, target=self._largest_target)
+
+    @cached_property
+    def _largest_target(self) -> float:
+        return float(np.abs(self.targets).max(initial=1.0)) if self.targets is not None else 1.0
 
     @cached_property
     def least_weight(self) -> float:

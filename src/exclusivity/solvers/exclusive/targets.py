@@ -17,11 +17,7 @@ from exclusivity._typing import Floats, Ints
 from exclusivity.objective.penalties import ExclusivityRegulariser
 from exclusivity.rows.source import RowBlock, RowList, RowSource
 from exclusivity.solvers.base import SAMPLE_SEED, Callback, Recorder, Status
-from exclusivity.solvers.blockwise import (
-    Settings,
-    Target,
-    solve_targets,
-)
+from exclusivity.solvers.blocks import Settings, Target, solve_targets
 from exclusivity.solvers.exclusive.members import JointState, on_own_columns
 from exclusivity.solvers.exclusive.search import (
     ExclusiveOptions,

@@ -1,8 +1,8 @@
 """Many costs of the same problem, p >= 2: what one cost teaches about the next.
 
 A chain over a sample of the rows gives every cost its start and its Newton system; the steps over all rows
-are taken for all costs together. Other problems share nothing but the start: each cost begins at the last optimum
-and its dual vector, scaled to the cost (``solvers.path``).
+are taken for all costs together. Other problems share nothing but the start: each cost begins at the last
+optimum and its dual vector, scaled to the cost (``solvers.path``).
 
 All sums over rows are linear in the cost, so one pass at unit cost serves every cost; and products with k
 columns are far cheaper than k products with one column. Each point has a Newton system of its own, made from
@@ -41,7 +41,7 @@ from exclusivity.solvers.newton.solver import (
     continue_run,
     sample_rows,
 )
-from exclusivity.solvers.newton.source import BlockSource
+from exclusivity.solvers.newton.source import MemoryRows
 
 # So many costs that share a Hessian are worth one of all rows.
 _LARGE_GROUP = 6
@@ -84,6 +84,7 @@ def solve_newton_path(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         # Batches take conjugates from differences of sums: those of homogeneous losses do not cancel.
         is_shared = loss.degree is not None and not loss.has_corner and problem.penalty.is_smooth
+        is_shared &= problem.targets is None
         if regime != "semismooth" or not is_shared or n_features > min(DENSE_LIMIT, n_rows):
             return None
         try:
@@ -97,21 +98,21 @@ def _solve_together(runs: Sequence[Run], problems: Sequence[ERMProblem]) -> None
     """The features' side; losses without a corner."""
     reduced = [problem.reduced() for problem in problems]
     sample = sample_rows(reduced[0])
-    rough = HessianChain(reduced[0] if sample is None else sample)
+    rough = HessianChain(reduced[0] if sample is None else sample.problem)
     columns = [PathColumn(one, run, *rough.next(one)) for one, run in zip(reduced, runs, strict=True)]
     rows = BatchSource(reduced[0])
     if sample is not None:
-        unit = BlockSource(reduced[0].changed(cost=1.0))
+        unit = MemoryRows(reduced[0].changed(cost=1.0))
         for group in rough.groups():
             if len(group) >= _LARGE_GROUP:
                 _spread([columns[j] for j in group], unit, rows)
     drive_batch([column for column in columns if not column.run.is_over], rows)
     for column in columns:
         if not column.run.is_over:
-            continue_run(column.run, column.reduced, "semismooth", Guess(column.run.best))
+            continue_run(column.run, MemoryRows(column.reduced), "semismooth", Guess(column.run.best))
 
 
-def _spread(group: Sequence[PathColumn], unit: BlockSource, rows: BatchSource) -> None:
+def _spread(group: Sequence[PathColumn], unit: MemoryRows, rows: BatchSource) -> None:
     """Solve the largest cost of a group with the curvature of all rows, and start the others from there.
 
     Points of the group are close together: one Newton step of each, from the sums of the one, is most of
@@ -201,6 +202,7 @@ class BatchSource:
                 curvature=None,
                 cost=float(self._weights.sum()),
                 n_terms=self._design.transposed_terms(2 * k),
+                gains=alpha_sums[[j, j + k]],
             )
             for j in range(k)
         ]
@@ -227,7 +229,7 @@ class HessianChain:
     """
 
     def __init__(self, problem: ERMProblem) -> None:
-        self._source = BlockSource(problem.changed(cost=1.0))
+        self._source = MemoryRows(problem.changed(cost=1.0))
         self._loss = problem.loss
         self._hessian_of_cost: list[int] = []
         self._n_hessians = 0
@@ -299,7 +301,7 @@ def certify(column: PathColumn, unit_sums: LossSums) -> bool:
     """Certify the column's point; whether another step with its system is worth its while."""
     reduced, run, point = column.reduced, column.run, column.point
     sums = unit_sums.times(reduced.cost)
-    scale = reduced.design.row_scale
+    scale = reduced.row_scale
     bound, _ = bound_from_sums(sums, reduced.objective, scale)
     objective = objective_from_sums(point, sums, reduced.objective, scale)
     gradient = column.gradient(point, sums)

@@ -22,7 +22,6 @@ All but the last factorise one matrix per step, on the smaller of the two sides:
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -40,15 +39,13 @@ from exclusivity.objective.problem import (
 )
 from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers.base import SAMPLE_SEED, Callback, SolverResult, Start, check_convex
-from exclusivity.solvers.newton.bands import drive_screened
-from exclusivity.solvers.newton.barrier import MemoryBarrier
 from exclusivity.solvers.newton.interior import drive_interior
 from exclusivity.solvers.newton.linear import DENSE_LIMIT
 from exclusivity.solvers.newton.rounding import steepness
 from exclusivity.solvers.newton.run import Guess, Point, Run, certificate_of
 from exclusivity.solvers.newton.semismooth import drive_semismooth, primal_system
-from exclusivity.solvers.newton.small import drive_small, is_small
-from exclusivity.solvers.newton.source import ActiveGram, BlockSource
+from exclusivity.solvers.newton.shrinking import Pilot, drive_shrinking
+from exclusivity.solvers.newton.source import ActiveGram, MemoryRows, ProblemRows
 from exclusivity.solvers.newton.truncated import PATIENCE, drive_truncated
 
 MANY_ROWS = 20_000
@@ -267,16 +264,11 @@ def solve_newton(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         run, reduced = new_run(problem, tol, max_iter, callback)
         if start is not None:
-            guess = certify_start(run, reduced, start.for_problem(problem.centred()))
-        elif regime == "semismooth" and is_small(reduced):
-            drive_small(run, reduced, system)
-            guess = Guess(run.best)
+            guess, sample = certify_start(run, reduced, start.for_problem(problem.centred())), None
         else:
-            guess = sampled_guess(run, reduced, regime)
-        if system is not None:
-            guess = dataclasses.replace(guess, curvature=system)
+            guess, sample = sampled_guess(run, reduced, regime)
         if not run.is_over:
-            continue_run(run, reduced, regime, guess)
+            continue_run(run, MemoryRows(reduced, system), regime, guess, sample)
         if not run.has_point:  # costs times rows beyond the range of numbers: zero is a point, too
             nowhere = Point(np.zeros(reduced.design.n_features), 0.0).inside(reduced.penalty)
             run.take(nowhere, certificate_of(reduced, nowhere, np.zeros(reduced.design.n_rows)))
@@ -315,42 +307,56 @@ def make_system(problem: ERMProblem) -> Floats | None:
         return rows.at(np.ones(problem.design.n_rows, dtype=bool))
 
 
-def continue_run(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) -> None:
+def continue_run(
+    run: Run, rows: ProblemRows, regime: Regime, guess: Guess, sample: Sample | None = None
+) -> None:
     """Go on from a guess, method after method, until the run is over or nothing helps any more."""
-    rows, methods = RowFacts.of(reduced), methods_for(reduced, regime)
+    methods = _methods_on(rows, regime)
     if guess.method in methods:  # what comes before it has been tried
         at = methods.index(guess.method)
         methods = methods[at:] + methods[:at]
-    if "semismooth" in methods and not reduced.penalty.is_smooth:
+    if "semismooth" in methods and not rows.objective.penalty.is_smooth:
         methods.append("semismooth")  # from close to the optimum a few systems do, and reach the last digits
     for place, method in enumerate(methods):
         if method == "semismooth":
-            source = BlockSource(reduced, guess.curvature)
             is_last = method not in methods[place + 1 :]
-            most_systems = np.inf if is_last else systems_for(rows)
-            drive_semismooth(run, reduced.objective, source, guess, most_systems)
-        elif method == "bands":
-            drive_screened(run, reduced, guess.point, guess.width)
+            drive_semismooth(run, rows, guess, np.inf if is_last else systems_for(_facts_of(rows)))
         elif method == "interior":
-            of_rows, of_penalty = guess.slacks or (None, None)
-            start = guess.point.inside(reduced.penalty)
-            rows_side = MemoryBarrier(reduced, start, of_rows)
-            drive_interior(run, reduced.objective, rows_side, start, of_penalty)
-        else:
+            drive_interior(run, rows, guess)
+        elif method == "bands":
+            sample = sample or (None if rows.problem is None else sample_rows(rows.problem))
+            if sample is not None:
+                drive_shrinking(run, rows, Pilot(sample.problem, guess.point, sample.fraction), guess.width)
+        elif rows.problem is not None:
             drive_truncated(
                 run,
-                reduced,
+                rows.problem,
                 guess.point,
                 guess.dual,
                 width=guess.width,
                 spent=guess.spent,
-                most_passes=patience_for(regime, rows),
+                most_passes=patience_for(regime, _facts_of(rows)),
                 is_shifted=method == "shifted",
                 has_walked=guess.has_walked,
             )
         if run.is_over:
             return
-        guess = Guess(run.best)
+        guess = Guess(run.best) if run.has_point else guess
+
+
+def _facts_of(rows: ProblemRows) -> RowFacts:
+    if rows.problem is None:
+        return RowFacts(rows.n_rows, rows.n_features, has_vectors=False)
+    return RowFacts.of(rows.problem)
+
+
+def _methods_on(rows: ProblemRows, regime: Regime) -> list[str]:
+    if rows.problem is None:
+        return methods_of(rows.objective, _facts_of(rows), regime)
+    methods = methods_for(rows.problem, regime)
+    if rows.problem.targets is None:
+        return methods
+    return [method for method in methods if method not in ("truncated", "shifted")]  # all targets are 1 there
 
 
 def systems_for(rows: RowFacts) -> float:
@@ -373,27 +379,34 @@ def patience_for(regime: Regime, rows: RowFacts) -> float:
     return _PATIENCE_FOR_MEMORY * PATIENCE if rows.saves_memory else np.inf
 
 
-def sampled_guess(run: Run, reduced: ERMProblem, regime: Regime) -> Guess:
+class Sample(NamedTuple):
+    """A problem on some of its rows, weights scaled up to those of all, and which share of them these are."""
+
+    problem: ERMProblem
+    fraction: float
+
+
+def sampled_guess(run: Run, reduced: ERMProblem, regime: Regime) -> tuple[Guess, Sample | None]:
     """The optimum of a tenth of the rows, found the same way, and the Newton system there."""
     sample = sample_rows(reduced) if regime != "iterative" else None
     if sample is None:
-        return Guess(Point(np.zeros(reduced.design.n_features), 0.0))
-    guess, passes = guess_of_sample(sample, regime)
-    run.passes += passes * sample.design.n_rows / reduced.design.n_rows
-    return guess
+        return Guess(Point(np.zeros(reduced.design.n_features), 0.0)), None
+    guess, passes = guess_of_sample(sample.problem, regime)
+    run.passes += passes * sample.fraction
+    return guess, sample
 
 
 def guess_of_sample(sample: ERMProblem, regime: Regime) -> tuple[Guess, float]:
     """The optimum of a sample, the Newton system there, and the passes over the sample that it took."""
-    inner = Run(sample.objective, SAMPLE_TOL, DEFAULT_MAX_ITER, None)
-    continue_run(inner, sample, regime, sampled_guess(inner, sample, regime))
+    inner, rows = Run(sample.objective, SAMPLE_TOL, DEFAULT_MAX_ITER, None), MemoryRows(sample)
+    continue_run(inner, rows, regime, *sampled_guess(inner, sample, regime))
     if regime != "semismooth":
         return Guess(inner.best), inner.passes
-    sums = BlockSource(sample).evaluate(inner.best, sample.loss.rounded(inner.last_width), curvature=True)
+    sums = rows.evaluate(inner.best, sample.loss.rounded(inner.last_width), curvature=True)
     return Guess(inner.best, primal_system(sums, sample.fit_intercept), inner.last_width), inner.passes + 1
 
 
-def sample_rows(problem: ERMProblem) -> ERMProblem | None:
+def sample_rows(problem: ERMProblem) -> Sample | None:
     """The problem on a tenth of its rows, weights scaled up to the same total; None when it is small.
 
     The sample is random but always the same, so that results repeat bit for bit.
@@ -407,8 +420,10 @@ def sample_rows(problem: ERMProblem) -> ERMProblem | None:
     labels, weights = problem.labels[chosen], problem.weights[chosen]
     if abs(labels.sum()) == len(labels):  # one class only: nothing to learn from
         return None
-    return problem.changed(
+    some = problem.changed(
         design=DesignMatrix(problem.design.X[chosen]),
         labels=labels,
         weights=weights * (problem.weights.sum() / weights.sum()),
+        targets=None if problem.targets is None else problem.targets[chosen],
     )
+    return Sample(some, len(chosen) / n_rows)

@@ -1,176 +1,260 @@
-"""Rows as the Newton solver sees them: only through sums over blocks of rows.
+"""Rows as methods see them: only through questions that are reduced over blocks of rows.
 
-A source answers a few questions about the loss of a linear model; where the rows live is its own business.
-``BlockSource`` reads a dense or CSR matrix in memory, block by block, each block once per question.
+A question is a function of the rows of one block (``BlockOfRows``), and what it returns adds up over the
+blocks. ``ProblemRows`` puts it to all rows of a problem: ``MemoryRows``, here, to a matrix in memory, which
+is one block; ``TargetRows`` of ``solvers.blocks`` to any ``RowSource``. Whatever is kept with a block between
+two questions (the multipliers of its rows, say) is a state that the first one returns and the next one takes.
+
+The questions of this module are the sums at a point that Newton's method and every certificate need. Each one
+reads the rows once, piece by piece, while a piece is in cache.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exclusivity._typing import Floats, Matrix
 from exclusivity.objective.losses import CurvedLoss, LossParts
+from exclusivity.objective.objective import Objective
 from exclusivity.objective.problem import ERMProblem, member_costs
 from exclusivity.rows.design import DesignMatrix, RowScale
-from exclusivity.solvers.newton.linear import CHUNK_NUMBERS, bordered_gram
+from exclusivity.rows.source import RowList
+from exclusivity.solvers.newton.linear import CHUNK_NUMBERS, RowProducts, bordered_gram
 from exclusivity.solvers.newton.run import LossSums, Point
 
 # Below this share of what it once was, a diagonal entry has lost too many digits to subtractions.
 _LEAST_SHARE = 1e-6
-
-
 # Multiplications that are over before it is known which rows came and went.
 _SMALL_PRODUCT = 1 << 18
 
 
-class RowSource(Protocol):
-    """What the solver may ask. Each call is one pass over the rows."""
-
-    n_rows: int
-    n_features: int
-    passes: float
-
-    @property
-    def row_scale(self) -> RowScale:
-        """What rounding errors of products with the rows depend on."""
-
-    def evaluate(self, point: Point, loss: CurvedLoss, *, curvature: bool) -> LossSums:
-        """All sums at ``point``; with ``curvature`` the (M+1) x (M+1) matrix of second derivatives."""
-
-    def slopes(self, point: Point, step: Point, loss: CurvedLoss, lengths: Floats) -> Floats:
-        """d/dt of the smoothed loss at point + t step, for every t in ``lengths``."""
-
-    def curvature_rows(self, point: Point, loss: CurvedLoss) -> tuple[Matrix, Floats]:
-        """The rows with positive curvature and their c_i phi''(m_i), for products instead of a matrix."""
-
-    def dual_vector(self, point: Point, loss: CurvedLoss, factors: Floats) -> Floats:
-        """c_i phi'(m_i) of all rows, the classes scaled by ``factors``; empty where vectors are too long."""
-
-
-class BlockSource:
-    """A matrix in memory.
+class BlockOfRows:
+    """The rows of one block, with what questions about them have in common.
 
     Parameters
     ----------
     problem : ERMProblem
-        Gives rows, labels and the costs c_i = s_i C / kappa.
+        Of one member: gives rows, labels, targets and the costs c_i = s_i C / kappa.
     curvature : ndarray of shape (n_features + 1, n_features + 1) or None
         The matrix of second derivatives of all rows, p = 2, if it is known.
     """
 
     def __init__(self, problem: ERMProblem, curvature: Floats | None = None) -> None:
-        self.loss, self.design = problem.loss, problem.design
-        self.n_rows, self.n_features = problem.design.n_rows, problem.design.n_features
-        self.labels, self.costs = problem.labels, member_costs(problem)
-        self.passes = 0.0
-        self._gram: ActiveGram | None = None
-        self._curvature = curvature
+        self.problem, self.costs, self.curvature = problem, member_costs(problem), curvature
         # The dual vector of the point that was evaluated last, and which one that was.
-        self._alpha, self._evaluated = np.empty(self.n_rows), Point(np.empty(0), 0.0)
+        self.alpha, self.evaluated = np.empty(len(self.costs)), Point(np.empty(0), 0.0)
 
-    @property
-    def row_scale(self) -> RowScale:
-        """See ``RowSource``."""
-        return self.design.row_scale
+    @cached_property
+    def active_gram(self) -> ActiveGram:
+        """The second derivatives, where only rows that come and go change them."""
+        stiffness = self.problem.loss.active_curvature
+        assert stiffness is not None  # noqa: S101 -- asked only then
+        return ActiveGram(self.problem.design, stiffness * self.costs, self.curvature)
+
+    @cached_property
+    def products(self) -> RowProducts:
+        """Products with the rows z_i = y_i (x_i, 1)."""
+        return RowProducts(self.problem.design, self.problem.labels)
+
+    def shortfall(self, point: Point) -> Floats:
+        """t_i - y_i (x_i . w + b)."""
+        return self.problem.rows.shortfall(self.problem.design.times(point.weights) + point.intercept)
+
+
+Question = Callable[..., Any]
+"""From a ``BlockOfRows`` (and a state, if it takes one) and arguments to what adds up over the blocks."""
+
+
+class ProblemRows(ABC):
+    """All rows of one binary problem, wherever they are.
+
+    Attributes
+    ----------
+    objective : Objective
+        Of the one member that is solved for.
+    problem : ERMProblem or None
+        The same with its rows, where they are in memory and vectors of all rows are at hand.
+    n_rows, n_features : int
+    row_scale : RowScale
+        What rounding errors of products with the rows depend on.
+    passes : float
+        How often the rows have been read.
+    curvature : ndarray of shape (n_features + 1, n_features + 1) or None
+        The matrix of second derivatives of all rows, p = 2, if it is known.
+    most_fetched : float
+        So many single rows may be asked for at once.
+    """
+
+    objective: Objective
+    problem: ERMProblem | None
+    n_rows: int
+    n_features: int
+    row_scale: RowScale
+    passes: float = 0.0
+    curvature: Floats | None = None
+    most_fetched: float = np.inf
+
+    @abstractmethod
+    def reduce(self, question: Question, *arguments: Any) -> Any:
+        """The sum over the blocks of ``question(block, *arguments)``: one pass."""
+
+    @abstractmethod
+    def advance(self, question: Question, states: Any, *arguments: Any, reads: float = 1) -> tuple[Any, Any]:
+        """The sum of ``question(block, state, *arguments)``, which also returns a new state for each block.
+
+        ``states`` is None at first, and then what the last call returned. Of rows in memory the question
+        ``reads`` all rows so often.
+        """
 
     def evaluate(self, point: Point, loss: CurvedLoss, *, curvature: bool) -> LossSums:
-        """See ``RowSource``: scores, slopes and curvature of a block while it is in cache."""
-        self.passes += 1
-        by_active_rows = curvature and self.loss.active_curvature is not None
-        active = np.empty(self.n_rows, dtype=bool) if by_active_rows else None
-        parts = (
-            self._block_sums(rows, block, point, loss, curvature and not by_active_rows, active)
-            for rows, block in self.design.blocks(1)
-        )
-        total = next(parts)
-        for part in parts:
-            total += part
-        self._evaluated = point
-        if active is None:
-            return total
-        if self._gram is None:
-            assert self.loss.active_curvature is not None  # noqa: S101 -- that is why
-            self._gram = ActiveGram(self.design, self.loss.active_curvature * self.costs, self._curvature)
-        return dataclasses.replace(total, curvature=self._gram.at(active))
-
-    def _block_sums(
-        self,
-        rows: slice,
-        block: Matrix,
-        point: Point,
-        loss: CurvedLoss,
-        curvature: bool,
-        active: NDArray[np.bool_] | None,
-    ) -> LossSums:
-        y, cost = self.labels[rows], self.costs[rows]
-        shortfall = block @ point.weights
-        shortfall += point.intercept
-        shortfall *= y
-        np.subtract(1.0, shortfall, out=shortfall)
-        (value, slope, curvatures, _), exact, conjugate = self._parts(shortfall, cost, loss, curvature)
-        if active is not None:
-            np.greater(slope, 0, out=active[rows])
-        alpha = np.multiply(cost, slope, out=self._alpha[rows])
-        signed = y * alpha
-        paid = cost * conjugate
-        return LossSums(
-            loss=float(cost @ exact),
-            smoothed=float(cost @ value),
-            # Two products with one vector each are twice as fast as one product with two.
-            weighted_sums=np.array([block.T @ alpha, block.T @ signed]),
-            alpha_sums=np.array([alpha.sum(), signed.sum()]),
-            conjugates=np.array([paid.sum(), y @ paid]),
-            curvature=None if curvatures is None else bordered_gram(block, cost * curvatures),
-            cost=float(cost.sum()),
-            n_terms=float(len(y)),
-        )
-
-    def _parts(
-        self, shortfall: Floats, cost: Floats, loss: CurvedLoss, curvature: bool
-    ) -> tuple[LossParts, Floats, Floats]:
-        """What ``loss`` says of rows, and the true loss: its value, and its conjugate at those slopes."""
-        if loss.width > 0:
-            parts = loss.parts(shortfall, curvature=curvature)
-            return parts, self.loss.value(shortfall), self.loss.conjugate(cost * parts.slope, cost) / cost
-        parts = self.loss.parts(shortfall, curvature=curvature, conjugate=True)
-        assert parts.conjugate is not None  # noqa: S101 -- asked for
-        return parts, parts.value, parts.conjugate
-
-    def slopes(self, point: Point, step: Point, loss: CurvedLoss, lengths: Floats) -> Floats:
-        """See ``RowSource``: one product for the point and the step together."""
-        self.passes += 1
-        total = np.zeros(len(lengths))
-        pair = np.stack([point.weights, step.weights], axis=1)
-        for rows, block in self.design.blocks(2 + len(lengths)):
-            y = self.labels[rows, None]
-            products = block @ pair + [point.intercept, step.intercept]
-            shortfall, change = 1 - y * products[:, :1], -y * products[:, 1:]
-            slope = loss.parts(shortfall + change * lengths, curvature=False)[1]
-            total += (self.costs[rows] * change[:, 0]) @ slope
-        return total
-
-    def curvature_rows(self, point: Point, loss: CurvedLoss) -> tuple[Matrix, Floats]:
-        """See ``RowSource``."""
-        self.passes += 1
-        shortfall = 1 - self.labels * (self.design.times(point.weights) + point.intercept)
-        curvatures = loss.parts(shortfall)[2]
-        assert curvatures is not None  # noqa: S101 -- asked for
-        weights = self.costs * curvatures
-        active = np.flatnonzero(weights)
-        return self.design.X[active], weights[active]
+        """All sums at ``point``; with ``curvature`` the (M+1) x (M+1) matrix of second derivatives."""
+        sums: LossSums = self.reduce(evaluate, point, loss, curvature)
+        return sums
 
     def dual_vector(self, point: Point, loss: CurvedLoss, factors: Floats) -> Floats:
-        """See ``RowSource``."""
-        if point is self._evaluated:
-            alpha = self._alpha
-        else:
-            shortfall = 1 - self.labels * (self.design.times(point.weights) + point.intercept)
-            alpha = self.costs * loss.parts(shortfall, curvature=False)[1]
-        return np.asarray(alpha * np.where(self.labels > 0, factors[0], factors[1]))
+        """c_i phi'(m_i) of all rows, the classes scaled by ``factors``; empty where vectors are too long."""
+        return np.empty(0) if self.problem is None else self.reduce(dual_vector, point, loss, factors)
+
+
+class MemoryRows(ProblemRows):
+    """A dense or CSR matrix in memory: one block.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        Of one member.
+    curvature : ndarray of shape (n_features + 1, n_features + 1) or None
+        The matrix of second derivatives of all rows, p = 2, if it is known.
+    """
+
+    def __init__(self, problem: ERMProblem, curvature: Floats | None = None) -> None:
+        self.problem, self.objective, self.curvature = problem, problem.objective, curvature
+        self.n_rows, self.n_features = problem.design.n_rows, problem.design.n_features
+        self._block = BlockOfRows(problem, curvature)
+
+    @property
+    def row_scale(self) -> RowScale:  # type: ignore[override]
+        """See ``ProblemRows``."""
+        assert self.problem is not None  # noqa: S101 -- it is in memory
+        return self.problem.row_scale
+
+    def reduce(self, question: Question, *arguments: Any) -> Any:
+        """See ``ProblemRows``."""
+        self.passes += 1
+        return question(self._block, *arguments)
+
+    def advance(self, question: Question, states: Any, *arguments: Any, reads: float = 1) -> tuple[Any, Any]:
+        """See ``ProblemRows``: the state of the one block."""
+        self.passes += reads
+        sums, state = question(self._block, states, *arguments)
+        return sums, state
+
+
+def evaluate(block: BlockOfRows, point: Point, loss: CurvedLoss, curvature: bool) -> LossSums:
+    """Compute all sums at a point; see ``ProblemRows.evaluate``."""
+    design, exact = block.problem.design, block.problem.loss
+    by_active_rows = curvature and exact.active_curvature is not None
+    active = np.empty(design.n_rows, dtype=bool) if by_active_rows else None
+    total = None
+    for rows, X in design.blocks(1):
+        part = _sums_of_piece(block, rows, X, point, loss, curvature and not by_active_rows, active)
+        total = part if total is None else total + part
+    if total is None:  # no rows at all
+        return LossSums.of_nothing(design.n_features, curvature)
+    block.evaluated = point
+    return total if active is None else dataclasses.replace(total, curvature=block.active_gram.at(active))
+
+
+def _sums_of_piece(
+    block: BlockOfRows,
+    rows: slice,
+    X: Matrix,
+    point: Point,
+    loss: CurvedLoss,
+    curvature: bool,
+    active: NDArray[np.bool_] | None,
+) -> LossSums:
+    """The sums over some of the rows: scores, slopes and curvature while they are in cache."""
+    labelled, cost = block.problem.rows, block.costs[rows]
+    y = labelled.labels[rows]
+    shortfall = X @ point.weights
+    shortfall += point.intercept
+    shortfall *= y
+    goal = labelled.goal(rows)
+    np.subtract(goal, shortfall, out=shortfall)
+    (value, slope, curvatures, _), exact, conjugate = _parts(block, shortfall, cost, loss, curvature)
+    if active is not None:
+        np.greater(slope, 0, out=active[rows])
+    alpha = np.multiply(cost, slope, out=block.alpha[rows])
+    signed = y * alpha
+    paid = cost * conjugate
+    alpha_sums = np.array([alpha.sum(), signed.sum()])
+    return LossSums(
+        loss=float(cost @ exact),
+        smoothed=float(cost @ value),
+        # Two products with one vector each are twice as fast as one product with two.
+        weighted_sums=np.array([X.T @ alpha, X.T @ signed]),
+        alpha_sums=alpha_sums,
+        conjugates=np.array([paid.sum(), y @ paid]),
+        curvature=None if curvatures is None else bordered_gram(X, cost * curvatures),
+        cost=float(cost.sum()),
+        n_terms=float(len(y)),
+        gains=alpha_sums if labelled.targets is None else np.array([goal @ alpha, goal @ signed]),
+    )
+
+
+def _parts(
+    block: BlockOfRows, shortfall: Floats, cost: Floats, loss: CurvedLoss, curvature: bool
+) -> tuple[LossParts, Floats, Floats]:
+    """What ``loss`` says of rows, and the true loss: its value, and its conjugate at those slopes."""
+    exact = block.problem.loss
+    if loss.width > 0:
+        parts = loss.parts(shortfall, curvature=curvature)
+        return parts, exact.value(shortfall), exact.conjugate(cost * parts.slope, cost) / cost
+    parts = exact.parts(shortfall, curvature=curvature, conjugate=True)
+    assert parts.conjugate is not None  # noqa: S101 -- asked for
+    return parts, parts.value, parts.conjugate
+
+
+def slopes(block: BlockOfRows, point: Point, step: Point, loss: CurvedLoss, lengths: Floats) -> Floats:
+    """Compute d/dt of the smoothed loss at point + t step, for every t in ``lengths``."""
+    total, labelled = np.zeros(len(lengths)), block.problem.rows
+    pair = np.stack([point.weights, step.weights], axis=1)
+    for rows, X in block.problem.design.blocks(2 + len(lengths)):
+        y = labelled.labels[rows, None]
+        products = X @ pair + [point.intercept, step.intercept]
+        shortfall, change = labelled.shortfall(products[:, :1], rows), -y * products[:, 1:]
+        slope = loss.parts(shortfall + change * lengths, curvature=False)[1]
+        total += (block.costs[rows] * change[:, 0]) @ slope
+    return total
+
+
+def curvature_rows(block: BlockOfRows, point: Point, loss: CurvedLoss) -> RowList:
+    """Pick the rows with positive curvature, their c_i phi''(m_i) for weights.
+
+    Asked where all rows are fewer than the features, for products instead of a matrix.
+    """
+    curvatures = loss.parts(block.shortfall(point))[2]
+    assert curvatures is not None  # noqa: S101 -- asked for
+    weights = block.costs * curvatures
+    active = np.flatnonzero(weights)
+    return RowList(block.problem.design.X[active], block.problem.labels[active], weights[active])
+
+
+def dual_vector(block: BlockOfRows, point: Point, loss: CurvedLoss, factors: Floats) -> Floats:
+    """Compute c_i phi'(m_i), the classes scaled by ``factors``."""
+    if point is block.evaluated:
+        alpha = block.alpha
+    else:
+        alpha = block.costs * loss.parts(block.shortfall(point), curvature=False)[1]
+    return np.asarray(alpha * np.where(block.problem.labels > 0, factors[0], factors[1]))
 
 
 class ActiveGram:

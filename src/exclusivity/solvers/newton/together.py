@@ -24,6 +24,7 @@ from exclusivity.solvers.newton.solver import (
     new_run,
     patience_for,
 )
+from exclusivity.solvers.newton.source import MemoryRows
 
 
 def newton_group_size(problem: ERMProblem, options: NewtonOptions) -> int:
@@ -59,5 +60,5 @@ def solve_newton_together(
         drive_compiled(travellers, lambda: any(ask() for ask in asked))
         for each in travellers:
             if not each.run.is_over:
-                continue_run(each.run, each.reduced, regime, each.best)
+                continue_run(each.run, MemoryRows(each.reduced), regime, each.best)
         return [each.run.result(each.reduced.design.n_rows) for each in travellers]
