@@ -6,17 +6,16 @@ from sklearn.datasets import load_wine
 from sklearn.svm import LinearSVC
 
 from exclusivity import ERMClassifier
-from exclusivity.classifier.votes.ballots import certain_ballots
-from exclusivity.classifier.votes.decisions import runoff_decision
-from exclusivity.classifier.votes.runoff import runoff_threats
-from exclusivity.classifier.votes.threats import radius_of
 from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.problem import ERMProblem
 from exclusivity.solvers import ExclusiveOptions
 from exclusivity.solvers.exclusive.runoff import duels_of_truth, runoff_leads, sides_of_truth
 from exclusivity.solvers.exclusive.surrogate import PartitionSums, sharing_rows
 from exclusivity.solvers.exclusive.votes import Ballot, CountedBallot, decided, held_out_values
-from robustness.runoff_oracle import ballots_of, random_election
+from exclusivity.voting._changes import radius_of
+from exclusivity.voting.preferences import certain_preferences
+from exclusivity.voting.rules import RULES
+from robustness.runoff_oracle import preferences_of, random_election
 
 X, Y = load_wine(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -36,7 +35,9 @@ def test_the_lead_of_the_truth_is_what_a_run_off_certifies():
     for _ in range(300):
         rankings, _, n_classes = random_election(rng, abstain=0)
         n_members = len(rankings)
-        threats = runoff_threats(ballots_of(rankings, n_classes), np.eye(n_members, dtype=bool), n_classes)[0]
+        threats = RULES["runoff"].min_changes(
+            preferences_of(rankings, n_classes), np.eye(n_members, dtype=bool), n_classes
+        )[0]
         for truth in range(n_classes):
             totals = np.zeros(2 * n_classes)
             for ranking in rankings:
@@ -116,9 +117,9 @@ def test_counted_votes_are_certified_accuracy():
     rows, columns = surrogate(), [np.arange(13)[k::5] for k in range(5)]
     scores = np.stack([rows.fit(own).scores + rows.label_means[:, None] for own in columns], axis=2)
     scores = scores.transpose(1, 0, 2)
-    ballots = certain_ballots(scores, np.zeros_like(scores), 3, "ovr")
-    radius = radius_of(runoff_threats(ballots, np.eye(5, dtype=bool), 3), 5)
-    right = runoff_decision(scores, 3, "ovr").argmax(axis=1) == Y
+    ballots = certain_preferences(scores, np.zeros_like(scores), 3, "ovr")
+    radius = radius_of(RULES["runoff"].min_changes(ballots, np.eye(5, dtype=bool), 3), 5)
+    right = RULES["runoff"].decide(scores, 3, "ovr").argmax(axis=1) == Y
     certified = sum((right & (radius >= r)) @ rows.row_weights for r in range(3))
     counted = CountedBallot(rows, columns, 2, "runoff").value - Ballot(rows, columns, 2, "runoff").value
     assert counted == pytest.approx(-certified, abs=0.01)

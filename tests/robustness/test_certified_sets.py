@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from exclusivity.classifier.votes.threats import hard_threats
 from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import attack, certify, certify_set, corrupt
+from exclusivity.voting.preferences import MemberPreferences
+from exclusivity.voting.rules import RULES
 from robustness.adversary_oracle import exhaustive_radius, tallies
 from robustness.robust_cases import certified_radius, fitted, split
 from robustness.test_runoff import elected
@@ -75,7 +76,7 @@ def test_hard_votes_on_features_of_their_own_are_exact():
         n_members, n_classes = rng.integers(1, 9), rng.integers(2, 6)
         votes = rng.choice(n_classes, size=n_members, p=rng.dirichlet(np.ones(n_classes)))
         supports = np.eye(n_members, dtype=bool)
-        threats = hard_threats(votes[None], supports, n_classes)
+        threats = RULES["hard"].min_changes(MemberPreferences(votes[None]), supports, n_classes)
         for r in range(n_members + 1):
             assert np.array_equal(threats[0] <= r, exhaustive_set(votes, n_classes, r))
         radius = certified_radius(votes[None], supports, n_classes)[0]

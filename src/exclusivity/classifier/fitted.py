@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.classifier.parameters import ErmParameters
 from exclusivity.classifier.refitting import replace_fitted, snapshot
-from exclusivity.classifier.votes import score_slack
 from exclusivity.problem import DesignMatrix
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 from exclusivity.solvers import ExclusiveResult, History, SolverResult, Start
+from exclusivity.voting.preferences import score_slack
 
 # Solvers treat members alike, but a matrix product may round its columns differently.
 _EQUAL_TOL = 1e-10

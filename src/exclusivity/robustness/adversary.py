@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from math import comb
 
@@ -11,9 +11,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity.classifier import check_choice, check_number, group_codes, grouped, threats_of
+from exclusivity._errors import check_choice, check_number
+from exclusivity.classifier import group_codes
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 from exclusivity.robustness.corruption import finite_numbers
+from exclusivity.voting._changes import grouped
 
 # Numbers in one temporary array of attacked rows: 32 MB.
 _BLOCK_NUMBERS = 1 << 22
@@ -139,7 +141,10 @@ class _Adversary:
         self.columns_of = groups == np.arange(int(groups.max()) + 1)[:, None]
         no_members = np.zeros((0, len(self.columns_of)), dtype=bool)
         # Equal members are asked once: what turns one of them turns all.
-        self.supports = grouped(estimator._asked_supports, groups) if self.counts_votes else no_members
+        self.supports = no_members
+        if self.counts_votes:
+            self.ensemble = replace(estimator._voting_ensemble(), groups=groups)
+            self.supports = grouped(self.ensemble.supports, groups)
         self.n_classes = len(estimator.classes_)
         is_runoff = getattr(estimator, "voting", "hard") == "runoff"
         self.has_final = self.counts_votes and is_runoff and self.n_classes > 2
@@ -169,9 +174,9 @@ class _Adversary:
             return np.zeros(len(X), dtype=bool)
         if not self.has_final:
             return np.asarray(self.lead(X, winners) <= 0)
-        threats = threats_of(self.estimator, X, self.supports)
-        threats[np.arange(len(X)), winners] = 1
-        return np.asarray((threats == 0).any(axis=1))
+        changes = self._min_changes(X)
+        changes[np.arange(len(X)), winners] = 1
+        return np.asarray((changes == 0).any(axis=1))
 
     def lead(self, X: Floats, winners: Ints, targets: Ints | None = None) -> Floats:
         """Return how far the winner is ahead of the target, or of the best other class: votes, or scores."""
@@ -200,9 +205,12 @@ class _Adversary:
         """Return minus the changes that each class needs in a run-off; of equals more votes are nearer."""
         votes = self._scores(X)
         standing: Floats = votes / (4 * max(float(votes.sum(axis=1).max(initial=1)), 1.0))
-        standing -= threats_of(self.estimator, X, self.supports)
+        standing -= self._min_changes(X)
         standing[np.arange(len(X)), winners] = 0.0
         return standing
+
+    def _min_changes(self, X: Floats) -> Ints:
+        return np.concatenate(list(self.ensemble.min_changes(X)))
 
     def _votes(self, X: Floats) -> Ints:
         labels = self.estimator.component_predict(X)[:, : len(self.supports)]

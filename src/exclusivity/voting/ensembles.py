@@ -51,19 +51,17 @@ class Members:
     checked_by: Any = None
     columns: Sequence[Ints] | None = None
 
+    def checked(self, X: Matrix) -> Any:
+        """Return rows as the ensemble's own predict hands them on: members were trained without names."""
+        check_sparse(X)
+        if self.checked_by is None:
+            return X
+        how = {"accept_sparse": ["csr", "csc"], "dtype": None, "ensure_all_finite": False}
+        return validate_data(self.checked_by, X, reset=False, **how)
+
     def rows(self, X: Matrix) -> list[Any]:
         """Return the rows as each member sees them."""
-        check_sparse(X)
-        if self.checked_by is not None:
-            # The check of the ensemble's own predict. Members were trained without column names.
-            X = validate_data(
-                self.checked_by,
-                X,
-                reset=False,
-                accept_sparse=["csr", "csc"],
-                dtype=None,
-                ensure_all_finite=False,
-            )
+        X = self.checked(X)
         if self.columns is None:
             return [X] * len(self.estimators)
         return [X[:, columns] for columns in self.columns]
