@@ -39,7 +39,7 @@ from exclusivity.solvers.exclusive import ExclusiveOptions, find_partition
 from exclusivity.voting.certificates import CertifiedVotes, VotingEnsemble
 from exclusivity.voting.members import VotingMembers
 from exclusivity.voting.preferences import MemberPreferences
-from exclusivity.voting.rules import COUNTED, RULES
+from exclusivity.voting.rules import RULES, check_counted
 
 __all__ = ["FeaturePartitionClassifier"]
 
@@ -160,7 +160,7 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
 
     def _fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         check_number(self.get_params(deep=False), "n_estimators", least=1, integer=True)
-        check_choice(self.get_params(deep=False), "voting", COUNTED)
+        check_counted(self.get_params(deep=False))
         check_jobs(self.n_jobs)
         labels = carried_groups(self.feature_groups, X)
         check_sparse(X)
@@ -340,4 +340,4 @@ def _learn_partition(
     )
     problems = [first.changed(labels=column) for column in labels]
     generator = np.random.default_rng(int(rng.randint(_SEED_LIMIT)))
-    return find_partition(problems, groups, ExclusiveOptions(voting=voting), generator, None)
+    return find_partition(problems, groups, ExclusiveOptions(voting=RULES[voting].search), generator, None)

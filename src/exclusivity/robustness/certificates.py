@@ -15,7 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity._errors import check_choice, check_number
+from exclusivity._errors import check_number
 from exclusivity.classifier import TEST
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 from exclusivity.problem.sparse_rows import check_sparse
@@ -29,7 +29,7 @@ from exclusivity.robustness.sources import (
 from exclusivity.voting.certificates import CertifiedVotes, VotingEnsemble
 from exclusivity.voting.ensembles import members_of
 from exclusivity.voting.members import VotingMembers
-from exclusivity.voting.rules import COUNTED, RULES
+from exclusivity.voting.rules import RULES, check_counted
 
 
 def certify(estimator: BaseEstimator, X: Matrix, *, voting: str | None = None, top_k: int = 1) -> Ints:
@@ -332,7 +332,7 @@ def _mean(is_safe: Bools, labels: NDArray[Any], balanced: bool) -> float:
 def voting_ensemble(estimator: BaseEstimator, voting: str | None = None) -> VotingEnsemble:
     """Return the vote of a fitted estimator, counted by the rule ``voting`` (None: its own), or refuse it."""
     if voting is not None:
-        check_choice({"voting": voting}, "voting", COUNTED)
+        check_counted({"voting": voting})
     if is_exactly(estimator, (FrozenEstimator,)):
         return voting_ensemble(estimator.estimator, voting)
     if _is_of("sklearn", estimator) and hasattr(estimator, "best_estimator_"):

@@ -9,10 +9,12 @@ of ``voting=``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
+from exclusivity._errors import check_choice
 from exclusivity.problem.arrays import Bools, Floats, Ints
 from exclusivity.voting._changes import (
     BLOCK_NUMBERS,
@@ -222,8 +224,10 @@ class RunoffVoting(VotingRule):
 RULES: dict[str, VotingRule] = {"soft": SoftVoting(), "hard": HardVoting(), "runoff": RunoffVoting()}
 """The values of ``voting=``."""
 
-COUNTED = tuple(name for name, rule in RULES.items() if rule.counts_votes)
-"""Those that count votes, so that there are certificates."""
+
+def check_counted(params: Mapping[str, Any]) -> None:
+    """Raise unless ``params["voting"]`` names a rule that counts votes, so that there are certificates."""
+    check_choice(params, "voting", tuple(name for name, rule in RULES.items() if rule.counts_votes))
 
 
 class _RunoffChanges:
