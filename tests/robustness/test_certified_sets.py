@@ -50,7 +50,7 @@ def test_damage_leads_nowhere_else(name):
             broken = corrupt(rows, r, "outliers", size=50, random_state=seed)
             codes = np.searchsorted(clf.classes_, clf.predict(broken))
             assert can_win[np.arange(len(rows)), codes].all()
-        attacked = np.searchsorted(clf.classes_, clf.predict(attack(clf, rows[:40], r, method="greedy").X))
+        attacked = np.searchsorted(clf.classes_, clf.predict(attack(clf, rows[:40], r, max_sets=0).X))
         assert can_win[np.arange(40), attacked].all()
 
 

@@ -97,27 +97,8 @@ class CorruptionCurve:
 
     @property
     def mean(self) -> Floats:
-        """(n_kinds, n_ks), over the repeats."""
+        """Return means over the repeats, (n_kinds, n_ks)."""
         return np.asarray(self.scores.mean(axis=2))
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One record per kind and k: a table for pandas or for reading.
-
-        Examples
-        --------
-        >>> CorruptionCurve((1,), ("stuck",), np.array([[[0.5, 0.7]]])).rows()
-        [{'kind': 'stuck', 'k': 1, 'mean': 0.6, 'std': 0.1}]
-        """
-        return [
-            {
-                "kind": kind,
-                "k": k,
-                "mean": round(float(self.scores[i, j].mean()), 6),
-                "std": round(float(self.scores[i, j].std()), 6),
-            }
-            for i, kind in enumerate(self.kinds)
-            for j, k in enumerate(self.ks)
-        ]
 
 
 def corruption_curve(

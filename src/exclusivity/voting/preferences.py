@@ -115,10 +115,10 @@ class RankedPreferences(MemberPreferences):
         """See ``MemberPreferences``."""
         place = rivals[:, None, None]
         score, slack = (np.take_along_axis(part, place, axis=1) for part in (self.scores, self.slack))
-        ahead, doubt = score - self.scores, slack + self.slack
-        is_first, is_second = ahead > doubt, -ahead > doubt
-        if not doubt.all():
-            equal = np.nonzero((ahead == 0) & (doubt == 0))
+        ahead, either = score - self.scores, slack + self.slack
+        is_first, is_second = ahead > either, -ahead > either
+        if not either.all():
+            equal = np.nonzero((ahead == 0) & (either == 0))
             is_earlier = rivals[equal[0]] < equal[1]
             is_first[equal], is_second[equal] = is_earlier, ~is_earlier
         sides = (FIRST - UNDECIDED) * is_first.view(np.int8) + (SECOND - UNDECIDED) * is_second.view(np.int8)

@@ -42,7 +42,7 @@ from exclusivity.voting.preferences import FIRST, SECOND, UNDECIDED, MemberPrefe
 
 
 class VotingRule(ABC):
-    """How the votes of members among several classes are counted.
+    """Count the votes of members among several classes.
 
     Between two classes every rule is a majority vote.
     """
@@ -233,8 +233,8 @@ def check_counted(params: Mapping[str, Any]) -> None:
 class _RunoffChanges:
     """The minimal changes of one run-off for each of some rows, all members with features.
 
-    A tie in either round counts as won by anybody. Let w win the run-off, v_c be votes of the first round, m
-    the number of undecided ones. For c to win,
+    A tie in either round counts as won by every class. Let w win the run-off, v_c be votes of the first
+    round, m the number of undecided ones. For c to win,
 
     A. either another class f meets c in the final, and w is pushed out: both leads of w, g over c and h over
        f, have to go. A change lowers g by 2 (a voter of w) or 1, h likewise, and g + h by 3 (a voter of w) or
@@ -266,7 +266,7 @@ class _RunoffChanges:
         first, second = top_two(self.tally.totals.astype(float), self.n_classes)
         sides = self.preferences.against(first)
         lead = self._leads(sides)
-        lost = np.flatnonzero(-lead[self.rows, second] > 2 * self._doubts(sides)[self.rows, second])
+        lost = np.flatnonzero(-lead[self.rows, second] > 2 * self._undecided(sides)[self.rows, second])
         winner = first.copy()
         winner[lost] = second[lost]
         if lost.size:
@@ -279,16 +279,16 @@ class _RunoffChanges:
     def _leads(self, sides: Sides) -> Counts:
         """Return the lead of the rival over each class, undecided votes against it, (n_rows, c)."""
         counts = [(sides == side).sum(axis=2, dtype=self.tally.kind) for side in (FIRST, SECOND)]
-        return np.asarray(counts[0] - counts[1] - self._doubts(sides))
+        return np.asarray(counts[0] - counts[1] - self._undecided(sides))
 
-    def _doubts(self, sides: Sides) -> Counts:
+    def _undecided(self, sides: Sides) -> Counts:
         return np.asarray((sides == UNDECIDED).sum(axis=2, dtype=self.tally.kind))
 
     def is_doubtful(self) -> Bools:
         """Return the rows in which rounding matters."""
-        doubts = self._doubts(self.sides)
-        doubts[self.rows, self.winner] = 0
-        return np.asarray((self.tally.undecided > 0) | doubts.any(axis=1))
+        undecided = self._undecided(self.sides)
+        undecided[self.rows, self.winner] = 0
+        return np.asarray((self.tally.undecided > 0) | undecided.any(axis=1))
 
     def changes(self) -> Counts:
         """Return the minimal changes of all classes, (n_rows, n_classes)."""
