@@ -74,7 +74,8 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
     voting : {"hard", "runoff"}, default="hard"
         "hard": the class with most votes wins. "runoff": the two classes with most votes meet in a second
         round, in which every member votes for the one it scores higher; its ``decision_function`` or
-        ``predict_proba`` tells. Of two classes the two are the same.
+        ``predict_proba`` tells. Of two classes the two are the same. A member whose columns are all missing
+        in a row abstains there (unless all columns are), where members take missing values at all.
 
     Attributes
     ----------
@@ -274,7 +275,7 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
 
     def _voters(self, voting: str | None = None) -> VotingMembers:
         rule = RULES[self.voting if voting is None else voting]
-        return VotingMembers(self.estimators_, self.supports_, len(self.classes_), rule)
+        return VotingMembers(self.estimators_, self.supports_, len(self.classes_), rule, abstain=True)
 
     def _voting_ensemble(self, voting: str | None = None) -> VotingEnsemble:
         check_is_fitted(self)

@@ -1,4 +1,9 @@
-"""Members of any kind that vote: fitted classifiers that predict class numbers, each from its own columns."""
+"""Members of any kind that vote: fitted classifiers that predict class numbers, each from its own columns.
+
+A missing value is an erasure: with ``abstain`` a member whose columns are all missing in a row gives no vote.
+It would say a constant, which takes 2 off a lead when one change turns it; an abstention takes 1. Where all
+columns of a row are missing members vote all the same, without a certificate.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +44,15 @@ class VotingMembers:
         The columns that each of them sees: numbers, or truths.
     n_classes : int
     rule : VotingRule
+    abstain : bool
+        Whether members abstain where all of their columns are missing.
     """
 
     estimators: Sequence[Any]
     columns: Sequence[Any]
     n_classes: int
     rule: VotingRule
+    abstain: bool = False
 
     def votes(self, X: Matrix) -> Ints:
         """Return the class number that every member votes for, (n_samples, n_members)."""
@@ -64,11 +72,18 @@ class VotingMembers:
         for rows in self._blocks(X):
             doubtful = np.stack([doubtful_votes(*view) for view in self._views(rows)], axis=1)
             votes = np.where(doubtful, UNDECIDED, self.votes(rows))
+            votes[self._abstaining(rows)] = -1
             yield RankedPreferences(votes, *self._scores(rows)) if self._ranks else MemberPreferences(votes)
 
     @property
     def _ranks(self) -> bool:
         return self.rule.ranks_classes and self.n_classes > 2
+
+    def _abstaining(self, X: Matrix) -> Bools:
+        """Return which members have nothing but missing values, (n_samples, n_members)."""
+        if not self.abstain or sparse.issparse(X) or not np.isnan(X).any():
+            return np.zeros((X.shape[0], len(self.estimators)), dtype=bool)
+        return np.stack([np.isnan(rows).all(axis=1) for _, rows in self._views(X)], axis=1)
 
     def _blocks(self, X: Matrix) -> Iterator[Matrix]:
         step = max(1, _BLOCK_SCORES // (self.n_classes * len(self.estimators)))
@@ -85,7 +100,9 @@ class VotingMembers:
         return finite(scores), slack
 
     def _winners(self, X: Matrix) -> Ints:
-        votes = self.votes(X)
+        votes, abstaining = self.votes(X), self._abstaining(X)
+        abstaining[abstaining.all(axis=1)] = False
+        votes[abstaining] = -1
         if not self._ranks:
             margins = np.stack([vote_margins(*view) for view in self._views(X)], axis=1)
             election = Election(votes, _liking_of_voters(votes, margins, self.n_classes), self.n_classes)
@@ -95,9 +112,9 @@ class VotingMembers:
         rows = np.arange(len(scores))
 
         def prefer_first(first: Ints, second: Ints) -> Bools:
-            return np.asarray(scores[rows, first] >= scores[rows, second])
+            return np.asarray((scores[rows, first] >= scores[rows, second]) & ~abstaining)
 
-        liking = squashed(_standardised(scores).mean(axis=2))
+        liking = squashed((_standardised(scores) * ~abstaining[:, None]).mean(axis=2))
         election = Election(votes, liking, self.n_classes, prefer_first)
         return np.asarray(self.rule.count(election).argmax(axis=1))
 

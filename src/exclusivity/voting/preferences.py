@@ -122,7 +122,9 @@ class RankedPreferences(MemberPreferences):
             is_earlier = rivals[equal[0]] < equal[1]
             is_first[equal], is_second[equal] = is_earlier, ~is_earlier
         sides = (FIRST - UNDECIDED) * is_first.view(np.int8) + (SECOND - UNDECIDED) * is_second.view(np.int8)
-        return np.asarray(sides + UNDECIDED, dtype=np.int8)
+        sides += UNDECIDED
+        np.copyto(sides, -1, where=(self.votes == -1)[:, None])
+        return np.asarray(sides, dtype=np.int8)
 
     def take(self, rows: Rows, members: Bools) -> Self:
         """See ``MemberPreferences``."""
