@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 from exclusivity import ERMClassifier
 from exclusivity.io import to_onnx
 from exclusivity.partition import FeaturePartitionClassifier
-from exclusivity.robustness import certify, certify_set, corrupt, elect
+from exclusivity.robustness import attack, certify, certify_set, corrupt, elect
 from exclusivity.voting._changes import Tally, fewest_changes
 from exclusivity.voting.preferences import MemberPreferences
 from exclusivity.voting.rules import RULES, VotingRule
@@ -84,6 +84,8 @@ def test_a_classifier_votes_by_it(rule):
     for seed in range(3):
         broken = corrupt(X, 1, random_state=seed)
         assert np.array_equal(clf.predict(broken)[radius >= 1], chosen[radius >= 1])
+    assert not attack(clf, X[radius >= 1], 1, max_sets=0).succeeded.any()
+    assert attack(clf, X[radius == 0], 1, max_sets=0).succeeded.mean() > 0.9
 
 
 def test_members_of_any_kind_vote_by_it(rule):

@@ -16,6 +16,7 @@ from exclusivity.classifier import group_codes
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 from exclusivity.robustness.corruption import finite_numbers
 from exclusivity.voting._changes import grouped
+from exclusivity.voting.rules import RULES
 
 # Numbers in one temporary array of attacked rows: 32 MB.
 _BLOCK_NUMBERS = 1 << 22
@@ -135,7 +136,9 @@ class _Adversary:
             self.ensemble = replace(estimator._voting_ensemble(), groups=groups)
             self.supports = grouped(self.ensemble.supports, groups)
         self.n_classes = len(estimator.classes_)
-        self.has_final = self.counts_votes and self.ensemble.rule.ranks_classes and self.n_classes > 2
+        # Under other rules than most votes the lead is how many changes it takes.
+        is_plurality = not self.counts_votes or self.n_classes == 2 or self.ensemble.rule is RULES["hard"]
+        self.counts_changes = not is_plurality
 
     def blocks(self, n_rows: int) -> Sequence[slice]:
         """Return slices of rows to work on at once."""
@@ -160,7 +163,7 @@ class _Adversary:
         """Return whether another class could win as well, if the right ties were broken for it."""
         if not self.counts_votes:
             return np.zeros(len(X), dtype=bool)
-        if not self.has_final:
+        if not self.counts_changes:
             return np.asarray(self.lead(X, winners) <= 0)
         changes = self._min_changes(X)
         changes[np.arange(len(X)), winners] = 1
@@ -168,7 +171,7 @@ class _Adversary:
 
     def lead(self, X: Floats, winners: Ints, targets: Ints | None = None) -> Floats:
         """Return how far the winner is ahead of the target, or of the best other class: votes, or scores."""
-        scores = self._standing(X, winners) if self.has_final else self._scores(X)
+        scores = self._standing(X, winners) if self.counts_changes else self._scores(X)
         rows = np.arange(len(X))
         own = scores[rows, winners]
         if targets is not None:
@@ -190,7 +193,7 @@ class _Adversary:
         )
 
     def _standing(self, X: Floats, winners: Ints) -> Floats:
-        """Return minus the changes that each class needs in a run-off; of equals more votes are nearer."""
+        """Return minus the changes that each class needs to win; of equals more votes are nearer."""
         votes = self._scores(X)
         standing: Floats = votes / (4 * max(float(votes.sum(axis=1).max(initial=1)), 1.0))
         standing -= self._min_changes(X)
@@ -205,24 +208,25 @@ class _Adversary:
         return np.asarray(np.searchsorted(self.estimator.classes_, labels), dtype=np.intp)
 
     def _towards(self, X: Floats, winners: Ints, targets: Ints, budget: int) -> tuple[Floats, Bools]:
-        moves = self._moves(X, targets)
-        counts = np.bincount(moves.groups, minlength=1)
+        groups, steps = self._moves(X, targets)
+        counts = np.bincount(groups, minlength=1)
         n_movable = len(np.flatnonzero(counts))
         n_moved = min(budget, n_movable)
         n_sets = comb(n_movable, n_moved) * int(counts.max(initial=1)) ** n_moved
         if n_sets <= self.max_sets:
-            return self._exhaustive(X, winners, targets, moves, budget)
+            return self._exhaustive(X, winners, targets, groups, steps, n_moved)
         return self._greedy(X, winners, targets, budget)
 
-    def _moves(self, X: Floats, targets: Ints) -> Moves:
+    def _moves(self, X: Floats, targets: Ints) -> tuple[Ints, Floats]:
+        """Return groups and steps: move m changes the columns of group ``groups[m]`` by ``steps[:, m]``."""
         if self.counts_votes and hasattr(self.estimator, "components_"):
             return self._linear_moves(X, targets)
         groups = np.repeat(np.arange(len(self.columns_of)), 2)  # all columns of a group up, or down
         signs = np.tile([1.0, -1.0], len(self.columns_of))[:, None]
         steps = signs * self.columns_of[groups] * self.far
-        return Moves(groups, np.broadcast_to(steps, (len(X), *steps.shape)))
+        return groups, np.broadcast_to(steps, (len(X), *steps.shape))
 
-    def _linear_moves(self, X: Floats, targets: Ints) -> Moves:
+    def _linear_moves(self, X: Floats, targets: Ints) -> tuple[Ints, Floats]:
         """Return moves of linear members: for every member and every group that it uses, towards the target.
 
         Member k that votes v and shall vote c is moved along the difference d of the gradients of its scores
@@ -239,49 +243,41 @@ class _Adversary:
             length = np.einsum("ij,ij->i", direction, direction)[:, None]
             push = _PUSH * (1 + np.abs(behind))[:, None] * direction
             steps[:, number] = np.divide(push, length, out=np.zeros_like(direction), where=length > 0)
-        return Moves(pairs[:, 0], steps)
+        return pairs[:, 0], steps
 
     def _exhaustive(
-        self, X: Floats, winners: Ints, targets: Ints, moves: Moves, budget: int
+        self, X: Floats, winners: Ints, targets: Ints, groups: Ints, steps: Floats, n_moved: int
     ) -> tuple[Floats, Bools]:
         best, touched = X.copy(), np.zeros((len(X), len(self.columns_of)), dtype=bool)
         least = self.lead(X, winners, targets)
-        by_group = [np.flatnonzero(moves.groups == g) for g in np.unique(moves.groups)]
-        for chosen in combinations(by_group, min(budget, len(by_group))):
-            for together in product(*chosen):
-                tried = X + moves.steps[:, list(together)].sum(axis=1)
+        by_group = [np.flatnonzero(groups == g) for g in np.unique(groups)]
+        for chosen in combinations(by_group, n_moved):
+            for together in map(list, product(*chosen)):
+                tried = X + steps[:, together].sum(axis=1)
                 lead = self.lead(tried, winners, targets)
                 better = lead < least
                 best[better], least[better] = tried[better], lead[better]
-                touched[better] = np.isin(np.arange(len(self.columns_of)), moves.groups[list(together)])
+                touched[better] = np.isin(np.arange(len(self.columns_of)), groups[together])
         return best, touched
 
     def _greedy(self, X: Floats, winners: Ints, targets: Ints, budget: int) -> tuple[Floats, Bools]:
         X, touched = X.copy(), np.zeros((len(X), len(self.columns_of)), dtype=bool)
         rows = np.arange(len(X))
         for _ in range(budget):
-            moves = self._moves(X, targets)
-            if not len(moves.groups):
+            groups, steps = self._moves(X, targets)
+            if not len(groups):
                 break
-            tried = X[:, None] + moves.steps
+            tried = X[:, None] + steps
             lead = self.lead(
                 tried.reshape(-1, X.shape[1]),
                 *(np.repeat(codes, tried.shape[1]) for codes in (winners, targets)),
             ).reshape(tried.shape[:2])
-            lead[touched[:, moves.groups]] = np.inf
+            lead[touched[:, groups]] = np.inf
             best = lead.argmin(axis=1)
             helps = lead[rows, best] < self.lead(X, winners, targets)
             X[helps] = tried[rows, best][helps]
-            touched[rows[helps], moves.groups[best[helps]]] = True
+            touched[rows[helps], groups[best[helps]]] = True
         return X, touched
-
-
-@dataclass(frozen=True, eq=False)
-class Moves:
-    """Moves for a block of rows: move m changes the columns of group ``groups[m]`` by ``steps[:, m]``."""
-
-    groups: Ints
-    steps: Floats
 
 
 def class_slopes(estimator: BaseEstimator, n_members: int) -> tuple[Floats, Floats]:

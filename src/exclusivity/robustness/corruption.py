@@ -110,11 +110,8 @@ def corruption_curve(
     kinds: Sequence[str] = KINDS,
     n_repeats: int = 5,
     balanced: bool = False,
-    reference: object = None,
-    feature_groups: object = None,
-    size: float = 20.0,
-    same_for_all: bool = False,
     random_state: RandomState = None,
+    **damage: Any,
 ) -> CorruptionCurve:
     """Measure the accuracy of any fitted classifier when k features of every row break.
 
@@ -136,16 +133,10 @@ def corruption_curve(
         How often the damage is drawn.
     balanced : bool, default=False
         Balanced accuracy instead of accuracy.
-    reference : array-like, default=None
-        As for :func:`corrupt`.
-    feature_groups : sequence of labels, callable or None, default=None
-        As for :func:`corrupt`.
-    size : float, default=20.0
-        As for :func:`corrupt`.
-    same_for_all : bool, default=False
-        As for :func:`corrupt`.
     random_state : int, RandomState or None, default=None
         Decides all damage.
+    **damage : dict
+        Other parameters of :func:`corrupt`: ``reference``, ``feature_groups``, ``size``, ``same_for_all``.
 
     Returns
     -------
@@ -162,15 +153,8 @@ def corruption_curve(
     score: Callable[[Any, Any], float] = balanced_accuracy_score if balanced else accuracy_score
     seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_repeats)
 
-    how = {
-        "reference": reference,
-        "feature_groups": feature_groups,
-        "size": size,
-        "same_for_all": same_for_all,
-    }
-
     def one(kind: str, k: int, seed: int) -> float:
-        rows = corrupt(X, k, kind, **how, random_state=int(seed))  # type: ignore[arg-type]
+        rows = corrupt(X, k, kind, random_state=int(seed), **damage)
         return float(score(y, estimator.predict(rows)))
 
     scores = np.array([[[one(kind, k, seed) for seed in seeds] for k in ks] for kind in kinds])
