@@ -5,7 +5,6 @@ from itertools import pairwise
 import dask.array as da
 import numpy as np
 import pytest
-from exclusivity.solvers.blockwise import bands, questions as sampling, solving
 from exclusivity.solvers.blockwise.bands import Band, NearMargin
 from scipy import sparse
 
@@ -14,7 +13,9 @@ from exclusivity.dask import ERMClassifier, rounds
 from exclusivity.objective.objective import Contrast
 from exclusivity.objective.problem import ERMProblem, member_costs
 from exclusivity.rows.source import RowBlock
+from exclusivity.solvers import blocks as sampling
 from exclusivity.solvers.blocks import Target
+from exclusivity.solvers.blockwise import bands, solving
 from exclusivity.solvers.newton.run import Point, bound_from_sums
 from exclusivity.solvers.newton.solver import solve_newton
 

@@ -20,9 +20,9 @@ from exclusivity._typing import (
 )
 from exclusivity.classifier.parameters import ErmParameters
 from exclusivity.classifier.refitting import replace_fitted, snapshot
-from exclusivity.classifier.votes import score_slack
 from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers import ExclusiveResult, History, SolverResult, Start
+from exclusivity.voting.preferences import score_slack
 
 # Solvers treat members alike, but a matrix product may round its columns differently.
 _EQUAL_TOL = 1e-10

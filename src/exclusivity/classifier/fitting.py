@@ -42,6 +42,7 @@ from exclusivity.solvers import (
     solve_all,
     solve_exclusive,
 )
+from exclusivity.voting.rules import RULES
 
 LARGE_SIDE = 4096
 """From this size of the smaller side of X on, BLAS keeps its threads, unless X is sparse."""
@@ -392,6 +393,6 @@ def exclusive_options(estimator: ErmParameters, groups: Ints, seed: int) -> Excl
     """The options of the exclusive solver; a partition that is not learned is used as it is."""
     options = parse_options(ExclusiveOptions, estimator.solver_options)
     if options.voting is None:  # soft votes have no certificate to count
-        options = replace(options, voting="runoff" if estimator.voting == "runoff" else "hard")
+        options = replace(options, voting=RULES[estimator.voting].search)
     is_learned = scope_of(estimator.partition) == TEST
     return options if is_learned else with_partition(options, estimator, groups, seed)

@@ -40,9 +40,6 @@ class ErmParameters(Protocol):
     verbose: int
 
 
-VOTINGS = ("soft", "hard", "runoff")
-"""How members decide together; all but the first count votes."""
-
 MINIMISED = (
     *("n_estimators", "C", "loss", "p", "exclusivity", "sparsity"),
     *("coef_bounds", "monotonic_cst", "fit_intercept", "multi_class"),

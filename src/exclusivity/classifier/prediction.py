@@ -23,27 +23,19 @@ from exclusivity.classifier.fitted import Ensemble
 from exclusivity.classifier.parameters import ErmParameters
 from exclusivity.classifier.refitting import snapshot
 from exclusivity.classifier.training import are_plain_labels, validated
-from exclusivity.classifier.votes import (
-    UNDECIDED,
-    Ballots,
-    CertifiedVotes,
-    RoughBallots,
-    certain_ballots,
-    certain_votes,
-    hard_decision,
-    member_votes,
-    rough_slack,
-    runoff_decision,
-    soft_decision,
-    winning_codes,
-)
 from exclusivity.objective.losses import LOSSES
+from exclusivity.voting._scores import member_votes, winning_codes
+from exclusivity.voting.certificates import CertifiedVotes, VotingEnsemble
+from exclusivity.voting.preferences import (
+    MemberPreferences,
+    certain_preferences,
+    rough_slack,
+)
+from exclusivity.voting.rules import RULES
 
 # Scores in memory at once while votes are counted: 4 MB, and some temporary arrays of that size.
 _BLOCK_SCORES = 1 << 19
 _COUNTED_ROWS = 1 << 16
-
-_VOTES = {"hard": hard_decision, "runoff": runoff_decision}
 
 
 def has_probabilities(estimator: ErmParameters) -> bool:
@@ -183,14 +175,11 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
     def _decided(self, X: Matrix, take: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
         """What is taken of the scores of the classes, block by block: all of them may not fit in memory."""
         check_is_fitted(self)
-        ensemble = self._ensemble.mean() if self.voting == "soft" else self._ensemble.voters()
-        scheme = (len(self.classes_), self.multi_class_)
+        rule, scheme = RULES[self.voting], (len(self.classes_), self.multi_class_)
+        ensemble = self._ensemble.voters() if rule.counts_votes else self._ensemble.mean()
 
         def decide(rows: Matrix) -> NDArray[Any]:
-            scores = ensemble.scores(rows)
-            if self.voting == "soft":
-                return take(ensemble.rounded(soft_decision(scores, *scheme)))
-            return take(ensemble.rounded(_VOTES[self.voting](scores, *scheme, ensemble.copies)))
+            return take(ensemble.rounded(rule.decide(ensemble.scores(rows), *scheme, ensemble.copies)))
 
         return _by_blocks(decide, self._validate_rows(X), ensemble)
 
@@ -293,10 +282,6 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
         return self._ensemble.spread(self._ensemble.supports, 0)
 
     @property
-    def _asked_supports(self) -> Bools:
-        return self._ensemble.supports
-
-    @property
     def multi_class_(self) -> str:
         """The scheme that was fitted, "ovr" or "ovo"."""
         check_is_fitted(self)
@@ -322,32 +307,33 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
         """
         return "l1" if self.sparsity > 0 else "l2"
 
-    def _certain_votes(self, X: Matrix) -> Ints:
-        """Class numbers, (n_samples, n_stored); ``UNDECIDED`` where rounding might turn a vote."""
+    def _voting_ensemble(self, voting: str | None = None) -> VotingEnsemble:
+        """Return the stored members and the rule ``voting`` (None: that of the classifier)."""
+        at = snapshot(self)
+        at.voting = at.voting if voting is None else voting
+        check_is_fitted(at)
+        if not RULES[at.voting].counts_votes:
+            raise ValueError(
+                "certify needs voting='hard' or 'runoff', and this classifier has voting='soft': one broken "
+                "feature moves a mean of margins as far as it likes. Call set_params(voting='hard'); the "
+                "members stay as they are, no new fit is needed."
+            )
+        supports = at._ensemble.supports
+        return VotingEnsemble(
+            RULES[at.voting], at.classes_, supports, at.groups_, at._preferences, at.predict
+        )
 
-        def decide(rows: Matrix) -> Ints:
-            scores, scheme = self._ensemble.scores(rows), (len(self.classes_), self.multi_class_)
-            votes = certain_votes(scores, self._ensemble.slack(rows, rough_slack), *scheme)
-            doubtful = np.flatnonzero((votes == UNDECIDED).any(axis=1))
-            if doubtful.size:
-                finer = self._ensemble.slack(rows[doubtful])
-                votes[doubtful] = certain_votes(scores[doubtful], finer, *scheme)
-            return votes
-
-        return _by_blocks(decide, self._validate_rows(X), self._ensemble)
-
-    def _ballots(self, X: Matrix) -> Iterator[Ballots]:
-        """What members say in a run-off, block by block; more than two classes."""
-        X, scheme = self._validate_rows(X), (len(self.classes_), self.multi_class_)
-        for block in _blocks(X.shape[0], self._ensemble):
+    def _preferences(self, X: Matrix) -> Iterator[MemberPreferences]:
+        """Yield rough preferences of the stored members, block by block, and the way to finer ones."""
+        X, scheme, ensemble = self._validate_rows(X), (len(self.classes_), self.multi_class_), self._ensemble
+        for block in _blocks(X.shape[0], ensemble):
             rows = X[block]
-            scores = self._ensemble.scores(rows)
-            rough = certain_ballots(scores, self._ensemble.slack(rows, rough_slack), *scheme)
+            scores = ensemble.scores(rows)
 
-            def finer(some: Ints, rows: Matrix = rows, scores: Floats = scores) -> Ballots:
-                return certain_ballots(scores[some], self._ensemble.slack(rows[some]), *scheme)
+            def finer(some: Ints, rows: Matrix = rows, scores: Floats = scores) -> MemberPreferences:
+                return certain_preferences(scores[some], ensemble.slack(rows[some]), *scheme)
 
-            yield RoughBallots(rough.votes, rough, finer)
+            yield certain_preferences(scores, ensemble.slack(rows, rough_slack), *scheme, finer)
 
     def _votes(self, X: Matrix) -> Ints:
         """Class numbers, (n_samples, n_stored)."""
@@ -361,14 +347,6 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
             votes = self._votes(X[start : start + _COUNTED_ROWS])
             counts += [np.bincount(column, minlength=counts.shape[1]) for column in votes.T]
         return self._ensemble.spread(counts, 0)
-
-    def _require_votes(self) -> None:
-        if self.voting == "soft":
-            raise ValueError(
-                "certify needs voting='hard' or 'runoff', and this classifier has voting='soft': one broken "
-                "feature moves a mean of margins as far as it likes. Call set_params(voting='hard'); the "
-                "members stay as they are, no new fit is needed."
-            )
 
     def _require_soft(self, name: str) -> None:
         check_is_fitted(self)

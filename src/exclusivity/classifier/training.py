@@ -17,15 +17,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from exclusivity._errors import ParameterError, ParameterTypeError
+from exclusivity._errors import ParameterError, ParameterTypeError, check_choice, check_number
 from exclusivity._typing import Floats, Ints, Matrix
 from exclusivity.classifier.bounds import check_bounded
-from exclusivity.classifier.parameters import VOTINGS, ClassWeight
+from exclusivity.classifier.parameters import ClassWeight
 from exclusivity.objective.losses import LOSSES, POWER_LOSS
 from exclusivity.objective.objective import Contrast
 from exclusivity.rows.design import DesignMatrix, LabelledRows, RowScale
 from exclusivity.rows.sparse_rows import check_sparse
 from exclusivity.solvers import SOLVERS, parse_options, resolve_solver
+from exclusivity.voting.rules import RULES
 
 
 def check_parameters(params: Mapping[str, Any]) -> None:
@@ -43,7 +44,7 @@ def check_parameters(params: Mapping[str, Any]) -> None:
         if not isinstance(params[name], (bool, np.bool_)):
             raise ParameterTypeError(name, f"{name} must be True or False; got {params[name]!r}.")
     check_jobs(params.get("n_jobs"))
-    check_choice(params, "voting", VOTINGS)
+    check_choice(params, "voting", tuple(RULES))
     check_choice(params, "multi_class", ("ovr", "ovo"))
     _exclusivity(params)
     _solver(params)
@@ -126,29 +127,6 @@ def _solver(params: Mapping[str, Any]) -> None:
     parse_options(spec.options, options)
 
 
-def check_number(
-    params: Mapping[str, Any],
-    name: str,
-    *,
-    least: float,
-    strict: bool = False,
-    integer: bool = False,
-    finite: bool = True,
-) -> None:
-    """Raise unless ``params[name]`` is a number (an integer) of at least, or above, ``least``."""
-    value: Any = params[name]
-    kind: Any = Integral if integer else Real
-    word = "an integer" if integer else "a number"
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, kind):
-        raise ParameterTypeError(name, f"{name} must be {word}; got {value!r}.")
-    in_range = value > least if strict else value >= least
-    if not in_range or (finite and not np.isfinite(value)):
-        bound = ("above" if strict else "at least") + f" {least:g}"
-        raise ParameterError(
-            name, f"{name} must be {word} {bound}{' and finite' if finite else ''}; got {value!r}."
-        )
-
-
 def check_jobs(n_jobs: object) -> None:
     """Raise unless this is a number of jobs that joblib takes."""
     is_whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
@@ -156,14 +134,6 @@ def check_jobs(n_jobs: object) -> None:
         raise ParameterError(
             "n_jobs",
             f"n_jobs must be None or an integer: how many jobs, or -1 for all processors; got {n_jobs!r}.",
-        )
-
-
-def check_choice(params: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> None:
-    """Raise unless ``params[name]`` is one of the allowed words."""
-    if params[name] not in allowed:
-        raise ParameterError(
-            name, f"{name} must be one of {', '.join(map(repr, allowed))}; got {params[name]!r}."
         )
 
 

@@ -42,8 +42,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Load, read, predict, write."""
-    from exclusivity.classifier import probabilities_of, winning_codes
+    from exclusivity.classifier import probabilities_of
     from exclusivity.inspection.batches import by_batches
+    from exclusivity.voting._scores import winning_codes
 
     loaded = models.load(args.model)
     if args.proba and not hasattr(loaded.classifier, "predict_proba"):

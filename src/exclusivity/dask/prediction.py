@@ -14,18 +14,18 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dask import delayed
+from exclusivity._errors import check_number
 from exclusivity._typing import Matrix
 from exclusivity.classifier import (
     ERMClassifier as LocalERMClassifier,
     FittedState,
-    check_number,
-    check_top_k,
     has_probabilities,
     shared_parameters,
 )
 from exclusivity.dask.blocks import Collection, is_frame, joint_blocks, row_blocks
 from exclusivity.dask.engine import Engine
 from exclusivity.dask.rounds import tree_sum
+from exclusivity.voting.certificates import check_top_k
 
 
 def mapped(
@@ -227,7 +227,7 @@ class DaskPredictions(LocalERMClassifier):
         radius : Dask array of int, shape (n_samples,)
         """
         check_is_fitted(self)
-        self._require_votes()
+        self._voting_ensemble()
         check_top_k(top_k, len(self.classes_))
         return self._mapped("certify", X, (), np.intp, top_k=top_k)
 
@@ -246,7 +246,7 @@ class DaskPredictions(LocalERMClassifier):
         can_win : Dask array of bool, shape (n_samples, n_classes)
         """
         check_is_fitted(self)
-        self._require_votes()
+        self._voting_ensemble()
         check_number({"r": r}, "r", least=0, integer=True)
         return self._mapped("certify_set", X, (len(self.classes_),), np.bool_, r=r)
 

@@ -22,8 +22,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from exclusivity._errors import check_number
 from exclusivity._typing import Floats, Ints, Matrix
-from exclusivity.classifier import ERMClassifier, check_number
+from exclusivity.classifier import ERMClassifier
 from exclusivity.rows.sparse_rows import check_sparse
 from exclusivity.tables.assembling import grouped, row_blocks
 from exclusivity.tables.encoder import TableEncoder
