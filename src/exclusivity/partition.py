@@ -16,29 +16,32 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from exclusivity.classifier import (
-    UNDECIDED,
-    VOTINGS,
-    Ballots,
-    CertifiedVotes,
-    DoubtOf,
-    RandomState,
-    Rankings,
+from exclusivity.classifier._fitted import (
+    fitted_attributes,
+    replace_fitted,
+    scope_of,
+    snapshot,
+)
+from exclusivity.classifier._parameters import VOTINGS, RandomState
+from exclusivity.classifier._validation import (
     carried_groups,
     check_choice,
     check_jobs,
     check_number,
-    dealt,
-    finite,
-    fitted_attributes,
-    given,
+    checked_partition as given,
     group_codes,
-    replace_fitted,
+    random_partition as dealt,
     require_labels,
     sample_weights,
-    scope_of,
-    snapshot,
     table_advice,
+)
+from exclusivity.classifier.votes import (
+    UNDECIDED,
+    Ballots,
+    CertifiedVotes,
+    DoubtOf,
+    Rankings,
+    finite,
 )
 from exclusivity.problem import ERMProblem
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 import exclusivity
-from exclusivity.dask import ERMClassifier, rounds
+from exclusivity.dask import ERMClassifier, _rows as rounds
 from exclusivity.problem import Contrast, ERMProblem, member_costs
 from exclusivity.solvers.blockwise import RowBlock, Target, bands, questions as sampling, solving
 from exclusivity.solvers.blockwise.bands import Band, NearMargin

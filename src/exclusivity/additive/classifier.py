@@ -32,7 +32,7 @@ from exclusivity.additive.levels import ColumnLevels, Levels, learn_levels
 from exclusivity.additive.objective import Quadratic, Reach, RobustObjective, Rows
 from exclusivity.additive.solver import Solution, solve
 from exclusivity.additive.threats import reach_of, threats_by_column
-from exclusivity.classifier.fitting import group_codes
+from exclusivity.classifier._validation import group_codes
 from exclusivity.problem.arrays import Bools, Floats, Ints
 from exclusivity.problem.logistic import Logistic
 from exclusivity.problem.loss import MarginLoss

@@ -42,7 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Load, read, predict, write."""
-    from exclusivity.classifier import probabilities_of, winning_codes
+    from exclusivity.classifier._prediction import probabilities_of
+    from exclusivity.classifier.votes import winning_codes
     from exclusivity.inspection.batches import by_batches
 
     loaded = models.load(args.model)

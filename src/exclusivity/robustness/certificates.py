@@ -15,19 +15,17 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity.classifier import (
-    TEST,
+from exclusivity.classifier._fitted import TEST, snapshot
+from exclusivity.classifier._parameters import VOTINGS
+from exclusivity.classifier._validation import check_choice, check_number
+from exclusivity.classifier.votes import (
     UNDECIDED,
-    VOTINGS,
     Ballots,
     CertifiedVotes,
     DoubtOf,
     Rankings,
-    check_choice,
-    check_number,
     grouped,
     radii_of,
-    snapshot,
     threats_of,
     winnable,
 )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -13,25 +15,26 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity._errors import ParameterError
-from exclusivity.classifier import describe
-from exclusivity.classifier.erm import ERMClassifier
-from exclusivity.classifier.fitted import width_of
-from exclusivity.classifier.fitting import (
-    carried_groups,
-    problem_seeds,
-    warn_of_constant_votes,
-    warn_of_surplus,
+from exclusivity.classifier._erm import ERMClassifier
+from exclusivity.classifier._fit import problem_seeds, warn_of_constant_votes, warn_of_surplus
+from exclusivity.classifier._fitted import (
+    EnsembleEstimator,
+    fitted_attributes,
+    replace_fitted,
+    snapshot,
+    width_of,
 )
-from exclusivity.classifier.grid import Outcome, search
-from exclusivity.classifier.parameters import ClassWeight, RandomState, shared_parameters
-from exclusivity.classifier.path import PathRows
-from exclusivity.classifier.prediction import EnsemblePredictions
-from exclusivity.classifier.refitting import fitted_attributes, replace_fitted, snapshot
-from exclusivity.classifier.training import (
+from exclusivity.classifier._parameters import (
+    describe_parameters_like,
+    shared_parameters,
+)
+from exclusivity.classifier._path import PathRows
+from exclusivity.classifier._prediction import EnsemblePredictions
+from exclusivity.classifier._validation import (
+    carried_groups,
     check_jobs,
     check_parameters,
     sample_weights,
@@ -39,8 +42,16 @@ from exclusivity.classifier.training import (
 )
 from exclusivity.problem.arrays import Floats, Ints, Matrix
 
+Outcome = tuple[Floats, Floats, Floats]
+"""Of one fold: score, mean number of iterations and largest gap of every C."""
 
-class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
+_MOST_DECADES = 3.0
+_DECADES_AT_ONCE = 1.0
+
+
+@describe_parameters_like(ERMClassifier)
+@dataclass(repr=False, eq=False, match_args=False)
+class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, EnsembleEstimator):
     """An ERM whose C is chosen by cross-validation.
 
     For every fold the whole path over C is solved at little more than the price of a few fits (see
@@ -62,36 +73,8 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         How to judge predictions; None is accuracy. Any scorer of a classifier without probabilities.
     refit : bool, default=True
         Whether to fit the best C to all rows. Without that there is nothing to predict with.
-    loss : {"hinge", "logistic", "smooth_hinge"}, default="hinge"
-        As in :class:`ERMClassifier`.
-    p : float, default=2
-        As in :class:`ERMClassifier`.
-    exclusivity : float, default=1.0
-        As in :class:`ERMClassifier`.
-    sparsity : float, default=0.0
-        As in :class:`ERMClassifier`.
-    coef_bounds : pair (lower, upper) or dict, default=None
-        As in :class:`ERMClassifier`.
-    monotonic_cst : array-like of shape (n_features,) or dict, default=None
-        As in :class:`ERMClassifier`.
-    voting : {"soft", "hard", "runoff"}, default="soft"
-        As in :class:`ERMClassifier`.
-    feature_groups : sequence of labels, callable or None, default=None
-        As in :class:`ERMClassifier`.
-    solver : {"auto", "newton", "alm", "paper", "exclusive"}, default="auto"
-        As in :class:`ERMClassifier`.
-    solver_options : dict, default=None
-        As in :class:`ERMClassifier`.
-    tol : float, default=1e-4
-        As in :class:`ERMClassifier`.
-    max_iter : int, default=None
-        As in :class:`ERMClassifier`.
-    fit_intercept : bool, default=True
-        As in :class:`ERMClassifier`.
     class_weight : dict or "balanced", default=None
         As in :class:`ERMClassifier`. "balanced" weights are those of each fold's training rows.
-    multi_class : {"ovr", "ovo"}, default="ovr"
-        As in :class:`ERMClassifier`.
     random_state : int, RandomState or None, default=None
         As in :class:`ERMClassifier`; folds are made by ``cv``, which has its own.
     n_jobs : int, default=None
@@ -139,56 +122,13 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
     array([0.94, 0.98, 0.97])
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 10,
-        *,
-        Cs: Any = 10,
-        cv: object = None,
-        scoring: object = None,
-        refit: bool = True,
-        loss: str = "hinge",
-        p: float = 2,
-        exclusivity: float = 1.0,
-        sparsity: float = 0.0,
-        coef_bounds: Any = None,
-        monotonic_cst: Any = None,
-        voting: str = "soft",
-        feature_groups: object = None,
-        solver: str = "auto",
-        solver_options: dict[str, Any] | None = None,
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        fit_intercept: bool = True,
-        class_weight: ClassWeight = None,
-        multi_class: str = "ovr",
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.Cs = Cs
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.loss = loss
-        self.p = p
-        self.exclusivity = exclusivity
-        self.sparsity = sparsity
-        self.coef_bounds = coef_bounds
-        self.monotonic_cst = monotonic_cst
-        self.voting = voting
-        self.feature_groups = feature_groups
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    Cs: Any = field(default=10, kw_only=True)
+    cv: object = field(default=None, kw_only=True)
+    scoring: object = field(default=None, kw_only=True)
+    refit: bool = field(default=True, kw_only=True)
+    C: float = field(init=False)
+    partition: ArrayLike = field(init=False)
+    warm_start: bool = field(init=False)
 
     def fit(
         self, X: Matrix, y: NDArray[Any], sample_weight: ArrayLike | None = None, groups: Any = None
@@ -228,7 +168,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
             work = (delayed(fold.scores)(costs, number, *split) for number, split in enumerate(splits))
             return list(Parallel(n_jobs=self.n_jobs, prefer="threads")(work))
 
-        Cs, outcomes = search(Cs, score, may_grow=np.ndim(self.Cs) == 0)
+        Cs, outcomes = search_costs(Cs, score, may_grow=np.ndim(self.Cs) == 0)
         results = summary(Cs, outcomes)
         best = best_index(results["mean_test_score"], Cs)
         template.set_params(n_jobs=self.n_jobs)
@@ -248,7 +188,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         if self.exclusivity > 1:
             warn_of_surplus(everything.groups, self.n_estimators)
         if self.exclusivity > 1 and self.voting != "soft" and fitted is not None:
-            warn_of_constant_votes(fitted._vote_counts(everything.data.X), fitted)
+            warn_of_constant_votes(everything.rows.vote_counts(fitted), fitted)
         return self
 
     def score(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -282,22 +222,6 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
                 "refit=True, or fit ERMClassifier(C=clf.C_)."
             )
         return hasattr(self, "_ensemble")
-
-    def __sklearn_tags__(self) -> Tags:
-        """Sparse input is welcome."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """The usual repr, and a word when all members are equal."""
-        return describe.text(self, super().__repr__(N_CHAR_MAX))
-
-    def _repr_html_inner(self) -> str:
-        return describe.html(self)
-
-    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
-        return describe.mimebundle(self)
 
     def _template(self) -> ERMClassifier:
         """A classifier with this one's parameters; folds run side by side, their problems do not."""
@@ -388,3 +312,128 @@ def best_index(means: Floats, Cs: Floats) -> int:
         raise ValueError("Every score is NaN: choose another scoring, or other folds.")
     candidates = np.flatnonzero(means == np.nanmax(means))
     return int(candidates[np.argmin(Cs[candidates])])
+
+
+@dataclass(frozen=True, eq=False)
+class SearchState:
+    """The values of C that an ``ERMClassifierCV`` tried and how they did; all else follows from these.
+
+    Attributes
+    ----------
+    Cs : ndarray of shape (n_Cs,)
+    scores : ndarray of shape (n_folds, n_Cs)
+    mean_n_iter, max_dual_gap : ndarray of shape (n_Cs,)
+    """
+
+    Cs: Floats
+    scores: Floats
+    mean_n_iter: Floats
+    max_dual_gap: Floats
+
+    @classmethod
+    def of(cls, estimator: BaseEstimator) -> Self:
+        """The search of a fitted classifier."""
+        estimator._template()  # its parameters are those of a classifier
+        results = estimator.cv_results_
+        return cls(estimator.Cs_, estimator.scores_, results["mean_n_iter"], results["max_dual_gap"])
+
+    def restore(self, estimator: BaseEstimator) -> BaseEstimator:
+        """Give the search to a classifier; ValueError or TypeError where its parameters are not allowed."""
+        estimator._template()
+        with np.errstate(all="ignore"):  # scores may be infinite
+            results = summary(self.Cs, [(row, self.mean_n_iter, self.max_dual_gap) for row in self.scores])
+        results |= {"mean_n_iter": self.mean_n_iter, "max_dual_gap": self.max_dual_gap}
+        best = best_index(results["mean_test_score"], self.Cs)
+        estimator.__dict__.update(
+            Cs_=self.Cs,
+            C_=float(self.Cs[best]),
+            best_index_=best,
+            best_score_=float(results["mean_test_score"][best]),
+            cv_results_=results,
+            scores_=self.scores,
+            n_splits_=len(self.scores),
+            scorer_=check_scoring(estimator, scoring=estimator.scoring),
+        )
+        return estimator
+
+
+# The grid of costs
+
+
+def search_costs(
+    Cs: Floats, score: Callable[[Floats], list[Outcome]], *, may_grow: bool
+) -> tuple[Floats, list[Outcome]]:
+    """Score every C on every fold, and go on past an end of the grid that wins.
+
+    A grid that was placed by a guess from the data (:func:`exclusivity.problem.cost_grid`) may end too early.
+    While the largest, or the smallest, C has the best mean score to itself, a decade is added beyond it with
+    the spacing of the grid, three decades at most on either side. Warns where the best is at an end still, or
+    at an end of values that somebody chose (then ``may_grow`` is False). Of one or two values one is always
+    at an end, which says nothing.
+
+    Parameters
+    ----------
+    Cs : ndarray of shape (n_Cs,)
+        The values to start with.
+    score : callable
+        Gives the outcomes of all folds for some values of C.
+    may_grow : bool
+        Whether values may be added.
+
+    Returns
+    -------
+    Cs : ndarray
+        The values tried; in increasing order where some were added.
+    outcomes : list of tuples
+        One per fold, each array in the order of ``Cs``.
+    """
+    first, outcomes = Cs, score(Cs)
+    end = winning_end(Cs, outcomes)
+    while may_grow and end and len(more := _beyond(Cs, first, end)):
+        added = score(more)
+        order = np.argsort(np.concatenate([Cs, more]), kind="stable")
+        Cs = np.concatenate([Cs, more])[order]
+        outcomes = [_joined(*pair, order) for pair in zip(outcomes, added, strict=True)]
+        end = winning_end(Cs, outcomes)
+    if end:
+        _warn(Cs, end, may_grow)
+    return Cs, outcomes
+
+
+def winning_end(Cs: Floats, outcomes: Sequence[Outcome]) -> int:
+    """1 or -1 where the largest or the smallest C alone has the best mean score, otherwise 0."""
+    means = np.mean([scores for scores, *_ in outcomes], axis=0)
+    best = np.flatnonzero(means == np.max(means, where=~np.isnan(means), initial=-np.inf))
+    if len(Cs) < 3 or len(best) != 1:
+        return 0
+    return int(Cs[best[0]] == Cs.max()) - int(Cs[best[0]] == Cs.min())
+
+
+def _joined(old: Outcome, new: Outcome, order: Ints) -> Outcome:
+    scores, n_iter, gaps = (np.concatenate(pair)[order] for pair in zip(old, new, strict=True))
+    return scores, n_iter, gaps
+
+
+def _beyond(Cs: Floats, first: Floats, end: int) -> Floats:
+    """The next values past an end: about a decade, and none farther out than the bound."""
+    step = float(np.log10(first[-1] / first[0])) / (len(first) - 1)
+    edge, start = (Cs[-1], first[-1]) if end > 0 else (Cs[0], first[0])
+    so_far = abs(float(np.log10(edge / start)))
+    at_once = max(1, round(_DECADES_AT_ONCE / step))
+    room = int((_MOST_DECADES - so_far) / step + 1e-9)
+    return np.asarray(edge * 10.0 ** (end * step * np.arange(1, min(at_once, room) + 1)))
+
+
+def _warn(Cs: Floats, end: int, has_grown: bool) -> None:
+    edge, word, others = (Cs.max(), "largest", "larger") if end > 0 else (Cs.min(), "smallest", "smaller")
+    tried = (
+        f"of {len(Cs)} values tried, {_MOST_DECADES:g} decades past the usual grid"
+        if has_grown
+        else f"of the {len(Cs)} values given"
+    )
+    warnings.warn(
+        f"The best C, {edge:.3g}, is the {word} {tried}: {others} ones may predict better. Give "
+        f"{others} values of C, or scale the features (StandardScaler).",
+        UserWarning,
+        stacklevel=4,
+    )

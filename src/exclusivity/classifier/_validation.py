@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
@@ -18,8 +18,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from exclusivity._errors import ParameterError, ParameterTypeError
-from exclusivity.classifier.bounds import check_bounded
-from exclusivity.classifier.parameters import VOTINGS, ClassWeight
+from exclusivity.classifier._bounds import check_bounded
+from exclusivity.classifier._parameters import VOTINGS, ClassWeight
 from exclusivity.problem import LOSSES, POWER_LOSS, Contrast, DesignMatrix, LabelledRows, RowScale
 from exclusivity.problem.arrays import Floats, Ints, Matrix
 from exclusivity.problem.sparse_rows import check_sparse
@@ -108,20 +108,20 @@ def _solver(params: Mapping[str, Any]) -> None:
         raise ParameterTypeError(
             "solver_options", f"solver_options must be a mapping of option names to values; got {options!r}."
         )
-    spec = SOLVERS[resolve_solver(name, exclusivity)]
-    if spec.members_compete and exclusivity <= 1:
+    resolved = resolve_solver(name, exclusivity)
+    if resolved == "exclusive" and exclusivity <= 1:
         raise ParameterError(
             "solver",
             f"solver={name!r} needs exclusivity > 1; got {exclusivity!r}. Set exclusivity=np.inf for "
             "members on different features, or solver='auto'.",
         )
-    if not spec.members_compete and exclusivity > 1:
+    if resolved != "exclusive" and exclusivity > 1:
         raise ParameterError(
             "solver",
             f"solver={name!r} needs exclusivity <= 1; got {exclusivity!r}. Above 1 the problem is not "
             "convex: use solver='exclusive' or 'auto'.",
         )
-    parse_options(spec.options, options)
+    parse_options(SOLVERS[resolved].options, options)
 
 
 def check_number(
@@ -457,3 +457,113 @@ def check_scale(scale: RowScale) -> None:
             f"X has values as large as {largest:.1e}, whose squares leave the range of floating point; "
             "scale the features first (for example with StandardScaler or MaxAbsScaler)."
         )
+
+
+def carried_groups(feature_groups: object, X: Matrix, exclusivity: float = np.inf) -> object:
+    """The parameter as given; where it is None and members compete, the groups that the rows carry.
+
+    A :class:`~exclusivity.tables.TableEncoder` hands out arrays with an attribute ``feature_groups``: the
+    columns that it made of one input column belong together.
+    """
+    # Not of a DataFrame: there an attribute may be a column.
+    may_carry = isinstance(X, np.ndarray) or sparse.issparse(X)
+    if feature_groups is not None or not exclusivity > 1 or not may_carry:
+        return feature_groups
+    return getattr(X, "feature_groups", None)
+
+
+def group_codes(feature_groups: object, n_features: int, names: NDArray[Any] | None) -> Ints:
+    """One number per column, 0 to n_groups - 1 in the order of first appearance.
+
+    Parameters
+    ----------
+    feature_groups : None, sequence of labels, or callable
+        None: every column is a group of its own. A callable is given the array of column names.
+    n_features : int
+    names : ndarray of str or None
+        The column names seen in ``fit``, if there were any.
+
+    Examples
+    --------
+    >>> group_codes(["engine", "brake", "engine"], 3, None)
+    array([0, 1, 0])
+    """
+    if feature_groups is None:
+        return np.arange(n_features)
+    labels = feature_groups
+    if callable(feature_groups):
+        if names is None:
+            raise ParameterError(
+                "feature_groups",
+                "feature_groups is a callable from column names to labels, but X has no column names; fit "
+                "on a DataFrame with string columns, or give one label per column.",
+            )
+        labels = feature_groups(names)
+    return _group_numbers(_as_list(labels), n_features)
+
+
+def _as_list(labels: Any) -> list[Any]:
+    if isinstance(labels, (str, bytes, Mapping, Set)) or not hasattr(labels, "__len__"):
+        raise ParameterTypeError(
+            "feature_groups",
+            "feature_groups must be None, a sequence with one label per column, or a callable that makes one "
+            "from the column names (of a dict: lambda names: [groups.get(name, name) for name in names]); "
+            f"got {labels!r}.",
+        )
+    if np.ndim(labels) != 1:
+        raise ParameterError(
+            "feature_groups", f"feature_groups must be one-dimensional; got {np.ndim(labels)} dimensions."
+        )
+    return labels.tolist() if hasattr(labels, "tolist") else list(labels)
+
+
+def _group_numbers(labels: list[Any], n_features: int) -> Ints:
+    if len(labels) != n_features:
+        raise ParameterError(
+            "feature_groups",
+            f"feature_groups must have one label per column: X has {n_features} columns, and "
+            f"{len(labels)} labels were given.",
+        )
+    # NaN is unlike itself: columns without a label would become groups of their own without a word.
+    if any(label is None or label != label for label in labels):  # noqa: PLR0124
+        raise ParameterError(
+            "feature_groups", "feature_groups has a missing label (None or NaN); give every column a label."
+        )
+    numbers: dict[Any, int] = {}
+    return np.array([numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.intp)
+
+
+def random_partition(n_groups: int, n_members: int, rng: np.random.RandomState) -> Ints:
+    """A random owner for every group; sizes differ by one at most."""
+    return np.asarray(rng.permutation(np.arange(n_groups) % n_members))
+
+
+def checked_partition(labels: ArrayLike, groups: Ints, n_members: int) -> Ints:
+    """The owner of every group from one label per column or group; members in the order of their labels."""
+    if np.ndim(labels) != 1:
+        raise ValueError(
+            "partition must be 'random', 'learned', or a sequence with the label of one member for each "
+            f"column (or feature group); got {labels!r}."
+        )
+    owners = np.unique(np.asarray(labels), return_inverse=True)[1]
+    n_groups = int(groups.max()) + 1
+    if len(owners) not in (len(groups), n_groups):
+        raise ValueError(
+            f"partition must have one label for each of the {len(groups)} columns, or of the {n_groups} "
+            f"feature groups; got {len(owners)}."
+        )
+    if len(owners) != n_groups:
+        by_group = np.empty(n_groups, dtype=np.intp)
+        by_group[groups] = owners
+        if np.any(by_group[groups] != owners):
+            raise ValueError(
+                "partition gives columns of one feature group to different members; give every group "
+                "one member."
+            )
+        owners = by_group
+    if int(owners.max()) + 1 != n_members:
+        raise ValueError(
+            f"partition names {int(owners.max()) + 1} members, and n_estimators is {n_members}; set "
+            f"n_estimators={int(owners.max()) + 1}."
+        )
+    return np.asarray(owners, dtype=np.intp)

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from exclusivity._errors import ParameterError
-from exclusivity.classifier.parameters import ErmParameters
 from exclusivity.problem import Bounds
 from exclusivity.problem.arrays import Floats
 from exclusivity.solvers import SOLVERS, resolve_solver
@@ -46,9 +45,7 @@ def check_bounded(params: Mapping[str, Any]) -> None:
         )
 
 
-def given_bounds(
-    estimator: ErmParameters, n_features: int, dtype: DTypeLike, n_problems: int
-) -> Bounds | None:
+def given_bounds(estimator: Any, n_features: int, dtype: DTypeLike, n_problems: int) -> Bounds | None:
     """The bounds of every column in each of so many binary problems; None where nothing is bounded.
 
     A model of float32 rows has float32 weights: its bounds are the nearest such numbers inside.

@@ -13,10 +13,8 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity.classifier.fitted import Ensemble
-from exclusivity.classifier.parameters import ErmParameters
-from exclusivity.classifier.refitting import snapshot
-from exclusivity.classifier.training import are_plain_labels, validated
+from exclusivity.classifier._fitted import Ensemble, snapshot
+from exclusivity.classifier._validation import are_plain_labels, validated
 from exclusivity.classifier.votes import (
     UNDECIDED,
     Ballots,
@@ -28,6 +26,7 @@ from exclusivity.classifier.votes import (
     member_votes,
     rough_slack,
     runoff_decision,
+    score_slack,
     soft_decision,
     winning_codes,
 )
@@ -41,7 +40,7 @@ _COUNTED_ROWS = 1 << 16
 _VOTES = {"hard": hard_decision, "runoff": runoff_decision}
 
 
-def has_probabilities(estimator: ErmParameters) -> bool:
+def has_probabilities(estimator: Any) -> bool:
     """Whether the scores are log-odds; AttributeError, with the way to them, if not."""
     if estimator.loss not in tuple(LOSSES) or not LOSSES[estimator.loss].is_log_odds:
         raise AttributeError(
@@ -325,7 +324,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
             votes = certain_votes(scores, self._ensemble.slack(rows, rough_slack), *scheme)
             doubtful = np.flatnonzero((votes == UNDECIDED).any(axis=1))
             if doubtful.size:
-                finer = self._ensemble.slack(rows[doubtful])
+                finer = self._ensemble.slack(rows[doubtful], score_slack)
                 votes[doubtful] = certain_votes(scores[doubtful], finer, *scheme)
             return votes
 
@@ -340,7 +339,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
             rough = certain_ballots(scores, self._ensemble.slack(rows, rough_slack), *scheme)
 
             def finer(some: Ints, rows: Matrix = rows, scores: Floats = scores) -> Ballots:
-                return certain_ballots(scores[some], self._ensemble.slack(rows[some]), *scheme)
+                return certain_ballots(scores[some], self._ensemble.slack(rows[some], score_slack), *scheme)
 
             yield RoughBallots(rough.votes, rough, finer)
 
