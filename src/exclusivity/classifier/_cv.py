@@ -192,7 +192,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, EnsembleEstimator):
         return self
 
     def score(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The score of the last fit, as ``scoring`` asks.
+        """Compute the score of the last fit, as ``scoring`` asks.
 
         Parameters
         ----------
@@ -224,7 +224,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, EnsembleEstimator):
         return hasattr(self, "_ensemble")
 
     def _template(self) -> ERMClassifier:
-        """A classifier with this one's parameters; folds run side by side, their problems do not."""
+        """Make a classifier with these parameters; folds run in parallel, their binary problems do not."""
         if not isinstance(self.refit, (bool, np.bool_)):
             raise TypeError(f"refit must be True or False; got {self.refit!r}.")
         check_jobs(self.n_jobs)
@@ -279,7 +279,7 @@ class _Fold:
 
 
 def takes_sample_weight(scorer: Any) -> bool:
-    """Whether a scorer, or the metric inside it, has an argument ``sample_weight``."""
+    """Return whether a scorer, or the metric inside it, has an argument ``sample_weight``."""
     metric = getattr(scorer, "_score_func", scorer)
     if metric is scorer and not inspect.isfunction(scorer):
         metric = scorer.__call__
@@ -307,7 +307,7 @@ def summary(Cs: Floats, outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def best_index(means: Floats, Cs: Floats) -> int:
-    """Where the best mean score is; of equal ones the smallest C."""
+    """Return the number of the best mean score; of equal ones that of the smallest C."""
     if np.all(np.isnan(means)):
         raise ValueError("Every score is NaN: choose another scoring, or other folds.")
     candidates = np.flatnonzero(means == np.nanmax(means))
@@ -332,7 +332,7 @@ class SearchState:
 
     @classmethod
     def of(cls, estimator: BaseEstimator) -> Self:
-        """The search of a fitted classifier."""
+        """Collect the search of a fitted classifier."""
         estimator._template()  # its parameters are those of a classifier
         results = estimator.cv_results_
         return cls(estimator.Cs_, estimator.scores_, results["mean_n_iter"], results["max_dual_gap"])
@@ -415,7 +415,7 @@ def _joined(old: Outcome, new: Outcome, order: Ints) -> Outcome:
 
 
 def _beyond(Cs: Floats, first: Floats, end: int) -> Floats:
-    """The next values past an end: about a decade, and none farther out than the bound."""
+    """Return the next values past an end: about a decade, and none farther out than the bound."""
     step = float(np.log10(first[-1] / first[0])) / (len(first) - 1)
     edge, start = (Cs[-1], first[-1]) if end > 0 else (Cs[0], first[0])
     so_far = abs(float(np.log10(edge / start)))

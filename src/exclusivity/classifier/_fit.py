@@ -1,4 +1,4 @@
-"""From validated rows, in memory or in blocks, to solver results: problems, starts, options, warnings."""
+"""Solve the binary problems of a fit, with rows in memory or in blocks: objectives, starts, warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fit leaves behind: the members, stored once when all are equal, and all else a model file holds."""
+"""The result of a fit: the members, stored once when all are equal, and all else a model file holds."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Ensemble:
 
     @classmethod
     def from_members(cls, members: Sequence[tuple[Floats, Floats]], dtype: DTypeLike) -> Self:
-        """From one (weights of shape (n_features, n_members), intercepts) pair per binary problem."""
+        """Stack one (weights of shape (n_features, n_members), intercepts) pair per binary problem."""
         n_members = len(members[0][1])
         if all(weights.strides[1] == 0 for weights, _ in members):  # a view of one member, repeated
             members = [(weights[:, :1], intercepts[:1]) for weights, intercepts in members]
@@ -66,12 +66,12 @@ class Ensemble:
 
     @property
     def members_are_equal(self) -> bool:
-        """Whether the ensemble is one model, repeated."""
+        """True if the ensemble is one model, repeated."""
         return bool(self.intercepts.shape[1] == 1)
 
     @property
     def copies(self) -> int:
-        """How many members each stored one stands for."""
+        """The number of members that each stored one stands for."""
         return int(self.n_members // self.intercepts.shape[1])
 
     @property
@@ -86,7 +86,7 @@ class Ensemble:
 
     @property
     def supports(self) -> Bools:
-        """Which stored member uses which column, in any of its problems, (n_stored, n_features).
+        """True where a stored member uses a column in any of its problems, (n_stored, n_features).
 
         A vote among several classes depends on all scores of the member.
         """
@@ -94,11 +94,11 @@ class Ensemble:
 
     @property
     def n_voters(self) -> int:
-        """How many members use features."""
+        """The number of members that use features."""
         return int(self.supports.any(axis=1).sum()) * self.copies
 
     def spread(self, values: NDArray[Any], axis: int) -> NDArray[Any]:
-        """Values of the stored members, along an axis, as those of all members: a view that costs nothing."""
+        """Repeat values of the stored members, along an axis, for all members: a view that costs nothing."""
         if self.copies == 1:
             return values
         shape = list(values.shape)
@@ -106,7 +106,7 @@ class Ensemble:
         return np.broadcast_to(values, shape)
 
     def voters(self) -> Self:
-        """The members that use features; all of them if none does.
+        """Return the members that use features; all of them if none does.
 
         A member without features says the same about every row: its vote would only hide how few others
         there are.
@@ -118,7 +118,7 @@ class Ensemble:
         return type(self)(weights, intercepts, weights.shape[1])
 
     def mean(self) -> Self:
-        """The averaged model as an ensemble of one."""
+        """Return the averaged model as an ensemble of one."""
         if self.members_are_equal:
             return type(self)(self.weights, self.intercepts, 1)
         weights, intercepts = (a.mean(axis=1, keepdims=True) for a in (self.weights, self.intercepts))
@@ -135,7 +135,7 @@ class Ensemble:
         return _read_only(self.mean().intercepts[:, 0])
 
     def scores(self, X: Matrix) -> Floats:
-        """Margins of the stored members, (n_samples, n_problems, n_stored).
+        """Compute the margins of the stored members, (n_samples, n_problems, n_stored).
 
         In float64 whatever the types of X and the weights: float32 would overflow or cancel too early.
         """
@@ -144,13 +144,13 @@ class Ensemble:
             return flat.reshape(-1, *self.intercepts.shape) + self.intercepts
 
     def slack(self, X: Matrix, measure: Callable[..., Floats]) -> Floats:
-        """How far the same margins may be apart in another batch or arithmetic; the shape of ``scores``."""
+        """Bound how far ``scores`` may be apart in another batch or arithmetic; an array of their shape."""
         n_problems, n_stored, n_features = self.weights.shape
         flat = measure(X, self.weights.reshape(-1, n_features), self.intercepts.ravel())
         return flat.reshape(-1, n_problems, n_stored)
 
     def rounded(self, scores: Floats) -> Floats:
-        """Scores in the precision of the weights."""
+        """Round scores to the precision of the weights."""
         with np.errstate(over="ignore"):  # beyond float32 an infinity has the right sign
             return scores.astype(self.intercepts.dtype, copy=False)
 

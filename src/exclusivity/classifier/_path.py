@@ -1,4 +1,4 @@
-"""A path over C: one ensemble per value, with all that can be shared between them shared."""
+"""A path over C: one ensemble per value, with shared work done once."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ERMPath:
 
     @classmethod
     def of(cls, Cs: Floats, classifiers: list[ERMClassifier]) -> ERMPath:
-        """The path that these classifiers, fitted one per C, lie on."""
+        """Make the path of these classifiers, fitted one per C."""
         return cls(
             Cs=Cs,
             coefs=np.stack([classifier.coef_ for classifier in classifiers]),
@@ -80,7 +80,7 @@ class ERMPath:
         )
 
     def __repr__(self) -> str:
-        """What was solved and how well, in one line."""
+        """Describe in one line what was solved and how well."""
         classifier = self.classifiers[0]
         gap = np.max(self.gaps)
         proof = "no certificate above exclusivity 1" if np.isnan(gap) else f"largest gap {gap:.1e}"
@@ -179,7 +179,7 @@ class PathRows:
         return cls(template, MemoryRows(data, binary_tasks(data, template.multi_class), {}), groups)
 
     def costs(self, Cs: object) -> Floats:
-        """The values of C to solve for."""
+        """Return the values of C to solve for."""
         if isinstance(Cs, (int, np.integer)) and not isinstance(Cs, bool):
             if Cs < 1:
                 raise ParameterError(
@@ -189,7 +189,7 @@ class PathRows:
         return given_costs(Cs)
 
     def solve(self, Cs: Floats) -> list[ERMClassifier]:
-        """One fitted classifier per C; warns once about all that did not reach the tolerance."""
+        """Fit one classifier per C; warn once about all that did not reach the tolerance."""
         classifiers = [self._new(float(C)) for C in Cs]
         if self.template.exclusivity > 1:
             solved = [self._solve_one(classifier) for classifier in classifiers]
@@ -201,7 +201,7 @@ class PathRows:
         return classifiers
 
     def refit(self, C: float) -> ERMClassifier:
-        """What ``ERMClassifier(C=C)`` would fit to these rows, number by number."""
+        """Fit what ``ERMClassifier(C=C)`` would fit to these rows, number by number."""
         classifier = self._new(C)
         results = self._solve_one(classifier)
         classifier._store(results, self.rows.classes, self.groups, self.rows.dtype)
@@ -222,7 +222,7 @@ class PathRows:
         return results
 
     def _solve_convex(self, Cs: Floats) -> list[list[SolverResult]]:
-        """One list of results per task."""
+        """Return one list of results per task."""
         template = self.template
         problems = self.rows.problems(template)
         seeds = problem_seeds(template, len(problems))
@@ -250,7 +250,7 @@ class PathRows:
 
 
 def given_costs(Cs: object) -> Floats:
-    """A user's values of C as float64, or an error that says what is wrong with them."""
+    """Return a user's values of C as float64, or raise if they are none."""
     if isinstance(Cs, (bool, np.bool_, str, Real)):
         raise ParameterTypeError(
             "Cs", f"Cs must be an integer (how many values of C) or a sequence of numbers; got {Cs!r}."

@@ -1,4 +1,4 @@
-"""What a fitted ensemble says about rows: scores, votes, labels, and the ballots that certificates need."""
+"""Predictions of a fitted ensemble: scores, votes, labels, and what certificates need."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _VOTES = {"hard": hard_decision, "runoff": runoff_decision}
 
 
 def has_probabilities(estimator: Any) -> bool:
-    """Whether the scores are log-odds; AttributeError, with the way to them, if not."""
+    """Return True if the scores are log-odds; else raise an AttributeError that says how to get them."""
     if estimator.loss not in tuple(LOSSES) or not LOSSES[estimator.loss].is_log_odds:
         raise AttributeError(
             f"loss={estimator.loss!r} gives scores, not probabilities; set loss='logistic', or calibrate "
@@ -61,7 +61,7 @@ def has_probabilities(estimator: Any) -> bool:
 
 
 def probabilities_of(scores: Floats) -> Floats:
-    """The probabilities of all classes from log-odds: of two classes, or of each one against the rest."""
+    """Compute the probabilities of all classes from log-odds: of two classes, or of each against the rest."""
     if scores.ndim == 1:
         return np.asarray(np.stack([expit(-scores), expit(scores)], axis=1))
     odds: Floats = expit(scores)
@@ -72,17 +72,17 @@ def probabilities_of(scores: Floats) -> Floats:
 
 
 class LinearPredictions:
-    """What every classifier with linear members does with its scores."""
+    """Labels and accuracy from the scores of linear members."""
 
     _ensemble: Ensemble
     classes_: NDArray[Any]
 
     @abstractmethod
     def decision_function(self, X: Matrix) -> Floats:
-        """Scores of the classes."""
+        """Compute scores of the classes."""
 
     def predict(self, X: Matrix) -> NDArray[Any]:
-        """The class of every row.
+        """Predict the class of every row.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class LinearPredictions:
         return np.asarray(at.classes_[codes])
 
     def score(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The accuracy: the share of rows, or of their weight, whose class is predicted.
+        """Compute the accuracy: the share of rows, or of their weight, whose class is predicted.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class LinearPredictions:
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Fitted means having members; validation alone already sets other attributes."""
+        """Return whether there are members; validation alone already sets other attributes."""
         return hasattr(self, "_ensemble")
 
     def _validate_rows(self, X: Matrix) -> Matrix:
@@ -139,7 +139,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
     voting: str
 
     def decision_function(self, X: Matrix) -> Floats:
-        """Scores of the classes; their order decides ``predict``.
+        """Compute scores of the classes; their order decides ``predict``.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
         return snapshot(self)._decided(X, lambda scores: scores)
 
     def predict(self, X: Matrix) -> NDArray[Any]:
-        """The class of every row.
+        """Predict the class of every row.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
         return np.asarray(at.classes_[codes])
 
     def _decided(self, X: Matrix, take: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
-        """What is taken of the scores of the classes, block by block: all of them may not fit in memory."""
+        """Apply ``take`` to the scores of the classes, block by block: all of them may not fit in memory."""
         check_is_fitted(self)
         ensemble = self._ensemble.mean() if self.voting == "soft" else self._ensemble.voters()
         scheme = (len(self.classes_), self.multi_class_)
@@ -190,7 +190,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
 
     @available_if(has_probabilities)
     def predict_proba(self, X: Matrix) -> Floats:
-        """The probability of every class; for ``loss="logistic"`` only.
+        """Compute the probability of every class; for ``loss="logistic"`` only.
 
         Two classes: 1 / (1 + exp(-score)). More: that of each class against the rest, divided by their sum,
         as scikit-learn's ``OneVsRestClassifier`` does. Always in the order of ``decision_function``, hence of
@@ -211,7 +211,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
 
     @available_if(has_probabilities)
     def predict_log_proba(self, X: Matrix) -> Floats:
-        """The logarithm of :meth:`predict_proba`.
+        """Compute the logarithm of :meth:`predict_proba`.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
             return np.asarray(np.log(probabilities_of(scores)))
 
     def component_decision_function(self, X: Matrix) -> Floats:
-        """The margins of every member in every binary problem.
+        """Compute the margins of every member in every binary problem.
 
         Parameters
         ----------
@@ -248,7 +248,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
         return at._ensemble.spread(scores, 2)
 
     def component_predict(self, X: Matrix) -> NDArray[Any]:
-        """The class that every member votes for, as in hard voting.
+        """Predict the class that every member votes for, as in hard voting.
 
         Parameters
         ----------
@@ -279,7 +279,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
 
     @property
     def supports_(self) -> Bools:
-        """Which member uses which feature in any of its scores, (n_estimators, n_features).
+        """True where a member uses a feature in any of its scores, (n_estimators, n_features).
 
         A read-only view when all members are equal.
         """
@@ -312,12 +312,12 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
     def penalty(self) -> str:
         """Either "l1", where ``sparsity`` sets weights to exactly zero, or "l2".
 
-        What ``SelectFromModel`` asks for: features count as chosen above 1e-5, or above the mean.
+        ``SelectFromModel`` asks for it: features count as chosen above 1e-5, or above the mean.
         """
         return "l1" if self.sparsity > 0 else "l2"
 
     def _certain_votes(self, X: Matrix) -> Ints:
-        """Class numbers, (n_samples, n_stored); ``UNDECIDED`` where rounding might turn a vote."""
+        """Return class numbers, (n_samples, n_stored); ``UNDECIDED`` where rounding might turn a vote."""
 
         def decide(rows: Matrix) -> Ints:
             scores, scheme = self._ensemble.scores(rows), (len(self.classes_), self.multi_class_)
@@ -331,7 +331,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
         return _by_blocks(decide, self._validate_rows(X), self._ensemble)
 
     def _ballots(self, X: Matrix) -> Iterator[Ballots]:
-        """What members say in a run-off, block by block; more than two classes."""
+        """Yield the members' preferences in a run-off, block by block; more than two classes."""
         X, scheme = self._validate_rows(X), (len(self.classes_), self.multi_class_)
         for block in _blocks(X.shape[0], self._ensemble):
             rows = X[block]
@@ -344,12 +344,12 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
             yield RoughBallots(rough.votes, rough, finer)
 
     def _votes(self, X: Matrix) -> Ints:
-        """Class numbers, (n_samples, n_stored)."""
+        """Return class numbers, (n_samples, n_stored)."""
         scheme = (len(self.classes_), self.multi_class_)
         return _by_blocks(lambda rows: member_votes(self._ensemble.scores(rows), *scheme), X, self._ensemble)
 
     def _vote_counts(self, X: Matrix) -> Ints:
-        """How often each member votes for each class, (n_estimators, n_classes)."""
+        """Count how often each member votes for each class, (n_estimators, n_classes)."""
         counts = np.zeros((self._ensemble.intercepts.shape[1], len(self.classes_)), dtype=np.intp)
         for start in range(0, X.shape[0], _COUNTED_ROWS):
             votes = self._votes(X[start : start + _COUNTED_ROWS])

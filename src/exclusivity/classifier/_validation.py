@@ -1,4 +1,4 @@
-"""From what a user gave to binary ERM problems: parameters, weights, classes, one-vs-rest and one-vs-one."""
+"""Check parameters, rows, labels and weights; make binary problems of classes, groups of features."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def validated_classes(estimator: BaseEstimator, X: Matrix, y: Any) -> Any:
 
 
 def _is_plain(X: Any) -> bool:
-    """Whether X is an array of rows, of a type that is taken as it is, without NaN or infinity."""
+    """Return whether X is an array of rows, of a type that is taken as it is, without NaN or infinity."""
     if type(X) is not np.ndarray or X.ndim != 2 or X.size == 0 or X.dtype not in ROW_TYPES:
         return False
     with np.errstate(over="ignore", invalid="ignore"):
@@ -261,7 +261,7 @@ def _is_plain(X: Any) -> bool:
 
 
 def are_plain_labels(y: Any, n_rows: int) -> bool:
-    """Whether y has one whole number per row, and rows enough not to look like numbers to be predicted."""
+    """Return whether y has one whole number per row, and rows enough not to look like a regression."""
     if type(y) is not np.ndarray or y.shape != (n_rows,) or y.dtype.kind not in "biuf":
         return False
     values = np.unique(y)
@@ -269,7 +269,7 @@ def are_plain_labels(y: Any, n_rows: int) -> bool:
 
 
 def sample_weights(given: object, n_rows: int) -> Floats:
-    """The sample weights as float64: one per row, finite, not negative, not all zero."""
+    """Return the sample weights as float64: one per row, finite, not negative, not all zero."""
     weights = checked_weights(given, n_rows)
     if not np.any(weights):
         raise ValueError(NO_WEIGHT)
@@ -277,7 +277,7 @@ def sample_weights(given: object, n_rows: int) -> Floats:
 
 
 def checked_weights(given: object, n_rows: int) -> Floats:
-    """The weights of some of the rows, which may all be zero: one per row, finite, not negative."""
+    """Return the weights of some of the rows, which may all be zero: one per row, finite, not negative."""
     if given is None:
         return np.ones(n_rows)
     try:
@@ -326,7 +326,7 @@ def training_set(
 
 
 def numbered_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
-    """The classes in order, and the number of every label among them: ``np.unique`` without sorting rows."""
+    """Return the classes in order, and each label's number among them: ``np.unique`` without sorting."""
     if np.issubdtype(y.dtype, np.integer) and np.can_cast(y.dtype, np.intp) and len(y) > 0:
         least, most = int(y.min()), int(y.max())
         if most - least < len(y):  # so few that counting is no more than reading
@@ -366,7 +366,7 @@ def _is_missing(label: object) -> bool:
 
 
 def require_two_classes(classes: NDArray[Any]) -> None:
-    """Raise where there is nothing to tell apart."""
+    """Raise where there is only one class."""
     if len(classes) < 2:
         raise ValueError(
             "A classifier needs at least 2 classes in y; these rows have one class only: "
@@ -375,7 +375,7 @@ def require_two_classes(classes: NDArray[Any]) -> None:
 
 
 def class_weights(given: object, classes: NDArray[Any], totals: Floats) -> Floats:
-    """One factor per class; "balanced" gives every class that has weight the same total weight.
+    """Return one factor per class; "balanced" gives every class that has weight the same total weight.
 
     ``totals`` holds the sums of the classes' sample weights.
     """
@@ -409,7 +409,7 @@ def class_weights(given: object, classes: NDArray[Any], totals: Floats) -> Float
 
 
 def binary_tasks(data: TrainingSet, multi_class: str) -> list[BinaryTask]:
-    """Two classes: one task, the second class positive. More: one per class, or one per pair.
+    """Make one task of two classes, the second one positive; of more, one per class or one per pair.
 
     One-vs-rest tasks share one design matrix and one weight array, hence one factorisation. In
     one-vs-one the first class of a pair is positive, as in ``SVC``.
@@ -426,7 +426,7 @@ def binary_tasks(data: TrainingSet, multi_class: str) -> list[BinaryTask]:
 
 
 def contrasts(classes: NDArray[Any], multi_class: str) -> list[Contrast]:
-    """The binary problems of a multi-class fit, in the order of the fitted attributes.
+    """List the binary problems of a multi-class fit, in the order of the fitted attributes.
 
     Examples
     --------
@@ -460,7 +460,7 @@ def check_scale(scale: RowScale) -> None:
 
 
 def carried_groups(feature_groups: object, X: Matrix, exclusivity: float = np.inf) -> object:
-    """The parameter as given; where it is None and members compete, the groups that the rows carry.
+    """Return the parameter; where it is None and members compete, the groups that the rows carry.
 
     A :class:`~exclusivity.tables.TableEncoder` hands out arrays with an attribute ``feature_groups``: the
     columns that it made of one input column belong together.
@@ -473,7 +473,7 @@ def carried_groups(feature_groups: object, X: Matrix, exclusivity: float = np.in
 
 
 def group_codes(feature_groups: object, n_features: int, names: NDArray[Any] | None) -> Ints:
-    """One number per column, 0 to n_groups - 1 in the order of first appearance.
+    """Return one number per column, 0 to n_groups - 1 in the order of first appearance.
 
     Parameters
     ----------
@@ -534,12 +534,12 @@ def _group_numbers(labels: list[Any], n_features: int) -> Ints:
 
 
 def random_partition(n_groups: int, n_members: int, rng: np.random.RandomState) -> Ints:
-    """A random owner for every group; sizes differ by one at most."""
+    """Draw an owner for every group; sizes differ by one at most."""
     return np.asarray(rng.permutation(np.arange(n_groups) % n_members))
 
 
 def checked_partition(labels: ArrayLike, groups: Ints, n_members: int) -> Ints:
-    """The owner of every group from one label per column or group; members in the order of their labels."""
+    """Return the owner of every group from one label per column or group; members in label order."""
     if np.ndim(labels) != 1:
         raise ValueError(
             "partition must be 'random', 'learned', or a sequence with the label of one member for each "

@@ -49,7 +49,7 @@ _NOTHING = {"number": np.empty(0), "category": np.empty(0, object), "date": np.e
 
 @dataclass(frozen=True)
 class FileLayout:
-    """How all files of a set are read: by the rules of the features, in the order that all blocks get."""
+    """The rules by which all files of a set are read, in the order of the features in all blocks."""
 
     format: Format
     reading: Reading
@@ -234,7 +234,7 @@ def summarise(part: FilePart, found: Content | None, layout: FileLayout) -> list
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What is known of some parts; it adds up.
+    """The facts about some parts; they add up.
 
     Rows of every part in their order, memory that all rows take, the largest width, the classes and the file
     where the first of them were found; for numbers alone what a scaler has to know, and columns with another
@@ -255,7 +255,7 @@ class Survey:
         return sum(self.sizes)
 
     def __add__(self, other: Survey) -> Survey:
-        """The survey of both."""
+        """Add two surveys."""
         width = max(self.n_features, other.n_features)
         sums = _total([part.sums.widened(width) for part in (self, other) if part.sums is not None])
         known = [part for part in (self, other) if len(part.labels)]
@@ -343,14 +343,14 @@ class ColumnMoments:
 
     @classmethod
     def of(cls, X: Matrix) -> ColumnMoments:
-        """The moments of a block, which has rows."""
+        """Compute the moments of a block, which has rows."""
         learned = StandardScaler(with_mean=not sparse.issparse(X))
         for start in range(0, X.shape[0], _BATCH_ROWS):  # it would make copies of the whole block
             learned.partial_fit(X[start : start + _BATCH_ROWS])
         return cls(X.shape[0], learned.mean_, learned.var_ * X.shape[0])
 
     def __add__(self, other: ColumnMoments) -> ColumnMoments:
-        """The moments of both: m = m1 + (n2 / n) d and S = S1 + S2 + (n1 n2 / n) d^2 with d = m2 - m1."""
+        """Add moments: m = m1 + (n2 / n) d and S = S1 + S2 + (n1 n2 / n) d^2 with d = m2 - m1."""
         n_rows, apart = self.n_rows + other.n_rows, other.means - self.means
         return ColumnMoments(
             n_rows,
@@ -385,13 +385,13 @@ class ColumnRanges:
 
     @classmethod
     def of(cls, X: Matrix) -> ColumnRanges:
-        """The ranges of a block, which has rows."""
+        """Compute the ranges of a block, which has rows."""
         if not sparse.issparse(X):
             return cls(X.shape[0], X.min(axis=0), X.max(axis=0))
         return cls(X.shape[0], X.min(axis=0).toarray()[0], X.max(axis=0).toarray()[0])
 
     def __add__(self, other: ColumnRanges) -> ColumnRanges:
-        """The ranges of both."""
+        """Join two ranges."""
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         return ColumnRanges(self.n_rows + other.n_rows, low, high)
 

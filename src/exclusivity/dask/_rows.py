@@ -114,13 +114,13 @@ class _Describe:
 
 
 def _known_bytes(X: Collection) -> float:
-    """The size of the rows where the collection knows it; NaN where only the blocks do."""
+    """Return the size of the rows where the collection knows it; NaN where only the blocks do."""
     is_dense = isinstance(getattr(X, "_meta", None), np.ndarray)
     return float(getattr(X, "nbytes", np.nan)) if is_dense else np.nan
 
 
 def fits(n_bytes: float, engine: Engine) -> bool | None:
-    """Whether so many bytes of rows may stay with the workers; None if nobody knows how many they are."""
+    """Return whether so many bytes of rows may stay with the workers; None if their number is unknown."""
     return None if np.isnan(n_bytes) else bool(n_bytes <= _MEMORY_SHARE * engine.memory)
 
 
@@ -129,7 +129,7 @@ def fits(n_bytes: float, engine: Engine) -> bool | None:
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """What a round left with the workers for one of its questions: its place in every group's answers."""
+    """States that a pass left with the workers for one of its requests: a place in each group's answers."""
 
     answers: list[Any]
     place: int
@@ -145,7 +145,7 @@ class Rows(BlockRows):
         Each a ``RowBlock``.
     n_rows, n_features : int
     groups : list of lists of int, or None
-        Blocks that lie together and are asked by one task; None: every block by its own.
+        Blocks of one worker, which share a task; None: every block has its own.
     row_scale : RowScale or None
         Where it is not known, nothing can be certified.
     dtype : dtype, default=float64
@@ -171,7 +171,7 @@ class Rows(BlockRows):
         self._graph = dict(HighLevelGraph.merge(*[block.dask for block in blocks]))
 
     def ask(self, questions: Sequence[Question]) -> list[Answer]:
-        """All questions in one pass."""
+        """Answer all questions in one pass."""
         name = uuid4().hex
         graph: dict[str, Any] = {}
         sent: Any = pickle.dumps([question.request for question in questions])
@@ -215,7 +215,7 @@ class Rows(BlockRows):
 
 
 def tree_sum(parts: list[Any]) -> Any:
-    """The delayed total of lists of summands, added place by place."""
+    """Return the delayed total of lists of summands, added item by item."""
     while True:
         parts = [delayed(_added)(parts[at : at + FAN_IN]) for at in range(0, len(parts), FAN_IN)]
         if len(parts) == 1:
@@ -223,7 +223,7 @@ def tree_sum(parts: list[Any]) -> Any:
 
 
 def _tree(parts: list[str], n_blocks: int, name: str, graph: dict[str, Any]) -> str:
-    """Puts tasks into the graph that add up parts; the name of the last one."""
+    """Put tasks into the graph that add up parts; return the name of the last one."""
     level = 0
     while len(parts) > 1:
         level += 1
@@ -237,7 +237,7 @@ def _tree(parts: list[str], n_blocks: int, name: str, graph: dict[str, Any]) -> 
 def _answers(
     sent: bytes, blocks: list[RowBlock], before: list[Any], places: list[int | None]
 ) -> list[list[tuple[Any, Any]]]:
-    """Sums and states, block by block; ``before`` has earlier rounds' answers, each state at its place."""
+    """Answer block by block; ``before`` has the answers of earlier passes, each state at its place."""
     requests: list[Request] = pickle.loads(sent)  # noqa: S301 -- the client's own
     return [
         [
@@ -269,7 +269,7 @@ def _joined(parts: list[Nodes], n_blocks: int) -> Nodes:
 
 
 def collapse(nodes: Nodes, n_blocks: int) -> Nodes:
-    """The same sums, with all siblings that are complete added up."""
+    """Add up all siblings that are complete."""
     level, size = 0, n_blocks
     while size > 1:
         for parent in sorted({place // FAN_IN for at, place in nodes if at == level}):
@@ -285,7 +285,7 @@ def _added(parts: list[list[Any]]) -> list[Any]:
 
 
 def _sum(parts: Sequence[Any]) -> Any:
-    """The sum of parts of an answer; lists of rows are put together at once, which is one copy."""
+    """Add parts of an answer; lists of rows are concatenated at once, which is one copy."""
     combined: Callable[[Sequence[Any]], Any] | None = getattr(parts[0], "combined", None)
     return reduce(operator.add, parts) if combined is None else combined(parts)
 
@@ -294,7 +294,7 @@ def _sum(parts: Sequence[Any]) -> Any:
 
 
 class Fingerprint(NamedTuple):
-    """What tells the rows of a block from others."""
+    """The number of rows of a block, and a checksum that other rows would hardly have."""
 
     n_rows: int
     checksum: int
@@ -312,7 +312,7 @@ class LabelledBlock:
 
 @dataclass(frozen=True, eq=False)
 class BlockFacts:
-    """What the client has to know of a block, or of several; they add up.
+    """The facts that the client needs of a block, or of several; they add up.
 
     ``n_rows`` are of positive weight; ``fingerprints`` has one for each block, in their order.
     """
@@ -327,7 +327,7 @@ class BlockFacts:
     row_scale: RowScale
 
     def __add__(self, other: BlockFacts) -> BlockFacts:
-        """The facts of both."""
+        """Add the facts of two blocks."""
         if self.n_features != other.n_features:
             raise ValueError(
                 f"the blocks of X differ in their number of columns: {self.n_features} and "
@@ -352,7 +352,7 @@ class BlockFacts:
 
 
 def checked_block(X: Matrix, y: NDArray[Any], weights: NDArray[Any]) -> LabelledBlock:
-    """The rows as the solver wants them, or the errors of the classifier in memory."""
+    """Check the rows of a block as the classifier in memory does; leave out rows of weight 0."""
     if sparse.issparse(X):
         check_sparse(X)
     X = check_array(
@@ -382,7 +382,7 @@ def checked_block(X: Matrix, y: NDArray[Any], weights: NDArray[Any]) -> Labelled
 
 
 def block_facts(block: LabelledBlock) -> BlockFacts:
-    """The facts of one block."""
+    """Describe one block."""
     labels = np.unique(block.y)
     if len(labels) > MAX_CLASSES:
         raise ValueError(f"a block of y has {len(labels)} different labels; at most {MAX_CLASSES} classes.")
@@ -413,7 +413,7 @@ def encoded_block(
 
 
 def _checksum(X: Matrix, y: NDArray[Any], weights: Floats) -> int:
-    """All labels, and of the numbers the sum of their bits and some rows: one look at everything."""
+    """Sum up all labels, and of the numbers the sum of their bits and some rows."""
     parts = [X.data, X.indices, X.indptr, weights] if sparse.issparse(X) else [X, weights]
     text = "\0".join(map(str, y)).encode() if y.dtype.kind == "O" else y.tobytes()
     found = [zlib.crc32(text)]
@@ -448,7 +448,7 @@ def _kind_of(labels: NDArray[Any]) -> str:
 
 
 def row_blocks(X: Collection) -> list[Any]:
-    """The blocks of a table, every one with all columns.
+    """List the blocks of a table, every one with all columns.
 
     Parameters
     ----------
@@ -460,7 +460,7 @@ def row_blocks(X: Collection) -> list[Any]:
 def joint_blocks(
     X: Collection, y: Collection, sample_weight: Collection | None
 ) -> tuple[list[Any], list[Any], list[Any]]:
-    """The blocks of rows, labels and weights (None each where there are none), cut alike.
+    """List the blocks of rows, labels and weights (None each where there are none), cut alike.
 
     What they have in common is made once: columns of one array, or rows and labels from one file, would
     otherwise be read twice in every pass, because optimising a graph merges steps that nobody shares.
@@ -503,7 +503,7 @@ def _table(X: Collection) -> Collection:
 
 
 def _column(values: Collection, X: Collection, name: str) -> Collection:
-    """One value per row (labels, weights), cut like ``X`` where that is known."""
+    """Return one value per row (labels, weights), cut like ``X`` where that is known."""
     if not is_dask_collection(values):
         raise TypeError(
             f"{name} must be a Dask array or Series, chunked like X; got {type(values).__name__}. Make one "
@@ -520,12 +520,12 @@ def _column(values: Collection, X: Collection, name: str) -> Collection:
 
 
 def is_frame(X: Collection) -> bool:
-    """Whether this is a Dask DataFrame, told without importing what it needs."""
+    """Return whether this is a Dask DataFrame, without importing what that needs."""
     return is_dask_collection(X) and hasattr(X, "npartitions") and hasattr(X, "columns")
 
 
 def column_names(X: Collection) -> NDArray[Any] | None:
-    """The names of a DataFrame's columns, if all of them are text; None for arrays."""
+    """Return the names of a DataFrame's columns, if all of them are text; None for arrays."""
     if not is_frame(X):
         return None
     names = np.asarray(X.columns, dtype=object)
