@@ -54,7 +54,7 @@ _DECADES_AT_ONCE = 1.0
 class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, EnsembleEstimator):
     """An ERM whose C is chosen by cross-validation.
 
-    For every fold the whole path over C is solved at little more than the price of a few fits (see
+    For every fold the whole path over C takes little longer to solve than a few fits (see
     :func:`erm_path`), every solution with its duality gap. Then the best C is fitted to all rows.
 
     Parameters
@@ -62,7 +62,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, EnsembleEstimator):
     n_estimators : int, default=10
         Number of members.
     Cs : int or array-like of floats, default=10
-        Values of C to try, or how many: then a log grid of 4.5 decades whose place is found from the data
+        Values of C to try, or how many: then a log grid of 4.5 decades that starts where the data say
         (see :func:`erm_path`), the same for all folds. While the largest or the smallest of that many wins,
         the grid grows beyond it, by three decades at most. A sequence is kept as it is. A warning says when
         the best of three values or more is at an end.

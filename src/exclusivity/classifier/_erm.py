@@ -64,7 +64,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
     loss : {"hinge", "logistic", "smooth_hinge"}, default="hinge"
         What a row costs that misses its margin by m = 1 - y f: max(0, m)^p; log(1 + exp(-y f)), which makes
         the averaged model the logistic regression of cost C / kappa, with :meth:`predict_proba`; or m^2 / 2
-        inside the margin and m - 1/2 beyond the plane (Rennie and Srebro's smooth hinge), where no outlier
+        inside the margin and m - 1/2 beyond it (Rennie and Srebro's smooth hinge), where no outlier
         counts more than its cost. Others: :func:`exclusivity.problem.register_loss`.
     p : float, default=2
         Power of the hinge loss, at least 1. 1 is the hinge, 2 the squared hinge.

@@ -168,7 +168,7 @@ def _is_close(values: Floats, mean: Floats) -> bool:
 Estimator = TypeVar("Estimator")
 
 TEST, TRAINING_TOO = "test", "training and test"
-# What labels that a user gives cannot tell: whether somebody looked at the rows before.
+# Labels that a user gives may come from a look at the rows, or not.
 TRAINING_IF = f"{TRAINING_TOO} if the partition does not depend on the rows"
 """What a certificate covers: values of the row to be predicted, or of training rows as well."""
 

@@ -166,7 +166,7 @@ def find_rules(parts: Sequence[FilePart], layout: FileLayout) -> tuple[list[Colu
         taken = taken[:_PACKED_SAMPLES]
     samples = [as_text.read(_first_lines(part)) for part in taken]
     found = [each for each in samples if each is not None]
-    if not found:  # who reads all parts says what is wrong with them
+    if not found:  # reading all parts raises what is wrong with them
         return list((layout.reading.rules or {}).values()), []
     columns = {
         name: TextColumn.of([each.data[place].cast("string").fill_null("") for each in found])
@@ -191,7 +191,7 @@ def _first_group(part: FilePart) -> FilePart:
 
 
 def _typed_kinds(parts: Sequence[FilePart], layout: FileLayout) -> list[str]:
-    """Return what typed columns hold: what all parts with values say, and categories where they differ."""
+    """Return the kinds of typed columns: that of all parts with values, or categories where they differ."""
     kinds: list[set[str]] = [set() for _ in layout.titles]
     for part in parts:
         found = layout.read(part)
@@ -274,17 +274,17 @@ def survey_files(
     engine: Engine,
     parts: Sequence[FilePart],
     look: Callable[[FilePart], list[Any]],
-    tell: Callable[[int], None],
+    report: Callable[[int], None],
 ) -> list[Any]:
     """Read all files once, and add up what is found in their parts.
 
-    ``look`` turns a part into a list of summands. ``tell`` is called with the number of bytes of a part when
-    it has been read, from any thread.
+    ``look`` turns a part into a list of summands. ``report`` is called with the number of bytes of a part
+    when it has been read, from any thread.
     """
     looks = engine.persist([delayed(look, pure=False)(part) for part in parts])
     for answer, part in zip(looks, parts, strict=True):
         for future in futures_of(answer):  # none without a cluster
-            future.add_done_callback(lambda _, n_bytes=part.n_bytes: tell(n_bytes))
+            future.add_done_callback(lambda _, n_bytes=part.n_bytes: report(n_bytes))
     found: list[Any] = engine.compute(tree_sum(looks))
     return found
 
@@ -344,10 +344,10 @@ class ColumnMoments:
     @classmethod
     def of(cls, X: Matrix) -> ColumnMoments:
         """Compute the moments of a block, which has rows."""
-        learned = StandardScaler(with_mean=not sparse.issparse(X))
+        scaler = StandardScaler(with_mean=not sparse.issparse(X))
         for start in range(0, X.shape[0], _BATCH_ROWS):  # it would make copies of the whole block
-            learned.partial_fit(X[start : start + _BATCH_ROWS])
-        return cls(X.shape[0], learned.mean_, learned.var_ * X.shape[0])
+            scaler.partial_fit(X[start : start + _BATCH_ROWS])
+        return cls(X.shape[0], scaler.mean_, scaler.var_ * X.shape[0])
 
     def __add__(self, other: ColumnMoments) -> ColumnMoments:
         """Add moments: m = m1 + (n2 / n) d and S = S1 + S2 + (n1 n2 / n) d^2 with d = m2 - m1."""
@@ -368,11 +368,11 @@ class ColumnMoments:
         # A deviation within the rounding errors of n sums is none: scikit-learn's own rule.
         eps = np.finfo(float).eps
         is_constant = variance <= n * eps * variance + (n * self.means * eps) ** 2
-        learned = StandardScaler(with_mean=not is_sparse)
-        learned.mean_, learned.var_ = self.means, variance
-        learned.scale_ = np.where(is_constant, 1.0, np.sqrt(variance))
-        learned.n_samples_seen_, learned.n_features_in_ = np.int64(n), len(self.means)
-        return learned
+        scaler = StandardScaler(with_mean=not is_sparse)
+        scaler.mean_, scaler.var_ = self.means, variance
+        scaler.scale_ = np.where(is_constant, 1.0, np.sqrt(variance))
+        scaler.n_samples_seen_, scaler.n_features_in_ = np.int64(n), len(self.means)
+        return scaler
 
 
 @dataclass(frozen=True, eq=False)
@@ -402,10 +402,10 @@ class ColumnRanges:
     def scaler(self, *, is_sparse: bool) -> BaseEstimator:
         """Return the fitted scaler; for sparse rows one that keeps zeros."""
         # Two rows with the same extremes teach a scaler the same.
-        learned = MaxAbsScaler() if is_sparse else MinMaxScaler((-1, 1))
-        learned.fit(np.stack([self.low, self.high]))
-        learned.n_samples_seen_ = self.n_rows
-        return learned
+        scaler = MaxAbsScaler() if is_sparse else MinMaxScaler((-1, 1))
+        scaler.fit(np.stack([self.low, self.high]))
+        scaler.n_samples_seen_ = self.n_rows
+        return scaler
 
 
 ColumnSums = ColumnMoments | ColumnRanges

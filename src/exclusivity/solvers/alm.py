@@ -22,7 +22,7 @@ R = Y - E - U. The new multiplier is what the regression missed, so one pass ove
     A = X P + b;  U = A - R;  S = Y - A - U;  y E = prox(y S);  R = Y - E - U.
 
 The point that is certified at every iteration is (P, b): its scores are known, hence its objective costs no
-product. (With ``sparsity`` > 0 it is (W, b), for its exact zeros, at the price of one more product.) The dual
+product. (With ``sparsity`` > 0 it is (W, b), for its exact zeros, which takes one more product.) The dual
 vector alpha_i = s_i mu mean_k(y S - y E)_i / kappa lies in its box by construction of the prox.
 """
 
@@ -135,7 +135,7 @@ class _TwoBlocks:
         n_rows, n_features, n_members = problem.design.n_rows, problem.design.n_features, problem.n_members
         self.P, self.b = np.zeros((n_features, n_members)), np.zeros(n_members)
         self.V = np.zeros_like(self.P)
-        # Not zeros_like, which writes its zeros in one long call, deaf to Ctrl-C.
+        # Not zeros_like, which writes its zeros in one long call that Ctrl-C cannot interrupt.
         self.U, self.scores, self.targets = (np.zeros((n_rows, n_members)) for _ in range(3))
         self.mean_member = np.full(n_members, 1 / n_members)
         self._settle()

@@ -175,7 +175,7 @@ class Algorithm2:
         self.P, _ = self.system.solve(self.W - self.Q / self.mu, self.targets, self.P)
 
     def update_multipliers(self, iteration: int, previous: tuple[Floats, Floats]) -> IterationRecord:
-        """Eq. (18), and in the same pass over the rows what the history tells of this iteration."""
+        """Eq. (18), and in the same pass over the rows the record of this iteration."""
         problem, weights = self.problem, self.problem.weights
         (old_P, old_b), loss = previous, 0.0
         primal, dual = weighted_squares(self.P - self.W), weighted_squares(self.P - old_P)
