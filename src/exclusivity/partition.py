@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
+from exclusivity._errors import check_choice, check_number
 from exclusivity.classifier._fitted import (
     fitted_attributes,
     replace_fitted,
@@ -25,9 +26,7 @@ from exclusivity.classifier._fitted import (
 from exclusivity.classifier._parameters import VOTINGS, RandomState
 from exclusivity.classifier._validation import (
     carried_groups,
-    check_choice,
     check_jobs,
-    check_number,
     checked_partition as given,
     group_codes,
     random_partition as dealt,

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from exclusivity._errors import ParameterError, ParameterTypeError
+from exclusivity._errors import ParameterError, ParameterTypeError, check_choice, check_number
 from exclusivity.classifier._bounds import check_bounded
 from exclusivity.classifier._parameters import VOTINGS, ClassWeight
 from exclusivity.problem import LOSSES, POWER_LOSS, Contrast, DesignMatrix, LabelledRows, RowScale
@@ -124,29 +124,6 @@ def _solver(params: Mapping[str, Any]) -> None:
     parse_options(SOLVERS[resolved].options, options)
 
 
-def check_number(
-    params: Mapping[str, Any],
-    name: str,
-    *,
-    least: float,
-    strict: bool = False,
-    integer: bool = False,
-    finite: bool = True,
-) -> None:
-    """Raise unless ``params[name]`` is a number (an integer) of at least, or above, ``least``."""
-    value: Any = params[name]
-    kind: Any = Integral if integer else Real
-    word = "an integer" if integer else "a number"
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, kind):
-        raise ParameterTypeError(name, f"{name} must be {word}; got {value!r}.")
-    in_range = value > least if strict else value >= least
-    if not in_range or (finite and not np.isfinite(value)):
-        bound = ("above" if strict else "at least") + f" {least:g}"
-        raise ParameterError(
-            name, f"{name} must be {word} {bound}{' and finite' if finite else ''}; got {value!r}."
-        )
-
-
 def check_jobs(n_jobs: object) -> None:
     """Raise unless this is a number of jobs that joblib takes."""
     is_whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
@@ -154,14 +131,6 @@ def check_jobs(n_jobs: object) -> None:
         raise ParameterError(
             "n_jobs",
             f"n_jobs must be None or an integer: how many jobs, or -1 for all processors; got {n_jobs!r}.",
-        )
-
-
-def check_choice(params: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> None:
-    """Raise unless ``params[name]`` is one of the allowed words."""
-    if params[name] not in allowed:
-        raise ParameterError(
-            name, f"{name} must be one of {', '.join(map(repr, allowed))}; got {params[name]!r}."
         )
 
 

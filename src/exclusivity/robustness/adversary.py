@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity.classifier._validation import check_choice, check_number, group_codes
+from exclusivity._errors import check_choice, check_number
+from exclusivity.classifier._validation import group_codes
 from exclusivity.classifier.votes import grouped, threats_of
 from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
 from exclusivity.robustness.corruption import finite_numbers

@@ -15,9 +15,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from exclusivity._errors import check_choice, check_number
 from exclusivity.classifier._fitted import TEST, snapshot
 from exclusivity.classifier._parameters import VOTINGS
-from exclusivity.classifier._validation import check_choice, check_number
 from exclusivity.classifier.votes import (
     UNDECIDED,
     Ballots,

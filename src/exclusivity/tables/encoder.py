@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from exclusivity.classifier._validation import check_choice, check_number, group_codes
+from exclusivity._errors import check_choice, check_number
+from exclusivity.classifier._validation import group_codes
 from exclusivity.problem.arrays import Ints, Matrix
 from exclusivity.tables.assembling import assemble_dense, assemble_sparse, grouped, sparse_is_better
 from exclusivity.tables.cells import (

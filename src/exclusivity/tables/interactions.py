@@ -22,8 +22,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from exclusivity._errors import check_number
 from exclusivity.classifier import ERMClassifier
-from exclusivity.classifier._validation import check_number
 from exclusivity.problem.arrays import Floats, Ints, Matrix
 from exclusivity.problem.sparse_rows import check_sparse
 from exclusivity.tables.assembling import grouped, row_blocks

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from exclusivity._errors import check_number
 from exclusivity.classifier._fitted import snapshot
-from exclusivity.classifier._validation import check_number
 from exclusivity.classifier.votes.ballots import Ballots
 from exclusivity.classifier.votes.reach import grouped
 from exclusivity.classifier.votes.runoff import runoff_threats
