@@ -161,7 +161,8 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, EnsembleEstimator):
         everything = PathRows.build(template, X, y, weights)
         Cs = everything.costs(self.Cs)
         scorer = check_scoring(template, scoring=self.scoring)
-        fold = _Fold(template, X, y, weights, sample_weight is not None, scorer)
+        scores_weights = sample_weight is not None and takes_sample_weight(scorer)
+        fold = _Fold(template, X, y, weights, scorer, scores_weights)
         splits = list(check_cv(self.cv, y, classifier=True).split(X, y, groups))
 
         def score(costs: Floats) -> list[Outcome]:
@@ -169,20 +170,9 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, EnsembleEstimator):
             return list(Parallel(n_jobs=self.n_jobs, prefer="threads")(work))
 
         Cs, outcomes = search_costs(Cs, score, may_grow=np.ndim(self.Cs) == 0)
-        results = summary(Cs, outcomes)
-        best = best_index(results["mean_test_score"], Cs)
+        found = SearchState.of_outcomes(Cs, outcomes).attributes(scorer)
         template.set_params(n_jobs=self.n_jobs)
-        fitted = everything.refit(float(Cs[best])) if self.refit else None
-        found = {
-            "Cs_": Cs,
-            "C_": float(Cs[best]),
-            "best_index_": best,
-            "best_score_": float(results["mean_test_score"][best]),
-            "cv_results_": results,
-            "scores_": np.stack([results[f"split{k}_test_score"] for k in range(len(splits))]),
-            "n_splits_": len(splits),
-            "scorer_": scorer,
-        }
+        fitted = everything.refit(found["C_"]) if self.refit else None
         members = {} if fitted is None else fitted_attributes(fitted)
         replace_fitted(self, width_of(fresh) | members | found)
         if self.exclusivity > 1:
@@ -236,43 +226,36 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, EnsembleEstimator):
         return template
 
 
+@dataclass(frozen=True, eq=False)
 class _Fold:
     """The rows and settings that all folds share."""
 
-    def __init__(
-        self,
-        template: ERMClassifier,
-        X: Matrix,
-        y: NDArray[Any],
-        weights: Floats,
-        is_weighted: bool,
-        scorer: Any,
-    ) -> None:
-        self._template, self._X, self._y, self._weights = template, X, y, weights
-        self._scorer = scorer
-        self._scores_weights = is_weighted and takes_sample_weight(scorer)
+    template: ERMClassifier
+    X: Matrix
+    y: NDArray[Any]
+    weights: Floats
+    scorer: Any
+    scores_weights: bool
 
     def scores(self, Cs: Floats, number: int, train: Ints, test: Ints) -> Outcome:
-        """Test score, mean number of iterations and largest gap of every C."""
+        """Compute test score, mean number of iterations and largest gap of every C."""
         test = np.asarray(test)
         test = np.flatnonzero(test) if test.dtype == bool else test
-        test = test[self._weights[test] > 0]
+        test = test[self.weights[test] > 0]
         if len(test) == 0:
             raise ParameterError("cv", f"fold {number} of cv has no test rows of positive weight.")
         try:
-            rows = PathRows.build(self._template, self._X[train], self._y[train], self._weights[train])
+            rows = PathRows.build(self.template, self.X[train], self.y[train], self.weights[train])
         except ValueError as error:
             raise ParameterError(
                 "cv", f"The training rows of fold {number} of cv cannot be used: {error}"
             ) from error
-        given = {"sample_weight": self._weights[test]} if self._scores_weights else {}
-        X, y = self._X[test], self._y[test]
+        given = {"sample_weight": self.weights[test]} if self.scores_weights else {}
+        X, y = self.X[test], self.y[test]
         classifiers = rows.solve(Cs)
         for classifier in classifiers:  # the rows are plain arrays by now, whatever had names before
             classifier.__dict__.pop("feature_names_in_", None)
-        scores = np.array(
-            [self._scorer(classifier, X, y, **given) for classifier in classifiers], dtype=float
-        )
+        scores = np.array([self.scorer(classifier, X, y, **given) for classifier in classifiers], dtype=float)
         n_iter = np.array([classifier.n_iter_.mean() for classifier in classifiers])
         gaps = np.array([classifier.dual_gap_.max() for classifier in classifiers])
         return scores, n_iter, gaps
@@ -286,32 +269,6 @@ def takes_sample_weight(scorer: Any) -> bool:
         if hasattr(scorer, "_estimator"):  # scoring=None: the classifier's own accuracy
             return True
     return "sample_weight" in inspect.signature(metric).parameters
-
-
-def summary(Cs: Floats, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """``cv_results_`` from the scores, iterations and gaps of every fold."""
-    scores = np.stack([outcome[0] for outcome in outcomes])
-    means = scores.mean(axis=0)
-    comparable = np.where(np.isnan(means), -np.inf, means)
-    return {
-        "param_C": Cs,
-        "params": [{"C": float(C)} for C in Cs],
-        **{f"split{k}_test_score": row for k, row in enumerate(scores)},
-        "mean_test_score": means,
-        "std_test_score": scores.std(axis=0),
-        # Equal scores have equal ranks, 1 the best, as in GridSearchCV.
-        "rank_test_score": 1 + len(means) - np.searchsorted(np.sort(comparable), comparable, side="right"),
-        "mean_n_iter": np.mean([outcome[1] for outcome in outcomes], axis=0),
-        "max_dual_gap": np.max([outcome[2] for outcome in outcomes], axis=0),
-    }
-
-
-def best_index(means: Floats, Cs: Floats) -> int:
-    """Return the number of the best mean score; of equal ones that of the smallest C."""
-    if np.all(np.isnan(means)):
-        raise ValueError("Every score is NaN: choose another scoring, or other folds.")
-    candidates = np.flatnonzero(means == np.nanmax(means))
-    return int(candidates[np.argmin(Cs[candidates])])
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,6 +288,12 @@ class SearchState:
     max_dual_gap: Floats
 
     @classmethod
+    def of_outcomes(cls, Cs: Floats, outcomes: Sequence[Outcome]) -> Self:
+        """Collect the outcomes of all folds."""
+        scores, n_iter, gaps = (np.stack(each) for each in zip(*outcomes, strict=True))
+        return cls(Cs, scores, n_iter.mean(axis=0), gaps.max(axis=0))
+
+    @classmethod
     def of(cls, estimator: BaseEstimator) -> Self:
         """Collect the search of a fitted classifier."""
         estimator._template()  # its parameters are those of a classifier
@@ -341,20 +304,41 @@ class SearchState:
         """Give the search to a classifier; ValueError or TypeError where its parameters are not allowed."""
         estimator._template()
         with np.errstate(all="ignore"):  # scores may be infinite
-            results = summary(self.Cs, [(row, self.mean_n_iter, self.max_dual_gap) for row in self.scores])
-        results |= {"mean_n_iter": self.mean_n_iter, "max_dual_gap": self.max_dual_gap}
-        best = best_index(results["mean_test_score"], self.Cs)
-        estimator.__dict__.update(
-            Cs_=self.Cs,
-            C_=float(self.Cs[best]),
-            best_index_=best,
-            best_score_=float(results["mean_test_score"][best]),
-            cv_results_=results,
-            scores_=self.scores,
-            n_splits_=len(self.scores),
-            scorer_=check_scoring(estimator, scoring=estimator.scoring),
-        )
+            found = self.attributes(check_scoring(estimator, scoring=estimator.scoring))
+        estimator.__dict__.update(found)
         return estimator
+
+    def attributes(self, scorer: Any) -> dict[str, Any]:
+        """Return the fitted attributes; of equal mean scores that of the smallest C is the best."""
+        means = self.scores.mean(axis=0)
+        if np.all(np.isnan(means)):
+            raise ValueError("Every score is NaN: choose another scoring, or other folds.")
+        candidates = np.flatnonzero(means == np.nanmax(means))
+        best = int(candidates[np.argmin(self.Cs[candidates])])
+        comparable = np.where(np.isnan(means), -np.inf, means)
+        results = {
+            "param_C": self.Cs,
+            "params": [{"C": float(C)} for C in self.Cs],
+            **{f"split{k}_test_score": row for k, row in enumerate(self.scores)},
+            "mean_test_score": means,
+            "std_test_score": self.scores.std(axis=0),
+            # Equal scores have equal ranks, 1 the best, as in GridSearchCV.
+            "rank_test_score": 1
+            + len(means)
+            - np.searchsorted(np.sort(comparable), comparable, side="right"),
+            "mean_n_iter": self.mean_n_iter,
+            "max_dual_gap": self.max_dual_gap,
+        }
+        return {
+            "Cs_": self.Cs,
+            "C_": float(self.Cs[best]),
+            "best_index_": best,
+            "best_score_": float(means[best]),
+            "cv_results_": results,
+            "scores_": self.scores,
+            "n_splits_": len(self.scores),
+            "scorer_": scorer,
+        }
 
 
 # The grid of costs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -71,68 +70,12 @@ def probabilities_of(scores: Floats) -> Floats:
     return np.asarray(np.divide(odds, totals, out=even, where=totals > 0))
 
 
-class LinearPredictions:
-    """Labels and accuracy from the scores of linear members."""
-
-    _ensemble: Ensemble
-    classes_: NDArray[Any]
-
-    @abstractmethod
-    def decision_function(self, X: Matrix) -> Floats:
-        """Compute scores of the classes."""
-
-    def predict(self, X: Matrix) -> NDArray[Any]:
-        """Predict the class of every row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Class labels.
-        """
-        at = snapshot(self)
-        codes = winning_codes(at.decision_function(X))  # before classes_, which may not be there yet
-        return np.asarray(at.classes_[codes])
-
-    def score(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Compute the accuracy: the share of rows, or of their weight, whose class is predicted.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify.
-        y : array-like of shape (n_samples,)
-            Their labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Their weights.
-
-        Returns
-        -------
-        score : float
-            Between 0 and 1.
-        """
-        predicted = self.predict(X)
-        # Whole numbers on both sides need no look at their kinds, which takes longer than the predictions.
-        if sample_weight is None and predicted.dtype.kind in "biuf" and are_plain_labels(y, len(predicted)):
-            return float(np.mean(predicted == y))
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Return whether there are members; validation alone already sets other attributes."""
-        return hasattr(self, "_ensemble")
-
-    def _validate_rows(self, X: Matrix) -> Matrix:
-        return validated(self, X, reset=False)
-
-
-class EnsemblePredictions(CertifiedVotes, LinearPredictions):
+class EnsemblePredictions(CertifiedVotes):
     """The methods and views of a fitted classifier that need no more than its members."""
 
+    _ensemble: Ensemble
     _fitted_multi_class: str
+    classes_: NDArray[Any]
     groups_: Ints
     loss: str
     sparsity: float
@@ -173,6 +116,36 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
         at = snapshot(self)
         codes = at._decided(X, winning_codes)  # before classes_, which may not be there yet
         return np.asarray(at.classes_[codes])
+
+    def score(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Compute the accuracy: the share of rows, or of their weight, whose class is predicted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+
+        Returns
+        -------
+        score : float
+            Between 0 and 1.
+        """
+        predicted = self.predict(X)
+        # Whole numbers on both sides need no look at their kinds, which takes longer than the predictions.
+        if sample_weight is None and predicted.dtype.kind in "biuf" and are_plain_labels(y, len(predicted)):
+            return float(np.mean(predicted == y))
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether there are members; validation alone already sets other attributes."""
+        return hasattr(self, "_ensemble")
+
+    def _validate_rows(self, X: Matrix) -> Matrix:
+        return validated(self, X, reset=False)
 
     def _decided(self, X: Matrix, take: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
         """Apply ``take`` to the scores of the classes, block by block: all of them may not fit in memory."""

@@ -266,26 +266,15 @@ def checked_weights(given: object, n_rows: int) -> Floats:
     return weights
 
 
-def training_set(
-    X: Matrix,
-    y: NDArray[Any],
-    weights: Floats,
-    class_weight: ClassWeight,
-    *,
-    keep_classes: bool = True,
-) -> TrainingSet:
+def training_set(X: Matrix, y: NDArray[Any], weights: Floats, class_weight: ClassWeight) -> TrainingSet:
     """Leave out rows of weight 0, number the classes, multiply class weights in.
 
-    A class whose rows all have weight 0 (in a bootstrap, say) stays a class, or else (``keep_classes=False``)
-    is left out with its rows.
+    A class whose rows all have weight 0 (in a bootstrap, say) stays a class.
     """
     classes, codes = numbered_classes(y)
     if not np.all(weights):
         keep = np.flatnonzero(weights)
         X, codes, weights = X[keep], codes[keep], weights[keep]
-    if not keep_classes:
-        present, codes = np.unique(codes, return_inverse=True)
-        classes = classes[present]
     require_two_classes(classes)
     design = DesignMatrix(X)
     check_scale(design.row_scale)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import cached_property
 from inspect import signature
 from threading import Event
 from typing import Any
@@ -57,9 +58,10 @@ class SolverSpec:
     solve_together: Callable[..., list[SolverResult]] | None = None
     takes_bounds: bool = False
 
-    def takes(self, keyword: str) -> bool:
-        """Return whether ``solve`` has a parameter of this name."""
-        return keyword in signature(self.solve).parameters
+    @cached_property
+    def keywords(self) -> frozenset[str]:
+        """The names of the parameters of ``solve``."""
+        return frozenset(signature(self.solve).parameters)
 
 
 SOLVERS: dict[str, SolverSpec] = {
@@ -155,10 +157,10 @@ def solve_all(
         extra: dict[str, Any] = {}
         if _system_key(problems[index]) in systems:
             extra["system"] = systems[_system_key(problems[index])]
-        if seeds is not None and spec.takes("random_state"):
+        if seeds is not None and "random_state" in spec.keywords:
             extra["random_state"] = seeds[index]
         if index in started and starts is not None:
-            extra["start" if spec.takes("start") else "resume"] = starts[index]
+            extra["start" if "start" in spec.keywords else "resume"] = starts[index]
         return [spec.solve(problems[index], callback=callback, **limits, **extra)]
 
     def group_size(problem: ERMProblem) -> int:
@@ -184,7 +186,7 @@ def _check_solver(solver: str, problems: Sequence[ERMProblem], *, has_starts: bo
         raise ValueError(f"solver={solver!r} solves its problems together: call solve_exclusive(problems).")
     if not spec.takes_bounds and any(problem.objective.bounds is not None for problem in problems):
         raise ValueError(f"solver={solver!r} knows no bounds of weights: solver='newton' does.")
-    if has_starts and not (spec.takes("start") or spec.takes("resume")):
+    if has_starts and not {"start", "resume"} & spec.keywords:
         raise ValueError(f"solver={solver!r} cannot go on from an earlier result: warm_start=False.")
 
 
