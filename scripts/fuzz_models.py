@@ -44,7 +44,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from exclusivity import ERMClassifier, ERMClassifierCV
-from exclusivity.classifier import TEST, TRAINING_IF, TRAINING_TOO, check_parameters
+from exclusivity.classifier._fitted import TEST, TRAINING_IF, TRAINING_TOO
+from exclusivity.classifier._validation import check_parameters
 from exclusivity.io import ModelFormatError
 from exclusivity.io._model_values import LONGEST_LIST
 from exclusivity.io.models import (

@@ -38,9 +38,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from exclusivity import ERMClassifier, ERMClassifierCV
-from exclusivity.classifier import FittedState
-from exclusivity.classifier.fitted import Ensemble
-from exclusivity.classifier.search import SearchState
+from exclusivity.classifier._cv import SearchState
+from exclusivity.classifier._fitted import Ensemble, FittedState
 from exclusivity.cli.main import main as erm
 from exclusivity.io._model_kinds import count_problems
 from exclusivity.solvers import History, IterationRecord

@@ -17,20 +17,26 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from exclusivity._errors import check_choice, check_number
-from exclusivity._typing import Floats, Ints, Matrix
-from exclusivity.classifier import (
-    RandomState,
-    carried_groups,
-    check_jobs,
-    dealt,
+from exclusivity._typing import (
+    Floats,
+    Ints,
+    Matrix,
+)
+from exclusivity.classifier._fitted import (
     fitted_attributes,
-    given,
-    group_codes,
     replace_fitted,
-    require_labels,
-    sample_weights,
     scope_of,
     snapshot,
+)
+from exclusivity.classifier._parameters import RandomState
+from exclusivity.classifier._validation import (
+    carried_groups,
+    check_jobs,
+    checked_partition as given,
+    group_codes,
+    random_partition as dealt,
+    require_labels,
+    sample_weights,
     table_advice,
 )
 from exclusivity.objective.problem import ERMProblem

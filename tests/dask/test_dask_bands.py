@@ -9,7 +9,7 @@ from exclusivity.solvers.blockwise.bands import Band, NearMargin
 from scipy import sparse
 
 import exclusivity
-from exclusivity.dask import ERMClassifier, rounds
+from exclusivity.dask import ERMClassifier, _rows as rounds
 from exclusivity.objective.objective import Contrast
 from exclusivity.objective.problem import ERMProblem, member_costs
 from exclusivity.rows.source import RowBlock

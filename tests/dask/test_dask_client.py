@@ -15,9 +15,9 @@ import pytest
 import dask
 from dask import delayed
 from exclusivity import ERMClassifier as LocalERMClassifier
-from exclusivity.dask import ERMClassifier, engine
-from exclusivity.dask.engine import Engine
-from exclusivity.dask.rounds import Rows
+from exclusivity.dask import ERMClassifier, _engine as engine
+from exclusivity.dask._engine import Engine
+from exclusivity.dask._rows import Rows
 from exclusivity.rows.source import SharedPasses
 
 

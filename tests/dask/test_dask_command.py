@@ -166,7 +166,7 @@ def test_npy_works_in_memory_too(run, tmp_path):
 
 
 def test_rows_that_do_not_stay(run, tmp_path, monkeypatch):
-    from exclusivity.dask import rounds
+    from exclusivity.dask import _rows as rounds
 
     monkeypatch.setattr(rounds, "_MEMORY_SHARE", 0.0)
     monkeypatch.setattr(distributed, "_LARGEST_BLOCK", 5000)
@@ -199,7 +199,7 @@ def test_rows_stay_beside_the_libraries(n_bytes, each, stays):
 
 
 def test_a_row_group_that_no_worker_can_hold(folder, monkeypatch):
-    from exclusivity.dask.files import FileLayout
+    from exclusivity.dask._files import FileLayout
 
     monkeypatch.chdir(folder)
     source = Source("part-1.parquet", None, None, True)

@@ -9,10 +9,17 @@ import pytest
 from scipy import sparse
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from exclusivity.dask.engine import Engine
-from exclusivity.dask.files import FileLayout, file_arrays, read_rows as read_part
-from exclusivity.dask.scaling import ColumnMoments, ColumnRanges, scaled
-from exclusivity.dask.survey import survey_files, survey_part
+from exclusivity.dask._engine import Engine
+from exclusivity.dask._files import (
+    ColumnMoments,
+    ColumnRanges,
+    FileLayout,
+    file_arrays,
+    read_rows as read_part,
+    scaled,
+    survey_files,
+    survey_part,
+)
 from exclusivity.io import DataFileError
 from exclusivity.io._formats import FORMATS, FilePart, Reading
 from exclusivity.io._text import TextSpan, text_spans

@@ -132,7 +132,7 @@ def test_ten_classes_share_their_passes(local, rows, params):
 
 
 def test_all_classes_are_asked_in_the_same_rounds(local, rows, monkeypatch):
-    from exclusivity.dask.rounds import Rows
+    from exclusivity.dask._rows import Rows
 
     counts = []
     ask = Rows.ask

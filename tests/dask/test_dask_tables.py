@@ -8,7 +8,7 @@ import pytest
 
 from exclusivity.cli import distributed
 from exclusivity.cli.main import main
-from exclusivity.dask import files
+from exclusivity.dask import _files as files
 from exclusivity.io import load_model
 
 

@@ -9,8 +9,8 @@ from dask.sizeof import sizeof
 
 from dask import delayed
 from dask_traffic import round_bytes, sums_bytes, travelling_sums
-from exclusivity.dask import ERMClassifier, rounds
-from exclusivity.dask.blocks import RowBlock
+from exclusivity.dask import ERMClassifier, _rows as rounds
+from exclusivity.dask._rows import RowBlock
 from exclusivity.rows.source import RowList
 from exclusivity.solvers import blocks as sampling
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from exclusivity.classifier import Ensemble
+from exclusivity.classifier._fitted import Ensemble
 from exclusivity.voting import _changes
 from exclusivity.voting._changes import grouped, largest_reaches
 from robustness.adversary_oracle import exhaustive_radius

@@ -33,7 +33,7 @@ from exclusivity.additive.levels import ColumnLevels, Levels, learn_levels
 from exclusivity.additive.objective import Quadratic, Reach, RobustObjective, Rows
 from exclusivity.additive.solver import Solution, solve
 from exclusivity.additive.threats import reach_of, threats_by_column
-from exclusivity.classifier.fitting import group_codes
+from exclusivity.classifier._validation import group_codes
 from exclusivity.objective.losses import Logistic, MarginLoss, PowerHinge
 from exclusivity.tables.cells import ColumnTable, as_array, column_of, frame_package
 

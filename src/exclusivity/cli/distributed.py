@@ -20,7 +20,8 @@ from exclusivity.cli.matching import target_of
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from exclusivity.dask import Engine, FileLayout, Survey
+    from exclusivity.dask._engine import Engine
+    from exclusivity.dask._files import FileLayout, Survey
     from exclusivity.io._formats import FilePart
 
 # Below this a worker spends its memory on the libraries that it imports.
@@ -103,13 +104,13 @@ def check_options(args: argparse.Namespace) -> None:
 
 def _check_model(args: argparse.Namespace) -> None:
     """What needs all rows in one place."""
-    from exclusivity.solvers import SOLVERS, resolve_solver
+    from exclusivity.solvers import resolve_solver
 
     if args.folds:
         raise UsageError("--folds is for rows in memory; with --dask keep some files apart for --test.")
     if args.jobs is not None:
         raise UsageError("--jobs is for rows in memory; with --dask say --workers.")
-    if SOLVERS[resolve_solver(args.solver, args.exclusivity)].keeps_members:
+    if resolve_solver(args.solver, args.exclusivity) not in ("newton", "exclusive"):
         raise UsageError(
             f"--solver {args.solver} needs all rows in memory; with --dask use newton, exclusive or auto."
         )
@@ -141,7 +142,7 @@ def train(args: argparse.Namespace, progress: Progress) -> training.Trained:
         sources[0].read(reading, progress)
     reading = replace(reading, **tables.settings_of(args, sources[0], columns))
     with workers.cluster(args, progress) as engine, workers.worker_errors(sources[0]):
-        from exclusivity.dask import FileLayout
+        from exclusivity.dask._files import FileLayout
 
         started = perf_counter()
         layout = FileLayout.of(sources[0].format, columns, reading)
@@ -165,7 +166,7 @@ class _Files:
 
     def survey(self, layout: FileLayout, scale: str | None) -> tuple[Survey, list[Any]]:
         """Pass over all parts: counts, classes, and what scaler or encoder have to know."""
-        from exclusivity.dask import survey_files, survey_part
+        from exclusivity.dask._files import survey_files, survey_part
 
         total, done = sum(part.n_bytes for part in self.parts) / 1e6, 0
 
@@ -196,7 +197,7 @@ class _Rows:
 
 def _rows(args: argparse.Namespace, files: _Files) -> _Rows:
     """Return the rows: numbers where files hold nothing else and nobody asks for more, else a table."""
-    from exclusivity.dask import find_rules
+    from exclusivity.dask._files import find_rules
     from exclusivity.io._errors import NotANumberError
 
     reading, layout = files.layout.reading, files.layout
@@ -215,7 +216,7 @@ def _rows(args: argparse.Namespace, files: _Files) -> _Rows:
 
 
 def _number_rows(args: argparse.Namespace, files: _Files) -> _Rows:
-    from exclusivity.dask import file_arrays
+    from exclusivity.dask._files import file_arrays
 
     layout, is_sparse = files.layout, files.layout.format.is_sparse
     survey, _ = files.survey(layout, args.scale or ("none" if is_sparse else "standard"))
@@ -228,7 +229,7 @@ def _number_rows(args: argparse.Namespace, files: _Files) -> _Rows:
 
 def _table_rows(args: argparse.Namespace, files: _Files, rules: list[Any], remarks: list[str]) -> _Rows:
     """Learn to encode a table from summaries of its columns, by the rules for tables in memory."""
-    from exclusivity.dask import file_arrays
+    from exclusivity.dask._files import file_arrays
     from exclusivity.tables import NumberSummary, TableEncoder, learn_from_summaries
 
     titles, kinds = files.layout.titles, files.layout.reading.kinds
@@ -306,7 +307,7 @@ def _parts(sources: list[Source], layout: FileLayout, engine: Engine) -> list[Fi
 
 def _may_stay(n_bytes: int, engine: Engine) -> bool:
     """Whether workers can keep the rows beside their libraries."""
-    from exclusivity.dask import fits
+    from exclusivity.dask._rows import fits
 
     each = engine.memory_per_thread
     # Without limits the quotient is not a number, and everything fits.

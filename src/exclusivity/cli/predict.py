@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Load, read, predict, write."""
-    from exclusivity.classifier import probabilities_of
+    from exclusivity.classifier._prediction import probabilities_of
     from exclusivity.inspection.batches import by_batches
     from exclusivity.voting._scores import winning_codes
 

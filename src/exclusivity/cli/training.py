@@ -189,7 +189,8 @@ def _no_classes(values: Any, n_rows: int, title: str) -> str:
 
 def check_parameters(args: argparse.Namespace) -> None:
     """Refuse options that do not go together, before anything is read."""
-    from exclusivity.classifier import ERMClassifier, check_parameters
+    from exclusivity.classifier import ERMClassifier
+    from exclusivity.classifier._validation import check_parameters
 
     groups = None if args.groups is None else ()
     check_parameters(ERMClassifier(**_chosen(args), feature_groups=groups).get_params(deep=False))

@@ -15,7 +15,7 @@ from exclusivity.cli.files import CommandError, FileError
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from exclusivity.dask import Engine
+    from exclusivity.dask._engine import Engine
 
 _SECONDS_TO_CONNECT = 10
 
@@ -28,7 +28,7 @@ def cluster(args: argparse.Namespace, progress: Progress) -> Iterator[Engine]:
         from distributed import Client, LocalCluster
     except ImportError:
         raise CommandError("--dask needs Dask; install it with: pip install 'exclusivity[dask]'.") from None
-    from exclusivity.dask import Engine
+    from exclusivity.dask._engine import Engine
 
     if args.scheduler is not None:
         progress.tell(f"connecting to {args.scheduler}")

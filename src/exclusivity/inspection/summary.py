@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from exclusivity.classifier import note
+from exclusivity.classifier._fitted import note
 from exclusivity.inspection import drawing
 from exclusivity.solvers import History
 

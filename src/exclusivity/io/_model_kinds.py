@@ -20,8 +20,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity import classifier, tables
-from exclusivity.classifier import ERMClassifier, ERMClassifierCV, FittedState, SearchState
+from exclusivity import tables
+from exclusivity.classifier import ERMClassifier, ERMClassifierCV
+from exclusivity.classifier._cv import SearchState
+from exclusivity.classifier._fitted import TEST, TRAINING_IF, TRAINING_TOO, Ensemble, FittedState
+from exclusivity.classifier._validation import check_parameters
 from exclusivity.io._model_values import (
     FINITE,
     FLAG,
@@ -208,7 +211,7 @@ _FITTED = Object(
         "feature_names": _NAMES,
         "groups": Maybe(Array("i8", _PER_FEATURE, 0, MOST)),
         "partition": Maybe(Array("i8", ("n_groups",), -1)),
-        "certificate_scope?": Choice((classifier.TRAINING_TOO, classifier.TRAINING_IF)),
+        "certificate_scope?": Choice((TRAINING_TOO, TRAINING_IF)),
     },
     _fitted_rules,
 )
@@ -224,7 +227,7 @@ def _pack_fitted(model: BaseEstimator) -> dict[str, Any]:
     if state.ensemble.weights.nbytes >= 8 * state.n_features and _are_plain(state.groups):
         packed["groups"] = None
     # A key that older readers do not know: only where they must refuse the file.
-    if packed["certificate_scope"] == classifier.TEST:
+    if packed["certificate_scope"] == TEST:
         del packed["certificate_scope"]
     return packed
 
@@ -234,7 +237,7 @@ def _restore_fitted(found: dict[str, Any], model: Any) -> Any:
     table, columns, lengths = (found["history"][name] for name in ("records", "columns", "lengths"))
     history = Lazy(len(lengths), partial(_history, table, columns, np.cumsum(lengths)))
     groups = np.arange(found["n_features"]) if found["groups"] is None else found["groups"]
-    found |= {"ensemble": classifier.Ensemble(*members), "history": history, "groups": groups}
+    found |= {"ensemble": Ensemble(*members), "history": history, "groups": groups}
     for name in ("groups", "partition"):
         found[name] = None if found[name] is None else found[name].astype(np.intp, copy=False)
     return FittedState(**found).restore(model)
@@ -254,7 +257,7 @@ def _pack_params(model: BaseEstimator, **changes: Any) -> dict[str, Any]:
 
 def _build_erm(found: dict[str, Any]) -> Any:
     with _refusing("ERMClassifier"):
-        classifier.check_parameters(found["params"])
+        check_parameters(found["params"])
     return _restore_fitted(found["fitted"], ERMClassifier(**found["params"]))
 
 
@@ -631,7 +634,7 @@ def _build_interactions(found: dict[str, Any]) -> InteractionFeatures:
     with _refusing("InteractionFeatures"):
         step._check_parameters()
         if found["voters"] is not None:
-            classifier.check_parameters(found["voters"])
+            check_parameters(found["voters"])
             step.voters = ERMClassifier(**found["voters"])
     _restore_step(step, found)
     matrices = {}

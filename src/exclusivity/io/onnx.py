@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from exclusivity import __version__
-from exclusivity.classifier import Ensemble, FittedState
+from exclusivity.classifier._fitted import Ensemble, FittedState
 from exclusivity.io.models import packed_file
 from exclusivity.tables import (
     InteractionFeatures,

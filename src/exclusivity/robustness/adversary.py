@@ -18,7 +18,7 @@ from exclusivity._typing import (
     Ints,
     Matrix,
 )
-from exclusivity.classifier import group_codes
+from exclusivity.classifier._validation import group_codes
 from exclusivity.robustness.corruption import finite_numbers
 from exclusivity.voting._changes import grouped
 from exclusivity.voting.rules import RULES

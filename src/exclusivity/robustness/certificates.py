@@ -16,13 +16,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity._errors import check_number
-from exclusivity._typing import (
-    Bools,
-    Floats,
-    Ints,
-    Matrix,
-)
-from exclusivity.classifier import TEST
+from exclusivity._typing import Bools, Floats, Ints, Matrix
+from exclusivity.classifier._fitted import TEST
 from exclusivity.robustness.sources import (
     column_sources,
     hides_methods,

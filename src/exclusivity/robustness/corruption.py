@@ -19,7 +19,8 @@ from exclusivity._typing import (
     Ints,
     Matrix,
 )
-from exclusivity.classifier import RandomState, group_codes
+from exclusivity.classifier._parameters import RandomState
+from exclusivity.classifier._validation import group_codes
 
 KINDS = ("outliers", "swapped", "stuck", "missing")
 

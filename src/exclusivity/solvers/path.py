@@ -64,7 +64,7 @@ def _one_by_one(
 ) -> list[SolverResult]:
     results: list[SolverResult] = []
     for number, cost in enumerate(costs):
-        is_first = number == 0 or not SOLVERS[solver].can_start_anywhere
+        is_first = number == 0 or "start" not in SOLVERS[solver].keywords
         start = None if is_first else Start.after(results[-1], cost / costs[number - 1])
         results += solve_all(
             [problem.changed(cost=cost)],

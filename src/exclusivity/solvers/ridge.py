@@ -160,7 +160,7 @@ def ridge_system(
     fit_intercept: bool,
     memory_cap: int = DEFAULT_MEMORY_CAP,
 ) -> RidgeSystem:
-    """The system that fits the shape of ``design`` and the memory cap (in bytes)."""
+    """Choose the system for the shape of ``design`` and the memory cap (in bytes)."""
     smaller = min(design.n_rows, design.n_features)
     if 8 * smaller**2 > memory_cap:
         return IterativeRidge(design, weights, ridge, fit_intercept)

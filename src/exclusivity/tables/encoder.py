@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from exclusivity._errors import check_choice, check_number
 from exclusivity._typing import Ints, Matrix
-from exclusivity.classifier import group_codes
+from exclusivity.classifier._validation import group_codes
 from exclusivity.tables.assembling import assemble_dense, assemble_sparse, grouped, sparse_is_better
 from exclusivity.tables.cells import (
     CellError,

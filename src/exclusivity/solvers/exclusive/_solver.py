@@ -29,7 +29,7 @@ from exclusivity.objective.objective import Objective, relative_gap
 from exclusivity.objective.penalties import ElasticPenalty, ExclusivityRegulariser
 from exclusivity.objective.problem import ERMProblem, dual_bound
 from exclusivity.rows.design import DesignMatrix, weighted_total
-from exclusivity.rows.source import RowSource as BlockRows
+from exclusivity.rows.source import RowSource
 from exclusivity.solvers.base import (
     Callback,
     IterationRecord,
@@ -170,7 +170,7 @@ def solve_exclusive(
 
 
 def solve_exclusive_targets(
-    rows: BlockRows,
+    rows: RowSource,
     targets: Sequence[Target],
     *,
     groups: Ints | None = None,

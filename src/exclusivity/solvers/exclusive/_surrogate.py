@@ -33,7 +33,7 @@ import numpy as np
 
 from exclusivity._typing import Floats, Ints, Matrix
 from exclusivity.objective.problem import ERMProblem
-from exclusivity.rows.source import RowBlock, RowList, RowSource as BlockRows
+from exclusivity.rows.source import RowBlock, RowList, RowSource
 from exclusivity.solvers.base import SAMPLE_SEED
 from exclusivity.solvers.blocks import Target
 
@@ -350,7 +350,7 @@ class BlockwiseSums:
         The sum of weights of each target's rows.
     """
 
-    def __init__(self, rows: BlockRows, targets: Sequence[Target]) -> None:
+    def __init__(self, rows: RowSource, targets: Sequence[Target]) -> None:
         self._rows = rows
         # One-vs-rest problems share all rows; pairs of classes have rows of their own.
         has_pairs = targets[0].contrast.negative is not None

@@ -6,46 +6,43 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags
 
 from exclusivity._typing import Ints, Matrix
-from exclusivity.classifier import describe
-from exclusivity.classifier._compat import (
-    CALLER_OF_FIT,
-    CallbackSupportMixin,
-    with_callbacks,
-)
-from exclusivity.classifier.fitted import FittedState, scope_of, width_of
-from exclusivity.classifier.fitting import (
+from exclusivity.classifier._compat import CALLER_OF_FIT, CallbackSupportMixin, with_callbacks
+from exclusivity.classifier._fit import (
+    BlockwiseRows,
+    ClassTotals,
+    MemoryRows,
+    TrainingRows,
     advice,
-    carried_groups,
-    group_codes,
-    monitors,
-    open_fit_context,
-    problem_names,
-    solve_tasks,
-    voting_state,
+    check_blockwise,
     warn_of_constant_votes,
     warn_of_surplus,
 )
-from exclusivity.classifier.parameters import ClassWeight, RandomState
-from exclusivity.classifier.prediction import EnsemblePredictions
-from exclusivity.classifier.progress import ProblemMonitor
-from exclusivity.classifier.refitting import fitted_attributes, replace_fitted, snapshot
-from exclusivity.classifier.training import (
-    binary_tasks,
-    check_parameters,
-    sample_weights,
-    training_set,
-    validated_classes,
+from exclusivity.classifier._fitted import (
+    EnsembleEstimator,
+    FittedState,
+    fitted_attributes,
+    replace_fitted,
+    snapshot,
+    width_of,
 )
+from exclusivity.classifier._prediction import EnsemblePredictions
+from exclusivity.classifier._progress import ProblemMonitor, watch_fit
+from exclusivity.classifier._validation import (
+    carried_groups,
+    check_parameters,
+    group_codes,
+)
+from exclusivity.rows.source import RowSource as BlockRows
 from exclusivity.solvers import SolverResult, Start, Status
 
 
-class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, EnsembleEstimator):
     """Exclusivity regularised machine: an ensemble of linear SVMs trained jointly.
 
     Minimises, over K = ``n_estimators`` linear members,
@@ -71,7 +68,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
     loss : {"hinge", "logistic", "smooth_hinge"}, default="hinge"
         What a row costs that misses its margin by m = 1 - y f: max(0, m)^p; log(1 + exp(-y f)), which makes
         the averaged model the logistic regression of cost C / kappa, with :meth:`predict_proba`; or m^2 / 2
-        inside the margin and m - 1/2 beyond the plane (Rennie and Srebro's smooth hinge), where no outlier
+        inside the margin and m - 1/2 beyond it (Rennie and Srebro's smooth hinge), where no outlier
         counts more than its cost. Others: :func:`exclusivity.objective.register_loss`.
     p : float, default=2
         Power of the hinge loss, at least 1. 1 is the hinge, 2 the squared hinge.
@@ -213,57 +210,6 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
     True
     """
 
-    _starts: list[Start]
-
-    def __init__(
-        self,
-        n_estimators: int = 10,
-        *,
-        C: float = 2.0,
-        loss: str = "hinge",
-        p: float = 2,
-        exclusivity: float = 1.0,
-        sparsity: float = 0.0,
-        coef_bounds: Any = None,
-        monotonic_cst: Any = None,
-        voting: str = "soft",
-        feature_groups: object = None,
-        partition: ArrayLike = "learned",
-        solver: str = "auto",
-        solver_options: dict[str, Any] | None = None,
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        fit_intercept: bool = True,
-        class_weight: ClassWeight = None,
-        multi_class: str = "ovr",
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.C = C
-        self.loss = loss
-        self.p = p
-        self.exclusivity = exclusivity
-        self.sparsity = sparsity
-        self.coef_bounds = coef_bounds
-        self.monotonic_cst = monotonic_cst
-        self.voting = voting
-        self.feature_groups = feature_groups
-        self.partition = partition
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
     @with_callbacks
     def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train the ensemble.
@@ -284,80 +230,90 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         """
         check_parameters(vars(self))
         fresh = snapshot(self)  # other threads predict with the former model until this one is complete
-        data, tasks, shown = fresh._training_tasks(X, y, sample_weight)
-        labels = carried_groups(self.feature_groups, X, self.exclusivity)
-        groups = group_codes(labels, fresh.n_features_in_, getattr(fresh, "feature_names_in_", None))
-        names = problem_names(self, tasks)
-        context = open_fit_context(self, shown, len(names))
-        watchers = monitors(self, width_of(fresh), names, data.classes, context, shown, data.dtype)
-        results = fresh._solve(data, tasks, groups, watchers)
-        fresh._store(results, data.classes, groups, data.dtype)
+        rows = MemoryRows.of(fresh, X, y, sample_weight)
+        return self._fit(fresh, rows, carried_groups(self.feature_groups, X, self.exclusivity))
+
+    @with_callbacks
+    def fit_rows(
+        self, rows: BlockRows, classes: ArrayLike, *, feature_names: ArrayLike | None = None
+    ) -> Self:
+        """Train the ensemble on rows that are reached block by block: files, threads, a cluster.
+
+        The result is that of :meth:`fit` on the same rows, with the same certificate. All parameters count,
+        but ``solver`` "alm" and "paper", ``exclusivity`` between 1 and infinity and ``n_jobs`` need rows in
+        memory.
+
+        Parameters
+        ----------
+        rows : BlockRows
+            A source of rows, see :class:`exclusivity.solvers.blockwise.BlockRows`. Its blocks hold the
+            numbers of classes as ``codes``, and sample weights. With an attribute ``dtype = numpy.float32``
+            the fitted weights are float32.
+        classes : array-like of shape (n_classes,)
+            The label of class 0, 1, ...; increasing, as predictions expect them.
+        feature_names : array-like of str, shape (n_features,), default=None
+            The names of the columns, for parameters that use them and for ``feature_names_in_``.
+
+        Returns
+        -------
+        self : ERMClassifier
+            The fitted classifier.
+        """
+        check_parameters(vars(self))
+        check_blockwise(self)
+        classes, names = np.asarray(classes), None
+        if (
+            classes.ndim != 1
+            or len(np.unique(classes)) != len(classes)
+            or np.any(np.sort(classes) != classes)
+        ):
+            raise ValueError(
+                f"classes must be different labels in increasing order; got {classes.tolist()!r}."
+            )
+        if feature_names is not None:
+            names = np.asarray(feature_names, dtype=object)
+            if names.shape != (rows.n_features,):
+                raise ValueError(
+                    f"feature_names must have one name for each of the {rows.n_features} columns; got shape "
+                    f"{names.shape}."
+                )
+        fresh = snapshot(self)
+        shown = {"X": rows, "y": classes, "metadata": {"sample_weight": None}}
+        totals = rows.total(ClassTotals(len(classes)))
+        found = BlockwiseRows.of(fresh, rows, classes, totals, shown, names)
+        return self._fit(fresh, found, self.feature_groups)
+
+    def _fit(self, fresh: Self, rows: TrainingRows, feature_groups: object) -> Self:
+        """Solve for ``fresh``, a snapshot that knows the columns; then all that is fitted changes at once."""
+        width = width_of(fresh)
+        groups = group_codes(feature_groups, fresh.n_features_in_, width.get("feature_names_in_"))
+        names = [task.name for task in rows.tasks]
+        if self.exclusivity > 1 and len(names) > 1:
+            names = [f"{len(names)} binary problems together"]
+        context: Any = None
+        monitors: list[ProblemMonitor] = []
+        if self.verbose or getattr(self, "_skl_callbacks", None):
+            context, monitors = watch_fit(self, width, names, rows)
+        results = rows.solve(fresh, groups, monitors)
+        fresh._store(results, rows.classes, groups, rows.dtype)
         replace_fitted(self, fitted_attributes(fresh))
-        self._conclude(results, names, watchers, context, shown)
-        if self.voting != "soft" and self.exclusivity > 1:
-            warn_of_constant_votes(fresh._training_votes(data), fresh)
-        return self
-
-    def _training_tasks(
-        self, X: Matrix, y: Any, sample_weight: Any
-    ) -> tuple[Any, Sequence[Any], dict[str, Any]]:
-        """Validated data (with ``classes`` and ``dtype``), named binary tasks, and what callbacks may see."""
-        X, y = validated_classes(self, X, y)
-        data = training_set(X, y, sample_weights(sample_weight, X.shape[0]), self.class_weight)
-        shown = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        return data, binary_tasks(data, self.multi_class), shown
-
-    def _solve(
-        self, data: Any, tasks: Sequence[Any], groups: Ints, watchers: Sequence[ProblemMonitor]
-    ) -> Sequence[SolverResult]:
-        return solve_tasks(self, tasks, groups, watchers)
-
-    def _training_votes(self, data: Any) -> Ints:
-        """How often each member votes for each class in the rows that it was fitted to."""
-        return self._vote_counts(data.X)
-
-    def _conclude(
-        self,
-        results: Sequence[SolverResult],
-        names: Sequence[str],
-        watchers: Sequence[ProblemMonitor],
-        context: Any,
-        shown: dict[str, Any],
-    ) -> None:
-        """Tell watchers and callbacks that the fit is over, and the user what fell short."""
-        for watcher, result in zip(watchers, results, strict=False):  # one watcher for joint problems
-            watcher.finish(result)
+        for monitor, result in zip(monitors, results, strict=False):  # one monitor for joint problems
+            monitor.finish(result)
         if context is not None:
-            context.call_on_fit_task_end(estimator=self, reconstruction_attributes=dict, **shown)
+            context.call_on_fit_task_end(estimator=self, reconstruction_attributes=dict, **rows.shown)
         for name, result in zip(names, results, strict=False):
             if result.status in (Status.MAX_ITER, Status.DIVERGED, Status.ROUNDED):
                 message = advice(name, result, self.tol)
                 warnings.warn(message, ConvergenceWarning, stacklevel=CALLER_OF_FIT + 1)
         if self.exclusivity > 1:
-            warn_of_surplus(self.groups_, self.n_estimators)
-
-    def __sklearn_tags__(self) -> Tags:
-        """Sparse input is welcome."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """The usual repr, and a word when all members are equal."""
-        return describe.text(self, super().__repr__(N_CHAR_MAX))
-
-    def _repr_html_inner(self) -> str:
-        return describe.html(self)
-
-    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
-        return describe.mimebundle(self)
+            warn_of_surplus(groups, self.n_estimators)
+            if self.voting != "soft":
+                warn_of_constant_votes(rows.vote_counts(fresh), fresh)
+        return self
 
     def _store(
         self, results: Sequence[SolverResult], classes: NDArray[Any], groups: Ints, dtype: DTypeLike
     ) -> None:
-        members = [(result.weights, result.intercepts) for result in results]
-        voting = voting_state(self, members, classes, dtype)
-        scope = scope_of(self.partition)
-        FittedState.of_results(results, groups, voting, width_of(self), scope).restore(self)
+        FittedState.of_results(self, results, classes, groups, dtype).restore(self)
         # Some numbers per row and problem: kept only where the next fit will go on from them.
         self._starts = [Start.again(result) for result in results] if self.warm_start else []

@@ -1,4 +1,4 @@
-"""The iterates of a fit in a file, so that a fit that broke off goes on where it was."""
+"""Keep the iterates of a fit in a file, so that a fit that broke off goes on where it was."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class Checkpoint:
             self._points = {name: point for name, point in stored.items() if name != "fit"}
 
     def start(self, number: int) -> Start | None:
-        """Where problem ``number`` was, if the file says so."""
+        """Return the point of problem ``number``, if the file has it."""
         stored = self._points.get(str(number))
         return None if stored is None else Start(stored[:-1, None], stored[-1:])
 
     def watched(self, callbacks: Sequence[Callback | None]) -> list[Callback | None]:
-        """The same callbacks, with every iterate noted before they are called."""
+        """Return callbacks that note every iterate before the given ones are called."""
         return [self._watch(number, callback) for number, callback in enumerate(callbacks)]
 
     def _watch(self, number: int, callback: Callback | None) -> Callback:
@@ -65,7 +65,7 @@ class Checkpoint:
                 np.savez(file, fit=np.array(self._fit), **self._points)  # type: ignore[arg-type]
 
     def remove(self) -> None:
-        """The fit is over."""
+        """Remove the file when the fit is over."""
         self._path.unlink(missing_ok=True)
 
 
@@ -103,5 +103,5 @@ def read_checkpoint(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """An array as a list, number by number; anything else that JSON does not know as text."""
+    """Return an array as a list; anything else that JSON does not know as text."""
     return value.tolist() if hasattr(value, "tolist") else repr(value)

@@ -17,7 +17,6 @@ from numpy.typing import DTypeLike, NDArray
 
 from exclusivity._errors import ParameterError
 from exclusivity._typing import Floats
-from exclusivity.classifier.parameters import ErmParameters
 from exclusivity.objective.penalties import Bounds
 from exclusivity.solvers import SOLVERS, resolve_solver
 
@@ -46,10 +45,8 @@ def check_bounded(params: Mapping[str, Any]) -> None:
         )
 
 
-def given_bounds(
-    estimator: ErmParameters, n_features: int, dtype: DTypeLike, n_problems: int
-) -> Bounds | None:
-    """The bounds of every column in each of so many binary problems; None where nothing is bounded.
+def given_bounds(estimator: Any, n_features: int, dtype: DTypeLike, n_problems: int) -> Bounds | None:
+    """Return the bounds of every column in each of so many binary problems; None where there are none.
 
     A model of float32 rows has float32 weights: its bounds are the nearest such numbers inside.
     """
@@ -116,7 +113,7 @@ def _signs(given: Any, n_features: int, names: NDArray[Any] | None) -> Floats:
 def _per_column(
     given: Any, default: float, n_features: int, names: NDArray[Any] | None, parameter: str
 ) -> Floats:
-    """One number per column from a number, an array, or a dict by name; what a dict leaves out is free."""
+    """Return one number per column, from a number, an array, or a dict by name with a default for others."""
     if given is None:
         return np.full(n_features, default)
     if isinstance(given, Mapping):
@@ -200,7 +197,7 @@ def _check_classes(signs: Floats, lower: Floats, upper: Floats, n_problems: int,
 
 
 def _float32_inside(ends: Floats, inward: float) -> Floats:
-    """The nearest float32 numbers from which ``inward`` is not towards the ends."""
+    """Round to the nearest float32 numbers that are not further outside, seen from ``inward``."""
     with np.errstate(over="ignore"):
         rounded = ends.astype(np.float32)
     is_outside = rounded < ends if inward > 0 else rounded > ends

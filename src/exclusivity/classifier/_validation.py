@@ -1,9 +1,9 @@
-"""From what a user gave to binary ERM problems: parameters, weights, classes, one-vs-rest and one-vs-one."""
+"""Check parameters, rows, labels and weights; make binary problems of classes, groups of features."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
@@ -19,8 +19,8 @@ from sklearn.utils.validation import validate_data
 
 from exclusivity._errors import ParameterError, ParameterTypeError, check_choice, check_number
 from exclusivity._typing import Floats, Ints, Matrix
-from exclusivity.classifier.bounds import check_bounded
-from exclusivity.classifier.parameters import ClassWeight
+from exclusivity.classifier._bounds import check_bounded
+from exclusivity.classifier._parameters import ClassWeight
 from exclusivity.objective.losses import LOSSES, POWER_LOSS
 from exclusivity.objective.objective import Contrast
 from exclusivity.rows.design import DesignMatrix, LabelledRows, RowScale
@@ -111,20 +111,20 @@ def _solver(params: Mapping[str, Any]) -> None:
         raise ParameterTypeError(
             "solver_options", f"solver_options must be a mapping of option names to values; got {options!r}."
         )
-    spec = SOLVERS[resolve_solver(name, exclusivity)]
-    if spec.members_compete and exclusivity <= 1:
+    resolved = resolve_solver(name, exclusivity)
+    if resolved == "exclusive" and exclusivity <= 1:
         raise ParameterError(
             "solver",
             f"solver={name!r} needs exclusivity > 1; got {exclusivity!r}. Set exclusivity=np.inf for "
             "members on different features, or solver='auto'.",
         )
-    if not spec.members_compete and exclusivity > 1:
+    if resolved != "exclusive" and exclusivity > 1:
         raise ParameterError(
             "solver",
             f"solver={name!r} needs exclusivity <= 1; got {exclusivity!r}. Above 1 the problem is not "
             "convex: use solver='exclusive' or 'auto'.",
         )
-    parse_options(spec.options, options)
+    parse_options(SOLVERS[resolved].options, options)
 
 
 def check_jobs(n_jobs: object) -> None:
@@ -225,7 +225,7 @@ def validated_classes(estimator: BaseEstimator, X: Matrix, y: Any) -> Any:
 
 
 def _is_plain(X: Any) -> bool:
-    """Whether X is an array of rows, of a type that is taken as it is, without NaN or infinity."""
+    """Return whether X is an array of rows, of a type that is taken as it is, without NaN or infinity."""
     if type(X) is not np.ndarray or X.ndim != 2 or X.size == 0 or X.dtype not in ROW_TYPES:
         return False
     with np.errstate(over="ignore", invalid="ignore"):
@@ -233,7 +233,7 @@ def _is_plain(X: Any) -> bool:
 
 
 def are_plain_labels(y: Any, n_rows: int) -> bool:
-    """Whether y has one whole number per row, and rows enough not to look like numbers to be predicted."""
+    """Return whether y has one whole number per row, and rows enough not to look like a regression."""
     if type(y) is not np.ndarray or y.shape != (n_rows,) or y.dtype.kind not in "biuf":
         return False
     values = np.unique(y)
@@ -241,7 +241,7 @@ def are_plain_labels(y: Any, n_rows: int) -> bool:
 
 
 def sample_weights(given: object, n_rows: int) -> Floats:
-    """The sample weights as float64: one per row, finite, not negative, not all zero."""
+    """Return the sample weights as float64: one per row, finite, not negative, not all zero."""
     weights = checked_weights(given, n_rows)
     if not np.any(weights):
         raise ValueError(NO_WEIGHT)
@@ -249,7 +249,7 @@ def sample_weights(given: object, n_rows: int) -> Floats:
 
 
 def checked_weights(given: object, n_rows: int) -> Floats:
-    """The weights of some of the rows, which may all be zero: one per row, finite, not negative."""
+    """Return the weights of some of the rows, which may all be zero: one per row, finite, not negative."""
     if given is None:
         return np.ones(n_rows)
     try:
@@ -269,26 +269,15 @@ def checked_weights(given: object, n_rows: int) -> Floats:
     return weights
 
 
-def training_set(
-    X: Matrix,
-    y: NDArray[Any],
-    weights: Floats,
-    class_weight: ClassWeight,
-    *,
-    keep_classes: bool = True,
-) -> TrainingSet:
+def training_set(X: Matrix, y: NDArray[Any], weights: Floats, class_weight: ClassWeight) -> TrainingSet:
     """Leave out rows of weight 0, number the classes, multiply class weights in.
 
-    A class whose rows all have weight 0 (in a bootstrap, say) stays a class, or else (``keep_classes=False``)
-    is left out with its rows.
+    A class whose rows all have weight 0 (in a bootstrap, say) stays a class.
     """
     classes, codes = numbered_classes(y)
     if not np.all(weights):
         keep = np.flatnonzero(weights)
         X, codes, weights = X[keep], codes[keep], weights[keep]
-    if not keep_classes:
-        present, codes = np.unique(codes, return_inverse=True)
-        classes = classes[present]
     require_two_classes(classes)
     design = DesignMatrix(X)
     check_scale(design.row_scale)
@@ -298,7 +287,7 @@ def training_set(
 
 
 def numbered_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
-    """The classes in order, and the number of every label among them: ``np.unique`` without sorting rows."""
+    """Return the classes in order, and each label's number among them: ``np.unique`` without sorting."""
     if np.issubdtype(y.dtype, np.integer) and np.can_cast(y.dtype, np.intp) and len(y) > 0:
         least, most = int(y.min()), int(y.max())
         if most - least < len(y):  # so few that counting is no more than reading
@@ -338,7 +327,7 @@ def _is_missing(label: object) -> bool:
 
 
 def require_two_classes(classes: NDArray[Any]) -> None:
-    """Raise where there is nothing to tell apart."""
+    """Raise where there is only one class."""
     if len(classes) < 2:
         raise ValueError(
             "A classifier needs at least 2 classes in y; these rows have one class only: "
@@ -347,7 +336,7 @@ def require_two_classes(classes: NDArray[Any]) -> None:
 
 
 def class_weights(given: object, classes: NDArray[Any], totals: Floats) -> Floats:
-    """One factor per class; "balanced" gives every class that has weight the same total weight.
+    """Return one factor per class; "balanced" gives every class that has weight the same total weight.
 
     ``totals`` holds the sums of the classes' sample weights.
     """
@@ -381,7 +370,7 @@ def class_weights(given: object, classes: NDArray[Any], totals: Floats) -> Float
 
 
 def binary_tasks(data: TrainingSet, multi_class: str) -> list[BinaryTask]:
-    """Two classes: one task, the second class positive. More: one per class, or one per pair.
+    """Make one task of two classes, the second one positive; of more, one per class or one per pair.
 
     One-vs-rest tasks share one design matrix and one weight array, hence one factorisation. In
     one-vs-one the first class of a pair is positive, as in ``SVC``.
@@ -398,7 +387,7 @@ def binary_tasks(data: TrainingSet, multi_class: str) -> list[BinaryTask]:
 
 
 def contrasts(classes: NDArray[Any], multi_class: str) -> list[Contrast]:
-    """The binary problems of a multi-class fit, in the order of the fitted attributes.
+    """List the binary problems of a multi-class fit, in the order of the fitted attributes.
 
     Examples
     --------
@@ -429,3 +418,113 @@ def check_scale(scale: RowScale) -> None:
             f"X has values as large as {largest:.1e}, whose squares leave the range of floating point; "
             "scale the features first (for example with StandardScaler or MaxAbsScaler)."
         )
+
+
+def carried_groups(feature_groups: object, X: Matrix, exclusivity: float = np.inf) -> object:
+    """Return the parameter; where it is None and members compete, the groups that the rows carry.
+
+    A :class:`~exclusivity.tables.TableEncoder` hands out arrays with an attribute ``feature_groups``: the
+    columns that it made of one input column belong together.
+    """
+    # Not of a DataFrame: there an attribute may be a column.
+    may_carry = isinstance(X, np.ndarray) or sparse.issparse(X)
+    if feature_groups is not None or not exclusivity > 1 or not may_carry:
+        return feature_groups
+    return getattr(X, "feature_groups", None)
+
+
+def group_codes(feature_groups: object, n_features: int, names: NDArray[Any] | None) -> Ints:
+    """Return one number per column, 0 to n_groups - 1 in the order of first appearance.
+
+    Parameters
+    ----------
+    feature_groups : None, sequence of labels, or callable
+        None: every column is a group of its own. A callable is given the array of column names.
+    n_features : int
+    names : ndarray of str or None
+        The column names seen in ``fit``, if there were any.
+
+    Examples
+    --------
+    >>> group_codes(["engine", "brake", "engine"], 3, None)
+    array([0, 1, 0])
+    """
+    if feature_groups is None:
+        return np.arange(n_features)
+    labels = feature_groups
+    if callable(feature_groups):
+        if names is None:
+            raise ParameterError(
+                "feature_groups",
+                "feature_groups is a callable from column names to labels, but X has no column names; fit "
+                "on a DataFrame with string columns, or give one label per column.",
+            )
+        labels = feature_groups(names)
+    return _group_numbers(_as_list(labels), n_features)
+
+
+def _as_list(labels: Any) -> list[Any]:
+    if isinstance(labels, (str, bytes, Mapping, Set)) or not hasattr(labels, "__len__"):
+        raise ParameterTypeError(
+            "feature_groups",
+            "feature_groups must be None, a sequence with one label per column, or a callable that makes one "
+            "from the column names (of a dict: lambda names: [groups.get(name, name) for name in names]); "
+            f"got {labels!r}.",
+        )
+    if np.ndim(labels) != 1:
+        raise ParameterError(
+            "feature_groups", f"feature_groups must be one-dimensional; got {np.ndim(labels)} dimensions."
+        )
+    return labels.tolist() if hasattr(labels, "tolist") else list(labels)
+
+
+def _group_numbers(labels: list[Any], n_features: int) -> Ints:
+    if len(labels) != n_features:
+        raise ParameterError(
+            "feature_groups",
+            f"feature_groups must have one label per column: X has {n_features} columns, and "
+            f"{len(labels)} labels were given.",
+        )
+    # NaN is unlike itself: columns without a label would become groups of their own without a word.
+    if any(label is None or label != label for label in labels):  # noqa: PLR0124
+        raise ParameterError(
+            "feature_groups", "feature_groups has a missing label (None or NaN); give every column a label."
+        )
+    numbers: dict[Any, int] = {}
+    return np.array([numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.intp)
+
+
+def random_partition(n_groups: int, n_members: int, rng: np.random.RandomState) -> Ints:
+    """Draw an owner for every group; sizes differ by one at most."""
+    return np.asarray(rng.permutation(np.arange(n_groups) % n_members))
+
+
+def checked_partition(labels: ArrayLike, groups: Ints, n_members: int) -> Ints:
+    """Return the owner of every group from one label per column or group; members in label order."""
+    if np.ndim(labels) != 1:
+        raise ValueError(
+            "partition must be 'random', 'learned', or a sequence with the label of one member for each "
+            f"column (or feature group); got {labels!r}."
+        )
+    owners = np.unique(np.asarray(labels), return_inverse=True)[1]
+    n_groups = int(groups.max()) + 1
+    if len(owners) not in (len(groups), n_groups):
+        raise ValueError(
+            f"partition must have one label for each of the {len(groups)} columns, or of the {n_groups} "
+            f"feature groups; got {len(owners)}."
+        )
+    if len(owners) != n_groups:
+        by_group = np.empty(n_groups, dtype=np.intp)
+        by_group[groups] = owners
+        if np.any(by_group[groups] != owners):
+            raise ValueError(
+                "partition gives columns of one feature group to different members; give every group "
+                "one member."
+            )
+        owners = by_group
+    if int(owners.max()) + 1 != n_members:
+        raise ValueError(
+            f"partition names {int(owners.max()) + 1} members, and n_estimators is {n_members}; set "
+            f"n_estimators={int(owners.max()) + 1}."
+        )
+    return np.asarray(owners, dtype=np.intp)

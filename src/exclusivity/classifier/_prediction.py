@@ -1,8 +1,7 @@
-"""What a fitted ensemble says about rows: scores, votes, labels, and the ballots that certificates need."""
+"""Predictions of a fitted ensemble: scores, votes, labels, and what certificates need."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,16 +12,9 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity._typing import (
-    Bools,
-    Floats,
-    Ints,
-    Matrix,
-)
-from exclusivity.classifier.fitted import Ensemble
-from exclusivity.classifier.parameters import ErmParameters
-from exclusivity.classifier.refitting import snapshot
-from exclusivity.classifier.training import are_plain_labels, validated
+from exclusivity._typing import Bools, Floats, Ints, Matrix
+from exclusivity.classifier._fitted import Ensemble, snapshot
+from exclusivity.classifier._validation import are_plain_labels, validated
 from exclusivity.objective.losses import LOSSES
 from exclusivity.voting._scores import member_votes, winning_codes
 from exclusivity.voting.certificates import CertifiedVotes, VotingEnsemble
@@ -30,6 +22,7 @@ from exclusivity.voting.preferences import (
     MemberPreferences,
     certain_preferences,
     rough_slack,
+    score_slack,
 )
 from exclusivity.voting.rules import RULES
 
@@ -38,8 +31,8 @@ _BLOCK_SCORES = 1 << 19
 _COUNTED_ROWS = 1 << 16
 
 
-def has_probabilities(estimator: ErmParameters) -> bool:
-    """Whether the scores are log-odds; AttributeError, with the way to them, if not."""
+def has_probabilities(estimator: Any) -> bool:
+    """Return True if the scores are log-odds; else raise an AttributeError that says how to get them."""
     if estimator.loss not in tuple(LOSSES) or not LOSSES[estimator.loss].is_log_odds:
         raise AttributeError(
             f"loss={estimator.loss!r} gives scores, not probabilities; set loss='logistic', or calibrate "
@@ -59,7 +52,7 @@ def has_probabilities(estimator: ErmParameters) -> bool:
 
 
 def probabilities_of(scores: Floats) -> Floats:
-    """The probabilities of all classes from log-odds: of two classes, or of each one against the rest."""
+    """Compute the probabilities of all classes from log-odds: of two classes, or of each against the rest."""
     if scores.ndim == 1:
         return np.asarray(np.stack([expit(-scores), expit(scores)], axis=1))
     odds: Floats = expit(scores)
@@ -69,18 +62,38 @@ def probabilities_of(scores: Floats) -> Floats:
     return np.asarray(np.divide(odds, totals, out=even, where=totals > 0))
 
 
-class LinearPredictions:
-    """What every classifier with linear members does with its scores."""
+class EnsemblePredictions(CertifiedVotes):
+    """The methods and views of a fitted classifier that need no more than its members."""
 
     _ensemble: Ensemble
+    _fitted_multi_class: str
     classes_: NDArray[Any]
+    groups_: Ints
+    loss: str
+    sparsity: float
+    voting: str
 
-    @abstractmethod
     def decision_function(self, X: Matrix) -> Floats:
-        """Scores of the classes."""
+        """Compute scores of the classes; their order decides ``predict``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Two classes: positive means ``classes_[1]``. Soft voting gives the averaged margin; hard voting
+            the difference of votes plus a margin term smaller than half a vote, which breaks ties. A run-off
+            among more classes gives the votes of the first round, and for the two finalists the number of
+            voters plus their votes in the second round, with the same margin term. Members without features
+            do not vote.
+        """
+        return snapshot(self)._decided(X, lambda scores: scores)
 
     def predict(self, X: Matrix) -> NDArray[Any]:
-        """The class of every row.
+        """Predict the class of every row.
 
         Parameters
         ----------
@@ -93,11 +106,11 @@ class LinearPredictions:
             Class labels.
         """
         at = snapshot(self)
-        codes = winning_codes(at.decision_function(X))  # before classes_, which may not be there yet
+        codes = at._decided(X, winning_codes)  # before classes_, which may not be there yet
         return np.asarray(at.classes_[codes])
 
     def score(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The accuracy: the share of rows, or of their weight, whose class is predicted.
+        """Compute the accuracy: the share of rows, or of their weight, whose class is predicted.
 
         Parameters
         ----------
@@ -120,60 +133,14 @@ class LinearPredictions:
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Fitted means having members; validation alone already sets other attributes."""
+        """Return whether there are members; validation alone already sets other attributes."""
         return hasattr(self, "_ensemble")
 
     def _validate_rows(self, X: Matrix) -> Matrix:
         return validated(self, X, reset=False)
 
-
-class EnsemblePredictions(CertifiedVotes, LinearPredictions):
-    """The methods and views of a fitted classifier that need no more than its members."""
-
-    _fitted_multi_class: str
-    groups_: Ints
-    loss: str
-    sparsity: float
-    voting: str
-
-    def decision_function(self, X: Matrix) -> Floats:
-        """Scores of the classes; their order decides ``predict``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Two classes: positive means ``classes_[1]``. Soft voting gives the averaged margin; hard voting
-            the difference of votes plus a margin term smaller than half a vote, which breaks ties. A run-off
-            among more classes gives the votes of the first round, and for the two finalists the number of
-            voters plus their votes in the second round, with the same margin term. Members without features
-            do not vote.
-        """
-        return snapshot(self)._decided(X, lambda scores: scores)
-
-    def predict(self, X: Matrix) -> NDArray[Any]:
-        """The class of every row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Class labels.
-        """
-        at = snapshot(self)
-        codes = at._decided(X, winning_codes)  # before classes_, which may not be there yet
-        return np.asarray(at.classes_[codes])
-
     def _decided(self, X: Matrix, take: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
-        """What is taken of the scores of the classes, block by block: all of them may not fit in memory."""
+        """Apply ``take`` to the scores of the classes, block by block: all of them may not fit in memory."""
         check_is_fitted(self)
         rule, scheme = RULES[self.voting], (len(self.classes_), self.multi_class_)
         ensemble = self._ensemble.voters() if rule.counts_votes else self._ensemble.mean()
@@ -185,7 +152,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
 
     @available_if(has_probabilities)
     def predict_proba(self, X: Matrix) -> Floats:
-        """The probability of every class; for ``loss="logistic"`` only.
+        """Compute the probability of every class; for ``loss="logistic"`` only.
 
         Two classes: 1 / (1 + exp(-score)). More: that of each class against the rest, divided by their sum,
         as scikit-learn's ``OneVsRestClassifier`` does. Always in the order of ``decision_function``, hence of
@@ -206,7 +173,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
 
     @available_if(has_probabilities)
     def predict_log_proba(self, X: Matrix) -> Floats:
-        """The logarithm of :meth:`predict_proba`.
+        """Compute the logarithm of :meth:`predict_proba`.
 
         Parameters
         ----------
@@ -225,7 +192,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
             return np.asarray(np.log(probabilities_of(scores)))
 
     def component_decision_function(self, X: Matrix) -> Floats:
-        """The margins of every member in every binary problem.
+        """Compute the margins of every member in every binary problem.
 
         Parameters
         ----------
@@ -243,7 +210,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
         return at._ensemble.spread(scores, 2)
 
     def component_predict(self, X: Matrix) -> NDArray[Any]:
-        """The class that every member votes for, as in hard voting.
+        """Predict the class that every member votes for, as in hard voting.
 
         Parameters
         ----------
@@ -274,7 +241,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
 
     @property
     def supports_(self) -> Bools:
-        """Which member uses which feature in any of its scores, (n_estimators, n_features).
+        """True where a member uses a feature in any of its scores, (n_estimators, n_features).
 
         A read-only view when all members are equal.
         """
@@ -303,7 +270,7 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
     def penalty(self) -> str:
         """Either "l1", where ``sparsity`` sets weights to exactly zero, or "l2".
 
-        What ``SelectFromModel`` asks for: features count as chosen above 1e-5, or above the mean.
+        ``SelectFromModel`` asks for it: features count as chosen above 1e-5, or above the mean.
         """
         return "l1" if self.sparsity > 0 else "l2"
 
@@ -331,17 +298,17 @@ class EnsemblePredictions(CertifiedVotes, LinearPredictions):
             scores = ensemble.scores(rows)
 
             def finer(some: Ints, rows: Matrix = rows, scores: Floats = scores) -> MemberPreferences:
-                return certain_preferences(scores[some], ensemble.slack(rows[some]), *scheme)
+                return certain_preferences(scores[some], ensemble.slack(rows[some], score_slack), *scheme)
 
             yield certain_preferences(scores, ensemble.slack(rows, rough_slack), *scheme, finer)
 
     def _votes(self, X: Matrix) -> Ints:
-        """Class numbers, (n_samples, n_stored)."""
+        """Return class numbers, (n_samples, n_stored)."""
         scheme = (len(self.classes_), self.multi_class_)
         return _by_blocks(lambda rows: member_votes(self._ensemble.scores(rows), *scheme), X, self._ensemble)
 
     def _vote_counts(self, X: Matrix) -> Ints:
-        """How often each member votes for each class, (n_estimators, n_classes)."""
+        """Count how often each member votes for each class, (n_estimators, n_classes)."""
         counts = np.zeros((self._ensemble.intercepts.shape[1], len(self.classes_)), dtype=np.intp)
         for start in range(0, X.shape[0], _COUNTED_ROWS):
             votes = self._votes(X[start : start + _COUNTED_ROWS])

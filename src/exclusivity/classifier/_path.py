@@ -1,4 +1,4 @@
-"""A path over C: one ensemble per value, with all that can be shared between them shared."""
+"""A path over C: one ensemble per value, with shared work done once."""
 
 from __future__ import annotations
 
@@ -13,27 +13,22 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from exclusivity._errors import ParameterError, ParameterTypeError
 from exclusivity._typing import Floats, Ints, Matrix
-from exclusivity.classifier.erm import ERMClassifier
-from exclusivity.classifier.fitting import (
+from exclusivity.classifier._erm import ERMClassifier
+from exclusivity.classifier._fit import (
+    MemoryRows,
     as_stored,
-    build_problems,
     fitting_threads,
-    group_codes,
     problem_seeds,
-    solve_tasks,
     warn_of_surplus,
 )
-from exclusivity.classifier.parameters import ClassWeight, RandomState
-from exclusivity.classifier.training import (
-    BinaryTask,
-    TrainingSet,
+from exclusivity.classifier._validation import (
     binary_tasks,
     check_parameters,
+    group_codes,
     sample_weights,
     training_set,
     validated_classes,
@@ -73,7 +68,7 @@ class ERMPath:
 
     @classmethod
     def of(cls, Cs: Floats, classifiers: list[ERMClassifier]) -> ERMPath:
-        """The path that these classifiers, fitted one per C, lie on."""
+        """Make the path of these classifiers, fitted one per C."""
         return cls(
             Cs=Cs,
             coefs=np.stack([classifier.coef_ for classifier in classifiers]),
@@ -85,7 +80,7 @@ class ERMPath:
         )
 
     def __repr__(self) -> str:
-        """What was solved and how well, in one line."""
+        """Describe in one line what was solved and how well."""
         classifier = self.classifiers[0]
         gap = np.max(self.gaps)
         proof = "no certificate above exclusivity 1" if np.isnan(gap) else f"largest gap {gap:.1e}"
@@ -111,25 +106,8 @@ def erm_path(
     y: NDArray[Any],
     *,
     Cs: object = 10,
-    n_estimators: int = 10,
-    loss: str = "hinge",
-    p: float = 2,
-    exclusivity: float = 1.0,
-    sparsity: float = 0.0,
-    coef_bounds: Any = None,
-    monotonic_cst: Any = None,
-    feature_groups: object = None,
-    solver: str = "auto",
-    solver_options: dict[str, Any] | None = None,
-    tol: float = 1e-4,
-    max_iter: int | None = None,
-    fit_intercept: bool = True,
-    class_weight: ClassWeight = None,
-    multi_class: str = "ovr",
     sample_weight: ArrayLike | None = None,
-    random_state: RandomState = None,
-    n_jobs: int | None = None,
-    verbose: int = 0,
+    **parameters: Any,
 ) -> ERMPath:
     """Train an ERM for every value of C, much faster than one after the other.
 
@@ -145,44 +123,12 @@ def erm_path(
     Cs : int or array-like of floats, default=10
         Values of C in any order, or how many: then a log grid of 4.5 decades that starts where the model
         does little but compare class means (:func:`exclusivity.objective.natural_cost`).
-    n_estimators : int, default=10
-        As in :class:`ERMClassifier`.
-    loss : {"hinge", "logistic", "smooth_hinge"}, default="hinge"
-        As in :class:`ERMClassifier`.
-    p : float, default=2
-        As in :class:`ERMClassifier`.
-    exclusivity : float, default=1.0
-        As in :class:`ERMClassifier`. Above 1 every C is solved by itself.
-    sparsity : float, default=0.0
-        As in :class:`ERMClassifier`.
-    coef_bounds : pair (lower, upper) or dict, default=None
-        As in :class:`ERMClassifier`.
-    monotonic_cst : array-like of shape (n_features,) or dict, default=None
-        As in :class:`ERMClassifier`.
-    feature_groups : sequence of labels, callable or None, default=None
-        As in :class:`ERMClassifier`.
-    solver : {"auto", "newton", "alm", "paper", "exclusive"}, default="auto"
-        As in :class:`ERMClassifier`. For "paper" every C is solved by itself.
-    solver_options : dict, default=None
-        As in :class:`ERMClassifier`.
-    tol : float, default=1e-4
-        As in :class:`ERMClassifier`.
-    max_iter : int, default=None
-        As in :class:`ERMClassifier`.
-    fit_intercept : bool, default=True
-        As in :class:`ERMClassifier`.
-    class_weight : dict or "balanced", default=None
-        As in :class:`ERMClassifier`.
-    multi_class : {"ovr", "ovo"}, default="ovr"
-        As in :class:`ERMClassifier`.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
-    random_state : int, RandomState or None, default=None
-        As in :class:`ERMClassifier`.
-    n_jobs : int, default=None
-        Threads over the binary problems of a multi-class path. Does not change results.
-    verbose : int, default=0
-        1 prints a line per binary problem, 2 a line per value of C too.
+    **parameters
+        All others of :class:`ERMClassifier`, except C, voting, partition and warm_start. For
+        ``exclusivity > 1`` and ``solver="paper"`` every C is solved by itself. ``verbose=1`` prints a line
+        per binary problem, 2 a line per value of C too.
 
     Returns
     -------
@@ -199,33 +145,17 @@ def erm_path(
     >>> path.coefs.shape, bool(path.gaps.max() <= 1e-4)
     ((3, 1, 30), True)
     """
-    template = ERMClassifier(
-        n_estimators,
-        loss=loss,
-        p=p,
-        exclusivity=exclusivity,
-        sparsity=sparsity,
-        coef_bounds=coef_bounds,
-        monotonic_cst=monotonic_cst,
-        feature_groups=feature_groups,
-        solver=solver,
-        solver_options=solver_options,
-        tol=tol,
-        max_iter=max_iter,
-        fit_intercept=fit_intercept,
-        class_weight=class_weight,
-        multi_class=multi_class,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        verbose=verbose,
-    )
+    for name in ("C", "voting", "partition", "warm_start"):
+        if name in parameters:
+            raise TypeError(f"erm_path() got an unexpected keyword argument {name!r}")
+    template = ERMClassifier(**parameters)
     check_parameters(template.get_params(deep=False))
     X, y = validated_classes(template, X, y)
     rows = PathRows.build(template, X, y, sample_weights(sample_weight, X.shape[0]))
     values = rows.costs(Cs)
     classifiers = rows.solve(values)
-    if exclusivity > 1:
-        warn_of_surplus(rows.groups, n_estimators)
+    if template.exclusivity > 1:
+        warn_of_surplus(rows.groups, template.n_estimators)
     return ERMPath.of(values, classifiers)
 
 
@@ -237,45 +167,44 @@ class PathRows:
     """
 
     template: ERMClassifier
-    data: TrainingSet
-    tasks: list[BinaryTask]
+    rows: MemoryRows
     groups: Ints
 
     @classmethod
     def build(cls, template: ERMClassifier, X: Matrix, y: NDArray[Any], weights: Floats) -> PathRows:
-        """From validated arrays."""
+        """Build from validated arrays."""
         data = training_set(X, y, weights, template.class_weight)
         names = getattr(template, "feature_names_in_", None)
         groups = group_codes(template.feature_groups, X.shape[1], names)
-        return cls(template, data, binary_tasks(data, template.multi_class), groups)
+        return cls(template, MemoryRows(data, binary_tasks(data, template.multi_class), {}), groups)
 
     def costs(self, Cs: object) -> Floats:
-        """The values of C to solve for."""
+        """Return the values of C to solve for."""
         if isinstance(Cs, (int, np.integer)) and not isinstance(Cs, bool):
             if Cs < 1:
                 raise ParameterError(
                     "Cs", f"Cs must be at least 1 (how many values of C) or a sequence; got {Cs!r}."
                 )
-            return cost_grid(build_problems(self.template, self.tasks), int(Cs))
+            return cost_grid(self.rows.problems(self.template), int(Cs))
         return given_costs(Cs)
 
     def solve(self, Cs: Floats) -> list[ERMClassifier]:
-        """One fitted classifier per C; warns once about all that did not reach the tolerance."""
+        """Fit one classifier per C; warn once about all that did not reach the tolerance."""
         classifiers = [self._new(float(C)) for C in Cs]
         if self.template.exclusivity > 1:
             solved = [self._solve_one(classifier) for classifier in classifiers]
         else:
             solved = list(zip(*self._solve_convex(Cs), strict=True))
         for classifier, results in zip(classifiers, solved, strict=True):
-            classifier._store(results, self.data.classes, self.groups, self.data.dtype)
+            classifier._store(results, self.rows.classes, self.groups, self.rows.dtype)
         _warn(Cs, solved, self.template.tol)
         return classifiers
 
     def refit(self, C: float) -> ERMClassifier:
-        """What ``ERMClassifier(C=C)`` would fit to these rows, number by number."""
+        """Fit what ``ERMClassifier(C=C)`` would fit to these rows, number by number."""
         classifier = self._new(C)
         results = self._solve_one(classifier)
-        classifier._store(results, self.data.classes, self.groups, self.data.dtype)
+        classifier._store(results, self.rows.classes, self.groups, self.rows.dtype)
         _warn(np.array([C]), [results], self.template.tol)
         return classifier
 
@@ -287,15 +216,15 @@ class PathRows:
 
     def _solve_one(self, classifier: ERMClassifier) -> Sequence[SolverResult]:
         started = perf_counter()
-        results = solve_tasks(classifier, self.tasks, self.groups, [])
+        results = self.rows.solve(classifier, self.groups)
         if classifier.verbose:
             print(f"[ERM] C = {classifier.C:.3g}: {perf_counter() - started:.1f} s")  # noqa: T201
         return results
 
     def _solve_convex(self, Cs: Floats) -> list[list[SolverResult]]:
-        """One list of results per task."""
+        """Return one list of results per task."""
         template = self.template
-        problems = build_problems(template, self.tasks)
+        problems = self.rows.problems(template)
         seeds = problem_seeds(template, len(problems))
 
         def solve(number: int) -> list[SolverResult]:
@@ -311,16 +240,17 @@ class PathRows:
             )
             costs = [problems[number].changed(cost=C) for C in Cs.tolist()]
             results = [as_stored(*pair, template.tol) for pair in zip(costs, results, strict=True)]
-            _tell(self.tasks[number].name, Cs, results, perf_counter() - started, template.verbose)
+            _report(self.rows.tasks[number].name, Cs, results, perf_counter() - started, template.verbose)
             return results
 
         workers = Parallel(n_jobs=template.n_jobs if len(problems) > 1 else 1, prefer="threads")
-        with fitting_threads(*self.data.X.shape, is_sparse=sparse.issparse(self.data.X)):
+        design = self.rows.data.design
+        with fitting_threads(*design.X.shape, is_sparse=design.is_sparse):
             return list(workers(delayed(solve)(number) for number in range(len(problems))))
 
 
 def given_costs(Cs: object) -> Floats:
-    """A user's values of C as float64, or an error that says what is wrong with them."""
+    """Return a user's values of C as float64, or raise if they are none."""
     if isinstance(Cs, (bool, np.bool_, str, Real)):
         raise ParameterTypeError(
             "Cs", f"Cs must be an integer (how many values of C) or a sequence of numbers; got {Cs!r}."
@@ -338,7 +268,7 @@ def given_costs(Cs: object) -> Floats:
     return values
 
 
-def _tell(name: str, Cs: Floats, results: list[SolverResult], seconds: float, verbose: int) -> None:
+def _report(name: str, Cs: Floats, results: list[SolverResult], seconds: float, verbose: int) -> None:
     if verbose:
         largest = max(result.gap for result in results)
         print(f"[ERM] {name}: {len(Cs)} values of C, largest gap {largest:.1e}, {seconds:.1f} s")  # noqa: T201

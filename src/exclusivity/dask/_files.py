@@ -1,24 +1,32 @@
 """Files as blocks of rows that workers read when they need them, and again when they have lost them.
 
-What columns hold is found in samples of the files, here; workers read all cells by these rules.
+What columns hold is found in samples of the files, here; workers read all cells by these rules. A survey, one
+pass over all files, gives the number of rows, the classes, and what a scaler or an encoder has to know.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any
 
 import dask.array as da
 import numpy as np
+from distributed import futures_of
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from dask import delayed
-from exclusivity._typing import Matrix
-from exclusivity.dask.scaling import scaled
+from exclusivity._typing import Floats, Matrix
+from exclusivity.dask._engine import Engine
+from exclusivity.dask._rows import MAX_CLASSES, tree_sum
 from exclusivity.io._cells import ColumnError, ColumnRule, TextColumn
 from exclusivity.io._errors import DataFileError
 from exclusivity.io._formats import Content, FilePart, Format, Reading, detect_rules, line_of
@@ -27,6 +35,7 @@ from exclusivity.tables import (
     SUMMARIES,
     CellError,
     ColumnTable,
+    RowNames,
     TableEncoder,
     column_of_arrow,
     kind_of,
@@ -34,12 +43,13 @@ from exclusivity.tables import (
 )
 
 _SAMPLES, _SAMPLE_BYTES, _PACKED_SAMPLES = 40, 1 << 16, 3
+_BATCH_ROWS = 1 << 16
 _NOTHING = {"number": np.empty(0), "category": np.empty(0, object), "date": np.empty(0, "M8[us]")}
 
 
 @dataclass(frozen=True)
 class FileLayout:
-    """How all files of a set are read: by the rules of the features, in the order that all blocks get."""
+    """The rules by which all files of a set are read, in the order of the features in all blocks."""
 
     format: Format
     reading: Reading
@@ -156,7 +166,7 @@ def find_rules(parts: Sequence[FilePart], layout: FileLayout) -> tuple[list[Colu
         taken = taken[:_PACKED_SAMPLES]
     samples = [as_text.read(_first_lines(part)) for part in taken]
     found = [each for each in samples if each is not None]
-    if not found:  # who reads all parts says what is wrong with them
+    if not found:  # reading all parts raises what is wrong with them
         return list((layout.reading.rules or {}).values()), []
     columns = {
         name: TextColumn.of([each.data[place].cast("string").fill_null("") for each in found])
@@ -181,7 +191,7 @@ def _first_group(part: FilePart) -> FilePart:
 
 
 def _typed_kinds(parts: Sequence[FilePart], layout: FileLayout) -> list[str]:
-    """Return what typed columns hold: what all parts with values say, and categories where they differ."""
+    """Return the kinds of typed columns: that of all parts with values, or categories where they differ."""
     kinds: list[set[str]] = [set() for _ in layout.titles]
     for part in parts:
         found = layout.read(part)
@@ -217,3 +227,208 @@ def summarise(part: FilePart, found: Content | None, layout: FileLayout) -> list
             raise DataFileError(part.path, None, title, f"{error}.", ("categorical",)) from error
     lost = np.array(found.n_lost if found and found.n_lost else [0] * len(kinds))
     return [lost, *summaries]
+
+
+# The survey
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """The facts about some parts; they add up.
+
+    Rows of every part in their order, memory that all rows take, the largest width, the classes and the file
+    where the first of them were found; for numbers alone what a scaler has to know, and columns with another
+    whole number in every row (None where nobody asks, or there are no rows).
+    """
+
+    sizes: tuple[int, ...]
+    n_bytes: int
+    n_features: int
+    labels: NDArray[Any]
+    file: str
+    sums: ColumnSums | None
+    row_names: RowNames | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """All rows."""
+        return sum(self.sizes)
+
+    def __add__(self, other: Survey) -> Survey:
+        """Add two surveys."""
+        width = max(self.n_features, other.n_features)
+        sums = _total([part.sums.widened(width) for part in (self, other) if part.sums is not None])
+        known = [part for part in (self, other) if len(part.labels)]
+        return Survey(
+            self.sizes + other.sizes,
+            self.n_bytes + other.n_bytes,
+            width,
+            _all_labels(self, other) if len(known) == 2 else (known or [self])[0].labels,
+            (known or [self])[0].file,
+            sums,
+            _total([part.row_names for part in (self, other) if part.row_names is not None]),
+        )
+
+
+def survey_files(
+    engine: Engine,
+    parts: Sequence[FilePart],
+    look: Callable[[FilePart], list[Any]],
+    report: Callable[[int], None],
+) -> list[Any]:
+    """Read all files once, and add up what is found in their parts.
+
+    ``look`` turns a part into a list of summands. ``report`` is called with the number of bytes of a part
+    when it has been read, from any thread.
+    """
+    looks = engine.persist([delayed(look, pure=False)(part) for part in parts])
+    for answer, part in zip(looks, parts, strict=True):
+        for future in futures_of(answer):  # none without a cluster
+            future.add_done_callback(lambda _, n_bytes=part.n_bytes: report(n_bytes))
+    found: list[Any] = engine.compute(tree_sum(looks))
+    return found
+
+
+def survey_part(part: FilePart, layout: FileLayout, scale: str | None) -> list[Any]:
+    """Return a survey of one part, scaled or (without ``scale``) with summaries of the columns of a table."""
+    if scale is None:
+        found = layout.read(part)
+        y = np.empty(0, dtype=np.int64) if found is None else np.asarray(found.target)
+        width = len(layout.titles)
+        survey = Survey((len(y),), 0, width, classes_of(y, part), part.path, None)
+        return [survey, *summarise(part, found, layout)]
+    X, y = read_rows(part, layout)
+    n_bytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
+    sums, named = column_sums(X, scale), RowNames.of(X)
+    return [Survey((X.shape[0],), n_bytes, X.shape[1], classes_of(y, part), part.path, sums, named)]
+
+
+def classes_of(y: NDArray[Any], part: FilePart) -> NDArray[Any]:
+    """Return the classes of a part."""
+    labels = np.unique(y)
+    if len(labels) > MAX_CLASSES:
+        cause = f"the target has {len(labels)} different values; expected at most {MAX_CLASSES} classes."
+        raise DataFileError(part.path, None, None, cause)
+    return labels
+
+
+def _total(sums: list[Any]) -> Any:
+    return reduce(add, sums) if sums else None
+
+
+def _all_labels(one: Survey, other: Survey) -> NDArray[Any]:
+    is_text = [part.labels.dtype.kind not in "iu" for part in (one, other)]
+    if is_text[0] != is_text[1]:
+        text, numbers = (one, other) if is_text[0] else (other, one)
+        raise DataFileError(
+            text.file,
+            None,
+            None,
+            f"the labels are text, such as {text.labels[0]!r}, but those of {numbers.file} are numbers, such "
+            f"as {numbers.labels[0]}; expected the same kind in all files.",
+        )
+    return np.unique(np.concatenate([one.labels, other.labels]))
+
+
+# Scalers
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnMoments:
+    """Number of rows, means, and sums of squared deviations from them: for ``StandardScaler``."""
+
+    n_rows: int
+    means: Floats
+    scatter: Floats
+
+    @classmethod
+    def of(cls, X: Matrix) -> ColumnMoments:
+        """Compute the moments of a block, which has rows."""
+        scaler = StandardScaler(with_mean=not sparse.issparse(X))
+        for start in range(0, X.shape[0], _BATCH_ROWS):  # it would make copies of the whole block
+            scaler.partial_fit(X[start : start + _BATCH_ROWS])
+        return cls(X.shape[0], scaler.mean_, scaler.var_ * X.shape[0])
+
+    def __add__(self, other: ColumnMoments) -> ColumnMoments:
+        """Add moments: m = m1 + (n2 / n) d and S = S1 + S2 + (n1 n2 / n) d^2 with d = m2 - m1."""
+        n_rows, apart = self.n_rows + other.n_rows, other.means - self.means
+        return ColumnMoments(
+            n_rows,
+            self.means + apart * (other.n_rows / n_rows),
+            self.scatter + other.scatter + apart**2 * (self.n_rows * other.n_rows / n_rows),
+        )
+
+    def widened(self, n_features: int) -> ColumnMoments:
+        """Return the same with more columns, whose entries are all zero."""
+        return ColumnMoments(self.n_rows, _padded(self.means, n_features), _padded(self.scatter, n_features))
+
+    def scaler(self, *, is_sparse: bool) -> StandardScaler:
+        """Return the fitted scaler; for sparse rows one that keeps zeros."""
+        n, variance = self.n_rows, self.scatter / self.n_rows
+        # A deviation within the rounding errors of n sums is none: scikit-learn's own rule.
+        eps = np.finfo(float).eps
+        is_constant = variance <= n * eps * variance + (n * self.means * eps) ** 2
+        scaler = StandardScaler(with_mean=not is_sparse)
+        scaler.mean_, scaler.var_ = self.means, variance
+        scaler.scale_ = np.where(is_constant, 1.0, np.sqrt(variance))
+        scaler.n_samples_seen_, scaler.n_features_in_ = np.int64(n), len(self.means)
+        return scaler
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnRanges:
+    """Number of rows, lowest and highest entries: for ``MinMaxScaler`` and ``MaxAbsScaler``."""
+
+    n_rows: int
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, X: Matrix) -> ColumnRanges:
+        """Compute the ranges of a block, which has rows."""
+        if not sparse.issparse(X):
+            return cls(X.shape[0], X.min(axis=0), X.max(axis=0))
+        return cls(X.shape[0], X.min(axis=0).toarray()[0], X.max(axis=0).toarray()[0])
+
+    def __add__(self, other: ColumnRanges) -> ColumnRanges:
+        """Join two ranges."""
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return ColumnRanges(self.n_rows + other.n_rows, low, high)
+
+    def widened(self, n_features: int) -> ColumnRanges:
+        """Return the same with more columns, whose entries are all zero."""
+        return ColumnRanges(self.n_rows, _padded(self.low, n_features), _padded(self.high, n_features))
+
+    def scaler(self, *, is_sparse: bool) -> BaseEstimator:
+        """Return the fitted scaler; for sparse rows one that keeps zeros."""
+        # Two rows with the same extremes teach a scaler the same.
+        scaler = MaxAbsScaler() if is_sparse else MinMaxScaler((-1, 1))
+        scaler.fit(np.stack([self.low, self.high]))
+        scaler.n_samples_seen_ = self.n_rows
+        return scaler
+
+
+ColumnSums = ColumnMoments | ColumnRanges
+
+
+def column_sums(X: Matrix, scale: str) -> ColumnSums | None:
+    """Return what the scaler of that name (standard, minmax, none) has to know; None without rows."""
+    if scale == "none" or X.shape[0] == 0:
+        return None
+    return ColumnMoments.of(X) if scale == "standard" else ColumnRanges.of(X)
+
+
+def scaled(scaler: BaseEstimator, X: Matrix) -> Matrix:
+    """Return the rows as the scaler makes them, in their own memory."""
+    if scaler is None or X.shape[0] == 0:
+        return X
+    in_place = copy(scaler).set_params(copy=False)
+    if sparse.issparse(X):
+        return in_place.transform(X)
+    for start in range(0, X.shape[0], _BATCH_ROWS):
+        X[start : start + _BATCH_ROWS] = in_place.transform(X[start : start + _BATCH_ROWS])
+    return X
+
+
+def _padded(values: NDArray[Any], n_features: int) -> NDArray[Any]:
+    return np.append(values, np.zeros(n_features - len(values)))

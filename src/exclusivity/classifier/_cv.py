@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -13,37 +15,46 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity._errors import ParameterError
 from exclusivity._typing import Floats, Ints, Matrix
-from exclusivity.classifier import describe
-from exclusivity.classifier.erm import ERMClassifier
-from exclusivity.classifier.fitted import width_of
-from exclusivity.classifier.fitting import (
-    carried_groups,
-    problem_seeds,
-    warn_of_constant_votes,
-    warn_of_surplus,
+from exclusivity.classifier._erm import ERMClassifier
+from exclusivity.classifier._fit import problem_seeds, warn_of_constant_votes, warn_of_surplus
+from exclusivity.classifier._fitted import (
+    EnsembleEstimator,
+    fitted_attributes,
+    replace_fitted,
+    snapshot,
+    width_of,
 )
-from exclusivity.classifier.grid import Outcome, search
-from exclusivity.classifier.parameters import ClassWeight, RandomState, shared_parameters
-from exclusivity.classifier.path import PathRows
-from exclusivity.classifier.prediction import EnsemblePredictions
-from exclusivity.classifier.refitting import fitted_attributes, replace_fitted, snapshot
-from exclusivity.classifier.training import (
+from exclusivity.classifier._parameters import (
+    describe_parameters_like,
+    shared_parameters,
+)
+from exclusivity.classifier._path import PathRows
+from exclusivity.classifier._prediction import EnsemblePredictions
+from exclusivity.classifier._validation import (
+    carried_groups,
     check_jobs,
     check_parameters,
     sample_weights,
     validated_classes,
 )
 
+Outcome = tuple[Floats, Floats, Floats]
+"""Of one fold: score, mean number of iterations and largest gap of every C."""
 
-class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
+_MOST_DECADES = 3.0
+_DECADES_AT_ONCE = 1.0
+
+
+@describe_parameters_like(ERMClassifier)
+@dataclass(repr=False, eq=False, match_args=False)
+class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, EnsembleEstimator):
     """An ERM whose C is chosen by cross-validation.
 
-    For every fold the whole path over C is solved at little more than the price of a few fits (see
+    For every fold the whole path over C takes little longer to solve than a few fits (see
     :func:`erm_path`), every solution with its duality gap. Then the best C is fitted to all rows.
 
     Parameters
@@ -51,7 +62,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
     n_estimators : int, default=10
         Number of members.
     Cs : int or array-like of floats, default=10
-        Values of C to try, or how many: then a log grid of 4.5 decades whose place is found from the data
+        Values of C to try, or how many: then a log grid of 4.5 decades that starts where the data say
         (see :func:`erm_path`), the same for all folds. While the largest or the smallest of that many wins,
         the grid grows beyond it, by three decades at most. A sequence is kept as it is. A warning says when
         the best of three values or more is at an end.
@@ -62,36 +73,8 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         How to judge predictions; None is accuracy. Any scorer of a classifier without probabilities.
     refit : bool, default=True
         Whether to fit the best C to all rows. Without that there is nothing to predict with.
-    loss : {"hinge", "logistic", "smooth_hinge"}, default="hinge"
-        As in :class:`ERMClassifier`.
-    p : float, default=2
-        As in :class:`ERMClassifier`.
-    exclusivity : float, default=1.0
-        As in :class:`ERMClassifier`.
-    sparsity : float, default=0.0
-        As in :class:`ERMClassifier`.
-    coef_bounds : pair (lower, upper) or dict, default=None
-        As in :class:`ERMClassifier`.
-    monotonic_cst : array-like of shape (n_features,) or dict, default=None
-        As in :class:`ERMClassifier`.
-    voting : {"soft", "hard", "runoff"}, default="soft"
-        As in :class:`ERMClassifier`.
-    feature_groups : sequence of labels, callable or None, default=None
-        As in :class:`ERMClassifier`.
-    solver : {"auto", "newton", "alm", "paper", "exclusive"}, default="auto"
-        As in :class:`ERMClassifier`.
-    solver_options : dict, default=None
-        As in :class:`ERMClassifier`.
-    tol : float, default=1e-4
-        As in :class:`ERMClassifier`.
-    max_iter : int, default=None
-        As in :class:`ERMClassifier`.
-    fit_intercept : bool, default=True
-        As in :class:`ERMClassifier`.
     class_weight : dict or "balanced", default=None
         As in :class:`ERMClassifier`. "balanced" weights are those of each fold's training rows.
-    multi_class : {"ovr", "ovo"}, default="ovr"
-        As in :class:`ERMClassifier`.
     random_state : int, RandomState or None, default=None
         As in :class:`ERMClassifier`; folds are made by ``cv``, which has its own.
     n_jobs : int, default=None
@@ -139,56 +122,13 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
     array([0.94, 0.98, 0.97])
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 10,
-        *,
-        Cs: Any = 10,
-        cv: object = None,
-        scoring: object = None,
-        refit: bool = True,
-        loss: str = "hinge",
-        p: float = 2,
-        exclusivity: float = 1.0,
-        sparsity: float = 0.0,
-        coef_bounds: Any = None,
-        monotonic_cst: Any = None,
-        voting: str = "soft",
-        feature_groups: object = None,
-        solver: str = "auto",
-        solver_options: dict[str, Any] | None = None,
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        fit_intercept: bool = True,
-        class_weight: ClassWeight = None,
-        multi_class: str = "ovr",
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.Cs = Cs
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.loss = loss
-        self.p = p
-        self.exclusivity = exclusivity
-        self.sparsity = sparsity
-        self.coef_bounds = coef_bounds
-        self.monotonic_cst = monotonic_cst
-        self.voting = voting
-        self.feature_groups = feature_groups
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    Cs: Any = field(default=10, kw_only=True)
+    cv: object = field(default=None, kw_only=True)
+    scoring: object = field(default=None, kw_only=True)
+    refit: bool = field(default=True, kw_only=True)
+    C: float = field(init=False)
+    partition: ArrayLike = field(init=False)
+    warm_start: bool = field(init=False)
 
     def fit(
         self, X: Matrix, y: NDArray[Any], sample_weight: ArrayLike | None = None, groups: Any = None
@@ -221,38 +161,28 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         everything = PathRows.build(template, X, y, weights)
         Cs = everything.costs(self.Cs)
         scorer = check_scoring(template, scoring=self.scoring)
-        fold = _Fold(template, X, y, weights, sample_weight is not None, scorer)
+        scores_weights = sample_weight is not None and takes_sample_weight(scorer)
+        fold = _Fold(template, X, y, weights, scorer, scores_weights)
         splits = list(check_cv(self.cv, y, classifier=True).split(X, y, groups))
 
         def score(costs: Floats) -> list[Outcome]:
             work = (delayed(fold.scores)(costs, number, *split) for number, split in enumerate(splits))
             return list(Parallel(n_jobs=self.n_jobs, prefer="threads")(work))
 
-        Cs, outcomes = search(Cs, score, may_grow=np.ndim(self.Cs) == 0)
-        results = summary(Cs, outcomes)
-        best = best_index(results["mean_test_score"], Cs)
+        Cs, outcomes = search_costs(Cs, score, may_grow=np.ndim(self.Cs) == 0)
+        found = SearchState.of_outcomes(Cs, outcomes).attributes(scorer)
         template.set_params(n_jobs=self.n_jobs)
-        fitted = everything.refit(float(Cs[best])) if self.refit else None
-        found = {
-            "Cs_": Cs,
-            "C_": float(Cs[best]),
-            "best_index_": best,
-            "best_score_": float(results["mean_test_score"][best]),
-            "cv_results_": results,
-            "scores_": np.stack([results[f"split{k}_test_score"] for k in range(len(splits))]),
-            "n_splits_": len(splits),
-            "scorer_": scorer,
-        }
+        fitted = everything.refit(found["C_"]) if self.refit else None
         members = {} if fitted is None else fitted_attributes(fitted)
         replace_fitted(self, width_of(fresh) | members | found)
         if self.exclusivity > 1:
             warn_of_surplus(everything.groups, self.n_estimators)
         if self.exclusivity > 1 and self.voting != "soft" and fitted is not None:
-            warn_of_constant_votes(fitted._vote_counts(everything.data.X), fitted)
+            warn_of_constant_votes(everything.rows.vote_counts(fitted), fitted)
         return self
 
     def score(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The score of the last fit, as ``scoring`` asks.
+        """Compute the score of the last fit, as ``scoring`` asks.
 
         Parameters
         ----------
@@ -283,24 +213,8 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
             )
         return hasattr(self, "_ensemble")
 
-    def __sklearn_tags__(self) -> Tags:
-        """Sparse input is welcome."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """The usual repr, and a word when all members are equal."""
-        return describe.text(self, super().__repr__(N_CHAR_MAX))
-
-    def _repr_html_inner(self) -> str:
-        return describe.html(self)
-
-    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
-        return describe.mimebundle(self)
-
     def _template(self) -> ERMClassifier:
-        """A classifier with this one's parameters; folds run side by side, their problems do not."""
+        """Make a classifier with these parameters; folds run in parallel, their binary problems do not."""
         if not isinstance(self.refit, (bool, np.bool_)):
             raise TypeError(f"refit must be True or False; got {self.refit!r}.")
         check_jobs(self.n_jobs)
@@ -312,50 +226,43 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         return template
 
 
+@dataclass(frozen=True, eq=False)
 class _Fold:
     """The rows and settings that all folds share."""
 
-    def __init__(
-        self,
-        template: ERMClassifier,
-        X: Matrix,
-        y: NDArray[Any],
-        weights: Floats,
-        is_weighted: bool,
-        scorer: Any,
-    ) -> None:
-        self._template, self._X, self._y, self._weights = template, X, y, weights
-        self._scorer = scorer
-        self._scores_weights = is_weighted and takes_sample_weight(scorer)
+    template: ERMClassifier
+    X: Matrix
+    y: NDArray[Any]
+    weights: Floats
+    scorer: Any
+    scores_weights: bool
 
     def scores(self, Cs: Floats, number: int, train: Ints, test: Ints) -> Outcome:
-        """Test score, mean number of iterations and largest gap of every C."""
+        """Compute test score, mean number of iterations and largest gap of every C."""
         test = np.asarray(test)
         test = np.flatnonzero(test) if test.dtype == bool else test
-        test = test[self._weights[test] > 0]
+        test = test[self.weights[test] > 0]
         if len(test) == 0:
             raise ParameterError("cv", f"fold {number} of cv has no test rows of positive weight.")
         try:
-            rows = PathRows.build(self._template, self._X[train], self._y[train], self._weights[train])
+            rows = PathRows.build(self.template, self.X[train], self.y[train], self.weights[train])
         except ValueError as error:
             raise ParameterError(
                 "cv", f"The training rows of fold {number} of cv cannot be used: {error}"
             ) from error
-        given = {"sample_weight": self._weights[test]} if self._scores_weights else {}
-        X, y = self._X[test], self._y[test]
+        given = {"sample_weight": self.weights[test]} if self.scores_weights else {}
+        X, y = self.X[test], self.y[test]
         classifiers = rows.solve(Cs)
         for classifier in classifiers:  # the rows are plain arrays by now, whatever had names before
             classifier.__dict__.pop("feature_names_in_", None)
-        scores = np.array(
-            [self._scorer(classifier, X, y, **given) for classifier in classifiers], dtype=float
-        )
+        scores = np.array([self.scorer(classifier, X, y, **given) for classifier in classifiers], dtype=float)
         n_iter = np.array([classifier.n_iter_.mean() for classifier in classifiers])
         gaps = np.array([classifier.dual_gap_.max() for classifier in classifiers])
         return scores, n_iter, gaps
 
 
 def takes_sample_weight(scorer: Any) -> bool:
-    """Whether a scorer, or the metric inside it, has an argument ``sample_weight``."""
+    """Return whether a scorer, or the metric inside it, has an argument ``sample_weight``."""
     metric = getattr(scorer, "_score_func", scorer)
     if metric is scorer and not inspect.isfunction(scorer):
         metric = scorer.__call__
@@ -364,27 +271,153 @@ def takes_sample_weight(scorer: Any) -> bool:
     return "sample_weight" in inspect.signature(metric).parameters
 
 
-def summary(Cs: Floats, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """``cv_results_`` from the scores, iterations and gaps of every fold."""
-    scores = np.stack([outcome[0] for outcome in outcomes])
-    means = scores.mean(axis=0)
-    comparable = np.where(np.isnan(means), -np.inf, means)
-    return {
-        "param_C": Cs,
-        "params": [{"C": float(C)} for C in Cs],
-        **{f"split{k}_test_score": row for k, row in enumerate(scores)},
-        "mean_test_score": means,
-        "std_test_score": scores.std(axis=0),
-        # Equal scores have equal ranks, 1 the best, as in GridSearchCV.
-        "rank_test_score": 1 + len(means) - np.searchsorted(np.sort(comparable), comparable, side="right"),
-        "mean_n_iter": np.mean([outcome[1] for outcome in outcomes], axis=0),
-        "max_dual_gap": np.max([outcome[2] for outcome in outcomes], axis=0),
-    }
+@dataclass(frozen=True, eq=False)
+class SearchState:
+    """The values of C that an ``ERMClassifierCV`` tried and how they did; all else follows from these.
+
+    Attributes
+    ----------
+    Cs : ndarray of shape (n_Cs,)
+    scores : ndarray of shape (n_folds, n_Cs)
+    mean_n_iter, max_dual_gap : ndarray of shape (n_Cs,)
+    """
+
+    Cs: Floats
+    scores: Floats
+    mean_n_iter: Floats
+    max_dual_gap: Floats
+
+    @classmethod
+    def of_outcomes(cls, Cs: Floats, outcomes: Sequence[Outcome]) -> Self:
+        """Collect the outcomes of all folds."""
+        scores, n_iter, gaps = (np.stack(each) for each in zip(*outcomes, strict=True))
+        return cls(Cs, scores, n_iter.mean(axis=0), gaps.max(axis=0))
+
+    @classmethod
+    def of(cls, estimator: BaseEstimator) -> Self:
+        """Collect the search of a fitted classifier."""
+        estimator._template()  # its parameters are those of a classifier
+        results = estimator.cv_results_
+        return cls(estimator.Cs_, estimator.scores_, results["mean_n_iter"], results["max_dual_gap"])
+
+    def restore(self, estimator: BaseEstimator) -> BaseEstimator:
+        """Give the search to a classifier; ValueError or TypeError where its parameters are not allowed."""
+        estimator._template()
+        with np.errstate(all="ignore"):  # scores may be infinite
+            found = self.attributes(check_scoring(estimator, scoring=estimator.scoring))
+        estimator.__dict__.update(found)
+        return estimator
+
+    def attributes(self, scorer: Any) -> dict[str, Any]:
+        """Return the fitted attributes; of equal mean scores that of the smallest C is the best."""
+        means = self.scores.mean(axis=0)
+        if np.all(np.isnan(means)):
+            raise ValueError("Every score is NaN: choose another scoring, or other folds.")
+        candidates = np.flatnonzero(means == np.nanmax(means))
+        best = int(candidates[np.argmin(self.Cs[candidates])])
+        comparable = np.where(np.isnan(means), -np.inf, means)
+        results = {
+            "param_C": self.Cs,
+            "params": [{"C": float(C)} for C in self.Cs],
+            **{f"split{k}_test_score": row for k, row in enumerate(self.scores)},
+            "mean_test_score": means,
+            "std_test_score": self.scores.std(axis=0),
+            # Equal scores have equal ranks, 1 the best, as in GridSearchCV.
+            "rank_test_score": 1
+            + len(means)
+            - np.searchsorted(np.sort(comparable), comparable, side="right"),
+            "mean_n_iter": self.mean_n_iter,
+            "max_dual_gap": self.max_dual_gap,
+        }
+        return {
+            "Cs_": self.Cs,
+            "C_": float(self.Cs[best]),
+            "best_index_": best,
+            "best_score_": float(means[best]),
+            "cv_results_": results,
+            "scores_": self.scores,
+            "n_splits_": len(self.scores),
+            "scorer_": scorer,
+        }
 
 
-def best_index(means: Floats, Cs: Floats) -> int:
-    """Where the best mean score is; of equal ones the smallest C."""
-    if np.all(np.isnan(means)):
-        raise ValueError("Every score is NaN: choose another scoring, or other folds.")
-    candidates = np.flatnonzero(means == np.nanmax(means))
-    return int(candidates[np.argmin(Cs[candidates])])
+# The grid of costs
+
+
+def search_costs(
+    Cs: Floats, score: Callable[[Floats], list[Outcome]], *, may_grow: bool
+) -> tuple[Floats, list[Outcome]]:
+    """Score every C on every fold, and go on past an end of the grid that wins.
+
+    A grid that was placed by a guess from the data (:func:`exclusivity.problem.cost_grid`) may end too early.
+    While the largest, or the smallest, C has the best mean score to itself, a decade is added beyond it with
+    the spacing of the grid, three decades at most on either side. Warns where the best is at an end still, or
+    at an end of values that somebody chose (then ``may_grow`` is False). Of one or two values one is always
+    at an end, which says nothing.
+
+    Parameters
+    ----------
+    Cs : ndarray of shape (n_Cs,)
+        The values to start with.
+    score : callable
+        Gives the outcomes of all folds for some values of C.
+    may_grow : bool
+        Whether values may be added.
+
+    Returns
+    -------
+    Cs : ndarray
+        The values tried; in increasing order where some were added.
+    outcomes : list of tuples
+        One per fold, each array in the order of ``Cs``.
+    """
+    first, outcomes = Cs, score(Cs)
+    end = winning_end(Cs, outcomes)
+    while may_grow and end and len(more := _beyond(Cs, first, end)):
+        added = score(more)
+        order = np.argsort(np.concatenate([Cs, more]), kind="stable")
+        Cs = np.concatenate([Cs, more])[order]
+        outcomes = [_joined(*pair, order) for pair in zip(outcomes, added, strict=True)]
+        end = winning_end(Cs, outcomes)
+    if end:
+        _warn(Cs, end, may_grow)
+    return Cs, outcomes
+
+
+def winning_end(Cs: Floats, outcomes: Sequence[Outcome]) -> int:
+    """1 or -1 where the largest or the smallest C alone has the best mean score, otherwise 0."""
+    means = np.mean([scores for scores, *_ in outcomes], axis=0)
+    best = np.flatnonzero(means == np.max(means, where=~np.isnan(means), initial=-np.inf))
+    if len(Cs) < 3 or len(best) != 1:
+        return 0
+    return int(Cs[best[0]] == Cs.max()) - int(Cs[best[0]] == Cs.min())
+
+
+def _joined(old: Outcome, new: Outcome, order: Ints) -> Outcome:
+    scores, n_iter, gaps = (np.concatenate(pair)[order] for pair in zip(old, new, strict=True))
+    return scores, n_iter, gaps
+
+
+def _beyond(Cs: Floats, first: Floats, end: int) -> Floats:
+    """Return the next values past an end: about a decade, and none farther out than the bound."""
+    step = float(np.log10(first[-1] / first[0])) / (len(first) - 1)
+    edge, start = (Cs[-1], first[-1]) if end > 0 else (Cs[0], first[0])
+    so_far = abs(float(np.log10(edge / start)))
+    at_once = max(1, round(_DECADES_AT_ONCE / step))
+    room = int((_MOST_DECADES - so_far) / step + 1e-9)
+    return np.asarray(edge * 10.0 ** (end * step * np.arange(1, min(at_once, room) + 1)))
+
+
+def _warn(Cs: Floats, end: int, has_grown: bool) -> None:
+    edge, word, others = (Cs.max(), "largest", "larger") if end > 0 else (Cs.min(), "smallest", "smaller")
+    tried = (
+        f"of {len(Cs)} values tried, {_MOST_DECADES:g} decades past the usual grid"
+        if has_grown
+        else f"of the {len(Cs)} values given"
+    )
+    warnings.warn(
+        f"The best C, {edge:.3g}, is the {word} {tried}: {others} ones may predict better. Give "
+        f"{others} values of C, or scale the features (StandardScaler).",
+        UserWarning,
+        stacklevel=4,
+    )
