@@ -136,6 +136,11 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     classes_: NDArray[Any]
     n_features_in_: int
+    columns_: list[ColumnLevels]
+    points_: Floats
+    intercept_: Floats
+    _levels: Levels
+    _duels: list[tuple[int, int]]
 
     def __init__(
         self,
@@ -203,19 +208,15 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             raise ValueError(
                 f"y has one class only, {classes[0]!r}; a classifier needs at least two classes."
             )
-        old = (
-            (getattr(self, "columns_", None), getattr(self, "_solutions", None)) if self.warm_start else None
-        )
+        is_warm = self.warm_start and hasattr(self, "points_")
+        old = (self.columns_, self.points_, self.intercept_) if is_warm else None
         names = self._names()
         self.columns_ = self._learn_columns(X, names, weight)
         self.classes_ = classes
-        levels = self._levels = Levels(self.columns_)
-        self._groups = self._group_codes(names)
-        self._reach = self._reach_of(self.threats)
-        left, share = levels.encode(X)
+        self._prepare(self._group_codes(names))
+        left, share = self._levels.encode(X)
         cost = self.C * weight * compute_class_weight(self.class_weight, classes=classes, y=y)[codes]
         starts = self._starts(old)
-        self._duels = list(combinations(range(len(classes)), 2))
         found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(self._solve)(left, share, cost, codes, duel, start)
             for duel, start in zip(self._duels, starts, strict=True)
@@ -251,15 +252,24 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
         return solve(problem, self.tol, self.max_iter, start, report if self.verbose else None)
 
+    def _prepare(self, groups: Ints) -> None:
+        """Derive from classes, columns, groups and threats what training and prediction need."""
+        self._levels = Levels(self.columns_)
+        self._groups = groups
+        self._reach = self._reach_of(self.threats)
+        self._duels = list(combinations(range(len(self.classes_)), 2))
+
     def _starts(self, old: Any) -> list[Any]:
-        count = len(self.classes_) * (len(self.classes_) - 1) // 2
-        if old is None or old[0] is None or len(old[1]) != count:
+        """Return levels and intercepts of the last fit, where columns and classes have the same shape."""
+        count = len(self._duels)
+        if old is None or len(old[1]) != count:
             return [None] * count
         shapes = [[(c.kind, c.n_levels, c.n_points) for c in columns] for columns in (old[0], self.columns_)]
-        return [(found.h, found.b) for found in old[1]] if shapes[0] == shapes[1] else [None] * count
+        if shapes[0] != shapes[1]:
+            return [None] * count
+        return list(zip(old[1][:, self._levels.level_places], old[2].tolist(), strict=True))
 
     def _keep(self, found: Sequence[Solution]) -> None:
-        self._solutions = list(found)
         self.points_ = np.array([self._levels.expand @ each.h for each in found])
         self.intercept_ = np.array([each.b for each in found])
         self.objective_ = np.array([each.objective for each in found])

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -202,8 +203,6 @@ class Levels:
     ----------
     starts : ndarray of int of shape (n_columns + 1,)
         Where the points of each column begin, and where the last ones end.
-    expand : scipy.sparse matrix of shape (n_points, n_levels)
-        The values of all points from those of the levels.
     joined : ndarray of bool of shape (n_levels - 1,)
         Whether a level and the next one are neighbouring knots.
     """
@@ -211,16 +210,25 @@ class Levels:
     def __init__(self, columns: Sequence[ColumnLevels]) -> None:
         self.columns = list(columns)
         self.starts = np.cumsum([0, *(column.n_points for column in columns)])
-        blocks = []
-        for column in columns:
-            rows = [np.eye(column.n_levels)] + [column.mean[None]] * (not column.has_missing)
-            blocks.append(np.vstack(rows))
-        self.expand = sparse.block_diag(blocks, format="csr")
         self.level_starts = np.cumsum([0, *(column.n_levels for column in columns)])
         joined = np.zeros(self.level_starts[-1], dtype=bool)
         for column, start in zip(columns, self.level_starts, strict=False):
             joined[start : start + max(0, len(column.knots) - 1)] = True
         self.joined: Bools = joined[:-1]
+
+    @cached_property
+    def level_places(self) -> Ints:
+        """The points that are levels; the others are those of missing cells with a mean value."""
+        return np.flatnonzero(np.concatenate([np.arange(c.n_points) < c.n_levels for c in self.columns]))
+
+    @cached_property
+    def expand(self) -> Any:
+        """The values of all points from those of the levels, as a matrix."""
+        blocks = []
+        for column in self.columns:
+            rows = [np.eye(column.n_levels)] + [column.mean[None]] * (not column.has_missing)
+            blocks.append(np.vstack(rows))
+        return sparse.block_diag(blocks, format="csr")
 
     def encode(self, X: Any) -> tuple[Ints, Floats]:
         """Return the left point of every cell, and the weight of the point to its right."""
