@@ -14,7 +14,8 @@ from exclusivity.dask.files import FileLayout, file_arrays, read_rows as read_pa
 from exclusivity.dask.scaling import ColumnMoments, ColumnRanges, scaled
 from exclusivity.dask.survey import survey_files, survey_part
 from exclusivity.io import DataFileError
-from exclusivity.io._formats import FORMATS, FilePart, Reading
+from exclusivity.io._formats import FORMATS, FilePart
+from exclusivity.io._reading import Reading
 from exclusivity.io._text import TextSpan, text_spans
 from readers import NUMBER, read_csv, read_libsvm, read_parquet
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from exclusivity.io import DataFileError, _formats, read_table
-from exclusivity.io._formats import FORMATS, Reading
+from exclusivity.io._formats import FORMATS
+from exclusivity.io._reading import Reading
 from readers import read_npy
 
 ROWS = np.arange(12.0).reshape(4, 3)

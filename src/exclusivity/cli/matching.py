@@ -14,7 +14,7 @@ from exclusivity.cli.models import Loaded
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from exclusivity.io._formats import Reading
+    from exclusivity.io._reading import Reading
     from exclusivity.problem.arrays import Matrix
 
 _NAMED = 3  # pairs of names in a message

@@ -19,8 +19,10 @@ from scipy import sparse
 from dask import delayed
 from exclusivity.dask.scaling import scaled
 from exclusivity.io._cells import ColumnError, ColumnRule, TextColumn
+from exclusivity.io._csv import detect_rules, line_of
 from exclusivity.io._errors import DataFileError
-from exclusivity.io._formats import Content, FilePart, Format, Reading, detect_rules, line_of
+from exclusivity.io._formats import FilePart, Format
+from exclusivity.io._reading import Content, Reading
 from exclusivity.io._text import is_packed
 from exclusivity.problem.arrays import Matrix
 from exclusivity.tables import (

@@ -157,31 +157,23 @@ class Rows:
         self.become(self.graph.op(kind, self.wide, *(np.asarray(each, dtype=float) for each in operands)))
 
 
-def _standard(rows: Rows, scaler: BaseEstimator) -> None:
-    if scaler.with_mean:
-        rows.apply("Sub", scaler.mean_.astype(rows.dtype))
-    if scaler.with_std:
-        rows.apply("Div", scaler.scale_.astype(rows.dtype))
+_SCALERS = {
+    "StandardScaler": (("Sub", "mean_", "with_mean"), ("Div", "scale_", "with_std")),
+    "MinMaxScaler": (("Mul", "scale_", ""), ("Add", "min_", "")),
+    "MaxAbsScaler": (("Div", "scale_", ""),),
+    "RobustScaler": (("Sub", "center_", "with_centering"), ("Div", "scale_", "with_scaling")),
+}
+"""The operations of each, the attribute that they need, and the parameter that switches them on."""
 
 
-def _min_max(rows: Rows, scaler: BaseEstimator) -> None:
-    rows.apply("Mul", scaler.scale_)
-    rows.apply("Add", scaler.min_)
-    if scaler.clip:
-        rows.apply("Clip", *scaler.feature_range)
-
-
-def _max_abs(rows: Rows, scaler: BaseEstimator) -> None:
-    rows.apply("Div", scaler.scale_)
+def _scale(rows: Rows, scaler: BaseEstimator) -> None:
+    name = type(scaler).__name__
+    for kind, attribute, flag in _SCALERS[name]:
+        if not flag or getattr(scaler, flag):
+            values = getattr(scaler, attribute)
+            rows.apply(kind, values.astype(rows.dtype) if name == "StandardScaler" else values)
     if getattr(scaler, "clip", False):
-        rows.apply("Clip", -1.0, 1.0)
-
-
-def _robust(rows: Rows, scaler: BaseEstimator) -> None:
-    if scaler.with_centering:
-        rows.apply("Sub", scaler.center_)
-    if scaler.with_scaling:
-        rows.apply("Div", scaler.scale_)
+        rows.apply("Clip", *getattr(scaler, "feature_range", (-1.0, 1.0)))
 
 
 def _takes_one_array(encoder: TableEncoder) -> bool:
@@ -283,14 +275,7 @@ def _member(graph: GraphWriter, rows: str, learned: KernelMap) -> str:
     return graph.op("MatMul", graph.op("Exp", graph.op("Mul", squares, -learned.decay)), learned.mixing)
 
 
-_WRITERS = {
-    "StandardScaler": _standard,
-    "MinMaxScaler": _min_max,
-    "MaxAbsScaler": _max_abs,
-    "RobustScaler": _robust,
-    "TableEncoder": _encoder,
-    "InteractionFeatures": _interactions,
-}
+_WRITERS = {"TableEncoder": _encoder, "InteractionFeatures": _interactions, **dict.fromkeys(_SCALERS, _scale)}
 
 
 class _Votes:
