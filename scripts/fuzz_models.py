@@ -45,7 +45,6 @@ from sklearn.preprocessing import StandardScaler
 
 from exclusivity import ERMClassifier, ERMClassifierCV
 from exclusivity.additive import RobustAdditiveClassifier
-from exclusivity.additive.threats import threats_by_column
 from exclusivity.classifier import TEST, TRAINING_IF, TRAINING_TOO, check_parameters
 from exclusivity.io import ModelFormatError
 from exclusivity.io._model_values import LONGEST_LIST
@@ -529,7 +528,7 @@ def _change_together(tree: Any, rng: random.Random) -> None:
         "figures": rng.choice([_few_knots, _far_knots, _negative_knots, _extra_number]),
         "has_gaps": rng.choice([_no_levels, _overlapping_levels, _gap_as_level, _extra_level]),
         "points": rng.choice([_missing_beyond, _other_interval, _step_threat, _drop_class]),
-        "means": rng.choice([_no_knots, _knots_of_category, _texts_of_number, _late_date, _same_text]),
+        "shares": rng.choice([_no_knots, _knots_of_category, _texts_of_number, _late_date, _same_text]),
         "rows": rng.choice([_rows_seen, _unsigned_rows, _drop_column]),
         "feature_names": _fewer_names,
         "weights": rng.choice(
@@ -632,12 +631,13 @@ def _missing_beyond(model: Any, rng: random.Random) -> None:
 
 
 def _other_interval(model: Any, rng: random.Random) -> None:
-    ends = [-(10.0 ** rng.randint(-2, 2)), 10.0 ** rng.randint(-2, 2)]
-    model["params"]["threats"] = {"dict": [[rng.choice(["a", "b", "c", 0, 3]), {"tuple": ends}]]}
+    place = rng.randrange(len(model["threats"].array))
+    model["threats"].array[place] = rng.choice([4, 5, 5])
+    model["intervals"].array[place] = rng.choice([(-(10.0 ** rng.randint(-2, 2)), 1.0), (0.5, -0.5)])
 
 
 def _step_threat(model: Any, rng: random.Random) -> None:
-    model["params"]["threats"] = rng.choice(["increase", "decrease", "missing", {"tuple": [0.0, 1.0]}])
+    model["threats"].array[rng.randrange(len(model["threats"].array))] = rng.randrange(5)
 
 
 def _drop_class(model: Any, rng: random.Random) -> None:
@@ -649,10 +649,10 @@ def _drop_class(model: Any, rng: random.Random) -> None:
 
 
 def _no_knots(columns: Any, _: random.Random) -> None:
-    """The first number keeps no level, and its means go with it."""
+    """The first number keeps no level, and its shares go with it."""
     count = columns["n_knots"].array[0]
-    columns["knots"].array, columns["means"].array = (
-        columns[key].array[count:] for key in ("knots", "means")
+    columns["knots"].array, columns["shares"].array = (
+        columns[key].array[count:] for key in ("knots", "shares")
     )
     columns["n_knots"].array[0] = 0
 
@@ -927,14 +927,20 @@ def sound_additive(model: RobustAdditiveClassifier) -> None:
         expect(found.shape == (n_duels,) and found.dtype == np.dtype(kind), name)
     expect(model.converged_.shape == (n_duels,) and model.converged_.dtype == bool, "converged")
     expect([column.name for column in model.columns_] == names, "names of columns")
-    threats, start = threats_by_column(model.threats, names, model.columns_), 0
-    for column, threat in zip(model.columns_, threats, strict=True):
+    expect(len(model.threats_) == len(names), "threats")
+    start = 0
+    for column, threat in zip(model.columns_, model.threats_, strict=True):
         texts = [*column.categories, *column.rare]
-        expect(column.n_levels > 0 and len(column.mean) == column.n_levels, "levels of a column")
+        expect(column.n_levels > 0 and len(column.shares) == column.n_levels, "levels of a column")
         expect(np.isfinite(column.knots).all() and np.all(np.diff(column.knots) > 0), "knots of a column")
         expect(not (texts if column.kind != "category" else len(column.knots)), "kind of a column")
         expect(len(set(texts)) == len(texts) and not any(map(is_gap, texts)), "categories")
-        expect(not isinstance(threat, tuple) or {*threat} <= {*column.knots.tolist()}, "an interval")
+        if isinstance(threat, tuple):
+            knots = column.knots if len(column.knots) else np.zeros(1)
+            ends = np.clip(threat, knots[0], knots[-1])
+            expect(threat[0] <= threat[1] and column.kind == "number", "an interval")
+            expect(not len(column.knots) or np.isin(ends, knots).all(), "ends of an interval")
+        expect(column.kind != "category" or threat in ("any", "trusted", "missing"), "a threat")
         values = model.points_[:, start : start + column.n_levels]
         missing = model.points_[:, start + column.n_points - 1]
         room = 1e-12 * np.abs(values).max(axis=1)
@@ -942,8 +948,8 @@ def sound_additive(model: RobustAdditiveClassifier) -> None:
         expect(np.all(missing <= values.max(axis=1) + room), "the value of a missing cell")
         expect(column.kind != "date" or [column.value_of(k) for k in range(len(column.knots))], "dates")
         start += column.n_points
-    first = np.unique(model._groups, return_index=True)
-    expect(model._groups.shape == (len(names),) and np.all(np.diff(first[1]) > 0), "groups")
+    first = np.unique(model.feature_groups_, return_index=True)
+    expect(model.feature_groups_.shape == (len(names),) and np.all(np.diff(first[1]) > 0), "groups")
     expect(np.array_equal(first[0], np.arange(len(first[0]))), "numbers of groups")
 
 

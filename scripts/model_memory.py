@@ -241,9 +241,9 @@ def additive(rng: random.Random) -> Case:
     else:
         columns["knots"] = np.tile(np.arange(float(n_levels)), n_columns)
         columns["n_knots"][:] = n_levels
-    columns["means"] = np.zeros(n_columns * (n_levels + 1))
+    columns["shares"] = np.zeros(n_columns * (n_levels + 1))
     packed["classes"] = np.arange(n_classes)
-    packed["points"] = np.random.default_rng(0).standard_normal((n_duels, len(columns["means"])))
+    packed["points"] = np.random.default_rng(0).standard_normal((n_duels, len(columns["shares"])))
     for name, value in (("intercept", 0.5), ("objective", 1.0), ("dual_gap", 0.0)):
         packed[name] = np.full(n_duels, value)
     packed |= {"converged": np.ones(n_duels, dtype=bool), "n_iter": np.ones(n_duels, dtype=np.int64)}

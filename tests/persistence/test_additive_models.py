@@ -70,6 +70,7 @@ def test_loaded_models_say_the_same_to_the_bit(name, tmp_path):
     save_model(model, tmp_path / "model.erm")
     loaded = load_model(tmp_path / "model.erm")
     assert repr(loaded) == repr(model)
+    assert loaded.threats_ == model.threats_
     assert loaded.predict(rows).tolist() == model.predict(rows).tolist()
     calls = ["decision_function", "explain", "certify"]
     for call in calls + ["predict_proba"] * (model.loss == "logistic"):
@@ -115,6 +116,14 @@ def _entry(*path, at, to):
     return _set(*path, to=change)
 
 
+def _interval(low, high):
+    def change(packed):
+        _entry("threats", at=0, to=5)(packed)
+        _entry("intervals", at=0, to=(low, high))(packed)
+
+    return change
+
+
 def _no_level(packed):
     columns = packed["columns"]
     columns["knots"] = columns["knots"][columns["n_knots"][0] :]
@@ -139,9 +148,10 @@ REFUSED = {
     "classes are not in increasing": _set("classes", to=lambda classes: classes[::-1]),
     "groups are not in the order": _entry("groups", at=0, to=3),
     "a parameter is not allowed": _set("params", "loss", to="cubic"),
-    "threats names the column": _set("params", "threats", to={"dict": [["zz", "any"]]}),
-    "ends between knots": _set("params", "threats", to={"dict": [["a", {"tuple": [-0.12345, 0.5]}]]}),
-    "is for numbers": _set("params", "threats", to={"dict": [["c", "increase"]]}),
+    "belongs to no threat": _entry("intervals", at=(0, 1), to=0.5),
+    "ends between knots": _interval(-0.12345, 0.5),
+    "interval is not in order": _interval(0.5, -0.5),
+    "is for numbers": _entry("threats", at=2, to=2),
 }
 
 
@@ -169,10 +179,11 @@ def test_a_missing_cell_beyond_the_levels():
 def test_a_table_of_reachable_points_that_fills_memory():
     """Every knot reaches the larger ones: the table of certificates grows with the square of their number."""
     packed = pack_model(fitted("numbers", "af"))
-    packed["params"]["threats"], columns, n_knots = "increase", packed["columns"], 2000
+    columns, n_knots = packed["columns"], 2000
+    packed["threats"][:] = 2  # only larger numbers
     columns["n_knots"][:] = n_knots
     columns["knots"] = np.tile(np.arange(float(n_knots)), 2)
-    columns["means"] = np.tile(np.full(n_knots, 1 / n_knots), 2)
+    columns["shares"] = np.tile(np.full(n_knots, 1 / n_knots), 2)
     packed["points"] = np.zeros((1, 2 * (n_knots + 1)))
     with pytest.raises(Refusal, match="too many levels to be certified"):
         unpack_model(packed)

@@ -1,7 +1,7 @@
 """How RobustAdditiveClassifier is stored: the levels of its columns, and the values of their points.
 
 Columns lie one behind the other: those of numbers and dates as their knots, those of categories as their
-texts, the rare ones last. What the adversary can reach follows from the parameter ``threats``.
+texts, the rare ones last. A threat is a number, and an interval for the last of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from exclusivity.additive import RobustAdditiveClassifier
 from exclusivity.additive.levels import ColumnLevels
-from exclusivity.additive.threats import threats_by_column
+from exclusivity.additive.threats import KINDS, Threat, check_threats
 from exclusivity.io._model_values import (
     CLASSES,
     FINITE,
@@ -38,7 +38,8 @@ from exclusivity.io._model_values import (
 from exclusivity.tables import is_missing
 
 _KINDS = ("number", "date", "category")
-_CATEGORY = _KINDS.index("category")
+_THREATS = (*KINDS, "interval")
+_CATEGORY, _INTERVAL = _KINDS.index("category"), _THREATS.index("interval")
 _MOST_MICROSECONDS = 2**62
 _MOST_REACHED = 1 << 20
 """Slices of reachable points times the longest of them, besides four for each number of a file: a table of
@@ -54,7 +55,7 @@ def _column_rules(found: dict[str, Any]) -> Rules:
     yield not has_other.any(), "a category has knots, or a number has categories"
     n_levels = _n_levels(found)
     yield n_levels.min() > 0, "a column has no level"
-    yield sum(n_levels.tolist()) == len(found["means"]), "expected a mean for every level"
+    yield sum(n_levels.tolist()) == len(found["shares"]), "expected a share for every level"
     owner = np.repeat(np.arange(len(n_knots)), n_knots)
     with np.errstate(over="ignore"):
         is_step = np.diff(owner) == 0
@@ -80,6 +81,8 @@ def _rules(found: dict[str, Any]) -> Rules:
     yield are_groups(found["groups"]), "groups are not in the order of appearance"
     n_levels = _n_levels(columns)
     yield points.shape[1] == sum(n_levels + ~columns["has_missing"]), "expected a value for each point"
+    spare = found["intervals"][found["threats"] != _INTERVAL]
+    yield not spare.tobytes().strip(b"\0"), "an interval belongs to no threat"
     is_between = all(_is_between(values, n_levels, columns["has_missing"]) for values in points)
     yield is_between, "the value of a missing cell is beyond the levels"
 
@@ -104,7 +107,8 @@ _COLUMNS = Object(
         "knots": Array("f8", ("all_knots",), *FINITE),
         "sizes": Array("i8", ("n_features", 2), 0),
         "texts": Array("text", ("n_texts",)),
-        "means": Array("f8", ("n_levels",), 0, 1),
+        "shares": Array("f8", ("n_levels",), 0, 1),
+        "n_rows": Array("f8", ("n_features",), 0),
     },
     _column_rules,
 )
@@ -116,6 +120,8 @@ _FIELDS = Object(
         "classes": CLASSES,
         "columns": _COLUMNS,
         "groups": Array("i8", ("n_features",), 0, MOST),
+        "threats": Array("u1", ("n_features",), 0, len(_THREATS) - 1),
+        "intervals": Array("f8", ("n_features", 2), *FINITE),
         "points": Array("f8", ("n_duels", "n_points"), *FINITE),
         "intercept": Array("f8", ("n_duels",), *FINITE),
         "objective": Array("f8", ("n_duels",)),
@@ -137,15 +143,22 @@ def _pack(model: RobustAdditiveClassifier) -> dict[str, Any]:
         "knots": np.concatenate([column.knots for column in columns]),
         "sizes": int64((len(column.categories), len(column.rare)) for column in columns),
         "texts": texts_of(text for column in columns for text in (*column.categories, *column.rare)),
-        "means": np.concatenate([column.mean for column in columns]),
+        "shares": np.concatenate([column.shares for column in columns]),
+        "n_rows": np.array([column.n_rows for column in columns]),
     }
+    threats = [
+        ("interval", threat) if isinstance(threat, tuple) else (threat, (0.0, 0.0))
+        for threat in model.threats_
+    ]
     return {
         "n_features": model.n_features_in_,
         "params": pack_params(model.get_params(deep=False), "RobustAdditiveClassifier"),
         "feature_names": getattr(model, "feature_names_in_", None),
         "classes": model.classes_,
         "columns": packed,
-        "groups": model._groups.astype(np.int64),
+        "groups": model.feature_groups_.astype(np.int64),
+        "threats": np.array([_THREATS.index(kind) for kind, _ in threats], dtype=np.uint8),
+        "intervals": np.array([ends for _, ends in threats]),
         **{name: getattr(model, f"{name}_") for name in _PER_DUEL},
     }
 
@@ -158,12 +171,17 @@ def _build(found: dict[str, Any]) -> RobustAdditiveClassifier:
     for name in _PER_DUEL:
         setattr(model, f"{name}_", found[name])
     model.columns_ = _build_columns(model._names(), found["columns"])
+    model.feature_groups_ = found["groups"].astype(np.intp, copy=False)
+    model.threats_ = [
+        tuple(ends) if kind == _INTERVAL else _THREATS[kind]
+        for kind, ends in zip(found["threats"].tolist(), found["intervals"].tolist(), strict=True)
+    ]
     with refusing("RobustAdditiveClassifier"):
         model._check_parameters()
-        threats = threats_by_column(model.threats, model._names(), model.columns_)
-    _check_intervals(model.columns_, threats)
-    _check_reach(model.columns_, threats, model.points_.size)
-    model._prepare(found["groups"].astype(np.intp, copy=False))
+        check_threats(model.threats_, model.columns_)
+    _check_intervals(model.columns_, model.threats_)
+    _check_reach(model.columns_, model.threats_, model.points_.size)
+    model._prepare()
     return model
 
 
@@ -171,26 +189,33 @@ def _build_columns(names: list[str], found: dict[str, Any]) -> list[ColumnLevels
     """Return the levels of every column."""
     texts = iter(cut(found["texts"], found["sizes"].ravel()))
     return [
-        ColumnLevels(name, _KINDS[kind], knots, tuple(next(texts)), tuple(next(texts)), has_missing, means)
-        for name, kind, knots, has_missing, means in zip(
+        ColumnLevels(name, _KINDS[kind], knots, tuple(next(texts)), tuple(next(texts)), *levels)
+        for name, kind, knots, *levels in zip(
             names,
             found["kinds"].tolist(),
             cut(found["knots"], found["n_knots"]),
             found["has_missing"].tolist(),
-            cut(found["means"], _n_levels(found)),
+            cut(found["shares"], _n_levels(found)),
+            found["n_rows"].tolist(),
             strict=True,
         )
     ]
 
 
-def _check_intervals(columns: list[ColumnLevels], threats: list[Any]) -> None:
+def _check_intervals(columns: list[ColumnLevels], threats: list[Threat]) -> None:
     """Refuse an interval that ends between knots: the worst value of it would be none of the points."""
     for column, threat in zip(columns, threats, strict=True):
-        if isinstance(threat, tuple) and not set(threat) <= set(column.knots.tolist()):
-            raise Refusal(f"RobustAdditiveClassifier: the threat {threat} of a column ends between knots.")
+        if isinstance(threat, tuple) and not threat[0] <= threat[1]:
+            raise Refusal("RobustAdditiveClassifier: an interval is not in order.")
+        if isinstance(threat, tuple) and len(column.knots):
+            ends = np.clip(threat, column.knots[0], column.knots[-1])
+            if not np.isin(ends, column.knots).all():
+                raise Refusal(
+                    f"RobustAdditiveClassifier: the threat {threat} of a column ends between knots."
+                )
 
 
-def _check_reach(columns: list[ColumnLevels], threats: list[Any], n_numbers: int) -> None:
+def _check_reach(columns: list[ColumnLevels], threats: list[Threat], n_numbers: int) -> None:
     """Refuse a model whose adversary reaches too many different points for the memory of certificates."""
     n_slices = 1 + sum(
         len(column.knots) if threat in ("increase", "decrease") else 1

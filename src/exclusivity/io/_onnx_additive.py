@@ -6,16 +6,14 @@ it to either class. The equations are those of ``exclusivity.additive``.
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exclusivity.additive import RobustAdditiveClassifier
-from exclusivity.additive.certificates import breakable_groups
+from exclusivity.additive.certificates import _SLACKS as SLACKS
 from exclusivity.additive.levels import ColumnLevels
-from exclusivity.additive.objective import smooth_ends
 
 if TYPE_CHECKING:
     from exclusivity.io._onnx_graph import GraphWriter
@@ -26,11 +24,7 @@ class AdditiveDuels:
 
     def __init__(self, graph: GraphWriter, model: RobustAdditiveClassifier) -> None:
         self.graph, self.model, self.n_classes = graph, model, len(model.classes_)
-        reach = model._reach
-        ends = [
-            [side * smooth_ends(side * points, reach, 0.0).value for points in model.points_]
-            for side in (1, -1)
-        ]
+        reach, ends = model._reach, zip(*model._adversary._ends, strict=True)
         # What the adversary can make of a cell with each point at its left: the least and the most.
         self._reached = [np.where(np.isfinite(end), end, 0.0)[:, reach.of_point].T for end in ends]
         self._can_change = (reach.stop > reach.start)[reach.of_point].astype(float)
@@ -114,20 +108,20 @@ class AdditiveDuels:
 
     def _by_class(self, leads: str) -> str:
         """Return the leads of each class in its duels, (rows, classes, duels of a class)."""
-        own = [[n for n, duel in enumerate(self._duels) if c in duel] for c in range(self.n_classes)]
-        signs = [[1.0 if self._duels[n][1] == c else -1.0 for n in row] for c, row in enumerate(own)]
+        own = [
+            [n for n, duel in enumerate(self.model._duels.pairs) if c in duel] for c in range(self.n_classes)
+        ]
+        signs = [
+            [1.0 if self.model._duels.pairs[n][1] == c else -1.0 for n in row] for c, row in enumerate(own)
+        ]
         return self.graph.op("Mul", self.graph.op("Gather", leads, np.array(own), axis=1), np.array(signs))
-
-    @property
-    def _duels(self) -> list[tuple[int, int]]:
-        return list(combinations(range(self.n_classes), 2))
 
     def _write_radius(self, leads: str, winner: str) -> None:
         """Count the largest damages that fit into the lead of the winner of each duel, less four slacks."""
         graph, model = self.graph, self.model
-        most = breakable_groups(model._reach, model._levels.starts)
-        slack = np.array([4 * score.slack for score in model._scores()])
-        first, second = np.array(self._duels).T
+        most = model._adversary.n_breakable
+        slack = np.array([SLACKS * score.slack for score in model._duels.scores])
+        first, second = np.array(self.model._duels.pairs).T
         column = graph.expand(winner, 1)
         wins_second = graph.op("Equal", column, second)
         takes_part = graph.op("Or", wins_second, graph.op("Equal", column, first))
