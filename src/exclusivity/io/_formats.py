@@ -30,7 +30,6 @@ from exclusivity.io._text import (
 
 LIBSVM_ROW = "'label index:value ...'"
 _MOST_INDEX = 2**31 - 1  # scikit-learn reads indices of 32 bits
-_BATCH_VALUES = 1 << 22
 
 
 def read_libsvm(source: Any, reading: Reading) -> Any:
@@ -47,11 +46,11 @@ def read_libsvm(source: Any, reading: Reading) -> Any:
         lines = _LibsvmLines(text)
         try:
             X, y = load_svmlight_file(lines, zero_based=False)
-        except (ValueError, OverflowError, IndexError) as error:
-            if isinstance(error, DataFileError) or lines.numbers:
-                raise (
-                    error if isinstance(error, DataFileError) else lines.error(-1, lines.last, reading)
-                ) from None
+        except DataFileError:
+            raise
+        except (ValueError, OverflowError, IndexError):
+            if lines.numbers:
+                raise lines.error(-1, lines.last, reading) from None
         if not lines.numbers and isinstance(source, TextSpan):
             return None
         if not lines.numbers:
@@ -132,19 +131,15 @@ def read_npy(source: str, reading: Reading, span: Span = None) -> Content:
     start, stop = span or (0, len(values))
     columns = Columns.of(None, values.shape[1], reading, source)
     check_size(source, stop - start, values.shape[1], 0, reading)
-    X, y = np.empty((stop - start, len(columns.features))), np.empty(stop - start)
-    step = max(1, _BATCH_VALUES // values.shape[1])
-    for first in range(start, stop, step):
-        rows = np.asarray(values[first : min(first + step, stop)], dtype=np.float64)
-        block = slice(first - start, first - start + len(rows))
-        X[block] = rows[:, columns.features]
-        if not (finite := np.isfinite(X[block])).all():
-            row, j = (int(place) for place in np.unravel_index(int(np.argmin(finite)), finite.shape))
-            shown = "missing" if np.isnan(X[block][row, j]) else X[block][row, j]
-            cause = f"the value in row {first + row + 1} is {shown}; expected a finite number."
-            raise NotANumberError(source, None, columns.features[j], cause)
-        y[block] = 0.0 if columns.target is None else rows[:, columns.target]
-    target = None if columns.target is None else columns.classes(y, start)
+    rows = values[start:stop]
+    X = np.ascontiguousarray(rows[:, list(columns.features)], dtype=np.float64)
+    if not (finite := np.isfinite(X)).all():
+        row, j = (int(place) for place in np.unravel_index(int(np.argmin(finite)), finite.shape))
+        shown = "missing" if np.isnan(X[row, j]) else X[row, j]
+        cause = f"the value in row {start + row + 1} is {shown}; expected a finite number."
+        raise NotANumberError(source, None, columns.features[j], cause)
+    y = None if columns.target is None else np.asarray(rows[:, columns.target], dtype=np.float64)
+    target = None if y is None else columns.classes(y, start)
     return columns.content(X, target)
 
 
