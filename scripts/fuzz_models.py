@@ -940,6 +940,7 @@ def sound_additive(model: RobustAdditiveClassifier) -> None:
             ends = np.clip(threat, knots[0], knots[-1])
             expect(threat[0] <= threat[1] and column.kind == "number", "an interval")
             expect(not len(column.knots) or np.isin(ends, knots).all(), "ends of an interval")
+        expect(column.notation is None or set(column.notation) <= set(".,'%?"), "notation")
         expect(column.kind != "category" or threat in ("any", "trusted", "missing"), "a threat")
         values = model.points_[:, start : start + column.n_levels]
         missing = model.points_[:, start + column.n_points - 1]
@@ -1094,7 +1095,9 @@ def additive_models() -> list[RobustAdditiveClassifier]:
         RobustAdditiveClassifier(0, n_knots=5, threats=threats, tol=0.5),
         RobustAdditiveClassifier(n_knots=4, feature_groups=list("ggab"), loss="logistic", tol=0.5),
     ]
-    return [models[0].fit(table, y), models[1].fit(table, np.array(["p", "q"])[(y > 1).astype(int)])] * 2
+    models[0].fit(table, y)
+    models[0].columns_ = [replace(column, notation=".") for column in models[0].columns_]
+    return [models[0], models[1].fit(table, np.array(["p", "q"])[(y > 1).astype(int)])] * 2
 
 
 def saved(model: Any) -> bytes:

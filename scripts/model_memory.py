@@ -242,12 +242,13 @@ def additive(rng: random.Random) -> Case:
         columns["knots"] = np.tile(np.arange(float(n_levels)), n_columns)
         columns["n_knots"][:] = n_levels
     columns["shares"] = np.zeros(n_columns * (n_levels + 1))
+    packed["feature_names"] = np.array([f"c{number}" for number in range(n_columns)], dtype=object)
     packed["classes"] = np.arange(n_classes)
     packed["points"] = np.random.default_rng(0).standard_normal((n_duels, len(columns["shares"])))
     for name, value in (("intercept", 0.5), ("objective", 1.0), ("dual_gap", 0.0)):
         packed[name] = np.full(n_duels, value)
     packed |= {"converged": np.ones(n_duels, dtype=bool), "n_iter": np.ones(n_duels, dtype=np.int64)}
-    return Case(unpack_model(packed))
+    return Case(unpack_model(packed), is_table=True)
 
 
 FAMILIES: list[Callable[[random.Random], Case]] = [

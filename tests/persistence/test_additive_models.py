@@ -1,6 +1,8 @@
 """RobustAdditiveClassifier in a model file and as an ONNX graph."""
 
 import io
+from copy import copy
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -89,6 +91,17 @@ def test_a_loaded_model_starts_warm():
     model.fit(rows, labels_of(rows, "bool"))
     loaded = unpack_model(pack_model(model)).fit(rows, labels_of(rows, "bool"))
     assert loaded.n_iter_ < model.n_iter_
+
+
+def test_how_numbers_are_written_is_kept():
+    """Rows that come from a file are read as the training rows were."""
+    model = copy(fitted("two classes"))
+    model.columns_ = [replace(column, notation=",'") for column in model.columns_]
+    packed = pack_model(model)
+    assert [column.notation for column in unpack_model(packed).columns_] == [",'"] * 6
+    packed["notations"][2] = "*"
+    with pytest.raises(Refusal, match="written in no known way"):
+        unpack_model(packed)
 
 
 def test_arrays_without_names():

@@ -65,6 +65,8 @@ class ColumnLevels:
         its own shows their mean.
     n_rows : float
         The total weight of the training rows.
+    notation : str or None
+        How its numbers are written in a file, as in ``TableColumn``; None where nobody knows.
     """
 
     name: str
@@ -75,6 +77,7 @@ class ColumnLevels:
     has_missing: bool
     shares: Floats
     n_rows: float
+    notation: str | None = None
 
     @property
     def n_levels(self) -> int:

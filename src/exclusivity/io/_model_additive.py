@@ -20,6 +20,7 @@ from exclusivity.io._model_values import (
     MAX_PARTS,
     MOST,
     NAMES,
+    NOTATIONS,
     Array,
     Kind,
     Object,
@@ -31,6 +32,9 @@ from exclusivity.io._model_values import (
     class_rules,
     cut,
     int64,
+    notation_rules,
+    notations_of,
+    pack_notations,
     pack_params,
     refusing,
     texts_of,
@@ -76,6 +80,7 @@ def _n_levels(columns: dict[str, Any]) -> NDArray[Any]:
 def _rules(found: dict[str, Any]) -> Rules:
     classes, points, columns = found["classes"], found["points"], found["columns"]
     yield from class_rules(classes)
+    yield from notation_rules(found)
     yield len(points) == len(classes) * (len(classes) - 1) // 2, "expected points for each pair of classes"
     yield len(points) <= MAX_PARTS, f"expected at most {MAX_PARTS} pairs of classes"
     yield are_groups(found["groups"]), "groups are not in the order of appearance"
@@ -120,6 +125,7 @@ _FIELDS = Object(
         "classes": CLASSES,
         "columns": _COLUMNS,
         "groups": Array("i8", ("n_features",), 0, MOST),
+        "notations?": NOTATIONS,
         "threats": Array("u1", ("n_features",), 0, len(_THREATS) - 1),
         "intervals": Array("f8", ("n_features", 2), *FINITE),
         "points": Array("f8", ("n_duels", "n_points"), *FINITE),
@@ -150,7 +156,7 @@ def _pack(model: RobustAdditiveClassifier) -> dict[str, Any]:
         ("interval", threat) if isinstance(threat, tuple) else (threat, (0.0, 0.0))
         for threat in model.threats_
     ]
-    return {
+    return pack_notations(columns) | {
         "n_features": model.n_features_in_,
         "params": pack_params(model.get_params(deep=False), "RobustAdditiveClassifier"),
         "feature_names": getattr(model, "feature_names_in_", None),
@@ -170,7 +176,7 @@ def _build(found: dict[str, Any]) -> RobustAdditiveClassifier:
         model.feature_names_in_ = found["feature_names"]
     for name in _PER_DUEL:
         setattr(model, f"{name}_", found[name])
-    model.columns_ = _build_columns(model._names(), found["columns"])
+    model.columns_ = _build_columns(model._names(), found["columns"], notations_of(found))
     model.feature_groups_ = found["groups"].astype(np.intp, copy=False)
     model.threats_ = [
         tuple(ends) if kind == _INTERVAL else _THREATS[kind]
@@ -185,7 +191,9 @@ def _build(found: dict[str, Any]) -> RobustAdditiveClassifier:
     return model
 
 
-def _build_columns(names: list[str], found: dict[str, Any]) -> list[ColumnLevels]:
+def _build_columns(
+    names: list[str], found: dict[str, Any], notations: list[str | None]
+) -> list[ColumnLevels]:
     """Return the levels of every column."""
     texts = iter(cut(found["texts"], found["sizes"].ravel()))
     return [
@@ -197,6 +205,7 @@ def _build_columns(names: list[str], found: dict[str, Any]) -> list[ColumnLevels
             found["has_missing"].tolist(),
             cut(found["shares"], _n_levels(found)),
             found["n_rows"].tolist(),
+            notations,
             strict=True,
         )
     ]

@@ -6,7 +6,6 @@ and back. To add one, add a row to ``_ROWS``. Arrays are stored in the order of 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, fields as fields_of
 from functools import partial
@@ -31,6 +30,7 @@ from exclusivity.io._model_values import (
     MOST,
     NAMES,
     NEWER,
+    NOTATIONS,
     POSITIVE,
     Array,
     Choice,
@@ -48,7 +48,10 @@ from exclusivity.io._model_values import (
     class_rules,
     cut,
     int64,
+    notation_rules,
+    notations_of,
     pack,
+    pack_notations,
     pack_params,
     refusing,
     shown,
@@ -350,8 +353,6 @@ _CODES = (type(None), *_FLAGGED, tables.GapCode)
 _NUMBER, _LEVEL, _DATE = 1, 2, 3
 _PARTS = {"year": _NUMBER, "month": _LEVEL, "weekday": _LEVEL, "hour": _NUMBER}
 _TEXTS = {"month": set(tables.MONTHS), "weekday": set(tables.WEEKDAYS)}
-_NOTATION = re.compile(r"[.,]?'?%?\??|-")
-"""How the numbers of a column are written; a dash where nobody knows."""
 
 
 def _order(codes: dict[str, Any]) -> list[tuple[int, str]]:
@@ -386,8 +387,7 @@ def _code_rules(found: dict[str, Any]) -> Rules:
 def _encoder_rules(found: dict[str, Any]) -> Rules:
     dtype = found["params"]["dtype"]
     yield isinstance(dtype, str) and dtype in ("float64", "float32"), "dtype is not float64 or float32"
-    tags = found.get("notations", ())
-    yield all(map(_NOTATION.fullmatch, tags)), "a column is written in no known way"
+    yield from notation_rules(found)
 
 
 _ENCODER = Object(
@@ -400,7 +400,7 @@ _ENCODER = Object(
         "n_gaps": Array("i8", _PER_FEATURE, 0),
         "n_levels": Array("i8", _PER_FEATURE, -1),
         "left_out": Array("text", _PER_FEATURE),
-        "notations?": Array("text", _PER_FEATURE),
+        "notations?": NOTATIONS,
         "codes": Object(
             {
                 "types": Array("u1", _PER_FEATURE, 0, len(_CODES) - 1),
@@ -430,8 +430,7 @@ def _pack_encoder(encoder: TableEncoder) -> dict[str, Any]:
         "left_out": texts_of(column.left_out for column in columns),
         "codes": _pack_codes([column.code for column in columns]),
     }
-    tags = ["-" if column.notation is None else column.notation for column in columns]
-    return packed if set(tags) == {"-"} else packed | {"notations": texts_of(tags)}
+    return packed | pack_notations(columns)
 
 
 def _pack_codes(codes: list[Any]) -> dict[str, Any]:
@@ -464,8 +463,8 @@ def _build_encoder(found: dict[str, Any]) -> TableEncoder:
         encoder._chosen(names)
     kinds, n_gaps = [_KINDS[kind] for kind in found["kinds"]], found["n_gaps"].tolist()
     n_levels = [None if number < 0 else number for number in found["n_levels"].tolist()]
-    tags = [None if tag == "-" else tag for tag in found.get("notations", ["-"] * len(names))]
-    parts = (names, kinds, _codes(found["codes"]), n_gaps, n_levels, found["left_out"], tags)
+    codes, tags = _codes(found["codes"]), notations_of(found)
+    parts = (names, kinds, codes, n_gaps, n_levels, found["left_out"], tags)
     encoder.columns_ = list(map(tables.TableColumn, *parts))
     encoder.sources_ = tables.output_sources(encoder.columns_)
     return encoder

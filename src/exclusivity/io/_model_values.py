@@ -19,7 +19,8 @@ have. ``save_model`` passes every model through the same checks.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -329,6 +330,29 @@ def class_rules(classes: NDArray[Any]) -> Rules:
     """Yield what labels have to be."""
     yield len(classes) >= 2, "expected two classes or more"
     yield np.all(classes[:-1] < classes[1:]), "the classes are not in increasing order"
+
+
+_NOTATION = re.compile(r"[.,]?'?%?\??|-")
+NOTATIONS = Array("text", ("n_features",))
+"""How the numbers of each column are written; a dash where nobody knows."""
+
+
+def pack_notations(columns: Sequence[Any]) -> dict[str, Any]:
+    """Return how the numbers of columns are written; nothing where nobody knows."""
+    tags = ["-" if column.notation is None else column.notation for column in columns]
+    return {} if set(tags) == {"-"} else {"notations": texts_of(tags)}
+
+
+def notations_of(found: dict[str, Any]) -> list[str | None]:
+    """Return the notation of each column, None where nobody knows."""
+    tags = found.get("notations", ["-"] * found["n_features"])
+    return [None if tag == "-" else tag for tag in tags]
+
+
+def notation_rules(found: dict[str, Any]) -> Rules:
+    """Yield what notations have to be."""
+    tags = found.get("notations", ())
+    yield all(map(_NOTATION.fullmatch, tags)), "a column is written in no known way"
 
 
 def int64(values: Iterable[Any]) -> NDArray[np.int64]:
