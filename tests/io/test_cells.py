@@ -317,8 +317,8 @@ def test_two_notations_are_refused_by_decree_too():
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (["red", "blue"], "only 0 of its 2 cells can be read as one; the first that is none is 'red'"),
-        (["7", *["red"] * 20], "only 1 of its 21 cells can be read as one"),
+        (["red", "blue"], "none of its 2 cells is one; the first that is none is 'red'"),
+        (["7", *["red"] * 20], "only 1 of its 21 cells is one"),
     ],
 )
 def test_hardly_any_number_is_no_column_of_numbers(texts, message):

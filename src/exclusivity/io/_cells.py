@@ -250,10 +250,10 @@ def _usual_signs(texts: Mapping[str, int], bodies: Sequence[str]) -> str:
     n_cells, n_numbers = sum(texts.values()), sum(texts[text] for text, signs in found.items() if signs)
     if n_numbers < max(1, _FEWEST_NUMBERS * n_cells):
         first = next(text for text, signs in found.items() if not signs)
-        cause = (
-            f"it is said to hold numbers, and only {n_numbers} of its {counted(n_cells, 'cell')} can be read "
-            f"as one; the first that is none is {excerpt(first)}."
-        )
+        count = f"only {n_numbers}" if n_numbers else "none"
+        verb = "is one" if n_numbers < 2 else "are"
+        cause = f"it is said to hold numbers, and {count} of its {counted(n_cells, 'cell')} {verb}; "
+        cause += f"the first that is none is {excerpt(first)}."
         raise ColumnError(cause, first, ("categorical", "ignore"))
     counts = Counter({sign: sum(texts[t] for t, signs in found.items() if sign in signs) for sign in ".,"})
     return ".," if counts["."] == counts[","] else counts.most_common(1)[0][0]
