@@ -205,6 +205,7 @@ class TestHeader:
         error = refusal(b"1,2.5\n3,4\n")
         assert error.cause.startswith("the first line, '1', '2.5', holds numbers; expected the names")
         assert "header=False" in error.cause
+        assert "holds numbers" in refusal(b"1,2.5\n3,4\n", target="state").cause
 
     def test_too_many_columns(self, monkeypatch):
         monkeypatch.setattr(_csv, "MAX_COLUMNS", 10)

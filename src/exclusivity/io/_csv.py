@@ -85,20 +85,19 @@ def _columns(text: TextFile, piece: Piece, delimiter: str, reading: Reading) -> 
     fields, line = _fields(text, piece, delimiter), int(piece.lines[0])
     if not reading.header:
         return Columns.of(None, len(fields), reading, text.name, line)
-    columns = Columns.of(tuple(fields), len(fields), reading, text.name, line)
-    counts, cause = Counter(fields), ""
+    if all(map(is_number, fields)):
+        cause = f"the first line, {listed(fields)}, holds numbers; expected the names of the columns "
+        raise text.error(f"{cause}(pass header=False where a file has none).", line)
+    columns, counts = Columns.of(tuple(fields), len(fields), reading, text.name, line), Counter(fields)
     for place in columns.used:
         name = fields[place]
         if not name:
             cause = f"column {place + 1} has no name; expected one (row numbers, as pandas writes them: "
             cause += f"leave them out with ignore=[{place}], or write the file without them)."
-        elif counts[name] > 1:
+            raise text.error(cause, line)
+        if counts[name] > 1:
             cause = f"{counts[name]} columns are called {excerpt(name)}; expected different names."
-    if all(map(is_number, fields)):
-        cause = f"the first line, {listed(fields)}, holds numbers; expected the names of the columns "
-        cause += "(pass header=False where a file has none)."
-    if cause:
-        raise text.error(cause, line)
+            raise text.error(cause, line)
     return columns
 
 
