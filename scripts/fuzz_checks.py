@@ -26,7 +26,7 @@ from collections import defaultdict
 from typing import Any
 
 PACKAGE = "exclusivity.io."
-MODULES = ("models", "_model_kinds", "_model_values")
+MODULES = ("models", "_model_additive", "_model_kinds", "_model_values")
 REFUSAL = "Refusal"
 KEPT = 300
 

@@ -21,7 +21,8 @@ from exclusivity.dask._files import (
     survey_part,
 )
 from exclusivity.io import DataFileError
-from exclusivity.io._formats import FORMATS, FilePart, Reading
+from exclusivity.io._formats import FORMATS, FilePart
+from exclusivity.io._reading import Reading
 from exclusivity.io._text import TextSpan, text_spans
 from readers import NUMBER, read_csv, read_libsvm, read_parquet
 

@@ -24,7 +24,8 @@ from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
     from exclusivity.io import DataFileError
-    from exclusivity.io._formats import Content, Format, Reading
+    from exclusivity.io._formats import Format
+    from exclusivity.io._reading import Content, Reading
 
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 FORMATS = ("libsvm", "csv", "tsv", "parquet", "npy")
@@ -113,7 +114,7 @@ class Source:
 
     def reading(self, **settings: Any) -> Reading:
         """Return what to take from the file, whose owner asks for it."""
-        from exclusivity.io._formats import Reading
+        from exclusivity.io._reading import Reading
 
         return Reading(delimiter=self._delimiter, header=self._header, **settings).unlimited(self.path)
 
@@ -123,7 +124,7 @@ class Source:
         A file that is wrong already here gives an empty list: reading it will say what is wrong.
         """
         from exclusivity.io import DataFileError
-        from exclusivity.io._formats import csv_header
+        from exclusivity.io._csv import csv_header
 
         with file_errors(self.path):
             if not self.format.is_sparse and not Path(self.path).stat().st_size:

@@ -15,7 +15,7 @@ from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
     from exclusivity._typing import Matrix
-    from exclusivity.io._formats import Reading
+    from exclusivity.io._reading import Reading
 
 _NAMED = 3  # pairs of names in a message
 

@@ -17,7 +17,7 @@ from exclusivity.cli.options import CURVES
 
 if TYPE_CHECKING:
     from exclusivity.io._cells import ColumnRule
-    from exclusivity.io._formats import Content
+    from exclusivity.io._reading import Content
     from exclusivity.tables import ColumnTable, TableColumn, TableEncoder
 
 DECIMALS = {"comma": ",", "point": "."}

@@ -28,8 +28,10 @@ from exclusivity._typing import Floats, Matrix
 from exclusivity.dask._engine import Engine
 from exclusivity.dask._rows import MAX_CLASSES, tree_sum
 from exclusivity.io._cells import ColumnError, ColumnRule, TextColumn
+from exclusivity.io._csv import detect_rules, line_of
 from exclusivity.io._errors import DataFileError
-from exclusivity.io._formats import Content, FilePart, Format, Reading, detect_rules, line_of
+from exclusivity.io._formats import FilePart, Format
+from exclusivity.io._reading import Content, Reading
 from exclusivity.io._text import is_packed
 from exclusivity.tables import (
     SUMMARIES,

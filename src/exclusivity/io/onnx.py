@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,11 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from exclusivity import __version__
+from exclusivity.additive import RobustAdditiveClassifier
+from exclusivity.additive.levels import ColumnLevels
 from exclusivity.classifier._fitted import Ensemble, FittedState
+from exclusivity.io._onnx_additive import AdditiveDuels
+from exclusivity.io._onnx_graph import GraphWriter
 from exclusivity.io.models import packed_file
 from exclusivity.tables import (
     InteractionFeatures,
@@ -25,16 +28,13 @@ from exclusivity.tables import (
 )
 from exclusivity.voting.rules import RULES
 
-OPSET = 18
-OPSET_OF_TABLES = 3
-"""Of the domain ai.onnx.ml, where texts become numbers."""
-IR_VERSION = 8
-
 _INPUT_TYPES = ("float32", "float64")
 _RESERVED = re.compile(r"label|scores|X|v\d+")
 
-Operand = str | float | np.generic | NDArray[Any]
-"""The name of a value, or a constant."""
+_NO_DATES = (
+    "column {!r} holds dates, which an ONNX graph cannot take apart; fit without it, or on its year, month "
+    "and weekday as numbers."
+)
 
 
 def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
@@ -49,11 +49,12 @@ def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
     where all columns are numbers, else one input of shape (rows, 1) for every column that the encoder uses,
     under the column's name (``input_`` in front of it where that is X, label, scores or v0, v1, ...). Gaps
     are NaN, categories are texts ("3" and "True" for what was a number or a boolean), an empty text is a
-    gap. Dates are refused.
+    gap. Dates are refused. A :class:`~exclusivity.additive.RobustAdditiveClassifier` has the same inputs, and
+    the output ``radius`` besides, which is ``certify``.
 
     Parameters
     ----------
-    model : ERMClassifier, ERMClassifierCV or Pipeline
+    model : ERMClassifier, ERMClassifierCV, RobustAdditiveClassifier or Pipeline
         What ``save_model`` takes; any voting, two or more classes, one-vs-rest or one-vs-one.
     input_type : {"float32", "float64"}, optional
         The type of X; by default that of the weights, which is the type of the training data, and float64 for
@@ -86,6 +87,10 @@ def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
     packed_file(model)  # what cannot be saved cannot be exported, for the same reasons
     *before, classifier = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     before = [step for step in before if isinstance(step, BaseEstimator)]
+    if isinstance(classifier, RobustAdditiveClassifier):
+        if before:
+            raise ValueError("a RobustAdditiveClassifier is exported alone: it encodes its columns itself.")
+        return _additive_graph(classifier, np.dtype(input_type or np.float64))
     state = FittedState.of(classifier)
     score_type = state.ensemble.weights.dtype
     is_raw = any(isinstance(step, TableEncoder) for step in before)
@@ -109,89 +114,26 @@ def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
     return graph.model(inputs, outputs)
 
 
-def import_onnx() -> ModuleType:
-    """Return the onnx package, or say how to get it."""
-    try:
-        import onnx  # noqa: PLC0415 -- an extra
-    except ImportError as error:
-        raise ImportError("to_onnx needs onnx; install it with: pip install 'exclusivity[onnx]'") from error
-    return onnx  # type: ignore[no-any-return]
-
-
-class GraphWriter:
-    """Collects the nodes of a graph. Values are known by their names, which are texts; all else is constant.
-
-    Examples
-    --------
-    >>> GraphWriter().op("Add", "X", np.ones(3))
-    'v1'
-    """
-
-    def __init__(self) -> None:
-        self.onnx = import_onnx()
-        self._nodes: list[Any] = []
-        self._constants: list[Any] = []
-        self._count = 0
-        self._domains = {"": OPSET}
-
-    def op(
-        self, kind: str, *inputs: Operand, output: str | None = None, domain: str = "", **attributes: object
-    ) -> str:
-        """Return the (first) result of an operation of the ONNX standard."""
-        names = [each if isinstance(each, str) else self._constant(np.asarray(each)) for each in inputs]
-        output = output or self._name()
-        if domain:
-            self._domains[domain] = OPSET_OF_TABLES
-        self._nodes.append(self.onnx.helper.make_node(kind, names, [output], domain=domain, **attributes))
-        return output
-
-    def cast(self, value: str, dtype: DTypeLike, output: str | None = None) -> str:
-        """Return the same numbers in another type."""
-        return self.op("Cast", value, output=output, to=self.tensor_type(dtype))
-
-    def reduce(self, how: str, value: str, axis: int, keepdims: int = 0) -> str:
-        """Return the Sum, Mean or Max over one axis, which disappears unless it is kept."""
-        return self.op(f"Reduce{how}", value, np.array([axis]), keepdims=keepdims)
-
-    def expand(self, value: str, axis: int) -> str:
-        """Return the same numbers with one more axis, of length 1."""
-        return self.op("Unsqueeze", value, np.array([axis]))
-
-    def tensor_type(self, dtype: DTypeLike) -> int:
-        """Return ONNX's number for a numpy type; texts are strings."""
-        dtype = np.dtype(dtype)
-        if dtype.kind in "UO":
-            return int(self.onnx.TensorProto.STRING)
-        return int(self.onnx.helper.np_dtype_to_tensor_dtype(dtype))
-
-    def model(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> Any:
-        """Return the finished and checked model; inputs and outputs map names to (type, shape)."""
-        helper = self.onnx.helper
-        described = [
-            [
-                helper.make_tensor_value_info(name, self.tensor_type(dtype), shape)
-                for name, (dtype, shape) in part.items()
-            ]
-            for part in (inputs, outputs)
-        ]
-        model = helper.make_model(
-            helper.make_graph(self._nodes, "exclusivity", *described, self._constants),
-            producer_name="exclusivity",
-            producer_version=__version__,
-            opset_imports=[helper.make_opsetid(*pair) for pair in self._domains.items()],
-            ir_version=IR_VERSION,
-        )
-        self.onnx.checker.check_model(model)
-        return model
-
-    def _constant(self, values: NDArray[Any]) -> str:
-        name = self._name()
-        self._constants.append(self.onnx.numpy_helper.from_array(np.asarray(values, order="C"), name))
-        return name
-
-    def _name(self) -> str:
-        self._count += 1
-        return f"v{self._count - 1}"
+def _additive_graph(model: RobustAdditiveClassifier, dtype: np.dtype[Any]) -> Any:
+    """Return the graph of an additive model: labels, scores and radii, perhaps probabilities."""
+    graph, n_classes = GraphWriter(), len(model.classes_)
+    columns = {_input_name(column): column for column in model.columns_}
+    for column in model.columns_:
+        if column.kind == "date":
+            raise ValueError(_NO_DATES.format(column.name))
+    is_array = all(column.kind == "number" for column in model.columns_)
+    duels = AdditiveDuels(graph, model)
+    for place, (name, column) in enumerate(columns.items()):
+        cells = graph.op("Gather", "X", np.array([place]), axis=1) if is_array else name
+        duels.add(cells, column)
+    duels.write()
+    inputs = {name: (object if c.kind == "category" else dtype, ["rows", 1]) for name, c in columns.items()}
+    shape = ["rows"] if n_classes == 2 else ["rows", n_classes]
+    outputs = {"label": (model.classes_.dtype, ["rows"]), "scores": (np.float64, shape)}
+    outputs["radius"] = (np.int64, ["rows"])
+    if hasattr(model, "predict_proba"):
+        outputs["probabilities"] = (np.float64, ["rows", n_classes])
+    return graph.model({"X": (dtype, ["rows", len(columns)])} if is_array else inputs, outputs)
 
 
 class Rows:
@@ -218,31 +160,23 @@ class Rows:
         self.become(self.graph.op(kind, self.wide, *(np.asarray(each, dtype=float) for each in operands)))
 
 
-def _standard(rows: Rows, scaler: BaseEstimator) -> None:
-    if scaler.with_mean:
-        rows.apply("Sub", scaler.mean_.astype(rows.dtype))
-    if scaler.with_std:
-        rows.apply("Div", scaler.scale_.astype(rows.dtype))
+_SCALERS = {
+    "StandardScaler": (("Sub", "mean_", "with_mean"), ("Div", "scale_", "with_std")),
+    "MinMaxScaler": (("Mul", "scale_", ""), ("Add", "min_", "")),
+    "MaxAbsScaler": (("Div", "scale_", ""),),
+    "RobustScaler": (("Sub", "center_", "with_centering"), ("Div", "scale_", "with_scaling")),
+}
+"""The operations of each, the attribute that they need, and the parameter that switches them on."""
 
 
-def _min_max(rows: Rows, scaler: BaseEstimator) -> None:
-    rows.apply("Mul", scaler.scale_)
-    rows.apply("Add", scaler.min_)
-    if scaler.clip:
-        rows.apply("Clip", *scaler.feature_range)
-
-
-def _max_abs(rows: Rows, scaler: BaseEstimator) -> None:
-    rows.apply("Div", scaler.scale_)
+def _scale(rows: Rows, scaler: BaseEstimator) -> None:
+    name = type(scaler).__name__
+    for kind, attribute, flag in _SCALERS[name]:
+        if not flag or getattr(scaler, flag):
+            values = getattr(scaler, attribute)
+            rows.apply(kind, values.astype(rows.dtype) if name == "StandardScaler" else values)
     if getattr(scaler, "clip", False):
-        rows.apply("Clip", -1.0, 1.0)
-
-
-def _robust(rows: Rows, scaler: BaseEstimator) -> None:
-    if scaler.with_centering:
-        rows.apply("Sub", scaler.center_)
-    if scaler.with_scaling:
-        rows.apply("Div", scaler.scale_)
+        rows.apply("Clip", *getattr(scaler, "feature_range", (-1.0, 1.0)))
 
 
 def _takes_one_array(encoder: TableEncoder) -> bool:
@@ -250,7 +184,7 @@ def _takes_one_array(encoder: TableEncoder) -> bool:
     return all(column.kind == "number" for column in encoder.columns_)
 
 
-def _input_name(column: TableColumn) -> str:
+def _input_name(column: TableColumn | ColumnLevels) -> str:
     return f"input_{column.name}" if _RESERVED.fullmatch(column.name) else column.name
 
 
@@ -267,10 +201,7 @@ def _inputs(before: list[BaseEstimator], dtype: np.dtype[Any], n_features: int) 
     used = [column for column in encoders[0].columns_ if column.code is not None]
     for column in used:
         if column.kind == "date":
-            raise ValueError(
-                f"column {column.name!r} holds dates, which an ONNX graph cannot take apart; fit without it, "
-                "or on its year, month and weekday as numbers."
-            )
+            raise ValueError(_NO_DATES.format(column.name))
     return {_input_name(each): (dtype if each.kind == "number" else object, ["rows", 1]) for each in used}
 
 
@@ -303,8 +234,7 @@ def _column(graph: GraphWriter, name: str, column: TableColumn) -> str:
 
 
 def _one_hot(graph: GraphWriter, name: str, places: dict[str, int], width: int) -> str:
-    numbers = {"keys_strings": list(places), "values_int64s": list(places.values()), "default_int64": -1}
-    number = graph.op("LabelEncoder", name, output=None, domain="ai.onnx.ml", **numbers)
+    number = graph.labels(name, places, -1)
     return graph.cast(graph.op("Equal", number, np.arange(width)), np.float64)
 
 
@@ -348,14 +278,7 @@ def _member(graph: GraphWriter, rows: str, learned: KernelMap) -> str:
     return graph.op("MatMul", graph.op("Exp", graph.op("Mul", squares, -learned.decay)), learned.mixing)
 
 
-_WRITERS = {
-    "StandardScaler": _standard,
-    "MinMaxScaler": _min_max,
-    "MaxAbsScaler": _max_abs,
-    "RobustScaler": _robust,
-    "TableEncoder": _encoder,
-    "InteractionFeatures": _interactions,
-}
+_WRITERS = {"TableEncoder": _encoder, "InteractionFeatures": _interactions, **dict.fromkeys(_SCALERS, _scale)}
 
 
 def _margins(graph: GraphWriter, rows: str, ensemble: Ensemble, counts_votes: bool) -> Tensor:

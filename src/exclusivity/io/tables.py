@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exclusivity.io._cells import ColumnRule
-from exclusivity.io._formats import FORMATS, Format, Reading, format_of
+from exclusivity.io._formats import FORMATS, Format, format_of
+from exclusivity.io._reading import Reading
 from exclusivity.io._text import DEFAULT_MAX_BYTES, Readable
 
 
