@@ -25,6 +25,7 @@ from exclusivity.classifier import (
     RandomState,
     Rankings,
     carried_groups,
+    carried_signs,
     check_choice,
     check_jobs,
     check_number,
@@ -169,6 +170,8 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
         check_choice(self.get_params(deep=False), "voting", VOTINGS[1:])
         check_jobs(self.n_jobs)
         labels = carried_groups(self.feature_groups, X)
+        if carried_signs(None, X) is not None:
+            raise ValueError("monotonic_cst of a TableEncoder needs an ERMClassifier behind it.")
         check_sparse(X)
         require_labels(y)
         with table_advice(self):

@@ -37,7 +37,12 @@ from exclusivity.problem.arrays import Bools, Floats, Ints
 from exclusivity.problem.logistic import Logistic
 from exclusivity.problem.loss import MarginLoss
 from exclusivity.problem.power_hinge import PowerHinge
-from exclusivity.tables.cells import ColumnTable, as_array, column_of, frame_package
+from exclusivity.tables._columns import (
+    ColumnTable,
+    as_array,
+    column_of,
+    frame_package,
+)
 
 _LOSSES: dict[str, MarginLoss] = {
     "squared_hinge": PowerHinge(2.0),

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from exclusivity.problem.arrays import Bools, Floats, Ints
-from exclusivity.tables.cells import (
+from exclusivity.tables._columns import (
     CellError,
     Column,
     as_dates,

@@ -6,6 +6,7 @@ from exclusivity.classifier.erm import ERMClassifier
 from exclusivity.classifier.fitted import TEST, TRAINING_IF, TRAINING_TOO, Ensemble, FittedState, scope_of
 from exclusivity.classifier.fitting import (
     carried_groups,
+    carried_signs,
     exclusive_options,
     fitting_threads,
     former_partition,
@@ -85,6 +86,7 @@ __all__ = [
     "TrainingSet",
     "binary_tasks",
     "carried_groups",
+    "carried_signs",
     "check_choice",
     "check_jobs",
     "check_number",

@@ -22,6 +22,7 @@ from exclusivity.classifier.erm import ERMClassifier
 from exclusivity.classifier.fitted import width_of
 from exclusivity.classifier.fitting import (
     carried_groups,
+    carried_signs,
     problem_seeds,
     warn_of_constant_votes,
     warn_of_surplus,
@@ -214,6 +215,8 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, BaseEstimator):
         """
         template = self._template()
         template.feature_groups = carried_groups(self.feature_groups, X, self.exclusivity)
+        template.monotonic_cst = carried_signs(self.monotonic_cst, X)
+        check_parameters(vars(template))
         fresh = snapshot(self)  # other threads predict with the former model until this one is complete
         X, y = validated_classes(fresh, X, y)
         template.__dict__.update(width_of(fresh))

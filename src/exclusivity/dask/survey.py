@@ -16,12 +16,11 @@ from scipy import sparse
 from dask import delayed
 from exclusivity.dask.blocks import MAX_CLASSES
 from exclusivity.dask.engine import Engine
-from exclusivity.dask.files import FileLayout, read_rows, summarise
+from exclusivity.dask.files import FileLayout, TableSample, read_rows
 from exclusivity.dask.rounds import tree_sum
 from exclusivity.dask.scaling import ColumnSums, column_sums
 from exclusivity.io._errors import DataFileError
 from exclusivity.io._formats import FilePart
-from exclusivity.tables import RowNames
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +28,8 @@ class Survey:
     """What is known of some parts; it adds up.
 
     Rows of every part in their order, memory that all rows take, the largest width, the classes and the file
-    where the first of them were found; for numbers alone what a scaler has to know, and columns with another
-    whole number in every row (None where nobody asks, or there are no rows).
+    where the first of them were found; for numbers alone what a scaler has to know (None where nobody asks,
+    or there are no rows).
     """
 
     sizes: tuple[int, ...]
@@ -39,7 +38,6 @@ class Survey:
     labels: NDArray[Any]
     file: str
     sums: ColumnSums | None
-    row_names: RowNames | None = None
 
     @property
     def n_rows(self) -> int:
@@ -58,7 +56,6 @@ class Survey:
             _all_labels(self, other) if len(known) == 2 else (known or [self])[0].labels,
             (known or [self])[0].file,
             sums,
-            _total([part.row_names for part in (self, other) if part.row_names is not None]),
         )
 
 
@@ -82,17 +79,17 @@ def survey_files(
 
 
 def survey_part(part: FilePart, layout: FileLayout, scale: str | None) -> list[Any]:
-    """Return a survey of one part, scaled or (without ``scale``) with summaries of the columns of a table."""
+    """Return a survey of one part, scaled or (without ``scale``) with a sample of the rows of a table."""
     if scale is None:
         found = layout.read(part)
         y = np.empty(0, dtype=np.int64) if found is None else np.asarray(found.target)
         width = len(layout.titles)
         survey = Survey((len(y),), 0, width, classes_of(y, part), part.path, None)
-        return [survey, *summarise(part, found, layout)]
+        return [survey, TableSample.of(part, found, layout)]
     X, y = read_rows(part, layout)
     n_bytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
-    sums, named = column_sums(X, scale), RowNames.of(X)
-    return [Survey((X.shape[0],), n_bytes, X.shape[1], classes_of(y, part), part.path, sums, named)]
+    sums = column_sums(X, scale)
+    return [Survey((X.shape[0],), n_bytes, X.shape[1], classes_of(y, part), part.path, sums)]
 
 
 def classes_of(y: NDArray[Any], part: FilePart) -> NDArray[Any]:

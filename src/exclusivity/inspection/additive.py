@@ -14,11 +14,19 @@ from sklearn.base import BaseEstimator
 from exclusivity._text import printable
 from exclusivity.inspection import drawing
 from exclusivity.problem.arrays import Floats, Ints
-from exclusivity.tables.assembling import assemble_dense
-from exclusivity.tables.cells import Column, as_dates, as_numbers, column_of, missing
-from exclusivity.tables.codes import RARE, DateCode, GapCode, LevelCode, NumberCode, date_parts
-from exclusivity.tables.encoder import TableEncoder
-from exclusivity.tables.interactions import InteractionFeatures
+from exclusivity.tables._codes import (
+    RARE,
+    READERS,
+    DateCode,
+    LevelCode,
+    MissingCode,
+    NumberCode,
+    assemble_dense,
+    missing_in,
+)
+from exclusivity.tables._columns import column_of
+from exclusivity.tables._encoder import TableEncoder
+from exclusivity.tables._interactions import InteractionFeatures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -230,9 +238,10 @@ def _panels(model: BaseEstimator, weights: Floats, X: object) -> list[Panel]:
 
     panels = []
     for number, title, part, code, outputs in _codes(model[0]):
-        values = None if X is None else column_of(X, number)
-        if values is not None and part is not None:
-            values = date_parts(as_dates(values))[part]
+        values = None
+        if X is not None:
+            values = READERS[model[0].columns_[number].kind](column_of(X, number), strict=False)
+            values = values if part is None else values[part]
         users = np.flatnonzero(supports[:, outputs].any(axis=1))
         member = int(users[0]) if len(users) == 1 and len(supports) > 1 else None
         make = _curve if isinstance(code, NumberCode) else _bars
@@ -253,14 +262,15 @@ def _codes(encoder: TableEncoder) -> Iterator[tuple[int, str, str | None, Any, s
             start += code.width
 
 
-def _encode(code: NumberCode | LevelCode, values: Column) -> Floats:
-    return assemble_dense([code], [code.ready(values)], len(values), np.float64)
+def _encode(code: Any, read: Any) -> Floats:
+    ready = code.ready(read)
+    return assemble_dense([code], [ready], len(ready), np.float64)
 
 
 _Found = tuple[Floats | list[str], Floats, float | None, float, Ints | None]
 
 
-def _curve(code: NumberCode, score: Callable[[Floats], Floats], values: Column | None) -> _Found:
+def _curve(code: NumberCode, score: Callable[[Floats], Floats], values: Floats | None) -> _Found:
     """Return places, effect, effect of a missing value, importance and histogram of a column of numbers."""
     bends = code.mean + code.scale * code.knots
     places = np.union1d(np.linspace(code.low, code.high, _POINTS), np.clip(bends, code.low, code.high))
@@ -268,25 +278,24 @@ def _curve(code: NumberCode, score: Callable[[Floats], Floats], values: Column |
     typical = bends if len(bends) else np.array([code.mean - code.scale, code.mean + code.scale])
     rows = score(_encode(code, typical if values is None else values))
     centre = rows.mean()
-    at_missing = float(score(_encode(code, np.array([np.nan])))[0] - centre) if code.has_gaps else None
+    at_missing = float(score(_encode(code, np.array([np.nan])))[0] - centre) if code.has_missing else None
     data = None
     if values is not None:
-        known = as_numbers(values)
-        known = np.clip(known[~np.isnan(known)], code.low, code.high)
+        known = np.clip(values[~np.isnan(values)], code.low, code.high)
         data = np.histogram(known, bins=_BINS, range=(code.low, code.high))[0]
     return places, score(_encode(code, places)) - centre, at_missing, float(rows.std()), data
 
 
-def _bars(code: LevelCode | GapCode, score: Callable[[Floats], Floats], values: Column | None) -> _Found:
+def _bars(code: LevelCode | MissingCode, score: Callable[[Floats], Floats], values: Any) -> _Found:
     """Return the same for a column of categories, or one that only says whether a value is missing."""
     count = None
     if isinstance(code, LevelCode):
-        names = [*code.levels, *([RARE] if code.rare else []), *([_NO_VALUE] if code.has_gaps else [])]
+        names = [*code.levels, *([RARE] if code.rare else []), *([_NO_VALUE] if code.has_missing else [])]
         if values is not None:  # categories that were not seen in training are not counted
             count = np.asarray(_encode(code, values).sum(axis=0), dtype=np.intp)
     else:
         names = [_NO_VALUE, "a value"]
-        count = None if values is None else np.bincount(~missing(values), minlength=2)
+        count = None if values is None else np.bincount(~missing_in(values), minlength=2)
     added = score(np.eye(len(names))[:, : code.width])
     shares = np.full(len(names), 1 / len(names)) if count is None or not count.sum() else count / count.sum()
     effect = added - shares @ added

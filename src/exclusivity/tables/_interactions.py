@@ -22,11 +22,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from exclusivity.classifier import ERMClassifier, check_number
+from exclusivity.classifier import ERMClassifier, carried_signs, check_number
 from exclusivity.problem.arrays import Floats, Ints, Matrix
 from exclusivity.problem.sparse_rows import check_sparse
-from exclusivity.tables.assembling import grouped, row_blocks
-from exclusivity.tables.encoder import TableEncoder
+from exclusivity.tables._codes import grouped, row_blocks
+from exclusivity.tables._encoder import TableEncoder
 
 SEARCH_COST = 0.1
 """C of the additive members for which a partition is learned."""
@@ -170,6 +170,8 @@ class InteractionFeatures(TransformerMixin, BaseEstimator):
         self : InteractionFeatures
         """
         self._check_parameters()
+        if carried_signs(None, X) is not None:
+            raise ValueError("monotonic_cst: no rule holds for members that use several columns together.")
         additive = self._additive_members().fit(X, y)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         rng = check_random_state(self.random_state)
