@@ -481,23 +481,23 @@ def assemble_sparse(codes: Sequence[Code], columns: Sequence[Ready], n_rows: int
     # As much as there may be; where nothing is written no memory is taken.
     indices, data = np.empty(n_rows * slots, dtype=index), np.empty(n_rows * slots, dtype=dtype)
     indptr = np.zeros(n_rows + 1, dtype=index)
-    # Slot after slot, each of them contiguous; a few numbers between them, so that they share no cache lines.
-    places = np.empty((slots, _BLOCK_ROWS + 8), dtype=index)
-    values = np.empty((slots, _BLOCK_ROWS + 8), dtype=dtype)
     end = 0
     for block in row_blocks(n_rows):
         size, slot, start = block.stop - block.start, 0, 0
+        part = slice(end, end + size * slots)
+        places, values = indices[part].reshape(size, slots), data[part].reshape(size, slots)
         for code, column in zip(codes, columns, strict=True):
             for place, entry in code.entries(column[block], start):
-                places[slot, :size], values[slot, :size] = place, entry
+                places[:, slot], values[:, slot] = place, entry
                 slot += 1
             start += code.width
-        entries, is_entry = values[:, :size].T, values[:, :size].T != 0
-        counts = np.count_nonzero(is_entry, axis=1)
-        first, end = end, end + int(counts.sum())
-        indices[first:end], data[first:end] = places[:, :size].T[is_entry], entries[is_entry]
-        indptr[block.start + 1 : block.stop + 1] = counts
-    np.cumsum(indptr, out=indptr)
+        ends = np.arange(0, (size + 1) * slots, slots, dtype=index)
+        kept = sparse.csr_matrix((data[part], indices[part], ends), shape=(size, width), copy=False)
+        kept.has_canonical_format = True  # slots are in the order of columns; to check takes a while
+        kept.eliminate_zeros()
+        indptr[block.start + 1 : block.stop + 1] = end + kept.indptr[1:]
+        first, end = end, end + kept.nnz
+        indices[first:end], data[first:end] = kept.indices, kept.data
     rows = sparse.csr_matrix((data[:end], indices[:end], indptr), shape=(n_rows, width))
-    rows.has_canonical_format = True  # slots are in the order of columns; to check takes a while
+    rows.has_canonical_format = True
     return rows
