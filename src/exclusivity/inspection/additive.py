@@ -6,12 +6,15 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from exclusivity._text import printable
+from exclusivity.additive import RobustAdditiveClassifier
 from exclusivity.inspection import drawing
 from exclusivity.problem.arrays import Floats, Ints
 from exclusivity.tables._codes import (
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _POINTS, _BINS = 101, 24
+_YEAR = 365.2425 * 86_400e6  # microseconds
 _NO_VALUE = "no value"
 _WIDTH, _HEIGHT, _NARROWEST, _MOST_ACROSS = 2.9, 2.2, 2.0, 4
 _LETTERS_PER_INCH = 11
@@ -62,6 +66,8 @@ class Panel:
         The number of rows in equal intervals along the curve, or of each category.
     member : int or None
         The only member that uses the column, where there are several members.
+    reach : tuple of float or None
+        The smallest and largest contribution that a broken cell can have, in a robust additive model.
     """
 
     title: str
@@ -71,6 +77,7 @@ class Panel:
     importance: float
     data: Ints | None = None
     member: int | None = None
+    reach: tuple[float, float] | None = None
 
     @property
     def is_curve(self) -> bool:
@@ -83,8 +90,9 @@ class AdditiveDisplay:
 
     A linear model behind a :class:`~exclusivity.tables.TableEncoder` is a sum of functions of one column
     each: a curve for numbers, a bar for every category (of many the twelve with the largest contributions,
-    and the panel says so). Panels are sorted by importance and have the same scale. A cross at the left is
-    the contribution of a missing value.
+    and the panel says so). So is an :class:`~exclusivity.RobustAdditiveClassifier`, and a band shows what a
+    broken cell can add at most. Panels are sorted by importance and have the same scale. A cross at the left
+    is the contribution of a missing value.
 
     Parameters
     ----------
@@ -134,13 +142,13 @@ class AdditiveDisplay:
 
         Parameters
         ----------
-        estimator : Pipeline
-            Fitted, a TableEncoder first and a classifier with ``components_`` last, as
+        estimator : RobustAdditiveClassifier or Pipeline
+            Fitted. Of a pipeline a TableEncoder comes first and a classifier with ``components_`` last, as
             :func:`~exclusivity.make_robust_classifier` makes it.
         X : table, default=None
             Rows to show below the curves and to weight columns by; None: no data are shown.
         problem : int, default=0
-            The number of the binary problem.
+            The number of the binary problem, or of the duel of two classes.
         member : int, default=None
             The number of the member; None: the mean of all members.
         max_panels : int, default=12
@@ -154,6 +162,13 @@ class AdditiveDisplay:
         -------
         display : AdditiveDisplay
         """
+        if isinstance(estimator, RobustAdditiveClassifier):
+            check_is_fitted(estimator)
+            drawing.check_number("problem", problem, len(estimator.points_))
+            if member is not None:
+                raise ValueError("member is for votes; a RobustAdditiveClassifier has no members.")
+            panels, title = _level_panels(estimator, problem, X), duel_names(estimator)[problem]
+            return cls._of(panels, title, max_panels, plot, ax)
         fitted = drawing.last_step(estimator, "components_")
         if not is_additive(estimator):
             raise ValueError(
@@ -169,8 +184,14 @@ class AdditiveDisplay:
         mean = weights[0] if weights.strides[0] == 0 else weights.mean(axis=0)
         panels = _panels(estimator, mean if member is None else weights[member], X)
         title = drawing.problem_names(fitted.classes_, fitted.multi_class_)[problem]
+        title = title if member is None else f"{title}, member {member}"
+        return cls._of(panels, title, max_panels, plot, ax)
+
+    @classmethod
+    def _of(cls, panels: list[Panel], title: str, max_panels: int, plot: bool, ax: Axes | None) -> Self:
+        panels = sorted(panels, key=lambda panel: -panel.importance)
         used = [panel for panel in panels if panel.importance > 0] or panels[:1]
-        display = cls(used[:max_panels], title=title if member is None else f"{title}, member {member}")
+        display = cls(used[:max_panels], title=title)
         return display.plot(ax) if plot else display
 
     @property
@@ -224,7 +245,7 @@ def is_additive(model: BaseEstimator) -> bool:
 
 
 def _panels(model: BaseEstimator, weights: Floats, X: object) -> list[Panel]:
-    """Return the panels of all columns, the most important first."""
+    """Return the panels of all columns."""
     steps = [step for _, step in model.steps[1:-1] if step is not None and step != "passthrough"]
     supports = model[-1]._asked_supports
 
@@ -247,7 +268,52 @@ def _panels(model: BaseEstimator, weights: Floats, X: object) -> list[Panel]:
         make = _curve if isinstance(code, NumberCode) else _bars
         found = make(code, partial(contribution, outputs=outputs), values)
         panels.append(Panel(title, *found, member=member))
-    return sorted(panels, key=lambda panel: -panel.importance)
+    return panels
+
+
+def duel_names(model: RobustAdditiveClassifier) -> list[str]:
+    """Return the name of each duel of two classes; positive scores are for the first that is named."""
+    labels = [drawing.cut(str(label)) for label in model.classes_]
+    return [f"{second} against {first}" for first, second in combinations(labels, 2)]
+
+
+def _level_panels(model: RobustAdditiveClassifier, problem: int, X: Any) -> list[Panel]:
+    """Return the panels of all columns of a robust additive model."""
+    panels, end = [], 0
+    for number, column in enumerate(model.columns_):
+        start, end = end, end + column.n_points
+        points = model.points_[problem, start:end]
+        if X is None:
+            shares = column.mean
+        else:
+            left, right = column.encode(column_of(X, number))
+            shares = np.bincount(left, 1 - right, len(points) + 1) + np.bincount(
+                left + 1, right, len(points) + 1
+            )
+            shares = shares[: len(points)] / len(left)
+        values = points[: len(shares)]
+        effect = points - shares @ values
+        importance = float(np.sqrt(shares @ (values - shares @ values) ** 2))
+        data, places = None, column.labels()[: len(points) if column.has_missing else -1]
+        at_missing = float(effect[-1]) if column.has_missing and len(column.knots) else None
+        title = column.name
+        if len(column.knots):
+            curve = np.asarray(column.knots, dtype=float)
+            if X is not None:
+                read = READERS[column.kind](column_of(X, number), strict=False)
+                if column.kind == "number":
+                    known = np.clip(read[~np.isnan(read)], curve[0], curve[-1])
+                    data = np.histogram(known, bins=_BINS, range=(curve[0], max(curve[-1], curve[0] + 1)))[0]
+            if column.kind == "date":
+                curve, title = 1970 + curve / _YEAR, f"{column.name}: year"
+            found: Floats | list[str] = curve
+            added = effect[: len(curve)]
+        else:
+            found, added = [str(place) for place in places], effect[: len(places)]
+            data = None if X is None else np.rint(shares * X.shape[0]).astype(np.intp)[: len(places)]
+        reach = float(effect.min()), float(effect.max())
+        panels.append(Panel(title, found, added, at_missing, importance, data, reach=reach))
+    return panels
 
 
 def _codes(encoder: TableEncoder) -> Iterator[tuple[int, str, str | None, Any, slice]]:
@@ -310,6 +376,8 @@ def _plot_panel(ax: Axes, panel: Panel, letters: int) -> None:
     drawing.tidy(ax)
     ax.tick_params(labelsize="x-small")
     ax.axhline(0, color=drawing.QUIET, linewidth=0.8)
+    if panel.reach is not None:
+        ax.axhspan(*panel.reach, color=colour, alpha=0.08, linewidth=0)
     if panel.is_curve:
         places = np.asarray(panel.places)
         ax.plot(places, panel.effect, color=colour)
