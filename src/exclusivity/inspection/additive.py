@@ -18,6 +18,7 @@ from exclusivity.additive import RobustAdditiveClassifier
 from exclusivity.inspection import drawing
 from exclusivity.problem.arrays import Floats, Ints
 from exclusivity.tables._codes import (
+    MISSING,
     RARE,
     READERS,
     DateCode,
@@ -27,7 +28,7 @@ from exclusivity.tables._codes import (
     assemble_dense,
     missing_in,
 )
-from exclusivity.tables._columns import column_of
+from exclusivity.tables._columns import as_numbers, column_of
 from exclusivity.tables._encoder import TableEncoder
 from exclusivity.tables._interactions import InteractionFeatures
 
@@ -283,36 +284,32 @@ def _level_panels(model: RobustAdditiveClassifier, problem: int, X: Any) -> list
     for number, column in enumerate(model.columns_):
         start, end = end, end + column.n_points
         points = model.points_[problem, start:end]
-        if X is None:
-            shares = column.mean
-        else:
+        shares: Floats = column.mean
+        if X is not None:
             left, right = column.encode(column_of(X, number))
-            shares = np.bincount(left, 1 - right, len(points) + 1) + np.bincount(
-                left + 1, right, len(points) + 1
-            )
-            shares = shares[: len(points)] / len(left)
+            total = np.bincount(left, 1 - right, len(points) + 1)
+            total += np.bincount(left + 1, right, len(points) + 1)
+            shares = total[:-1] / len(left)
         values = points[: len(shares)]
         effect = points - shares @ values
         importance = float(np.sqrt(shares @ (values - shares @ values) ** 2))
-        data, places = None, column.labels()[: len(points) if column.has_missing else -1]
-        at_missing = float(effect[-1]) if column.has_missing and len(column.knots) else None
-        title = column.name
+        names = [_NO_VALUE if name == MISSING else str(name) for name in column.labels()]
+        places: Floats | list[str] = names if column.has_missing else names[:-1]
+        title, data, at_missing = column.name, None, None
         if len(column.knots):
-            curve = np.asarray(column.knots, dtype=float)
-            if X is not None:
-                read = READERS[column.kind](column_of(X, number), strict=False)
-                if column.kind == "number":
-                    known = np.clip(read[~np.isnan(read)], curve[0], curve[-1])
-                    data = np.histogram(known, bins=_BINS, range=(curve[0], max(curve[-1], curve[0] + 1)))[0]
+            places = np.asarray(column.knots, dtype=float)
+            at_missing = float(effect[-1]) if column.has_missing else None
+            if X is not None and column.kind == "number":
+                read = as_numbers(column_of(X, number), strict=False)
+                known = np.clip(read[~np.isnan(read)], places[0], places[-1])
+                data = np.histogram(known, bins=_BINS, range=(places[0], max(places[-1], places[0] + 1)))[0]
             if column.kind == "date":
-                curve, title = 1970 + curve / _YEAR, f"{column.name}: year"
-            found: Floats | list[str] = curve
-            added = effect[: len(curve)]
-        else:
-            found, added = [str(place) for place in places], effect[: len(places)]
-            data = None if X is None else np.rint(shares * X.shape[0]).astype(np.intp)[: len(places)]
+                places, title = 1970 + places / _YEAR, f"{column.name}: year"
+        elif X is not None:
+            data = np.rint(shares * X.shape[0]).astype(np.intp)[: len(places)]
         reach = float(effect.min()), float(effect.max())
-        panels.append(Panel(title, found, added, at_missing, importance, data, reach=reach))
+        added = effect[: len(places)]
+        panels.append(Panel(title, places, added, at_missing, importance, data, reach=reach))
     return panels
 
 
