@@ -540,6 +540,7 @@ class TestWrongUse:
             ({"n_knots": 2}, "n_knots must be an integer at least 3"),
             ({"min_frequency": 0}, "min_frequency must be"),
             ({"max_levels": 1.5}, "max_levels must be"),
+            ({"strict": "yes"}, "strict must be True or False"),
             ({"sparse_output": "yes"}, "sparse_output must be"),
             ({"dtype": np.int64}, "dtype must be float64 or float32"),
         ],

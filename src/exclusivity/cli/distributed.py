@@ -251,7 +251,9 @@ def _table_rows(args: argparse.Namespace, files: _Files, rules: list[Any], remar
         training.warn_of_identifiers(training.places_of_row_names(table), titles, survey.n_rows)
     X, y = file_arrays(files.parts, survey.sizes, layout, encoder)
     columns = tables.document(encoder, titles, [read.note for read in found])
-    return _Rows(X, y, encoder, len(titles), survey.n_rows * encoder.bytes_per_row, columns)
+    slots = sum(each.code.slots for each in encoder.columns_ if each.code)
+    n_bytes = survey.n_rows * (12 * slots if encoder.sparse_output_ else 8 * X.shape[1])
+    return _Rows(X, y, encoder, len(titles), n_bytes, columns)
 
 
 def _sources(args: argparse.Namespace) -> list[Source]:

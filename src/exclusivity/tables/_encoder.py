@@ -444,15 +444,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 found[unique] = None
         return np.array(list(found), dtype=object)
 
-    @property
-    def bytes_per_row(self) -> int:
-        """Memory that an encoded row takes."""
-        check_is_fitted(self)
-        itemsize = int(np.dtype(self.dtype).itemsize)
-        if not self.sparse_output_:
-            return itemsize * len(self.sources_)
-        return sum(code.slots for code in self._codes()) * (itemsize + 4)
-
     def _rules(self) -> Rules:
         """Check the parameters; return those that codes depend on."""
         check_choice(vars(self), "numeric", ("linear", "spline"))
@@ -460,6 +451,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             check_number(vars(self), name, least=least, integer=True)
         if not (isinstance(self.sparse_output, (bool, np.bool_)) or self.sparse_output == "auto"):
             raise ValueError(f"sparse_output must be True, False or 'auto'; got {self.sparse_output!r}.")
+        if not isinstance(self.strict, (bool, np.bool_)):
+            raise ValueError(f"strict must be True or False; got {self.strict!r}.")
         if np.dtype(self.dtype) not in (np.float64, np.float32):
             raise ValueError(f"dtype must be float64 or float32; got {self.dtype!r}.")
         n_knots = int(self.n_knots) if self.numeric == "spline" else 0

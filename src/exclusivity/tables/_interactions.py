@@ -11,13 +11,12 @@ are phi(x) = k(x, L) U D^(-1/2), and phi(x) . phi(x') = k(x, x') wherever one of
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -78,7 +77,7 @@ def _kernel(rows: Floats, landmarks: Floats, decay: float) -> Floats:
     return np.asarray(np.exp(-decay * np.maximum(squares, 0.0)))
 
 
-class InteractionFeatures(TransformerMixin, BaseEstimator):
+class InteractionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Divide columns among members, and give each features of all its columns together.
 
     A step between a :class:`~exclusivity.tables.TableEncoder` and an :class:`~exclusivity.ERMClassifier`: a
@@ -237,26 +236,6 @@ class InteractionFeatures(TransformerMixin, BaseEstimator):
             np.concatenate(parts, axis=1, out=out[block], casting="same_kind")
         found: Floats = grouped(out, self.members_)
         return found
-
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
-        """Return the names of the output columns: the number of their member, and one of their own.
-
-        Parameters
-        ----------
-        input_features : None
-            Not used; there for scikit-learn.
-
-        Returns
-        -------
-        names : ndarray of str
-        """
-        check_is_fitted(self)
-        seen = Counter[int]()
-        names = []
-        for member in self.members_.tolist():
-            names.append(f"group{member}_{seen[member]}")
-            seen[member] += 1
-        return np.array(names, dtype=object)
 
     @property
     def _n_features_out(self) -> int:
