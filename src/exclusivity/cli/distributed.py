@@ -244,7 +244,7 @@ def _table_rows(args: argparse.Namespace, files: _Files, rules: list[Any], remar
     chosen = tables.said_to_be_categories(titles, kinds)
     encoder = TableEncoder(training.numeric(args), categorical=chosen, feature_groups=groups)
     table, n_missing = ColumnTable(sample.columns), sample.n_missing.tolist()
-    encoder.learn_from_sample(table, [rule.kind for rule in rules], n_missing, survey.n_rows)
+    encoder._learn_from_sample(table, [rule.kind for rule in rules], n_missing, survey.n_rows)
     tables.remember(encoder, found)
     tables.warn_of_levels(encoder, titles, survey.n_rows)
     if len(table) == survey.n_rows:

@@ -505,7 +505,7 @@ def _build_encoder(found: dict[str, Any]) -> TableEncoder:
     tags = [None if tag == "-" else tag for tag in found.get("notations", ["-"] * len(names))]
     parts = (names, kinds, _codes(found["codes"]), n_gaps, n_levels, found["left_out"], tags)
     with _refusing("TableEncoder"):
-        encoder.columns_ = encoder.with_ramps(list(map(tables.TableColumn, *parts)))
+        encoder.columns_ = encoder._with_ramps(list(map(tables.TableColumn, *parts)))
     encoder.sources_ = tables.output_sources(encoder.columns_)
     return encoder
 

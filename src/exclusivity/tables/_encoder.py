@@ -332,7 +332,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self._store(columns, X.shape[0])
         return ready
 
-    def learn_from_sample(
+    def _learn_from_sample(
         self, table: ColumnTable, kinds: Sequence[str], n_missing: Sequence[int], n_rows: int
     ) -> None:
         """Learn from a sample of so many rows, whose columns have no names and are known by kind."""
@@ -352,12 +352,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"left out because {columns[0].left_out}."
             )
         self._groups()  # labels may not fit the columns
-        self.columns_ = self.with_ramps(columns)
+        self.columns_ = self._with_ramps(columns)
         self.sources_ = output_sources(self.columns_)
         is_better = sparse_is_better(self._codes(), n_rows, np.dtype(self.dtype).itemsize)
         self.sparse_output_ = is_better if self.sparse_output == "auto" else bool(self.sparse_output)
 
-    def with_ramps(self, columns: Sequence[TableColumn]) -> list[TableColumn]:
+    def _with_ramps(self, columns: Sequence[TableColumn]) -> list[TableColumn]:
         """Return columns with ramps instead of hats where ``monotonic_cst`` has a sign; check these."""
         found = []
         signs = self._signs([column.name for column in columns])
