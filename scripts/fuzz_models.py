@@ -68,7 +68,7 @@ from exclusivity.tables import (
     DateCode,
     InteractionFeatures,
     TableEncoder,
-    is_gap,
+    is_missing,
 )
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "persistence" / "golden"
@@ -870,7 +870,9 @@ def sound_encoder(encoder: TableEncoder) -> None:
     expect(len(encoder.columns_) == encoder.n_features_in_ <= 10_000, "columns")
     for column in encoder.columns_:
         expect(column.kind in ("number", "category", "date"), "kind of column")
-        expect(column.n_gaps >= 0 and (column.n_levels is None or column.n_levels >= 0), "counts of a column")
+        expect(
+            column.n_missing >= 0 and (column.n_levels is None or column.n_levels >= 0), "counts of a column"
+        )
         expect(type(column.left_out) is str, "reason")
         expect(column.notation is None or set(column.notation) <= set(".,'%?"), "notation")
         if isinstance(column.code, DateCode):
@@ -878,7 +880,7 @@ def sound_encoder(encoder: TableEncoder) -> None:
             known = {"month": MONTHS, "weekday": WEEKDAYS}
             for name, part in column.code.parts:
                 sound_code(part)
-                expect(not part.has_gaps, "gaps of a part")
+                expect(not part.has_missing, "gaps of a part")
                 expect(set(getattr(part, "levels", ())) <= set(known.get(name, ())), "texts of a date")
         else:
             sound_code(column.code)
@@ -890,7 +892,7 @@ def sound_code(code: Any) -> None:
     if hasattr(code, "levels"):
         texts = [*code.levels, *code.rare]
         expect(len(code.levels) > 0 and len(set(texts)) == len(texts), "levels")
-        expect(not any(is_gap(text) or len(text) > LONGEST_LEVEL for text in texts), "texts of levels")
+        expect(not any(is_missing(text) or len(text) > LONGEST_LEVEL for text in texts), "texts of levels")
     elif hasattr(code, "knots"):
         figures = np.array([code.low, code.high, code.mean, code.scale, code.fill])
         expect(np.isfinite(figures).all() and code.scale > 0 and code.low <= code.high, "range of a number")
@@ -935,7 +937,7 @@ def sound_additive(model: RobustAdditiveClassifier) -> None:
         expect(column.n_levels > 0 and len(column.shares) == column.n_levels, "levels of a column")
         expect(np.isfinite(column.knots).all() and np.all(np.diff(column.knots) > 0), "knots of a column")
         expect(not (texts if column.kind != "category" else len(column.knots)), "kind of a column")
-        expect(len(set(texts)) == len(texts) and not any(map(is_gap, texts)), "categories")
+        expect(len(set(texts)) == len(texts) and not any(map(is_missing, texts)), "categories")
         if isinstance(threat, tuple):
             knots = column.knots if len(column.knots) else np.zeros(1)
             ends = np.clip(threat, knots[0], knots[-1])

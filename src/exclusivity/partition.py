@@ -22,15 +22,11 @@ from exclusivity._typing import (
     Ints,
     Matrix,
 )
-from exclusivity.classifier._fitted import (
-    fitted_attributes,
-    replace_fitted,
-    scope_of,
-    snapshot,
-)
+from exclusivity.classifier._fitted import fitted_attributes, replace_fitted, scope_of, snapshot
 from exclusivity.classifier._parameters import RandomState
 from exclusivity.classifier._validation import (
     carried_groups,
+    carried_signs,
     check_jobs,
     checked_partition as given,
     group_codes,
@@ -170,6 +166,8 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
         check_counted(self.get_params(deep=False))
         check_jobs(self.n_jobs)
         labels = carried_groups(self.feature_groups, X)
+        if carried_signs(None, X) is not None:
+            raise ValueError("monotonic_cst of a TableEncoder needs an ERMClassifier behind it.")
         check_sparse(X)
         require_labels(y)
         with table_advice(self):

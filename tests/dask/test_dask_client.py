@@ -18,7 +18,7 @@ from exclusivity import ERMClassifier as LocalERMClassifier
 from exclusivity.dask import ERMClassifier, _engine as engine
 from exclusivity.dask._engine import Engine
 from exclusivity.dask._rows import Rows
-from exclusivity.rows.source import SharedPasses
+from exclusivity.solvers.blocks import SharedPasses
 
 
 @pytest.fixture(scope="module")

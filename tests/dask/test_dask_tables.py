@@ -109,9 +109,9 @@ def test_the_model_of_all_rows_in_memory(run, tmp_path, case):
     models = [load_model(tmp_path / name) for name in ("one.erm", "many.erm")]
     assert models[0][-1].get_params() == models[1][-1].get_params()
     for ours, theirs in zip(models[0][0].columns_, models[1][0].columns_, strict=True):
-        assert (ours.kind, ours.n_gaps, ours.n_levels, ours.notation) == (
+        assert (ours.kind, ours.n_missing, ours.n_levels, ours.notation) == (
             theirs.kind,
-            theirs.n_gaps,
+            theirs.n_missing,
             theirs.n_levels,
             theirs.notation,
         )
@@ -180,10 +180,8 @@ def test_names_of_rows_are_told(run, tmp_path):
     assert "column 'row' has another whole number in each of the 50 rows" in err
 
 
-@pytest.mark.parametrize("options", [["--dask"], []])
 @pytest.mark.parametrize("ending", ["csv", "svm"])
-def test_names_of_rows_among_numbers_are_told(run, tmp_path, ending, options):
-    """From the pass that learns the scaling, in memory and on workers."""
+def test_names_of_rows_among_numbers_are_told(run, tmp_path, ending):
     rows = [(1000 - number, number % 7, number % 2) for number in range(60)]
     written = {
         "csv": "row,size,class\n" + "".join(f"{row},{size},{label}\n" for row, size, label in rows),
@@ -191,7 +189,7 @@ def test_names_of_rows_among_numbers_are_told(run, tmp_path, ending, options):
     }
     (tmp_path / f"a.{ending}").write_text(written[ending])
     target = ["--target", "class"] if ending == "csv" else []
-    code, _, err = run("fit", tmp_path / f"a.{ending}", "-o", tmp_path / "m.erm", *target, *options)
+    code, _, err = run("fit", tmp_path / f"a.{ending}", "-o", tmp_path / "m.erm", *target)
     assert code == 0, err
     name, way_out = {
         "csv": ("column 'row'", "--ignore row leaves it out"),

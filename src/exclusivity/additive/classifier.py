@@ -44,7 +44,7 @@ from exclusivity.additive.suspects import Suspects, find_suspects
 from exclusivity.additive.threats import Threat, check_threats, reach_of, threats_by_column
 from exclusivity.classifier._validation import check_jobs
 from exclusivity.objective.losses import Logistic, MarginLoss, PowerHinge
-from exclusivity.tables.cells import as_array, column_of, frame_package
+from exclusivity.tables._columns import as_array, column_of, frame_package
 
 _LOSSES: dict[str, MarginLoss] = {
     "squared_hinge": PowerHinge(2.0),

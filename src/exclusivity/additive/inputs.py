@@ -14,7 +14,7 @@ from exclusivity._errors import ParameterError
 from exclusivity._typing import Floats, Ints
 from exclusivity.additive.levels import ColumnLevels
 from exclusivity.classifier._validation import group_codes
-from exclusivity.tables.cells import ColumnTable, column_of
+from exclusivity.tables._columns import ColumnTable, column_of
 
 
 def column_place(column: Any, names: Sequence[str], parameter: str) -> int:

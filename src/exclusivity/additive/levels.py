@@ -23,7 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from exclusivity._typing import Bools, Floats, Ints
-from exclusivity.tables.cells import (
+from exclusivity.tables._columns import (
     CellError,
     Column,
     ColumnTable,

@@ -16,7 +16,7 @@ import numpy as np
 
 from exclusivity._typing import Floats
 from exclusivity.additive.levels import ColumnLevels
-from exclusivity.tables.cells import column_of
+from exclusivity.tables._columns import column_of
 
 if TYPE_CHECKING:
     from exclusivity.additive.classifier import RobustAdditiveClassifier

@@ -139,8 +139,7 @@ def _by_name(
         raise ParameterError(
             parameter,
             f"{parameter} names columns, but X has no column names; fit on a DataFrame with string columns, "
-            "or give one number per column. A TableEncoder passes on one feature per column of numbers, with "
-            "its name, as TableEncoder('linear').set_output(transform='pandas').",
+            "or give one number per column. Behind a TableEncoder give monotonic_cst to the encoder.",
         )
     if parameter == "monotonic_cst":
         _refuse_encoded([name for name, sign in given.items() if sign], names)
@@ -166,16 +165,15 @@ def _refuse_encoded(columns: list[Any], names: NDArray[Any]) -> None:
     """Raise where a column has become several features: a sign of one says nothing about their sum."""
     for column in columns:
         # As a TableEncoder calls them: parts of a curve, levels, a missing value, parts of a date.
-        ending = r"(_spline\d+|=.*|\.(year|month|weekday|hour)(_spline\d+|=.*)?)"
+        ending = r"(_spline\d+|_ramp\d+|=.*|\.(year|month|weekday|hour)(_spline\d+|=.*)?)"
         made = re.compile(re.escape(str(column)) + ending, re.DOTALL)
         found = [name for name in names if made.fullmatch(str(name))]
         if found:
             raise ParameterError(
                 "monotonic_cst",
                 f"monotonic_cst names {column!r}, which a TableEncoder makes several features of (such as "
-                f"{found[0]!r}): the sign of one weight does not make the score monotone in the column. Use "
-                "TableEncoder('linear') and fill missing values before it, so that a column of numbers is "
-                "one feature; or name the encoded features one by one.",
+                f"{found[0]!r}): the sign of one weight does not make the score monotone in the column. Give "
+                "monotonic_cst to the TableEncoder; or name the encoded features one by one.",
             )
 
 

@@ -36,6 +36,7 @@ from exclusivity.classifier._path import PathRows
 from exclusivity.classifier._prediction import EnsemblePredictions
 from exclusivity.classifier._validation import (
     carried_groups,
+    carried_signs,
     check_jobs,
     check_parameters,
     sample_weights,
@@ -154,6 +155,8 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, EnsembleEstimator):
         """
         template = self._template()
         template.feature_groups = carried_groups(self.feature_groups, X, self.exclusivity)
+        template.monotonic_cst = carried_signs(self.monotonic_cst, X)
+        check_parameters(vars(template))
         fresh = snapshot(self)  # other threads predict with the former model until this one is complete
         X, y = validated_classes(fresh, X, y)
         template.__dict__.update(width_of(fresh))

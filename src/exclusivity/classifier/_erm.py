@@ -35,6 +35,7 @@ from exclusivity.classifier._prediction import EnsemblePredictions
 from exclusivity.classifier._progress import ProblemMonitor, watch_fit
 from exclusivity.classifier._validation import (
     carried_groups,
+    carried_signs,
     check_parameters,
     group_codes,
 )
@@ -86,17 +87,19 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
     monotonic_cst : array-like of shape (n_features,) or dict, default=None
         1, -1 or 0 for each column, or by column name: the score of ``classes_[1]`` rises with the column,
         falls, or may do either. As in scikit-learn's trees, for two classes only. A column that a
-        :class:`~exclusivity.tables.TableEncoder` makes several features of is refused.
+        :class:`~exclusivity.tables.TableEncoder` makes several features of is refused: the
+        encoder takes such rules.
     voting : {"soft", "hard", "runoff"}, default="soft"
         "soft" averages the members' margins (the paper). "hard": each member votes for its best class and
         the majority wins; ties go to the larger mean margin. "runoff": the two classes with most votes meet
         in a second round, in which each member votes for the one it scores higher (one-vs-one: the one that
         wins their pair); of two classes that is "hard". Members without features abstain.
-    feature_groups : sequence of labels, callable or None, default=None
-        Columns that come from one source (a sensor, a one-hot encoded category): one label per column, or a
-        callable from the array of column names to labels. For ``exclusivity > 1`` only. A group goes to one
-        member as a whole, in all classes, and :meth:`certify` counts groups. None: every column is its own
-        group, but behind a :class:`~exclusivity.tables.TableEncoder` in a pipeline every input column is.
+    feature_groups : sequence of labels, dict, callable or None, default=None
+        Columns that come from one source (a sensor, a one-hot encoded category): one label per column, a dict
+        of labels by column name (columns that it does not name are on their own), or a callable from
+        the array of column names to labels. For ``exclusivity > 1`` only. A group goes to one member as a
+        whole, in all classes, and :meth:`certify` counts groups. None: every column is its own group, but
+        behind a :class:`~exclusivity.tables.TableEncoder` in a pipeline every input column is.
     partition : {"learned", "random"} or sequence of labels, default="learned"
         Who owns which feature group at ``exclusivity=inf``: found by a search for the partition whose votes
         survive most broken features; drawn, by ``random_state``; or one member's label for each column or
@@ -228,8 +231,9 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         self : ERMClassifier
             The fitted classifier.
         """
-        check_parameters(vars(self))
         fresh = snapshot(self)  # other threads predict with the former model until this one is complete
+        fresh.monotonic_cst = carried_signs(self.monotonic_cst, X)
+        check_parameters(vars(fresh))
         rows = MemoryRows.of(fresh, X, y, sample_weight)
         return self._fit(fresh, rows, carried_groups(self.feature_groups, X, self.exclusivity))
 

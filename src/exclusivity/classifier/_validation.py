@@ -433,13 +433,25 @@ def carried_groups(feature_groups: object, X: Matrix, exclusivity: float = np.in
     return getattr(X, "feature_groups", None)
 
 
+def carried_signs(monotonic_cst: object, X: Matrix) -> object:
+    """Return the parameter as given; where it is None, the signs that rows of a TableEncoder carry."""
+    may_carry = isinstance(X, np.ndarray) or sparse.issparse(X)
+    signs = getattr(X, "monotonic_cst", None) if may_carry else None
+    if signs is not None and monotonic_cst is not None:
+        raise ParameterError(
+            "monotonic_cst", "monotonic_cst is given to the TableEncoder and to the classifier; choose one."
+        )
+    return monotonic_cst if signs is None else signs
+
+
 def group_codes(feature_groups: object, n_features: int, names: NDArray[Any] | None) -> Ints:
-    """Return one number per column, 0 to n_groups - 1 in the order of first appearance.
+    """One number per column, 0 to n_groups - 1 in the order of first appearance.
 
     Parameters
     ----------
-    feature_groups : None, sequence of labels, or callable
-        None: every column is a group of its own. A callable is given the array of column names.
+    feature_groups : None, sequence of labels, dict, or callable
+        None: every column is a group of its own. A dict has labels by column name, and columns that it does
+        not name are groups of their own. A callable is given the array of column names.
     n_features : int
     names : ndarray of str or None
         The column names seen in ``fit``, if there were any.
@@ -452,24 +464,36 @@ def group_codes(feature_groups: object, n_features: int, names: NDArray[Any] | N
     if feature_groups is None:
         return np.arange(n_features)
     labels = feature_groups
-    if callable(feature_groups):
+    if callable(feature_groups) or isinstance(feature_groups, Mapping):
         if names is None:
             raise ParameterError(
                 "feature_groups",
-                "feature_groups is a callable from column names to labels, but X has no column names; fit "
-                "on a DataFrame with string columns, or give one label per column.",
+                "feature_groups goes by column names, but X has none; fit on a DataFrame with string "
+                "columns, or give one label per column.",
             )
+        if isinstance(feature_groups, Mapping):
+            return _group_numbers(_labels_of(feature_groups, names), n_features)
         labels = feature_groups(names)
     return _group_numbers(_as_list(labels), n_features)
 
 
+def _labels_of(groups: Mapping[Any, Any], names: NDArray[Any]) -> list[Any]:
+    """Return one label per column; a column without one is a group of its own."""
+    unknown = [name for name in groups if name not in names]
+    if unknown:
+        raise ParameterError(
+            "feature_groups",
+            f"feature_groups names {unknown[0]!r}, which is no column of X: {names.tolist()[:20]}.",
+        )
+    return [groups.get(name, ("alone", place)) for place, name in enumerate(names)]
+
+
 def _as_list(labels: Any) -> list[Any]:
-    if isinstance(labels, (str, bytes, Mapping, Set)) or not hasattr(labels, "__len__"):
+    if isinstance(labels, (str, bytes, Set)) or not hasattr(labels, "__len__"):
         raise ParameterTypeError(
             "feature_groups",
-            "feature_groups must be None, a sequence with one label per column, or a callable that makes one "
-            "from the column names (of a dict: lambda names: [groups.get(name, name) for name in names]); "
-            f"got {labels!r}.",
+            "feature_groups must be None, a sequence with one label per column, a dict of labels by column "
+            f"name, or a callable that makes the sequence from the column names; got {labels!r}.",
         )
     if np.ndim(labels) != 1:
         raise ParameterError(

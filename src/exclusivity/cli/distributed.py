@@ -220,17 +220,15 @@ def _number_rows(args: argparse.Namespace, files: _Files) -> _Rows:
 
     layout, is_sparse = files.layout, files.layout.format.is_sparse
     survey, _ = files.survey(layout, args.scale or ("none" if is_sparse else "standard"))
-    if survey.row_names is not None:
-        training.warn_of_identifiers(survey.row_names.columns, layout.titles, survey.n_rows)
     scaler = None if survey.sums is None else survey.sums.scaler(is_sparse=is_sparse)
     X, y = file_arrays(files.parts, survey.sizes, layout.with_width(survey.n_features), scaler)
     return _Rows(X, y, scaler, survey.n_features, survey.n_bytes)
 
 
 def _table_rows(args: argparse.Namespace, files: _Files, rules: list[Any], remarks: list[str]) -> _Rows:
-    """Learn to encode a table from summaries of its columns, by the rules for tables in memory."""
+    """Learn to encode a table from a sample of its rows, by the rules for tables in memory."""
     from exclusivity.dask._files import file_arrays
-    from exclusivity.tables import NumberSummary, TableEncoder, learn_from_summaries
+    from exclusivity.tables import ColumnTable, TableEncoder
 
     titles, kinds = files.layout.titles, files.layout.reading.kinds
     if not files.layout.format.is_text:
@@ -240,25 +238,23 @@ def _table_rows(args: argparse.Namespace, files: _Files, rules: list[Any], remar
             replace(rule, kind=kinds.get(name, rule.kind)) for name, rule in zip(titles, rules, strict=True)
         ]
     layout = files.layout.with_rules(rules)
-    survey, (lost, *summaries) = files.survey(layout, None)
-    found = [tables.Found(*each) for each in zip(rules, remarks, lost.tolist(), strict=True)]
+    survey, (sample,) = files.survey(layout, None)
+    found = [tables.Found(*each) for each in zip(rules, remarks, sample.n_lost.tolist(), strict=True)]
     tables.warn_of_losses(titles, found, survey.n_rows)
     groups = training.read_groups(args.groups, layout.names, len(titles))
     chosen = tables.said_to_be_categories(titles, kinds)
-    encoder = learn_from_summaries(
-        TableEncoder(training.numeric(args), categorical=chosen, feature_groups=groups),
-        [rule.kind for rule in rules],
-        summaries,
-    )
+    encoder = TableEncoder(training.numeric(args), categorical=chosen, feature_groups=groups)
+    table, n_missing = ColumnTable(sample.columns), sample.n_missing.tolist()
+    encoder._learn_from_sample(table, [rule.kind for rule in rules], n_missing, survey.n_rows)
     tables.remember(encoder, found)
     tables.warn_of_levels(encoder, titles, survey.n_rows)
-    named = [
-        place for place, each in enumerate(summaries) if isinstance(each, NumberSummary) and each.names_rows
-    ]
-    training.warn_of_identifiers(named, titles, survey.n_rows)
+    if len(table) == survey.n_rows:
+        training.warn_of_identifiers(training.places_of_row_names(table), titles, survey.n_rows)
     X, y = file_arrays(files.parts, survey.sizes, layout, encoder)
     columns = tables.document(encoder, titles, [read.note for read in found])
-    return _Rows(X, y, encoder, len(titles), survey.n_rows * encoder.bytes_per_row, columns)
+    slots = sum(each.code.slots for each in encoder.columns_ if each.code)
+    n_bytes = survey.n_rows * (12 * slots if encoder.sparse_output_ else 8 * X.shape[1])
+    return _Rows(X, y, encoder, len(titles), n_bytes, columns)
 
 
 def _sources(args: argparse.Namespace) -> list[Source]:

@@ -267,7 +267,7 @@ def warn_of_levels(encoder: TableEncoder, titles: list[Any], n_rows: int) -> Non
     """Say which categories have nearly a level for every row, as what is none tends to have."""
     for title, learned in zip(titles, encoder.columns_, strict=True):
         levels = learned.n_levels or 0
-        if learned.width and levels > _MANY_LEVELS and 2 * levels > n_rows - learned.n_gaps:
+        if learned.width and levels > _MANY_LEVELS and 2 * levels > n_rows - learned.n_missing:
             warnings.warn(
                 f"column {title!r} has {levels} distinct values in {n_rows} rows and cannot generalise. "
                 "Numbers or dates that are written in an unusual way? --drop "
@@ -300,7 +300,7 @@ def document(encoder: TableEncoder, titles: list[Any], notes: list[str]) -> list
             "column": title,
             "kind": column.kind,
             "levels": column.n_levels,
-            "gaps": column.n_gaps,
+            "gaps": column.n_missing,
             "features": column.width,
             "note": "; ".join(filter(None, [note, column.left_out and f"left out: {column.left_out}"])),
         }

@@ -95,30 +95,34 @@ def read_training_data(args: argparse.Namespace, progress: Progress) -> Training
     check_classes(np.unique(y), len(y), source.title)
     titles = [] if columns is None else content.titles
     if not isinstance(X, list):
-        warn_of_identifiers(_places_of_row_names(X), titles, len(y))
+        warn_of_identifiers(places_of_row_names(X), titles, len(y))
         return TrainingData(X, y, content.names, target, titles=titles)
     tables.check_options(args)
     found = tables.found_in(content, reading.kinds, source)
     tables.warn_of_losses(titles, found, len(y))
     X = tables.column_table(content)
-    warn_of_identifiers(_places_of_row_names(X), titles, len(y))
+    warn_of_identifiers(places_of_row_names(X), titles, len(y))
     categorical = tables.said_to_be_categories(titles, reading.kinds)
     return TrainingData(X, y, content.names, target, found, titles, categorical)
 
 
-def _places_of_row_names(X: Any) -> list[int]:
-    """Columns with another whole number in every row."""
+def places_of_row_names(X: Any) -> list[int]:
+    """Return the columns with another whole number in every row."""
     import numpy as np
 
-    from exclusivity.tables import RowNames, names_rows
+    def names_rows(values: Any) -> bool:
+        values = values.toarray() if hasattr(values, "toarray") else values
+        return bool(np.all(values == np.rint(values))) and len(np.unique(values)) == len(values)
 
-    if not hasattr(X, "columns"):
-        found = RowNames.of(X)
-        return [] if found is None else found.columns
-    kept = [
-        (place, v) for place, v in enumerate(X.columns) if isinstance(v, np.ndarray) and v.dtype.kind == "f"
-    ]
-    return [place for place, values in kept if names_rows(values)]
+    if hasattr(X, "columns"):
+        kept = [(place, values) for place, values in enumerate(X.columns) if hasattr(values, "dtype")]
+        return [place for place, values in kept if values.dtype.kind == "f" and names_rows(values)]
+    places = list(range(X.shape[1]))
+    if hasattr(X, "toarray"):  # one row may be a zero
+        places = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) >= X.shape[0] - 1).tolist()
+    # Few rows settle nearly every column.
+    likely = [place for place in places if names_rows(X[:_FEW_ROWS, [place]])]
+    return [place for place in likely if names_rows(X[:, [place]])]
 
 
 def warn_of_identifiers(places: list[int], titles: list[Any], n_rows: int) -> None:

@@ -33,16 +33,9 @@ from exclusivity.io._errors import DataFileError
 from exclusivity.io._formats import FilePart, Format
 from exclusivity.io._reading import Content, Reading
 from exclusivity.io._text import is_packed
-from exclusivity.tables import (
-    SUMMARIES,
-    CellError,
-    ColumnTable,
-    RowNames,
-    TableEncoder,
-    column_of_arrow,
-    kind_of,
-    missing,
-)
+from exclusivity.tables import ColumnTable, TableEncoder, column_of_arrow, kind_of
+from exclusivity.tables._codes import MOST_VALUES
+from exclusivity.tables._columns import CellError, as_dates, as_levels, as_numbers, missing
 
 _SAMPLES, _SAMPLE_BYTES, _PACKED_SAMPLES = 40, 1 << 16, 3
 _BATCH_ROWS = 1 << 16
@@ -215,20 +208,55 @@ def _located(error: ColumnError, parts: Sequence[FilePart], layout: FileLayout) 
     return DataFileError(part.path, line, error.column, error.cause, error.ways)
 
 
-def summarise(part: FilePart, found: Content | None, layout: FileLayout) -> list[Any]:
-    """Return how many texts were taken for missing values in each column, and summaries of the columns."""
-    kinds = [rule.kind for rule in (layout.reading.rules or {}).values()]
-    columns = [_NOTHING[kind] for kind in kinds] if found is None else _columns(found)
-    # What decides which values are drawn does not depend on the folder, nor on other parts.
-    number = zlib.crc32(f"{Path(part.path).name} {part.span}".encode()) & 0xFFFFFF
-    summaries = []
-    for title, kind, column in zip(layout.titles, kinds, columns, strict=True):
-        try:
-            summaries.append(SUMMARIES[kind].of(column, number))
-        except CellError as error:
-            raise DataFileError(part.path, None, title, f"{error}.", ("categorical",)) from error
-    lost = np.array(found.n_lost if found and found.n_lost else [0] * len(kinds))
-    return [lost, *summaries]
+@dataclass(frozen=True, eq=False)
+class TableSample:
+    """Rows of some parts of a table, those of the smallest random keys; it adds up.
+
+    Up to ``MOST_VALUES`` rows all of them, in their order. ``n_lost`` and ``n_missing`` are counts of all
+    rows, by column: texts taken for missing values, and missing values.
+    """
+
+    keys: NDArray[np.int64]
+    columns: list[NDArray[Any]]
+    n_lost: NDArray[np.int64]
+    n_missing: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, part: FilePart, found: Content | None, layout: FileLayout) -> TableSample:
+        """Draw from one part."""
+        kinds = [rule.kind for rule in (layout.reading.rules or {}).values()]
+        raw = [_NOTHING[kind] for kind in kinds] if found is None else _columns(found)
+        columns = []
+        for title, kind, column in zip(layout.titles, kinds, raw, strict=True):
+            try:
+                columns.append(_cells(kind, column))
+            except CellError as error:
+                raise DataFileError(part.path, None, title, f"{error}.", ("categorical",)) from error
+        # Which rows are drawn does not depend on the folder, nor on other parts.
+        rng = np.random.default_rng(zlib.crc32(f"{Path(part.path).name} {part.span}".encode()))
+        n_lost = np.array(found.n_lost if found and found.n_lost else [0] * len(kinds))
+        n_missing = np.array([missing(column).sum() for column in columns])
+        return cls(rng.integers(1 << 62, size=len(raw[0])), columns, n_lost, n_missing)._cut()
+
+    def __add__(self, other: TableSample) -> TableSample:
+        """Return a sample of both."""
+        columns = [np.concatenate(pair) for pair in zip(self.columns, other.columns, strict=True)]
+        keys, n_lost = np.concatenate([self.keys, other.keys]), self.n_lost + other.n_lost
+        return TableSample(keys, columns, n_lost, self.n_missing + other.n_missing)._cut()
+
+    def _cut(self) -> TableSample:
+        if len(self.keys) <= MOST_VALUES:
+            return self
+        kept = np.sort(np.argpartition(self.keys, MOST_VALUES)[:MOST_VALUES])
+        return replace(self, keys=self.keys[kept], columns=[column[kept] for column in self.columns])
+
+
+def _cells(kind: str, column: Any) -> NDArray[Any]:
+    """Return a column as numbers, as dates or as texts of categories."""
+    if kind != "category":
+        return as_numbers(column) if kind == "number" else as_dates(column)
+    codes, levels = as_levels(column)
+    return np.array([*levels, None], dtype=object)[codes]
 
 
 # The survey
@@ -239,8 +267,8 @@ class Survey:
     """The facts about some parts; they add up.
 
     Rows of every part in their order, memory that all rows take, the largest width, the classes and the file
-    where the first of them were found; for numbers alone what a scaler has to know, and columns with another
-    whole number in every row (None where nobody asks, or there are no rows).
+    where the first of them were found; for numbers alone what a scaler has to know (None where nobody asks,
+    or there are no rows).
     """
 
     sizes: tuple[int, ...]
@@ -249,7 +277,6 @@ class Survey:
     labels: NDArray[Any]
     file: str
     sums: ColumnSums | None
-    row_names: RowNames | None = None
 
     @property
     def n_rows(self) -> int:
@@ -268,7 +295,6 @@ class Survey:
             _all_labels(self, other) if len(known) == 2 else (known or [self])[0].labels,
             (known or [self])[0].file,
             sums,
-            _total([part.row_names for part in (self, other) if part.row_names is not None]),
         )
 
 
@@ -292,17 +318,17 @@ def survey_files(
 
 
 def survey_part(part: FilePart, layout: FileLayout, scale: str | None) -> list[Any]:
-    """Return a survey of one part, scaled or (without ``scale``) with summaries of the columns of a table."""
+    """Return a survey of one part, scaled or (without ``scale``) with a sample of the rows of a table."""
     if scale is None:
         found = layout.read(part)
         y = np.empty(0, dtype=np.int64) if found is None else np.asarray(found.target)
         width = len(layout.titles)
         survey = Survey((len(y),), 0, width, classes_of(y, part), part.path, None)
-        return [survey, *summarise(part, found, layout)]
+        return [survey, TableSample.of(part, found, layout)]
     X, y = read_rows(part, layout)
     n_bytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
-    sums, named = column_sums(X, scale), RowNames.of(X)
-    return [Survey((X.shape[0],), n_bytes, X.shape[1], classes_of(y, part), part.path, sums, named)]
+    sums = column_sums(X, scale)
+    return [Survey((X.shape[0],), n_bytes, X.shape[1], classes_of(y, part), part.path, sums)]
 
 
 def classes_of(y: NDArray[Any], part: FilePart) -> NDArray[Any]:

@@ -352,7 +352,7 @@ def _scaler(made: Any, params: str, columns: dict[str, str], *, counts_rows: boo
 
 _KINDS = ("number", "category", "date")
 _FLAGGED = (NumberCode, LevelCode, DateCode)
-_CODES = (type(None), *_FLAGGED, tables.GapCode)
+_CODES = (type(None), *_FLAGGED, tables.MissingCode)
 _NUMBER, _LEVEL, _DATE = 1, 2, 3
 _PARTS = {"year": _NUMBER, "month": _LEVEL, "weekday": _LEVEL, "hour": _NUMBER}
 _TEXTS = {"month": set(tables.MONTHS), "weekday": set(tables.WEEKDAYS)}
@@ -428,7 +428,7 @@ def _pack_encoder(encoder: TableEncoder) -> dict[str, Any]:
         "params": _pack_params(encoder, dtype=np.dtype(encoder.dtype).name),
         "sparse_output": encoder.sparse_output_,
         "kinds": np.array([_KINDS.index(column.kind) for column in columns], dtype=np.uint8),
-        "n_gaps": int64(column.n_gaps for column in columns),
+        "n_gaps": int64(column.n_missing for column in columns),
         "n_levels": int64(-1 if column.n_levels is None else column.n_levels for column in columns),
         "left_out": texts_of(column.left_out for column in columns),
         "codes": _pack_codes([column.code for column in columns]),
@@ -445,7 +445,7 @@ def _pack_codes(codes: list[Any]) -> dict[str, Any]:
     figures = [[code.low, code.high, code.mean, code.scale, code.fill] for code in numbers]
     return {
         "types": np.array([_CODES.index(type(code)) for code in codes], dtype=np.uint8),
-        "has_gaps": np.array([code.has_gaps for code in flat if isinstance(code, _FLAGGED)], dtype=bool),
+        "has_gaps": np.array([code.has_missing for code in flat if isinstance(code, _FLAGGED)], dtype=bool),
         "parts": np.array(masks, dtype=np.uint8),
         "figures": np.array(figures, dtype=np.float64).reshape(-1, 5),
         "n_knots": int64(len(code.knots) for code in numbers),
@@ -468,7 +468,8 @@ def _build_encoder(found: dict[str, Any]) -> TableEncoder:
     n_levels = [None if number < 0 else number for number in found["n_levels"].tolist()]
     codes, tags = _codes(found["codes"]), notations_of(found)
     parts = (names, kinds, codes, n_gaps, n_levels, found["left_out"], tags)
-    encoder.columns_ = list(map(tables.TableColumn, *parts))
+    with refusing("TableEncoder"):
+        encoder.columns_ = encoder._with_ramps(list(map(tables.TableColumn, *parts)))
     encoder.sources_ = tables.output_sources(encoder.columns_)
     return encoder
 
@@ -491,7 +492,7 @@ def _codes(found: dict[str, Any]) -> Iterator[Any]:
             parts = [(part, simple(_PARTS[part], part)) for part in _chosen(next(masks))]
             yield DateCode(tuple(parts), has_gaps)
         else:
-            yield simple(kind) if kind in (_NUMBER, _LEVEL) else None if kind == 0 else tables.GapCode()
+            yield simple(kind) if kind in (_NUMBER, _LEVEL) else None if kind == 0 else tables.MissingCode()
 
 
 def _number(code: NumberCode) -> NumberCode:
@@ -509,7 +510,7 @@ def _level(code: LevelCode, part: str) -> LevelCode:
     texts = {*code.levels, *code.rare}
     if not code.levels or len(texts) < len(code.levels) + len(code.rare):
         raise Refusal("TableEncoder: the levels of a category are not different texts.")
-    if any(tables.is_gap(text) or len(text) > tables.LONGEST_LEVEL for text in texts):
+    if any(tables.is_missing(text) or len(text) > tables.LONGEST_LEVEL for text in texts):
         raise Refusal("TableEncoder: a level of a category is missing or too long.")
     if part and not texts <= _TEXTS[part]:
         raise Refusal(f"TableEncoder: a date has a {part} that there is not.")

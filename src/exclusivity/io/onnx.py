@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
@@ -224,7 +224,7 @@ def _column(graph: GraphWriter, name: str, column: TableColumn) -> str:
     """Return the output columns of one input column, (rows, width) in float64; an empty text is a gap."""
     code = column.code
     if isinstance(code, LevelCode):
-        places = code.places | ({"": code.width - 1} if code.has_gaps else {})
+        places = code.places | ({"": code.width - 1} if code.has_missing else {})
         return _one_hot(graph, name, places, code.width)
     if isinstance(code, NumberCode):
         return _number(graph, graph.cast(name, np.float64), code)
@@ -245,15 +245,18 @@ def _number(graph: GraphWriter, name: str, code: NumberCode) -> str:
     value = graph.op("Where", gaps, code.fill, value)
     parts = [value]
     if len(code.knots):
-        parts.append(_hats(graph, value, code.knots))
-    if code.has_gaps:
+        parts.append(_curve(graph, value, code))
+    if code.has_missing:
         parts.append(graph.cast(gaps, np.float64))
     return graph.op("Concat", *parts, axis=1)
 
 
-def _hats(graph: GraphWriter, value: str, knots: NDArray[Any]) -> str:
-    """With t_j = how far the value is from knot j to the next, cut off at 0 and 1: hat j is t_(j-1) - t_j."""
+def _curve(graph: GraphWriter, value: str, code: NumberCode) -> str:
+    """Ramp t_j is how far the value is from knot j to the next, within 0 and 1; hat j is t_(j-1) - t_j."""
+    knots = code.knots
     share = graph.op("Clip", graph.op("Div", graph.op("Sub", value, knots[:-1]), np.diff(knots)), 0.0, 1.0)
+    if code.is_ramp:
+        return share
     n_knots = len(knots)
     steps = np.eye(n_knots - 1, n_knots, k=1) - np.eye(n_knots - 1, n_knots)
     return graph.op("Add", graph.op("MatMul", share, steps), np.eye(1, n_knots))

@@ -19,8 +19,8 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity._typing import Ints
-from exclusivity.tables.encoder import TableEncoder
-from exclusivity.tables.interactions import InteractionFeatures
+from exclusivity.tables._encoder import TableEncoder
+from exclusivity.tables._interactions import InteractionFeatures
 
 _ONE_TO_ONE = (
     *(preprocessing.StandardScaler, preprocessing.MinMaxScaler, preprocessing.MaxAbsScaler),

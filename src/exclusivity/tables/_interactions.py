@@ -11,13 +11,12 @@ are phi(x) = k(x, L) U D^(-1/2), and phi(x) . phi(x') = k(x, x') wherever one of
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -25,9 +24,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from exclusivity._errors import check_number
 from exclusivity._typing import Floats, Ints, Matrix
 from exclusivity.classifier import ERMClassifier
+from exclusivity.classifier._validation import carried_signs
 from exclusivity.rows.sparse_rows import check_sparse
-from exclusivity.tables.assembling import grouped, row_blocks
-from exclusivity.tables.encoder import TableEncoder
+from exclusivity.tables._codes import grouped, row_blocks
+from exclusivity.tables._encoder import TableEncoder
 
 SEARCH_COST = 0.1
 """C of the additive members for which a partition is learned."""
@@ -79,7 +79,7 @@ def _kernel(rows: Floats, landmarks: Floats, decay: float) -> Floats:
     return np.asarray(np.exp(-decay * np.maximum(squares, 0.0)))
 
 
-class InteractionFeatures(TransformerMixin, BaseEstimator):
+class InteractionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Divide columns among members, and give each features of all its columns together.
 
     A step between a :class:`~exclusivity.tables.TableEncoder` and an :class:`~exclusivity.ERMClassifier`: a
@@ -171,6 +171,8 @@ class InteractionFeatures(TransformerMixin, BaseEstimator):
         self : InteractionFeatures
         """
         self._check_parameters()
+        if carried_signs(None, X) is not None:
+            raise ValueError("monotonic_cst: no rule holds for members that use several columns together.")
         additive = self._additive_members().fit(X, y)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         rng = check_random_state(self.random_state)
@@ -236,26 +238,6 @@ class InteractionFeatures(TransformerMixin, BaseEstimator):
             np.concatenate(parts, axis=1, out=out[block], casting="same_kind")
         found: Floats = grouped(out, self.members_)
         return found
-
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
-        """Return the names of the output columns: the number of their member, and one of their own.
-
-        Parameters
-        ----------
-        input_features : None
-            Not used; there for scikit-learn.
-
-        Returns
-        -------
-        names : ndarray of str
-        """
-        check_is_fitted(self)
-        seen = Counter[int]()
-        names = []
-        for member in self.members_.tolist():
-            names.append(f"group{member}_{seen[member]}")
-            seen[member] += 1
-        return np.array(names, dtype=object)
 
     @property
     def _n_features_out(self) -> int:

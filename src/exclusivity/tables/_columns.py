@@ -1,9 +1,12 @@
-"""Cells of tables: the columns of any container, read as numbers, as dates or as categories.
+"""Columns of tables in any container, read as numbers, as dates or as categories.
 
 How a cell is read depends on what its column held in training and on the cell itself: never on other cells,
 nor on what holds the column (a list, an array, a DataFrame of pandas or polars, an Arrow table). Columns of
 one type are read at once, with the same result as cell by cell. No package for tables is needed: pandas and
 pyarrow are imported where such a table comes in.
+
+A cell that its column cannot hold, such as a word among numbers, is an error, or with ``strict=False`` a
+missing value.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -24,7 +28,9 @@ from exclusivity._typing import Bools, Floats, Ints
 LONGEST_LEVEL = 200
 """Characters by which the names of categories are distinguished."""
 
-_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)?\Z")
+# 2024-02-05 or 2024/02/05, with a time or without, and behind the time perhaps the offset of a time zone.
+_CLOCK = r"([T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(?: ?(?:Z|[+-]\d\d:?\d\d))?"
+_DATE = re.compile(rf"(\d{{4}})([-/])(\d\d)\2(\d\d)(?:{_CLOCK})?\Z")
 _MOMENT = "datetime64[us]"
 _NO_MOMENT = np.datetime64("NaT", "us")
 _MOST_DIGITS = 10**4000  # Python refuses to write more than 4300
@@ -35,11 +41,7 @@ Values = NDArray[Any]
 
 
 class CellError(ValueError):
-    """A cell that its column cannot hold, and its row where that is known; the encoder names the column."""
-
-    def __init__(self, cause: str, row: int | None = None) -> None:
-        super().__init__(cause)
-        self.row = row
+    """A cell that its column cannot hold; who knows the column names it."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -115,10 +117,6 @@ class ColumnTable:
         """Return some rows."""
         return ColumnTable([column[rows] for column in self.columns])
 
-    def take_columns(self, places: list[int]) -> ColumnTable:
-        """Return some columns, in this order."""
-        return ColumnTable([self.columns[place] for place in places])
-
 
 def frame_package(X: object) -> str | None:
     """Return the package that a table, or a class that it inherits from, comes from; None for arrays."""
@@ -167,6 +165,22 @@ def column_of(X: Any, place: int) -> Column:
     if package == "pyarrow":
         return column_of_arrow(X.column(place))
     return np.asarray(as_array(X)[:, place])
+
+
+def match_columns(X: Any, names: Sequence[str]) -> tuple[Any, list[str], list[str]]:
+    """Return the columns of a frame in this order, which of them are absent, and which others there are.
+
+    All cells of an absent column are missing.
+    """
+    given = [str(name) for name in (X.column_names if hasattr(X, "column_names") else X.columns)]
+    absent = [name for name in names if name not in given]
+    if given == list(names):
+        return X, [], []
+    if len(absent) == len(names):
+        raise ValueError(f"X has none of the columns of fit, {list(names)[:20]}; it has {given[:20]}.")
+    nothing = np.full(X.shape[0], None, dtype=object)
+    columns = [column_of(X, given.index(name)) if name in given else nothing for name in names]
+    return ColumnTable(columns), absent, [name for name in given if name not in set(names)]
 
 
 def _pandas_column(series: Any) -> Column:
@@ -254,7 +268,8 @@ def missing(values: Column) -> Bools:
 def kind_of(values: Column) -> str:
     """Return what a column holds: "number", "date" or "category".
 
-    Texts are categories, unless all of them are dates as ISO 8601 writes them. Numbers among texts are texts.
+    Texts are categories, unless all of them are dates such as 2024-02-29, 2024/02/29 or 2024-02-29T18:30Z.
+    Numbers among texts are texts.
 
     Examples
     --------
@@ -267,7 +282,7 @@ def kind_of(values: Column) -> str:
     if values.dtype.kind in by_type:
         return by_type[values.dtype.kind]
     try:
-        known = [cell for cell in _factorize(values.tolist())[0] if not is_missing(cell)]
+        known = [cell for cell in _factorize(values.tolist(), text_of)[0] if not is_missing(cell)]
     except CellError:  # no kind of cell: refused where the column is read
         return "category"
     if known and all(map(_is_number, known)):
@@ -282,23 +297,36 @@ def _is_number(cell: object) -> bool:
 
 def _is_date(cell: object) -> bool:
     if isinstance(cell, str):
-        return _ISO_DATE.match(cell) is not None
+        return _DATE.match(cell) is not None
     return isinstance(cell, (dt.date, np.datetime64))
 
 
-def as_numbers(values: Column) -> Floats:
+def as_numbers(values: Column, *, strict: bool = True) -> Floats:
     """Return a column as float64, NaN where missing: texts as what they spell, durations in seconds."""
     if isinstance(values, DictionaryColumn):
-        return values.map(as_numbers, np.nan)
+        return values.map(partial(as_numbers, strict=strict), np.nan)
     if values.dtype.kind in "fiub":
         return values.astype(np.float64, copy=False)
     if values.dtype.kind == "m":
         return np.asarray(_seconds(values))
     if values.dtype.kind == "M":
-        if not np.isnat(values).all():
+        if strict and not np.isnat(values).all():
             raise CellError("it held numbers in fit, and here it holds dates")
         return np.full(len(values), np.nan)
-    return np.fromiter(map(_number, values.tolist()), dtype=np.float64, count=len(values))
+    read = _number if strict else _lenient(_number, np.nan)
+    return np.fromiter(map(read, values.tolist()), dtype=np.float64, count=len(values))
+
+
+def _lenient(read: Callable[[Any], Any], missing: Any) -> Callable[[Any], Any]:
+    """Return a reader of cells that takes what it cannot read for missing."""
+
+    def read_or_miss(cell: Any) -> Any:
+        try:
+            return read(cell)
+        except CellError:
+            return missing
+
+    return read_or_miss
 
 
 def _number(cell: Any) -> float:
@@ -316,7 +344,7 @@ def _number(cell: Any) -> float:
     except (TypeError, ValueError):
         pass
     raise CellError(
-        f"it held numbers in fit, and here a cell holds {_shown(cell)}; give a number, or nothing for a "
+        f"it held numbers in fit, and here a cell holds {shown(cell)}; give a number, or nothing for a "
         "missing value"
     )
 
@@ -334,26 +362,28 @@ def _duration(cell: Any) -> np.timedelta64:
     return np.timedelta64(cell)
 
 
-def as_dates(values: Column) -> Values:
-    """Return a column as moments to the microsecond, NaT where missing."""
+def as_dates(values: Column, *, strict: bool = True) -> Values:
+    """Return a column as moments to the microsecond, by the clock on the wall; NaT where missing."""
     if isinstance(values, DictionaryColumn):
-        return values.map(as_dates, _NO_MOMENT)
+        return values.map(partial(as_dates, strict=strict), _NO_MOMENT)
     if values.dtype.kind == "M":
         return values.astype(_MOMENT, copy=False)
     if values.dtype.kind in "OUS":
-        return np.array([_moment(cell, row) for row, cell in enumerate(values.tolist())], dtype=_MOMENT)
-    is_empty = missing(values)
-    if not is_empty.all():
-        raise CellError("it held dates in fit, and here it holds numbers", int(np.argmin(is_empty)))
+        read = _moment if strict else _lenient(_moment, _NO_MOMENT)
+        return np.array(list(map(read, values.tolist())), dtype=_MOMENT)
+    if strict and not missing(values).all():
+        raise CellError("it held dates in fit, and here it holds numbers")
     return np.full(len(values), _NO_MOMENT)
 
 
-def _moment(cell: Any, row: int | None = None) -> Any:
+def _moment(cell: Any) -> Any:
     if is_missing(cell):
         return _NO_MOMENT
     try:
-        if isinstance(cell, str) and _is_date(cell):
-            return np.datetime64(cell, "us")
+        found = _DATE.match(cell) if isinstance(cell, str) else None
+        if found:
+            year, _, month, day, clock = found.groups("")
+            return np.datetime64(f"{year}-{month}-{day}{clock}", "us")
         if isinstance(cell, dt.datetime):
             return np.datetime64(cell.replace(tzinfo=None), "us")
         if isinstance(cell, (dt.date, np.datetime64)):
@@ -361,13 +391,12 @@ def _moment(cell: Any, row: int | None = None) -> Any:
     except ValueError:
         pass  # the 30th of February
     raise CellError(
-        f"it held dates in fit, and here a cell holds {_shown(cell)}; write it as 2024-12-31 or 2024-12-31 "
-        "23:59:00, or leave it empty",
-        row,
+        f"it held dates in fit, and here a cell holds {shown(cell)}; write it as 2024-12-31 or 2024-12-31 "
+        "23:59:00, or leave it empty"
     )
 
 
-def as_levels(values: Column) -> tuple[Ints, list[str]]:
+def as_levels(values: Column, *, strict: bool = True) -> tuple[Ints, list[str]]:
     """Return a column as codes of its categories, -1 where missing, and the categories: distinct texts.
 
     Examples
@@ -379,40 +408,35 @@ def as_levels(values: Column) -> tuple[Ints, list[str]]:
     """
     if isinstance(values, DictionaryColumn):
         values = values.without_unused()
-        codes, levels = as_levels(values.cells)
+        codes, levels = as_levels(values.cells, strict=strict)
         is_coded = np.array_equal(codes, np.arange(len(codes)))
         return (values.codes if is_coded else np.append(codes, -1)[values.codes]), levels
+    text = text_of if strict else _lenient(text_of, None)
     if values.dtype.kind in "iufbMm":
         distinct, places = np.unique(values, return_inverse=True)
         # Dates one by one: what tolist makes of them depends on their precision.
         cells: list[Any] = list(distinct) if distinct.dtype.kind in "Mm" else distinct.tolist()
     else:
-        cells, places = _factorize(values.tolist())
+        cells, places = _factorize(values.tolist(), text)
     numbers: dict[str, int] = {}  # different cells of the same text are one category
-    texts = map(text_of, cells)
-    found = [-1 if text is None else numbers.setdefault(text, len(numbers)) for text in texts]
+    texts = map(text, cells)
+    found = [-1 if each is None else numbers.setdefault(each, len(numbers)) for each in texts]
     return np.asarray(found, dtype=np.intp)[places.ravel()], list(numbers)
 
 
-def _factorize(cells: list[Any]) -> tuple[list[Any], Ints]:
+def _factorize(cells: list[Any], text: Callable[[Any], Any]) -> tuple[list[Any], Ints]:
     """Return cells that stand for all of the same text, and which of them every cell is."""
     kinds = set(map(type, cells)) - {str, type(None)}
     keys = cells if len(kinds) < 2 else list(zip(map(type, cells), cells, strict=True))  # True equals 1
     try:
         if any(issubclass(kind, (dt.datetime, dt.time)) for kind in kinds):
-            keys = list(map(text_of, cells))  # noon in London equals one o'clock in Paris
+            keys = list(map(text, cells))  # noon in London equals one o'clock in Paris
         first = dict(zip(keys, cells, strict=True))
-    except TypeError:  # a list, say, which text_of refuses
-        keys = list(map(text_of, cells))
+    except TypeError:  # a list, say, which is no category
+        keys = list(map(text, cells))
         first = dict(zip(keys, cells, strict=True))
     place = {key: number for number, key in enumerate(first)}
     return list(first.values()), np.fromiter(map(place.__getitem__, keys), dtype=np.intp, count=len(keys))
-
-
-def as_texts(values: Column) -> Values:
-    """Return a column as the texts of its categories, None where missing."""
-    codes, levels = as_levels(values)
-    return np.array([*levels, None], dtype=object)[codes]
 
 
 def text_of(cell: Any) -> str | None:
@@ -441,7 +465,7 @@ def text_of(cell: Any) -> str | None:
     elif isinstance(cell, (dt.date, np.datetime64)):
         text = str(_moment(cell))
     else:
-        raise CellError(f"a cell holds {_shown(cell)}; expected a number, a text, a date, or nothing")
+        raise CellError(f"a cell holds {shown(cell)}; expected a number, a text, a date, or nothing")
     text = text[:LONGEST_LEVEL]
     return None if text.isspace() else text
 
@@ -460,6 +484,7 @@ def _numeral(number: Any) -> str:
     return str(int(number))
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """Return a cell as a message shows it."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."
