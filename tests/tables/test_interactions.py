@@ -109,7 +109,7 @@ class TestFeatures:
         X, y = checkerboard(60)
         step = InteractionFeatures(voters(2), n_landmarks=5, random_state=0).fit(X, y)
         assert step.transform(X).feature_groups.tolist() == step.members_.tolist()
-        assert step.get_feature_names_out()[0] == "interactionfeatures0"
+        assert step.get_feature_names_out()[0] == "group0_0"
         assert len(step.get_feature_names_out()) == step.transform(X).shape[1]
 
     def test_many_rows_are_taken_block_by_block(self):

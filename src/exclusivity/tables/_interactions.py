@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -79,7 +79,7 @@ def _kernel(rows: Floats, landmarks: Floats, decay: float) -> Floats:
     return np.asarray(np.exp(-decay * np.maximum(squares, 0.0)))
 
 
-class InteractionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class InteractionFeatures(TransformerMixin, BaseEstimator):
     """Divide columns among members, and give each features of all its columns together.
 
     A step between a :class:`~exclusivity.tables.TableEncoder` and an :class:`~exclusivity.ERMClassifier`: a
@@ -238,6 +238,23 @@ class InteractionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             np.concatenate(parts, axis=1, out=out[block], casting="same_kind")
         found: Floats = grouped(out, self.members_)
         return found
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
+        """Return the names of the output columns: the number of their member, and one of their own.
+
+        Parameters
+        ----------
+        input_features : None
+            Not used; there for scikit-learn.
+
+        Returns
+        -------
+        names : ndarray of str
+        """
+        check_is_fitted(self)
+        members, counts = np.unique(self.members_, return_counts=True)
+        each = zip(members.tolist(), counts.tolist(), strict=True)
+        return np.array([f"group{member}_{n}" for member, count in each for n in range(count)], dtype=object)
 
     @property
     def _n_features_out(self) -> int:
