@@ -931,10 +931,13 @@ def sound_additive(model: RobustAdditiveClassifier) -> None:
     expect(model.converged_.shape == (n_duels,) and model.converged_.dtype == bool, "converged")
     expect([column.name for column in model.columns_] == names, "names of columns")
     expect(len(model.threats_) == len(names), "threats")
+    expect(np.all(model.n_iter_ >= 0), "evaluations")
     start = 0
     for column, threat in zip(model.columns_, model.threats_, strict=True):
         texts = [*column.categories, *column.rare]
         expect(column.n_levels > 0 and len(column.shares) == column.n_levels, "levels of a column")
+        expect(np.all((column.shares >= 0) & (column.shares <= 1)), "shares of a column")
+        expect(0 <= column.n_rows < np.inf, "rows of a column")
         expect(np.isfinite(column.knots).all() and np.all(np.diff(column.knots) > 0), "knots of a column")
         expect(not (texts if column.kind != "category" else len(column.knots)), "kind of a column")
         expect(len(set(texts)) == len(texts) and not any(map(is_missing, texts)), "categories")

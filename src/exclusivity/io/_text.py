@@ -219,10 +219,25 @@ def opened_text(
         if limit is not None and (most := max(MIN_UNPACKED, MAX_RATIO * size)) < limit[0]:
             advice = "if you trust the file, decompress it first, or pass max_bytes=None for no limit."
             limit = (most, f"the {size} compressed bytes unpack to more than {most}; {advice}")
+        if limit is not None:
+            _refuse_trap(path, opener, limit)
     elif limit is not None and size > limit[0]:
         raise DataFileError(str(path), None, None, limit[1])
     with opener(path, "rb") as stream:
         yield TextFile(stream, str(path), limit, tell)
+
+
+def _refuse_trap(path: Path, opener: Any, limit: tuple[int, str]) -> None:
+    """Unpack a compressed file before it is read: a trap is found before its numbers take memory."""
+    total = 0
+    with opener(path, "rb") as stream:
+        try:
+            while chunk := stream.read(_CHUNK):
+                total += len(chunk)
+                if total > limit[0]:
+                    raise DataFileError(str(path), None, None, limit[1])
+        except (EOFError, zlib.error, OSError):
+            pass  # who reads it says where the damage is
 
 
 def text_spans(path: str | os.PathLike[str], n_bytes: int) -> list[tuple[int, int]]:
