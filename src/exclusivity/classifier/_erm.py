@@ -14,10 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from exclusivity._typing import Ints, Matrix
 from exclusivity.classifier._compat import CALLER_OF_FIT, CallbackSupportMixin, with_callbacks
 from exclusivity.classifier._fit import (
-    BlockwiseRows,
+    BlockTasks,
     ClassTotals,
-    MemoryRows,
-    TrainingRows,
+    FitTasks,
+    MemoryTasks,
     advice,
     check_blockwise,
     warn_of_constant_votes,
@@ -234,7 +234,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         fresh = snapshot(self)  # other threads predict with the former model until this one is complete
         fresh.monotonic_cst = carried_signs(self.monotonic_cst, X)
         check_parameters(vars(fresh))
-        rows = MemoryRows.of(fresh, X, y, sample_weight)
+        rows = MemoryTasks.of(fresh, X, y, sample_weight)
         return self._fit(fresh, rows, carried_groups(self.feature_groups, X, self.exclusivity))
 
     @with_callbacks
@@ -284,10 +284,10 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         fresh = snapshot(self)
         shown = {"X": rows, "y": classes, "metadata": {"sample_weight": None}}
         totals = rows.total(ClassTotals(len(classes)))
-        found = BlockwiseRows.of(fresh, rows, classes, totals, shown, names)
+        found = BlockTasks.of(fresh, rows, classes, totals, shown, names)
         return self._fit(fresh, found, self.feature_groups)
 
-    def _fit(self, fresh: Self, rows: TrainingRows, feature_groups: object) -> Self:
+    def _fit(self, fresh: Self, rows: FitTasks, feature_groups: object) -> Self:
         """Solve for ``fresh``, a snapshot that knows the columns; then all that is fitted changes at once."""
         width = width_of(fresh)
         groups = group_codes(feature_groups, fresh.n_features_in_, width.get("feature_names_in_"))

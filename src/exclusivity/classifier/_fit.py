@@ -84,8 +84,8 @@ _is_limited = Lock()
 
 
 @dataclass(frozen=True, eq=False)
-class MemoryRows:
-    """Rows in memory as binary problems, and what callbacks may see of them."""
+class MemoryTasks:
+    """The binary tasks of a fit to rows in memory, and what callbacks may see of it."""
 
     data: TrainingSet
     tasks: Sequence[BinaryTask]
@@ -163,8 +163,8 @@ class MemoryRows:
 
 
 @dataclass(frozen=True, eq=False)
-class BlockwiseRows:
-    """Rows that are reached block by block, as binary problems.
+class BlockTasks:
+    """The binary tasks of a fit to rows that are reached block by block.
 
     Parameters
     ----------
@@ -275,7 +275,7 @@ class BlockwiseRows:
         ]
 
 
-TrainingRows = MemoryRows | BlockwiseRows
+FitTasks = MemoryTasks | BlockTasks
 
 
 def check_blockwise(estimator: ERMClassifier) -> None:

@@ -19,7 +19,7 @@ from exclusivity._errors import ParameterError, ParameterTypeError
 from exclusivity._typing import Floats, Ints, Matrix
 from exclusivity.classifier._erm import ERMClassifier
 from exclusivity.classifier._fit import (
-    MemoryRows,
+    MemoryTasks,
     as_stored,
     fitting_threads,
     problem_seeds,
@@ -167,7 +167,7 @@ class PathRows:
     """
 
     template: ERMClassifier
-    rows: MemoryRows
+    rows: MemoryTasks
     groups: Ints
 
     @classmethod
@@ -176,7 +176,7 @@ class PathRows:
         data = training_set(X, y, weights, template.class_weight)
         names = getattr(template, "feature_names_in_", None)
         groups = group_codes(template.feature_groups, X.shape[1], names)
-        return cls(template, MemoryRows(data, binary_tasks(data, template.multi_class), {}), groups)
+        return cls(template, MemoryTasks(data, binary_tasks(data, template.multi_class), {}), groups)
 
     def costs(self, Cs: object) -> Floats:
         """Return the values of C to solve for."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from exclusivity.classifier._fit import TrainingRows
+from exclusivity.classifier._fit import FitTasks
 from exclusivity.classifier._fitted import Ensemble
 from exclusivity.solvers import IterationState, SolverResult
 
@@ -93,7 +93,7 @@ def _is_worth_a_line(iteration: int, verbose: int) -> bool:
 
 
 def watch_fit(
-    estimator: ERMClassifier, width: dict[str, Any], names: Sequence[str], rows: TrainingRows
+    estimator: ERMClassifier, width: dict[str, Any], names: Sequence[str], rows: FitTasks
 ) -> tuple[Any, list[ProblemMonitor]]:
     """Open scikit-learn's context of a fit (None without callbacks), and make a monitor per name."""
     context = None
@@ -104,7 +104,7 @@ def watch_fit(
 
 
 def _monitors(
-    estimator: ERMClassifier, width: dict[str, Any], names: Sequence[str], rows: TrainingRows, context: Any
+    estimator: ERMClassifier, width: dict[str, Any], names: Sequence[str], rows: FitTasks, context: Any
 ) -> list[ProblemMonitor]:
     def fitted_attributes(state: IterationState) -> dict[str, Any] | None:
         if len(names) > 1:  # halfway through a multi-class fit there is no classifier to show

@@ -20,7 +20,7 @@ from dask import delayed
 from exclusivity._typing import Matrix
 from exclusivity.classifier._compat import with_callbacks
 from exclusivity.classifier._erm import ERMClassifier as LocalERMClassifier
-from exclusivity.classifier._fit import BlockwiseRows, check_blockwise
+from exclusivity.classifier._fit import BlockTasks, check_blockwise
 from exclusivity.classifier._fitted import FittedState, snapshot
 from exclusivity.classifier._parameters import MINIMISED, describe_parameters_like, shared_parameters
 from exclusivity.classifier._prediction import has_probabilities
@@ -125,11 +125,11 @@ class ERMClassifier(LocalERMClassifier):
         fresh, names = snapshot(self), column_names(X)
         rows, classes, totals = distributed_rows(Engine.current(), X, y, sample_weight, self.persist)
         shown = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        found = BlockwiseRows.of(fresh, rows, classes, totals, shown, names)
+        found = BlockTasks.of(fresh, rows, classes, totals, shown, names)
         if self.checkpoint is not None:
             fit = {name: getattr(self, name) for name in MINIMISED}
             fit |= {"shape": [rows.n_rows, rows.n_features], "classes": classes.tolist()}
-            found = _CheckpointedRows(**vars(found), checkpoint=Checkpoint(self.checkpoint, fit))
+            found = _CheckpointedTasks(**vars(found), checkpoint=Checkpoint(self.checkpoint, fit))
         return self._fit(fresh, found, self.feature_groups)
 
     def to_local(self) -> LocalERMClassifier:
@@ -179,8 +179,8 @@ class ERMClassifier(LocalERMClassifier):
 
 
 @dataclass(frozen=True, eq=False)
-class _CheckpointedRows(BlockwiseRows):
-    """Rows of a fit that notes its iterates in a file, and starts from those that it finds there."""
+class _CheckpointedTasks(BlockTasks):
+    """The tasks of a fit that notes its iterates in a file, and starts from those that it finds there."""
 
     checkpoint: Checkpoint
 
@@ -191,7 +191,7 @@ class _CheckpointedRows(BlockwiseRows):
         starts: Sequence[Start | None],
         callbacks: Sequence[Callback | None],
     ) -> list[SolverResult]:
-        """See ``BlockwiseRows``."""
+        """See ``BlockTasks``."""
         starts = [self.checkpoint.start(number) or start for number, start in enumerate(starts)]
         results = super().solve_convex(targets, settings, starts, self.checkpoint.watched(callbacks))
         self.checkpoint.remove()
