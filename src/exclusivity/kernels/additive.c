@@ -33,36 +33,44 @@ typedef struct {
     int loss;
 } Pass;
 
-/* z = clip((d - tau) / eps, 0, 1), where tau >= 0 is the smallest with sum z <= q: Newton's method in a bracket on a
-   piecewise linear function. Only groups that are larger than the lower end of the bracket matter. */
-static void select_groups(const double *damage, Py_ssize_t n, int q, double eps, double *sorted, double *z)
+/* The n + 1 largest numbers, in falling order; zeros behind the last one. */
+static void take_largest(const double *values, Py_ssize_t count, int n, double *largest)
 {
-    double sum = 0.0;
-    for (Py_ssize_t g = 0; g < n; g++) {
-        z[g] = q == 0 ? 0.0 : fmin(fmax(damage[g] / eps, 0.0), 1.0);
-        sum += z[g];
+    memset(largest, 0, ((size_t)n + 1) * sizeof(double));
+    for (Py_ssize_t g = 0; g < count; g++) {
+        if (values[g] <= largest[n])
+            continue;
+        int at = n;
+        for (; at > 0 && largest[at - 1] < values[g]; at--)
+            largest[at] = largest[at - 1];
+        largest[at] = values[g];
     }
-    if (sum <= q)
-        return;
-    int kept = 0; /* the q + 1 largest damages, in falling order */
-    for (Py_ssize_t g = 0; g < n; g++) {
-        int at = kept < q + 1 ? kept++ : q + 1;
-        if (at == q + 1) {
-            if (damage[g] <= sorted[q])
-                continue;
-            at = q;
+}
+
+/* z = clip((d - tau) / eps, 0, 1), where tau >= 0 is the smallest with sum z <= q: Newton's method in a bracket on a
+   piecewise linear function. Only groups whose damage is above the lower end of the bracket have z > 0: their number
+   is returned, their places and z are written. */
+static Py_ssize_t select_groups(const double *damage, Py_ssize_t n, int q, double eps, const double *largest,
+                                int32_t *place, double *z)
+{
+    if (q == 0)
+        return 0;
+    double low = fmax(largest[q] - eps, 0.0), high = largest[q - 1], tau = low, sum = 0.0;
+    Py_ssize_t count = 0;
+    for (Py_ssize_t g = 0; g < n; g++)
+        if (damage[g] > low) {
+            z[count] = fmin((damage[g] - low) / eps, 1.0);
+            sum += z[count];
+            place[count++] = (int32_t)g;
         }
-        for (; at > 0 && sorted[at - 1] < damage[g]; at--)
-            sorted[at] = sorted[at - 1];
-        sorted[at] = damage[g];
-    }
-    double low = fmax(sorted[q] - eps, 0.0), high = sorted[q - 1];
-    double tau = 0.5 * (low + high);
+    if (sum <= q) /* then low is 0, or only rounding is in the way */
+        return count;
+    tau = 0.5 * (low + high);
     for (int step = 1; step < 150; step++) { /* every third step halves the bracket */
         double total = 0.0;
         int n_inside = 0;
-        for (Py_ssize_t g = 0; g < n; g++) {
-            double share = (damage[g] - tau) / eps;
+        for (Py_ssize_t c = 0; c < count; c++) {
+            double share = (damage[place[c]] - tau) / eps;
             if (share >= 1.0)
                 total += 1.0;
             else if (share > 0.0) {
@@ -81,13 +89,14 @@ static void select_groups(const double *damage, Py_ssize_t n, int q, double eps,
         tau = step % 3 && n_inside > 0 && newton >= low && newton <= high ? newton : 0.5 * (low + high);
     }
     sum = 0.0;
-    for (Py_ssize_t g = 0; g < n; g++) {
-        z[g] = fmin(fmax((damage[g] - tau) / eps, 0.0), 1.0);
-        sum += z[g];
+    for (Py_ssize_t c = 0; c < count; c++) {
+        z[c] = fmin(fmax((damage[place[c]] - tau) / eps, 0.0), 1.0);
+        sum += z[c];
     }
     if (sum > q)
-        for (Py_ssize_t g = 0; g < n; g++)
-            z[g] *= q / sum;
+        for (Py_ssize_t c = 0; c < count; c++)
+            z[c] *= q / sum;
+    return count;
 }
 
 /* Value, slope and conjugate of a loss at a violation, for cost 1. */
@@ -112,43 +121,63 @@ static void evaluate(int loss, double violation, double width, double *value, do
     *conjugate = 0.0;
 }
 
-/* Room: n_columns doubles for contributions, shares, own and moved; n_groups for damages, sorted (and one) and z. */
-static void run_pass(Pass *pass, double *room)
+/* Room: n_columns doubles for shares, own and moved; n_groups for damages, z of all groups and of the chosen ones;
+   the largest damages (and one more); n_groups places. */
+static void run_pass(Pass *pass, double *room, int most)
 {
     Py_ssize_t M = pass->n_columns, G = pass->n_groups;
-    double *share = room, *own = share + M, *moved = own + M, *delta = moved + M;
-    double *damage = delta + M, *z = damage + G, *sorted = z + G;
-    int is_single = M == G;
+    double *share = room, *moved = share + M, *damage = moved + M, *z = damage + G, *chosen = z + G;
+    double *largest = chosen + G;
+    int32_t *place = (int32_t *)(largest + most + 1);
+    int is_single = M == G, can_be_idle = pass->loss != LOGISTIC;
+    memset(z, 0, (size_t)G * sizeof(double));
     for (Py_ssize_t i = 0; i < pass->n_rows; i++) {
         const int32_t *left = pass->left + i * M;
         const double *weight = pass->weight + i * M;
         double score = pass->intercept;
-        memset(damage, 0, G * sizeof(double));
+        memset(damage, 0, (size_t)G * sizeof(double));
         for (Py_ssize_t j = 0; j < M; j++) {
             const double *point = pass->points + left[j];
             double value = point[0] + weight[j] * (point[1] - point[0]);
             int32_t slice = pass->reach[left[j] + (pass->shifted[j] && weight[j] > 0)];
             double d = fmax(value - pass->low[slice], 0.0);
             score += value;
-            share[j] = is_single ? d > 0 : fmin(d / pass->eps, 1.0);
+            share[j] = is_single ? 1.0 : fmin(d / pass->eps, 1.0);
             damage[pass->group[j]] += is_single ? d : share[j] * (d - pass->eps / 2 * share[j]);
         }
-        memset(own, 0, 2 * M * sizeof(double)); /* and moved */
+        take_largest(damage, G, most, largest);
         double cost = pass->cost[i] / (double)pass->n_radii, total_alpha = 0.0;
         for (Py_ssize_t k = 0; k < pass->n_radii; k++) {
-            select_groups(damage, G, pass->radii[k], pass->eps, sorted, z);
-            double violation = 1 - score, value, slope, conjugate;
-            for (Py_ssize_t g = 0; g < G; g++)
-                violation += z[g] * (damage[g] - pass->eps / 2 * z[g]);
+            int q = pass->radii[k] < most ? pass->radii[k] : most;
+            double violation = 1 - score, worst = violation, value, slope, conjugate;
+            for (int g = 0; g < q; g++)
+                worst += largest[g];
+            if (can_be_idle && worst <= 0)
+                continue;
+            Py_ssize_t n_chosen = select_groups(damage, G, q, pass->eps, largest, place, chosen);
+            for (Py_ssize_t c = 0; c < n_chosen; c++)
+                violation += chosen[c] * (damage[place[c]] - pass->eps / 2 * chosen[c]);
             evaluate(pass->loss, violation, pass->eps, &value, &slope, &conjugate);
             double alpha = cost * slope;
             pass->totals[0] += cost * value;
             pass->totals[1] += alpha;
             pass->totals[2] += cost * conjugate;
+            if (alpha <= 0)
+                continue;
+            if (total_alpha == 0.0)
+                memset(moved, 0, (size_t)M * sizeof(double));
             total_alpha += alpha;
-            if (alpha > 0 && pass->radii[k] > 0)
+            if (is_single)
+                for (Py_ssize_t c = 0; c < n_chosen; c++)
+                    moved[place[c]] += alpha * chosen[c];
+            else if (n_chosen) {
+                for (Py_ssize_t c = 0; c < n_chosen; c++)
+                    z[place[c]] = chosen[c];
                 for (Py_ssize_t j = 0; j < M; j++)
                     moved[j] += alpha * z[pass->group[j]] * share[j];
+                for (Py_ssize_t c = 0; c < n_chosen; c++)
+                    z[place[c]] = 0.0;
+            }
         }
         if (total_alpha <= 0)
             continue;
@@ -156,7 +185,8 @@ static void run_pass(Pass *pass, double *room)
             double stays = total_alpha - moved[j];
             pass->own[left[j]] += (1 - weight[j]) * stays;
             pass->own[left[j] + 1] += weight[j] * stays;
-            pass->moved[pass->reach[left[j] + (pass->shifted[j] && weight[j] > 0)]] += moved[j];
+            if (moved[j] > 0)
+                pass->moved[pass->reach[left[j] + (pass->shifted[j] && weight[j] > 0)]] += moved[j];
         }
     }
 }
@@ -233,13 +263,13 @@ PyObject *additive_pass(PyObject *self, PyObject *args)
     for (Py_ssize_t k = 0; k < pass.n_radii; k++)
         most = pass.radii[k] > most ? pass.radii[k] : most;
     most = most < n_groups ? most : n_groups;
-    room = PyMem_Malloc((size_t)(4 * pass.n_columns + 2 * n_groups + most + 2) * sizeof(double));
+    room = PyMem_Malloc((size_t)(2 * pass.n_columns + 4 * n_groups + most + 2) * sizeof(double));
     if (room == NULL) {
         PyErr_NoMemory();
         goto done;
     }
     Py_BEGIN_ALLOW_THREADS;
-    run_pass(&pass, room);
+    run_pass(&pass, room, most);
     Py_END_ALLOW_THREADS;
     result = Py_None;
     Py_INCREF(result);
