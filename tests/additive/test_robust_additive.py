@@ -86,6 +86,7 @@ def dyadic_model(rng, n_classes):
             start, stop = model._levels.starts[place : place + 2]
             model.points_[:, stop - 1] = model.points_[:, start]
     model.intercept_ = rng.integers(-8, 9, model.intercept_.shape) / 8
+    model._prepare()
     return model, threats, groups
 
 
@@ -113,7 +114,7 @@ def test_radius_against_exhaustive_search(n_classes):
             if len(model.classes_) == 2:
                 return None if scores[0] == 0 else int(scores[0] > 0)
             leads = np.full(len(model.classes_), np.inf)
-            for (c, d), lead in zip(model._duels, scores, strict=True):
+            for (c, d), lead in zip(model._duels.pairs, scores, strict=True):
                 leads[c], leads[d] = min(leads[c], -lead), min(leads[d], lead)
             return int(np.argmax(leads))
 
@@ -300,14 +301,17 @@ def test_anything_in_a_cell():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"max_broken": -1}, "max_broken must be an integer of at least 0; got -1"),
-        ({"C": 0}, "C must be a finite number above 0; got 0"),
+        ({"max_broken": -1}, "max_broken must be an integer at least 0 and finite; got -1"),
+        ({"C": 0}, "C must be a number above 0 and finite; got 0"),
         ({"loss": "log"}, "loss must be one of"),
         ({"threats": {"x9": "any"}}, "threats names the column 'x9'; expected one of"),
         ({"threats": "rise"}, "must be one of .*increase.*; got 'rise'"),
         ({"monotonic_cst": [1]}, "monotonic_cst must have one of -1, 0 and 1 for each of 2 columns"),
         ({"monotonic_cst": {1: 1}}, "column 'x1' holds categories, which have no order"),
-        ({"threats": {1: "increase"}}, "'increase' is for numbers, and column 'x1' holds categories"),
+        (
+            {"threats": {1: "increase"}},
+            "'increase' is for numbers and dates, and column 'x1' holds categories",
+        ),
         ({"categorical_features": ["x7"]}, "categorical_features names the column 'x7'"),
     ],
 )
