@@ -1,5 +1,7 @@
 """RobustAdditiveClassifier: optimality, exact radii and invariances, against slow references."""
 
+import itertools
+import os
 import warnings
 
 import numpy as np
@@ -7,10 +9,13 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from additive.oracles import conic_optimum, exhaustive_radius, phi
+from additive.oracles import conic_optimum, exhaustive_labels, exhaustive_radius, phi, reachable, reached_from
 from exclusivity.additive import RobustAdditiveClassifier, objective
 from exclusivity.additive.classifier import _RIDGE
 
+# More of them: EXCLUSIVITY_ADDITIVE_MODELS=500 EXCLUSIVITY_ADDITIVE_PROBLEMS=300 pytest tests/additive
+N_MODELS = int(os.environ.get("EXCLUSIVITY_ADDITIVE_MODELS", "15"))
+N_PROBLEMS = int(os.environ.get("EXCLUSIVITY_ADDITIVE_PROBLEMS", "30"))
 THREATS = ["any", "trusted", "increase", "decrease", "missing", (-0.5, 0.75)]
 
 
@@ -29,10 +34,10 @@ def random_table(rng, n_rows, n_columns):
     return X, threats
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(N_PROBLEMS))
 def test_optimum_is_that_of_a_conic_solver(seed):
     rng = np.random.default_rng(seed)
-    n_rows, n_columns = 24, int(rng.integers(2, 6))
+    n_rows, n_columns = 16, int(rng.integers(2, 6))
     X, threats = random_table(rng, n_rows, n_columns)
     y = np.arange(n_rows) % 2
     groups = rng.integers(0, 3, n_columns) if rng.random() < 0.5 else np.arange(n_columns)
@@ -90,49 +95,81 @@ def dyadic_model(rng, n_classes):
     return model, threats, groups
 
 
+def dyadic_cells(rng, model, n_rows):
+    """Cells on knots, between them, beyond them, missing and unseen."""
+    cells = np.empty((n_rows, len(model.columns_)), dtype=object)
+    for j, column in enumerate(model.columns_):
+        if column.kind == "category":
+            cells[:, j] = rng.choice(np.array(["a", "b", "new", None], dtype=object), n_rows)
+        else:
+            cells[:, j] = rng.choice(np.array([-1, 0, 0.5, 1, 1.25, 3, 4, 9, None], dtype=object), n_rows)
+    return cells
+
+
+def label_by_definition(model):
+    """Return a function from chosen points to a label; None for a tie of two classes."""
+    starts, n_classes = model._levels.starts, len(model.classes_)
+
+    def label_of(chosen):
+        scores = [
+            b + sum(float(row @ points[starts[j] : starts[j + 1]]) for j, row in enumerate(chosen))
+            for points, b in zip(model.points_, model.intercept_, strict=True)
+        ]
+        if n_classes == 2:
+            return None if scores[0] == 0 else int(scores[0] > 0)
+        leads = np.full(n_classes, np.inf)
+        for (c, d), lead in zip(itertools.combinations(range(n_classes), 2), scores, strict=True):
+            leads[c], leads[d] = min(leads[c], -lead), min(leads[d], lead)
+        return int(np.argmax(leads))
+
+    return label_of
+
+
+def other_threats(rng, model):
+    """Threats for certify that the model was not trained against; ends of intervals are no knots."""
+    numbers = ["any", "trusted", "increase", "decrease", "missing", (0.5, 1.25), (0.25, 3.0), (-2.0, 0.5)]
+    kinds = [numbers if column.kind == "number" else numbers[:2] for column in model.columns_]
+    return [each[rng.integers(len(each))] for each in kinds]
+
+
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
-def test_radius_against_exhaustive_search(n_classes):
+@pytest.mark.parametrize("mode", ["trained", "other threats", "attacked"])
+def test_radius_against_exhaustive_search(n_classes, mode):
     rng = np.random.default_rng(n_classes)
     n_checked, n_exact = 0, 0
-    for _ in range(60):
+    for _ in range(N_MODELS):
         model, threats, groups = dyadic_model(rng, n_classes)
-        cells = np.empty((3, len(threats)), dtype=object)
-        for j, column in enumerate(model.columns_):
-            if column.kind == "category":
-                cells[:, j] = rng.choice(np.array(["a", "b", "new", None], dtype=object), 3)
-            else:
-                cells[:, j] = rng.choice(np.array([-1, 0, 0.5, 1, 1.25, 3, 4, 9, None], dtype=object), 3)
-        starts = model._levels.starts
-
-        def label_of(chosen, model=model, starts=starts):
-            scores = np.array(
-                [
-                    b + sum(float(row @ points[starts[j] : starts[j + 1]]) for j, row in enumerate(chosen))
-                    for points, b in zip(model.points_, model.intercept_, strict=True)
-                ]
-            )
-            if len(model.classes_) == 2:
-                return None if scores[0] == 0 else int(scores[0] > 0)
-            leads = np.full(len(model.classes_), np.inf)
-            for (c, d), lead in zip(model._duels.pairs, scores, strict=True):
-                leads[c], leads[d] = min(leads[c], -lead), min(leads[d], lead)
-            return int(np.argmax(leads))
-
-        radii, labels = model.certify(cells), model.predict(cells)
+        cells = dyadic_cells(rng, model, 3)
+        label_of = label_by_definition(model)
+        settings = {}
+        if mode == "other threats":
+            threats = other_threats(rng, model)
+            settings = {"threats": dict(enumerate(threats))}
+        reach = reached_from if mode == "attacked" else reachable
+        settings["attacked"] = mode == "attacked"
+        radii, labels = model.certify(cells, **settings), model.predict(cells)
+        can_win = {r: model.certify_set(cells, r, **settings) for r in (0, 1, 2)}
         for row in range(len(cells)):
             own = [phi(column, x) for column, x in zip(model.columns_, cells[row], strict=True)]
             if label_of(own) is None:
                 assert radii[row] == -1
                 continue
-            true = exhaustive_radius(
-                label_of, model.columns_, cells[row], threats, groups.tolist(), labels[row]
-            )
+            search = (label_of, model.columns_, cells[row], threats, groups.tolist())
+            true = exhaustive_radius(*search, labels[row], reach)
             n_checked += 1
             n_exact += radii[row] == true
             assert radii[row] <= true
-            if n_classes == 2:
-                assert radii[row] == true
-    assert n_checked > 100
+            may_be_rough = n_classes > 2 or (
+                mode == "attacked" and any(isinstance(t, tuple) for t in threats)
+            )
+            assert may_be_rough or radii[row] == true
+            for r, sets in can_win.items():
+                found = set(np.flatnonzero(sets[row]))
+                possible = exhaustive_labels(*search, r, reach)
+                assert possible - {None} <= found
+                assert may_be_rough or None in possible or found == possible
+                assert radii[row] < r or found == {labels[row]}
+    assert n_checked > 1.6 * N_MODELS
     assert n_exact > 0.3 * n_checked
 
 

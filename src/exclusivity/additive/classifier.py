@@ -27,11 +27,11 @@ from sklearn.utils.validation import (
 from exclusivity.additive.certificates import Adversary, Duels, winners
 from exclusivity.additive.inputs import (
     categorical_places,
-    check_unique,
     column_place,
     group_labels,
     match_columns,
     monotone_signs,
+    numbered,
     weights_of_classes,
 )
 from exclusivity.additive.levels import ColumnLevels, Levels, learn_levels
@@ -40,7 +40,6 @@ from exclusivity.additive.scorecard import scorecard
 from exclusivity.additive.solver import Solution, solve
 from exclusivity.additive.suspects import Suspects, find_suspects
 from exclusivity.additive.threats import Threat, check_threats, reach_of, threats_by_column
-from exclusivity.classifier.fitting import group_codes
 from exclusivity.classifier.training import check_choice, check_jobs, check_number
 from exclusivity.problem.arrays import Bools, Floats, Ints
 from exclusivity.problem.logistic import Logistic
@@ -229,7 +228,7 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         monotone = monotone_signs(self.monotonic_cst, columns, len(classes))
         starts = self._starts(columns, classes) if self.warm_start else {}
         self.classes_, self.columns_, self.threats_ = classes, columns, threats
-        self.feature_groups_ = group_codes(labels or None, len(names), None)
+        self.feature_groups_ = numbered(labels, len(names))
         levels = Levels(columns)
         reach = reach_of(levels, threats, self.feature_groups_)
         rows = [np.flatnonzero((codes == code) & (cost > 0)) for code in range(len(classes))]
@@ -338,7 +337,6 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             X = match_columns(X, self._names())
         else:
             validate_data(self, X, reset=reset, skip_check_array=True)
-            check_unique(self._names())
         if 0 in X.shape:
             raise ValueError(f"Found a table of shape {X.shape}; expected at least one row and one column.")
         return X

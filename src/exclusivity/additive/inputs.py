@@ -63,6 +63,12 @@ def group_labels(feature_groups: Any, names: Sequence[str]) -> list[Hashable]:
     return found
 
 
+def numbered(labels: Sequence[Hashable], n_columns: int) -> Ints:
+    """Return the number of each column's group, in the order of first appearance."""
+    numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    return np.array([numbers[label] for label in labels] if labels else np.arange(n_columns), dtype=np.intp)
+
+
 def monotone_signs(given: Any, columns: Sequence[ColumnLevels], n_classes: int) -> list[int]:
     """Return 1 for columns whose curve must rise, -1 for those whose curve must fall, else 0."""
     name, names = "monotonic_cst", [column.name for column in columns]
@@ -99,20 +105,15 @@ def weights_of_classes(class_weight: Any, classes: NDArray[Any], codes: Ints, we
         raise ParameterError("class_weight", str(error)) from error
 
 
-def check_unique(names: Sequence[str]) -> None:
-    """Raise where two columns of a table have one name."""
-    if len(set(names)) < len(names):
-        twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise ValueError(f"X has two columns with the name {twice!r}; rename or drop one of them.")
-
-
 def match_columns(X: Any, wanted: Sequence[str]) -> Any:
     """Return the columns of fit from a table; those that it does not have are missing, with a warning."""
     given = [str(name) for name in (X.column_names if hasattr(X, "column_names") else X.columns)]
     if given == list(wanted):
         return X
-    check_unique(given)
     places = {name: place for place, name in enumerate(given)}
+    if len(places) < len(given):
+        twice = next(name for place, name in enumerate(given) if name in given[:place])
+        raise ValueError(f"X has two columns with the name {twice!r}; rename or drop one of them.")
     absent = [name for name in wanted if name not in places]
     if len(absent) == len(wanted):
         raise ValueError(f"X has none of the columns of fit, {list(wanted)[:20]}; it has {given[:20]}.")

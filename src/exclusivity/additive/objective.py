@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 _BLOCK_CELLS = 1 << 19
 _COMPILED_LOSSES = {(PowerHinge, 2.0): 0, (PowerHinge, 1.0): 1, (Logistic, None): 2}
 _NEWTON_STEPS = 150
+_LEAST_CURVATURE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +263,7 @@ class Variables:
     """
 
     def __init__(self, n_levels: int, curves: Sequence[tuple[int, int, int]], cost: float) -> None:
-        self.curves, self.scale = curves, 1 / np.sqrt(2 * cost)
+        self.curves, self.scale = curves, 1 / max(np.sqrt(2 * cost), _LEAST_CURVATURE)
         lower = np.full(n_levels + 1, -np.inf)
         for start, stop, _ in curves:
             lower[start + 1 : stop] = 0.0
@@ -487,6 +488,9 @@ class RobustObjective:
         The dual function is concave, and the adversary's moves weighted by alpha form a convex set: a convex
         combination of dual points is one, and its value at least the combination of their values.
         """
+        cuts = [cut for cut in cuts if all(np.isfinite(g).all() for g in cut.g.values())]
+        if not cuts:
+            return 0.0
         shares = self._best_shares(cuts)
         alpha, conjugate, g = (
             {sign: sum(w * each[sign] for w, each in zip(shares, terms, strict=True)) for sign in (-1, 1)}

@@ -66,10 +66,13 @@ def solve(
     variables = problem.variables()
     x = np.append(np.zeros(n_levels), problem.constant()) if start is None else np.append(*start)
     best = Solution(x[:-1].copy(), float(x[-1]), problem.value(x[:-1], x[-1]), 0.0, 0)
-    v = variables.to_variables(x)
-    eps, count = _FIRST_EPS, 0
+    eps, count, idle = _FIRST_EPS, 0, 0
     cuts: deque[Cut] = deque(maxlen=_CUTS)
-    idle = 0
+    if start is not None:
+        eps = _eps_of_start(problem, x, cuts)
+        count = len(cuts)
+        best = _improved(problem, best, x, eps, count, cuts)
+    v = variables.to_variables(x)
     while best.gap > tol and count < max_iter and idle < _PATIENCE:
 
         def smoothed(v: Floats, eps: float = eps) -> tuple[float, Floats]:
@@ -95,12 +98,24 @@ def solve(
     return best
 
 
+def _eps_of_start(problem: RobustObjective, x: Floats, cuts: deque[Cut]) -> float:
+    """Return the smoothing at which a point has the largest bound; add its dual points to the cuts."""
+    found = []
+    for eps in _FIRST_EPS * _FACTOR ** np.arange(_PATIENCE):
+        cuts.append(problem.smoothed(x[:-1], float(x[-1]), float(eps))[2])
+        found.append((problem.bound([cuts[-1]]), float(eps)))
+    return max(found)[1]
+
+
 def _improved(
     problem: RobustObjective, best: Solution, x: Floats, eps: float, count: int, cuts: Sequence[Cut]
 ) -> Solution:
     """Return the better of a solution and a new point, with the better of both bounds."""
     h, b = x[:-1], float(x[-1])
     bound = max(best.bound, problem.bound(list(cuts)))
-    new = [(problem.value(levels, b), levels, b) for levels in (h, problem.clipped(h, eps))]
-    objective, levels, intercept = min([*new, (best.objective, best.h, best.b)], key=lambda found: found[0])
+    found = [(best.objective, best.h, best.b)]
+    found += [(problem.value(levels, b), levels, b) for levels in (h, problem.clipped(h, eps))]
+    objective, levels, intercept = min(
+        (each for each in found if np.isfinite(each[0])), key=lambda each: each[0], default=found[0]
+    )
     return Solution(levels.copy(), intercept, objective, bound, count)

@@ -129,7 +129,7 @@ def find_suspects(model: RobustAdditiveClassifier, X: Any) -> Suspects:
 
 
 def _suspect(column: ColumnLevels, new: Floats, odd: float, n_rows: int, stands: float) -> Suspect:
-    old = np.append(column.shares, np.zeros(not column.has_missing))
+    old = np.append(column.shares, np.zeros(int(not column.has_missing)))
     is_category = column.kind == "category"
     hidden = odd if is_category and not column.rare else 0.0  # unseen categories without a level
     missing, missing_before = float(new[-1] / n_rows - hidden), float(old[-1])
