@@ -361,3 +361,36 @@ def test_mistakes(parameters, message):
 @parametrize_with_checks([RobustAdditiveClassifier()])
 def test_scikit_learn(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("groups", [None, [0, 0, 1, 1, 2]])
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "logistic"])
+def test_newton_agrees_with_lbfgs(loss, groups, monkeypatch):
+    if objective.compiled is None:
+        pytest.skip("nothing is compiled here")
+    rng = np.random.default_rng(0)
+    X, threats = random_table(rng, 3000, 5)
+    y = (X == "a").sum(axis=1) + rng.normal(size=3000) > 0.5
+    settings = {"loss": loss, "feature_groups": groups, "threats": dict(enumerate(threats)), "tol": 1e-3}
+    derivatives, hessian = [], objective.RobustObjective.hessian
+
+    def checked(problem, h, b, eps):
+        found = hessian(problem, h, b, eps)
+        x, delta = np.append(h, b), 1e-7
+        if not derivatives:
+            for place in rng.choice(len(x), 3, replace=False):
+                step = delta * (np.arange(len(x)) == place)
+                ends = [problem.smoothed((x + s)[:-1], (x + s)[-1], eps)[1] for s in (step, -step)]
+                derivatives.append(np.abs((ends[0] - ends[1]) / (2 * delta) - found[place]).max())
+            derivatives.append(0.0)
+            assert max(derivatives) < 1e-3 * np.abs(found).max()
+        return found
+
+    monkeypatch.setattr(objective.RobustObjective, "hessian", checked)
+    fast = RobustAdditiveClassifier(2, **settings).fit(X, y)
+    assert derivatives
+    monkeypatch.setattr(objective.RobustObjective, "has_hessian", False)
+    slow = RobustAdditiveClassifier(2, max_iter=5000, **settings).fit(X, y)
+    for one, other in ((fast, slow), (slow, fast)):
+        assert one.dual_gap_[0] <= 1e-3
+        assert one.objective_[0] >= other.objective_[0] * (1 - other.dual_gap_[0]) * (1 - 1e-9)

@@ -376,7 +376,8 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         -------
         labels : ndarray of shape (n_samples,)
         """
-        return np.asarray(self.classes_[winners(self.decision_function(X))])
+        scores = self.decision_function(X)
+        return np.asarray(self.classes_[winners(scores)])
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
