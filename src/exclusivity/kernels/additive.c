@@ -164,6 +164,19 @@ static void add_outer(double *hessian, Py_ssize_t size, const Entries *v, int fr
     }
 }
 
+/* The same for places in rising order. */
+static void add_sorted_outer(double *hessian, Py_ssize_t size, const Entries *v, double factor)
+{
+    const int32_t *place = v->place;
+    const double *value = v->value;
+    int count = v->count;
+    for (int a = 0; a < count; a++) {
+        double *row = hessian + place[a] * size, scaled = factor * value[a];
+        for (int b = a; b < count; b++)
+            row[place[b]] += scaled * value[b];
+    }
+}
+
 /* The derivative of the damage of column j: what the cell shows minus what it reaches. */
 static void append_damage(Entries *entries, const Pass *pass, Py_ssize_t j, int32_t left, double weight, double factor)
 {
@@ -173,25 +186,57 @@ static void append_damage(Entries *entries, const Pass *pass, Py_ssize_t j, int3
     append_entry(entries, pass->n_points + 1 + slice, -factor);
 }
 
-/* Add the curvature of one row for one q; z and share say what the adversary does. */
-static void add_curvature(Pass *pass, const int32_t *left, const double *weight, const double *share, const double *z,
-                          int q, double curvature, double alpha, Entries *entries)
+/* Add the curvature of the loss of one row. With psi_q = phi - sum of z_qj v_j, where v_j is the derivative of the
+   damage of column j, and the mean m of z weighted by the curvatures w_q,
+
+       sum w_q psi_q psi_q' = W psi_m psi_m' + sum w_q d_q d_q',   d_q = sum of (z_qj - m_j) v_j ,
+
+   where d_q has few entries: only columns that break for some q, and not for all. */
+static void add_loss_curvature(Pass *pass, const int32_t *left, const double *weight, const double *curvature,
+                               double *moves, Entries *entries)
+{
+    Py_ssize_t M = pass->n_columns, R = pass->n_radii, size = pass->n_points + pass->n_slices + 2;
+    double total = 0.0, *mean = moves + R * M;
+    for (Py_ssize_t k = 0; k < R; k++)
+        total += curvature[k];
+    if (total <= 0)
+        return;
+    memset(mean, 0, (size_t)M * sizeof(double));
+    for (Py_ssize_t k = 0; k < R; k++)
+        for (Py_ssize_t j = 0; j < M && curvature[k] > 0; j++)
+            mean[j] += curvature[k] / total * moves[k * M + j];
+    entries->count = 0;
+    for (Py_ssize_t j = 0; j < M; j++) {
+        append_entry(entries, left[j], (1 - mean[j]) * (1 - weight[j]));
+        append_entry(entries, left[j] + 1, (1 - mean[j]) * weight[j]);
+    }
+    for (Py_ssize_t j = 0; j < M; j++)
+        append_entry(entries, pass->n_points + 1 + pass->reach[left[j] + (pass->shifted[j] && weight[j] > 0)],
+                     mean[j]);
+    append_entry(entries, size - 1, 1.0);
+    int is_sorted = 1;
+    for (int a = 1; a < entries->count; a++)
+        is_sorted &= entries->place[a - 1] < entries->place[a];
+    if (is_sorted)
+        add_sorted_outer(pass->hessian, size, entries, total);
+    else
+        add_outer(pass->hessian, size, entries, 0, total);
+    for (Py_ssize_t k = 0; k < R; k++) {
+        entries->count = 0;
+        for (Py_ssize_t j = 0; j < M && curvature[k] > 0; j++)
+            if (moves[k * M + j] != mean[j])
+                append_damage(entries, pass, j, left[j], weight[j], moves[k * M + j] - mean[j]);
+        add_outer(pass->hessian, size, entries, 0, curvature[k]);
+    }
+}
+
+/* Add the curvature of the rounded choice of groups of one row for one q. */
+static void add_choice_curvature(Pass *pass, const int32_t *left, const double *weight, const double *share,
+                                 const double *z, int q, double alpha, Entries *entries)
 {
     Py_ssize_t M = pass->n_columns, size = pass->n_points + pass->n_slices + 2;
     int is_single = M == pass->n_groups, n_partial = 0;
     double sum = 0.0;
-    entries->count = 0;
-    for (Py_ssize_t j = 0; j < M; j++) {
-        double stays = 1 - z[pass->group[j]] * share[j];
-        append_entry(entries, left[j], stays * (1 - weight[j]));
-        append_entry(entries, left[j] + 1, stays * weight[j]);
-    }
-    for (Py_ssize_t j = 0; j < M; j++)
-        append_entry(entries, pass->n_points + 1 + pass->reach[left[j] + (pass->shifted[j] && weight[j] > 0)],
-                     z[pass->group[j]] * share[j]);
-    append_entry(entries, size - 1, 1.0);
-    if (curvature > 0)
-        add_outer(pass->hessian, size, entries, 0, curvature);
     if (q == 0)
         return;
     entries->count = 0;
@@ -221,7 +266,7 @@ static void add_curvature(Pass *pass, const int32_t *left, const double *weight,
 
 /* Room: n_columns doubles for shares, own and moved; n_groups for damages, z of all groups and of the chosen ones;
    the largest damages (and one more); n_groups places. */
-static void run_pass(Pass *pass, double *room, int most, Entries *entries)
+static void run_pass(Pass *pass, double *room, int most, Entries *entries, double *moves)
 {
     Py_ssize_t M = pass->n_columns, G = pass->n_groups;
     double *share = room, *moved = share + M, *damage = moved + M, *z = damage + G, *chosen = z + G;
@@ -245,6 +290,9 @@ static void run_pass(Pass *pass, double *room, int most, Entries *entries)
         }
         take_largest(damage, G, most, largest);
         double cost = pass->cost[i] / (double)pass->n_radii, total_alpha = 0.0;
+        double *bends = moves == NULL ? NULL : moves + (pass->n_radii + 1) * M; /* the curvature for each q */
+        if (bends != NULL)
+            memset(bends, 0, (size_t)pass->n_radii * sizeof(double));
         for (Py_ssize_t k = 0; k < pass->n_radii; k++) {
             int q = pass->radii[k] < most ? pass->radii[k] : most;
             double violation = 1 - score, worst = violation, value, slope, conjugate, curvature;
@@ -268,7 +316,10 @@ static void run_pass(Pass *pass, double *room, int most, Entries *entries)
             if (pass->hessian != NULL) {
                 for (Py_ssize_t c = 0; c < n_chosen; c++)
                     z[place[c]] = chosen[c];
-                add_curvature(pass, left, weight, share, z, q, cost * curvature, alpha, entries);
+                for (Py_ssize_t j = 0; j < M; j++)
+                    moves[k * M + j] = z[pass->group[j]] * share[j];
+                bends[k] = cost * curvature;
+                add_choice_curvature(pass, left, weight, share, z, q, alpha, entries);
                 for (Py_ssize_t c = 0; c < n_chosen; c++)
                     z[place[c]] = 0.0;
             }
@@ -286,6 +337,8 @@ static void run_pass(Pass *pass, double *room, int most, Entries *entries)
         }
         if (total_alpha <= 0)
             continue;
+        if (bends != NULL)
+            add_loss_curvature(pass, left, weight, bends, moves, entries);
         for (Py_ssize_t j = 0; j < M; j++) {
             double stays = total_alpha - moved[j];
             pass->own[left[j]] += (1 - weight[j]) * stays;
@@ -336,7 +389,7 @@ PyObject *additive_pass(PyObject *self, PyObject *args)
     Py_buffer arrays[N_ARRAYS];
     memset(arrays, 0, sizeof(arrays));
     PyObject *result = NULL;
-    double *room = NULL;
+    double *room = NULL, *moves = NULL;
     Entries entries = {NULL, NULL, 0};
     for (int at = 0; at < N_ARRAYS; at++) {
         int is_index = at == LEFT || at == REACH || at == SHIFTED || at == GROUP || at == RADII;
@@ -377,13 +430,14 @@ PyObject *additive_pass(PyObject *self, PyObject *args)
     if (pass.hessian != NULL) {
         entries.place = PyMem_Malloc((size_t)(3 * pass.n_columns + 1) * sizeof(int32_t));
         entries.value = PyMem_Malloc((size_t)(3 * pass.n_columns + 1) * sizeof(double));
+        moves = PyMem_Malloc((size_t)((pass.n_radii + 1) * pass.n_columns + pass.n_radii) * sizeof(double));
     }
-    if (room == NULL || (pass.hessian != NULL && (entries.place == NULL || entries.value == NULL))) {
+    if (room == NULL || (pass.hessian != NULL && (entries.place == NULL || entries.value == NULL || moves == NULL))) {
         PyErr_NoMemory();
         goto done;
     }
     Py_BEGIN_ALLOW_THREADS;
-    run_pass(&pass, room, most, &entries);
+    run_pass(&pass, room, most, &entries, moves);
     Py_END_ALLOW_THREADS;
     result = Py_None;
     Py_INCREF(result);
@@ -391,6 +445,7 @@ done:
     PyMem_Free(room);
     PyMem_Free(entries.place);
     PyMem_Free(entries.value);
+    PyMem_Free(moves);
     release_arrays(arrays, N_ARRAYS);
     return result;
 }
