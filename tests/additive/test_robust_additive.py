@@ -6,15 +6,17 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from additive.oracles import conic_optimum, exhaustive_labels, exhaustive_radius, phi, reachable, reached_from
 from exclusivity.additive import RobustAdditiveClassifier, objective
 from exclusivity.additive.classifier import _RIDGE
 
-# More of them: EXCLUSIVITY_ADDITIVE_MODELS=500 EXCLUSIVITY_ADDITIVE_PROBLEMS=300 pytest tests/additive
+# More of them: EXCLUSIVITY_ADDITIVE_MODELS=500 EXCLUSIVITY_ADDITIVE_PROBLEMS=300
+# EXCLUSIVITY_ADDITIVE_ATTACKED=1000000 pytest tests/additive
 N_MODELS = int(os.environ.get("EXCLUSIVITY_ADDITIVE_MODELS", "15"))
+N_ATTACKED = int(os.environ.get("EXCLUSIVITY_ADDITIVE_ATTACKED", "5000"))
 N_PROBLEMS = int(os.environ.get("EXCLUSIVITY_ADDITIVE_PROBLEMS", "30"))
 THREATS = ["any", "trusted", "increase", "decrease", "missing", (-0.5, 0.75)]
 
@@ -173,20 +175,31 @@ def test_radius_against_exhaustive_search(n_classes, mode):
     assert n_exact > 0.3 * n_checked
 
 
-def test_broken_cells_of_a_real_table_do_not_change_certified_labels():
+@pytest.mark.parametrize("load", [load_breast_cancer, load_wine, load_digits])
+def test_broken_cells_of_a_real_table_do_not_change_certified_labels(load):
+    """Break as many columns as are certified, in every row, again and again."""
     rng = np.random.default_rng(0)
-    X, y = load_breast_cancer(return_X_y=True)
+    X, y = load(return_X_y=True)
+    X = X.astype(float)
     X[rng.random(X.shape) < 0.01] = np.nan
-    model = RobustAdditiveClassifier(2).fit(X[::2], y[::2])
+    model = RobustAdditiveClassifier(2, C=0.03).fit(X[::2], y[::2])
     rows = X[1::2]
     labels, radii = model.predict(rows), model.certify(rows)
-    assert (radii >= 2).mean() > 0.7
-    for _ in range(40):
-        broken = rows.copy()
-        for row in range(len(rows)):
-            places = rng.choice(X.shape[1], max(0, radii[row]), replace=False)
-            broken[row, places] = rng.choice([np.nan, np.inf, -np.inf, 1e300, -1e300, 0.0, 1e3], len(places))
-        assert np.array_equal(model.predict(broken), labels)
+    assert (radii >= 1).mean() > 0.7
+    values = [np.nan, np.inf, -np.inf, 1e300, -1e300, 0.0, -0.0, 5e-324, 1e3, -7.5, *X[0, :3]]
+    for attempt in range(-(-N_ATTACKED // len(rows))):
+        order = np.argsort(rng.random(rows.shape), axis=1)
+        is_broken = np.argsort(order, axis=1) < np.maximum(radii, 0)[:, None]
+        broken = np.where(is_broken, rng.choice(values, rows.shape), rows)
+        if attempt == 0:
+            broken = broken.astype(object)
+            broken[is_broken] = rng.choice(
+                np.array(["word", "7", None, "", 10**400], dtype=object), is_broken.sum()
+            )
+        assert np.array_equal(model.predict(broken)[radii >= 0], labels[radii >= 0])
+    for r in range(3):
+        attacked = model.predict(model.attack(rows, r))
+        assert np.array_equal(attacked[radii >= r], labels[radii >= r])
 
 
 def test_invariances():
@@ -361,3 +374,36 @@ def test_mistakes(parameters, message):
 @parametrize_with_checks([RobustAdditiveClassifier()])
 def test_scikit_learn(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("groups", [None, [0, 0, 1, 1, 2]])
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "logistic"])
+def test_newton_agrees_with_lbfgs(loss, groups, monkeypatch):
+    if objective.compiled is None:
+        pytest.skip("nothing is compiled here")
+    rng = np.random.default_rng(0)
+    X, threats = random_table(rng, 3000, 5)
+    y = (X == "a").sum(axis=1) + rng.normal(size=3000) > 0.5
+    settings = {"loss": loss, "feature_groups": groups, "threats": dict(enumerate(threats)), "tol": 1e-3}
+    derivatives, hessian = [], objective.RobustObjective.hessian
+
+    def checked(problem, h, b, eps):
+        found = hessian(problem, h, b, eps)
+        x, delta = np.append(h, b), 1e-7
+        if not derivatives:
+            for place in rng.choice(len(x), 3, replace=False):
+                step = delta * (np.arange(len(x)) == place)
+                ends = [problem.smoothed((x + s)[:-1], (x + s)[-1], eps)[1] for s in (step, -step)]
+                derivatives.append(np.abs((ends[0] - ends[1]) / (2 * delta) - found[place]).max())
+            derivatives.append(0.0)
+            assert max(derivatives) < 1e-3 * np.abs(found).max()
+        return found
+
+    monkeypatch.setattr(objective.RobustObjective, "hessian", checked)
+    fast = RobustAdditiveClassifier(2, **settings).fit(X, y)
+    assert derivatives
+    monkeypatch.setattr(objective.RobustObjective, "has_hessian", False)
+    slow = RobustAdditiveClassifier(2, max_iter=5000, **settings).fit(X, y)
+    for one, other in ((fast, slow), (slow, fast)):
+        assert one.dual_gap_[0] <= 1e-3
+        assert one.objective_[0] >= other.objective_[0] * (1 - other.dual_gap_[0]) * (1 - 1e-9)

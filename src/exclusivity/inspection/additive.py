@@ -284,7 +284,7 @@ def _level_panels(model: RobustAdditiveClassifier, problem: int, X: Any) -> list
     for number, column in enumerate(model.columns_):
         start, end = end, end + column.n_points
         points = model.points_[problem, start:end]
-        shares: Floats = column.mean
+        shares: Floats = column.shares
         if X is not None:
             left, right = column.encode(column_of(X, number))
             total = np.bincount(left, 1 - right, len(points) + 1)
