@@ -54,6 +54,8 @@ class ColumnLevels:
         Whether missing values have a level of their own.
     mean : ndarray
         The mean of the training rows over the levels, for a missing cell where there is no such level.
+    notation : str or None
+        How its numbers were written, where ``erm`` read them from text (as of ``TableEncoder``).
     """
 
     name: str
@@ -63,6 +65,7 @@ class ColumnLevels:
     rare: tuple[str, ...]
     has_missing: bool
     mean: Floats
+    notation: str | None = None
 
     @property
     def n_levels(self) -> int:

@@ -5,63 +5,52 @@ from __future__ import annotations
 import argparse
 import csv
 import math
-import shlex
 import warnings
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from exclusivity._text import printable
-from exclusivity.cli import tables
-from exclusivity.cli.data import Source
+from exclusivity.cli import columns
+from exclusivity.cli.data import Source, counted, note
 from exclusivity.cli.files import FileError, UsageError, file_errors
-from exclusivity.cli.matching import target_of
-from exclusivity.cli.options import PARAMETERS
+from exclusivity.cli.models import is_robust
+from exclusivity.cli.options import LINEAR, LINEAR_ONLY, ROBUST
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sklearn.pipeline import Pipeline
 
+    from exclusivity.io import Table
     from exclusivity.problem.arrays import Matrix
 
 # A column with nearly as many classes as rows is an identifier or a measurement.
-FEW_CLASSES, _ROWS_OF_A_CLASS = 20, 10
-# Among fewer rows whole numbers may well be different by chance.
-_FEW_ROWS = 20
+FEW_CLASSES, _ROWS_OF_A_CLASS, _MOST_CLASSES = 20, 10, 50
 _BLOCK_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """Rows with labels.
-
-    Attributes
-    ----------
-    X : ndarray or sparse matrix
-    y : ndarray
-    names : tuple of str or None
-    target : str or int or None
-        The column that holds y, None for LIBSVM.
-    found : list of Found or None
-        The columns of a table as they were read; None where X holds numbers alone.
-    titles : list
-        What the columns are called on the command line.
-    categorical : list of int or None
-        The columns of a table that are categories because the user says so.
-    """
+    """Rows with labels: a DataFrame where columns are to be encoded, else numbers."""
 
     X: Any
     y: Any
-    names: tuple[str, ...] | None
-    target: str | int | None
-    found: list[tables.Found] | None = None
-    titles: list[Any] = field(default_factory=list)
-    categorical: list[int] | None = None
+    names: list[str] | None
+    titles: list[Any]  # of the columns on the command line
+    target: str | int | None  # the column that holds y, None for LIBSVM
+    table: Table  # as it was read
+    weights: Any = None
+    categorical: list[Any] = field(default_factory=list)  # columns, because the user says so
 
     @property
     def is_sparse(self) -> bool:
         """Whether X is a sparse matrix."""
         return hasattr(self.X, "toarray")
+
+    @property
+    def is_table(self) -> bool:
+        """Whether X has columns to be encoded."""
+        return hasattr(self.X, "iloc")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +58,11 @@ class Trained:
     """A fitted pipeline with a description of its fit."""
 
     pipeline: Any
-    names: tuple[str, ...] | None
+    names: list[str] | None
     target: str | int | None  # as in ``TrainingData``
     shape: tuple[int, int]  # rows and features
     seconds: float
     blocks: int | None = None  # of the rows; None: all of them were in memory
-    stayed: bool = True  # whether workers kept the blocks, or read them anew in every pass
     columns: list[dict[str, Any]] | None = None  # description of the columns of a table
     out_of_sample: dict[str, Any] | None = None  # scores of a cross-validation
 
@@ -83,71 +71,91 @@ def read_training_data(args: argparse.Namespace, progress: Progress) -> Training
     """Read the data of a fit: numbers where it holds nothing else and nobody asks for more, else a table."""
     import numpy as np
 
-    source = Source.of(args.data, args)
-    columns = source.columns()
-    reading = target_of(source, columns, args)
-    reading = replace(reading, **tables.settings_of(args, source, columns))
-    content = source.read(reading, progress)
-    X, y, target = content.data, np.asarray(content.target), remembered(reading.target, columns)
-    if y.dtype.kind == "f":
-        raise FileError(_no_classes(np.unique(y), len(y), source.title))
-    check_header(content.names, target, np.unique(y), source.title)
+    source = Source(args.data, args)
+    known = source.columns()
+    target, ignore = source.chosen(known, args)
+    settings = _settings(args, source, known, target, ignore)
+    table, weights = source.read(progress, **settings), None
+    if args.sample_weight is not None:
+        table, weights = _with_weights(table, source.column(args.sample_weight, known or []), source)
+    if args.drop_missing_target:
+        table, weights = _with_known_labels(table, target, weights, source)
+    X, y, is_table = table.data, np.asarray(table.target), hasattr(table.data, "iloc")
+    titles = list(X.columns) if is_table else []
+    if isinstance(known, int) and not is_table:
+        titles = [place for place in range(known) if place not in (target, *ignore)]
+    names = titles if titles and isinstance(titles[0], str) else None
+    check_header(names, target, np.unique(y), source.title)
     check_classes(np.unique(y), len(y), source.title)
-    titles = [] if columns is None else content.titles
-    if not isinstance(X, list):
-        warn_of_identifiers(_places_of_row_names(X), titles, len(y))
-        return TrainingData(X, y, content.names, target, titles=titles)
-    tables.check_options(args)
-    found = tables.found_in(content, reading.kinds, source)
-    tables.warn_of_losses(titles, found, len(y))
-    X = tables.column_table(content)
-    warn_of_identifiers(_places_of_row_names(X), titles, len(y))
-    categorical = tables.said_to_be_categories(titles, reading.kinds)
-    return TrainingData(X, y, content.names, target, found, titles, categorical)
+    columns.warn_of_row_names(columns.row_names(X), titles, len(y))
+    if columns.asked_for_by(args) is not None or not columns.is_plain(table):
+        columns.check_options(args)
+        columns.check_typed(table, settings.get("numeric", []), source.title)
+        columns.warn_of_losses(table)
+    elif is_table:
+        X = X.to_numpy()
+        X.setflags(write=True)  # nobody else has it, and it is scaled in place
+    categorical = [name for name in settings.get("categorical", []) if name != target]
+    return TrainingData(X, y, names, titles, target, table, weights, categorical)
 
 
-def _places_of_row_names(X: Any) -> list[int]:
-    """Columns with another whole number in every row."""
-    import numpy as np
-
-    from exclusivity.tables import RowNames, names_rows
-
-    if not hasattr(X, "columns"):
-        found = RowNames.of(X)
-        return [] if found is None else found.columns
-    kept = [
-        (place, v) for place, v in enumerate(X.columns) if isinstance(v, np.ndarray) and v.dtype.kind == "f"
-    ]
-    return [place for place, values in kept if names_rows(values)]
-
-
-def warn_of_identifiers(places: list[int], titles: list[Any], n_rows: int) -> None:
-    """Say which columns may name the rows, by their places; of few rows they may as well not.
-
-    Features of LIBSVM files have no titles, but numbers from 1.
-    """
-    if n_rows < _FEW_ROWS:
-        return
-    for place in places:
-        what, way_out = f"feature {place + 1}", "if it is one, write the file without it"
-        if titles:
-            name = titles[place]
-            what, way_out = f"column {name!r}", f"--ignore {shlex.quote(str(name))} leaves it out"
-        _warn(
-            f"{what} has another whole number in each of the {n_rows} rows, as identifiers have and few "
-            f"features do; {way_out}."
+def _settings(
+    args: argparse.Namespace, source: Source, known: Any, target: Any, ignore: list[Any]
+) -> dict[str, Any]:
+    """Return the arguments of ``read_table`` that the options give."""
+    settings = columns.reading_settings(args, source, known, [target, *ignore])
+    for option in ("sample_weight", "drop_missing_target"):
+        if getattr(args, option) and not source.format.has_columns:
+            raise UsageError(f"--{option.replace('_', '-')} is for tables (CSV, TSV, Parquet).")
+    if known is None:
+        return {"n_features": args.features}
+    if args.features is not None:
+        raise FileError(
+            f"--features is for LIBSVM files; {source.title} is read as {source.format.name}, with a column "
+            "for every feature."
         )
+    if known and target is None:
+        raise source.which_target(known if isinstance(known, list) else [])
+    settings |= {"target": target, "ignore": ignore}
+    if args.drop_missing_target:
+        settings |= {"target": None, "categorical": [*settings["categorical"], target]}
+    return settings
 
 
-def remembered(target: str | int | None, columns: list[str] | int | None) -> str | int | None:
-    """A target as a model keeps it: the name where there are names, else the number from 0."""
-    if not isinstance(target, int) or columns is None:
-        return target
-    return columns[target] if isinstance(columns, list) else target % columns
+def _with_weights(table: Table, name: Any, source: Source) -> tuple[Table, Any]:
+    """Return a table without the column of the weights, and these."""
+    table, weights = _without(table, name)
+    if weights.dtype.kind not in "iuf" or not (weights >= 0).all():
+        raise FileError(f"{source.title}, column {name!r}: sample weights must be numbers of at least 0.")
+    return table, weights
+
+
+def _without(table: Table, name: Any) -> tuple[Table, Any]:
+    """Return a table without a column, and the column."""
+    column = table.data.pop(name).to_numpy()
+    return replace(table, rules={key: rule for key, rule in table.rules.items() if key != name}), column
+
+
+def _with_known_labels(table: Table, target: Any, weights: Any, source: Source) -> tuple[Table, Any]:
+    """Return the rows that have a class, and their weights; report how many have none."""
+    import numpy as np
+    import pandas as pd
+
+    table, texts = _without(table, target)
+    is_known = pd.notna(texts)
+    y = pd.to_numeric(pd.Series(texts[is_known]), errors="coerce").to_numpy()
+    if np.isnan(y).any():
+        y = texts[is_known].astype(str).astype(object)
+    elif (y == np.rint(y)).all():
+        y = y.astype(np.int64)
+    if n_dropped := int((~is_known).sum()):
+        note(f"{counted(n_dropped, 'row')} of {source.title} without a class left out")
+    data = table.data[is_known].reset_index(drop=True)
+    return replace(table, data=data, target=y), None if weights is None else weights[is_known]
 
 
 def check_header(
-    names: tuple[str, ...] | None, target: str | int | None, classes: NDArray[Any], title: str
+    names: list[str] | None, target: str | int | None, classes: NDArray[Any], title: str
 ) -> None:
     """Refuse a first line that is a row: numbers as names of features, and a class as that of the target."""
     from exclusivity.io._cells import is_number
@@ -164,7 +172,9 @@ def check_header(
 
 
 def check_classes(classes: NDArray[Any], n_rows: int, title: str) -> None:
-    """Refuse one class, and so many that they are none; warn of many."""
+    """Refuse one class, numbers that are none, and so many that they are none; warn of many."""
+    if classes.dtype.kind == "f":
+        raise FileError(_no_classes(classes, n_rows, title))
     if len(classes) < 2:
         raise FileError(
             f"all rows of {title} have the label {printable(classes[0])}; a classifier needs two classes or "
@@ -172,10 +182,14 @@ def check_classes(classes: NDArray[Any], n_rows: int, title: str) -> None:
         )
     if len(classes) > FEW_CLASSES and len(classes) > n_rows / 2:
         raise FileError(_no_classes(classes, n_rows, title))
-    if len(classes) > FEW_CLASSES and classes.dtype.kind in "iu" and len(classes) > n_rows / _ROWS_OF_A_CLASS:
+    are_numbers = classes.dtype.kind in "iu"
+    if len(classes) > (FEW_CLASSES if are_numbers else _MOST_CLASSES) and (
+        len(classes) > n_rows / _ROWS_OF_A_CLASS or len(classes) > _MOST_CLASSES
+    ):
+        values, others = ("numbers", "amounts") if are_numbers else ("texts", "names")
         _warn(
-            f"the target of {title} has {len(classes)} different numbers in {n_rows} rows. Are they classes, "
-            "and not amounts? --target chooses another column."
+            f"the target of {title} has {len(classes)} different {values} in {n_rows} rows. Are they "
+            f"classes, and not {others}? --target chooses another column."
         )
 
 
@@ -191,19 +205,27 @@ def check_parameters(args: argparse.Namespace) -> None:
     """Refuse options that do not go together, before anything is read."""
     from exclusivity.classifier import ERMClassifier, check_parameters
 
-    groups = None if args.groups is None else ()
-    check_parameters(ERMClassifier(**_chosen(args), feature_groups=groups).get_params(deep=False))
+    is_robust = getattr(args, "max_broken", None) is not None
+    others = (*LINEAR_ONLY.values(), "bounds", "scale", "no_intercept", "additive")
+    for option in others if is_robust else ("threats", "trusted"):
+        if getattr(args, option, None) not in (None, False):
+            way = "is not for --max-broken" if is_robust else "needs --max-broken"
+            raise UsageError(f"--{option.replace('_', '-')} {way}; leave one of them out.")
+    if not is_robust:
+        groups = None if args.groups is None else ()
+        check_parameters(ERMClassifier(**_given(args, LINEAR), feature_groups=groups).get_params(deep=False))
 
 
-def _chosen(args: argparse.Namespace) -> dict[str, Any]:
-    return {name: getattr(args, option) for name, option in PARAMETERS.items() if hasattr(args, option)}
+def _given(args: argparse.Namespace, parameters: dict[str, str]) -> dict[str, Any]:
+    found = {name: getattr(args, option, None) for name, option in parameters.items()}
+    return {name: value for name, value in found.items() if value is not None}
 
 
-def parameters(args: argparse.Namespace, names: tuple[str, ...] | None, n_features: int) -> dict[str, Any]:
-    """Return the options as parameters of a classifier."""
+def parameters(args: argparse.Namespace, names: list[str] | None, n_features: int) -> dict[str, Any]:
+    """Return the options as parameters of a linear classifier."""
     bounds = _per_column("bounds", args, (-math.inf, math.inf), names, n_features)
     return {
-        **_chosen(args),
+        **_given(args, LINEAR),
         "feature_groups": read_groups(args.groups, names, n_features),
         "monotonic_cst": _per_column("monotonic", args, 0, names, n_features),
         "coef_bounds": None if bounds is None else tuple(zip(*bounds, strict=True)),
@@ -213,8 +235,33 @@ def parameters(args: argparse.Namespace, names: tuple[str, ...] | None, n_featur
     }
 
 
+def robust_parameters(args: argparse.Namespace, data: TrainingData) -> dict[str, Any]:
+    """Return the options as parameters of a robust additive classifier."""
+    names = [str(title) for title in data.titles]
+    threats: Any = args.threats or "any"
+    for option, given in (("trusted", args.trusted), ("threats", threats)):
+        unknown = (
+            [] if isinstance(given, (str, tuple)) else [name for name in given or () if name not in names]
+        )
+        if unknown:
+            raise UsageError(f"--{option}: there is no column {unknown[0]!r}; expected one of {names[:20]}.")
+    if args.trusted and not isinstance(threats, dict):
+        threats = dict.fromkeys(names, threats)
+    if args.trusted:
+        threats = {**threats, **dict.fromkeys(args.trusted, "trusted")}
+    return {
+        **_given(args, ROBUST),
+        "feature_groups": read_groups(args.groups, data.names, len(names)),
+        "monotonic_cst": _per_column("monotonic", args, 0, data.names, len(names)),
+        "threats": threats,
+        "categorical_features": data.categorical or "from_dtype",
+        "class_weight": args.class_weight if args.class_weight == "balanced" else None,
+        "verbose": 1,
+    }
+
+
 def _per_column(
-    option: str, args: argparse.Namespace, default: Any, names: tuple[str, ...] | None, n_features: int
+    option: str, args: argparse.Namespace, default: Any, names: list[str] | None, n_features: int
 ) -> list[Any] | None:
     """Return one value per column; columns are named, or numbered from 0 where there are no names."""
     given = getattr(args, option)
@@ -235,12 +282,7 @@ def class_weight(args: argparse.Namespace) -> str | None:
     """
     if args.class_weight is not None:
         return None if args.class_weight == "none" else str(args.class_weight)
-    return "balanced" if args.voting != "soft" and args.exclusivity == math.inf else None
-
-
-def numeric(args: argparse.Namespace) -> str:
-    """Return what an encoder makes of numbers."""
-    return "spline" if args.additive or args.interactions else "linear"
+    return "balanced" if args.voting in ("hard", "runoff") and args.exclusivity == math.inf else None
 
 
 def build(classifier: Any, args: argparse.Namespace, data: TrainingData) -> Pipeline:
@@ -248,17 +290,14 @@ def build(classifier: Any, args: argparse.Namespace, data: TrainingData) -> Pipe
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-    from exclusivity.tables import TableEncoder, interactions_for
-
     steps: list[tuple[str, Any]] = []
-    if data.found is not None:
+    if is_robust(classifier):
+        pass
+    elif data.is_table:
         # Groups are of columns, and only the encoder knows what becomes of columns: it hands them on.
         groups = classifier.feature_groups
-        encoder = TableEncoder(numeric(args), categorical=data.categorical, feature_groups=groups)
         classifier.set_params(feature_groups=None)
-        steps.append(("encoder", encoder))
-        if args.interactions:
-            steps.append(("interactions", interactions_for(classifier)))
+        steps.append(("encoder", encoder(args, groups, data.titles, data.categorical)))
     elif args.scale == "minmax":
         steps.append(("scaler", MaxAbsScaler() if data.is_sparse else MinMaxScaler((-1, 1))))
     elif args.scale == "standard" or (args.scale is None and not data.is_sparse):
@@ -266,21 +305,36 @@ def build(classifier: Any, args: argparse.Namespace, data: TrainingData) -> Pipe
     return Pipeline([*steps, ("classifier", classifier)])
 
 
+def encoder(args: argparse.Namespace, groups: Any, titles: list[Any], categorical: list[Any]) -> Any:
+    """Return the encoder of a table."""
+    from exclusivity.tables import TableEncoder
+
+    places = [titles.index(name) for name in categorical] or None
+    numeric = "spline" if args.additive else "linear"
+    return TableEncoder(numeric, categorical=places, feature_groups=groups)
+
+
 def fit(pipeline: Pipeline, data: TrainingData, progress: Progress) -> None:
     """Fit with progress; afterwards no step is verbose."""
-    n_rows, n_features = data.X.shape
-    progress.tell(f"scaling {n_rows} rows")
-    if data.found is None:
-        X, trained = data.X, pipeline[-1:]
+    (n_rows, n_features), X, trained = data.X.shape, data.X, pipeline[-1:]
+    progress.update(f"scaling {n_rows} rows")
+    if data.is_table and len(pipeline) > 1:
+        X = pipeline[0].fit_transform(X)
+        columns.remember_notation(pipeline[0], data.table)
+        columns.warn_of_levels(pipeline[0].columns_, data.titles, n_rows)
+    else:
         for _, scaler in pipeline.steps[:-1]:
             X = _scaled(scaler, X)
-    else:
-        X, trained = pipeline[0].fit_transform(data.X), pipeline[1:]
-        tables.remember(pipeline[0], data.found)
-        tables.warn_of_levels(pipeline[0], data.titles, n_rows)
     with progress.of_fit(f"training on {n_rows} rows of {n_features} features"):
-        trained.fit(X, data.y)
+        trained.fit(X, data.y, **fit_parameters(data))
+    if is_robust(pipeline[-1]):
+        columns.remember_notation(pipeline[-1], data.table)
     pipeline.set_params(**{name: 0 for name in pipeline.get_params() if name.endswith("__verbose")})
+
+
+def fit_parameters(data: TrainingData) -> dict[str, Any]:
+    """Return what ``Pipeline.fit`` takes besides rows and classes."""
+    return {} if data.weights is None else {"classifier__sample_weight": data.weights}
 
 
 def _scaled(scaler: Any, X: Matrix) -> Matrix:
@@ -298,15 +352,18 @@ def _scaled(scaler: Any, X: Matrix) -> Matrix:
     return X
 
 
-def warn_of_votes(voting: str, exclusivity: float, n_members: int, n_classes: int) -> None:
+def warn_of_votes(classifier: Any) -> None:
     """Warn if members that vote cannot be certified, or only on some of the rows."""
-    if voting != "soft" and exclusivity <= 1:
+    if is_robust(classifier) or classifier.voting == "soft":
+        return
+    n_members = classifier._ensemble.n_voters
+    if classifier.exclusivity <= 1:
         _warn(
-            f"--voting {voting} counts the votes of {n_members} equal members: one broken feature changes "
-            "all of them, and nothing can be certified. Fit with --exclusivity inf for members on different "
-            "features."
+            f"--voting {classifier.voting} counts the votes of {n_members} equal members: one broken feature "
+            "changes all of them, and nothing can be certified. Fit with --exclusivity inf for members on "
+            "different features."
         )
-    elif voting != "soft" and n_classes == 2 and n_members % 2 == 0:
+    elif len(classifier.classes_) == 2 and n_members % 2 == 0:
         _warn(
             f"{n_members} members may tie, and a tie has no certificate. Fit an odd number of them: "
             f"--members {n_members - 1} or {n_members + 1}."
@@ -317,7 +374,7 @@ def _warn(message: str) -> None:
     warnings.warn(message, UserWarning, stacklevel=3)
 
 
-def read_groups(path: str | None, names: tuple[str, ...] | None, n_features: int) -> list[str] | None:
+def read_groups(path: str | None, names: list[str] | None, n_features: int) -> list[str] | None:
     """Read the group of every feature: lines ``feature,group``, or one group per line; None: no file."""
     if path is None:
         return None

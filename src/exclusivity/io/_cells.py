@@ -55,7 +55,7 @@ class ColumnRule:
         What the column holds.
     notation : str
         How its numbers are written: "," or "." before decimals (neither where no number has shown it), "'"
-        for thousands, "%" for per cent signs, "?" where texts among the numbers are missing values.
+        for thousands, "%" for per cent signs, "?" where texts among numbers or dates are missing values.
     required : bool
         Whether every cell must be a number, as a model of numbers alone needs them.
 
@@ -360,7 +360,8 @@ def read_column(column: TextColumn, rule: ColumnRule, decimal: str = "") -> tupl
         return arrow.DictionaryArray.from_arrays(codes, column.texts), 0
     if rule.kind == "date":
         values, is_wrong = _dates(column.texts.to_pylist(), is_missing)
-        is_lost = np.zeros(len(values), dtype=bool)
+        is_lost = is_wrong & ("?" in rule.notation)
+        is_wrong = is_wrong & ~is_lost
     else:
         values, is_wrong, is_lost = _numbers(column.texts, is_missing, rule, decimal)
     wrong = is_wrong[column.codes]
