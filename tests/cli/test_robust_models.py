@@ -145,8 +145,8 @@ def test_numbers_with_a_decimal_comma_and_broken_cells(run):
         (["--voting", "hard"], "--voting is not for --max-broken"),
         (["--scale", "none"], "--scale is not for --max-broken"),
         (["--additive"], "--additive is not for --max-broken"),
-        (["--trusted", "e"], "--trusted: there is no column 'e'"),
-        (["--threats", "e=any"], "--threats: there is no column 'e'"),
+        (["--trusted", "e"], "--trusted: there is no feature 'e'"),
+        (["--threats", "e=any"], "--threats: there is no feature 'e'"),
         (["--dask"], "--max-broken is for rows in memory"),
     ],
 )

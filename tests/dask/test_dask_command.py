@@ -222,7 +222,7 @@ def test_a_part_that_is_wrong_is_named(run, folder, tmp_path):
     parts = [folder / "part-0.csv", folder / "part-1.csv"]
     for text, message in (
         ("a,b,c,d,state\n1,2,3,4,high\n1,2,x,4,low\n", "--numeric COL takes the texts for missing"),
-        ("a,b,c,d,state\n1,2,3,4,7\n", "some classes are texts, others numbers"),
+        ("a,b,c,d,state\n1,2,3,4,7\n", "column 'state' holds numbers in some files, and texts"),
         ("a,b,c,state\n1,2,3,low\n", "bad.csv has no column 'd'"),
         ("", "bad.csv is empty"),
     ):

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import re
 import shlex
 import stat
 import sys
 import tempfile
 import threading
 import weakref
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -173,7 +173,7 @@ class Source:
         message = message.replace(self.path, self.title)
         message = message.replace("(pass header=False where a file has none)", "(or pass --no-header)")
         message = message.replace(", or pass max_bytes=None for no limit", "")
-        message = re.sub(r"ignore=\[(\d+)\]", r"--ignore \1", message)
+        message = message.replace("ignore=[", "--ignore ").replace("], or write", ", or write")
         if self.format.is_sparse and error.line == 1:  # all of it is something else, as a rule
             row = "'label index:value ...'"
             message += f" The file is read as LIBSVM, {row}; other formats: --format."
@@ -236,16 +236,13 @@ def in_folder(path: str) -> str:
     from exclusivity.io._formats import format_of
 
     for entry in sorted(Path(path).iterdir()):
-        ending = "".join(entry.suffixes)
-        if ending and entry.is_file():
-            try:
-                format_of(entry)
-            except ValueError:
-                continue
-            return (
-                f"{path} is a folder; give one of its files, such as {entry}, or with 'erm fit --dask' a "
-                f"pattern in quotes for all of them, such as '{Path(path, '*' + ending)}'."
-            )
+        with suppress(ValueError):
+            if entry.suffix and entry.is_file() and format_of(entry):
+                every = Path(path, "*" + "".join(entry.suffixes))
+                return (
+                    f"{path} is a folder; give one of its files, such as {entry}, or with 'erm fit --dask' a "
+                    f"pattern in quotes for all of them, such as '{every}'."
+                )
     return f"{path} is a folder, without a data file in it; give the name of a file."
 
 

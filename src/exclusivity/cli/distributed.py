@@ -15,7 +15,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from exclusivity.cli import columns, options, training
+from exclusivity.cli import options, training
 from exclusivity.cli.data import Source, in_folder, reads_once
 from exclusivity.cli.files import CommandError, FileError, UsageError, file_errors
 from exclusivity.cli.progress import Progress
@@ -167,13 +167,13 @@ def _worker_errors() -> Iterator[None]:
     """Turn errors of workers into those of the command."""
     try:
         yield
+    except TimeoutError as error:
+        cause = "did not answer in time"
+        raise CommandError(
+            f"the Dask cluster {cause} ({error}); repeat it, or use fewer --workers."
+        ) from error
     except RuntimeError as error:
         raise CommandError(str(error)) from error
-    except TimeoutError as error:
-        raise CommandError(
-            f"the Dask cluster did not answer in time ({error}); is it overloaded? Repeat the command, or "
-            "use fewer --workers."
-        ) from error
     except ValueError as error:
         if getattr(error, "parameter", None):
             raise
@@ -196,12 +196,12 @@ def _sources(args: argparse.Namespace) -> list[Source]:
         with file_errors(path), open(path, "rb"):
             pass
     sources = [Source(path, args) for path in paths]
-    other = next((source for source in sources if source.format is not sources[0].format), None)
-    if other is not None:
-        raise FileError(
-            f"{sources[0].title} is read as {sources[0].format.name} and {other.title} as "
-            f"{other.format.name}; use files of one format, or say which it is with --format."
-        )
+    for other in sources:
+        if other.format is not sources[0].format:
+            raise FileError(
+                f"{sources[0].title} is read as {sources[0].format.name} and {other.title} as "
+                f"{other.format.name}; use files of one format, or say which it is with --format."
+            )
     return sources
 
 
@@ -216,23 +216,33 @@ def _frame(source: Source, names: list[Any], settings: dict[str, Any]) -> Any:
             f"{source.title} has no column {absent[0]!r}; expected the same columns in all files."
         )
     if not source.format.is_text:
-        return dataframe.read_parquet(path)[names]
-    found = dataframe.read_csv(
-        path,
-        sep=source.delimiter,
-        header=0 if source.header else None,
-        names=known,
-        skipinitialspace=True,
-        dtype=dict.fromkeys([*settings["categorical"], *settings["numeric"]], object),
-        na_values=list(MISSING),
-        keep_default_na=False,
-        decimal=settings["decimal"] or ".",
-        assume_missing=True,
-        blocksize=None if path.endswith((".gz", ".bz2")) else "default",
-    )[names]
+        found = dataframe.read_parquet(path)[names]
+    else:
+        found = dataframe.read_csv(
+            path,
+            sep=source.delimiter,
+            header=0 if source.header else None,
+            names=known,
+            skipinitialspace=True,
+            dtype=dict.fromkeys([*settings["categorical"], *settings["numeric"]], object),
+            na_values=list(MISSING),
+            keep_default_na=False,
+            decimal=settings["decimal"] or ".",
+            assume_missing=True,
+            blocksize=None if path.endswith((".gz", ".bz2")) else "default",
+        )[names]
     for name in settings["numeric"]:
-        found[name] = dataframe.to_numeric(found[name], errors="coerce")
+        found[name] = found[name].map_partitions(_as_numbers, settings["decimal"], meta=(name, float))
     return found
+
+
+def _as_numbers(cells: Any, decimal: str) -> Any:
+    """Return texts as numbers, others than numbers as missing values."""
+    import pandas as pd
+
+    if decimal == ",":
+        cells = cells.map(lambda text: text.replace(".", "").replace(",", "."), na_action="ignore")
+    return pd.to_numeric(cells, errors="coerce")
 
 
 def _train(
@@ -249,9 +259,9 @@ def _train(
     started, known = perf_counter(), _names(sources[0])
     title = sources[0].title if len(sources) == 1 else f"the {len(sources)} files"
     names = [name for name in known if name != target and name not in ignore]
-    settings = columns.reading_settings(args, sources[0], known, [target, *ignore])
+    settings = training.reading_settings(args, sources[0], known, [target, *ignore])
     frames = [_frame(source, [*names, target], settings) for source in sources]
-    for name in names:
+    for name in (*names, target):
         if len({frame[name].dtype.kind == "O" for frame in frames}) > 1:
             raise ValueError(f"column {name!r} holds numbers in some files, and texts in others.")
     rows = dataframe.concat(frames)
@@ -260,22 +270,21 @@ def _train(
     progress.update(f"reading {rows.npartitions} blocks")
     moments = [X.mean(), X.var(ddof=0), X.min(), X.max()] if are_numbers else []
     counts, gaps, start, *found = dask.compute(
-        y.value_counts(dropna=False), X.isna().any(), X.partitions[0], *moments
+        y.value_counts(dropna=False, sort=False, split_out=1), X.isna().any(), X.partitions[0], *moments
     )
     y, n_rows = _labels(y, counts, title), int(counts.sum())
-    training.check_header([str(name) for name in names], target, np.unique(counts.index), title)
-    training.check_classes(np.unique(counts.index), n_rows, title)
-    columns.warn_of_row_names(columns.row_names(start), names, len(start))
+    training.check_target(map(str, names), target, np.unique(counts.index), n_rows, title)
+    training.warn_of_row_names(training.row_names(start), names, len(start))
     names_of_features = names if isinstance(names[0], str) else None
     given, described = training.parameters(args, names_of_features, len(names)), None
-    if are_numbers and columns.asked_for_by(args) is None and not gaps.any():
+    if are_numbers and training.asked_for_by(args) is None and not gaps.any():
         steps = [("scaler", _scaler(args.scale or "standard", found, n_rows))]
     else:
-        columns.check_options(args)
+        training.check_options(args)
         sample = X.sample(frac=_SAMPLE_ROWS / n_rows, random_state=args.seed) if n_rows > _SAMPLE_ROWS else X
         encoder = training.encoder(args, given.pop("feature_groups"), names, settings["categorical"])
         encoder.set_params(sparse_output=False).fit(sample.compute())
-        described = columns.describe(encoder.columns_, names)
+        described = training.describe(encoder.columns_, names)
         given["feature_groups"] = encoder.feature_groups_ if (args.exclusivity or 1) > 1 else None
         steps = [("encoder", encoder)]
     steps = [(name, step) for name, step in steps if step is not None]
@@ -310,8 +319,6 @@ def _labels(y: Any, counts: Any, title: str) -> Any:
     if labels.hasnans:
         n_missing, n_rows = int(counts[labels.isna()].sum()), int(counts.sum())
         cause = f"{n_missing} of {n_rows} rows have no class. Leave such rows out, or give them a class."
-    elif len({isinstance(label, str) for label in labels}) > 1:
-        cause = "some classes are texts, others numbers; expected the same kind in all rows."
     elif labels.dtype.kind == "f" and not (labels == np.rint(labels)).all():
         cause = f"the target holds numbers such as {labels[0]}; expected classes."
     if cause:

@@ -8,7 +8,7 @@ import warnings
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import columns, distributed, files, models, options, output, training
+from exclusivity.cli import distributed, files, models, options, output, training
 from exclusivity.cli.data import reads_once, rows_for
 from exclusivity.cli.evaluate import describe_constant, warn_of_constant
 from exclusivity.cli.progress import Progress
@@ -105,7 +105,7 @@ def _train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     training.fit(pipeline, data, progress)
     seconds = perf_counter() - started
     found = getattr(pipeline[0], "columns_", None)
-    described = None if found is None else columns.describe(found, data.titles, data.table)
+    described = None if found is None else training.describe(found, data.titles, data.table)
     scores = _out_of_sample(args, pipeline, data, progress)
     return training.Trained(
         pipeline, data.names, data.target, data.X.shape, seconds, columns=described, out_of_sample=scores
@@ -121,44 +121,36 @@ def _out_of_sample(
     shift or factor of a feature does not change its result.
     """
     import numpy as np
+    from sklearn.base import clone
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
     counts = np.sort(np.unique(data.y, return_counts=True)[1])
     # The two largest classes are in the training rows of every fold.
     n_folds = min(FOLDS if args.folds is None else args.folds, int(counts[-2]))
-    n_values = data.X.nnz if data.is_sparse else data.X.size
+    n_values = data.X.nnz if hasattr(data.X, "nnz") else data.X.size
     if n_folds < 2 or (args.folds is None and (n_values > _MOST_VALUES or args.test is not None)):
         return None
     progress.update(f"{n_folds}-fold cross-validation")
-    scores = _cross_validate(pipeline, data, n_folds, args.seed)
+
+    def scores_of(model: Pipeline) -> dict[str, Any]:
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=args.seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # the fit to all rows has said it; rare classes may miss some folds
+            weights = training.fit_parameters(data)
+            return _scores(data.y, cross_val_predict(model, data.X, data.y, cv=folds, params=weights))
+
+    scores = scores_of(pipeline)
     found = {"how": f"{n_folds}-fold cross-validation at the same settings", **scores}
     if args.voting in ("hard", "runoff") and (args.exclusivity or 1) > 1:
-        one = _cross_validate(one_svm(pipeline), data, n_folds, args.seed)
-        found |= {"one_svm": one, "accuracy_loss": one["balanced_accuracy"] - scores["balanced_accuracy"]}
+        # One SVM on all features in place of the members, at the cost of each.
+        one = clone(pipeline)
+        one[-1].set_params(n_estimators=1, exclusivity=1.0, voting="soft", feature_groups=None, solver="auto")
+        rival = scores_of(one)
+        found |= {"one_svm": rival, "accuracy_loss": rival["balanced_accuracy"] - scores["balanced_accuracy"]}
     progress.clear()
     return found
-
-
-def one_svm(pipeline: Pipeline) -> Pipeline:
-    """Return the pipeline with one SVM on all features in place of its members, at the cost of each."""
-    from sklearn.base import clone
-
-    one = clone(pipeline)
-    one[-1].set_params(n_estimators=1, exclusivity=1.0, voting="soft", feature_groups=None, solver="auto")
-    return one
-
-
-def _cross_validate(
-    pipeline: Pipeline, data: training.TrainingData, n_folds: int, seed: int
-) -> dict[str, Any]:
-    from sklearn.model_selection import StratifiedKFold, cross_val_predict
-
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit to all rows has said it; rare classes may miss some folds
-        predicted = cross_val_predict(
-            pipeline, data.X, data.y, cv=folds, params=training.fit_parameters(data)
-        )
-    return _scores(data.y, predicted)
 
 
 def _scores(y: Any, predicted: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import argparse
 from itertools import combinations
 from typing import Any
 
-from exclusivity.cli import columns, files, models, options, output
+from exclusivity.cli import files, models, options, output, training
 from exclusivity.cli.data import rows_for
 from exclusivity.cli.progress import Progress
 
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> None:
         _write_report(args, loaded)
     names, count = loaded.names or range(loaded.n_features), len(loaded.columns or ())
     known = loaded.columns
-    document |= {"columns": None if known is None else columns.describe(known, list(names))}
+    document |= {"columns": None if known is None else training.describe(known, list(names))}
     document |= {"target": loaded.target, "feature_names": loaded.names, "report": args.html}
     chosen = document.get("chosen_C")
     words = {
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> None:
         "features": f"{document['features']}" + f", made of {count} columns" * (count > 0),
         "members": document.get("note") or str(document.get("members", "")),
         "parameters": _as_options(loaded, document["parameters"]),
-        **dict.fromkeys(("chosen_C", "feature_names", "members_are_equal", "note")),
+        **dict.fromkeys(("chosen_C", "feature_names", "note")),
     }
     output.show(document, as_json=args.json, words=words, hidden=("history", "features"))
 
@@ -80,43 +80,26 @@ def _write_report(args: argparse.Namespace, loaded: models.Loaded) -> None:
     output.write_whole(args.html, [page.encode()])
 
 
+_PROBLEM = ("name", "objective", "dual_gap", "iterations", "converged")
+
+
 def _linear_document(loaded: models.Loaded, n_strongest: int) -> dict[str, Any]:
     from exclusivity.inspection.summary import summarise
 
     summary = summarise(loaded.model, feature_names=loaded.weighed_names, n_strongest=n_strongest)
     are_equal = summary.members_are_equal and summary.n_members > 1
-    problems = [
-        {
-            "name": problem.name,
-            "objective": problem.objective,
-            "dual_gap": problem.gap,
-            "iterations": problem.n_iter,
-            "converged": problem.converged,
-            "history": {"objective": problem.history.objective, "gap": problem.history.gap},
-        }
+    found = {key: getattr(summary, key) for key in ("kind", "steps", "parameters", "chosen_C", "classes")}
+    found |= {"features": summary.n_features, "members": summary.n_members, "note": summary.note}
+    found["problems"] = [
+        dict(zip(_PROBLEM, problem[:5], strict=True))
+        | {"history": {"objective": problem.history.objective, "gap": problem.history.gap}}
         for problem in summary.problems
     ]
-    members = [
-        {
-            "member": "all" if are_equal else member.number,
-            "features_used": member.n_features,
-            "largest_weights": dict(member.strongest),
-        }
-        for member in summary.members
+    found["by_member"] = [
+        {"member": "all" if are_equal else number, "features_used": count, "largest_weights": dict(weights)}
+        for number, count, weights in summary.members
     ]
-    return {
-        "kind": summary.kind,
-        "steps": summary.steps,
-        "parameters": summary.parameters,
-        "chosen_C": summary.chosen_C,
-        "classes": summary.classes,
-        "features": summary.n_features,
-        "members": summary.n_members,
-        "members_are_equal": summary.members_are_equal,
-        "note": summary.note,
-        "problems": problems,
-        "by_member": members,
-    }
+    return found
 
 
 def _robust_document(loaded: models.Loaded) -> dict[str, Any]:
@@ -128,24 +111,15 @@ def _robust_document(loaded: models.Loaded) -> dict[str, Any]:
     ranges = np.maximum.reduceat(model.points_, starts, axis=1)
     ranges = (ranges - np.minimum.reduceat(model.points_, starts, axis=1)).max(axis=0)
     names = loaded.names or [str(place) for place in range(loaded.n_features)]
+    duels = [" against ".join(map(str, duel)) for duel in combinations(model.classes_, 2)]
     ends = (model.objective_, model.dual_gap_, model.n_iter_, model.converged_)
+    problems = zip(duels, *(end.tolist() for end in ends), strict=True)
     return {
         "kind": type(model).__name__,
         "parameters": model.get_params(deep=False),
         "classes": model.classes_.tolist(),
         "features": loaded.n_features,
-        "problems": [
-            {
-                "name": " against ".join(map(str, duel)),
-                "objective": float(objective),
-                "dual_gap": float(gap),
-                "iterations": int(n_iter),
-                "converged": bool(converged),
-            }
-            for duel, objective, gap, n_iter, converged in zip(
-                combinations(model.classes_, 2), *ends, strict=True
-            )
-        ],
+        "problems": [dict(zip(_PROBLEM, problem, strict=True)) for problem in problems],
         "by_column": [
             {"column": names[place], "largest_effect_on_score": float(ranges[place])}
             for place in np.argsort(-ranges, kind="stable")

@@ -10,7 +10,7 @@ import difflib
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from textwrap import fill
 from typing import Any, NoReturn
@@ -134,7 +134,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             warnings.simplefilter("always", UserWarning)
             # Columns have been matched by name already, and LIBSVM files have no names.
             warnings.filterwarnings("ignore", "X (does not have valid|has) feature names", UserWarning)
-            warnings.showwarning = _show_warning(args.command)
+            warnings.showwarning = partial(_show_warning, args.command)
             files.check_outputs(args, command)
             code = command.run(args)
             sys.stdout.flush()
@@ -194,8 +194,5 @@ def _unknown(extras: list[str], known: list[str]) -> str:
     return f"there is no option {tried}; {hint}"
 
 
-def _show_warning(command: str) -> Callable[..., None]:
-    def show(message: Warning | str, *_: object) -> None:
-        print(f"erm {command}: warning: {printable(message, lines=True)}", file=sys.stderr)
-
-    return show
+def _show_warning(command: str, message: Warning | str, *_: object) -> None:
+    print(f"erm {command}: warning: {printable(message, lines=True)}", file=sys.stderr)

@@ -35,7 +35,7 @@ def show(
     for what only JSON has; entries without a value are left out of the text.
     """
     if as_json:
-        print_json(document)
+        write_json(None, document)
         return
     words = words or {}
     known = {key: value for key, value in document.items() if words.get(key, "") is not None}
@@ -124,15 +124,10 @@ def print_facts(facts: Iterable[tuple[str, object]]) -> None:
             print(f"{'' if place else name:{width}}  {printable(line)}")
 
 
-def print_json(document: object) -> None:
-    """Print one JSON document; NaN becomes null, infinity text."""
-    print(_as_json(document, indent=2))
-
-
 def write_json(path: str | None, document: object) -> None:
-    """Write one JSON document to a file or to standard output."""
+    """Write one JSON document to a file or to standard output; NaN becomes null, infinity text."""
     if path is None or path == "-":
-        print_json(document)
+        print(_as_json(document, indent=2))
     else:
         write_whole(path, [_as_json(document).encode()])
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import csv
 import math
+import shlex
 import warnings
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from exclusivity._text import printable
-from exclusivity.cli import columns
-from exclusivity.cli.data import Source, counted, note
+from exclusivity.cli.data import Source, counted, decimal_of, note
 from exclusivity.cli.files import FileError, UsageError, file_errors
 from exclusivity.cli.models import is_robust
 from exclusivity.cli.options import LINEAR, LINEAR_ONLY, ROBUST
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 # A column with nearly as many classes as rows is an identifier or a measurement.
 FEW_CLASSES, _ROWS_OF_A_CLASS, _MOST_CLASSES = 20, 10, 50
 _BLOCK_ROWS = 1 << 16
+# More texts than this share of a column's cells are a loss that its owner should know of.
+_MANY_LOST = 0.1
+# A category with more levels than this, and more than a level for every other row, cannot generalise.
+_MANY_LEVELS = 100
+# Among fewer rows whole numbers may well be different by chance.
+_FEW_ROWS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,16 +47,6 @@ class TrainingData:
     table: Table  # as it was read
     weights: Any = None
     categorical: list[Any] = field(default_factory=list)  # columns, because the user says so
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether X is a sparse matrix."""
-        return hasattr(self.X, "toarray")
-
-    @property
-    def is_table(self) -> bool:
-        """Whether X has columns to be encoded."""
-        return hasattr(self.X, "iloc")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +73,10 @@ def read_training_data(args: argparse.Namespace, progress: Progress) -> Training
     settings = _settings(args, source, known, target, ignore)
     table, weights = source.read(progress, **settings), None
     if args.sample_weight is not None:
-        table, weights = _with_weights(table, source.column(args.sample_weight, known or []), source)
+        table, weights = _without(table, source.column(args.sample_weight, known or []))
+        if weights.dtype.kind not in "iuf" or not (weights >= 0).all():
+            cause = f"column {args.sample_weight!r}: sample weights must be numbers of at least 0."
+            raise FileError(f"{source.title}, {cause}")
     if args.drop_missing_target:
         table, weights = _with_known_labels(table, target, weights, source)
     X, y, is_table = table.data, np.asarray(table.target), hasattr(table.data, "iloc")
@@ -85,17 +84,16 @@ def read_training_data(args: argparse.Namespace, progress: Progress) -> Training
     if isinstance(known, int) and not is_table:
         titles = [place for place in range(known) if place not in (target, *ignore)]
     names = titles if titles and isinstance(titles[0], str) else None
-    check_header(names, target, np.unique(y), source.title)
-    check_classes(np.unique(y), len(y), source.title)
-    columns.warn_of_row_names(columns.row_names(X), titles, len(y))
-    if columns.asked_for_by(args) is not None or not columns.is_plain(table):
-        columns.check_options(args)
-        columns.check_typed(table, settings.get("numeric", []), source.title)
-        columns.warn_of_losses(table)
+    check_target(names, target, np.unique(y), len(y), source.title)
+    warn_of_row_names(row_names(X), titles, len(y))
+    if asked_for_by(args) is not None or not is_plain(table):
+        check_options(args)
+        table = as_numbers(table, settings["numeric"])
+        warn_of_losses(table)
     elif is_table:
         X = X.to_numpy()
         X.setflags(write=True)  # nobody else has it, and it is scaled in place
-    categorical = [name for name in settings.get("categorical", []) if name != target]
+    categorical = [name for name in settings["categorical"] if name != target] if titles else []
     return TrainingData(X, y, names, titles, target, table, weights, categorical)
 
 
@@ -103,12 +101,12 @@ def _settings(
     args: argparse.Namespace, source: Source, known: Any, target: Any, ignore: list[Any]
 ) -> dict[str, Any]:
     """Return the arguments of ``read_table`` that the options give."""
-    settings = columns.reading_settings(args, source, known, [target, *ignore])
+    settings = reading_settings(args, source, known, [target, *ignore])
     for option in ("sample_weight", "drop_missing_target"):
         if getattr(args, option) and not source.format.has_columns:
             raise UsageError(f"--{option.replace('_', '-')} is for tables (CSV, TSV, Parquet).")
     if known is None:
-        return {"n_features": args.features}
+        return {"n_features": args.features, "categorical": [], "numeric": []}
     if args.features is not None:
         raise FileError(
             f"--features is for LIBSVM files; {source.title} is read as {source.format.name}, with a column "
@@ -120,14 +118,6 @@ def _settings(
     if args.drop_missing_target:
         settings |= {"target": None, "categorical": [*settings["categorical"], target]}
     return settings
-
-
-def _with_weights(table: Table, name: Any, source: Source) -> tuple[Table, Any]:
-    """Return a table without the column of the weights, and these."""
-    table, weights = _without(table, name)
-    if weights.dtype.kind not in "iuf" or not (weights >= 0).all():
-        raise FileError(f"{source.title}, column {name!r}: sample weights must be numbers of at least 0.")
-    return table, weights
 
 
 def _without(table: Table, name: Any) -> tuple[Table, Any]:
@@ -154,51 +144,38 @@ def _with_known_labels(table: Table, target: Any, weights: Any, source: Source) 
     return replace(table, data=data, target=y), None if weights is None else weights[is_known]
 
 
-def check_header(
-    names: list[str] | None, target: str | int | None, classes: NDArray[Any], title: str
-) -> None:
-    """Refuse a first line that is a row: numbers as names of features, and a class as that of the target."""
+def check_target(names: Any, target: Any, classes: NDArray[Any], n_rows: int, title: str) -> None:
+    """Refuse a first line that is a row, one class, and so many that they are none; warn of many."""
     from exclusivity.io._cells import is_number
 
-    if not isinstance(target, str) or target not in {str(label) for label in classes}:
-        return
     numbers = [name for name in names or () if is_number(name)]
     # Columns may be numbered, the target among them: 0, 1, 2.
-    if numbers and not all(name.isdigit() for name in [*numbers, target]):
+    is_row = numbers and not all(name.isdigit() for name in [*numbers, str(target)])
+    if is_row and target in {str(label) for label in classes}:
         raise FileError(
             f"the first line of {title} has {target!r} where other rows have classes, and numbers beside it: "
             "no names, it seems, but a row. Add --no-header, and give --target as a number (-1 is the last)."
         )
-
-
-def check_classes(classes: NDArray[Any], n_rows: int, title: str) -> None:
-    """Refuse one class, numbers that are none, and so many that they are none; warn of many."""
-    if classes.dtype.kind == "f":
-        raise FileError(_no_classes(classes, n_rows, title))
-    if len(classes) < 2:
+    count = len(classes)
+    if classes.dtype.kind == "f" or (count > FEW_CLASSES and count > n_rows / 2):
         raise FileError(
-            f"all rows of {title} have the label {printable(classes[0])}; a classifier needs two classes or "
-            "more."
+            f"the target of {title} has {count} different values in {n_rows} rows, such as "
+            f"{printable(classes[0])} and {printable(classes[-1])}; expected classes. Choose another column "
+            "with --target."
         )
-    if len(classes) > FEW_CLASSES and len(classes) > n_rows / 2:
-        raise FileError(_no_classes(classes, n_rows, title))
-    are_numbers = classes.dtype.kind in "iu"
-    if len(classes) > (FEW_CLASSES if are_numbers else _MOST_CLASSES) and (
-        len(classes) > n_rows / _ROWS_OF_A_CLASS or len(classes) > _MOST_CLASSES
-    ):
-        values, others = ("numbers", "amounts") if are_numbers else ("texts", "names")
+    if count < 2:
+        label = printable(classes[0])
+        raise FileError(
+            f"all rows of {title} have the label {label}; a classifier needs two classes or more."
+        )
+    least, values, others = _MOST_CLASSES, "texts", "names"
+    if classes.dtype.kind in "iu":
+        least, values, others = FEW_CLASSES, "numbers", "amounts"
+    if count > least and (count > n_rows / _ROWS_OF_A_CLASS or count > _MOST_CLASSES):
         _warn(
-            f"the target of {title} has {len(classes)} different {values} in {n_rows} rows. Are they "
-            f"classes, and not {others}? --target chooses another column."
+            f"the target of {title} has {count} different {values} in {n_rows} rows. Are they classes, and "
+            f"not {others}? --target chooses another column."
         )
-
-
-def _no_classes(values: Any, n_rows: int, title: str) -> str:
-    return (
-        f"the target of {title} has {len(values)} different values in {n_rows} rows, such as "
-        f"{printable(values[0])} and {printable(values[-1])}; expected classes. Choose another column with "
-        "--target."
-    )
 
 
 def check_parameters(args: argparse.Namespace) -> None:
@@ -237,15 +214,12 @@ def parameters(args: argparse.Namespace, names: list[str] | None, n_features: in
 
 def robust_parameters(args: argparse.Namespace, data: TrainingData) -> dict[str, Any]:
     """Return the options as parameters of a robust additive classifier."""
-    names = [str(title) for title in data.titles]
+    names: list[str] = [str(title) for title in data.titles]
     threats: Any = args.threats or "any"
-    for option, given in (("trusted", args.trusted), ("threats", threats)):
-        unknown = (
-            [] if isinstance(given, (str, tuple)) else [name for name in given or () if name not in names]
-        )
-        if unknown:
-            raise UsageError(f"--{option}: there is no column {unknown[0]!r}; expected one of {names[:20]}.")
-    if args.trusted and not isinstance(threats, dict):
+    _check_known("trusted", args.trusted or (), names)
+    if isinstance(threats, dict):
+        _check_known("threats", threats, names)
+    elif args.trusted:
         threats = dict.fromkeys(names, threats)
     if args.trusted:
         threats = {**threats, **dict.fromkeys(args.trusted, "trusted")}
@@ -260,6 +234,11 @@ def robust_parameters(args: argparse.Namespace, data: TrainingData) -> dict[str,
     }
 
 
+def _check_known(option: str, given: Any, known: list[str]) -> None:
+    if unknown := [name for name in given if name not in known]:
+        raise UsageError(f"--{option}: there is no feature {unknown[0]!r}; expected one of {known[:20]}.")
+
+
 def _per_column(
     option: str, args: argparse.Namespace, default: Any, names: list[str] | None, n_features: int
 ) -> list[Any] | None:
@@ -268,9 +247,7 @@ def _per_column(
     if given is None:
         return None
     known = list(names or map(str, range(n_features)))
-    unknown = [name for name in given if name not in known]
-    if unknown:
-        raise UsageError(f"--{option}: there is no feature {unknown[0]!r}; expected one of {known[:20]}.")
+    _check_known(option, given, known)
     return [given.get(name, default) for name in known]
 
 
@@ -291,17 +268,18 @@ def build(classifier: Any, args: argparse.Namespace, data: TrainingData) -> Pipe
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
     steps: list[tuple[str, Any]] = []
+    is_sparse = hasattr(data.X, "toarray")
     if is_robust(classifier):
         pass
-    elif data.is_table:
+    elif hasattr(data.X, "iloc"):
         # Groups are of columns, and only the encoder knows what becomes of columns: it hands them on.
         groups = classifier.feature_groups
         classifier.set_params(feature_groups=None)
         steps.append(("encoder", encoder(args, groups, data.titles, data.categorical)))
     elif args.scale == "minmax":
-        steps.append(("scaler", MaxAbsScaler() if data.is_sparse else MinMaxScaler((-1, 1))))
-    elif args.scale == "standard" or (args.scale is None and not data.is_sparse):
-        steps.append(("scaler", StandardScaler(with_mean=not data.is_sparse)))
+        steps.append(("scaler", MaxAbsScaler() if is_sparse else MinMaxScaler((-1, 1))))
+    elif args.scale == "standard" or (args.scale is None and not is_sparse):
+        steps.append(("scaler", StandardScaler(with_mean=not is_sparse)))
     return Pipeline([*steps, ("classifier", classifier)])
 
 
@@ -318,17 +296,17 @@ def fit(pipeline: Pipeline, data: TrainingData, progress: Progress) -> None:
     """Fit with progress; afterwards no step is verbose."""
     (n_rows, n_features), X, trained = data.X.shape, data.X, pipeline[-1:]
     progress.update(f"scaling {n_rows} rows")
-    if data.is_table and len(pipeline) > 1:
+    if hasattr(X, "iloc") and len(pipeline) > 1:
         X = pipeline[0].fit_transform(X)
-        columns.remember_notation(pipeline[0], data.table)
-        columns.warn_of_levels(pipeline[0].columns_, data.titles, n_rows)
+        remember_notation(pipeline[0], data.table)
+        warn_of_levels(pipeline[0].columns_, data.titles, n_rows)
     else:
         for _, scaler in pipeline.steps[:-1]:
             X = _scaled(scaler, X)
     with progress.of_fit(f"training on {n_rows} rows of {n_features} features"):
         trained.fit(X, data.y, **fit_parameters(data))
     if is_robust(pipeline[-1]):
-        columns.remember_notation(pipeline[-1], data.table)
+        remember_notation(pipeline[-1], data.table)
     pipeline.set_params(**{name: 0 for name in pipeline.get_params() if name.endswith("__verbose")})
 
 
@@ -378,21 +356,178 @@ def read_groups(path: str | None, names: list[str] | None, n_features: int) -> l
     """Read the group of every feature: lines ``feature,group``, or one group per line; None: no file."""
     if path is None:
         return None
+    expected = f"expected one group per line for {n_features} features"
+    expected += ", or (where the data have names) lines 'feature,group'"
     try:
         with file_errors(path), open(path, newline="", encoding="utf-8") as stream:
             rows = [[field.strip() for field in row] for row in csv.reader(stream) if row]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise FileError(f"{path}: {error}; expected lines 'feature,group'.") from error
+        raise FileError(f"{path}: {error}; {expected}.") from error
     if all(len(row) == 1 for row in rows) and len(rows) == n_features:
         return [row[0] for row in rows]
     if names is None or not rows or not all(len(row) == 2 for row in rows):
-        raise FileError(
-            f"{path}: expected one group per line for {n_features} features, or, where the data have names, "
-            "lines 'feature,group'."
-        )
+        raise FileError(f"{path}: {expected}.")
     found = dict(rows[1:] if rows[0] == ["feature", "group"] else rows)
-    wrong = sorted(set(names) ^ set(found))
-    if wrong:
+    if wrong := sorted(set(names) ^ set(found)):
         what = "gives no group for" if wrong[0] in names else "names"
         raise FileError(f"{path} {what} {wrong[0]!r}; expected one line for every feature of the data.")
     return [found[name] for name in names]
+
+
+def asked_for_by(args: argparse.Namespace) -> str | None:
+    """Return the first option that needs a table that is read column by column; None where there is none."""
+    asked = {option: getattr(args, option) for option in ("categorical", "numeric", "additive")}
+    asked["decimal comma"] = args.decimal == "comma"
+    asked["max-broken"] = getattr(args, "max_broken", None) is not None
+    return next((f"--{option}" for option, value in asked.items() if value), None)
+
+
+def reading_settings(
+    args: argparse.Namespace, source: Source, columns: Any, apart: list[Any]
+) -> dict[str, Any]:
+    """Return the arguments of ``read_table`` that the options give; ``apart`` are no features."""
+    option = asked_for_by(args)
+    if option is not None and not source.format.has_columns:
+        raise UsageError(
+            f"{option} is for tables (CSV, TSV, Parquet), and {source.title} is read as "
+            f"{source.format.name}; leave {option} out, or write the rows as a table."
+        )
+    found: dict[str, Any] = {"decimal": decimal_of(args.decimal, source)}
+    for kind in ("categorical", "numeric"):
+        found[kind] = [source.column(text, columns) for text in getattr(args, kind)]
+        if wrong := [name for name in found[kind] if name in apart]:
+            raise UsageError(f"{wrong[0]!r} is no feature: it is the target, or left out.")
+    if both := [name for name in found["categorical"] if name in found["numeric"]]:
+        raise UsageError(f"{both[0]!r} is named by --categorical and by --numeric; choose one.")
+    return found
+
+
+def check_options(args: argparse.Namespace) -> None:
+    """Refuse options that the encoding of a table has no use for."""
+    if getattr(args, "max_broken", None) is not None:
+        return
+    asked = asked_for_by(args)
+    where = "in a table with words, dates or missing values" if asked is None else f"with {asked}"
+    for option in ("monotonic", "bounds"):
+        if getattr(args, option) is not None:
+            raise UsageError(
+                f"--{option} is for data of numbers alone: {where} a column becomes several features. In "
+                "Python an ERMClassifier bounds encoded features one by one."
+            )
+    if args.scale not in (None, "standard"):
+        raise UsageError(
+            f"--scale {args.scale} is for data of numbers alone: {where} numbers are standardised; leave "
+            "--scale out."
+        )
+
+
+def is_plain(table: Table) -> bool:
+    """Return whether a table holds plain numbers alone, and none is missing."""
+    data = table.data
+    if not hasattr(data, "iloc"):
+        return True
+    return (
+        all(rule.kind == "number" and rule.notation in ("", ".") for rule in table.rules.values())
+        and all(dtype.kind == "f" for dtype in data.dtypes)
+        and not data.isna().to_numpy().any()
+    )
+
+
+def as_numbers(table: Table, numeric: list[Any]) -> Table:
+    """Return a table of typed columns with some as numbers; texts in them are missing values."""
+    import pandas as pd
+
+    n_lost = dict(table.n_lost)
+    for name in numeric if not table.rules else ():
+        cells = pd.to_numeric(table.data[name], errors="coerce")
+        n_lost[name] = int((cells.isna() & table.data[name].notna()).sum())
+        table.data[name] = cells
+    return replace(table, n_lost=n_lost)
+
+
+def row_names(X: Any) -> list[int]:
+    """Return the places of columns with another whole number in every row, as identifiers have."""
+    import numpy as np
+
+    n_rows, n_columns = X.shape
+    if hasattr(X, "toarray"):  # one row may be a zero
+        full = np.flatnonzero(np.bincount(X.indices, minlength=n_columns) >= n_rows - 1)
+    else:
+        full = np.flatnonzero(
+            [not hasattr(X, "iloc") or X.dtypes.iloc[j].kind == "f" for j in range(n_columns)]
+        )
+    found = []
+    for place in full.tolist() if n_rows >= _FEW_ROWS else []:
+        cells = X.iloc[:, place].to_numpy() if hasattr(X, "iloc") else X[:, place]
+        cells = cells.toarray().ravel() if hasattr(cells, "toarray") else cells
+        start = cells[:_FEW_ROWS]  # settles nearly every column
+        if all(
+            len(np.unique(some)) == len(some) and (some == np.rint(some)).all() for some in (start, cells)
+        ):
+            found.append(place)
+    return found
+
+
+def warn_of_row_names(places: list[int], titles: list[Any], n_rows: int) -> None:
+    """Warn of columns that may name the rows. Features of LIBSVM files have no titles, but numbers from 1."""
+    for place in places:
+        what, way_out = f"feature {place + 1}", "if it is one, write the file without it"
+        if titles:
+            what = f"column {titles[place]!r}"
+            way_out = f"--ignore {shlex.quote(str(titles[place]))} leaves it out"
+        _warn(
+            f"{what} has another whole number in each of the {n_rows} rows, as identifiers have and few "
+            f"features do; {way_out}."
+        )
+
+
+def warn_of_losses(table: Table) -> None:
+    """Warn of columns where many texts were taken for missing values."""
+    for name, lost in table.n_lost.items():
+        if lost > _MANY_LOST * len(table.data):
+            _warn(
+                f"column {name!r}: {lost} of {len(table.data)} cells are no numbers and are taken for "
+                "missing values (--numeric)."
+            )
+
+
+def warn_of_levels(columns: list[Any], titles: list[Any], n_rows: int) -> None:
+    """Warn of categories of an encoder with nearly a level for every row, which are often something else."""
+    for title, column in zip(titles, columns, strict=True):
+        levels = column.n_levels or 0
+        if column.width and levels > _MANY_LEVELS and 2 * levels > n_rows - column.n_gaps:
+            _warn(
+                f"column {title!r} has {levels} distinct values in {n_rows} rows and cannot generalise. "
+                f"Numbers or dates that are written in an unusual way? --drop {shlex.quote(str(title))} "
+                "leaves it out."
+            )
+
+
+def remember_notation(model: Any, table: Table) -> None:
+    """Keep in an encoder or a robust model how the numbers of its columns were written."""
+    if table.rules:
+        model.columns_ = [
+            replace(column, notation=rule.notation or None)
+            for column, rule in zip(model.columns_, table.rules.values(), strict=True)
+        ]
+
+
+def describe(columns: list[Any], titles: list[Any], table: Table | None = None) -> list[dict[str, Any]]:
+    """Return what is known of the columns of a model, one by one; with the table it was fitted to, more."""
+    from exclusivity.io._cells import ColumnRule
+
+    found = []
+    for title, column in zip(titles, columns, strict=True):
+        notes = [ColumnRule(column.kind, column.notation or "").note]
+        if table is not None:
+            lost = table.n_lost.get(title, 0)
+            notes = [
+                table.remarks.get(title, ""),
+                f"{counted(lost, 'text')} taken for missing values" * (lost > 0),
+            ]
+        left_out = getattr(column, "left_out", "")
+        notes = [", ".join(filter(None, notes)), f"left out: {left_out}" * bool(left_out)]
+        facts = {"column": title, "kind": column.kind, "levels": column.n_levels}
+        facts |= {"missing": getattr(column, "n_gaps", 0) or None, "features": getattr(column, "width", 1)}
+        found.append(facts | {"note": "; ".join(filter(None, notes))})
+    return found
