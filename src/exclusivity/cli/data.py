@@ -128,7 +128,7 @@ class Source:
 
     @property
     def delimiter(self) -> str:
-        """What separates fields, once the columns are known."""
+        """Return the sign between fields, once the columns are known."""
         return self._delimiter or self.format.delimiter
 
     def read(self, progress: Progress, **settings: Any) -> Table:

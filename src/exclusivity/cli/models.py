@@ -58,7 +58,7 @@ class Loaded:
 
     @property
     def is_robust(self) -> bool:
-        """Whether it is a robust additive model."""
+        """Return whether it is a robust additive model."""
         return is_robust(self.classifier)
 
     def rules(self, *, strict: bool) -> dict[str | int, ColumnRule]:
