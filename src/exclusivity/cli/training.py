@@ -496,7 +496,7 @@ def warn_of_levels(columns: list[Any], titles: list[Any], n_rows: int) -> None:
     """Warn of categories of an encoder with nearly a level for every row, which are often something else."""
     for title, column in zip(titles, columns, strict=True):
         levels = column.n_levels or 0
-        if column.width and levels > _MANY_LEVELS and 2 * levels > n_rows - column.n_gaps:
+        if column.width and levels > _MANY_LEVELS and 2 * levels > n_rows - column.n_missing:
             _warn(
                 f"column {title!r} has {levels} distinct values in {n_rows} rows and cannot generalise. "
                 f"Numbers or dates that are written in an unusual way? --drop {shlex.quote(str(title))} "
@@ -529,6 +529,6 @@ def describe(columns: list[Any], titles: list[Any], table: Table | None = None) 
         left_out = getattr(column, "left_out", "")
         notes = [", ".join(filter(None, notes)), f"left out: {left_out}" * bool(left_out)]
         facts = {"column": title, "kind": column.kind, "levels": column.n_levels}
-        facts |= {"missing": getattr(column, "n_gaps", 0) or None, "features": getattr(column, "width", 1)}
+        facts |= {"missing": getattr(column, "n_missing", 0) or None, "features": getattr(column, "width", 1)}
         found.append(facts | {"note": "; ".join(filter(None, notes))})
     return found
