@@ -17,7 +17,15 @@ import numpy as np
 
 from exclusivity._typing import Floats, Ints
 from exclusivity.objective.problem import ERMProblem
-from exclusivity.solvers.base import Callback, IterationRecord, Recorder, Start, Status, constant_result
+from exclusivity.solvers.base import (
+    Callback,
+    IterationRecord,
+    Recorder,
+    Start,
+    Status,
+    check_targets,
+    constant_result,
+)
 from exclusivity.solvers.exclusive.members import JointState, Member, fit_against, fit_on_columns
 from exclusivity.solvers.exclusive.search import (
     ExclusiveOptions,
@@ -92,6 +100,8 @@ def solve_exclusive(
     """
     options = options or ExclusiveOptions()
     _check_convexs(problems)
+    for problem in problems:
+        check_targets(problem, "exclusive")
     first = problems[0]
     codes = check_groups(groups, first.design.n_features)
     given = start if options.partition is None else options.partition

@@ -280,13 +280,13 @@ def drive_shrinking(run: Run, rows: ProblemRows, pilot: Pilot, width: float | No
     shrinking = _Shrinking(run, rows, pilot, most)
     run.state, centre = Guess(pilot.point), pilot.point
     sums = shrinking.certify(centre, is_start=True)
+    has_moved = width is not None
     if width is None:
         centre, width = shrinking.approach(centre, sums)
-    has_moved = False
     for _ in range(_MOST_SETS):
+        run.state = Guess(centre, width=width, method="bands")
         if run.is_over:
             return
-        run.state = Guess(centre, width=width, method="bands")
         around = centre, max(width, pilot.reach(centre, most)[0]), most
         inside: WorkingSet = rows.reduce(near_margin, *around)
         if inside.is_cut and rows.problem is not None:

@@ -86,8 +86,6 @@ class ProblemRows(ABC):
         What rounding errors of products with the rows depend on.
     passes : float
         How often the rows have been read.
-    curvature : ndarray of shape (n_features + 1, n_features + 1) or None
-        The matrix of second derivatives of all rows, p = 2, if it is known.
     most_fetched : float
         So many single rows may be asked for at once.
     """
@@ -98,7 +96,6 @@ class ProblemRows(ABC):
     n_features: int
     row_scale: RowScale
     passes: float = 0.0
-    curvature: Floats | None = None
     most_fetched: float = np.inf
 
     @abstractmethod
@@ -135,7 +132,7 @@ class MemoryRows(ProblemRows):
     """
 
     def __init__(self, problem: ERMProblem, curvature: Floats | None = None) -> None:
-        self.problem, self.objective, self.curvature = problem, problem.objective, curvature
+        self.problem, self.objective = problem, problem.objective
         self.n_rows, self.n_features = problem.design.n_rows, problem.design.n_features
         self._block = BlockOfRows(problem, curvature)
 
