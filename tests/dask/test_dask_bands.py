@@ -14,9 +14,11 @@ from exclusivity.objective.problem import ERMProblem, member_costs
 from exclusivity.rows.source import RowBlock
 from exclusivity.solvers import blocks as sampling
 from exclusivity.solvers.blocks import OnTarget, Target
+from exclusivity.solvers.newton import shrinking
 from exclusivity.solvers.newton.run import Point, bound_from_sums
-from exclusivity.solvers.newton.shrinking import WorkingSet, near_margin
+from exclusivity.solvers.newton.shrinking import solve_inside
 from exclusivity.solvers.newton.solver import solve_newton
+from exclusivity.solvers.newton.sums import WorkingSet, near_margin
 
 N_ROWS = 4000
 
@@ -108,7 +110,7 @@ def test_the_bound_of_a_band_is_that_of_all_rows(data, fit_intercept):
     for width, allowed in [(0.02, 0.1), (0.2, 1e-8), (np.inf, 1e-8)]:
         band = OnTarget(target, near_margin, (start, width, 10**6)).answer(block, None)[0]
         assert band.can_balance(fit_intercept)
-        point, sums, _ = band.solve(whole.objective, start, 1e-9 * best.objective)
+        point, sums, _ = solve_inside(band, whole.objective, start, 1e-9 * best.objective)
         bound, _ = bound_from_sums(sums, whole.objective, whole.design.row_scale)
         scores = whole.design.times(point.weights) + point.intercept
         value = whole.value_at(point.weights[:, None], scores[:, None])
@@ -151,9 +153,11 @@ def test_bands_find_the_optimum_in_a_few_rounds(many, data, params):
 @pytest.mark.parametrize("n_bytes", [2600, 4000, 20_000])
 def test_what_bands_bring_is_bounded(many, data, monkeypatch, n_bytes):
     monkeypatch.setattr(sampling, "WORKING_BYTES", n_bytes)
-    brought, solve = [], WorkingSet.solve
+    brought, solve = [], shrinking.solve_inside
     monkeypatch.setattr(
-        WorkingSet, "solve", lambda self, *args: brought.append(self.rows.X.nbytes) or solve(self, *args)
+        shrinking,
+        "solve_inside",
+        lambda inside, *args: brought.append(inside.rows.X.nbytes) or solve(inside, *args),
     )
     reference = exclusivity.ERMClassifier(3, p=1, tol=1e-9).fit(*data)
     fitted = ERMClassifier(3, p=1, tol=1e-9).fit(*as_dask(data))

@@ -11,9 +11,9 @@ from dask import delayed
 from dask_traffic import round_bytes, sums_bytes, travelling_sums
 from exclusivity.dask import ERMClassifier, rounds
 from exclusivity.dask.blocks import RowBlock
-from exclusivity.rows.source import RowList
+from exclusivity.rows.design import RowList
 from exclusivity.solvers import blocks as sampling
-from exclusivity.solvers.newton.source import evaluate
+from exclusivity.solvers.newton.sums import evaluate
 
 
 @pytest.fixture

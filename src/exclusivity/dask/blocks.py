@@ -26,8 +26,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from dask import is_dask_collection
 from exclusivity._typing import Floats, Matrix
 from exclusivity.classifier import check_scale, checked_weights, require_labels
-from exclusivity.rows.design import DesignMatrix, RowScale
-from exclusivity.rows.source import RowBlock, aligned
+from exclusivity.rows.design import DesignMatrix, RowScale, aligned
+from exclusivity.rows.source import RowBlock
 from exclusivity.rows.sparse_rows import check_sparse
 
 _NAME = "ERMClassifier"

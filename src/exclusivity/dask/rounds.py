@@ -34,14 +34,13 @@ from exclusivity.dask.blocks import (
     joint_blocks,
 )
 from exclusivity.dask.engine import Engine
-from exclusivity.rows.design import RowScale
+from exclusivity.rows.design import RowScale, aligned
 from exclusivity.rows.source import (
     Answer,
     Question,
     Request,
     RowBlock,
     RowSource,
-    aligned,
 )
 
 FAN_IN = 8

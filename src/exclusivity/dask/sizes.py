@@ -9,10 +9,11 @@ from __future__ import annotations
 from dask.sizeof import sizeof
 
 from exclusivity.dask.blocks import BlockFacts, LabelledBlock
-from exclusivity.rows.source import RowBlock, RowList
-from exclusivity.solvers.newton.interior import Barrier, BarrierSums
+from exclusivity.rows.design import RowList
+from exclusivity.rows.source import RowBlock
+from exclusivity.solvers.newton.barrier import Barrier, BarrierSums
 from exclusivity.solvers.newton.run import LossSums
-from exclusivity.solvers.newton.shrinking import WorkingSet
+from exclusivity.solvers.newton.sums import WorkingSet
 
 
 def bytes_of(value: object) -> int:

@@ -15,7 +15,8 @@ import numpy as np
 
 from exclusivity._typing import Floats, Ints
 from exclusivity.objective.penalties import ExclusivityRegulariser
-from exclusivity.rows.source import RowBlock, RowList, RowSource
+from exclusivity.rows.design import RowList
+from exclusivity.rows.source import RowBlock, RowSource
 from exclusivity.solvers.base import SAMPLE_SEED, Callback, Recorder, Status
 from exclusivity.solvers.blocks import Settings, Target, solve_targets
 from exclusivity.solvers.exclusive.members import JointState, on_own_columns

@@ -52,7 +52,8 @@ from exclusivity.solvers.newton.run import (
     bound_from_sums,
     objective_from_sums,
 )
-from exclusivity.solvers.newton.source import ProblemRows, curvature_rows, slopes
+from exclusivity.solvers.newton.source import ProblemRows
+from exclusivity.solvers.newton.sums import curvature_rows, slopes
 
 _FIRST_WIDTH = 1.0
 _WIDTH_FACTOR = 0.1

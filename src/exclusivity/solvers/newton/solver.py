@@ -50,7 +50,8 @@ from exclusivity.solvers.newton.semismooth import (
     takes_whole_steps,
 )
 from exclusivity.solvers.newton.shrinking import Pilot, drive_shrinking
-from exclusivity.solvers.newton.source import ActiveGram, MemoryRows, ProblemRows
+from exclusivity.solvers.newton.source import MemoryRows, ProblemRows
+from exclusivity.solvers.newton.sums import ActiveGram
 from exclusivity.solvers.newton.truncated import PATIENCE, drive_truncated
 
 MANY_ROWS = 20_000
