@@ -10,7 +10,8 @@ from scipy import sparse
 import exclusivity
 from exclusivity.dask import ERMClassifier
 from exclusivity.objective.losses import LOSSES
-from exclusivity.rows.source import RowBlock, RowList
+from exclusivity.rows.design import RowList
+from exclusivity.rows.source import RowBlock
 from exclusivity.solvers import IterationRecord
 from exclusivity.solvers.exclusive import _surrogate
 

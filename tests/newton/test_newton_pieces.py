@@ -16,8 +16,8 @@ from exclusivity.rows import design as design_module
 from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers import NewtonOptions, Start, solve_newton
 from exclusivity.solvers.newton import interior as interior_module, semismooth as semismooth_module
+from exclusivity.solvers.newton.barrier import Barrier
 from exclusivity.solvers.newton.interior import (
-    Barrier,
     InteriorPoint,
     RowsSide,
     drive_interior,
@@ -32,9 +32,10 @@ from exclusivity.solvers.newton.linear import (
 )
 from exclusivity.solvers.newton.run import Guess, Point, Run, bound_from_sums, dual_weights_of
 from exclusivity.solvers.newton.semismooth import semismooth_iterates
-from exclusivity.solvers.newton.shrinking import Pilot, drive_shrinking, dual_of, near_margin
+from exclusivity.solvers.newton.shrinking import Pilot, drive_shrinking, solve_inside
 from exclusivity.solvers.newton.solver import MANY_ROWS, RowFacts, choose_regime, continue_run, sample_rows
-from exclusivity.solvers.newton.source import MemoryRows, curvature_rows, slopes as slopes_of
+from exclusivity.solvers.newton.source import MemoryRows
+from exclusivity.solvers.newton.sums import curvature_rows, dual_of, near_margin, slopes as slopes_of
 from newton.newton_cases import assert_honest, blobs, build
 
 POWERS = [1, 1.2, 1.5, 2, 3]
@@ -658,7 +659,7 @@ def working_set(problem, point, width, most):
     rows = MemoryRows(problem)
     inside = rows.reduce(near_margin, point, width, most)
     goal = 1e-9 * problem.value(point.weights[:, None], np.array([point.intercept]))
-    found, sums, alpha = inside.solve(problem.objective, point, goal)
+    found, sums, alpha = solve_inside(inside, problem.objective, point, goal)
     bound, factors = bound_from_sums(sums, problem.objective, problem.row_scale)
     return inside, found, bound, rows.reduce(dual_of, point, width, most, alpha, factors)
 
@@ -680,7 +681,7 @@ def test_a_working_set_around_the_right_margin_gives_the_optimum(many, most):
     np.testing.assert_allclose(alpha[m > 0.1], member_costs(problem)[m > 0.1], rtol=1e-9)
     # A tolerance that rounding does not allow: it is solved as far as it goes.
     with np.errstate(all="ignore"):  # as in solve_newton
-        last, *_ = inside.solve(problem.objective, optimum, 0.0)
+        last, *_ = solve_inside(inside, problem.objective, optimum, 0.0)
     value = problem.value(last.weights[:, None], np.array([last.intercept]))
     assert value == pytest.approx(result.objective, rel=1e-8)
 

@@ -39,14 +39,13 @@ from exclusivity.objective.losses import LOSSES, POWER_LOSS
 from exclusivity.objective.objective import Contrast, Objective, relative_gap
 from exclusivity.objective.penalties import ExclusivityRegulariser
 from exclusivity.objective.problem import ERMProblem
-from exclusivity.rows.design import RowScale
+from exclusivity.rows.design import RowScale, aligned
 from exclusivity.rows.source import (
     Answer,
     Question,
     Request,
     RowBlock,
     RowSource,
-    aligned,
 )
 from exclusivity.solvers import (
     Callback,

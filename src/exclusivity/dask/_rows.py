@@ -40,20 +40,18 @@ from dask import is_dask_collection
 from exclusivity._typing import Floats, Matrix
 from exclusivity.classifier._validation import NO_WEIGHT, check_scale, checked_weights, require_labels
 from exclusivity.dask._engine import Engine
-from exclusivity.rows.design import DesignMatrix, RowScale
+from exclusivity.rows.design import DesignMatrix, RowList, RowScale, aligned
 from exclusivity.rows.source import (
     Answer,
     Question,
     Request,
     RowBlock,
-    RowList,
     RowSource,
-    aligned,
 )
 from exclusivity.rows.sparse_rows import check_sparse
-from exclusivity.solvers.newton.interior import Barrier, BarrierSums
+from exclusivity.solvers.newton.barrier import Barrier, BarrierSums
 from exclusivity.solvers.newton.run import LossSums
-from exclusivity.solvers.newton.shrinking import WorkingSet
+from exclusivity.solvers.newton.sums import WorkingSet
 
 FAN_IN = 8
 """How many partial sums one task adds."""

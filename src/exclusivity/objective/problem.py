@@ -303,7 +303,7 @@ def objective_of_shortfall(
     weights : ndarray of shape (n_features, n_members)
         W.
     shortfall : ndarray of shape (n_rows, n_members)
-        t_i - y_i (x_i . w_k + b_k), as computed.
+        The t_i - y_i (x_i . w_k + b_k), as computed.
     error : float or ndarray of shape (n_members,)
         How far the scores may be off; see :meth:`RowScale.score_error`.
     """

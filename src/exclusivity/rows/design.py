@@ -23,7 +23,7 @@ The first and the last two grow with r: features far from zero cost digits. Sums
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any
@@ -468,6 +468,42 @@ class LabelledRows:
     def least_weight(self) -> float:
         """The smallest of the weights; infinite without rows."""
         return float(self.weights.min(initial=np.inf))
+
+
+@dataclass(frozen=True, eq=False)
+class RowList:
+    """Single rows, for the few cases where some of them travel; they add up to more rows."""
+
+    X: Matrix
+    labels: NDArray[Any]
+    weights: Floats
+
+    def __add__(self, other: RowList) -> RowList:
+        """Both, in order."""
+        return RowList.combined([self, other])
+
+    @staticmethod
+    def combined(lists: Sequence[RowList]) -> RowList:
+        """All of them, in order."""
+        parts: list[Matrix] = [part.X for part in lists]
+        return RowList(
+            sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts),
+            np.concatenate([part.labels for part in lists]),
+            np.concatenate([part.weights for part in lists]),
+        )
+
+    def take(self, chosen: NDArray[Any]) -> RowList:
+        """The chosen rows."""
+        return RowList(self.X[chosen], self.labels[chosen], self.weights[chosen])
+
+
+def aligned(X: Matrix) -> Matrix:
+    """The same numbers where products take their usual way.
+
+    An array that came from another process may begin anywhere in memory, and NumPy then multiplies it by
+    other routines, which round differently: results would depend on which worker did what.
+    """
+    return X if sparse.issparse(X) or X.flags.carray else np.require(X, requirements=["C", "A", "W"])
 
 
 def _n_columns(values: Floats) -> int:

@@ -17,7 +17,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from exclusivity._typing import Floats, Matrix
 from exclusivity.rows.design import DesignMatrix, RowScale
@@ -40,33 +39,6 @@ class RowBlock:
     X: Matrix
     codes: NDArray[np.int32]
     weights: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class RowList:
-    """Single rows, for the few cases where some of them travel; they add up to more rows."""
-
-    X: Matrix
-    labels: NDArray[Any]
-    weights: Floats
-
-    def __add__(self, other: RowList) -> RowList:
-        """Both, in order."""
-        return RowList.combined([self, other])
-
-    @staticmethod
-    def combined(lists: Sequence[RowList]) -> RowList:
-        """All of them, in order."""
-        parts: list[Matrix] = [part.X for part in lists]
-        return RowList(
-            sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts),
-            np.concatenate([part.labels for part in lists]),
-            np.concatenate([part.weights for part in lists]),
-        )
-
-    def take(self, chosen: NDArray[Any]) -> RowList:
-        """The chosen rows."""
-        return RowList(self.X[chosen], self.labels[chosen], self.weights[chosen])
 
 
 class Request(Protocol):
@@ -213,12 +185,3 @@ class SharedPasses:
             self._is_held = False
             self._questions.clear()
             self._changed.notify_all()
-
-
-def aligned(X: Matrix) -> Matrix:
-    """The same numbers where products take their usual way.
-
-    An array that came from another process may begin anywhere in memory, and NumPy then multiplies it by
-    other routines, which round differently: results would depend on which worker did what.
-    """
-    return X if sparse.issparse(X) or X.flags.carray else np.require(X, requirements=["C", "A", "W"])

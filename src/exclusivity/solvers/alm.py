@@ -51,6 +51,7 @@ from exclusivity.solvers.base import (
     Status,
     check_convex,
     check_positive,
+    check_targets,
     weighted_squares,
 )
 from exclusivity.solvers.ridge import RidgeSystem, ridge_system
@@ -261,6 +262,7 @@ def solve_alm(
     (True, 3.272727)
     """
     check_convex(problem.objective, "alm")
+    check_targets(problem, "alm")
     options = options or AlmOptions()
     mu = 2 * problem.cost if options.mu0 is None else float(options.mu0)
     start = start and start.for_problem(problem)

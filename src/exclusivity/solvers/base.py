@@ -311,8 +311,8 @@ class Recorder:
 def constant_result(problem: ERMProblem) -> SolverResult | None:
     """Return the optimum where one class has all the rows; None where a solver is needed.
 
-    A free intercept at the margin, b = y, leaves no loss and no weights: F = 0, which nothing can be below. A
-    loss that never vanishes has no optimum, but from some intercept on it is 0 in floating point. Where
+    A free intercept at the margin, b = y t, leaves no loss and no weights: F = 0, which nothing can be below.
+    A loss that never vanishes has no optimum, but from some intercept on it is 0 in floating point. Where
     bounds keep weights from zero, F is what those nearest to it cost.
 
     Examples
@@ -326,13 +326,16 @@ def constant_result(problem: ERMProblem) -> SolverResult | None:
     if len(labels) > 0 and not is_solved:
         return None
     side = float(labels[0]) if len(labels) > 0 else 0.0
+    sign = side
+    if problem.targets is not None:
+        side *= float(np.max(problem.targets, initial=-np.inf))
     if not problem.loss.vanishes:
-        side *= _NO_LOSS
+        side += sign * (_NO_LOSS - 1)
     weights, least = np.zeros(problem.design.n_features), 0.0
     if problem.objective.bounds is not None:  # what the nearest weights to zero say, the intercept outweighs
         weights = problem.objective.bounds.clip(weights)
         least = problem.n_members * problem.kappa * problem.penalty.value(weights)
-        side += 2 * np.sign(side) * np.abs(problem.design.times(weights)).max(initial=0.0)
+        side += 2 * sign * np.abs(problem.design.times(weights)).max(initial=0.0)
     return SolverResult(
         weights=np.repeat(weights[:, None], problem.n_members, axis=1),
         intercepts=np.full(problem.n_members, side),
@@ -380,6 +383,12 @@ def check_positive(name: str, value: object, *, least: float = 0.0, strict: bool
     if not in_range or (strict and value == least):
         sign = ">" if strict else ">="
         raise ValueError(f"solver option {name} must be a finite number {sign} {least:g}; got {value!r}.")
+
+
+def check_targets(problem: ERMProblem, solver: str) -> None:
+    """Raise where rows have targets of their own: only solver "newton" knows of them."""
+    if problem.targets is not None:
+        raise ValueError(f"solver={solver!r} takes all targets for 1; use solver='newton'.")
 
 
 def check_convex(objective: Objective, solver: str) -> None:

@@ -16,8 +16,8 @@ import numpy as np
 from exclusivity._typing import Floats, Ints
 from exclusivity.objective.objective import Contrast, Objective
 from exclusivity.objective.problem import ERMProblem
-from exclusivity.rows.design import DesignMatrix, LabelledRows
-from exclusivity.rows.source import Question, RowBlock, RowList, RowSource, SharedPasses, aligned
+from exclusivity.rows.design import DesignMatrix, LabelledRows, RowList, aligned
+from exclusivity.rows.source import Question, RowBlock, RowSource, SharedPasses
 from exclusivity.solvers.base import SAMPLE_SEED, Callback, SolverResult, Start
 from exclusivity.solvers.newton.run import Certificate, Guess, Point, Run, objective_from_sums
 from exclusivity.solvers.newton.solver import (
@@ -30,7 +30,8 @@ from exclusivity.solvers.newton.solver import (
     continue_run,
     guess_of_sample,
 )
-from exclusivity.solvers.newton.source import BlockOfRows, ProblemRows
+from exclusivity.solvers.newton.source import ProblemRows
+from exclusivity.solvers.newton.sums import BlockOfRows, evaluate
 
 SAMPLE_BYTES = 1 << 22
 """A sample of the rows, to start from, may bring so many bytes to the client."""
@@ -239,7 +240,7 @@ def _solve(
 def _certify_start(run: Run, rows: TargetRows, start: Start) -> Guess:
     """The mean member of an earlier result, or where its method was: one pass."""
     point = Point(start.weights.mean(axis=1), float(start.intercepts.mean()))
-    sums = rows.evaluate(point, rows.objective.loss, curvature=False)
+    sums = rows.reduce(evaluate, point, rows.objective.loss, False)
     objective = objective_from_sums(point, sums, rows.objective, rows.row_scale)
     run.take(point, Certificate(*objective, bound=0.0), is_start=True)
     if start.resumes(Guess, run.scale * objective[0], start.gap):  # its dual vector is not known: no gap

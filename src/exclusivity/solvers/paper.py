@@ -41,6 +41,7 @@ from exclusivity.solvers.base import (
     Status,
     check_convex,
     check_positive,
+    check_targets,
     weighted_squares,
 )
 from exclusivity.solvers.ridge import RidgeSystem, ridge_system
@@ -247,6 +248,7 @@ def solve_paper(
     <Status.RULE: 'its own stopping rule was met'>
     """
     check_convex(problem.objective, "paper")
+    check_targets(problem, "paper")
     options = options or PaperOptions()
     algorithm = Algorithm2(
         problem, options, system or make_system(problem), np.random.default_rng(random_state)

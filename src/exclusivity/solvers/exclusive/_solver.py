@@ -37,6 +37,7 @@ from exclusivity.solvers.base import (
     SolverResult,
     Start,
     Status,
+    check_targets,
     constant_result,
 )
 from exclusivity.solvers.blocks import Settings, Target, solve_targets
@@ -120,6 +121,8 @@ def solve_exclusive(
     """
     options = options or ExclusiveOptions()
     _check_problems(problems)
+    for problem in problems:
+        check_targets(problem, "exclusive")
     first = problems[0]
     codes = check_groups(groups, first.design.n_features)
     given = start if options.partition is None else options.partition

@@ -33,7 +33,8 @@ import numpy as np
 
 from exclusivity._typing import Floats, Ints, Matrix
 from exclusivity.objective.problem import ERMProblem
-from exclusivity.rows.source import RowBlock, RowList, RowSource
+from exclusivity.rows.design import RowList
+from exclusivity.rows.source import RowBlock, RowSource
 from exclusivity.solvers.base import SAMPLE_SEED
 from exclusivity.solvers.blocks import Target
 

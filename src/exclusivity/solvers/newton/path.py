@@ -36,9 +36,8 @@ from exclusivity.solvers.newton.solver import (
     DEFAULT_MAX_ITER,
     SAMPLE_TOL,
     NewtonOptions,
-    RowFacts,
-    choose_regime,
     continue_run,
+    regime_for,
     sample_rows,
 )
 from exclusivity.solvers.newton.source import MemoryRows
@@ -74,7 +73,7 @@ def solve_newton_path(
     [0.333, 0.4]
     """
     check_convex(problem.objective, "newton")
-    regime = choose_regime(problem.objective, RowFacts.of(problem), (options or NewtonOptions()).regime)
+    regime = regime_for(problem, (options or NewtonOptions()).regime)
     problem = problem.centred()
     problems = [problem.changed(cost=float(cost)) for cost in costs]
     n_rows, n_features, loss = problem.design.n_rows, problem.design.n_features, problem.loss

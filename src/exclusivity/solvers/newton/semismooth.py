@@ -52,7 +52,8 @@ from exclusivity.solvers.newton.run import (
     bound_from_sums,
     objective_from_sums,
 )
-from exclusivity.solvers.newton.source import ProblemRows, curvature_rows, slopes
+from exclusivity.solvers.newton.source import ProblemRows
+from exclusivity.solvers.newton.sums import curvature_rows, slopes
 
 _FIRST_WIDTH = 1.0
 _WIDTH_FACTOR = 0.1
@@ -66,6 +67,8 @@ _MAX_ITER = 300
 # two where a new one costs more than the steps it saves, which it does from so many features on.
 _GOOD_RATE, _FAIR_RATE = 1 / 3, 1 / 2
 _KEPT_FROM = 32
+# So many iterations that do not halve the gap are enough where another method may take over.
+_PATIENCE = 30
 # Whole steps: multiplications in a matrix of second derivatives and its factor, a millisecond's; beyond, it
 # pays to read only the rows that come and go.
 _MOST_PRODUCTS, _MOST_ROWS = 1 << 22, 5000
@@ -82,17 +85,17 @@ class NewtonIterate:
     gradient_norm: float
 
 
-def drive_semismooth(run: Run, rows: ProblemRows, start: Guess, most_systems: float = inf) -> None:
-    """Newton on the primal until the run is over, no step helps or so many systems have been factorised."""
-    if not run.has_point and rows.problem is not None and takes_whole_steps(rows.problem):
-        drive_whole_steps(run, rows.problem, rows.curvature)
-        if run.is_over:
-            return
-        start = Guess(run.best)
+def drive_semismooth(
+    run: Run, rows: ProblemRows, start: Guess, most_systems: float = inf, *, hands_over: bool = False
+) -> None:
+    """Newton on the primal until the run is over, no step helps or so many systems have been factorised.
+
+    One that ``hands_over`` to another method also ends where it comes to little.
+    """
     reduced, loss, before = rows.objective, rows.objective.loss, run.passes - rows.passes
     iterates = semismooth_iterates(rows, start, most_systems)
-    iterate, is_start = next(iterates), True
-    while True:
+    iterate, is_start, best, n_idle = next(iterates), True, inf, 0
+    while not (hands_over and n_idle > _PATIENCE):
         run.passes, run.last_width = before + rows.passes, iterate.width
         run.state = Guess(iterate.point, width=iterate.width, method="semismooth")
         bound, factors = bound_from_sums(iterate.sums, reduced, rows.row_scale)
@@ -108,6 +111,7 @@ def drive_semismooth(run: Run, rows: ProblemRows, start: Guess, most_systems: fl
         )
         if run.is_over:
             return
+        best, n_idle = (run.gap, 0) if run.gap <= best / 2 else (best, n_idle + 1)
         try:
             iterate, is_start = iterates.send(run.gap), False
         except StopIteration:

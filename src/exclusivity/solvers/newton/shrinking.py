@@ -15,19 +15,17 @@ over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial, reduce
-from operator import add
+from functools import partial
 
 import numpy as np
 from scipy import linalg
 
-from exclusivity._typing import Floats, Ints, Matrix
+from exclusivity._typing import Floats
 from exclusivity.objective.objective import Objective
 from exclusivity.objective.problem import ERMProblem, member_costs
 from exclusivity.rows.design import DesignMatrix, LabelledRows
-from exclusivity.rows.source import RowList
 from exclusivity.solvers.newton.interior import InteriorPoint, RowsSide, with_exact_zeros
 from exclusivity.solvers.newton.linear import bordered_gram, ridged_system
 from exclusivity.solvers.newton.rounding import width_for_error
@@ -41,7 +39,8 @@ from exclusivity.solvers.newton.run import (
     objective_from_sums,
     repaired_weights,
 )
-from exclusivity.solvers.newton.source import BlockOfRows, MemoryRows, ProblemRows
+from exclusivity.solvers.newton.source import MemoryRows, ProblemRows
+from exclusivity.solvers.newton.sums import WorkingSet, dual_of, near_margin, sums_of_dual
 from exclusivity.solvers.newton.truncated import PATIENCE, drive_truncated
 
 # The complementarity to reach in a working set, relative to the objective and the tolerance.
@@ -62,143 +61,6 @@ _KERNEL = 1.0
 # 0.1 to 0.4 in samples of 5,000 to 75,000 rows of 28 columns.
 _REST = 0.3
 _MOST_SETS = 10
-
-
-@dataclass(frozen=True, eq=False)
-class WorkingSet:
-    """The rows near the margin of a point, at most ``most`` of them, and sums over the others.
-
-    Parameters
-    ----------
-    sums : LossSums
-        Of the rows outside alone; their loss, too.
-    rows : RowList
-        The rows inside, with labels -1 and 1 and their sample weights.
-    targets : ndarray or None
-        Theirs.
-    shortfall : ndarray
-        Their m_i.
-    places : ndarray of int
-        Their numbers in their block.
-    most : int
-    cost : float
-        C / kappa, by which sample weights become costs.
-    is_cut : bool
-        Whether rows were left outside only because they were too many.
-    """
-
-    sums: LossSums
-    rows: RowList
-    targets: Floats | None
-    shortfall: Floats
-    places: Ints
-    most: int
-    cost: float
-    is_cut: bool = False
-
-    def __add__(self, other: WorkingSet) -> WorkingSet:
-        """The working set of both sets of rows."""
-        return WorkingSet.combined([self, other])
-
-    @staticmethod
-    def combined(parts: Sequence[WorkingSet]) -> WorkingSet:
-        """The working set of all sets of rows."""
-        targets = [part.targets for part in parts if part.targets is not None]
-        return WorkingSet(
-            reduce(add, [part.sums for part in parts]),
-            RowList.combined([part.rows for part in parts]),
-            np.concatenate(targets) if targets else None,
-            np.concatenate([part.shortfall for part in parts]),
-            np.concatenate([part.places for part in parts]),
-            parts[0].most,
-            parts[0].cost,
-            any(part.is_cut for part in parts),
-        ).cut()
-
-    def cut(self) -> WorkingSet:
-        """The ``most`` rows nearest to the margin; the order of the rows stays."""
-        if len(self.shortfall) <= self.most:
-            return self
-        order = np.argsort(np.abs(self.shortfall), kind="stable")
-        keep, drop = np.sort(order[: self.most]), np.sort(order[self.most :])
-        rows, m, goal = self.rows, self.shortfall, self.targets
-        alpha = np.where(m[drop] > 0, self.cost * rows.weights[drop], 0.0)
-        dropped = _dual_sums(rows.X[drop], rows.labels[drop], alpha, None if goal is None else goal[drop])
-        return WorkingSet(
-            self.sums + dropped,
-            rows.take(keep),
-            None if goal is None else goal[keep],
-            m[keep],
-            self.places[keep],
-            self.most,
-            self.cost,
-            is_cut=True,
-        )
-
-    def can_balance(self, fit_intercept: bool) -> bool:
-        """Whether the rows inside can make up for those outside in sum y alpha = 0.
-
-        If they cannot, the problem inside has no optimum: its intercept runs away.
-        """
-        signed = self.cost * self.rows.labels * self.rows.weights
-        needed = -float(self.sums.alpha_sums[1])
-        return not fit_intercept or bool(np.minimum(signed, 0).sum() < needed < np.maximum(signed, 0).sum())
-
-    def solve(self, objective: Objective, start: Point, goal: float) -> tuple[Point, LossSums, Floats]:
-        """The optimum with the rows outside fixed, the sums of the dual vector of ALL rows, and it inside.
-
-        ``goal`` is the complementarity to reach.
-        """
-        rows, start = self.rows, start.inside(objective.penalty)
-        labelled = LabelledRows(DesignMatrix(rows.X), rows.labels, rows.weights, self.targets)
-        problem = ERMProblem(objective, labelled)
-        linear = -self.sums.weighted_sums[1], -float(self.sums.alpha_sums[1])
-        data = RowsSide(MemoryRows(problem), start, linear=linear)
-        method = InteriorPoint(data, objective.penalty, objective.fit_intercept, start)
-        for _, complementarity in method.iterates():
-            if complementarity <= goal:
-                break
-        alpha = np.clip(data.local_state.barrier.alpha, 0.0, member_costs(problem))
-        return method.point, self.sums + _dual_sums(rows.X, rows.labels, alpha, self.targets), alpha
-
-
-def near_margin(block: BlockOfRows, point: Point, width: float, most: int) -> WorkingSet:
-    """Find the working set around the margin of a point."""
-    labelled, costs = block.problem.rows, block.costs
-    sums = LossSums.of_nothing(block.problem.design.n_features, curvature=False)
-    inside, shortfalls = [np.empty(0, dtype=np.intp)], [np.empty(0)]
-    for rows, X in block.problem.design.blocks(1):
-        m = labelled.shortfall(X @ point.weights + point.intercept, rows)
-        near = np.flatnonzero(np.abs(m) <= width)
-        alpha = np.where(m > 0, costs[rows], 0.0)
-        alpha[near] = 0.0
-        goal = None if labelled.targets is None else labelled.targets[rows]
-        sums += _dual_sums(X, labelled.labels[rows], alpha, goal)
-        inside.append(rows.start + near)
-        shortfalls.append(m[near])
-    chosen, m = np.concatenate(inside), np.concatenate(shortfalls)
-    cost, goal = block.problem.cost / block.problem.kappa, labelled.targets
-    near_rows = RowList(block.problem.design.rows(chosen), labelled.labels[chosen], labelled.weights[chosen])
-    goal = None if goal is None else goal[chosen]
-    return WorkingSet(sums, near_rows, goal, m, chosen, most, cost).cut()
-
-
-def dual_of(
-    block: BlockOfRows, point: Point, width: float, most: int, alpha: Floats, factors: Floats
-) -> Floats:
-    """Write down the dual vector of all rows: of a working set around ``point``, with ``alpha`` inside."""
-    inside = near_margin(block, point, width, most).places
-    whole = np.where(block.shortfall(point) > 0, block.costs, 0.0)
-    whole[inside] = alpha
-    return np.asarray(whole * np.where(block.problem.labels > 0, factors[0], factors[1]))
-
-
-def _dual_sums(X: Matrix, labels: Floats, alpha: Floats, targets: Floats | None) -> LossSums:
-    signed = labels * alpha
-    weighted_sums = np.array([X.T @ alpha, X.T @ signed], dtype=float)
-    alpha_sums = np.array([alpha.sum(), signed.sum()])
-    gains = alpha_sums if targets is None else np.array([targets @ alpha, targets @ signed])
-    return LossSums(0.0, 0.0, weighted_sums, alpha_sums, np.zeros(2), None, 0.0, len(alpha), gains)
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,13 +142,13 @@ def drive_shrinking(run: Run, rows: ProblemRows, pilot: Pilot, width: float | No
     shrinking = _Shrinking(run, rows, pilot, most)
     run.state, centre = Guess(pilot.point), pilot.point
     sums = shrinking.certify(centre, is_start=True)
+    has_moved = width is not None
     if width is None:
         centre, width = shrinking.approach(centre, sums)
-    has_moved = False
     for _ in range(_MOST_SETS):
+        run.state = Guess(centre, width=width, method="bands")
         if run.is_over:
             return
-        run.state = Guess(centre, width=width, method="bands")
         around = centre, max(width, pilot.reach(centre, most)[0]), most
         inside: WorkingSet = rows.reduce(near_margin, *around)
         if inside.is_cut and rows.problem is not None:
@@ -318,6 +180,26 @@ def _leave_to_products(run: Run, rows: ProblemRows, start: Point, width: float) 
         drive_truncated(run, rows.problem, start, width=rounding, most_passes=PATIENCE)
 
 
+def solve_inside(
+    inside: WorkingSet, objective: Objective, start: Point, goal: float
+) -> tuple[Point, LossSums, Floats]:
+    """The optimum with the rows outside fixed, the sums of the dual vector of ALL rows, and it inside.
+
+    ``goal`` is the complementarity to reach.
+    """
+    rows, start = inside.rows, start.inside(objective.penalty)
+    labelled = LabelledRows(DesignMatrix(rows.X), rows.labels, rows.weights, inside.targets)
+    problem = ERMProblem(objective, labelled)
+    linear = -inside.sums.weighted_sums[1], -float(inside.sums.alpha_sums[1])
+    data = RowsSide(MemoryRows(problem), start, linear=linear)
+    method = InteriorPoint(data, objective.penalty, objective.fit_intercept, start)
+    for _, complementarity in method.iterates():
+        if complementarity <= goal:
+            break
+    alpha = np.clip(data.local_state.barrier.alpha, 0.0, member_costs(problem))
+    return method.point, inside.sums + sums_of_dual(rows.X, rows.labels, alpha, inside.targets), alpha
+
+
 class _Shrinking:
     """What is done with every working set."""
 
@@ -342,7 +224,7 @@ class _Shrinking:
         """Take the optimum of a working set, and return the sums of alpha = c [m > 0] there."""
         reduced, total_cost = self._rows.objective, float(member_costs(self._pilot.problem).sum())
         goal = _INNER_SHARE * self._run.tol * min(self._run.best_objective, total_cost)
-        point, dual, alpha = inside.solve(reduced, around[0], goal)
+        point, dual, alpha = solve_inside(inside, reduced, around[0], goal)
         if not reduced.penalty.is_smooth:
             point = with_exact_zeros(point, repaired_weights(dual, reduced), reduced.penalty)
         vector = partial(self._rows.reduce, dual_of, *around, alpha)

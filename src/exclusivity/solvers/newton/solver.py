@@ -43,9 +43,15 @@ from exclusivity.solvers.newton.interior import drive_interior
 from exclusivity.solvers.newton.linear import DENSE_LIMIT
 from exclusivity.solvers.newton.rounding import steepness
 from exclusivity.solvers.newton.run import Guess, Point, Run, certificate_of
-from exclusivity.solvers.newton.semismooth import drive_semismooth, primal_system
+from exclusivity.solvers.newton.semismooth import (
+    drive_semismooth,
+    drive_whole_steps,
+    primal_system,
+    takes_whole_steps,
+)
 from exclusivity.solvers.newton.shrinking import Pilot, drive_shrinking
-from exclusivity.solvers.newton.source import ActiveGram, MemoryRows, ProblemRows
+from exclusivity.solvers.newton.source import MemoryRows, ProblemRows
+from exclusivity.solvers.newton.sums import ActiveGram
 from exclusivity.solvers.newton.truncated import PATIENCE, drive_truncated
 
 MANY_ROWS = 20_000
@@ -259,12 +265,15 @@ def solve_newton(
     (True, 3.272727)
     """
     check_convex(problem.objective, "newton")
-    regime = choose_regime(problem.objective, RowFacts.of(problem), (options or NewtonOptions()).regime)
+    regime = regime_for(problem, (options or NewtonOptions()).regime)
     # Numbers beyond 1e150 overflow when squared: such points lose every comparison, which is all it takes.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         run, reduced = new_run(problem, tol, max_iter, callback)
         if start is not None:
             guess, sample = certify_start(run, reduced, start.for_problem(problem.centred())), None
+        elif regime == "semismooth" and takes_whole_steps(reduced):
+            drive_whole_steps(run, reduced, system)
+            guess, sample = Guess(run.best), None
         else:
             guess, sample = sampled_guess(run, reduced, regime)
         if not run.is_over:
@@ -273,6 +282,17 @@ def solve_newton(
             nowhere = Point(np.zeros(reduced.design.n_features), 0.0).inside(reduced.penalty)
             run.take(nowhere, certificate_of(reduced, nowhere, np.zeros(reduced.design.n_rows)))
         return run.result(problem.design.n_rows)
+
+
+def regime_for(problem: ERMProblem, wanted: Regime) -> Regime:
+    """The regime for a problem on rows in memory, or a ValueError where it cannot do it."""
+    rows = RowFacts.of(problem)
+    regime = choose_regime(problem.objective, rows, wanted)
+    if problem.targets is None or regime != "iterative":
+        return regime
+    if wanted == "iterative":
+        raise ValueError("regime='iterative' takes all targets for 1; use 'auto'.")
+    return _factorising_regime(problem.loss, rows)
 
 
 def certify_start(run: Run, reduced: ERMProblem, start: Start) -> Guess:
@@ -320,7 +340,8 @@ def continue_run(
     for place, method in enumerate(methods):
         if method == "semismooth":
             is_last = method not in methods[place + 1 :]
-            drive_semismooth(run, rows, guess, np.inf if is_last else systems_for(_facts_of(rows)))
+            most_systems = np.inf if is_last else systems_for(_facts_of(rows))
+            drive_semismooth(run, rows, guess, most_systems, hands_over=place + 1 < len(methods))
         elif method == "interior":
             drive_interior(run, rows, guess)
         elif method == "bands":
@@ -356,7 +377,7 @@ def _methods_on(rows: ProblemRows, regime: Regime) -> list[str]:
     methods = methods_for(rows.problem, regime)
     if rows.problem.targets is None:
         return methods
-    return [method for method in methods if method not in ("truncated", "shifted")]  # all targets are 1 there
+    return [method for method in methods if method not in ("truncated", "shifted")]  # these take 1 for all
 
 
 def systems_for(rows: RowFacts) -> float:

@@ -4,69 +4,25 @@ A question is a function of the rows of one block (``BlockOfRows``), and what it
 blocks. ``ProblemRows`` puts it to all rows of a problem: ``MemoryRows``, here, to a matrix in memory, which
 is one block; ``TargetRows`` of ``solvers.blocks`` to any ``RowSource``. Whatever is kept with a block between
 two questions (the multipliers of its rows, say) is a state that the first one returns and the next one takes.
-
-The questions of this module are the sums at a point that Newton's method and every certificate need. Each one
-reads the rows once, piece by piece, while a piece is in cache.
+Questions are in ``sums`` and, of the interior point, in ``barrier``.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from exclusivity._typing import Floats, Matrix
-from exclusivity.objective.losses import CurvedLoss, LossParts
+from exclusivity._typing import Floats
+from exclusivity.objective.losses import CurvedLoss
 from exclusivity.objective.objective import Objective
-from exclusivity.objective.problem import ERMProblem, member_costs
-from exclusivity.rows.design import DesignMatrix, RowScale
-from exclusivity.rows.source import RowList
-from exclusivity.solvers.newton.linear import CHUNK_NUMBERS, RowProducts, bordered_gram
+from exclusivity.objective.problem import ERMProblem
+from exclusivity.rows.design import RowScale
 from exclusivity.solvers.newton.run import LossSums, Point
-
-# Below this share of what it once was, a diagonal entry has lost too many digits to subtractions.
-_LEAST_SHARE = 1e-6
-# Multiplications that are over before it is known which rows came and went.
-_SMALL_PRODUCT = 1 << 18
-
-
-class BlockOfRows:
-    """The rows of one block, with what questions about them have in common.
-
-    Parameters
-    ----------
-    problem : ERMProblem
-        Of one member: gives rows, labels, targets and the costs c_i = s_i C / kappa.
-    curvature : ndarray of shape (n_features + 1, n_features + 1) or None
-        The matrix of second derivatives of all rows, p = 2, if it is known.
-    """
-
-    def __init__(self, problem: ERMProblem, curvature: Floats | None = None) -> None:
-        self.problem, self.costs, self.curvature = problem, member_costs(problem), curvature
-        # The dual vector of the point that was evaluated last, and which one that was.
-        self.alpha, self.evaluated = np.empty(len(self.costs)), Point(np.empty(0), 0.0)
-
-    @cached_property
-    def active_gram(self) -> ActiveGram:
-        """The second derivatives, where only rows that come and go change them."""
-        stiffness = self.problem.loss.active_curvature
-        assert stiffness is not None  # noqa: S101 -- asked only then
-        return ActiveGram(self.problem.design, stiffness * self.costs, self.curvature)
-
-    @cached_property
-    def products(self) -> RowProducts:
-        """Products with the rows z_i = y_i (x_i, 1)."""
-        return RowProducts(self.problem.design, self.problem.labels)
-
-    def shortfall(self, point: Point) -> Floats:
-        """t_i - y_i (x_i . w + b)."""
-        return self.problem.rows.shortfall(self.problem.design.times(point.weights) + point.intercept)
-
+from exclusivity.solvers.newton.sums import BlockOfRows, dual_vector, evaluate
 
 Question = Callable[..., Any]
 """From a ``BlockOfRows`` (and a state, if it takes one) and arguments to what adds up over the blocks."""
@@ -86,8 +42,6 @@ class ProblemRows(ABC):
         What rounding errors of products with the rows depend on.
     passes : float
         How often the rows have been read.
-    curvature : ndarray of shape (n_features + 1, n_features + 1) or None
-        The matrix of second derivatives of all rows, p = 2, if it is known.
     most_fetched : float
         So many single rows may be asked for at once.
     """
@@ -98,7 +52,6 @@ class ProblemRows(ABC):
     n_features: int
     row_scale: RowScale
     passes: float = 0.0
-    curvature: Floats | None = None
     most_fetched: float = np.inf
 
     @abstractmethod
@@ -135,9 +88,14 @@ class MemoryRows(ProblemRows):
     """
 
     def __init__(self, problem: ERMProblem, curvature: Floats | None = None) -> None:
-        self.problem, self.objective, self.curvature = problem, problem.objective, curvature
+        self.problem, self.objective = problem, problem.objective
         self.n_rows, self.n_features = problem.design.n_rows, problem.design.n_features
-        self._block = BlockOfRows(problem, curvature)
+        self._curvature = curvature
+
+    @cached_property
+    def _block(self) -> BlockOfRows:
+        assert self.problem is not None  # noqa: S101 -- it is in memory
+        return BlockOfRows(self.problem, self._curvature)
 
     @property
     def row_scale(self) -> RowScale:  # type: ignore[override]
@@ -155,161 +113,3 @@ class MemoryRows(ProblemRows):
         self.passes += reads
         sums, state = question(self._block, states, *arguments)
         return sums, state
-
-
-def evaluate(block: BlockOfRows, point: Point, loss: CurvedLoss, curvature: bool) -> LossSums:
-    """Compute all sums at a point; see ``ProblemRows.evaluate``."""
-    design, exact = block.problem.design, block.problem.loss
-    by_active_rows = curvature and exact.active_curvature is not None
-    active = np.empty(design.n_rows, dtype=bool) if by_active_rows else None
-    total = None
-    for rows, X in design.blocks(1):
-        part = _sums_of_piece(block, rows, X, point, loss, curvature and not by_active_rows, active)
-        total = part if total is None else total + part
-    if total is None:  # no rows at all
-        return LossSums.of_nothing(design.n_features, curvature)
-    block.evaluated = point
-    return total if active is None else dataclasses.replace(total, curvature=block.active_gram.at(active))
-
-
-def _sums_of_piece(
-    block: BlockOfRows,
-    rows: slice,
-    X: Matrix,
-    point: Point,
-    loss: CurvedLoss,
-    curvature: bool,
-    active: NDArray[np.bool_] | None,
-) -> LossSums:
-    """The sums over some of the rows: scores, slopes and curvature while they are in cache."""
-    labelled, cost = block.problem.rows, block.costs[rows]
-    y = labelled.labels[rows]
-    shortfall = X @ point.weights
-    shortfall += point.intercept
-    shortfall *= y
-    goal = labelled.goal(rows)
-    np.subtract(goal, shortfall, out=shortfall)
-    (value, slope, curvatures, _), exact, conjugate = _parts(block, shortfall, cost, loss, curvature)
-    if active is not None:
-        np.greater(slope, 0, out=active[rows])
-    alpha = np.multiply(cost, slope, out=block.alpha[rows])
-    signed = y * alpha
-    paid = cost * conjugate
-    alpha_sums = np.array([alpha.sum(), signed.sum()])
-    return LossSums(
-        loss=float(cost @ exact),
-        smoothed=float(cost @ value),
-        # Two products with one vector each are twice as fast as one product with two.
-        weighted_sums=np.array([X.T @ alpha, X.T @ signed]),
-        alpha_sums=alpha_sums,
-        conjugates=np.array([paid.sum(), y @ paid]),
-        curvature=None if curvatures is None else bordered_gram(X, cost * curvatures),
-        cost=float(cost.sum()),
-        n_terms=float(len(y)),
-        gains=alpha_sums if labelled.targets is None else np.array([goal @ alpha, goal @ signed]),
-    )
-
-
-def _parts(
-    block: BlockOfRows, shortfall: Floats, cost: Floats, loss: CurvedLoss, curvature: bool
-) -> tuple[LossParts, Floats, Floats]:
-    """What ``loss`` says of rows, and the true loss: its value, and its conjugate at those slopes."""
-    exact = block.problem.loss
-    if loss.width > 0:
-        parts = loss.parts(shortfall, curvature=curvature)
-        return parts, exact.value(shortfall), exact.conjugate(cost * parts.slope, cost) / cost
-    parts = exact.parts(shortfall, curvature=curvature, conjugate=True)
-    assert parts.conjugate is not None  # noqa: S101 -- asked for
-    return parts, parts.value, parts.conjugate
-
-
-def slopes(block: BlockOfRows, point: Point, step: Point, loss: CurvedLoss, lengths: Floats) -> Floats:
-    """Compute d/dt of the smoothed loss at point + t step, for every t in ``lengths``."""
-    total, labelled = np.zeros(len(lengths)), block.problem.rows
-    pair = np.stack([point.weights, step.weights], axis=1)
-    for rows, X in block.problem.design.blocks(2 + len(lengths)):
-        y = labelled.labels[rows, None]
-        products = X @ pair + [point.intercept, step.intercept]
-        shortfall, change = labelled.shortfall(products[:, :1], rows), -y * products[:, 1:]
-        slope = loss.parts(shortfall + change * lengths, curvature=False)[1]
-        total += (block.costs[rows] * change[:, 0]) @ slope
-    return total
-
-
-def curvature_rows(block: BlockOfRows, point: Point, loss: CurvedLoss) -> RowList:
-    """Pick the rows with positive curvature, their c_i phi''(m_i) for weights.
-
-    Asked where all rows are fewer than the features, for products instead of a matrix.
-    """
-    curvatures = loss.parts(block.shortfall(point))[2]
-    assert curvatures is not None  # noqa: S101 -- asked for
-    weights = block.costs * curvatures
-    active = np.flatnonzero(weights)
-    return RowList(block.problem.design.X[active], block.problem.labels[active], weights[active])
-
-
-def dual_vector(block: BlockOfRows, point: Point, loss: CurvedLoss, factors: Floats) -> Floats:
-    """Compute c_i phi'(m_i), the classes scaled by ``factors``."""
-    if point is block.evaluated:
-        alpha = block.alpha
-    else:
-        alpha = block.costs * loss.parts(block.shortfall(point), curvature=False)[1]
-    return np.asarray(alpha * np.where(block.problem.labels > 0, factors[0], factors[1]))
-
-
-class ActiveGram:
-    """Second derivatives of the squared hinge, sum_i c_i (x_i, 1)(x_i, 1)^T over the active rows (phi' > 0).
-
-    Newton's method changes its mind about fewer and fewer rows: only those that come or go are read, which
-    takes the price of a step from M products with X to little more than that of the gradient.
-
-    Parameters
-    ----------
-    design : DesignMatrix
-    costs : ndarray of shape (n_rows,)
-        The c_i.
-    of_all : ndarray of shape (n_features + 1, n_features + 1) or None
-        The sum over all rows, if it is known.
-    """
-
-    def __init__(self, design: DesignMatrix, costs: Floats, of_all: Floats | None = None) -> None:
-        self._design, self._costs = design, costs
-        self._is_small = design.n_rows * (design.n_features + 1) ** 2 <= _SMALL_PRODUCT
-        self._forget()
-        if of_all is not None:
-            self._active[:] = True
-            self._gram, self._peak = of_all, np.diagonal(of_all)
-
-    def _forget(self) -> None:
-        self._active = np.zeros(self._design.n_rows, dtype=bool)
-        self._gram = np.zeros((self._design.n_features + 1, self._design.n_features + 1))
-        self._peak = np.zeros(self._design.n_features + 1)
-
-    def at(self, active: NDArray[np.bool_]) -> Floats:
-        """The matrix for these rows, read-only: the next one starts from it."""
-        if self._is_small:
-            return bordered_gram(self._design.X, np.where(active, self._costs, 0.0))
-        coming = np.flatnonzero(active & ~self._active)
-        going = np.flatnonzero(self._active & ~active)
-        n_active = int(np.count_nonzero(active))
-        if len(coming) + len(going) > n_active:
-            self._forget()
-            coming, going = np.flatnonzero(active), going[:0]
-        gram = self._gram + self._sum_over(coming)
-        self._peak = np.maximum(self._peak, np.diagonal(gram))
-        if len(going):
-            gram -= self._sum_over(going)
-            if np.any(np.diagonal(gram) < _LEAST_SHARE * self._peak):
-                self._forget()
-                return self.at(active)
-        gram.flags.writeable = False
-        self._active, self._gram = active, gram
-        return gram
-
-    def _sum_over(self, rows: NDArray[np.intp]) -> Floats:
-        total = np.zeros_like(self._gram)
-        step = max(CHUNK_NUMBERS // (self._design.n_features + 1), 1)
-        for start in range(0, len(rows), step):
-            chunk = rows[start : start + step]
-            total += bordered_gram(self._design.X[chunk], self._costs[chunk])
-        return total

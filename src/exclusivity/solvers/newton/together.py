@@ -30,7 +30,7 @@ from exclusivity.solvers.newton.source import MemoryRows
 def newton_group_size(problem: ERMProblem, options: NewtonOptions) -> int:
     """How many problems that differ from this one in their labels only are solved together; 1 for none."""
     regime = choose_regime(problem.objective, RowFacts.of(problem), options.regime)
-    if regime != "iterative" or not problem.design.is_sparse:
+    if regime != "iterative" or not problem.design.is_sparse or problem.targets is not None:
         return 1
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # as in ``solve_newton``
         reduced = problem.centred().reduced()
