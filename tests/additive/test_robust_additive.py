@@ -382,8 +382,8 @@ def test_newton_agrees_with_lbfgs(loss, groups, monkeypatch):
     if objective.compiled is None:
         pytest.skip("nothing is compiled here")
     rng = np.random.default_rng(0)
-    X, threats = random_table(rng, 3000, 5)
-    y = (X == "a").sum(axis=1) + rng.normal(size=3000) > 0.5
+    X, threats = random_table(rng, 1200, 5)
+    y = (X == "a").sum(axis=1) + rng.normal(size=1200) > 0.5
     settings = {"loss": loss, "feature_groups": groups, "threats": dict(enumerate(threats)), "tol": 1e-3}
     derivatives, hessian = [], objective.RobustObjective.hessian
 

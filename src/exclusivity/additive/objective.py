@@ -551,7 +551,12 @@ class RobustObjective:
         cuts = [cut for cut in cuts if all(np.isfinite(g).all() for g in cut.g.values())]
         if not cuts:
             return 0.0
-        shares = self._best_shares(cuts)
+        # The last point is best after Newton's method, whose first points may have spoilt the combination.
+        last = np.arange(len(cuts)) == len(cuts) - 1
+        return max(self._bound_of(cuts, shares) for shares in (last.astype(float), self._best_shares(cuts)))
+
+    def _bound_of(self, cuts: Sequence[Cut], shares: Floats) -> float:
+        """Return the dual function at a convex combination of dual points, once its classes balance."""
         alpha, conjugate, g = (
             {sign: sum(w * each[sign] for w, each in zip(shares, terms, strict=True)) for sign in (-1, 1)}
             for terms in zip(*((cut.alpha, cut.conjugate, cut.g) for cut in cuts), strict=True)
