@@ -121,8 +121,6 @@ def solve_exclusive(
     """
     options = options or ExclusiveOptions()
     _check_problems(problems)
-    for problem in problems:
-        check_targets(problem, "exclusive")
     first = problems[0]
     codes = check_groups(groups, first.design.n_features)
     given = start if options.partition is None else options.partition
@@ -341,6 +339,7 @@ def _check_problems(problems: Sequence[ERMProblem]) -> None:
         raise ValueError("solve_exclusive needs at least one problem.")
     first = problems[0]
     for problem in problems:
+        check_targets(problem, "exclusive")
         if not problem.regulariser.exclusivity > 1:
             raise ValueError(
                 f"solver='exclusive' needs exclusivity > 1 (np.inf for disjoint features); got "
