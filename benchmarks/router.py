@@ -30,7 +30,14 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from benchmarks.workloads import Rows, data_rows, library_rows, overlapping_rows
-from exclusivity.problem import Bounds, ERMProblem, Logistic, MarginLoss, PowerHinge, SmoothHinge
+from exclusivity.objective.losses import (
+    Logistic,
+    MarginLoss,
+    PowerHinge,
+    SmoothHinge,
+)
+from exclusivity.objective.penalties import Bounds
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers.newton import (
     NewtonOptions,
     newton_cg,

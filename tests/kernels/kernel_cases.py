@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from exclusivity.kernels import compiled
-from exclusivity.problem import PowerHinge, SmoothHinge
+from exclusivity.objective.losses import PowerHinge, SmoothHinge
 from exclusivity.solvers import NewtonOptions
 from exclusivity.solvers.newton import newton_cg
 

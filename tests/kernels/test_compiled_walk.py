@@ -23,7 +23,8 @@ from conic import objective_by_loops
 from ctrl_c import CtrlC, needs_signals
 from exclusivity import ERMClassifier, erm_path
 from exclusivity.kernels import compiled
-from exclusivity.problem import ERMProblem, PowerHinge, SmoothHinge, dual_bound, member_costs
+from exclusivity.objective.losses import PowerHinge, SmoothHinge
+from exclusivity.objective.problem import ERMProblem, dual_bound, member_costs
 from exclusivity.solvers import Start, Status, solve_newton
 from exclusivity.solvers.newton import subspace as compiled_module
 from exclusivity.solvers.newton.run import Point, Run

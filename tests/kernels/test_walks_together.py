@@ -16,7 +16,8 @@ from benchmarks.workloads import text_rows
 from ctrl_c import CtrlC, needs_signals
 from exclusivity import ERMClassifier
 from exclusivity.kernels import compiled
-from exclusivity.problem import ERMProblem, Logistic, PowerHinge
+from exclusivity.objective.losses import Logistic, PowerHinge
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers import solve_all, solve_newton
 from exclusivity.solvers.dispatch import SOLVERS
 from exclusivity.solvers.newton import (

@@ -10,11 +10,12 @@ from hypothesis import given, strategies as st
 from scipy import sparse
 
 from exclusivity import ERMClassifier
-from exclusivity.problem import DesignMatrix, ERMProblem
+from exclusivity.objective.problem import ERMProblem
+from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers import solve_newton
 from exclusivity.solvers.dispatch import SOLVERS, solve_all
-from exclusivity.solvers.newton import make_system, solver as solver_module, source as curvature_module
-from exclusivity.solvers.newton.source import ActiveGram
+from exclusivity.solvers.newton import make_system, solver as solver_module, sums as curvature_module
+from exclusivity.solvers.newton.sums import ActiveGram
 
 
 def from_scratch(X, costs, active):

@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from benchmarks.workloads import text_rows
-from exclusivity.problem import ERMProblem, Logistic, PowerHinge, dual_bound, member_costs
+from exclusivity.objective.losses import Logistic, PowerHinge
+from exclusivity.objective.problem import ERMProblem, dual_bound, member_costs
 from exclusivity.solvers import Start, solve_newton
 from exclusivity.solvers.newton import NewtonOptions, newton_cg
 from exclusivity.solvers.newton.linear import conjugate_gradients

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers.base import Callback, SolverResult, check_convex
 from exclusivity.solvers.newton.run import Point
 from exclusivity.solvers.newton.solver import (
@@ -23,13 +23,14 @@ from exclusivity.solvers.newton.solver import (
     new_run,
     patience_for,
 )
+from exclusivity.solvers.newton.source import MemoryRows
 from exclusivity.solvers.newton.subspace import SubspaceRun, drive_subspace, has_kernel, largest_batch
 
 
 def newton_group_size(problem: ERMProblem, options: NewtonOptions) -> int:
     """How many problems that differ from this one in their labels only are solved together; 1 for none."""
     regime = choose_regime(problem.objective, RowFacts.of(problem), options.regime)
-    if regime != "iterative" or not problem.design.is_sparse:
+    if regime != "iterative" or not problem.design.is_sparse or problem.targets is not None:
         return 1
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # as in ``solve_newton``
         reduced = problem.centred().reduced()
@@ -59,5 +60,5 @@ def solve_newton_together(
         drive_subspace(runs, lambda: any(ask() for ask in asked))
         for each in runs:
             if not each.run.is_over:
-                continue_run(each.run, each.reduced, regime, each.best)
+                continue_run(each.run, MemoryRows(each.reduced), regime, each.best)
         return [each.run.result(each.reduced.design.n_rows) for each in runs]

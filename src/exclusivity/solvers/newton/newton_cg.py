@@ -27,18 +27,16 @@ from functools import partial
 
 import numpy as np
 
-from exclusivity.problem import (
-    UNIT,
-    DesignMatrix,
+from exclusivity._typing import Floats, Ints
+from exclusivity.objective.objective import relative_gap
+from exclusivity.objective.problem import (
     ERMProblem,
     dual_bound_with_pull,
     member_costs,
     objective_of_shortfall,
-    relative_gap,
     repair_dual,
-    weighted_total,
 )
-from exclusivity.problem.arrays import Floats, Ints
+from exclusivity.rows.design import UNIT, DesignMatrix, weighted_total
 from exclusivity.solvers.newton.linear import ProductSystem
 from exclusivity.solvers.newton.model import model_step
 from exclusivity.solvers.newton.rounding import Balanced, RoundedLoss, balanced, rounded_loss, shifted_loss

@@ -24,35 +24,38 @@ side is large beside what steps by products take, these have the first turn in t
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from exclusivity.problem import (
-    DesignMatrix,
+from exclusivity._typing import Floats, Matrix
+from exclusivity.objective.losses import MarginLoss
+from exclusivity.objective.objective import Objective
+from exclusivity.objective.problem import (
     ERMProblem,
-    MarginLoss,
-    Objective,
     dual_from_scores,
     member_costs,
     repair_dual,
 )
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers.base import SAMPLE_SEED, Callback, SolverResult, Start, check_convex
-from exclusivity.solvers.newton.bands import drive_screened
-from exclusivity.solvers.newton.barrier import MemoryBarrier
 from exclusivity.solvers.newton.interior import drive_interior
 from exclusivity.solvers.newton.linear import DENSE_LIMIT
 from exclusivity.solvers.newton.newton_cg import PATIENCE, drive_truncated
 from exclusivity.solvers.newton.rounding import steepness
 from exclusivity.solvers.newton.run import Guess, Point, Run, certificate_of
-from exclusivity.solvers.newton.semismooth import drive_semismooth, primal_system
-from exclusivity.solvers.newton.small import drive_small, is_small
-from exclusivity.solvers.newton.source import ActiveGram, BlockSource
+from exclusivity.solvers.newton.semismooth import (
+    drive_semismooth,
+    drive_whole_steps,
+    primal_system,
+    takes_whole_steps,
+)
+from exclusivity.solvers.newton.shrinking import Pilot, drive_shrinking
+from exclusivity.solvers.newton.source import MemoryRows, ProblemRows
 from exclusivity.solvers.newton.subspace import has_kernel
+from exclusivity.solvers.newton.sums import ActiveGram
 
 MANY_ROWS = 20_000
 """From here on a sample is worth its while."""
@@ -288,25 +291,35 @@ def solve_newton(
     """
     check_convex(problem.objective, "newton")
     wanted = (options or NewtonOptions()).regime
-    regime = choose_regime(problem.objective, RowFacts.of(problem), wanted)
+    regime = regime_for(problem, wanted)
     # Numbers beyond 1e150 overflow when squared: such points lose every comparison, which is all it takes.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         run, reduced = new_run(problem, tol, max_iter, callback)
         if start is not None:
-            guess = certify_start(run, reduced, start.for_problem(problem.centred()))
-        elif regime == "semismooth" and is_small(reduced):
-            drive_small(run, reduced, system)
-            guess = Guess(run.best)
+            guess, sample = certify_start(run, reduced, start.for_problem(problem.centred())), None
+        elif regime == "semismooth" and takes_whole_steps(reduced):
+            drive_whole_steps(run, reduced, system)
+            guess, sample = Guess(run.best), None
         else:
-            guess = sampled_guess(run, reduced, regime)
-        if system is not None:
-            guess = dataclasses.replace(guess, curvature=system)
+            guess, sample = sampled_guess(run, reduced, regime)
         if not run.is_over:
-            continue_run(run, reduced, regime, guess, is_chosen=wanted != "auto")
+            rows = MemoryRows(reduced, system)
+            continue_run(run, rows, regime, guess, sample, is_chosen=wanted != "auto")
         if not run.has_point:  # costs times rows beyond the range of numbers: zero is a point, too
             nowhere = Point(np.zeros(reduced.design.n_features), 0.0).inside(reduced.penalty)
             run.take(nowhere, certificate_of(reduced, nowhere, np.zeros(reduced.design.n_rows)))
         return run.result(problem.design.n_rows)
+
+
+def regime_for(problem: ERMProblem, wanted: Regime) -> Regime:
+    """The regime for a problem on rows in memory, or a ValueError where it cannot do it."""
+    rows = RowFacts.of(problem)
+    regime = choose_regime(problem.objective, rows, wanted)
+    if problem.targets is None or regime != "iterative":
+        return regime
+    if wanted == "iterative":
+        raise ValueError("regime='iterative' takes all targets for 1; use 'auto'.")
+    return _factorising_regime(problem.loss, rows)
 
 
 def certify_start(run: Run, reduced: ERMProblem, start: Start) -> Guess:
@@ -342,46 +355,65 @@ def make_system(problem: ERMProblem) -> Floats | None:
 
 
 def continue_run(
-    run: Run, reduced: ERMProblem, regime: Regime, guess: Guess, *, is_chosen: bool = False
+    run: Run,
+    rows: ProblemRows,
+    regime: Regime,
+    guess: Guess,
+    sample: Sample | None = None,
+    *,
+    is_chosen: bool = False,
 ) -> None:
     """Go on from a guess, method after method, until the run is over or nothing helps any more.
 
     ``is_chosen``: the user has named the regime, so that it has the first turn.
     """
-    rows, methods = RowFacts.of(reduced), methods_for(reduced, regime, is_chosen=is_chosen)
+    methods = _methods_on(rows, regime, is_chosen=is_chosen)
     if guess.method in methods:  # what comes before it has been tried
         at = methods.index(guess.method)
         methods = methods[at:] + methods[:at]
-    if "semismooth" in methods and not reduced.penalty.is_smooth:
+    if "semismooth" in methods and not rows.objective.penalty.is_smooth:
         methods.append("semismooth")  # from close to the optimum a few systems do, and reach the last digits
     for place, method in enumerate(methods):
         if method == "semismooth":
-            source = BlockSource(reduced, guess.curvature)
             is_last = method not in methods[place + 1 :]
-            most_systems = np.inf if is_last else systems_for(rows)
-            drive_semismooth(run, reduced.objective, source, guess, most_systems)
-        elif method == "bands":
-            drive_screened(run, reduced, guess.point, guess.width)
+            most_systems = np.inf if is_last else systems_for(_facts_of(rows))
+            drive_semismooth(run, rows, guess, most_systems, hands_over=place + 1 < len(methods))
         elif method == "interior":
-            of_rows, of_penalty = guess.slacks or (None, None)
-            start = guess.point.inside(reduced.penalty)
-            rows_side = MemoryBarrier(reduced, start, of_rows)
-            drive_interior(run, reduced.objective, rows_side, start, of_penalty)
-        else:
+            drive_interior(run, rows, guess)
+        elif method == "bands":
+            sample = sample or (None if rows.problem is None else sample_rows(rows.problem))
+            if sample is not None:
+                drive_shrinking(run, rows, Pilot(sample.problem, guess.point, sample.fraction), guess.width)
+        elif rows.problem is not None:
             drive_truncated(
                 run,
-                reduced,
+                rows.problem,
                 guess.point,
                 guess.dual,
                 width=guess.width,
                 spent=guess.spent,
-                most_passes=patience_for(regime, rows, methods if place == 0 else []),
+                most_passes=patience_for(regime, _facts_of(rows), methods if place == 0 else []),
                 is_shifted=method == "shifted",
                 tried_kernel=guess.tried_kernel,
             )
         if run.is_over:
             return
-        guess = Guess(run.best, curvature=guess.curvature)
+        guess = Guess(run.best) if run.has_point else guess
+
+
+def _facts_of(rows: ProblemRows) -> RowFacts:
+    if rows.problem is None:
+        return RowFacts(rows.n_rows, rows.n_features, has_vectors=False)
+    return RowFacts.of(rows.problem)
+
+
+def _methods_on(rows: ProblemRows, regime: Regime, *, is_chosen: bool) -> list[str]:
+    if rows.problem is None:
+        return methods_of(rows.objective, _facts_of(rows), regime)
+    methods = methods_for(rows.problem, regime, is_chosen=is_chosen)
+    if rows.problem.targets is None:
+        return methods
+    return [method for method in methods if method not in ("truncated", "shifted")]  # these take 1 for all
 
 
 def systems_for(rows: RowFacts) -> float:
@@ -415,27 +447,34 @@ def patience_for(regime: Regime, rows: RowFacts, methods: list[str]) -> float:
     return float(np.clip(passes / 2 if is_quick else passes, _LEAST_PASSES, PATIENCE))
 
 
-def sampled_guess(run: Run, reduced: ERMProblem, regime: Regime) -> Guess:
+class Sample(NamedTuple):
+    """A problem on some of its rows, weights scaled up to those of all, and which share of them these are."""
+
+    problem: ERMProblem
+    fraction: float
+
+
+def sampled_guess(run: Run, reduced: ERMProblem, regime: Regime) -> tuple[Guess, Sample | None]:
     """The optimum of a tenth of the rows, found the same way, and the Newton system there."""
     sample = sample_rows(reduced) if regime != "iterative" else None
     if sample is None:
-        return Guess(Point(np.zeros(reduced.design.n_features), 0.0))
-    guess, passes = guess_of_sample(sample, regime)
-    run.passes += passes * sample.design.n_rows / reduced.design.n_rows
-    return guess
+        return Guess(Point(np.zeros(reduced.design.n_features), 0.0)), None
+    guess, passes = guess_of_sample(sample.problem, regime)
+    run.passes += passes * sample.fraction
+    return guess, sample
 
 
 def guess_of_sample(sample: ERMProblem, regime: Regime) -> tuple[Guess, float]:
     """The optimum of a sample, the Newton system there, and the passes over the sample that it took."""
-    inner = Run(sample.objective, SAMPLE_TOL, DEFAULT_MAX_ITER, None)
-    continue_run(inner, sample, regime, sampled_guess(inner, sample, regime))
+    inner, rows = Run(sample.objective, SAMPLE_TOL, DEFAULT_MAX_ITER, None), MemoryRows(sample)
+    continue_run(inner, rows, regime, *sampled_guess(inner, sample, regime))
     if regime != "semismooth":
         return Guess(inner.best), inner.passes
-    sums = BlockSource(sample).evaluate(inner.best, sample.loss.rounded(inner.last_width), curvature=True)
+    sums = rows.evaluate(inner.best, sample.loss.rounded(inner.last_width), curvature=True)
     return Guess(inner.best, primal_system(sums, sample.fit_intercept), inner.last_width), inner.passes + 1
 
 
-def sample_rows(problem: ERMProblem) -> ERMProblem | None:
+def sample_rows(problem: ERMProblem) -> Sample | None:
     """The problem on a tenth of its rows, weights scaled up to the same total; None when it is small.
 
     The sample is random but always the same, so that results repeat bit for bit.
@@ -449,8 +488,10 @@ def sample_rows(problem: ERMProblem) -> ERMProblem | None:
     labels, weights = problem.labels[chosen], problem.weights[chosen]
     if abs(labels.sum()) == len(labels):  # one class only: nothing to learn from
         return None
-    return problem.changed(
+    some = problem.changed(
         design=DesignMatrix(problem.design.X[chosen]),
         labels=labels,
         weights=weights * (problem.weights.sum() / weights.sum()),
+        targets=None if problem.targets is None else problem.targets[chosen],
     )
+    return Sample(some, len(chosen) / n_rows)

@@ -12,9 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from exclusivity._typing import Floats
 from exclusivity.kernels import compiled
-from exclusivity.problem import ERMProblem, has_compiled_loops, member_costs, repair_dual
-from exclusivity.problem.arrays import Floats
+from exclusivity.objective.problem import ERMProblem, member_costs, repair_dual
+from exclusivity.rows.sparse_rows import has_compiled_loops
 from exclusivity.solvers.newton.rounding import rounded_loss
 from exclusivity.solvers.newton.run import Certificate, Guess, Point, Run, certificate_of
 from exclusivity.solvers.newton.sparse_grams import is_mostly_zero
