@@ -12,8 +12,8 @@
 #define MOST_REACH 32.0
 /* Where one or two words nearly separate a small class, rows left out move many times as far as those in play: hundreds of
    them turn up on the wrong side, and the loss is too sharp for what is a new problem. From this share of the rows in play
-   on it is made so many times as wide again, and rows left out are looked at that much sooner: of 57 classes of word pairs
-   at C = 10 all take a third of the time, the worst of them a tenth. */
+   on it is made so many times as wide again, and rows left out are looked at that much sooner: on the sampled classes of word
+   pairs at C = 10 that takes about a third of the passes or less. */
 #define SURPRISE 0.005
 #define WIDEN 4.0
 #define MOST_MOBILITY 16.0
