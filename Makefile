@@ -74,7 +74,7 @@ docs: .venv/.docs
 .PHONY: dist release-check paper-figures
 
 # Wheel and sdist, in dist/, tried as strangers get them: an empty environment, a fit, the tests of the sdist.
-# `make dist DIST_TESTS=tests/problem` runs fewer of these.
+# `make dist DIST_TESTS=tests/objective` runs fewer of these.
 DIST_TESTS ?= tests
 dist: .venv/.release
 	rm -rf dist

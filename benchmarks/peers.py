@@ -17,7 +17,8 @@ from sklearn import linear_model, svm
 from sklearn.base import clone
 
 from exclusivity import ERMClassifier
-from exclusivity.problem import LOSSES, ERMProblem
+from exclusivity.objective.losses import LOSSES
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers import solve_alm, solve_newton
 
 Floats = NDArray[np.float64]

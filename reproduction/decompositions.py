@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exclusivity.voting.ensembles import label_codes, prediction_matrix, truth_vector
+from exclusivity.diversity import label_codes, prediction_matrix, truth_vector
 from reproduction.data import Floats
 
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from sklearn.svm import SVC
 
-from exclusivity.problem import ERMProblem, ExclusivityRegulariser
+from exclusivity.objective.penalties import ExclusivityRegulariser
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers import Algorithm2, PaperOptions, make_system, solve_alm, solve_newton, solve_paper
 from reproduction.data import DataSet, Floats, Split, generator, training_split
 from reproduction.published import COST, N_TRAIN

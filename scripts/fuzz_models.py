@@ -44,7 +44,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from exclusivity import ERMClassifier, ERMClassifierCV
-from exclusivity.classifier import TEST, TRAINING_IF, TRAINING_TOO, check_parameters
+from exclusivity.additive import RobustAdditiveClassifier
+from exclusivity.classifier._fitted import TEST, TRAINING_IF, TRAINING_TOO
+from exclusivity.classifier._validation import check_parameters
 from exclusivity.io import ModelFormatError
 from exclusivity.io._model_values import LONGEST_LIST
 from exclusivity.io.models import (
@@ -66,7 +68,7 @@ from exclusivity.tables import (
     DateCode,
     InteractionFeatures,
     TableEncoder,
-    is_gap,
+    is_missing,
 )
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "persistence" / "golden"
@@ -524,11 +526,13 @@ def _change_together(tree: Any, rng: random.Random) -> None:
         "parts": _date_without_parts,
         "decays": rng.choice([_no_maps, _map_of_one_row, _map_of_nobody, _wild_map]),
         "scores": _deep_search,
-        "knots": rng.choice([_few_knots, _far_knots, _negative_knots, _extra_number]),
-        "texts": rng.choice([_no_levels, _overlapping_levels, _gap_as_level, _extra_level]),
+        "figures": rng.choice([_few_knots, _far_knots, _negative_knots, _extra_number]),
+        "has_gaps": rng.choice([_no_levels, _overlapping_levels, _gap_as_level, _extra_level]),
+        "points": rng.choice([_missing_beyond, _other_interval, _step_threat, _drop_class]),
+        "shares": rng.choice([_no_knots, _knots_of_category, _texts_of_number, _late_date, _same_text]),
         "rows": rng.choice([_rows_seen, _unsigned_rows, _drop_column]),
         "feature_names": _fewer_names,
-        "groups": rng.choice(
+        "weights": rng.choice(
             [_plain_groups, _negative_exclusivity, _endless_class, _short_weights, _other_members]
         ),
     }
@@ -619,6 +623,58 @@ def _negative_length(history: Any, _: random.Random) -> None:
 def _endless_class(fitted: Any, _: random.Random) -> None:
     if fitted["classes"].array.dtype.kind == "f":
         fitted["classes"].array[-1] = np.inf
+
+
+def _missing_beyond(model: Any, rng: random.Random) -> None:
+    """The value of some point of an additive model is far beyond the others."""
+    points = model["points"].array
+    points[..., rng.randrange(points.shape[-1])] = rng.choice([-1e9, 1e9])
+
+
+def _other_interval(model: Any, rng: random.Random) -> None:
+    place = rng.randrange(len(model["threats"].array))
+    model["threats"].array[place] = rng.choice([4, 5, 5])
+    model["intervals"].array[place] = rng.choice([(-(10.0 ** rng.randint(-2, 2)), 1.0), (0.5, -0.5)])
+
+
+def _step_threat(model: Any, rng: random.Random) -> None:
+    model["threats"].array[rng.randrange(len(model["threats"].array))] = rng.randrange(5)
+
+
+def _drop_class(model: Any, rng: random.Random) -> None:
+    classes = model["classes"]
+    classes.array = rng.choice([classes.array[:-1], classes.array[:1], classes.array[:0]])
+    keep = len(classes.array) * (len(classes.array) - 1) // 2
+    for name in ("points", "intercept", "objective", "dual_gap", "converged", "n_iter"):
+        model[name].array = model[name].array[:keep]
+
+
+def _no_knots(columns: Any, _: random.Random) -> None:
+    """The first number keeps no level, and its shares go with it."""
+    count = columns["n_knots"].array[0]
+    columns["knots"].array, columns["shares"].array = (
+        columns[key].array[count:] for key in ("knots", "shares")
+    )
+    columns["n_knots"].array[0] = 0
+
+
+def _knots_of_category(columns: Any, rng: random.Random) -> None:
+    columns["kinds"].array[rng.randrange(len(columns["kinds"].array))] = 2
+
+
+def _texts_of_number(columns: Any, rng: random.Random) -> None:
+    kinds = columns["kinds"].array
+    kinds[kinds == 2] = rng.choice([0, 1])
+
+
+def _late_date(columns: Any, _: random.Random) -> None:
+    columns["knots"].array[-1] = 1e300
+    columns["kinds"].array[columns["kinds"].array == 0] = 1
+
+
+def _same_text(columns: Any, rng: random.Random) -> None:
+    texts = columns["texts"].array
+    texts[1:2] = rng.choice([texts[0], "nan", ""])
 
 
 def _map_of_nobody(step: Any, _: random.Random) -> None:
@@ -727,6 +783,8 @@ def sound(step: Any) -> None:
         sound_encoder(step)
     elif isinstance(step, InteractionFeatures):
         sound_interactions(step)
+    elif isinstance(step, RobustAdditiveClassifier):
+        sound_additive(step)
     else:
         sound_classifier(step)
 
@@ -812,7 +870,9 @@ def sound_encoder(encoder: TableEncoder) -> None:
     expect(len(encoder.columns_) == encoder.n_features_in_ <= 10_000, "columns")
     for column in encoder.columns_:
         expect(column.kind in ("number", "category", "date"), "kind of column")
-        expect(column.n_gaps >= 0 and (column.n_levels is None or column.n_levels >= 0), "counts of a column")
+        expect(
+            column.n_missing >= 0 and (column.n_levels is None or column.n_levels >= 0), "counts of a column"
+        )
         expect(type(column.left_out) is str, "reason")
         expect(column.notation is None or set(column.notation) <= set(".,'%?"), "notation")
         if isinstance(column.code, DateCode):
@@ -820,7 +880,7 @@ def sound_encoder(encoder: TableEncoder) -> None:
             known = {"month": MONTHS, "weekday": WEEKDAYS}
             for name, part in column.code.parts:
                 sound_code(part)
-                expect(not part.has_gaps, "gaps of a part")
+                expect(not part.has_missing, "gaps of a part")
                 expect(set(getattr(part, "levels", ())) <= set(known.get(name, ())), "texts of a date")
         else:
             sound_code(column.code)
@@ -832,7 +892,7 @@ def sound_code(code: Any) -> None:
     if hasattr(code, "levels"):
         texts = [*code.levels, *code.rare]
         expect(len(code.levels) > 0 and len(set(texts)) == len(texts), "levels")
-        expect(not any(is_gap(text) or len(text) > LONGEST_LEVEL for text in texts), "texts of levels")
+        expect(not any(is_missing(text) or len(text) > LONGEST_LEVEL for text in texts), "texts of levels")
     elif hasattr(code, "knots"):
         figures = np.array([code.low, code.high, code.mean, code.scale, code.fill])
         expect(np.isfinite(figures).all() and code.scale > 0 and code.low <= code.high, "range of a number")
@@ -856,16 +916,63 @@ def sound_interactions(step: InteractionFeatures) -> None:
         expect(0 < learned.decay < np.inf, "scale of a map")
 
 
+def sound_additive(model: RobustAdditiveClassifier) -> None:
+    """Columns with levels, a value for each of their points, and no cell beyond the levels."""
+    sound_parameter(model.get_params(deep=False))
+    classes, names = model.classes_, model._names()
+    n_duels = len(classes) * (len(classes) - 1) // 2
+    expect(len(classes) >= 2 and np.array_equal(np.unique(classes), classes), "classes")
+    expect(classes.dtype.kind != "f" or np.isfinite(classes).all(), "classes that are no numbers")
+    expect(model.points_.shape == (n_duels, sum(c.n_points for c in model.columns_)), "shape of points")
+    expect(np.isfinite(model.points_).all() and np.isfinite(model.intercept_).all(), "points")
+    for name, kind in (("intercept", "f8"), ("objective", "f8"), ("dual_gap", "f8"), ("n_iter", "i8")):
+        found = getattr(model, f"{name}_")
+        expect(found.shape == (n_duels,) and found.dtype == np.dtype(kind), name)
+    expect(model.converged_.shape == (n_duels,) and model.converged_.dtype == bool, "converged")
+    expect([column.name for column in model.columns_] == names, "names of columns")
+    expect(len(model.threats_) == len(names), "threats")
+    expect(np.all(model.n_iter_ >= 0), "evaluations")
+    start = 0
+    for column, threat in zip(model.columns_, model.threats_, strict=True):
+        texts = [*column.categories, *column.rare]
+        expect(column.n_levels > 0 and len(column.shares) == column.n_levels, "levels of a column")
+        expect(np.all((column.shares >= 0) & (column.shares <= 1)), "shares of a column")
+        expect(0 <= column.n_rows < np.inf, "rows of a column")
+        expect(np.isfinite(column.knots).all() and np.all(np.diff(column.knots) > 0), "knots of a column")
+        expect(not (texts if column.kind != "category" else len(column.knots)), "kind of a column")
+        expect(len(set(texts)) == len(texts) and not any(map(is_missing, texts)), "categories")
+        if isinstance(threat, tuple):
+            knots = column.knots if len(column.knots) else np.zeros(1)
+            ends = np.clip(threat, knots[0], knots[-1])
+            expect(threat[0] <= threat[1] and column.kind == "number", "an interval")
+            expect(not len(column.knots) or np.isin(ends, knots).all(), "ends of an interval")
+        expect(column.notation is None or set(column.notation) <= set(".,'%?"), "notation")
+        expect(column.kind != "category" or threat in ("any", "trusted", "missing"), "a threat")
+        values = model.points_[:, start : start + column.n_levels]
+        missing = model.points_[:, start + column.n_points - 1]
+        room = 1e-12 * np.abs(values).max(axis=1)
+        expect(np.all(values.min(axis=1) - room <= missing), "the value of a missing cell")
+        expect(np.all(missing <= values.max(axis=1) + room), "the value of a missing cell")
+        expect(column.kind != "date" or [column.value_of(k) for k in range(len(column.knots))], "dates")
+        start += column.n_points
+    first = np.unique(model.feature_groups_, return_index=True)
+    expect(model.feature_groups_.shape == (len(names),) and np.all(np.diff(first[1]) > 0), "groups")
+    expect(np.array_equal(first[0], np.arange(len(first[0]))), "numbers of groups")
+
+
 def use(model: Any) -> None:
     """It predicts labels of its own, and certifies where it counts votes."""
     classifier = steps_of(model)[-1]
     width = steps_of(model)[0].n_features_in_
     X: Any = np.random.default_rng(0).standard_normal((3, width))
-    if any(isinstance(step, TableEncoder) for step in steps_of(model)[:1]):
+    if isinstance(steps_of(model)[0], (TableEncoder, RobustAdditiveClassifier)):
         X = np.full(X.shape, None, dtype=object)  # the one thing that columns of all kinds can hold
     try:
         labels = model.predict(X)
-        if classifier.voting != "soft":
+        if isinstance(classifier, RobustAdditiveClassifier):
+            rows = np.full((3, classifier.n_features_in_), None, dtype=object)
+            expect(classifier.certify(rows).shape == (3,), "radii")
+        elif classifier.voting != "soft":
             expect(certify(model, X).shape == (3,), "radii")
     except ValueError as error:
         if "Input X contains" in str(error) and model is not classifier:
@@ -963,6 +1070,7 @@ def seed_files() -> list[bytes]:
         if isinstance(step, TableEncoder):
             step.columns_ = [replace(column, notation=",") for column in step.columns_]
     models = [
+        *additive_models(),
         ERMClassifier(2).fit(X.astype(np.float32), (X[:, 0] > 0).astype(float)),
         ERMClassifier(10**6, voting="runoff", class_weight={0: 1, 1: 2.0}).fit(
             X, np.digitize(X[:, 0], [-1, 1])
@@ -972,6 +1080,30 @@ def seed_files() -> list[bytes]:
         table,
     ]
     return [*files, *map(saved, models)]
+
+
+def additive_models() -> list[RobustAdditiveClassifier]:
+    """Models of numbers, dates and categories with missing values, and threats of all kinds."""
+    import pandas as pd  # noqa: PLC0415 -- slow to import
+
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "a": rng.normal(size=60),
+            "b": np.where(rng.random(60) < 0.2, np.nan, rng.integers(0, 4, 60)),
+            "c": np.where(rng.random(60) < 0.1, None, rng.choice(["x", "y", "z"], 60)),
+            "d": pd.date_range("2026-01-01", periods=60),
+        }
+    )
+    y = np.digitize(table.a + (table.c == "x"), [-0.5, 0.8])
+    threats = {"a": (-1.0, 0.5), "b": "increase", "c": "missing"}
+    models = [
+        RobustAdditiveClassifier(0, n_knots=5, threats=threats, tol=0.5),
+        RobustAdditiveClassifier(n_knots=4, feature_groups=list("ggab"), loss="logistic", tol=0.5),
+    ]
+    models[0].fit(table, y)
+    models[0].columns_ = [replace(column, notation=".") for column in models[0].columns_]
+    return [models[0], models[1].fit(table, np.array(["p", "q"])[(y > 1).astype(int)])] * 2
 
 
 def saved(model: Any) -> bytes:

@@ -38,11 +38,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from exclusivity import ERMClassifier, ERMClassifierCV
-from exclusivity.classifier import FittedState
-from exclusivity.classifier.fitted import Ensemble
-from exclusivity.classifier.search import SearchState
+from exclusivity.additive import RobustAdditiveClassifier
+from exclusivity.classifier._cv import SearchState
+from exclusivity.classifier._fitted import Ensemble, FittedState
 from exclusivity.cli.main import main as erm
-from exclusivity.io._model_kinds import count_problems
+from exclusivity.io._model_kinds import count_problems, pack_model, unpack_model
 from exclusivity.solvers import History, IterationRecord
 from exclusivity.tables import InteractionFeatures, TableEncoder
 from fuzz_models import EXTRA_MEMORY, measured, saved
@@ -223,6 +223,33 @@ def interactions(rng: random.Random) -> Case:
     return Case(Pipeline([("interactions", step), ("erm", classifier(rng, n_features=step._n_features_out))]))
 
 
+def additive(rng: random.Random) -> Case:
+    """Many columns, knots, categories or classes, and an adversary that reaches many points."""
+    n_columns, n_classes = few_or_many(rng, 2000), few_or_many(rng, 100) + 1
+    n_levels = few_or_many(rng, max(1, (1 << 20) // 8 // (n_columns * n_classes**2)))
+    rows = np.column_stack([np.arange(max(n_classes, 4)) * 1.0] * n_columns)
+    threats = rng.choice(["any", "increase", "missing"])
+    model = RobustAdditiveClassifier(threats=threats, tol=0.99, max_iter=1)
+    packed = pack_model(model.fit(rows[:2], [0, 1]))
+    n_duels, columns = n_classes * (n_classes - 1) // 2, packed["columns"]
+    columns["has_missing"][:] = True
+    if threats != "increase" and rng.random() < 0.5:
+        texts = np.array([f"level {k}" for k in range(n_levels)] * n_columns, dtype=object)
+        columns |= {"kinds": np.full(n_columns, 2, dtype=np.uint8), "texts": texts, "knots": np.empty(0)}
+        columns["n_knots"][:], columns["sizes"][:, 0] = 0, n_levels
+    else:
+        columns["knots"] = np.tile(np.arange(float(n_levels)), n_columns)
+        columns["n_knots"][:] = n_levels
+    columns["shares"] = np.zeros(n_columns * (n_levels + 1))
+    packed["feature_names"] = np.array([f"c{number}" for number in range(n_columns)], dtype=object)
+    packed["classes"] = np.arange(n_classes)
+    packed["points"] = np.random.default_rng(0).standard_normal((n_duels, len(columns["shares"])))
+    for name, value in (("intercept", 0.5), ("objective", 1.0), ("dual_gap", 0.0)):
+        packed[name] = np.full(n_duels, value)
+    packed |= {"converged": np.ones(n_duels, dtype=bool), "n_iter": np.ones(n_duels, dtype=np.int64)}
+    return Case(unpack_model(packed), is_table=True)
+
+
 FAMILIES: list[Callable[[random.Random], Case]] = [
     members,
     classes,
@@ -233,6 +260,7 @@ FAMILIES: list[Callable[[random.Random], Case]] = [
     scalers,
     tables,
     interactions,
+    additive,
 ]
 
 
@@ -257,7 +285,8 @@ def write_rows(case: Case, path: Path) -> Path:
 def graph_of_pairs(model: Any) -> int:
     """What the graph of one-vs-one pairs takes while it is made: some arrays of pairs by classes."""
     fitted = model[-1] if hasattr(model, "steps") else model
-    n_pairs = len(fitted.component_intercepts_) if fitted.multi_class_ == "ovo" else 0
+    is_ovo = getattr(fitted, "multi_class_", "") == "ovo"
+    n_pairs = len(fitted.component_intercepts_) if is_ovo else 0
     return 64 * n_pairs * len(fitted.classes_)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from exclusivity.dask.rounds import FAN_IN, Nodes, collapse
+from exclusivity.dask._rows import FAN_IN, Nodes, collapse
 
 _NUMBER = 8
 # What pickle and Dask's protocol put around the numbers, measured with Dask 2026.8.

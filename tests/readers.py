@@ -6,7 +6,8 @@ from contextlib import suppress
 
 from exclusivity.io._cells import ColumnRule
 from exclusivity.io._errors import DataFileError
-from exclusivity.io._formats import FORMATS, Reading
+from exclusivity.io._formats import FORMATS
+from exclusivity.io._reading import Reading
 
 NUMBER = ColumnRule("number", ".", required=True)
 

@@ -31,7 +31,7 @@ FOR_USERS = (
     "robustness",
     "tables",
 )
-FOR_EXTENSION = ("problem", "solvers")
+FOR_EXTENSION = ("objective", "rows", "solvers")
 """Modules for those who build on the package: a summary and a page are enough."""
 INSIDE = ("additive", "classifier", "cli", "kernels", "versions", "voting")
 """The first is reached through the package itself, the second through the command ``erm``."""

@@ -1,6 +1,12 @@
-"""Errors that name the parameter they are about."""
+"""Checks of parameters, and errors that name the parameter they are about."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
 
 
 class ParameterError(ValueError):
@@ -31,3 +37,34 @@ class ParameterError(ValueError):
 
 class ParameterTypeError(ParameterError, TypeError):
     """A parameter has a value of a wrong type."""
+
+
+def check_number(
+    params: Mapping[str, Any],
+    name: str,
+    *,
+    least: float,
+    strict: bool = False,
+    integer: bool = False,
+    finite: bool = True,
+) -> None:
+    """Raise unless ``params[name]`` is a number (an integer) of at least, or above, ``least``."""
+    value: Any = params[name]
+    kind: Any = Integral if integer else Real
+    word = "an integer" if integer else "a number"
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, kind):
+        raise ParameterTypeError(name, f"{name} must be {word}; got {value!r}.")
+    in_range = value > least if strict else value >= least
+    if not in_range or (finite and not np.isfinite(value)):
+        bound = ("above" if strict else "at least") + f" {least:g}"
+        raise ParameterError(
+            name, f"{name} must be {word} {bound}{' and finite' if finite else ''}; got {value!r}."
+        )
+
+
+def check_choice(params: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> None:
+    """Raise unless ``params[name]`` is one of the allowed words."""
+    if params[name] not in allowed:
+        raise ParameterError(
+            name, f"{name} must be one of {', '.join(map(repr, allowed))}; got {params[name]!r}."
+        )

@@ -47,7 +47,7 @@ class TimeLimit:
         """Nothing to do."""
 
     def on_fit_task_end(self, estimator: BaseEstimator, context: object) -> bool:
-        """Whether time is up."""
+        """Return whether time is up."""
         return monotonic() >= self._end
 
     def teardown(self, estimator: BaseEstimator, context: object) -> None:

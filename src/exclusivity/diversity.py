@@ -18,14 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from exclusivity.problem.arrays import Bools, Floats, Matrix
-from exclusivity.voting.ensembles import (
-    label_codes,
-    member_predictions,
-    member_weights,
-    prediction_matrix,
-    truth_vector,
+from exclusivity._typing import (
+    Bools,
+    Floats,
+    Ints,
+    Matrix,
 )
+from exclusivity.voting.ensembles import member_predictions, member_weights
 
 __all__ = [
     "DiversityReport",
@@ -428,3 +427,56 @@ def diversity_report(ensemble: BaseEstimator, X: Matrix, y: ArrayLike, *, g: flo
     except (TypeError, ValueError):  # not linear, or not over the same classes
         weights = None
     return DiversityReport.from_predictions(predictions, y, weights, g=g)
+
+
+def prediction_matrix(predictions: ArrayLike) -> NDArray[Any]:
+    """Return the predictions as an array of at least one sample (rows) and two members (columns)."""
+    labels = np.asarray(predictions)
+    if labels.ndim != 2 or labels.shape[0] < 1 or labels.shape[1] < 2:
+        raise ValueError(
+            "predictions must have one row per sample and one column per member, at least one sample and "
+            f"two members; got shape {labels.shape}."
+        )
+    _refuse_missing(labels, "predictions")
+    return labels
+
+
+def truth_vector(y_true: ArrayLike, predictions: NDArray[Any]) -> NDArray[Any]:
+    """Return the true labels as a vector that fits ``predictions`` in length and kind."""
+    truth = np.asarray(y_true)
+    if truth.shape != (len(predictions),):
+        raise ValueError(
+            f"y_true must hold one label for each of the {len(predictions)} rows of predictions; "
+            f"got shape {truth.shape}."
+        )
+    _refuse_missing(truth, "y_true")
+    # Encoded predictions would be compared with names and count as wrong, every one of them.
+    if _text_kinds(truth).isdisjoint(_text_kinds(predictions)):
+        raise ValueError(
+            f"y_true holds labels such as {truth.flat[0]!r} and predictions such as "
+            f"{predictions.flat[0]!r}: one is text and the other is not. Decode the predictions first."
+        )
+    return truth
+
+
+def label_codes(labels: NDArray[Any]) -> tuple[Ints, int]:
+    """Return the position of every label among the distinct labels, and how many of these there are."""
+    if labels.dtype.kind != "O":
+        names, codes = np.unique(labels.ravel(), return_inverse=True)
+        return codes.reshape(labels.shape), len(names)
+    # Objects need not have an order of their own; their text gives one that no shuffling changes.
+    positions = {name: position for position, name in enumerate(sorted(set(labels.flat), key=str))}
+    codes = np.fromiter((positions[name] for name in labels.flat), dtype=np.intp, count=labels.size)
+    return codes.reshape(labels.shape), len(positions)
+
+
+def _text_kinds(labels: NDArray[Any]) -> set[bool]:
+    """Return {True} for strings, {False} for labels of other types, both for a mixture."""
+    if labels.dtype.kind == "O":
+        return {isinstance(label, str) for label in labels.flat}
+    return {labels.dtype.kind in "UT"}
+
+
+def _refuse_missing(labels: NDArray[Any], name: str) -> None:
+    if labels.dtype.kind in "fO" and bool(np.any(labels != labels)):  # noqa: PLR0124 -- only NaN differs
+        raise ValueError(f"{name} contains NaN, which is not a label.")

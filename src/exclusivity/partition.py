@@ -16,40 +16,36 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from exclusivity.classifier import (
-    UNDECIDED,
-    VOTINGS,
-    Ballots,
-    CertifiedVotes,
-    DoubtOf,
-    RandomState,
-    Rankings,
+from exclusivity._errors import check_choice, check_number
+from exclusivity._typing import (
+    Floats,
+    Ints,
+    Matrix,
+)
+from exclusivity.classifier._fitted import fitted_attributes, replace_fitted, scope_of, snapshot
+from exclusivity.classifier._parameters import RandomState
+from exclusivity.classifier._validation import (
     carried_groups,
-    check_choice,
+    carried_signs,
     check_jobs,
-    check_number,
-    dealt,
-    finite,
-    fitted_attributes,
-    given,
+    checked_partition as given,
     group_codes,
-    replace_fitted,
+    random_partition as dealt,
     require_labels,
     sample_weights,
-    scope_of,
-    snapshot,
     table_advice,
 )
-from exclusivity.problem import ERMProblem
-from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
-from exclusivity.problem.sparse_rows import check_sparse
+from exclusivity.objective.problem import ERMProblem
+from exclusivity.rows.sparse_rows import check_sparse
 from exclusivity.solvers.exclusive import ExclusiveOptions, find_partition
+from exclusivity.voting.certificates import CertifiedVotes, VotingEnsemble
+from exclusivity.voting.members import VotingMembers
+from exclusivity.voting.preferences import MemberPreferences
+from exclusivity.voting.rules import RULES, check_counted
 
 __all__ = ["FeaturePartitionClassifier"]
 
 _SEED_LIMIT = np.iinfo(np.int32).max
-# Scores in memory at once: 32 MB.
-_BLOCK_SCORES = 1 << 22
 # C of the linear models that stand in for the members while a partition is learned.
 _SEARCH_COST = 0.1
 
@@ -80,7 +76,8 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
     voting : {"hard", "runoff"}, default="hard"
         "hard": the class with most votes wins. "runoff": the two classes with most votes meet in a second
         round, in which every member votes for the one it scores higher; its ``decision_function`` or
-        ``predict_proba`` tells. Of two classes the two are the same.
+        ``predict_proba`` tells. Of two classes the two are the same. A member whose columns are all missing
+        in a row abstains there (unless all columns are), where members take missing values at all.
 
     Attributes
     ----------
@@ -166,9 +163,11 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
 
     def _fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         check_number(self.get_params(deep=False), "n_estimators", least=1, integer=True)
-        check_choice(self.get_params(deep=False), "voting", VOTINGS[1:])
+        check_counted(self.get_params(deep=False))
         check_jobs(self.n_jobs)
         labels = carried_groups(self.feature_groups, X)
+        if carried_signs(None, X) is not None:
+            raise ValueError("monotonic_cst of a TableEncoder needs an ERMClassifier behind it.")
         check_sparse(X)
         require_labels(y)
         with table_advice(self):
@@ -196,7 +195,9 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
         self.classes_, self.groups_, self.partition_ = classes, groups, partition
         self.certificate_scope_ = scope_of(self.partition)
         if self.voting == "runoff" and len(classes) > 2:
-            next(self._rankings(X[:1]))  # members that rank no classes are refused here, not in production
+            next(
+                self._voters().preferences(X[:1])
+            )  # members that rank no classes are refused here, not in production
 
     def _divide(
         self, X: Matrix, codes: Ints, weights: Floats, groups: Ints, rng: np.random.RandomState
@@ -232,7 +233,7 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
         """
         at = snapshot(self)
         rows = at._validate_rows(X)
-        return np.asarray(at.classes_[at._votes(rows)])
+        return np.asarray(at.classes_[at._voters().votes(rows)])
 
     def predict(self, X: Matrix) -> NDArray[Any]:
         """Return the class that wins the vote.
@@ -254,12 +255,7 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
         """
         at = snapshot(self)
         X = at._validate_rows(X)
-        if at.voting == "runoff" and len(at.classes_) > 2:
-            codes = np.concatenate([rankings.winners() for rankings in at._rankings(X)])
-            return np.asarray(at.classes_[codes])
-        margins = [MarginOf(member).predict(X[:, columns]) for member, columns in at._members()]
-        codes = majority(at._votes(X), np.stack(margins, axis=1), len(at.classes_))
-        return np.asarray(at.classes_[codes])
+        return np.asarray(at.classes_[at._voters().winners(X)])
 
     def __sklearn_tags__(self) -> Any:
         """Declare that sparse rows and missing values are taken where members take them."""
@@ -281,30 +277,22 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
         with table_advice(self):
             return validate_data(self, X, reset=False, **self._rows_allowed())
 
-    def _members(self) -> Iterator[tuple[Any, Bools]]:
-        """Return the members with the columns that they see."""
-        return zip(self.estimators_, self.supports_, strict=True)
+    def _voters(self, voting: str | None = None) -> VotingMembers:
+        rule = RULES[self.voting if voting is None else voting]
+        return VotingMembers(self.estimators_, self.supports_, len(self.classes_), rule, abstain=True)
 
-    def _certain_votes(self, X: Matrix) -> Ints:
-        """Return class numbers, (n_samples, n_members); ``UNDECIDED`` where rounding might turn a vote."""
-        X = self._validate_rows(X)
-        doubts = [DoubtOf(member).predict(X[:, columns]) for member, columns in self._members()]
-        return np.where(np.stack(doubts, axis=1), UNDECIDED, self._votes(X))
+    def _voting_ensemble(self, voting: str | None = None) -> VotingEnsemble:
+        check_is_fitted(self)
+        at = snapshot(self)
+        voters = at._voters(voting)
 
-    def _ballots(self, X: Matrix) -> Iterator[Ballots]:
-        return (rankings.ballots() for rankings in self._rankings(self._validate_rows(X)))
+        def preferences(X: Matrix) -> Iterator[MemberPreferences]:
+            return voters.preferences(at._validate_rows(X))
 
-    def _rankings(self, X: Matrix) -> Iterator[Rankings]:
-        """Yield the preferences of members among all classes, block by block."""
-        n_classes = len(self.classes_)
-        step = max(1, _BLOCK_SCORES // (n_classes * len(self.estimators_)))
-        for start in range(0, X.shape[0], step):
-            block = X[start : start + step]
-            rows = [block[:, columns] for columns in self.supports_]
-            yield Rankings.of(self.estimators_, rows, n_classes)
+        def predict(X: Matrix) -> NDArray[Any]:
+            return np.asarray(at.classes_[voters.winners(at._validate_rows(X))])
 
-    def _votes(self, X: Matrix) -> Ints:
-        return np.stack([member.predict(X[:, columns]) for member, columns in self._members()], axis=1)
+        return VotingEnsemble(voters.rule, at.classes_, at.supports_, at.groups_, preferences, predict)
 
 
 def _fit(member: BaseEstimator, X: Matrix, codes: Ints, extra: dict[str, Any]) -> Any:
@@ -357,38 +345,4 @@ def _learn_partition(
     )
     problems = [first.changed(labels=column) for column in labels]
     generator = np.random.default_rng(int(rng.randint(_SEED_LIMIT)))
-    return find_partition(problems, groups, ExclusiveOptions(voting=voting), generator, None)
-
-
-def majority(codes: Ints, margins: Floats, n_labels: int) -> Ints:
-    """Return the label with most votes; of equals that of largest margins, then that of the first member.
-
-    ``codes`` and ``margins``, of shape (n_samples, n_members), are the votes and how sure each is.
-    """
-    chosen = codes[:, :, None] == np.arange(n_labels)
-    votes, first = chosen.sum(axis=1), codes[:, 0]
-    is_top = votes == votes.max(axis=1, keepdims=True)
-    sums = np.where(is_top, np.einsum("ikc,ik->ic", chosen, margins), -1.0)
-    is_top = sums == sums.max(axis=1, keepdims=True)
-    return np.where(is_top[np.arange(len(sums)), first], first, is_top.argmax(axis=1))
-
-
-class MarginOf:
-    """Stands in for a member: its prediction is the margin of the member's label."""
-
-    def __init__(self, member: BaseEstimator) -> None:
-        self._member = member
-
-    def predict(self, X: Matrix) -> Floats:
-        """Return by how much the member's best score exceeds the second best; zero if it has no scores."""
-        for method in ("decision_function", "predict_proba"):
-            if hasattr(self._member, method):
-                # A broken feature may have any finite value: what overflows still adds up to something.
-                scores = finite(np.asarray(getattr(self._member, method)(X), dtype=float))
-                if scores.ndim == 1:
-                    return np.abs(scores)
-                if scores.shape[1] == 1:  # a member that saw one class only
-                    return np.ones_like(scores[:, 0])
-                best = np.partition(scores, -2, axis=1)[:, -2:]
-                return np.asarray(best[:, 1] - best[:, 0])
-        return np.zeros(X.shape[0])
+    return find_partition(problems, groups, ExclusiveOptions(voting=RULES[voting].search), generator, None)

@@ -1,4 +1,4 @@
-"""What to paste into a bug report."""
+"""Versions to paste into a bug report."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PACKAGES = (
 
 
 def installed_versions(packages: Sequence[str]) -> dict[str, str]:
-    """Versions of those of ``packages`` that are installed."""
+    """Return the versions of those of ``packages`` that are installed."""
     found = {}
     for package in packages:
         try:

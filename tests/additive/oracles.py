@@ -21,8 +21,21 @@ def reachable(column, threat, x, own):
         return [own, *(eye[v] for v in range(n_knots) if column.knots[v] < x)]
     if isinstance(threat, tuple):
         low, high = threat
-        return [own, *(eye[v] for v in range(n_knots) if low <= column.knots[v] <= high)]
+        ends = [phi(column, end) for end in threat]
+        return [own, *ends, *(eye[v] for v in range(n_knots) if low <= column.knots[v] <= high)]
     return [own]
+
+
+def reached_from(column, threat, x, own):
+    """All values that the function of a column can have had before this cell was attacked."""
+    is_known = isinstance(x, (int, float)) and not np.isnan(x)
+    if threat in ("increase", "decrease"):
+        return reachable(column, {"increase": "decrease", "decrease": "increase"}[threat], x, own)
+    if threat == "missing":
+        return reachable(column, "trusted" if x is not None else "any", x, own)
+    if isinstance(threat, tuple):
+        return reachable(column, "any" if is_known and threat[0] <= x <= threat[1] else "trusted", x, own)
+    return reachable(column, threat, x, own)
 
 
 def phi(column, x):
@@ -87,14 +100,22 @@ def conic_optimum(model, X, y, cost, threats, groups, radii, loss, monotone, rid
     return float(problem.value)
 
 
-def exhaustive_radius(label_of, columns, cells, threats, groups, label):
+def exhaustive_radius(label_of, columns, cells, threats, groups, label, reach=reachable):
     """How many groups may break, by trying every set of groups and every reachable point of their columns."""
+    n_breakable = len({group for group, threat in zip(groups, threats, strict=True) if threat != "trusted"})
+    for size in range(n_breakable + 1):
+        if exhaustive_labels(label_of, columns, cells, threats, groups, size, reach) != {label}:
+            return size - 1
+    return n_breakable
+
+
+def exhaustive_labels(label_of, columns, cells, threats, groups, size, reach=reachable):
+    """All labels that can come out where so many groups may break, or all if there are fewer."""
     rows = [phi(column, x) for column, x in zip(columns, cells, strict=True)]
-    choices = [reachable(*each) for each in zip(columns, threats, cells, rows, strict=True)]
+    choices = [reach(*each) for each in zip(columns, threats, cells, rows, strict=True)]
     can_break = sorted({group for group, threat in zip(groups, threats, strict=True) if threat != "trusted"})
-    for size in range(len(can_break) + 1):
-        for broken in itertools.combinations(can_break, size):
-            options = [choices[j] if groups[j] in broken else [rows[j]] for j in range(len(columns))]
-            if any(label_of(chosen) != label for chosen in itertools.product(*options)):
-                return size - 1
-    return len(can_break)
+    found = set()
+    for broken in itertools.combinations(can_break, min(size, len(can_break))):
+        options = [choices[j] if groups[j] in broken else [rows[j]] for j in range(len(columns))]
+        found |= {label_of(chosen) for chosen in itertools.product(*options)}
+    return found

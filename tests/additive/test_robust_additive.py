@@ -1,16 +1,23 @@
 """RobustAdditiveClassifier: optimality, exact radii and invariances, against slow references."""
 
+import itertools
+import os
 import warnings
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from additive.oracles import conic_optimum, exhaustive_radius, phi
+from additive.oracles import conic_optimum, exhaustive_labels, exhaustive_radius, phi, reachable, reached_from
 from exclusivity.additive import RobustAdditiveClassifier, objective
 from exclusivity.additive.classifier import _RIDGE
 
+# More of them: EXCLUSIVITY_ADDITIVE_MODELS=500 EXCLUSIVITY_ADDITIVE_PROBLEMS=300
+# EXCLUSIVITY_ADDITIVE_ATTACKED=1000000 pytest tests/additive
+N_MODELS = int(os.environ.get("EXCLUSIVITY_ADDITIVE_MODELS", "15"))
+N_ATTACKED = int(os.environ.get("EXCLUSIVITY_ADDITIVE_ATTACKED", "5000"))
+N_PROBLEMS = int(os.environ.get("EXCLUSIVITY_ADDITIVE_PROBLEMS", "30"))
 THREATS = ["any", "trusted", "increase", "decrease", "missing", (-0.5, 0.75)]
 
 
@@ -29,10 +36,10 @@ def random_table(rng, n_rows, n_columns):
     return X, threats
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(N_PROBLEMS))
 def test_optimum_is_that_of_a_conic_solver(seed):
     rng = np.random.default_rng(seed)
-    n_rows, n_columns = 24, int(rng.integers(2, 6))
+    n_rows, n_columns = 16, int(rng.integers(2, 6))
     X, threats = random_table(rng, n_rows, n_columns)
     y = np.arange(n_rows) % 2
     groups = rng.integers(0, 3, n_columns) if rng.random() < 0.5 else np.arange(n_columns)
@@ -86,69 +93,113 @@ def dyadic_model(rng, n_classes):
             start, stop = model._levels.starts[place : place + 2]
             model.points_[:, stop - 1] = model.points_[:, start]
     model.intercept_ = rng.integers(-8, 9, model.intercept_.shape) / 8
+    model._prepare()
     return model, threats, groups
 
 
+def dyadic_cells(rng, model, n_rows):
+    """Cells on knots, between them, beyond them, missing and unseen."""
+    cells = np.empty((n_rows, len(model.columns_)), dtype=object)
+    for j, column in enumerate(model.columns_):
+        if column.kind == "category":
+            cells[:, j] = rng.choice(np.array(["a", "b", "new", None], dtype=object), n_rows)
+        else:
+            cells[:, j] = rng.choice(np.array([-1, 0, 0.5, 1, 1.25, 3, 4, 9, None], dtype=object), n_rows)
+    return cells
+
+
+def label_by_definition(model):
+    """Return a function from chosen points to a label; None for a tie of two classes."""
+    starts, n_classes = model._levels.starts, len(model.classes_)
+
+    def label_of(chosen):
+        scores = [
+            b + sum(float(row @ points[starts[j] : starts[j + 1]]) for j, row in enumerate(chosen))
+            for points, b in zip(model.points_, model.intercept_, strict=True)
+        ]
+        if n_classes == 2:
+            return None if scores[0] == 0 else int(scores[0] > 0)
+        leads = np.full(n_classes, np.inf)
+        for (c, d), lead in zip(itertools.combinations(range(n_classes), 2), scores, strict=True):
+            leads[c], leads[d] = min(leads[c], -lead), min(leads[d], lead)
+        return int(np.argmax(leads))
+
+    return label_of
+
+
+def other_threats(rng, model):
+    """Threats for certify that the model was not trained against; ends of intervals are no knots."""
+    numbers = ["any", "trusted", "increase", "decrease", "missing", (0.5, 1.25), (0.25, 3.0), (-2.0, 0.5)]
+    kinds = [numbers if column.kind == "number" else numbers[:2] for column in model.columns_]
+    return [each[rng.integers(len(each))] for each in kinds]
+
+
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
-def test_radius_against_exhaustive_search(n_classes):
+@pytest.mark.parametrize("mode", ["trained", "other threats", "attacked"])
+def test_radius_against_exhaustive_search(n_classes, mode):
     rng = np.random.default_rng(n_classes)
     n_checked, n_exact = 0, 0
-    for _ in range(60):
+    for _ in range(N_MODELS):
         model, threats, groups = dyadic_model(rng, n_classes)
-        cells = np.empty((3, len(threats)), dtype=object)
-        for j, column in enumerate(model.columns_):
-            if column.kind == "category":
-                cells[:, j] = rng.choice(np.array(["a", "b", "new", None], dtype=object), 3)
-            else:
-                cells[:, j] = rng.choice(np.array([-1, 0, 0.5, 1, 1.25, 3, 4, 9, None], dtype=object), 3)
-        starts = model._levels.starts
-
-        def label_of(chosen, model=model, starts=starts):
-            scores = np.array(
-                [
-                    b + sum(float(row @ points[starts[j] : starts[j + 1]]) for j, row in enumerate(chosen))
-                    for points, b in zip(model.points_, model.intercept_, strict=True)
-                ]
-            )
-            if len(model.classes_) == 2:
-                return None if scores[0] == 0 else int(scores[0] > 0)
-            leads = np.full(len(model.classes_), np.inf)
-            for (c, d), lead in zip(model._duels, scores, strict=True):
-                leads[c], leads[d] = min(leads[c], -lead), min(leads[d], lead)
-            return int(np.argmax(leads))
-
-        radii, labels = model.certify(cells), model.predict(cells)
+        cells = dyadic_cells(rng, model, 3)
+        label_of = label_by_definition(model)
+        settings = {}
+        if mode == "other threats":
+            threats = other_threats(rng, model)
+            settings = {"threats": dict(enumerate(threats))}
+        reach = reached_from if mode == "attacked" else reachable
+        settings["attacked"] = mode == "attacked"
+        radii, labels = model.certify(cells, **settings), model.predict(cells)
+        can_win = {r: model.certify_set(cells, r, **settings) for r in (0, 1, 2)}
         for row in range(len(cells)):
             own = [phi(column, x) for column, x in zip(model.columns_, cells[row], strict=True)]
             if label_of(own) is None:
                 assert radii[row] == -1
                 continue
-            true = exhaustive_radius(
-                label_of, model.columns_, cells[row], threats, groups.tolist(), labels[row]
-            )
+            search = (label_of, model.columns_, cells[row], threats, groups.tolist())
+            true = exhaustive_radius(*search, labels[row], reach)
             n_checked += 1
             n_exact += radii[row] == true
             assert radii[row] <= true
-            if n_classes == 2:
-                assert radii[row] == true
-    assert n_checked > 100
+            may_be_rough = n_classes > 2 or (
+                mode == "attacked" and any(isinstance(t, tuple) for t in threats)
+            )
+            assert may_be_rough or radii[row] == true
+            for r, sets in can_win.items():
+                found = set(np.flatnonzero(sets[row]))
+                possible = exhaustive_labels(*search, r, reach)
+                assert possible - {None} <= found
+                assert may_be_rough or None in possible or found == possible
+                assert radii[row] < r or found == {labels[row]}
+    assert n_checked > 1.6 * N_MODELS
     assert n_exact > 0.3 * n_checked
 
 
-def test_broken_cells_of_a_real_table_do_not_change_certified_labels():
+@pytest.mark.parametrize("load", [load_breast_cancer, load_wine, load_digits])
+def test_broken_cells_of_a_real_table_do_not_change_certified_labels(load):
+    """Break as many columns as are certified, in every row, again and again."""
     rng = np.random.default_rng(0)
-    X, y = load_breast_cancer(return_X_y=True)
+    X, y = load(return_X_y=True)
+    X = X.astype(float)
     X[rng.random(X.shape) < 0.01] = np.nan
-    model = RobustAdditiveClassifier(2).fit(X[::2], y[::2])
+    model = RobustAdditiveClassifier(2, C=0.03).fit(X[::2], y[::2])
     rows = X[1::2]
     labels, radii = model.predict(rows), model.certify(rows)
-    assert (radii >= 2).mean() > 0.7
-    for _ in range(40):
-        broken = rows.copy()
-        for row in range(len(rows)):
-            places = rng.choice(X.shape[1], max(0, radii[row]), replace=False)
-            broken[row, places] = rng.choice([np.nan, np.inf, -np.inf, 1e300, -1e300, 0.0, 1e3], len(places))
-        assert np.array_equal(model.predict(broken), labels)
+    assert (radii >= 1).mean() > 0.7
+    values = [np.nan, np.inf, -np.inf, 1e300, -1e300, 0.0, -0.0, 5e-324, 1e3, -7.5, *X[0, :3]]
+    for attempt in range(-(-N_ATTACKED // len(rows))):
+        order = np.argsort(rng.random(rows.shape), axis=1)
+        is_broken = np.argsort(order, axis=1) < np.maximum(radii, 0)[:, None]
+        broken = np.where(is_broken, rng.choice(values, rows.shape), rows)
+        if attempt == 0:
+            broken = broken.astype(object)
+            broken[is_broken] = rng.choice(
+                np.array(["word", "7", None, "", 10**400], dtype=object), is_broken.sum()
+            )
+        assert np.array_equal(model.predict(broken)[radii >= 0], labels[radii >= 0])
+    for r in range(3):
+        attacked = model.predict(model.attack(rows, r))
+        assert np.array_equal(attacked[radii >= r], labels[radii >= r])
 
 
 def test_invariances():
@@ -300,14 +351,17 @@ def test_anything_in_a_cell():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"max_broken": -1}, "max_broken must be an integer of at least 0; got -1"),
-        ({"C": 0}, "C must be a finite number above 0; got 0"),
+        ({"max_broken": -1}, "max_broken must be an integer at least 0 and finite; got -1"),
+        ({"C": 0}, "C must be a number above 0 and finite; got 0"),
         ({"loss": "log"}, "loss must be one of"),
         ({"threats": {"x9": "any"}}, "threats names the column 'x9'; expected one of"),
         ({"threats": "rise"}, "must be one of .*increase.*; got 'rise'"),
         ({"monotonic_cst": [1]}, "monotonic_cst must have one of -1, 0 and 1 for each of 2 columns"),
         ({"monotonic_cst": {1: 1}}, "column 'x1' holds categories, which have no order"),
-        ({"threats": {1: "increase"}}, "'increase' is for numbers, and column 'x1' holds categories"),
+        (
+            {"threats": {1: "increase"}},
+            "'increase' is for numbers and dates, and column 'x1' holds categories",
+        ),
         ({"categorical_features": ["x7"]}, "categorical_features names the column 'x7'"),
     ],
 )
@@ -320,3 +374,36 @@ def test_mistakes(parameters, message):
 @parametrize_with_checks([RobustAdditiveClassifier()])
 def test_scikit_learn(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("groups", [None, [0, 0, 1, 1, 2]])
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "logistic"])
+def test_newton_agrees_with_lbfgs(loss, groups, monkeypatch):
+    if objective.compiled is None:
+        pytest.skip("nothing is compiled here")
+    rng = np.random.default_rng(0)
+    X, threats = random_table(rng, 1200, 5)
+    y = (X == "a").sum(axis=1) + rng.normal(size=1200) > 0.5
+    settings = {"loss": loss, "feature_groups": groups, "threats": dict(enumerate(threats)), "tol": 1e-3}
+    derivatives, hessian = [], objective.RobustObjective.hessian
+
+    def checked(problem, h, b, eps):
+        found = hessian(problem, h, b, eps)
+        x, delta = np.append(h, b), 1e-7
+        if not derivatives:
+            for place in rng.choice(len(x), 3, replace=False):
+                step = delta * (np.arange(len(x)) == place)
+                ends = [problem.smoothed((x + s)[:-1], (x + s)[-1], eps)[1] for s in (step, -step)]
+                derivatives.append(np.abs((ends[0] - ends[1]) / (2 * delta) - found[place]).max())
+            derivatives.append(0.0)
+            assert max(derivatives) < 1e-3 * np.abs(found).max()
+        return found
+
+    monkeypatch.setattr(objective.RobustObjective, "hessian", checked)
+    fast = RobustAdditiveClassifier(2, **settings).fit(X, y)
+    assert derivatives
+    monkeypatch.setattr(objective.RobustObjective, "has_hessian", False)
+    slow = RobustAdditiveClassifier(2, max_iter=5000, **settings).fit(X, y)
+    for one, other in ((fast, slow), (slow, fast)):
+        assert one.dual_gap_[0] <= 1e-3
+        assert one.objective_[0] >= other.objective_[0] * (1 - other.dual_gap_[0]) * (1 - 1e-9)

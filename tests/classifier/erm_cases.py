@@ -9,7 +9,7 @@ from exclusivity.solvers import SOLVERS
 # Solvers for exclusivity <= 1; those of them that stop on the duality gap; those that can start anywhere.
 CONVEX_SOLVERS = [name for name in SOLVERS if name != "exclusive"]
 GAP_SOLVERS = [name for name in CONVEX_SOLVERS if name != "paper"]
-WARM_SOLVERS = [name for name in CONVEX_SOLVERS if SOLVERS[name].can_start_anywhere]
+WARM_SOLVERS = [name for name in CONVEX_SOLVERS if "start" in SOLVERS[name].keywords]
 
 # Members that differ much: a random start, ended early. From the paper's own start they stay equal.
 DIVERSE = {"solver": "paper", "solver_options": {"start": "random", "change": 1e6}, "random_state": 0}

@@ -27,9 +27,8 @@ from sklearn.utils.class_weight import compute_class_weight
 import exclusivity
 from classifier.erm_cases import CONVEX_SOLVERS, DIVERSE, assert_same_weights, binary_data, class_data
 from exclusivity import ERMClassifier
-from exclusivity.classifier.fitted import FittedState
-from exclusivity.classifier.parameters import ErmParameters
-from exclusivity.classifier.training import numbered_classes
+from exclusivity.classifier._fitted import FittedState
+from exclusivity.classifier._validation import numbered_classes
 
 by_solver = pytest.mark.parametrize("solver", CONVEX_SOLVERS)
 
@@ -614,15 +613,6 @@ def test_the_fitted_state_is_all_that_a_fit_leaves_behind():
 def test_unknown_solver_options_are_refused_before_rows_are_read(params):
     with pytest.raises(ValueError, match="Unknown solver option 'restart'"):
         ERMClassifier(3, solver_options={"restart": 1}, **params).fit("no rows", "no labels")
-
-
-def test_the_protocol_of_parameters_is_the_constructor():
-    hints = inspect.get_annotations(ErmParameters)
-    given = inspect.signature(ERMClassifier).parameters
-    assert list(hints) == list(given)
-    assert [hint.split("[")[0] for hint in hints.values()] == [
-        parameter.annotation.split("[")[0] for parameter in given.values()
-    ]
 
 
 @pytest.mark.parametrize(

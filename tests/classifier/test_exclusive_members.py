@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from classifier.erm_cases import CONVEX_SOLVERS, DIVERSE, binary_data, class_data
 from exclusivity import ERMClassifier
-from exclusivity.classifier.fitting import group_codes
+from exclusivity.classifier._validation import group_codes
 
 X2, Y2 = binary_data(n_rows=90, n_features=8)
 X4, Y4 = class_data(n_classes=4, n_rows=96, n_features=8)

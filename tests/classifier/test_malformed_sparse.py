@@ -12,8 +12,8 @@ from sklearn.tree import DecisionTreeClassifier
 from exclusivity import ERMClassifier, ERMClassifierCV
 from exclusivity.diversity import member_predictions
 from exclusivity.partition import FeaturePartitionClassifier
-from exclusivity.problem.sparse_rows import check_sparse
 from exclusivity.robustness import certify, certify_set, elect
+from exclusivity.rows.sparse_rows import check_sparse
 from exclusivity.tables import InteractionFeatures
 
 N_ROWS, N_FEATURES = 60, 8

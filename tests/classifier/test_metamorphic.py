@@ -22,7 +22,7 @@ from classifier.erm_cases import (
     radius,
 )
 from exclusivity import ERMClassifier
-from exclusivity.classifier.votes.decisions import hard_decision
+from exclusivity.voting.rules import RULES
 
 KNOBS = [
     {"p": 1},
@@ -539,7 +539,7 @@ def test_one_broken_member_has_one_vote(multi_class, broken):
     """A feature near the end of the floats can make a member's margin infinite; the others still decide."""
     binary = np.array([[[broken, 1.0, 2.0]], [[broken, -1.0, -2.0]]])
     with np.errstate(all="ignore"):
-        np.testing.assert_array_equal(hard_decision(binary, 2, multi_class) > 0, [True, False])
+        np.testing.assert_array_equal(RULES["hard"].decide(binary, 2, multi_class) > 0, [True, False])
         for winner in range(3):
             scores = np.zeros((1, 3, 4))
             if multi_class == "ovr":
@@ -548,7 +548,7 @@ def test_one_broken_member_has_one_vote(multi_class, broken):
                 for pair, (i, j) in enumerate(combinations(range(3), 2)):
                     scores[:, pair] = float(i == winner) - float(j == winner)
             scores[:, :, 0] = broken
-            assert hard_decision(scores, 3, multi_class).argmax(axis=1) == [winner]
+            assert RULES["hard"].decide(scores, 3, multi_class).argmax(axis=1) == [winner]
 
 
 @pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")

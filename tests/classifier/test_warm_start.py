@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from classifier.erm_cases import binary_data, class_data
 from exclusivity import ERMClassifier
 from exclusivity.io import load_model, save_model
-from exclusivity.solvers.newton import bands, solver
+from exclusivity.solvers.newton import shrinking, solver
 
 METHODS = {
     "interior, p=1": {"p": 1},
@@ -175,8 +175,8 @@ def test_another_solver_takes_the_point_and_not_the_state(first, second):
 
 def test_bands_of_many_rows_go_on(monkeypatch):
     monkeypatch.setattr(solver, "MANY_ROWS", 500)
-    monkeypatch.setattr(bands, "_SMALL_SHARE", 1.0)  # never hand over to truncated Newton
-    monkeypatch.setattr(bands, "_SPREAD", 0.3)  # narrow bands: many of them
+    monkeypatch.setattr(shrinking, "_LARGEST_SHARE", 1.0)  # never hand over to truncated Newton
+    monkeypatch.setattr(shrinking, "_SPREAD", 0.3)  # narrow bands: many of them
     X, y = binary_data(n_rows=1500, n_features=3)
     whole = machine(p=1).fit(X, y)
     assert whole.n_iter_[0] > 1

@@ -109,7 +109,7 @@ class TestProgress:
         monkeypatch.setattr("exclusivity.cli.progress._TERMINAL_INTERVAL", 0.0)
         stream = self.Terminal()
         progress = Progress("fit", stream)
-        progress.tell("reading " + "x" * 500)
+        progress.update("reading " + "x" * 500)
         progress.clear()
         text = stream.getvalue()
         assert text.startswith("\r\x1b[Kerm fit: reading xxx")
@@ -123,7 +123,7 @@ class TestProgress:
         stream = io.StringIO()
         progress = Progress("fit", stream)
         for text in ("one", "two", "three", "four"):
-            progress.tell(text)
+            progress.update(text)
         assert stream.getvalue() == "erm fit: two\nerm fit: four\n"
 
     def test_reading_and_training_are_told(self, erm, monkeypatch):

@@ -21,7 +21,7 @@ def session(page):
 @pytest.mark.parametrize(
     ("name", "n_commands", "files"),
     [
-        ("command-line.md", 12, ["chosen.erm", "model.erm", "predictions.csv", "report.html", "voters.onnx"]),
+        ("command-line.md", 10, ["chosen.erm", "model.erm", "predictions.csv", "report.html", "voters.onnx"]),
         ("own-table.md", 4, ["mine.erm", "predictions.csv", "mine.html"]),
     ],
 )
@@ -40,7 +40,7 @@ def test_the_session_runs(name, n_commands, files, tmp_path, monkeypatch, capsys
             n_run += 1
     assert n_run == n_commands
     out = capsys.readouterr().out
-    shown = re.search(r"```\n((?:data|test) .*?)```", page, re.DOTALL).group(1)
+    shown = re.search(r"```\n((?:model|test) .*?)```", page, re.DOTALL).group(1)
     for line in shown.splitlines():
         # Seconds and the last digits of a gap differ between machines.
         assert re.split(", within| in 0", line)[0] in out

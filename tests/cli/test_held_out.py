@@ -50,7 +50,7 @@ def test_it_is_cross_validation_of_the_whole_pipeline(erm, options, scaler, para
 
 def test_it_is_printed_and_says_how_it_was_got(erm):
     _, out, _ = erm(*FIT)
-    line = next(line for line in out.splitlines() if line.startswith("held-out"))
+    line = next(line for line in out.splitlines() if line.startswith("out of sample"))
     assert "% accuracy" in line
     assert "on 120 rows (5-fold cross-validation at the same settings)" in line
 

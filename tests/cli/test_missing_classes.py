@@ -83,7 +83,8 @@ def test_parquet(run):
 
 
 def test_blocks_count_lines_as_the_file_does(run):
-    from exclusivity.io._formats import Reading, format_of
+    from exclusivity.io._formats import format_of
+    from exclusivity.io._reading import Reading
 
     write("holed.csv", votes("NA"))
     parts = format_of("holed.csv").parts("holed.csv", Reading(), 800)

@@ -125,7 +125,7 @@ class TestFit:
     def test_a_fit_that_does_not_converge_is_kept_and_told(self, erm):
         code, out, err = erm("fit", "train.csv", "--target", "state", "-o", "m.erm", "--max-iter", 1)
         assert code == 4
-        assert "converged   NO" in out
+        assert re.search("^converged +NO, within", out, re.MULTILINE)
         assert "erm fit: warning:" in err
         assert load_model("m.erm")[-1].n_iter_.tolist() == [1]
 
@@ -286,7 +286,7 @@ class TestCertify:
         told = json.loads(erm("certify", "hard.erm", "new.csv", "--radius", 1, "--json")[1])
         assert [row["radius"] for row in told["by_radius"]] == [1]
         assert "certified_accuracy" not in told["by_radius"][0]
-        assert "broken features" in erm("certify", "hard.erm", "new.csv")[1]
+        assert re.search("^radius  rows +share$", erm("certify", "hard.erm", "new.csv")[1], re.MULTILINE)
 
     def test_soft_voting_is_refused_with_advice(self, erm):
         code, _, err = erm("certify", "soft.erm", "test.csv")
@@ -299,7 +299,7 @@ class TestInspect:
         code, out, _ = erm("inspect", "soft.erm")
         assert code == 0
         assert "10 equal members = one SVM at cost C/10" in out
-        assert out.count("all members (6 features)") == 1
+        assert len(re.findall("^all +6  a b", out, re.MULTILINE)) == 1
         assert "StandardScaler()" in out
 
     def test_different_members_with_their_features(self, erm):
@@ -380,7 +380,7 @@ class TestPath:
     def test_text(self, erm):
         code, out, _ = erm("path", "iris.csv", "--target", "species", "--costs", "0.1,1", "--folds", 2)
         assert code == 0
-        assert out.count("best") == 2
+        assert re.search("^best C +1$", out, re.MULTILINE)
         assert "-o FILE" in out
 
 
@@ -391,7 +391,6 @@ def test_a_model_with_interactions(erm, train, test):
     code, out, _ = erm("inspect", "it.erm")
     assert code == 0
     assert "InteractionFeatures" in out
-    assert ", together" in out
     assert erm("certify", "it.erm", "test.csv", "--target", "state", "-o", "it.csv")[0] == 0
     with open("it.csv") as lines:
         rows = list(csv.DictReader(lines))

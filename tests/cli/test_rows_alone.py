@@ -83,6 +83,7 @@ def certified(run):
 
     def call(rows, *options):
         write("rows.csv", rows)
+        options = options if "--decimal" in options else (*options, "--strict")
         code, out, err = run("certify", "m.erm", "rows.csv", "-o", "-", *options)
         assert code in (0, 3), err
         if code == 3:
@@ -201,7 +202,7 @@ def test_text_for_a_model_of_typed_columns(run):
     ]:
         with open("rows.csv", "w") as stream:
             stream.write(f"{head}{line}\n")
-        code, _, err = run("predict", "m.erm", "rows.csv")
+        code, _, err = run("predict", "m.erm", "rows.csv", "--strict")
         assert code == 3
         assert f"rows.csv, line 2, column {message}" in err
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from dask import delayed
 from exclusivity.dask import ERMClassifier
-from exclusivity.dask.blocks import checked_block, encoded_block
+from exclusivity.dask._rows import checked_block, encoded_block
 
 N_ROWS, WIDTH = 130, 3
 
@@ -136,7 +136,7 @@ def test_rows_of_weight_zero_belong_to_the_fingerprint():
     block = checked_block(X, y, weights)
     assert len(block.y) == 0
     assert block.fingerprint.n_rows == N_ROWS
-    encoded = encoded_block(block, np.array(["no", "yes"]), np.ones(2), 0, block.fingerprint)
+    encoded = encoded_block(block, np.array(["no", "yes"]), 0, block.fingerprint)
     assert len(encoded.codes) == 0
 
 

@@ -15,10 +15,10 @@ import pytest
 import dask
 from dask import delayed
 from exclusivity import ERMClassifier as LocalERMClassifier
-from exclusivity.dask import ERMClassifier, engine
-from exclusivity.dask.engine import Engine
-from exclusivity.dask.rounds import Rows
-from exclusivity.solvers.blockwise import Meeting
+from exclusivity.dask import ERMClassifier, _engine as engine
+from exclusivity.dask._engine import Engine
+from exclusivity.dask._rows import Rows
+from exclusivity.solvers.blocks import SharedPasses
 
 
 @pytest.fixture(scope="module")
@@ -257,7 +257,7 @@ class Nobody:
 
 def test_stopping_a_meeting_wakes_those_who_wait_for_others():
     """Ctrl-C while threads are being started: some come, and wait for some who never will."""
-    meeting, error = Meeting(Nobody(), 3), KeyboardInterrupt()
+    meeting, error = SharedPasses(Nobody(), 3), KeyboardInterrupt()
     with ThreadPoolExecutor(2) as pool:
         waiting = [pool.submit(meeting.ask, party, None) for party in range(2)]
         while len(meeting._questions) < 2:

@@ -3,6 +3,7 @@
 import ipaddress
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,9 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from exclusivity.cli import distributed, workers
-from exclusivity.cli.data import Source
-from exclusivity.cli.files import FileError
+from exclusivity.cli import distributed
 from exclusivity.cli.main import main
 from exclusivity.io import load_model
 
@@ -96,9 +95,7 @@ CASES = {
         ["all.csv"],
         ["--target", "state", "--ignore", "c", "--multi-class", "ovo", "--no-intercept"],
     ),
-    "libsvm": (["part-*.svm"], ["all.svm"], ["--scale", "minmax"]),
-    "libsvm, standard": (["part-*.svm"], ["all.svm"], ["--scale", "standard", "--features", "6"]),
-    "npy": (["part-*.npy"], ["all.npy"], ["--target", "0", "--scale", "none"]),
+    "parquet, no scaling": (["part-*.parquet"], ["all.csv"], ["--target", "state", "--scale", "none"]),
 }
 
 
@@ -118,7 +115,7 @@ def test_the_objective_of_all_rows_in_memory(run, tmp_path, case):
     assert many["blocks"] >= 3
     models = [load_model(tmp_path / name) for name in ("one.erm", "many.erm")]
     remembered = {getattr(model, "target_column_", None) for model in models}
-    assert remembered == {{"all.npy": 0, "all.svm": None}.get(whole[0], "state")}
+    assert remembered == {"state"}
     assert [type(step).__name__ for _, step in models[0].steps] == [
         type(step).__name__ for _, step in models[1].steps
     ]
@@ -143,8 +140,8 @@ def test_every_command_takes_the_model(run, tmp_path):
         "fit", "part-*.parquet", "-o", model, "--target", "state", "--test", "all.csv", *votes, "--dask"
     )
     assert code == 0, err
-    assert "300 rows, 4 features, 3 classes" in out
-    assert "blocks      3, kept in the workers' memory" in out
+    assert re.search("^rows +300$", out, re.MULTILINE)
+    assert re.search("^blocks +[3-9]$", out, re.MULTILINE)
     assert "accuracy" in out
     code, out, _ = run("predict", model, "part-2.csv")
     assert code == 0
@@ -165,50 +162,6 @@ def test_npy_works_in_memory_too(run, tmp_path):
     assert json.loads(out)["accuracy"] > 0.7
 
 
-def test_rows_that_do_not_stay(run, tmp_path, monkeypatch):
-    from exclusivity.dask import rounds
-
-    monkeypatch.setattr(rounds, "_MEMORY_SHARE", 0.0)
-    monkeypatch.setattr(distributed, "_LARGEST_BLOCK", 5000)
-    code, out, err = run("fit", "all.csv", "-o", tmp_path / "m.erm", "--target", "state", "--dask")
-    assert code == 0, err
-    assert "read anew in every pass" in out
-    _, blocks = next(line.split() for line in out.splitlines() if line.startswith("blocks"))[:2]
-    assert int(blocks.rstrip(",")) > 3
-
-
-class Limits:
-    """As much of an engine as the plan of a fit asks for."""
-
-    def __init__(self, each, n_workers):
-        self.memory_per_thread, self.memory = each, n_workers * each
-
-
-@pytest.mark.parametrize(
-    ("n_bytes", "each", "stays"),
-    [
-        (700_000_000, 1e9, True),
-        (900_000_000, 1e9, False),
-        (15_000_000, 400e6, True),
-        (30_000_000, 400e6, False),  # a worker's libraries take 230 of 400 MB
-        (10**12, float("inf"), True),
-    ],
-)
-def test_rows_stay_beside_the_libraries(n_bytes, each, stays):
-    assert distributed._may_stay(n_bytes, Limits(each, 2)) is stays
-
-
-def test_a_row_group_that_no_worker_can_hold(folder, monkeypatch):
-    from exclusivity.dask.files import FileLayout
-
-    monkeypatch.chdir(folder)
-    source = Source("part-1.parquet", None, None, True)
-    layout = FileLayout.of(source.format, source.columns(), source.reading(target="state"))
-    assert len(distributed._parts([source], layout, Limits(1e9, 1))) == 1
-    with pytest.raises(FileError, match=r"part-1.parquet: one row group takes 0 MB, .* smaller row groups"):
-        distributed._parts([source], layout, Limits(4 * 8 * 129, 1))
-
-
 WRONG = {
     "workers alone": (["all.csv", "--workers", "2"], 2, "--workers is for workers; add --dask"),
     "memory alone": (["all.csv", "--memory", "1GB"], 2, "--memory is for workers; add --dask"),
@@ -216,11 +169,15 @@ WRONG = {
     "both": (
         ["all.csv", "--dask", "--workers", "2", "--scheduler", "tcp://h:1"],
         2,
-        "--workers starts workers on this machine",
+        "--workers and --memory start workers on this machine",
     ),
-    "jobs": (["all.csv", "--dask", "--jobs", "2"], 2, "with --dask say --workers"),
+    "jobs": (["all.csv", "--dask", "--jobs", "2"], 2, "--jobs is for rows in memory"),
     "solver": (["all.csv", "--dask", "--solver", "alm"], 2, "--solver alm needs all rows in memory"),
-    "exclusivity": (["all.csv", "--dask", "--exclusivity", "3"], 2, "--exclusivity 3: between 1 and inf"),
+    "exclusivity": (
+        ["all.csv", "--dask", "--exclusivity", "3"],
+        2,
+        "--exclusivity 3 needs all rows in memory",
+    ),
     "stdin": (["-", "--dask", "--format", "csv"], 2, "standard input can be read only once"),
     "several without": (
         ["all.csv", "part-0.csv"],
@@ -242,7 +199,10 @@ WRONG = {
         "there is no file al.csv; did you mean all.csv?",
     ),
     "no target": (["part-*.parquet", "--dask", "--target", "none"], 3, "has no column 'none'"),
-    "features": (["part-*.csv", "--dask", "--features", "9"], 3, "--features is for LIBSVM files"),
+    "features": (["part-*.csv", "--dask", "--features", "9"], 2, "--features is for rows in memory"),
+    "libsvm": (["part-*.svm", "--dask"], 2, "--dask reads CSV and Parquet files; part-0.svm is read as"),
+    "npy": (["part-*.npy", "--dask"], 2, "--dask reads CSV and Parquet files; part-0.npy is read as npy"),
+    "memory": (["all.csv", "--dask", "--memory", "1XB"], 2, "must be an amount such as 1GB or 800MB"),
 }
 
 
@@ -258,22 +218,13 @@ def test_mistakes_on_the_command_line(folder, tmp_path, monkeypatch, capsys, cas
     assert not (tmp_path / "m.erm").exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "message"), [("1XB", "such as 1GB"), ("lots", "such as 1GB"), ("50MB", "at least 400MB")]
-)
-def test_amounts_of_memory(capsys, text, message):
-    with pytest.raises(SystemExit, match="2"):
-        main(["fit", "all.csv", "-o", "m.erm", "--dask", "--memory", text])
-    assert message in capsys.readouterr().err
-
-
 def test_a_part_that_is_wrong_is_named(run, folder, tmp_path):
     parts = [folder / "part-0.csv", folder / "part-1.csv"]
     for text, message in (
-        ("a,b,c,d,state\n1,2,3,4,high\n1,2,x,4,low\n", "bad.csv, line 3, column 'c': it holds numbers"),
-        ("a,b,c,d,state\n1,2,3,4,7\n", "are numbers, such as 7; expected the same kind"),
-        ("a,b,c,state\n1,2,3,low\n", "bad.csv, line 1: there is no column 'd' that is a feature"),
-        ("", "bad.csv"),
+        ("a,b,c,d,state\n1,2,3,4,high\n1,2,x,4,low\n", "--numeric COL takes the texts for missing"),
+        ("a,b,c,d,state\n1,2,3,4,7\n", "column 'state' holds numbers in some files, and texts"),
+        ("a,b,c,state\n1,2,3,low\n", "bad.csv has no column 'd'"),
+        ("", "bad.csv is empty"),
     ):
         (tmp_path / "bad.csv").write_text(text)
         code, _, err = run(
@@ -291,7 +242,7 @@ def test_one_class(run, folder, tmp_path):
 
 
 def test_no_scheduler_there(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(workers, "_SECONDS_TO_CONNECT", 1)
+    monkeypatch.setattr(distributed, "_SECONDS_TO_CONNECT", 1)
     argv = ["fit", "all.csv", "--target", "state", "-o", tmp_path / "m.erm", "--dask"]
     code, _, err = run(*argv, "--scheduler", "tcp://127.0.0.1:9")
     assert code == 1
@@ -302,7 +253,7 @@ def test_without_dask(run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     code, _, err = run("fit", "all.csv", "--target", "state", "-o", tmp_path / "m.erm", "--dask")
     assert code == 1
-    assert "pip install 'exclusivity[dask]'" in err
+    assert "pip install 'exclusivity[cli,dask]'" in err
 
 
 def children_of(pid):
@@ -359,7 +310,7 @@ def test_nobody_else_is_served():
 
     args = SimpleNamespace(scheduler=None, workers=1, memory=None)
     before = set(psutil.Process().net_connections())
-    with workers.cluster(args, Progress("fit", quiet=True)):
+    with distributed.cluster(args, Progress("fit", quiet=True)):
         here = psutil.Process()
         found = [set(here.net_connections()) - before]
         found += [set(child.net_connections()) for child in here.children(recursive=True)]

@@ -14,8 +14,8 @@ import pytest
 
 import dask
 from exclusivity.cli.main import main
-from exclusivity.dask import ERMClassifier, engine
-from exclusivity.dask.rounds import Rows
+from exclusivity.dask import ERMClassifier, _engine as engine
+from exclusivity.dask._rows import Rows
 
 LONG = pytest.mark.skipif("EXCLUSIVITY_LONG" not in os.environ, reason="make test-dask runs it")
 SECONDS = 60
@@ -215,7 +215,7 @@ def test_the_command_without_its_scheduler(machines, rows, tmp_path, capsys):
 
 @pytest.mark.parametrize("damage", ["gone", "cut"])
 def test_a_file_that_changes_while_it_is_needed(cluster, rows, tmp_path, monkeypatch, capsys, damage):
-    from exclusivity.dask import rounds
+    from exclusivity.dask import _rows as rounds
 
     monkeypatch.setattr(rounds, "_MEMORY_SHARE", 0.0)
     argv = write_parts(tmp_path, rows)

@@ -148,10 +148,10 @@ def test_not_fitted(arrays):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"solver": "paper"}, "solver='paper' keeps vectors of all rows"),
-        ({"solver": "alm"}, "solver='alm' keeps vectors of all rows"),
+        ({"solver": "paper"}, "solver='paper' needs rows in memory"),
+        ({"solver": "alm"}, "solver='alm' needs rows in memory"),
         ({"exclusivity": 10.0}, "exclusivity=10.0: between 1 and infinity"),
-        ({"n_jobs": 2}, "n_jobs=2 has no meaning here"),
+        ({"n_jobs": 2}, "n_jobs=2 has no meaning for rows in blocks"),
         ({"persist": "maybe"}, "persist must be True, False or 'auto'"),
         ({"solver_options": {"regime": "iterative"}}, "regime='iterative' keeps vectors"),
         ({"solver_options": {"regime": "semismooth"}, "p": 1}, "regime='semismooth' needs p > 1"),

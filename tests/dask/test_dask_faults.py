@@ -9,10 +9,9 @@ import dask.array as da
 import numpy as np
 import pytest
 
-from exclusivity.dask import ERMClassifier, engine
-from exclusivity.dask.checkpoint import Checkpoint
-from exclusivity.solvers import IterationRecord, IterationState
-from exclusivity.solvers.blockwise import questions as sampling
+from exclusivity.dask import ERMClassifier, _engine as engine
+from exclusivity.dask._checkpoint import Checkpoint
+from exclusivity.solvers import IterationRecord, IterationState, blocks as sampling
 
 
 def collections(rows, chunks=200):
@@ -38,7 +37,7 @@ class KillOnce:
     """Kills a worker from inside a round: certainly in the middle of a fit."""
 
     def __init__(self, monkeypatch, cluster, at_round):
-        from exclusivity.dask.rounds import Rows
+        from exclusivity.dask._rows import Rows
 
         ask, count = Rows.ask, iter(range(10**6))
         self.has_killed = False
@@ -221,7 +220,7 @@ def test_a_failed_fit_leaves_the_old_model(local, rows):
 
 
 def test_a_checkpoint_lets_a_broken_fit_go_on(local, rows, tmp_path, monkeypatch):
-    from exclusivity.dask.rounds import Rows
+    from exclusivity.dask._rows import Rows
 
     parts, file = collections(rows), tmp_path / "fit.npz"
     whole = ERMClassifier(3, tol=1e-10, checkpoint=file).fit(*parts)
@@ -307,7 +306,7 @@ def test_a_full_disk_leaves_the_last_checkpoint_and_nothing_else(local, rows, tm
 
 
 def test_an_error_in_one_class_ends_all(local, rows, monkeypatch):
-    from exclusivity.dask.rounds import Rows
+    from exclusivity.dask._rows import Rows
 
     X, _ = collections(rows)
     y = da.from_array(np.arange(600) % 4, chunks=200)

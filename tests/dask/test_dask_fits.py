@@ -132,7 +132,7 @@ def test_ten_classes_share_their_passes(local, rows, params):
 
 
 def test_all_classes_are_asked_in_the_same_rounds(local, rows, monkeypatch):
-    from exclusivity.dask.rounds import Rows
+    from exclusivity.dask._rows import Rows
 
     counts = []
     ask = Rows.ask
@@ -156,7 +156,7 @@ def test_more_features_than_rows(local):
 
 @pytest.mark.parametrize("p", [1, 1.5, 2])
 def test_many_rows_start_from_a_sample(local, monkeypatch, p):
-    from exclusivity.solvers.blockwise import questions as sampling
+    from exclusivity.solvers import blocks as sampling
 
     monkeypatch.setattr(sampling, "MANY_ROWS", 1000)
     rng = np.random.default_rng(1)

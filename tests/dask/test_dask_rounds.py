@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from dask import delayed
-from exclusivity.dask.engine import Engine
-from exclusivity.dask.rounds import FAN_IN, Rows, collapse
-from exclusivity.solvers.blockwise import Question
+from exclusivity.dask._engine import Engine
+from exclusivity.dask._rows import FAN_IN, Rows, collapse
+from exclusivity.rows.source import Question
 
 
 class Number:
@@ -69,7 +69,7 @@ def test_blocks_that_lie_together_are_one_group(client):
     values = [delayed(client.scatter(number, workers=[names[number % 2]], hash=False)) for number in range(5)]
     values = Engine(client).persist(values)
     client.gather(client.compute(values))
-    groups = Engine(client).together(values)
+    groups = Engine(client).placement(values)
     assert sorted(place for group in groups for place in group) == list(range(5))
     assert len(groups) <= 2
-    assert Engine(None).together(values) == [[0], [1], [2], [3], [4]]
+    assert Engine(None).placement(values) == [[0], [1], [2], [3], [4]]

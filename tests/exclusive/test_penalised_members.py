@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 
 from exclusive.exclusive_cases import binary_problem
-from exclusivity.problem import ERMProblem
-from exclusivity.solvers.exclusive.members import fit_against, fit_on_columns
+from exclusivity.objective.problem import ERMProblem
+from exclusivity.solvers.exclusive._solver import fit_against, fit_on_columns
 
 
 def penalties_of_rivals(seed, n_features=12):

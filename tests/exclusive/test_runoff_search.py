@@ -6,17 +6,23 @@ from sklearn.datasets import load_wine
 from sklearn.svm import LinearSVC
 
 from exclusivity import ERMClassifier
-from exclusivity.classifier.votes.ballots import certain_ballots
-from exclusivity.classifier.votes.decisions import runoff_decision
-from exclusivity.classifier.votes.runoff import runoff_threats
-from exclusivity.classifier.votes.threats import radius_of
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.partition import FeaturePartitionClassifier
-from exclusivity.problem import ERMProblem
 from exclusivity.solvers import ExclusiveOptions
-from exclusivity.solvers.exclusive.runoff import duels_of_truth, runoff_leads, sides_of_truth
-from exclusivity.solvers.exclusive.surrogate import PartitionSums, sharing_rows
-from exclusivity.solvers.exclusive.votes import Ballot, CountedBallot, decided, held_out_values
-from robustness.runoff_oracle import ballots_of, random_election
+from exclusivity.solvers.exclusive._search import (
+    CountedVotes,
+    SoftVotes,
+    decided,
+    duels_of_truth,
+    held_out_values,
+    runoff_leads,
+    sides_of_truth,
+)
+from exclusivity.solvers.exclusive._surrogate import PartitionSums, sharing_rows
+from exclusivity.voting._changes import radius_of
+from exclusivity.voting.preferences import certain_preferences
+from exclusivity.voting.rules import RULES
+from robustness.runoff_oracle import preferences_of, random_election
 
 X, Y = load_wine(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -36,7 +42,9 @@ def test_the_lead_of_the_truth_is_what_a_run_off_certifies():
     for _ in range(300):
         rankings, _, n_classes = random_election(rng, abstain=0)
         n_members = len(rankings)
-        threats = runoff_threats(ballots_of(rankings, n_classes), np.eye(n_members, dtype=bool), n_classes)[0]
+        threats = RULES["runoff"].min_changes(
+            preferences_of(rankings, n_classes), np.eye(n_members, dtype=bool), n_classes
+        )[0]
         for truth in range(n_classes):
             totals = np.zeros(2 * n_classes)
             for ranking in rankings:
@@ -68,7 +76,7 @@ def test_soft_duels_and_sides():
     assert votes.shape == (1, 6, 2)
 
 
-@pytest.mark.parametrize("kind", [Ballot, CountedBallot])
+@pytest.mark.parametrize("kind", [SoftVotes, CountedVotes])
 def test_a_move_is_worth_what_it_leads_to(kind):
     rows = surrogate()
     columns = [np.arange(13)[k::5] for k in range(5)]
@@ -86,7 +94,7 @@ def test_scores_of_rows_left_out_are_those_of_fits_without_them():
     chosen = np.append(np.arange(0, 156, 4), 0)  # the first row twice
     rows, columns = surrogate(chosen, weights), np.array([0, 3, 5])
     member, extra, fewer = rows.fit(columns), np.array([1, 7]), np.array([3])
-    joined = rows.joined([member, rows.fit(np.array([2, 4]))], extra)[0]
+    joined = rows.scores_with([member, rows.fit(np.array([2, 4]))], extra)[0]
     for out in (0, 11, 39):
         equals = np.flatnonzero(chosen == chosen[out])
         others = np.setdiff1d(np.arange(40), equals)
@@ -105,7 +113,7 @@ def test_a_row_of_weight_two_is_two_rows():
     twice, double = surrogate(np.append(np.arange(60), 7)), np.ones(60)
     double[7] = 2
     heavy, columns = surrogate(slice(60), double), [np.arange(13)[k::5] for k in range(5)]
-    for kind in (Ballot, CountedBallot):
+    for kind in (SoftVotes, CountedVotes):
         assert kind(twice, columns, 2, "runoff").value == pytest.approx(
             kind(heavy, columns, 2, "runoff").value
         )
@@ -116,11 +124,11 @@ def test_counted_votes_are_certified_accuracy():
     rows, columns = surrogate(), [np.arange(13)[k::5] for k in range(5)]
     scores = np.stack([rows.fit(own).scores + rows.label_means[:, None] for own in columns], axis=2)
     scores = scores.transpose(1, 0, 2)
-    ballots = certain_ballots(scores, np.zeros_like(scores), 3, "ovr")
-    radius = radius_of(runoff_threats(ballots, np.eye(5, dtype=bool), 3), 5)
-    right = runoff_decision(scores, 3, "ovr").argmax(axis=1) == Y
+    ballots = certain_preferences(scores, np.zeros_like(scores), 3, "ovr")
+    radius = radius_of(RULES["runoff"].min_changes(ballots, np.eye(5, dtype=bool), 3), 5)
+    right = RULES["runoff"].decide(scores, 3, "ovr").argmax(axis=1) == Y
     certified = sum((right & (radius >= r)) @ rows.row_weights for r in range(3))
-    counted = CountedBallot(rows, columns, 2, "runoff").value - Ballot(rows, columns, 2, "runoff").value
+    counted = CountedVotes(rows, columns, 2, "runoff").value - SoftVotes(rows, columns, 2, "runoff").value
     assert counted == pytest.approx(-certified, abs=0.01)
 
 

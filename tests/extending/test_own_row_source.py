@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from exclusivity.problem import Contrast, ERMProblem, ExclusivityRegulariser, Objective, PowerHinge
-from exclusivity.solvers import solve_newton
-from exclusivity.solvers.blockwise import (
-    LocalBlocks,
-    RowBlock,
-    Settings,
-    Target,
-    questions as sample_module,
-    solve_targets,
-)
+from exclusivity.objective.losses import PowerHinge
+from exclusivity.objective.objective import Contrast, Objective
+from exclusivity.objective.penalties import ExclusivityRegulariser
+from exclusivity.objective.problem import ERMProblem
+from exclusivity.rows.source import LocalBlocks, RowBlock
+from exclusivity.solvers import blocks as sample_module, solve_newton
+from exclusivity.solvers.blocks import Settings, Target, solve_targets
 from exclusivity.solvers.exclusive import solve_exclusive, solve_exclusive_targets
 from extending.pages import names_of
 from extending.test_own_loss import HuberisedHinge, Logistic

@@ -36,7 +36,7 @@ class TestFiles:
 
     def test_nothing_else_is_there(self):
         licences = {package["licence_file"] for package in CONTENT["packages"].values()} - {None}
-        expected = {"manifest.json", *licences, *(entry["file"] for entry in MANIFEST.values())}
+        expected = {"manifest.json", "sets.json", *licences, *(entry["file"] for entry in MANIFEST.values())}
         assert {file.name for file in FOLDER.iterdir()} == expected
 
     def test_small(self):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from exclusivity.io import DataFileError, _formats
+from exclusivity.io import DataFileError, _csv
 from readers import read_csv
 
 EXAMPLE = b"age,mass,state\n61,80.5,ill\n18,-6e1,well\n"
@@ -211,7 +211,7 @@ class TestRoundTrip:
         target = None if labels is None else "y"
         fast = parse(text, target=target)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_formats, "_plain_numbers", lambda column: None)
+            patch.setattr(_csv, "_plain_numbers", lambda column: None)
             exact = parse(text, target=target)
         for found in (fast, exact):
             np.testing.assert_array_equal(found.data, values)

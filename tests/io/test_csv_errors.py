@@ -10,7 +10,7 @@ import tracemalloc
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from exclusivity.io import DataFileError, _formats, _text, read_table
+from exclusivity.io import DataFileError, _csv, _text, read_table
 from exclusivity.io._cells import MISSING
 from exclusivity.io._text import MAX_LINE_BYTES
 from readers import read_csv
@@ -191,7 +191,7 @@ class TestHeader:
         error = refusal(b"\na,b,c,b\n1,2,3,4\n")
         assert (error.line, error.cause) == (
             2,
-            "columns 2 and 4 are both called 'b'; expected different names.",
+            "2 columns are called 'b'; expected different names.",
         )
 
     def test_column_without_a_name(self):
@@ -205,9 +205,10 @@ class TestHeader:
         error = refusal(b"1,2.5\n3,4\n")
         assert error.cause.startswith("the first line, '1', '2.5', holds numbers; expected the names")
         assert "header=False" in error.cause
+        assert "holds numbers" in refusal(b"1,2.5\n3,4\n", target="state").cause
 
     def test_too_many_columns(self, monkeypatch):
-        monkeypatch.setattr(_formats, "MAX_COLUMNS", 10)
+        monkeypatch.setattr(_csv, "MAX_COLUMNS", 10)
         assert (
             refusal(b"a" + b",a" * 10 + b"\n").cause == "the line has more than 10 fields; expected a table."
         )
@@ -384,7 +385,7 @@ class TestFuzz:
     def test_almost_tables_and_both_ways_agree(self, text, target, header):
         fast = outcome(text, target=target, header=header)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_formats, "_plain_numbers", lambda column: None)
+            patch.setattr(_csv, "_plain_numbers", lambda column: None)
             assert outcome(text, target=target, header=header) == fast
 
     @settings(deadline=None, max_examples=40)

@@ -5,8 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from exclusivity.io import DataFileError, _formats, read_table
-from exclusivity.io._formats import FORMATS, Reading
+from exclusivity.io import DataFileError, read_table
+from exclusivity.io._formats import FORMATS
+from exclusivity.io._reading import Reading
 from readers import read_npy
 
 ROWS = np.arange(12.0).reshape(4, 3)
@@ -50,8 +51,7 @@ def test_a_table_by_its_name(path):
         read_table(path, target="state")
 
 
-def test_many_rows_go_in_batches(path, monkeypatch):
-    monkeypatch.setattr(_formats, "_BATCH_VALUES", 7)
+def test_missing_numbers_name_their_row(path):
     np.save(path, ROWS)
     assert np.array_equal(read_npy(path, target=0).data, ROWS[:, 1:])
     for column, found in (

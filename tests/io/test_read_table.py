@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from exclusivity.io import DataFileError, read_table
 from exclusivity.io._cells import ColumnRule, TextColumn, read_column
-from exclusivity.io._formats import _plain_numbers
+from exclusivity.io._csv import _plain_numbers
 
 CSV = b"a,b,y\n1,2,-1\n3,0,1\n"
 TEXTS = {"libsvm": b"-1 1:1 2:2\n1 1:3\n", "csv": CSV, "tsv": CSV.replace(b",", b"\t")}

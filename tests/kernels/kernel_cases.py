@@ -9,9 +9,9 @@ import pytest
 from scipy import sparse
 
 from exclusivity.kernels import compiled
-from exclusivity.problem import PowerHinge, SmoothHinge
+from exclusivity.objective.losses import PowerHinge, SmoothHinge
 from exclusivity.solvers import NewtonOptions
-from exclusivity.solvers.newton import truncated as truncated_module
+from exclusivity.solvers.newton import newton_cg
 
 ITERATIVE = NewtonOptions("iterative")
 LOSSES = [PowerHinge(1), PowerHinge(2), SmoothHinge()]
@@ -66,7 +66,7 @@ def counted_walks():
 def only_python():
     """No compiled walk, as where no compiler was."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(truncated_module, "can_walk_compiled", lambda problem: False)
+        patch.setattr(newton_cg, "has_kernel", lambda problem: False)
         yield
 
 

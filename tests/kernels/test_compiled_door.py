@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import sparse
 
 from exclusivity.kernels import compiled
-from exclusivity.problem import sparse_rows as sparse_rows_module
+from exclusivity.rows import sparse_rows as sparse_rows_module
 from kernels.kernel_cases import ENDINGS, go_on, needs_compiled, sparse_rows
 
 pytestmark = needs_compiled

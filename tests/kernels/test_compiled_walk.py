@@ -23,11 +23,12 @@ from conic import objective_by_loops
 from ctrl_c import CtrlC, needs_signals
 from exclusivity import ERMClassifier, erm_path
 from exclusivity.kernels import compiled
-from exclusivity.problem import ERMProblem, PowerHinge, SmoothHinge, dual_bound, member_costs
+from exclusivity.objective.losses import PowerHinge, SmoothHinge
+from exclusivity.objective.problem import ERMProblem, dual_bound, member_costs
 from exclusivity.solvers import Start, Status, solve_newton
-from exclusivity.solvers.newton import compiled as compiled_module
-from exclusivity.solvers.newton.compiled import CompiledWalk, Traveller, can_walk_compiled, drive_compiled
+from exclusivity.solvers.newton import subspace as compiled_module
 from exclusivity.solvers.newton.run import Point, Run
+from exclusivity.solvers.newton.subspace import SubspaceRun, SubspaceSolver, drive_subspace, has_kernel
 from kernels.kernel_cases import (
     ITERATIVE,
     TALL,
@@ -58,7 +59,7 @@ def alone(problem, tol=1e-7):
     run, reduced = Run(problem.objective, tol, 500), problem.reduced()
     start = Point(np.zeros(reduced.design.n_features), 0.0)
     with np.errstate(over="ignore", invalid="ignore"):  # as in ``solve_newton``
-        drive_compiled([Traveller(run, reduced, start)])
+        drive_subspace([SubspaceRun(run, reduced, start)])
         return run.result(reduced.design.n_rows)
 
 
@@ -122,7 +123,7 @@ def test_it_is_the_optimum_of_independent_solvers(
     rng, cost = np.random.default_rng(seed), 10.0**exponent
     weights = rng.uniform(0.2, 3, size=len(y)) if is_weighted else np.ones(len(y))
     problem = ERMProblem.build(X, y, loss=loss, cost=cost, weights=weights, fit_intercept=fit_intercept)
-    assert can_walk_compiled(problem)
+    assert has_kernel(problem)
     known = best_known(X, y, loss, cost, weights, fit_intercept)
     rounding = 1e-7 if cost > 100 else 1e-8  # of the other solvers
     by_itself = alone(problem, tol)
@@ -367,7 +368,7 @@ def steps_of(problem, goal, *, has_preconditioner, most=300):
     n_rows, n_features = reduced.design.X.shape
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled_module, "has_few_rows", lambda problem: not has_preconditioner)
-        walk = CompiledWalk(reduced, Point(np.zeros(n_features), 0.0))
+        walk = SubspaceSolver(reduced, Point(np.zeros(n_features), 0.0))
     before = 0.0
     for _ in range(most):
         ending, *place, passes = go_on(walk.handle, goal, 1)
@@ -551,7 +552,7 @@ def test_ctrl_c_is_heard_within_the_compiled_walk():
     X, y = endless()
     problem = ERMProblem.build(X, y, p=1, cost=100.0)
     before = counts(X)
-    walk = CompiledWalk(problem.reduced(), Point(np.zeros(X.shape[1]), 0.0))
+    walk = SubspaceSolver(problem.reduced(), Point(np.zeros(X.shape[1]), 0.0))
     arrays = [np.empty(n) for n in (X.shape[1], *2 * [X.shape[0]])]
 
     def is_on(walk=walk.handle):
@@ -681,7 +682,7 @@ def test_unaligned_arrays_go_by_python(part):
     good = solve_newton(ERMProblem.build(X, y, p=2), tol=1e-8, options=ITERATIVE)
     setattr(X, part, unaligned(getattr(X, part)))
     problem = ERMProblem.build(X, y, p=2)
-    assert not can_walk_compiled(problem.reduced())
+    assert not has_kernel(problem.reduced())
     assert solve_newton(problem, tol=1e-8, options=ITERATIVE).objective == pytest.approx(good.objective)
 
 
@@ -700,8 +701,8 @@ def test_labels_need_not_be_contiguous():
 @by_loss
 def test_where_it_only_seems_close_all_rows_are_looked_at_before_it_goes_on(loss):
     X, y = sparse_rows(3000, 800, 8)
-    reduced = ERMProblem.build(X, y, loss=loss, cost=0.3 if loss.is_hinge else 5.0).reduced()
-    walk = CompiledWalk(reduced, Point(np.zeros(X.shape[1]), 0.0)).handle
+    reduced = ERMProblem.build(X, y, loss=loss, cost=0.3 if loss.is_hinge else 4.0).reduced()
+    walk = SubspaceSolver(reduced, Point(np.zeros(X.shape[1]), 0.0)).handle
     endings, passes = [], [0.0]
     while not endings or endings[-1] in (compiled.SEEMS_CLOSE, compiled.IS_ON_ITS_WAY):
         place = go_on(walk, 1e-4, 1000)

@@ -16,16 +16,17 @@ from benchmarks.workloads import text_rows
 from ctrl_c import CtrlC, needs_signals
 from exclusivity import ERMClassifier
 from exclusivity.kernels import compiled
-from exclusivity.problem import ERMProblem, Logistic, PowerHinge
+from exclusivity.objective.losses import Logistic, PowerHinge
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers import solve_all, solve_newton
 from exclusivity.solvers.dispatch import SOLVERS
 from exclusivity.solvers.newton import (
-    compiled as compiled_module,
+    batched as together_module,
     newton_group_size,
-    together as together_module,
+    subspace as compiled_module,
 )
-from exclusivity.solvers.newton.compiled import CompiledWalk, most_together
 from exclusivity.solvers.newton.run import Point
+from exclusivity.solvers.newton.subspace import SubspaceSolver, largest_batch
 from kernels.kernel_cases import (
     ITERATIVE,
     by_loss,
@@ -154,7 +155,7 @@ def test_a_classifier_does_not_depend_on_jobs(p):
 def test_results_do_not_depend_on_the_size_of_groups(most, monkeypatch):
     X, y = class_rows(n_classes=7)
     expected = ERMClassifier(2).fit(X, y).coef_
-    monkeypatch.setattr(together_module, "most_together", lambda problem: most)
+    monkeypatch.setattr(together_module, "largest_batch", lambda problem: most)
     np.testing.assert_array_equal(ERMClassifier(2).fit(X, y).coef_, expected)
 
 
@@ -230,7 +231,7 @@ def test_few_share_where_vectors_are_long_or_rows_many(shape, per_row, least, mo
     """Memory beyond the rows is at most half of theirs, and 128 MiB."""
     X = SimpleNamespace(shape=shape, nnz=shape[0] * per_row)
     X.data, X.indices = (SimpleNamespace(nbytes=size * X.nnz) for size in (8, 4))
-    assert least <= most_together(SimpleNamespace(design=SimpleNamespace(X=X))) <= most
+    assert least <= largest_batch(SimpleNamespace(design=SimpleNamespace(X=X))) <= most
 
 
 @pytest.mark.parametrize(("n_threads", "expected"), [(1, [5]), (2, [3, 2]), (5, [1] * 5), (9, [1] * 5)])
@@ -260,13 +261,13 @@ def test_every_thread_has_something_to_do(n_threads, expected):
 def some_walks(n=3):
     problems = one_vs_rest(*class_rows(n_classes=n))
     start = Point(np.zeros(problems[0].design.n_features), 0.0)
-    return [CompiledWalk(problem.reduced(), start).handle for problem in problems]
+    return [SubspaceSolver(problem.reduced(), start).handle for problem in problems]
 
 
 def test_walks_over_other_rows_are_no_company():
     problems = [one_vs_rest(*class_rows(seed=seed))[0] for seed in (0, 1)]
     start = Point(np.zeros(problems[0].design.n_features), 0.0)
-    walks = tuple(CompiledWalk(problem.reduced(), start).handle for problem in problems)
+    walks = tuple(SubspaceSolver(problem.reduced(), start).handle for problem in problems)
     with pytest.raises(ValueError, match="over the same rows"):
         compiled.go_on(walks, (1e-4, 1e-4), 5)
 
@@ -332,7 +333,7 @@ def test_ctrl_c_ends_all_of_them():
     first = ERMProblem.build(X, y, p=1, cost=100.0)
     problems = [first, first.changed(labels=-y)]
     start = Point(np.zeros(X.shape[1]), 0.0)
-    walks = tuple(CompiledWalk(problem.reduced(), start).handle for problem in problems)
+    walks = tuple(SubspaceSolver(problem.reduced(), start).handle for problem in problems)
     arrays = [np.empty(n) for n in (X.shape[1], *2 * [X.shape[0]])]
 
     def is_on():
@@ -361,7 +362,7 @@ def test_who_hears_no_signal_can_be_asked():
         return len(asked) == 3
 
     walks = tuple(
-        CompiledWalk(problem.reduced(), start).handle for problem in (first, first.changed(labels=-y))
+        SubspaceSolver(problem.reduced(), start).handle for problem in (first, first.changed(labels=-y))
     )
     endings = [place[0] for place in compiled.go_on(walks, (0.0, 0.0), 10**6, is_cancelled)]
     assert asked == [0, 1, 2]
@@ -370,7 +371,7 @@ def test_who_hears_no_signal_can_be_asked():
     def fails():
         raise ZeroDivisionError
 
-    walk = CompiledWalk(first.reduced(), start).handle
+    walk = SubspaceSolver(first.reduced(), start).handle
     with pytest.raises(ZeroDivisionError):
         compiled.go_on((walk,), (0.0,), 10**6, fails)
 

@@ -10,15 +10,15 @@ SCRIPT = """
 import sys
 from exclusivity import kernels
 from benchmarks.workloads import text_rows
-from exclusivity.problem import ERMProblem
+from exclusivity.objective import ERMProblem
 from exclusivity.solvers import solve_newton
-from exclusivity.solvers.newton.compiled import can_walk_compiled
+from exclusivity.solvers.newton.subspace import has_kernel
 assert kernels.compiled is None
 assert "exclusivity.kernels._compiled" not in sys.modules
 X, y = text_rows(600, 500, 10)
 for p in (1, 2):
     problem = ERMProblem.build(X, y, p=p)
-    assert not can_walk_compiled(problem)
+    assert not has_kernel(problem)
     result = solve_newton(problem, tol=1e-6)
     assert result.converged
     print(result.objective)
@@ -27,7 +27,7 @@ for p in (1, 2):
 
 def test_everything_is_there_but_slower():
     from benchmarks.workloads import text_rows
-    from exclusivity.problem import ERMProblem
+    from exclusivity.objective.problem import ERMProblem
     from exclusivity.solvers import solve_newton
 
     done = subprocess.run(  # noqa: S603

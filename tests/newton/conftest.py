@@ -2,10 +2,10 @@
 
 import pytest
 
-from exclusivity.solvers.newton import truncated as truncated_module
+from exclusivity.solvers.newton import newton_cg
 
 
 @pytest.fixture
 def without_compiled_walk(monkeypatch):
     """Sparse rows are walked by the methods in Python, as where no compiler was."""
-    monkeypatch.setattr(truncated_module, "can_walk_compiled", lambda problem: False)
+    monkeypatch.setattr(newton_cg, "has_kernel", lambda problem: False)

@@ -9,7 +9,9 @@ import pytest
 from scipy import sparse
 
 from conic import solve_conic
-from exclusivity.problem import Bounds, ERMProblem, Logistic, PowerHinge
+from exclusivity.objective.losses import Logistic, PowerHinge
+from exclusivity.objective.penalties import Bounds
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers import Start, solve_all, solve_newton, solve_path
 from exclusivity.solvers.base import constant_result
 from exclusivity.solvers.newton import NewtonOptions

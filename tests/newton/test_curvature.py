@@ -10,11 +10,12 @@ from hypothesis import given, strategies as st
 from scipy import sparse
 
 from exclusivity import ERMClassifier
-from exclusivity.problem import DesignMatrix, ERMProblem
+from exclusivity.objective.problem import ERMProblem
+from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers import solve_newton
 from exclusivity.solvers.dispatch import SOLVERS, solve_all
-from exclusivity.solvers.newton import make_system, solver as solver_module, source as curvature_module
-from exclusivity.solvers.newton.source import ActiveGram
+from exclusivity.solvers.newton import make_system, solver as solver_module, sums as curvature_module
+from exclusivity.solvers.newton.sums import ActiveGram
 
 
 def from_scratch(X, costs, active):
@@ -140,8 +141,9 @@ def test_long_problems_take_products_first_and_an_interior_point_if_need_be(monk
     X, y = rows(400, 4)
     problem = ERMProblem.build(X, y, p=1)
     expected = solve_newton(problem, tol=1e-9)
-    monkeypatch.setattr(solver_module, "_LONG_SIZE", 1000)
-    monkeypatch.setattr(solver_module, "PATIENCE", patience)
+    monkeypatch.setattr(solver_module, "_MANY_NUMBERS", 1000)
+    monkeypatch.setattr(solver_module, "_HINGE_SIDE", 1)
+    monkeypatch.setattr(solver_module, "_LEAST_PASSES", patience)
     found = solve_newton(problem, tol=1e-6)
     assert found.converged
     assert found.objective == pytest.approx(expected.objective, rel=1e-6)

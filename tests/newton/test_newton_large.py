@@ -8,9 +8,9 @@ from scipy import sparse
 from sklearn.svm import LinearSVC
 
 from exclusivity.solvers import NewtonOptions, Start, solve_newton
-from exclusivity.solvers.newton.barrier import MemoryBarrier
 from exclusivity.solvers.newton.interior import drive_interior
-from exclusivity.solvers.newton.run import Point, Run
+from exclusivity.solvers.newton.run import Guess, Point, Run
+from exclusivity.solvers.newton.source import MemoryRows
 from newton.newton_cases import assert_honest, blobs, build, plain_objective, radius
 
 TOL = 1e-6
@@ -26,8 +26,7 @@ def without_sampling(problem):
     zero = Point(np.zeros(problem.design.n_features), 0.0)
     if problem.loss.p == 1:
         run = Run(problem.objective, TOL, 100, None)
-        reduced = problem.reduced()
-        drive_interior(run, reduced.objective, MemoryBarrier(reduced, zero), zero)
+        drive_interior(run, MemoryRows(problem.reduced()), Guess(zero))
         return run.result()
     start = Start(zero.weights[:, None], np.zeros(1))
     return solve_newton(problem, tol=TOL, start=start)

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import sparse
 
-from exclusivity.problem import (
+from exclusivity.objective.losses import Logistic, PowerHinge, SmoothHinge
+from exclusivity.objective.problem import (
     ERMProblem,
-    Logistic,
-    PowerHinge,
-    SmoothHinge,
     dual_bound,
     member_costs,
     repair_dual,

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from exclusivity.problem import ERMProblem, dual_bound
+from exclusivity.objective.problem import ERMProblem, dual_bound
 from exclusivity.solvers import solve_alm, solve_newton, solve_path
 from exclusivity.solvers.base import Status
-from exclusivity.solvers.newton.small import is_small
+from exclusivity.solvers.newton.semismooth import takes_whole_steps
 
 
 def problem(n_rows=90, n_features=6, *, seed=0, dtype=float, **settings):
@@ -21,7 +21,7 @@ def problem(n_rows=90, n_features=6, *, seed=0, dtype=float, **settings):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_it_is_the_optimum(shape, fit_intercept):
     small = problem(*shape, fit_intercept=fit_intercept, n_members=3)
-    assert is_small(small.reduced())
+    assert takes_whole_steps(small.reduced())
     result = solve_newton(small, tol=1e-9)
     assert result.converged
     assert result.objective == pytest.approx(solve_alm(small, tol=1e-9).objective, rel=1e-8)
@@ -30,10 +30,10 @@ def test_it_is_the_optimum(shape, fit_intercept):
 
 
 def test_what_is_not_small_goes_another_way():
-    assert not is_small(problem(p=1).reduced())
-    assert not is_small(problem(p=3).reduced())
-    assert not is_small(problem(sparsity=0.1).reduced())
-    assert not is_small(problem(6000, 2).reduced())
+    assert not takes_whole_steps(problem(p=1).reduced())
+    assert not takes_whole_steps(problem(p=3).reduced())
+    assert not takes_whole_steps(problem(sparsity=0.1).reduced())
+    assert not takes_whole_steps(problem(6000, 2).reduced())
 
 
 @pytest.mark.parametrize("max_iter", [1, 2, 3])

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import sparse
 
-from exclusivity.problem import ERMProblem, PowerHinge
+from exclusivity.objective.losses import PowerHinge
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers import NewtonOptions, Start, solve_newton
 from exclusivity.solvers.newton import solver as solver_module
 from exclusivity.solvers.newton.rounding import ShiftedSmooth, shifted_loss, steepness

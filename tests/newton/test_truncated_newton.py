@@ -8,14 +8,16 @@ from hypothesis import example, given, settings, strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from exclusivity.problem import ERMProblem, Logistic, PowerHinge, dual_bound, member_costs
+from benchmarks.workloads import text_rows
+from exclusivity.objective.losses import Logistic, PowerHinge
+from exclusivity.objective.problem import ERMProblem, dual_bound, member_costs
 from exclusivity.solvers import Start, solve_newton
-from exclusivity.solvers.newton import NewtonOptions, truncated as truncated_module, walk as walk_module
+from exclusivity.solvers.newton import NewtonOptions, newton_cg
 from exclusivity.solvers.newton.linear import conjugate_gradients
+from exclusivity.solvers.newton.newton_cg import truncated_iterates
 from exclusivity.solvers.newton.rounding import RoundedCorner, ShiftedHinge, balanced, rounded_loss
 from exclusivity.solvers.newton.run import Point
 from exclusivity.solvers.newton.solver import RowFacts, choose_regime
-from exclusivity.solvers.newton.truncated import truncated_iterates
 
 ITERATIVE = NewtonOptions("iterative")
 
@@ -118,14 +120,8 @@ def test_conjugate_gradients_stop_where_numbers_end():
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("p", [1, 1.5, 2, 3])
 @pytest.mark.parametrize("shape", [(60, 8), (12, 40)])
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])  # Newton steps, steps in planes
-def test_every_bound_on_the_way_is_below_the_optimum(p, shape, fit_intercept, kind, monkeypatch):
-    for name, value in {
-        "_MOST_PLANES": 1,
-        "_MANY_NUMBERS": 0,
-        "_SPARSE": 1.0 if kind is sparse.csr_matrix else 0.0,
-    }.items():
-        monkeypatch.setattr(walk_module, name, value)
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_every_bound_on_the_way_is_below_the_optimum(p, shape, fit_intercept, kind):
     X, y = rows(*shape)
     X = kind(X)
     problem = ERMProblem.build(X, y, cost=0.7, p=p, fit_intercept=fit_intercept)
@@ -183,7 +179,7 @@ def test_sparse_rows_take_the_products_early():
 
 @pytest.mark.parametrize("p", [1, 2])
 def test_the_interior_point_takes_over_where_products_stall(p, monkeypatch):
-    monkeypatch.setattr(truncated_module, "_MAX_STEPS", 2)
+    monkeypatch.setattr(newton_cg, "_MAX_STEPS", 2)
     X, y = rows(80, 12)
     problem = ERMProblem.build(X, y, cost=2.0, p=p)
     result = solve_newton(problem, tol=1e-9, options=ITERATIVE)
@@ -201,7 +197,7 @@ def long_rows(seed=3, n=1500, m=500):
 
 def walked(problem, monkeypatch, reach):
     """The result, and for every look at rows left out: all rows, those kept, whether others came back."""
-    walk, seen = walk_module.Walk, []
+    walk, seen = newton_cg.NewtonCG, []
     adopt = walk._adopt
 
     def watched(self, part, rows):
@@ -211,7 +207,7 @@ def walked(problem, monkeypatch, reach):
 
     with monkeypatch.context() as patch:
         patch.setattr(walk, "_adopt", watched)
-        patch.setattr(walk_module, "_REACH", reach)
+        patch.setattr(newton_cg, "_REACH", reach)
         return solve_newton(problem, tol=1e-7, options=ITERATIVE), seen
 
 
@@ -226,7 +222,7 @@ def test_rows_far_from_the_margin_are_left_out_until_they_come_back(p, reach, mo
     assert all(part <= 0.7 * whole for whole, part, _ in seen)
     assert any(came_back for *_, came_back in seen) or reach == 1
     with monkeypatch.context() as patch:
-        patch.setattr(walk_module, "_MANY_ROWS", np.inf)
+        patch.setattr(newton_cg, "_MANY_ROWS", np.inf)
         plain = solve_newton(problem, tol=1e-7, options=ITERATIVE)
     for one in (result, plain):
         assert one.converged
@@ -242,3 +238,25 @@ def test_no_row_is_left_out_where_each_has_a_slope(monkeypatch):
     result, seen = walked(ERMProblem.build(X, y, loss=Logistic()), monkeypatch, 1.0)
     assert result.converged
     assert not seen
+
+
+@pytest.mark.usefixtures("without_compiled_walk")
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("loss", [PowerHinge(1), PowerHinge(2), PowerHinge(3), Logistic()])
+def test_wide_text_is_solved_without_the_kernel(loss, fit_intercept):
+    X, y = text_rows(1500, 3000, 30)
+    problem = ERMProblem.build(X, y, loss=loss, cost=1.0, fit_intercept=fit_intercept)
+    result = solve_newton(problem, tol=1e-6, options=ITERATIVE)
+    assert result.converged
+    assert result.gap >= 1 - dual_bound(problem, result.dual) / result.objective - 1e-9
+
+
+@pytest.mark.usefixtures("without_compiled_walk")
+def test_a_gap_that_only_rounding_leaves_ends_the_run(monkeypatch):
+    problem = ERMProblem.build(*text_rows(1500, 3000, 30), p=2, cost=1.0)
+    steps, evaluate = [], newton_cg.NewtonCG._evaluate
+    monkeypatch.setattr(newton_cg.NewtonCG, "_evaluate", lambda self: steps.append(1) or evaluate(self))
+    result = solve_newton(problem, tol=1e-14, options=ITERATIVE)  # beyond what floats can prove
+    assert not result.converged
+    assert result.gap < 1e-9
+    assert len(steps) < 300

@@ -9,10 +9,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from exclusivity import ERMClassifier, ERMClassifierCV
-from exclusivity.classifier.fitted import Ensemble, FittedState
-from exclusivity.classifier.search import SearchState
+from exclusivity.classifier._cv import SearchState
+from exclusivity.classifier._fitted import Ensemble, FittedState
 from exclusivity.io import ModelFormatError, _model_kinds, load_model, save_model
-from exclusivity.io._model_kinds import MAX_PARTS
+from exclusivity.io._model_values import MAX_PARTS
 from exclusivity.io.models import MAX_HEADER
 from exclusivity.solvers import History, IterationRecord
 from persistence.model_cases import X2, Y2, assert_same_model, joined, same, split

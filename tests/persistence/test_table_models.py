@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from exclusivity import ERMClassifier, make_robust_classifier
 from exclusivity.io import ModelFormatError, _model_kinds, load_model, save_model, to_onnx
 from exclusivity.tables import InteractionFeatures, TableEncoder
-from exclusivity.tables.codes import MOST_RARE
+from exclusivity.tables._codes import MOST_RARE
 from persistence.model_cases import assert_same_model, joined, split
 from tables.table_cases import mixed_table
 
@@ -63,8 +63,8 @@ class TestFiles:
         twin = saved_and_loaded(model, tmp_path / "model.erm")
         assert_same_model(model, twin, OTHER)
         for before, after in zip(model[0].columns_, twin[0].columns_, strict=True):
-            assert (before.name, before.kind, before.n_gaps, before.n_levels, before.left_out) == (
-                (after.name, after.kind, after.n_gaps, after.n_levels, after.left_out)
+            assert (before.name, before.kind, before.n_missing, before.n_levels, before.left_out) == (
+                (after.name, after.kind, after.n_missing, after.n_levels, after.left_out)
             )
         names = model[0].get_feature_names_out().tolist()
         assert twin[0].get_feature_names_out().tolist() == names
@@ -72,6 +72,7 @@ class TestFiles:
         assert (tmp_path / "again.erm").read_bytes() == (tmp_path / "model.erm").read_bytes()
         assert twin.fit(TABLE, CLASSES).predict(OTHER).tolist() == model.predict(OTHER).tolist()
 
+    @pytest.mark.filterwarnings("ignore:Column .* cannot generalise")
     def test_what_is_left_out_and_why(self, tmp_path):
         X = TABLE.assign(constant=1, name=[f"n{i}" for i in range(len(TABLE))], nothing=None)
         X["once"] = np.where(np.arange(len(X)) % 2, "x", None)
@@ -94,6 +95,7 @@ class TestFiles:
         with pytest.raises(ValueError, match="written in no known way"):
             save_model(model, tmp_path / "it.erm")
 
+    @pytest.mark.filterwarnings("ignore:Column .* cannot generalise")
     def test_long_texts_and_many_levels(self, tmp_path):
         rng = np.random.default_rng(0)
         texts = np.array(

@@ -8,8 +8,10 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 from exclusivity import ERMClassifier
-from exclusivity.classifier.votes.threats import hard_threats, radius_of
 from exclusivity.io import load_dataset
+from exclusivity.voting._changes import radius_of
+from exclusivity.voting.preferences import MemberPreferences
+from exclusivity.voting.rules import RULES
 
 PLAIN = {"breast cancer": load_breast_cancer, "digits": load_digits, "iris": load_iris, "wine": load_wine}
 BINARY = ["german", "diabetes", "liver", "heart", "ionosphere", "sonar", "splice", "breast cancer"]
@@ -51,7 +53,12 @@ def fitted(name, n_estimators=9, exclusivity=np.inf, n_groups=None, **parameters
 
 def certified_radius(votes, supports, n_classes):
     """As ``certify`` counts hard votes, and the same if every class is counted to the end."""
-    quick = hard_threats(votes, supports, n_classes, all_classes=False)
+    quick = RULES["hard"].min_changes(MemberPreferences(votes), supports, n_classes, all_classes=False)
     radius = radius_of(quick, supports.shape[1])
-    assert np.array_equal(radius, radius_of(hard_threats(votes, supports, n_classes), supports.shape[1]))
+    assert np.array_equal(
+        radius,
+        radius_of(
+            RULES["hard"].min_changes(MemberPreferences(votes), supports, n_classes), supports.shape[1]
+        ),
+    )
     return radius

@@ -6,8 +6,8 @@ from itertools import combinations, combinations_with_replacement, permutations,
 
 import numpy as np
 
-from exclusivity.classifier.votes.ballots import PairBallots
-from exclusivity.classifier.votes.decisions import pair_numbers
+from exclusivity.voting._scores import pair_numbers
+from exclusivity.voting.preferences import PairPreferences
 
 
 def possible_winners(votes, sides, n_classes):
@@ -94,7 +94,7 @@ def radius_of_one(threats, n_features):
     return min(int(np.sort(threats)[1]) - 1, n_features)
 
 
-def ballots_of(rankings, n_classes):
+def preferences_of(rankings, n_classes):
     """The rankings of one row's members, None for none, as ballots."""
     pairs = list(combinations(range(n_classes), 2))
     votes = np.array([[-1 if ranking is None else ranking[0] for ranking in rankings]])
@@ -104,7 +104,7 @@ def ballots_of(rankings, n_classes):
         for member, ranking in enumerate(rankings):
             if ranking is not None:
                 duels[0, place, member] = int(ranking.index(f) < ranking.index(c))
-    return PairBallots(votes, duels, n_classes)
+    return PairPreferences(votes, duels, n_classes)
 
 
 def random_election(rng, *, overlap=False, abstain=0.1, n_members=None, n_classes=None):

@@ -13,11 +13,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from exclusivity import ERMClassifier
-from exclusivity.classifier.votes.certainty import DoubtOf, certain_votes, rough_slack, score_slack
-from exclusivity.classifier.votes.decisions import member_votes
-from exclusivity.classifier.votes.reach import UNDECIDED
 from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import certify
+from exclusivity.voting._scores import member_votes
+from exclusivity.voting.members import doubtful_votes
+from exclusivity.voting.preferences import UNDECIDED, certain_votes, rough_slack, score_slack
 from robustness.adversary_oracle import exhaustive_radius
 from robustness.robust_cases import certified_radius, fitted, split
 
@@ -106,7 +106,7 @@ def test_linear_members_of_other_ensembles_are_doubted_too(kind):
 
 def test_members_without_weights_are_taken_at_their_word():
     X, y, _, _ = split("breast cancer")
-    assert not DoubtOf(BaggingClassifier(random_state=0).fit(X, y)).predict(X).any()
+    assert not doubtful_votes(BaggingClassifier(random_state=0).fit(X, y), X).any()
 
 
 # --- the slack ----------------------------------------------------------------------------------------

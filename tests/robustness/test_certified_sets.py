@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from exclusivity.classifier.votes.threats import hard_threats
 from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import attack, certify, certify_set, corrupt
+from exclusivity.voting.preferences import MemberPreferences
+from exclusivity.voting.rules import RULES
 from robustness.adversary_oracle import exhaustive_radius, tallies
 from robustness.robust_cases import certified_radius, fitted, split
 from robustness.test_runoff import elected
@@ -49,7 +50,7 @@ def test_damage_leads_nowhere_else(name):
             broken = corrupt(rows, r, "outliers", size=50, random_state=seed)
             codes = np.searchsorted(clf.classes_, clf.predict(broken))
             assert can_win[np.arange(len(rows)), codes].all()
-        attacked = np.searchsorted(clf.classes_, clf.predict(attack(clf, rows[:40], r, method="greedy").X))
+        attacked = np.searchsorted(clf.classes_, clf.predict(attack(clf, rows[:40], r, max_sets=0).X))
         assert can_win[np.arange(40), attacked].all()
 
 
@@ -75,7 +76,7 @@ def test_hard_votes_on_features_of_their_own_are_exact():
         n_members, n_classes = rng.integers(1, 9), rng.integers(2, 6)
         votes = rng.choice(n_classes, size=n_members, p=rng.dirichlet(np.ones(n_classes)))
         supports = np.eye(n_members, dtype=bool)
-        threats = hard_threats(votes[None], supports, n_classes)
+        threats = RULES["hard"].min_changes(MemberPreferences(votes[None]), supports, n_classes)
         for r in range(n_members + 1):
             assert np.array_equal(threats[0] <= r, exhaustive_set(votes, n_classes, r))
         radius = certified_radius(votes[None], supports, n_classes)[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
 from itertools import combinations, product
 
 import numpy as np
@@ -45,7 +44,6 @@ from exclusivity.robustness import (
     certify,
     certify_set,
     elect,
-    feature_groups_from_names,
     feature_groups_from_transformer,
 )
 from exclusivity.robustness.sources import column_sources, joined
@@ -276,8 +274,8 @@ def test_encoded_categories_count_as_one_source():
 def test_labels_by_callable_inside_a_pipeline():
     frame, y = table()
     columns = encoder().set_output(transform="pandas")
-    groups = partial(feature_groups_from_names, sources=frame.columns)
-    model = make_pipeline(columns, voters(5, feature_groups=groups)).fit(frame, y)
+    members = voters(5, feature_groups=lambda names: [name.split("__")[1].split("_")[0] for name in names])
+    model = make_pipeline(columns, members).fit(frame, y)
     assert model[-1].groups_.tolist() == [0, 0, 0, 1, 1, 1, 1, 2, 3, 4]
     assert certify(model, frame).max() >= 1
 
@@ -456,45 +454,6 @@ def test_no_r_columns_of_any_value_change_a_prediction_of_radius_r(step):
 def test_grouping_by_group_and_source_together():
     assert joined(np.array([0, 1, 2]), np.array([0, 1, 2])).tolist() == [0, 1, 2]
     assert joined(np.array([0, 1, 0, 2]), np.array([0, 1, 1, 2])).tolist() == [0, 0, 0, 1]
-
-
-@pytest.mark.parametrize(
-    ("names", "sources", "expected"),
-    [
-        (["e__colour_red", "e__colour_light_blue", "s__age"], ["colour", "age"], ["colour", "colour", "age"]),
-        (["a__x_1", "b__x_2", "a__inner__x"], ["x"], ["x", "x", "x"]),
-        (["colour_light__blue", "colour_dark"], ["colour"], ["colour", "colour"]),
-        # Either column may have a category of such a name.
-        (["size_of_shoe_9", "size_s", "age"], ["age", "size", "size_of_shoe"], ["size", "size", "age"]),
-        (["a_b_c", "a_1", "a_b_1", "d"], ["d", "a_b", "a"], ["a_b", "a_b", "a_b", "d"]),
-        (["a__b"], ["a__b"], ["a__b"]),
-    ],
-)
-def test_labels_from_names(names, sources, expected):
-    assert feature_groups_from_names(names, sources) == expected
-
-
-@pytest.mark.parametrize("name", ["zebra", "missingindicator_colour", "colours_red"])
-def test_names_without_a_source_are_refused(name):
-    with pytest.raises(ValueError, match=f"{name!r} does not start with"):
-        feature_groups_from_names([name], ["colour"])
-
-
-def test_categories_with_underscores_stay_with_their_column():
-    generator = np.random.default_rng(0)
-    levels = ["light_blue", "dark_red", "pale_green"]
-    y = generator.integers(2, size=400)
-    shifted = {name: generator.normal(size=400) + 3.0 * y for name in ("age", "weight", "height", "pulse")}
-    raw = pd.DataFrame({"colour": np.where(y, levels[0], generator.choice(levels, 400)), **shifted})
-    encoded = pd.get_dummies(raw, dtype=float)
-    groups = partial(feature_groups_from_names, sources=raw.columns)
-    model = voters(5, feature_groups=groups, partition="random").fit(encoded, y)
-    assert model.groups_.tolist() == [0, 1, 2, 3, 4, 4, 4]
-    radius, label = model.certify(encoded), model.predict(encoded)
-    assert np.any(radius >= 1)
-    for level in levels:
-        other = pd.get_dummies(raw.assign(colour=level), dtype=float).reindex(columns=encoded.columns)
-        assert np.array_equal(model.predict(other.fillna(0.0))[radius >= 1], label[radius >= 1])
 
 
 def test_attack_on_a_pipeline_asks_its_scores_only():

@@ -14,17 +14,20 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from exclusivity import ERMClassifier
-from exclusivity.classifier.votes.ballots import PairBallots, certain_ballots
-from exclusivity.classifier.votes.decisions import hard_decision, member_votes, runoff_decision
-from exclusivity.classifier.votes.rankings import member_scores
-from exclusivity.classifier.votes.reach import UNDECIDED
-from exclusivity.classifier.votes.runoff import runoff_threats
 from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import attack, certify, corrupt, elect
+from exclusivity.voting._scores import member_votes
+from exclusivity.voting.members import member_scores
+from exclusivity.voting.preferences import (
+    UNDECIDED,
+    PairPreferences,
+    certain_preferences,
+)
+from exclusivity.voting.rules import RULES
 from robustness.robust_cases import fitted, split
 from robustness.runoff_oracle import (
-    ballots_of,
     exhaustive_threats,
+    preferences_of,
     radius_of_one,
     random_election,
     winners_of_all_rankings,
@@ -80,13 +83,13 @@ def test_the_two_with_most_votes_meet_again(multi_class, n_classes, n_members):
             rng.integers(-1, 2, size=(150, n_problems, n_members)).astype(float),  # many ties
         ]
     )
-    decision = runoff_decision(scores, n_classes, multi_class)
+    decision = RULES["runoff"].decide(scores, n_classes, multi_class)
     expected = [slow_winner(row, n_classes, multi_class) for row in scores]
     assert np.array_equal(decision.argmax(axis=1), expected)
     finalists = np.sort(decision, axis=1)[:, -2:]
     assert np.allclose(finalists.sum(axis=1), 3 * n_members, atol=0.99)  # all voters twice, and all votes
     if n_members > 1:
-        hard = hard_decision(scores, n_classes, multi_class).argmax(axis=1)
+        hard = RULES["hard"].decide(scores, n_classes, multi_class).argmax(axis=1)
         assert 0.5 < np.mean(hard == expected) < 1
 
 
@@ -123,14 +126,14 @@ def compare(n_elections, seed, **how):
     for number in range(n_elections):
         rankings, supports, n_classes = random_election(rng, **how)
         truth = exhaustive_threats(rankings, supports, n_classes)
-        ballots = ballots_of(rankings, n_classes)
-        found = runoff_threats(ballots, supports, n_classes)[0]
+        ballots = preferences_of(rankings, n_classes)
+        found = RULES["runoff"].min_changes(ballots, supports, n_classes)[0]
         n_features = supports.shape[1]
         assert np.all(np.minimum(found, n_features + 1) <= truth), (rankings, supports)
         radius = radius_of_one(found, n_features)
         assert radius <= radius_of_one(truth, n_features)
         if number % 5 == 0:
-            quick = runoff_threats(ballots, supports, n_classes, all_classes=False)[0]
+            quick = RULES["runoff"].min_changes(ballots, supports, n_classes, all_classes=False)[0]
             assert radius_of_one(quick, n_features) == radius
         exact += radius == radius_of_one(truth, n_features)
     return exact / n_elections
@@ -160,11 +163,11 @@ def test_undecided_members_may_say_anything():
     rng = np.random.default_rng(3)
     for _ in range(60):
         rankings, supports, n_classes = random_election(rng, n_members=5, n_classes=3, abstain=0)
-        ballots = ballots_of(rankings, n_classes)
+        ballots = preferences_of(rankings, n_classes)
         open_member = int(rng.integers(5))
         ballots.votes[0, open_member] = UNDECIDED
         ballots.duels[0, :, open_member] = UNDECIDED
-        found = runoff_threats(ballots, supports, n_classes)[0]
+        found = RULES["runoff"].min_changes(ballots, supports, n_classes)[0]
         for ranking in ([0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]):
             said = [ranking if k == open_member else r for k, r in enumerate(rankings)]
             truth = exhaustive_threats(said, supports, n_classes)
@@ -174,9 +177,9 @@ def test_undecided_members_may_say_anything():
 def test_one_against_one_members_need_no_ranking():
     """Round-about preferences, a over b over c over a, are certified too."""
     duels = np.array([[[0, 0, 0], [1, 1, 1], [0, 0, 0]]], dtype=np.int8)  # 0 over 1, 2 over 0, 1 over 2
-    ballots = PairBallots(np.array([[0, 0, 1]]), duels, 3)
+    ballots = PairPreferences(np.array([[0, 0, 1]]), duels, 3)
     # Class 0 and class 1 meet, and all prefer 0: one change is a tie of 1 and 2 for the final, which 2 wins.
-    assert runoff_threats(ballots, np.eye(3, dtype=bool), 3)[0].tolist() == [0, 1, 1]
+    assert RULES["runoff"].min_changes(ballots, np.eye(3, dtype=bool), 3)[0].tolist() == [0, 1, 1]
 
 
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
@@ -186,10 +189,10 @@ def test_sides_stand_within_the_slack(multi_class):
     slack = rng.choice([0.0, 0.4, 0.6], size=scores.shape)
     for rival in range(3):
         rivals = np.full(40, rival)
-        sides = certain_ballots(scores, slack, 3, multi_class).against(rivals)
+        sides = certain_preferences(scores, slack, 3, multi_class).against(rivals)
         for signs in product([-1, 1], repeat=3):
             moved = scores + slack * np.array(signs)[:, None]
-            said = certain_ballots(moved, np.zeros_like(slack), 3, multi_class).against(rivals)
+            said = certain_preferences(moved, np.zeros_like(slack), 3, multi_class).against(rivals)
             others = np.arange(3) != rival
             assert np.all((sides == said) | (sides == UNDECIDED), where=others[:, None])
         assert (sides[:, others] == UNDECIDED).any()
@@ -231,8 +234,8 @@ def test_the_adversary_fails_within_the_radius(name, multi_class):
     for r in np.unique(radius):
         chosen = rows[radius == r]
         if r > 0:
-            assert not attack(clf, chosen, int(r), method="greedy").succeeded.any()
-        reached.append(attack(clf, chosen, int(r) + 1, method="greedy").succeeded)
+            assert not attack(clf, chosen, int(r), max_sets=0).succeeded.any()
+        reached.append(attack(clf, chosen, int(r) + 1, max_sets=0).succeeded)
     assert np.concatenate(reached).mean() > 0.7
 
 
@@ -284,7 +287,7 @@ def test_partitions_of_any_members_that_rank_classes(kind):
     hard = clf.certify(rows) >= 1, certify(clf, rows, voting="hard") >= 1
     assert hard[0].sum() >= hard[1].sum()
     radius = clf.certify(rows)
-    assert not attack(clf, rows[radius >= 1], 1, method="greedy").succeeded.any()
+    assert not attack(clf, rows[radius >= 1], 1, max_sets=0).succeeded.any()
     with pytest.raises(ValueError, match="'hard', 'runoff'; got 'soft'"):
         FeaturePartitionClassifier(MEMBERS[kind], 7, voting="soft").fit(X, y)
 
@@ -360,9 +363,9 @@ def test_many_classes_take_no_square_of_them(is_shared, monkeypatch):
     supports = np.eye(n_members, dtype=bool)
     if is_shared:
         supports = np.hstack([supports, np.roll(supports, 1, axis=0)])[:, : n_members + 2]
-    ballots = certain_ballots(scores, np.zeros_like(scores), n_classes, "ovr")
+    ballots = certain_preferences(scores, np.zeros_like(scores), n_classes, "ovr")
     tracemalloc.start()
-    threats = runoff_threats(ballots, supports, n_classes, all_classes=False)
+    threats = RULES["runoff"].min_changes(ballots, supports, n_classes, all_classes=False)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 64 << 20  # an array of all pairs of classes has 16 million entries
@@ -370,8 +373,10 @@ def test_many_classes_take_no_square_of_them(is_shared, monkeypatch):
     voted = np.unique(scores.argmax(axis=1))
     others = np.setdiff1d(np.arange(n_classes), voted)[:40]
     kept = np.union1d(voted, others)
-    fewer = certain_ballots(scores[:, kept], np.zeros_like(scores[:, kept]), len(kept), "ovr")
-    expected = runoff_threats(fewer, supports, len(kept), all_classes=False)
+    fewer = certain_preferences(scores[:, kept], np.zeros_like(scores[:, kept]), len(kept), "ovr")
+    expected = RULES["runoff"].min_changes(fewer, supports, len(kept), all_classes=False)
     np.testing.assert_array_equal(threats[:, kept], expected)
-    monkeypatch.setattr("exclusivity.classifier.votes.runoff.BLOCK_NUMBERS", 1)
-    np.testing.assert_array_equal(runoff_threats(fewer, supports, len(kept), all_classes=False), expected)
+    monkeypatch.setattr("exclusivity.voting.rules.BLOCK_NUMBERS", 1)
+    np.testing.assert_array_equal(
+        RULES["runoff"].min_changes(fewer, supports, len(kept), all_classes=False), expected
+    )

@@ -62,8 +62,8 @@ def test_the_adversary_fails_within_the_radius_and_succeeds_one_beyond(name):
     for r in np.unique(radius):
         chosen = rows[radius == r]
         if r > 0:
-            assert not attack(clf, chosen, int(r), method="greedy").succeeded.any()
-        beyond = attack(clf, chosen, int(r) + 1, method="greedy")
+            assert not attack(clf, chosen, int(r), max_sets=0).succeeded.any()
+        beyond = attack(clf, chosen, int(r) + 1, max_sets=0)
         assert beyond.succeeded.all()
         changed_columns = (chosen != beyond.X).sum(axis=1)
         assert np.all(changed_columns <= r + 1)
@@ -80,10 +80,8 @@ def test_the_adversary_fails_within_the_radius_of_several_classes(name, multi_cl
     radius = clf.certify(rows)
     for r in range(1, 6):
         if np.any(radius >= r):
-            assert not attack(clf, rows[radius >= r], r, method="greedy").succeeded.any()
-    beyond = [
-        attack(clf, rows[radius == r], int(r) + 1, method="greedy").succeeded for r in np.unique(radius)
-    ]
+            assert not attack(clf, rows[radius >= r], r, max_sets=0).succeeded.any()
+    beyond = [attack(clf, rows[radius == r], int(r) + 1, max_sets=0).succeeded for r in np.unique(radius)]
     assert np.concatenate(beyond).mean() > 0.7  # a lower bound, and not a loose one
 
 
@@ -119,7 +117,7 @@ def test_an_exhaustive_search_changes_no_certified_prediction(name, setting):
                     broken[:, clf.groups_ == group] = value
                 assert np.array_equal(clf.predict(broken), before[chosen])
                 tested += len(broken)
-        assert not attack(clf, rows[chosen], r, method="exhaustive").succeeded.any()
+        assert not attack(clf, rows[chosen], r, max_sets=np.inf).succeeded.any()
     if setting.get("exclusivity", np.inf) == np.inf:
         assert tested >= 300
 
@@ -127,7 +125,7 @@ def test_an_exhaustive_search_changes_no_certified_prediction(name, setting):
 def test_greedy_and_exhaustive_agree_on_disjoint_supports():
     clf, rows = fitted("liver", n_estimators=5), split("liver")[2][:50]
     for r in (1, 2):
-        every, greedy = (attack(clf, rows, r, method=method) for method in ("exhaustive", "greedy"))
+        every, greedy = (attack(clf, rows, r, max_sets=most) for most in (np.inf, 0))
         assert np.array_equal(every.succeeded, greedy.succeeded)
         assert np.array_equal(every.succeeded, clf.certify(rows) < r)
 
@@ -154,7 +152,7 @@ def test_random_partitions_of_any_model_are_certified_too(base, name):
     assert np.array_equal(certify(clf, rows), clf.certify(rows))
     radius = clf.certify(rows)
     for r in (1, 2):
-        assert not attack(clf, rows[radius >= r], r, method="greedy").succeeded.any()
+        assert not attack(clf, rows[radius >= r], r, max_sets=0).succeeded.any()
 
 
 @pytest.mark.parametrize("name", ["breast cancer", "sonar", "wine"])

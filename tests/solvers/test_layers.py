@@ -1,4 +1,4 @@
-"""Imports point in one direction: cli -> classifier -> solvers -> problem.
+"""Imports point in one direction: cli -> classifier -> solvers -> objective -> rows -> kernels.
 
 The files are read, not imported, so imports inside functions and under TYPE_CHECKING count as well.
 """
@@ -16,11 +16,14 @@ import exclusivity
 ROOT = Path(exclusivity.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 
-LAYERS = ("kernels", "problem", "solvers", "classifier", "cli")
+LAYERS = ("kernels", "rows", "objective", "solvers", "classifier", "cli")
 """From the bottom to the top. What is not listed sits beside the classifier."""
 
-ALONE = {"_text"}
+ALONE = {"_text", "_typing"}
 """What needs nothing else of this package, so that anything above the numerics may use it."""
+
+NUMERICS = ("rows", "objective", "solvers")
+"""What needs numpy and scipy only."""
 
 BESIDE = LAYERS.index("classifier")
 
@@ -36,6 +39,8 @@ def layer(path):
 
 
 def height(name):
+    if name == "_typing":
+        return -1
     return LAYERS.index(name) if name in LAYERS else BESIDE
 
 
@@ -80,8 +85,8 @@ def wrong_arrows(source, path):
     if here == "__init__":
         return {name for name in targets if height(name) > BESIDE}
     wrong = {name for name in targets if height(name) > height(here)}
-    if here in ("problem", "solvers"):
-        wrong |= {name for name in targets if name not in LAYERS}
+    if here in NUMERICS:
+        wrong |= {name for name in targets if name not in (*LAYERS, "_typing")}
     if here in ALONE:
         wrong |= targets
     if here == "io" and path.name not in ("_model_kinds.py", "models.py", "onnx.py"):
@@ -94,7 +99,7 @@ def identifier(path):
 
 
 def test_the_files_are_there():
-    assert {"problem", "solvers", "classifier", "io"} <= {layer(path) for path in FILES}
+    assert {"rows", "objective", "solvers", "classifier", "io"} <= {layer(path) for path in FILES}
     assert len(FILES) > 20
 
 
@@ -103,9 +108,7 @@ def test_no_import_points_up(path):
     assert not wrong_arrows(path.read_text(), path)
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in FILES if layer(path) in ("problem", "solvers")], ids=identifier
-)
+@pytest.mark.parametrize("path", [path for path in FILES if layer(path) in NUMERICS], ids=identifier)
 def test_the_numerics_need_numpy_and_scipy_only(path):
     allowed = {"exclusivity", "numpy", "scipy"} | sys.stdlib_module_names
     assert {module.split(".")[0] for module in imported_modules(path.read_text(), path)} <= allowed
@@ -114,28 +117,31 @@ def test_the_numerics_need_numpy_and_scipy_only(path):
 @pytest.mark.parametrize(
     ("file", "source", "wrong"),
     [
-        ("problem/x.py", "from exclusivity.solvers import solve_alm", {"solvers"}),
-        ("problem/x.py", "import exclusivity.solvers.base as base", {"solvers"}),
-        ("problem/x.py", "from ..solvers.base import Status", {"solvers"}),
-        ("problem/x.py", "from .. import solvers", {"solvers"}),
-        ("problem/x.py", "from exclusivity.io import read_table", {"io"}),
-        ("problem/x.py", "from . import loss\nfrom .loss import PowerHinge\nimport numpy", set()),
+        ("objective/x.py", "from exclusivity.solvers import solve_alm", {"solvers"}),
+        ("objective/x.py", "import exclusivity.solvers.base as base", {"solvers"}),
+        ("objective/x.py", "from ..solvers.base import Status", {"solvers"}),
+        ("objective/x.py", "from .. import solvers", {"solvers"}),
+        ("objective/x.py", "from exclusivity.io import read_table", {"io"}),
+        ("objective/x.py", "from . import losses\nfrom .losses import PowerHinge\nimport numpy", set()),
+        ("objective/x.py", "from exclusivity.rows.design import gamma", set()),
+        ("rows/x.py", "from exclusivity.objective import ERMProblem", {"objective"}),
+        ("rows/x.py", "from exclusivity._typing import Floats", set()),
         ("solvers/x.py", "def f():\n    from exclusivity import ERMClassifier", {"classifier"}),
         ("solvers/x.py", "import exclusivity", {"classifier"}),
         (
             "solvers/x.py",
-            "from exclusivity import __version__\nfrom exclusivity.problem import DesignMatrix",
+            "from exclusivity import __version__\nfrom exclusivity.rows import DesignMatrix",
             set(),
         ),
         ("classifier/x.py", "from exclusivity.cli.main import main", {"cli"}),
         (
             "classifier/x.py",
-            "from exclusivity.solvers import solve_all\nfrom exclusivity.problem import loss",
+            "from exclusivity.solvers import solve_all\nfrom exclusivity.objective import losses",
             set(),
         ),
         ("io/x.py", "from exclusivity.solvers import solve_all", {"solvers"}),
         ("io/x.py", "from exclusivity import ERMClassifier", {"classifier"}),
-        ("_text.py", "from exclusivity.problem import loss", {"problem"}),
+        ("_text.py", "from exclusivity.objective import losses", {"objective"}),
         ("inspection/x.py", "from exclusivity._text import printable", set()),
         ("cli/x.py", "from exclusivity import ERMClassifier", set()),
         ("__init__.py", "from exclusivity.classifier import ERMClassifier", set()),

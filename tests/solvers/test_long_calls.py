@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from exclusivity.problem import DesignMatrix, ERMProblem, design as design_module
+from exclusivity.objective.problem import ERMProblem
+from exclusivity.rows import design as design_module
+from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers import Start, solve_alm, solve_newton, solve_paper
 
 N_ROWS, N_FEATURES, K = 60_000, 8, 6

@@ -14,9 +14,9 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from conic import solve_conic
-from exclusivity.problem import (
+from exclusivity.objective.penalties import ExclusivityRegulariser
+from exclusivity.objective.problem import (
     ERMProblem,
-    ExclusivityRegulariser,
     best_intercept,
     dual_bound,
     dual_from_scores,

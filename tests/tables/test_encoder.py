@@ -15,8 +15,13 @@ from scipy import sparse
 from sklearn.base import clone
 
 from exclusivity.tables import TableEncoder
-from exclusivity.tables.cells import LONGEST_LEVEL, as_levels, as_numbers, kind_of
-from exclusivity.tables.codes import hats, place_knots
+from exclusivity.tables._codes import hats, place_knots
+from exclusivity.tables._columns import (
+    LONGEST_LEVEL,
+    as_levels,
+    as_numbers,
+    kind_of,
+)
 from tables.table_cases import mixed_table
 
 TABLE, CLASSES = mixed_table()
@@ -33,7 +38,7 @@ def encoded(values, rows, **parameters):
     """Fit a column (beside one that always tells rows apart), encode other values of it."""
     values = np.array([*values], dtype=object)
     ballast = np.arange(len(values))
-    encoder = TableEncoder(**parameters).fit(pd.DataFrame({"it": values, "ballast": ballast}))
+    encoder = TableEncoder(strict=True, **parameters).fit(pd.DataFrame({"it": values, "ballast": ballast}))
     rows = pd.Series(np.array([*rows], dtype=object), dtype=object)
     found = encoder.transform(pd.DataFrame({"it": rows, "ballast": 0}))
     mine = encoder.sources_ == 0
@@ -104,7 +109,7 @@ class TestKinds:
             "visits": "number",
             "day": "date",
         }
-        gaps = {column.name: column.n_gaps for column in ENCODER.columns_}
+        gaps = {column.name: column.n_missing for column in ENCODER.columns_}
         assert gaps == {name: int(TABLE[name].isna().sum()) for name in TABLE}
         levels = {column.name: column.n_levels for column in ENCODER.columns_}
         assert levels["colour"] == 4
@@ -313,7 +318,7 @@ class TestNumbers:
         with pytest.raises(ValueError, match=r"Column 'it': it held numbers in fit.*'two'"):
             encoded([1.0, 2.0, 9.0], ["two"])
         with pytest.raises(ValueError, match=r"Column 'it'.*holds dates"):
-            TableEncoder().fit(pd.DataFrame({"it": [1.0, 2.0]})).transform(
+            TableEncoder(strict=True).fit(pd.DataFrame({"it": [1.0, 2.0]})).transform(
                 pd.DataFrame({"it": pd.to_datetime(["2024-01-01"])})
             )
 
@@ -325,7 +330,7 @@ class TestNumbers:
     def test_what_float_takes_but_is_no_number(self):
         for cell in (np.complex128(1), 1j):
             with pytest.raises(ValueError, match="Column 'x0': it held numbers"):
-                TableEncoder().fit([[1.0], [2.0]]).transform([[cell]])
+                TableEncoder(strict=True).fit([[1.0], [2.0]]).transform([[cell]])
         with pytest.raises(ValueError, match="dim 3"):
             TableEncoder().fit([[1.0], [2.0]]).transform([[np.array([1.0])]])
 
@@ -493,10 +498,10 @@ class TestDates:
         for cell in ("2024-02-30", "tomorrow", 5.0):
             with pytest.raises(ValueError, match=r"Column 'it': it held dates in fit"):
                 encoded(["2024-01-01", "2023-03-02"], [cell])
+        encoder = TableEncoder(strict=True)
+        encoder.fit(pd.DataFrame({"it": pd.to_datetime(["2024-01-01", "2023-02-02"])}))
         with pytest.raises(ValueError, match=r"Column 'it'.*holds numbers"):
-            TableEncoder().fit(pd.DataFrame({"it": pd.to_datetime(["2024-01-01", "2023-02-02"])})).transform(
-                pd.DataFrame({"it": [1.0]})
-            )
+            encoder.transform(pd.DataFrame({"it": [1.0]}))
 
 
 class TestLeftOut:
@@ -518,9 +523,9 @@ class TestLeftOut:
 
     def test_gaps_alone_may_tell(self):
         for values in ([1.0, 1.0, None], ["a", "a", None], [*"abcde", None], ["2024-01-01", None]):
-            encoder, rows = encoded(values, [values[0], None, "anything"])
+            encoder, rows = encoded(values, [values[0], None])
             assert encoder.get_feature_names_out()[0] == "it=(missing)"
-            assert rows.tolist() == [[0], [1], [0]]
+            assert rows.tolist() == [[0], [1]]
 
     def test_nothing_left(self):
         with pytest.raises(ValueError, match=r"No column of X .*'it', is left out because all its values"):
@@ -535,6 +540,7 @@ class TestWrongUse:
             ({"n_knots": 2}, "n_knots must be an integer at least 3"),
             ({"min_frequency": 0}, "min_frequency must be"),
             ({"max_levels": 1.5}, "max_levels must be"),
+            ({"strict": "yes"}, "strict must be True or False"),
             ({"sparse_output": "yes"}, "sparse_output must be"),
             ({"dtype": np.int64}, "dtype must be float64 or float32"),
         ],
@@ -544,12 +550,19 @@ class TestWrongUse:
             TableEncoder(**parameters).fit(TABLE)
 
     def test_columns_that_are_missing_or_moved(self):
+        strict = clone(ENCODER).set_params(strict=True).fit(TABLE)
         with pytest.raises(ValueError, match="age"):
-            ENCODER.transform(TABLE.drop(columns="age"))
+            strict.transform(TABLE.drop(columns="age"))
         with pytest.raises(ValueError, match="same order"):
-            ENCODER.transform(TABLE[TABLE.columns[::-1]])
+            strict.transform(TABLE[TABLE.columns[::-1]])
+        with pytest.raises(ValueError, match="unseen at fit time"):
+            strict.transform(TABLE.assign(more=1))
         with pytest.raises(ValueError, match="0 sample"):
             ENCODER.transform(TABLE[:0])
+        with pytest.raises(ValueError, match="0 sample"):
+            ENCODER.transform(TABLE[:0].drop(columns="age"))
+        with pytest.raises(ValueError, match="none of the columns of fit"):
+            ENCODER.transform(TABLE[["age"]].rename(columns={"age": "years"}))
         with pytest.raises(TypeError, match=r"[Ss]parse"):
             TableEncoder().fit(sparse.eye(3).tocsr())
 
@@ -561,7 +574,7 @@ class TestWrongUse:
 
 
 def test_large_tables_become_sparse():
-    from exclusivity.tables.assembling import sparse_is_better
+    from exclusivity.tables._codes import sparse_is_better
 
     codes = [column.code for column in ENCODER.columns_]
     width = sum(code.width for code in codes)

@@ -18,7 +18,7 @@ from exclusivity import ERMClassifier, ERMClassifierCV, make_robust_classifier
 from exclusivity.robustness import certificate_scope, certify
 from exclusivity.robustness.sources import column_sources
 from exclusivity.tables import InteractionFeatures, TableEncoder
-from exclusivity.tables.interactions import KernelMap
+from exclusivity.tables._interactions import KernelMap
 from tables.table_cases import mixed_table
 
 DISJOINT = {"exclusivity": np.inf, "random_state": 0}

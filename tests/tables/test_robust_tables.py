@@ -1,6 +1,7 @@
 """From a raw table to certified votes: groups are found, and certificates speak of input columns."""
 
 import re
+import warnings
 from itertools import combinations, product
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from exclusivity import ERMClassifier, ERMClassifierCV, make_robust_classifier
+from exclusivity.io import load_model, save_model, to_onnx
 from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import (
     certify,
@@ -258,6 +260,7 @@ class TestMonotonicColumns:
     """A rule about a column is a rule about all that an encoder makes of it."""
 
     table, y = mixed_table(300)
+    many = mixed_table(600, seed=1)
     whole = mixed_table(300, gaps=False)[0]
 
     def model(self, column, *, numeric="spline", **parameters):
@@ -280,14 +283,100 @@ class TestMonotonicColumns:
         )
         with pytest.raises(ValueError, match=match):
             self.model(column, numeric=numeric).fit(self.table, self.y)
-        robust = make_robust_classifier(3, numeric=numeric, monotonic_cst={column: 1}, random_state=0)
-        with pytest.raises(ValueError, match=match):
-            robust.set_output(transform="pandas").fit(self.table, self.y)
 
     def test_without_names_the_way_to_them_is_told(self):
         model = make_pipeline(TableEncoder(), ERMClassifier(monotonic_cst={"income": 1}))
-        with pytest.raises(ValueError, match=r"TableEncoder\('linear'\).set_output\(transform='pandas'\)"):
+        with pytest.raises(ValueError, match="Behind a TableEncoder give monotonic_cst to the encoder"):
             model.fit(self.table, self.y)
+
+    @pytest.mark.parametrize("sign", [1, -1])
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {},
+            {"numeric": "linear"},
+            {"voting": "soft", "exclusivity": 0, "sparse_output": True, "dtype": np.float32},
+            {"voting": "soft", "exclusivity": 0, "C": 100.0, "n_knots": 12},
+        ],
+    )
+    def test_of_curves(self, sign, parameters):
+        """The score is monotone in the column from end to end, and where the rule binds it is not free."""
+        table, y = self.many
+        rules = {"age": sign, "income": -1}
+        model = make_robust_classifier(3, random_state=0, monotonic_cst=rules, **parameters)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # members that vote for one class
+            model.fit(table, y)
+        assert model[-1].converged_.all()
+        is_free = []
+        for column, way in rules.items():
+            known = table[column].dropna()
+            ends = [-np.inf, *np.linspace(known.min(), known.max(), 200), *known[:100].sort_values(), np.inf]
+            ends = sorted(ends)
+            for row in range(8):
+                rows = pd.concat([table[row : row + 1]] * len(ends)).assign(**{column: ends})
+                scores = way * model.decision_function(rows)
+                assert np.all(np.diff(scores) >= -1e-6 * max(1, np.abs(scores).max()))
+                is_free.append(np.ptp(scores) > 1e-3)
+        assert any(is_free)
+
+    def test_of_curves_is_no_worse_than_it_must_be(self):
+        """Where the best curve is monotone anyhow, the rule costs nothing."""
+        rng = np.random.default_rng(0)
+        x = rng.uniform(size=800)
+        X, y = x[:, None], rng.random(800) < 0.1 + 0.8 * (x > 0.3) * np.minimum(2 * x, 1)
+        free = make_pipeline(TableEncoder(), ERMClassifier(1)).fit(X, y)
+        ruled = make_pipeline(TableEncoder(monotonic_cst=[1]), ERMClassifier(1)).fit(X, y)
+        assert ruled[0].get_feature_names_out().tolist() == ["x0", *(f"x0_ramp{j}" for j in range(5))]
+        assert abs(free.score(X, y) - ruled.score(X, y)) < 0.02
+        against = make_pipeline(TableEncoder(monotonic_cst=[-1]), ERMClassifier(1)).fit(X, y)
+        assert np.ptp(against.decision_function(X)) < 1e-3
+
+    def test_rules_that_cannot_be_honoured(self):
+        table, y = self.table, self.y
+        for rule, message in (
+            ({"colour": 1}, "'colour', which holds categories"),
+            ({"day": 1}, "'day', which holds dates"),
+            ({"cost": 1}, "'cost', which is no column"),
+            ({"age": 2}, "must have 1, -1 or 0"),
+            ([1], "must have 1, -1 or 0 for each of 6 columns"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                make_robust_classifier(3, monotonic_cst=rule).fit(table, y)
+        rule = {"age": 1}
+        with pytest.raises(ValueError, match="columns together"):
+            make_robust_classifier(3, monotonic_cst=rule, interactions=True).fit(table, y)
+        with pytest.raises(ValueError, match="needs set_output"):
+            make_robust_classifier(3, monotonic_cst=rule).set_output(transform="pandas").fit(table, y)
+        with pytest.raises(ValueError, match="more than two classes"):
+            make_robust_classifier(3, monotonic_cst=rule).fit(table, np.arange(len(y)) % 3)
+        with pytest.raises(ValueError, match="choose one"):
+            make_pipeline(TableEncoder(monotonic_cst=rule), ERMClassifier(monotonic_cst=[0] * 30)).fit(
+                table, y
+            )
+        with pytest.raises(ValueError, match="exclusivity=2"):
+            make_robust_classifier(3, monotonic_cst=rule, exclusivity=2.0, voting="soft").fit(table, y)
+        for other in (ERMClassifierCV(3, exclusivity=2.0), FeaturePartitionClassifier(3)):
+            with pytest.raises(ValueError, match="monotonic_cst"):
+                make_pipeline(TableEncoder(monotonic_cst=rule), other).fit(table, y)
+
+    def test_in_a_search_over_C(self):
+        model = make_pipeline(TableEncoder(monotonic_cst={"age": -1}), ERMClassifierCV(1, Cs=3, cv=2))
+        model.fit(self.table, self.y)
+        rows = pd.concat([self.table[:1]] * 50).assign(age=np.linspace(0, 100, 50))
+        assert np.all(np.diff(model.decision_function(rows)) <= 1e-12)
+
+    def test_in_files_and_graphs(self, tmp_path):
+        model = make_pipeline(TableEncoder(monotonic_cst={"age": 1, "income": -1}), ERMClassifier(2))
+        model.fit(self.table[["age", "income"]], self.y)
+        save_model(model, tmp_path / "m.erm")
+        again = load_model(tmp_path / "m.erm")
+        expected = model.decision_function(self.table[["age", "income"]])
+        np.testing.assert_array_equal(again.decision_function(self.table[["age", "income"]]), expected)
+        assert again[0].get_feature_names_out().tolist() == model[0].get_feature_names_out().tolist()
+        session = pytest.importorskip("onnxruntime").InferenceSession(to_onnx(model).SerializeToString())
+        rows = self.table[["age", "income"]].to_numpy(dtype=float)
+        np.testing.assert_allclose(session.run(["scores"], {"X": rows})[0], expected, atol=1e-9)
 
     @pytest.mark.parametrize("sign", [1, -1])
     def test_that_are_one_feature(self, sign):

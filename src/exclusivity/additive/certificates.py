@@ -1,8 +1,13 @@
-"""Exact certificates of an additive score: what it can become when cells of a row change.
+"""Exact certificates of additive scores: what they can become when cells of a row change.
 
 For the sign s of a score f the damage of column j is d_j = s (F_j - worst reachable value) >= 0, where F_j is
 the contribution of its cell. Whatever r groups of columns contain, the score keeps its sign if and only if
-s f exceeds the sum of the r largest damages of groups. The radius of a row is the largest such r.
+s f exceeds T_r(d), the sum of the r largest damages of groups. The radius of a row is the largest such r.
+
+Several classes are decided by duels, one score for every pair of them. A class that wins all its duels is
+predicted, and stays so as long as it wins them all. With f_cd in favour of d, the smallest lead of class d
+lies between the minima over its rivals c of f_cd - T_r and of f_cd + T_r(gains). A class whose largest
+possible lead is below the smallest possible one of another class cannot be predicted.
 
 Scores are sums of floating point numbers. Every score that is computed from cells, broken or not, is within
 ``slack`` of its exact value; a certificate asks for a margin of four times that, so that rounding cannot
@@ -11,14 +16,19 @@ change a certified label.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
-from exclusivity.additive.objective import Reach, contributions, smooth_ends
-from exclusivity.problem.arrays import Bools, Floats, Ints
+from exclusivity._typing import Bools, Floats, Ints
+from exclusivity.additive.objective import Reach, contributions, smooth_ends, worst_sums
 
 _UNIT = 2.0**-53
+_SLACKS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +41,7 @@ class Score:
         The values of the points of all columns.
     b : float
         The intercept.
-    starts : ndarray of int
+    starts : ndarray of int of shape (n_columns + 1,)
         Where the points of each column begin.
     """
 
@@ -43,7 +53,8 @@ class Score:
     def slack(self) -> float:
         """A bound of the rounding error of a score."""
         largest = np.maximum.reduceat(np.abs(self.points), self.starts[:-1])
-        return float((len(largest) + 4) * _UNIT * (abs(self.b) + 2 * largest.sum()))
+        size = abs(self.b) + 2 * float(largest.sum()) + np.finfo(float).tiny
+        return (len(largest) + 4) * _UNIT * size
 
     def contributions(self, left: Ints, weight: Floats) -> Floats:
         """Return what each cell adds to the score."""
@@ -51,42 +62,232 @@ class Score:
 
     def decide(self, left: Ints, weight: Floats) -> Floats:
         """Return the scores of rows."""
-        return np.asarray(self.contributions(left, weight).sum(axis=1) + self.b)
+        return self.total(self.contributions(left, weight))
 
-    def damages(self, left: Ints, weight: Floats, reach: Reach, sign: Ints) -> tuple[Floats, Floats]:
-        """Return the scores, seen from the sides ``sign``, and the damage that each column can do to them."""
-        contribution = self.contributions(left, weight)
-        reached = reach.of_cells(left, weight)
-        low, high = (side * smooth_ends(side * self.points, reach, 0.0).value for side in (1, -1))
-        worst = np.where(sign[:, None] > 0, low[reached], high[reached])
-        damage = np.maximum(sign[:, None] * (contribution - worst), 0.0)
-        return np.asarray(sign * (contribution.sum(axis=1) + self.b)), np.asarray(damage)
-
-    def worst_points(self, left: Ints, weight: Floats, reach: Reach, sign: Ints) -> Ints:
-        """Return the point that does most damage to each cell; where none is reached, any point."""
-        reached = reach.of_cells(left, weight)
-        low, high = (
-            reach.start + np.argmax(smooth_ends(side * self.points, reach, 0.0).distribution, axis=1)
-            for side in (1, -1)
-        )
-        return np.asarray(np.where(sign[:, None] > 0, low[reached], high[reached]))
+    def total(self, contribution: Floats) -> Floats:
+        """Return the scores of rows with these contributions."""
+        return np.asarray(contribution.sum(axis=1) + self.b)
 
 
-def breakable_groups(reach: Reach, starts: Ints) -> int:
-    """Return how many groups have a column of which a cell can change."""
-    has_slice = (reach.stop > reach.start)[reach.of_point[:-1]]
-    can_change = np.logical_or.reduceat(has_slice, starts[:-1])
-    return len(np.unique(reach.group[can_change]))
+class Duels:
+    """The scores of all pairs of classes; the second class of a pair is favoured by positive scores.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_duels, n_points)
+        The values of the points of all columns.
+    intercepts : ndarray of shape (n_duels,)
+        The intercepts.
+    starts : ndarray of int of shape (n_columns + 1,)
+        Where the points of each column begin.
+    n_classes : int
+        The number of classes.
+    """
+
+    def __init__(self, points: Floats, intercepts: Floats, starts: Ints, n_classes: int) -> None:
+        self.scores = [Score(p, float(b), starts) for p, b in zip(points, intercepts, strict=True)]
+        self.pairs = list(combinations(range(n_classes), 2))
+        self.n_classes = n_classes
+        self.starts = starts
+
+    def decide(self, left: Ints, weight: Floats) -> Floats:
+        """Return the scores of two classes, or the smallest lead of each of several classes."""
+        if len(self.scores) == 1:
+            return self.scores[0].decide(left, weight)
+        smallest = np.full((len(left), self.n_classes), np.inf)
+        for (first, second), score in zip(self.pairs, self.scores, strict=True):
+            lead = score.decide(left, weight)
+            np.minimum(smallest[:, first], -lead, out=smallest[:, first])
+            np.minimum(smallest[:, second], lead, out=smallest[:, second])
+        return smallest
+
+    def probabilities(self, left: Ints, weight: Floats) -> Floats:
+        """Return probabilities where scores are log odds: those of duels, coupled as Price et al. (1994)."""
+        inverse = np.zeros((len(left), self.n_classes))
+        for (first, second), score in zip(self.pairs, self.scores, strict=True):
+            odds = np.exp(np.clip(score.decide(left, weight), -700, 700))
+            inverse[:, first] += 1 + odds
+            inverse[:, second] += 1 + 1 / odds
+        found = 1 / (inverse - self.n_classes + 2)
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
-def certified_radius(margin: Floats, damage: Floats, slack: float, most: int) -> Ints:
-    """Return how many groups may break before a margin can be lost; -1 where there is none."""
-    total = np.cumsum(-np.sort(-damage, axis=1), axis=1)
-    survives = total < (margin - 4 * slack)[:, None]
-    radius = np.minimum(survives.sum(axis=1), most)
-    return np.asarray(np.where(margin > 4 * slack, radius, -1))
+def winners(scores: Floats) -> Ints:
+    """Return the number of the predicted class of each row."""
+    return (scores > 0).astype(np.intp) if scores.ndim == 1 else np.argmax(scores, axis=1)
 
 
-def survives(margin: Floats, damage: Floats, slack: float) -> Bools:
-    """Return whether a margin stays positive when all these columns break at once."""
-    return np.asarray(damage.sum(axis=1) < margin - 4 * slack)
+class Contest(NamedTuple):
+    """A duel in which the predicted classes of some rows take part.
+
+    Attributes
+    ----------
+    number : int
+        The number of the duel.
+    rows : ndarray of int or slice
+        The rows.
+    sign : ndarray of shape (n_rows,)
+        1 where the second class of the duel is predicted, else -1.
+    contribution : ndarray of shape (n_rows, n_columns)
+        What each cell adds to the score.
+    margin : ndarray of shape (n_rows,)
+        The lead of the predicted class; certificates need more than ``slack``.
+    damage : ndarray of shape (n_rows, n_columns)
+        What each column can take from the margin.
+    slack : float
+        The rounding error that certificates allow for.
+    """
+
+    number: int
+    rows: Ints | slice
+    sign: Ints
+    contribution: Floats
+    margin: Floats
+    damage: Floats
+    slack: float
+
+
+class Adversary:
+    """What broken columns can do to the duels.
+
+    Parameters
+    ----------
+    duels : Duels
+        The scores.
+    reach : Reach
+        What a broken cell can become.
+    """
+
+    def __init__(self, duels: Duels, reach: Reach) -> None:
+        self.duels, self.reach = duels, reach
+        # Where all cells of a column reach the same points, these need not be looked up cell by cell.
+        of_column = reach.of_point[duels.starts[:-1]]
+        is_same = np.array_equal(reach.of_point[:-1], np.repeat(of_column, np.diff(duels.starts)))
+        self._of_column = of_column if is_same else None
+        has_slice = (reach.stop > reach.start)[reach.of_point[:-1]]
+        can_change = np.logical_or.reduceat(has_slice, duels.starts[:-1])
+        self.n_breakable = len(np.unique(reach.group[can_change]))
+        """The number of groups with a column of which a cell can change."""
+
+    @cached_property
+    def _ends(self) -> list[tuple[Floats, Floats]]:
+        """The smallest and the largest value of each slice, for every duel; none are inf and -inf."""
+        return [
+            (
+                smooth_ends(score.points, self.reach, 0.0).value,
+                -smooth_ends(-score.points, self.reach, 0.0).value,
+            )
+            for score in self.duels.scores
+        ]
+
+    def _worst(self, number: int, left: Ints, weight: Floats) -> tuple[Floats, Floats]:
+        """Return the smallest and the largest values that cells can reach: none are inf and -inf."""
+        low, high = self._ends[number]
+        reached = self._of_column if self._of_column is not None else self.reach.of_cells(left, weight)
+        return low[reached], high[reached]
+
+    def contests(self, left: Ints, weight: Floats) -> Iterator[Contest]:
+        """Yield each duel with the rows whose predicted class takes part in it."""
+        is_only = len(self.duels.scores) == 1
+        predicted = np.empty(0) if is_only else winners(self.duels.decide(left, weight))
+        for number, (score, pair) in enumerate(zip(self.duels.scores, self.duels.pairs, strict=True)):
+            rows = slice(None) if is_only else np.flatnonzero(np.isin(predicted, pair))
+            contribution = score.contributions(left[rows], weight[rows])
+            total = score.total(contribution)
+            is_second = total > 0 if is_only else predicted[rows] == pair[1]
+            sign = np.where(is_second, 1, -1)
+            low, high = self._worst(number, left[rows], weight[rows])
+            damage = np.where(is_second[:, None], contribution - low, high - contribution)
+            np.maximum(damage, 0.0, out=damage)
+            yield Contest(number, rows, sign, contribution, sign * total, damage, _SLACKS * score.slack)
+
+    def radii(self, left: Ints, weight: Floats) -> Ints:
+        """Return how many groups may break before a predicted class can lose a duel; -1: it wins not all."""
+        found = np.full(len(left), self.n_breakable)
+        for contest in self.contests(left, weight):
+            largest = -np.sort(-self.reach.by_group(contest.damage), axis=1)
+            total = np.cumsum(largest, axis=1, out=largest)
+            lead = contest.margin - contest.slack
+            radius = np.where(lead > 0, (total < lead[:, None]).sum(axis=1), -1)
+            found[contest.rows] = np.minimum(found[contest.rows], radius)
+        return found
+
+    def stands(self, left: Ints, weight: Floats) -> Bools:
+        """Return which predictions stay the same when all columns that can break do so at once."""
+        found = np.ones(len(left), dtype=bool)
+        for contest in self.contests(left, weight):
+            found[contest.rows] &= contest.damage.sum(axis=1) < contest.margin - contest.slack
+        return found
+
+    def stands_by_column(self, left: Ints, weight: Floats) -> Bools:
+        """Return which predictions stay the same when a single column breaks, for every column."""
+        found = np.ones(left.shape, dtype=bool)
+        for contest in self.contests(left, weight):
+            found[contest.rows] &= contest.damage < (contest.margin - contest.slack)[:, None]
+        return found
+
+    def possible(self, left: Ints, weight: Floats, r: int) -> Bools:
+        """Return which classes can be predicted when at most ``r`` groups break."""
+        shape = (len(left), self.duels.n_classes)
+        least, most = np.full(shape, np.inf), np.full(shape, np.inf)
+        slack = 2 * _SLACKS * max(score.slack for score in self.duels.scores)
+        for number, ((first, second), score) in enumerate(
+            zip(self.duels.pairs, self.duels.scores, strict=True)
+        ):
+            contribution = score.contributions(left, weight)
+            total = score.total(contribution)
+            low, high = self._worst(number, left, weight)
+            loss, gain = (
+                worst_sums(self.reach.by_group(np.maximum(change, 0.0)), np.array([r]))[:, 0]
+                for change in (contribution - low, high - contribution)
+            )
+            for place, smallest, largest in (
+                (first, -total - gain, -total + loss),
+                (second, total - loss, total + gain),
+            ):
+                np.minimum(least[:, place], smallest, out=least[:, place])
+                np.minimum(most[:, place], largest, out=most[:, place])
+        best = np.partition(least, -2, axis=1)[:, -2:]
+        rivals = np.where(least == best[:, 1:], best[:, :1], best[:, 1:])
+        return np.asarray(most >= rivals - slack)
+
+    def worst_rows(self, left: Ints, weight: Floats, r: int) -> Ints:
+        """Return the points that the worst ``r`` broken groups show, -1 for cells that stay.
+
+        They attack the duel that is lost by most, or won by least, once they are broken.
+        """
+        target, lead = np.full(left.shape, -1), np.full(len(left), np.inf)
+        for contest in self.contests(left, weight):
+            groups = self.reach.by_group(contest.damage)
+            order = np.argsort(-groups, axis=1, kind="stable")[:, :r]
+            after = contest.margin - np.take_along_axis(groups, order, axis=1).sum(axis=1)
+            is_broken = np.zeros(groups.shape, dtype=bool)
+            np.put_along_axis(is_broken, order, True, axis=1)
+            points = self.duels.scores[contest.number].points
+            low, high = (
+                self.reach.start + np.argmax(smooth_ends(side * points, self.reach, 0.0).distribution, axis=1)
+                for side in (1, -1)
+            )
+            reached = self.reach.of_cells(left[contest.rows], weight[contest.rows])
+            worst = np.where(contest.sign[:, None] > 0, low[reached], high[reached])
+            shown = np.where(is_broken[:, self.reach.group] & (contest.damage > 0), worst, -1)
+            is_worse = after < lead[contest.rows]
+            target[contest.rows] = np.where(is_worse[:, None], shown, target[contest.rows])
+            lead[contest.rows] = np.minimum(lead[contest.rows], after)
+        return target
+
+    def explain(self, left: Ints, weight: Floats) -> tuple[Floats, Ints]:
+        """Return contributions for the duel against the strongest rival, and the number of that duel.
+
+        They are in favour of the second of two classes, or of the predicted one of several.
+        """
+        found, lead = np.zeros(left.shape), np.full(len(left), np.inf)
+        duel = np.zeros(len(left), dtype=np.intp)
+        for contest in self.contests(left, weight):
+            rows = np.arange(len(left))[contest.rows]
+            closer = contest.margin < lead[rows]
+            sign = np.ones_like(contest.sign) if self.duels.n_classes == 2 else contest.sign
+            found[rows[closer]] = (sign[:, None] * contest.contribution)[closer]
+            duel[rows[closer]] = contest.number
+            lead[rows] = np.minimum(lead[rows], contest.margin)
+        return found, duel

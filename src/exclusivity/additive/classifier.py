@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from html import escape
 from itertools import combinations
 from typing import Any, Self
 
@@ -12,7 +14,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, assert_all_finite, compute_class_weight
+from sklearn.utils import Tags, assert_all_finite
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -22,22 +24,27 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from exclusivity.additive.certificates import (
-    Score,
-    breakable_groups,
-    certified_radius,
-    survives,
+from exclusivity._errors import check_choice, check_number
+from exclusivity._typing import Bools, Floats, Ints
+from exclusivity.additive.certificates import Adversary, Duels, winners
+from exclusivity.additive.inputs import (
+    categorical_places,
+    column_place,
+    group_labels,
+    match_columns,
+    monotone_signs,
+    numbered,
+    weights_of_classes,
 )
 from exclusivity.additive.levels import ColumnLevels, Levels, learn_levels
-from exclusivity.additive.objective import Quadratic, Reach, RobustObjective, Rows
+from exclusivity.additive.objective import Quadratic, RobustObjective, Rows
+from exclusivity.additive.scorecard import scorecard
 from exclusivity.additive.solver import Solution, solve
-from exclusivity.additive.threats import reach_of, threats_by_column
-from exclusivity.classifier.fitting import group_codes
-from exclusivity.problem.arrays import Bools, Floats, Ints
-from exclusivity.problem.logistic import Logistic
-from exclusivity.problem.loss import MarginLoss
-from exclusivity.problem.power_hinge import PowerHinge
-from exclusivity.tables.cells import ColumnTable, as_array, column_of, frame_package
+from exclusivity.additive.suspects import Suspects, find_suspects
+from exclusivity.additive.threats import Threat, check_threats, reach_of, threats_by_column
+from exclusivity.classifier._validation import check_jobs
+from exclusivity.objective.losses import Logistic, MarginLoss, PowerHinge
+from exclusivity.tables._columns import as_array, column_of, frame_package
 
 _LOSSES: dict[str, MarginLoss] = {
     "squared_hinge": PowerHinge(2.0),
@@ -45,7 +52,6 @@ _LOSSES: dict[str, MarginLoss] = {
     "logistic": Logistic(),
 }
 _RIDGE = 0.05
-_MIN_FREQUENCY = 10
 
 
 def _has_probabilities(model: RobustAdditiveClassifier) -> bool:
@@ -78,12 +84,13 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     smoothness : float, default=1.0
         Weight of the squared differences of neighbouring knots.
     feature_groups : sequence of labels, dict, callable or None, default=None
-        Columns of one label break together, such as those of one sensor. A dict has labels by column name.
-        None: each column alone.
+        Columns of one label break together, such as those of one sensor. A dict has labels by column; a
+        callable makes one label per column from the array of names. None: each column alone.
     threats : str, tuple or dict, default="any"
         What a broken cell can contain: "any" value, nothing else ("trusted"), only larger ("increase") or
         smaller ("decrease") numbers, only a "missing" value, or numbers of an interval ``(low, high)``. A
-        dict has threats by column; columns that it does not name can contain anything.
+        dict has threats by column, or by label of a group; columns that it does not name can contain
+        anything.
     monotonic_cst : array-like of int, dict or None, default=None
         1 for columns with which the score of the second class must not fall, -1 for those with which it must
         not rise, 0 for the others. Two classes only.
@@ -98,29 +105,34 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     warm_start : bool, default=False
         Start at the solution of the last fit where the columns have the same levels.
     n_jobs : int or None, default=None
-        Threads for the duels of several classes.
+        Threads for the duels of several classes; -1: one per processor.
     verbose : int, default=0
-        Whether to print objective and gap.
+        Print objective and gap of each smoothed problem where it is above 0.
 
     Attributes
     ----------
-    classes_ : ndarray
+    classes_ : ndarray of shape (n_classes,)
         The classes.
     columns_ : list of ColumnLevels
-        What was learned of each column: kind, knots, categories.
+        What was learned of each column: kind, knots, categories, and how the training rows were spread.
     points_ : ndarray of shape (n_duels, n_points)
-        The values of all points of all columns, for each duel of two classes.
+        The values of all points of all columns, one column after the other, for each duel of two classes, in
+        the order of ``itertools.combinations(classes_, 2)``; positive values favour the second class.
     intercept_ : ndarray of shape (n_duels,)
         The intercepts.
+    threats_ : list
+        The threat of each column.
+    feature_groups_ : ndarray of int of shape (n_features_in_,)
+        The number of the group of each column.
     objective_, dual_gap_ : ndarray of shape (n_duels,)
         The objective, and its proven relative distance from the optimum.
     converged_ : ndarray of bool of shape (n_duels,)
-        Whether the gap is at most ``tol``.
+        True where the gap is at most ``tol``.
     n_iter_ : ndarray of int of shape (n_duels,)
         Evaluations of the objective.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray
+    feature_names_in_ : ndarray of str
         Their names, where X has names.
 
     Examples
@@ -203,69 +215,65 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             raise ValueError(
                 f"y has one class only, {classes[0]!r}; a classifier needs at least two classes."
             )
-        old = (
-            (getattr(self, "columns_", None), getattr(self, "_solutions", None)) if self.warm_start else None
-        )
+        cost = self.C * weight * weights_of_classes(self.class_weight, classes, codes, weight)[codes]
+        lacking = np.bincount(codes, cost, len(classes)) == 0
+        if lacking.any():
+            raise ValueError(f"All rows of the class {classes[lacking][0]!r} have weight 0.")
         names = self._names()
-        self.columns_ = self._learn_columns(X, names, weight)
-        self.classes_ = classes
-        levels = self._levels = Levels(self.columns_)
-        self._groups = self._group_codes(names)
-        self._reach = self._reach_of(self.threats)
-        left, share = levels.encode(X)
-        cost = self.C * weight * compute_class_weight(self.class_weight, classes=classes, y=y)[codes]
-        starts = self._starts(old)
-        self._duels = list(combinations(range(len(classes)), 2))
-        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._solve)(left, share, cost, codes, duel, start)
-            for duel, start in zip(self._duels, starts, strict=True)
-        )
-        self._keep(found)
+        labels = group_labels(self.feature_groups, names)
+        threats = threats_by_column(self.threats, names, labels)
+        columns = self._learn_columns(X, names, weight, threats)
+        check_threats(threats, columns)
+        monotone = monotone_signs(self.monotonic_cst, columns, len(classes))
+        starts = self._starts(columns, classes) if self.warm_start else {}
+        self.classes_, self.columns_, self.threats_ = classes, columns, threats
+        self.feature_groups_ = numbered(labels, len(names))
+        levels = Levels(columns)
+        reach = reach_of(levels, threats, self.feature_groups_)
+        rows = [np.flatnonzero((codes == code) & (cost > 0)) for code in range(len(classes))]
+        encoded = [Rows(*levels.encode(X, own), cost[own]) for own in rows]
+        quadratic = Quadratic(levels.joined, _RIDGE, self.smoothness)
+        radii = np.arange(self.max_broken + 1)
+
+        def duel(first: int, second: int) -> Solution:
+            sides = {-1: encoded[first], 1: encoded[second]}
+            problem = RobustObjective(sides, levels, reach, quadratic, _LOSSES[self.loss], radii, monotone)
+            report = self._reporter(f"{classes[first]} against {classes[second]}") if self.verbose else None
+            return solve(problem, self.tol, self.max_iter, starts.get((first, second)), report)
+
+        pairs = list(combinations(range(len(classes)), 2))
+        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(duel)(*pair) for pair in pairs)
+        self._keep(found, levels)
         return self
 
-    def _solve(
-        self, left: Ints, share: Floats, cost: Floats, codes: Ints, duel: tuple[int, int], start: Any
-    ) -> Solution:
-        """Train the duel of two classes on their rows."""
-        rows = {}
-        for sign, code in zip((-1, 1), duel, strict=True):
-            own = (codes == code) & (cost > 0)
-            rows[sign] = Rows(left[own], share[own], cost[own])
-            if not own.any():
-                raise ValueError(f"All rows of the class {self.classes_[code]!r} have weight 0.")
-        problem = RobustObjective(
-            rows,
-            self._levels,
-            self._reach,
-            Quadratic(self._levels.joined, _RIDGE, self.smoothness),
-            _LOSSES[self.loss],
-            np.arange(self.max_broken + 1),
-            self._monotone(),
-        )
-
+    @staticmethod
+    def _reporter(duel: str) -> Callable[[int, float, float], None]:
         def report(count: int, objective: float, gap: float) -> None:
-            names = " against ".join(str(self.classes_[code]) for code in duel)
             print(  # noqa: T201 -- asked for by verbose
-                f"[{names}] evaluation {count}: objective {objective:.6g}, gap {gap:.1e}"
+                f"[{duel}] evaluation {count}: objective {objective:.6g}, gap {gap:.1e}"
             )
 
-        return solve(problem, self.tol, self.max_iter, start, report if self.verbose else None)
+        return report
 
-    def _starts(self, old: Any) -> list[Any]:
-        count = len(self.classes_) * (len(self.classes_) - 1) // 2
-        if old is None or old[0] is None or len(old[1]) != count:
-            return [None] * count
-        shapes = [[(c.kind, c.n_levels, c.n_points) for c in columns] for columns in (old[0], self.columns_)]
-        return [(found.h, found.b) for found in old[1]] if shapes[0] == shapes[1] else [None] * count
+    def _starts(self, columns: list[ColumnLevels], classes: NDArray[Any]) -> dict[tuple[int, int], Any]:
+        """Return the levels and intercepts of the last fit, where it had the same classes and levels."""
+        if not hasattr(self, "points_") or not np.array_equal(self.classes_, classes):
+            return {}
+        shapes = [[(c.kind, c.n_levels, c.n_points) for c in each] for each in (self.columns_, columns)]
+        if shapes[0] != shapes[1]:
+            return {}
+        values = self.points_[:, self._levels.is_level]
+        pairs = combinations(range(len(classes)), 2)
+        return dict(zip(pairs, zip(values, self.intercept_, strict=True), strict=True))
 
-    def _keep(self, found: Sequence[Solution]) -> None:
-        self._solutions = list(found)
-        self.points_ = np.array([self._levels.expand @ each.h for each in found])
+    def _keep(self, found: Sequence[Solution], levels: Levels) -> None:
+        self.points_ = np.array([levels.expand @ each.h for each in found])
         self.intercept_ = np.array([each.b for each in found])
         self.objective_ = np.array([each.objective for each in found])
         self.dual_gap_ = np.array([each.gap for each in found])
         self.n_iter_ = np.array([each.n_iter for each in found])
         self.converged_ = self.dual_gap_ <= self.tol
+        self._prepare()
         if not self.converged_.all():
             warnings.warn(
                 f"The duality gap is {self.dual_gap_.max():.1e} after {self.n_iter_.max()} evaluations, above"
@@ -274,99 +282,42 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
                 stacklevel=3,
             )
 
+    def _prepare(self) -> None:
+        """Make what predictions need of the fitted state.
+
+        That is classes_, columns_, points_, intercept_, threats_ and feature_groups_: all that a model file
+        has to keep.
+        """
+        self._levels = Levels(self.columns_)
+        self._duels = Duels(self.points_, self.intercept_, self._levels.starts, len(self.classes_))
+        self._reach = reach_of(self._levels, self.threats_, self.feature_groups_)
+        self._adversary = Adversary(self._duels, self._reach)
+
     def _check_parameters(self) -> None:
-        for name, least in (("max_broken", 0), ("n_knots", 2), ("max_iter", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-                raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}.")
-        for name, positive in (("C", True), ("smoothness", False), ("tol", True)):
-            value = getattr(self, name)
-            is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-            if not is_number or not np.isfinite(value) or value < 0 or (positive and value == 0):
-                bound = "above 0" if positive else "of at least 0"
-                raise ValueError(f"{name} must be a finite number {bound}; got {value!r}.")
-        if self.loss not in _LOSSES:
-            raise ValueError(f"loss must be one of {tuple(_LOSSES)}; got {self.loss!r}.")
+        params = self.get_params(deep=False)
+        for name, least in (("max_broken", 0), ("n_knots", 2), ("max_iter", 1), ("verbose", 0)):
+            check_number(params, name, least=least, integer=name != "verbose")
+        for name in ("C", "tol"):
+            check_number(params, name, least=0, strict=True)
+        check_number(params, "smoothness", least=0)
+        check_choice(params, "loss", tuple(_LOSSES))
+        check_jobs(self.n_jobs)
 
-    def _learn_columns(self, X: Any, names: list[str], weight: Floats) -> list[ColumnLevels]:
-        chosen = self._categorical(names)
-        threats = threats_by_column(self.threats, names)
-        columns = []
-        for place, name in enumerate(names):
-            column = column_of(X, place)
-            ends = threats[place] if isinstance(threats[place], tuple) else ()
-            columns.append(
-                learn_levels(
-                    name,
-                    column,
-                    weight,
-                    self.n_knots,
-                    _MIN_FREQUENCY,
-                    is_category=place in chosen,
-                    extra=ends,
-                )
+    def _learn_columns(
+        self, X: Any, names: Sequence[str], weight: Floats, threats: Sequence[Threat]
+    ) -> list[ColumnLevels]:
+        chosen = categorical_places(self.categorical_features, names)
+        return [
+            learn_levels(
+                name,
+                column_of(X, place),
+                weight,
+                self.n_knots,
+                is_category=place in chosen,
+                extra=threat if isinstance(threat, tuple) else (),
             )
-        return columns
-
-    def _categorical(self, names: list[str]) -> set[int]:
-        given = self.categorical_features
-        if given is None or (isinstance(given, str) and given == "from_dtype"):
-            return set()
-        if isinstance(given, str):
-            raise ValueError(
-                f"categorical_features must be 'from_dtype' or a sequence of columns; got {given!r}."
-            )
-        given = np.asarray(given).tolist()
-        if given and all(isinstance(each, bool) for each in given):
-            if len(given) != len(names):
-                raise ValueError(f"categorical_features has {len(given)} entries; expected {len(names)}.")
-            return {place for place, each in enumerate(given) if each}
-        return {self._place(each, names, "categorical_features") for each in given}
-
-    @staticmethod
-    def _place(column: Any, names: Sequence[str], parameter: str) -> int:
-        """Return the number of a column that is given by name or number."""
-        if isinstance(column, (int, np.integer)) and -len(names) <= column < len(names):
-            return int(column) % len(names)
-        if column in names:
-            return list(names).index(column)
-        raise ValueError(f"{parameter} names the column {column!r}; expected one of {list(names)[:20]}.")
-
-    def _group_codes(self, names: list[str]) -> Ints:
-        groups = self.feature_groups
-        if isinstance(groups, Mapping):
-            for column in groups:
-                self._place(column, names, "feature_groups")
-            alone = [("", name) for name in names]
-            groups = [groups.get(name, alone[place]) for place, name in enumerate(names)]
-            groups = [str(label) for label in groups]
-        return group_codes(groups, len(names), np.array(names, dtype=object))
-
-    def _monotone(self) -> list[int]:
-        given, names = self.monotonic_cst, self._names()
-        if given is None:
-            return []
-        if len(self.classes_) > 2:
-            raise ValueError("monotonic_cst is for two classes; there are more in y.")
-        signs = [0] * len(names)
-        if isinstance(given, Mapping):
-            for column, sign in given.items():
-                signs[self._place(column, names, "monotonic_cst")] = sign
-        else:
-            signs = np.asarray(given).tolist()
-        if len(signs) != len(names) or any(sign not in (-1, 0, 1) for sign in signs):
-            raise ValueError(
-                f"monotonic_cst must have one of -1, 0 and 1 for each of {len(names)} columns; got {given!r}."
-            )
-        for column, sign in zip(self.columns_, signs, strict=True):
-            if sign and column.kind == "category":
-                raise ValueError(
-                    f"monotonic_cst: column {column.name!r} holds categories, which have no order."
-                )
-        return [int(sign) for sign in signs]
-
-    def _reach_of(self, threats: Any) -> Reach:
-        return reach_of(self._levels, threats_by_column(threats, self._names(), self.columns_), self._groups)
+            for place, (name, threat) in enumerate(zip(names, threats, strict=True))
+        ]
 
     # -- prediction -------------------------------------------------------------------------------------
 
@@ -382,40 +333,18 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
                 self, X, reset=reset, dtype=None, ensure_all_finite=False, accept_sparse=False
             )
         if not reset and hasattr(self, "feature_names_in_"):
-            X = self._matched(X)
+            X = match_columns(X, self._names())
         else:
             validate_data(self, X, reset=reset, skip_check_array=True)
         if 0 in X.shape:
             raise ValueError(f"Found a table of shape {X.shape}; expected at least one row and one column.")
         return X
 
-    def _matched(self, X: Any) -> Any:
-        """Match the columns of a frame by name."""
-        given = [str(name) for name in (X.column_names if hasattr(X, "column_names") else X.columns)]
-        wanted = self._names()
-        if given == wanted:
-            return X
-        absent = [name for name in wanted if name not in given]
-        if len(absent) == len(wanted):
-            raise ValueError(f"X has none of the columns of fit, {wanted[:20]}; it has {given[:20]}.")
-        if absent:
-            warnings.warn(
-                f"X has no column {', '.join(map(repr, absent[:20]))}; all of its cells count as missing.",
-                UserWarning,
-                stacklevel=4,
-            )
-        nothing = np.full(X.shape[0], None, dtype=object)
-        return ColumnTable([column_of(X, given.index(name)) if name in given else nothing for name in wanted])
-
-    def _encoded(self, X: Any) -> tuple[Ints, Floats]:
-        check_is_fitted(self)
-        return self._levels.encode(self._validated(X, reset=False))
-
-    def _scores(self) -> list[Score]:
-        starts = self._levels.starts
-        return [
-            Score(points, float(b), starts) for points, b in zip(self.points_, self.intercept_, strict=True)
-        ]
+    def _over_rows(self, X: Any, question: Callable[[Ints, Floats], Any], levels: Any = None) -> Any:
+        """Return the answers for all rows to a question about encoded rows."""
+        X = self._validated(X, reset=False)
+        answers = [question(left, weight) for left, weight in (levels or self._levels).blocks(X)]
+        return answers[0] if len(answers) == 1 else np.concatenate(answers)
 
     def decision_function(self, X: Any) -> Floats:
         """Return the scores of rows.
@@ -423,24 +352,16 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         Parameters
         ----------
         X : table or array-like of shape (n_samples, n_features)
-            Rows. An absent column of a frame counts as missing, with a warning.
+            Rows. Columns of a table are matched by name: absent ones count as missing, unknown ones are
+            ignored, both with a warning.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             Two classes: positive for the second one. More: the smallest lead of each class in its duels.
         """
-        return self._decide(*self._encoded(X))
-
-    def _decide(self, left: Ints, share: Floats) -> Floats:
-        leads = [score.decide(left, share) for score in self._scores()]
-        if len(self.classes_) == 2:
-            return leads[0]
-        smallest = np.full((len(left), len(self.classes_)), np.inf)
-        for (first, second), lead in zip(self._duels, leads, strict=True):
-            np.minimum(smallest[:, first], -lead, out=smallest[:, first])
-            np.minimum(smallest[:, second], lead, out=smallest[:, second])
-        return smallest
+        check_is_fitted(self)
+        return np.asarray(self._over_rows(X, self._duels.decide))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of every row.
@@ -448,18 +369,13 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         Parameters
         ----------
         X : table or array-like of shape (n_samples, n_features)
-            Rows.
+            Rows, as for :meth:`decision_function`.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
         """
-        winners = self._winners(self.decision_function(X))
-        return np.asarray(self.classes_[winners])
-
-    @staticmethod
-    def _winners(scores: Floats) -> Ints:
-        return (scores > 0).astype(np.intp) if scores.ndim == 1 else np.argmax(scores, axis=1)
+        return np.asarray(self.classes_[winners(self.decision_function(X))])
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
@@ -473,51 +389,81 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         Parameters
         ----------
         X : table or array-like of shape (n_samples, n_features)
-            Rows.
+            Rows, as for :meth:`decision_function`.
 
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
         """
-        left, share = self._encoded(X)
-        inverse = np.zeros((len(left), len(self.classes_)))
-        for score, (first, second) in zip(self._scores(), self._duels, strict=True):
-            odds = np.exp(np.clip(score.decide(left, share), -700, 700))
-            inverse[:, first] += 1 + odds
-            inverse[:, second] += 1 + 1 / odds
-        found = 1 / (inverse - len(self.classes_) + 2)
-        return np.asarray(found / found.sum(axis=1, keepdims=True))
+        check_is_fitted(self)
+        return np.asarray(self._over_rows(X, self._duels.probabilities))
 
     # -- certificates -----------------------------------------------------------------------------------
 
-    def certify(self, X: Any, threats: Any = None) -> Ints:
+    def _against(self, threats: Any, *, attacked: bool = False) -> tuple[Adversary, Levels]:
+        """Return an adversary, and the levels that its rows must be encoded with."""
+        if threats is None and not attacked:
+            return self._adversary, self._levels
+        names = self._names()
+        labels = group_labels(self.feature_groups, names) if threats is not None else []
+        found = self.threats_ if threats is None else threats_by_column(threats, names, labels)
+        check_threats(found, self.columns_)
+        columns, points = [], []
+        for column, threat, start in zip(self.columns_, found, self._levels.starts, strict=False):
+            own = self.points_[:, start : start + column.n_points]
+            refined, values = column.with_knots(threat if isinstance(threat, tuple) else (), own)
+            columns.append(refined)
+            points.append(values)
+        levels = Levels(columns)
+        duels = Duels(np.hstack(points), self.intercept_, levels.starts, len(self.classes_))
+        return Adversary(duels, reach_of(levels, found, self.feature_groups_, attacked=attacked)), levels
+
+    def certify(self, X: Any, threats: Any = None, *, attacked: bool = False) -> Ints:
         """Return how many columns of each row may break without changing its prediction.
 
         Parameters
         ----------
         X : table or array-like of shape (n_samples, n_features)
-            Rows.
+            Rows, as for :meth:`decision_function`.
         threats : str, tuple or dict, default=None
             What broken cells can contain, as for the constructor; None: what the model was trained against.
+        attacked : bool, default=False
+            Rows are clean, and the certificate says what they can become. True: they may have been attacked
+            already, and it says what they may have been. Threats that are not one-sided are the same.
 
         Returns
         -------
         radii : ndarray of int of shape (n_samples,)
             Whatever so many columns (or groups) contain, the prediction stays the same. Exact for two
-            classes, a lower bound for more. -1: no certificate, the scores tie.
+            classes, a lower bound for more. -1: no certificate, the scores tie or no class wins all duels.
         """
-        left, share = self._encoded(X)
-        reach = self._reach if threats is None else self._reach_of(threats)
-        winners = self._winners(self._decide(left, share))
-        most = breakable_groups(reach, self._levels.starts)
-        radii = np.full(len(left), most)
-        for score, duel in zip(self._scores(), self._duels, strict=True):
-            rows = np.flatnonzero(np.isin(winners, duel))
-            sign = np.where(winners[rows] == duel[1], 1, -1)
-            margin, damage = score.damages(left[rows], share[rows], reach, sign)
-            found = certified_radius(margin, reach.by_group(damage), score.slack, most)
-            radii[rows] = np.minimum(radii[rows], found)
-        return radii
+        check_is_fitted(self)
+        adversary, levels = self._against(threats, attacked=attacked)
+        return np.asarray(self._over_rows(X, adversary.radii, levels))
+
+    def certify_set(self, X: Any, r: int, threats: Any = None, *, attacked: bool = False) -> Bools:
+        """Return which classes can be predicted when at most ``r`` columns of each row break.
+
+        Parameters
+        ----------
+        X : table or array-like of shape (n_samples, n_features)
+            Rows, as for :meth:`decision_function`.
+        r : int
+            The number of columns (or groups).
+        threats : str, tuple or dict, default=None
+            As for :meth:`certify`.
+        attacked : bool, default=False
+            As for :meth:`certify`.
+
+        Returns
+        -------
+        can_win : ndarray of bool of shape (n_samples, n_classes)
+            Other classes cannot. Exact for two classes; for more, some of these classes may be impossible.
+        """
+        check_is_fitted(self)
+        check_number({"r": r}, "r", least=0, integer=True)
+        adversary, levels = self._against(threats, attacked=attacked)
+        return np.asarray(self._over_rows(X, partial(adversary.possible, r=r), levels))
 
     def stands(self, X: Any, columns: Sequence[Any]) -> Bools:
         """Return which predictions cannot change whatever these columns contain.
@@ -525,55 +471,33 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         Parameters
         ----------
         X : table or array-like of shape (n_samples, n_features)
-            Rows.
+            Rows, as for :meth:`decision_function`.
         columns : sequence of str or int
-            Names or numbers of columns that may contain anything, all at once.
+            Names or numbers of columns that may contain anything, all at once. Trusted columns are no
+            exception here.
 
         Returns
         -------
         stands : ndarray of bool of shape (n_samples,)
         """
-        left, share = self._encoded(X)
+        check_is_fitted(self)
+        if isinstance(columns, (str, int)):
+            columns = [columns]
+        return np.asarray(self._over_rows(X, self._against_only(columns).stands))
+
+    def _against_only(self, columns: Sequence[Any]) -> Adversary:
+        """Return the adversary that sets these columns to anything, and no others."""
         names = self._names()
-        places = sorted({self._place(column, names, "columns") for column in columns})
-        threats = {place: "trusted" for place in range(len(names)) if place not in places}
-        reach = self._reach_of({**threats, **dict.fromkeys(places, "any")})
-        winners = self._winners(self._decide(left, share))
-        found = np.ones(len(left), dtype=bool)
-        for score, duel in zip(self._scores(), self._duels, strict=True):
-            rows = np.flatnonzero(np.isin(winners, duel))
-            sign = np.where(winners[rows] == duel[1], 1, -1)
-            found[rows] &= survives(*score.damages(left[rows], share[rows], reach, sign), score.slack)
-        return found
-
-    def explain(self, X: Any) -> Floats:
-        """Return what each column adds to the score of each row.
-
-        Parameters
-        ----------
-        X : table or array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        contributions : ndarray of shape (n_samples, n_features)
-            With the intercept they add up to the score. Two classes: in favour of the second class. More: in
-            favour of the predicted class in the duel with its strongest rival.
-        """
-        left, share = self._encoded(X)
-        winners = self._winners(self._decide(left, share))
-        found = np.empty(left.shape)
-        for number, sign, rows in self._weakest_duels(left, share, winners):
-            side = 1 if len(self.classes_) == 2 else sign[:, None]
-            found[rows] = side * self._scores()[number].contributions(left[rows], share[rows])
-        return found
+        chosen = {column_place(column, names, "columns") for column in columns}
+        threats = {place: "any" if place in chosen else "trusted" for place in range(len(names))}
+        return self._against(threats)[0]
 
     def attack(self, X: Any, n_broken: int) -> Any:
         """Return rows in which so many columns (or groups) contain the worst that the threats allow.
 
         Parameters
         ----------
-        X : ndarray or DataFrame of shape (n_samples, n_features)
+        X : ndarray, DataFrame of pandas or polars, or pyarrow Table of shape (n_samples, n_features)
             Rows.
         n_broken : int
             The number of columns or groups to break in each row.
@@ -582,57 +506,98 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         -------
         X : ndarray or DataFrame
             A copy with changed cells: for two classes ``certify(X) + 1`` broken columns turn a prediction or
-            make it a tie (up to rounding), unless no column is left that can break.
+            make it a tie (up to rounding), unless no column is left that can break. Frames of polars and
+            tables of Arrow come back as frames of pandas.
         """
-        left, share = self._encoded(X)
-        winners = self._winners(self._decide(left, share))
-        target = np.full(left.shape, -1)
-        for number, sign, rows in self._weakest_duels(left, share, winners):
-            score = self._scores()[number]
-            _, damage = score.damages(left[rows], share[rows], self._reach, sign)
-            groups = self._reach.by_group(damage)
-            order = np.argsort(-groups, axis=1, kind="stable")[:, :n_broken]
-            is_broken = np.zeros(groups.shape, dtype=bool)
-            np.put_along_axis(is_broken, order, True, axis=1)
-            worst = score.worst_points(left[rows], share[rows], self._reach, sign)
-            chosen = is_broken[:, self._reach.group] & (damage > 0)
-            target[rows] = np.where(chosen, worst, -1)
+        check_is_fitted(self)
+        check_number({"n_broken": n_broken}, "n_broken", least=0, integer=True)
+        if hasattr(X, "to_pandas") and not hasattr(X, "iloc"):
+            X = X.to_pandas()
+        target = self._over_rows(X, partial(self._adversary.worst_rows, r=n_broken))
         return self._with_cells(X, target)
 
     def _with_cells(self, X: Any, target: Ints) -> Any:
         """Return a copy of a table whose cells show other points; -1 leaves a cell as it is."""
         is_frame = hasattr(X, "iloc")
-        changed: Any = X.copy() if hasattr(X, "copy") else np.array(X, dtype=object)
-        if not is_frame and getattr(changed, "dtype", np.dtype(object)).kind not in "fO":
+        changed: Any = X.copy() if hasattr(X, "copy") else as_array(X).copy()
+        if not is_frame and changed.dtype.kind not in "fO":
             changed = changed.astype(object)
         for place, column in enumerate(self.columns_):
             rows = np.flatnonzero(target[:, place] >= 0)
             if not len(rows):
                 continue
-            values = [
-                column.value_of(point - self._levels.starts[place]) for point in target[rows, place].tolist()
-            ]
+            points = (target[rows, place] - self._levels.starts[place]).tolist()
+            values = [column.value_of(point) for point in points]
             if is_frame:
-                cells = changed[column.name].astype(object).to_numpy(copy=True)
+                name = column.name if column.name in changed.columns else changed.columns[place]
+                cells = changed[name].astype(object).to_numpy(copy=True)
                 cells[rows] = values
-                changed[column.name] = cells
+                changed[name] = cells
             else:
                 nothing = np.nan if changed.dtype.kind == "f" else None
                 changed[rows, place] = [nothing if value is None else value for value in values]
         return changed
 
-    def _weakest_duels(self, left: Ints, share: Floats, winners: Ints) -> Iterator[tuple[int, Ints, Ints]]:
-        """Yield each duel with the rows whose predicted class has its smallest lead there, and its sign."""
-        leads = np.full((len(left), len(self._duels)), np.inf)
-        for number, (score, duel) in enumerate(zip(self._scores(), self._duels, strict=True)):
-            rows = np.isin(winners, duel)
-            sign = np.where(winners == duel[1], 1, -1)
-            leads[rows, number] = (sign * score.decide(left, share))[rows]
-        weakest = np.argmin(leads, axis=1)
-        for number, duel in enumerate(self._duels):
-            chosen = np.flatnonzero(weakest == number)
-            if len(chosen):
-                yield number, np.where(winners[chosen] == duel[1], 1, -1), chosen
+    # -- reading the model --------------------------------------------------------------------------------
+
+    def explain(self, X: Any) -> Floats:
+        """Return what each column adds to the score of each row.
+
+        Parameters
+        ----------
+        X : table or array-like of shape (n_samples, n_features)
+            Rows, as for :meth:`decision_function`.
+
+        Returns
+        -------
+        contributions : ndarray of shape (n_samples, n_features)
+            With the intercept they add up to the score. Two classes: in favour of the second class. More: in
+            favour of the predicted class in the duel with its strongest rival.
+        """
+        check_is_fitted(self)
+        return np.asarray(self._over_rows(X, lambda *rows: self._adversary.explain(*rows)[0]))
+
+    def suspects(self, X: Any) -> Suspects:
+        """Compare the columns of new rows with those of the training rows.
+
+        Parameters
+        ----------
+        X : table or array-like of shape (n_samples, n_features)
+            New rows, at least some dozens to say anything about distributions.
+
+        Returns
+        -------
+        suspects : Suspects
+            One entry per column, the most suspicious first; the columns that look broken; and the share of
+            predictions that stand whatever those contain.
+        """
+        check_is_fitted(self)
+        return find_suspects(self, self._validated(X, reset=False))
+
+    def to_frame(self) -> Any:
+        """Return the model as a scorecard: a pandas DataFrame with one line per level of each column.
+
+        Returns
+        -------
+        scorecard : DataFrame
+            Columns ``column``, ``kind``, ``level`` (a knot, a category, or a word in brackets), ``share`` of
+            the training rows, and a column of values for each duel, named after the class that positive
+            values favour (``"b"``, or ``"b against a"`` where there are several duels). Between two knots
+            values are interpolated. The line ``(intercept)`` comes first.
+        """
+        check_is_fitted(self)
+        return scorecard(self)
+
+    def _repr_html_inner(self) -> str:
+        """Return scikit-learn's diagram, and below it the duality gap."""
+        diagram = str(super()._repr_html_inner())
+        if not hasattr(self, "dual_gap_"):
+            return diagram
+        words = (
+            f"{len(self.classes_)} classes, {self.n_features_in_} columns, trained against {self.max_broken} "
+            f"broken; at most {self.dual_gap_.max():.1e} above the optimum (relative duality gap)"
+        )
+        return f"{diagram}<p>{escape(words)}</p>"
 
     def __sklearn_tags__(self) -> Tags:
         """Declare that missing values, texts and categories are accepted."""

@@ -7,21 +7,27 @@ column's points, and both are attained. That is what certificates rest on.
 
 The last point of a column is that of a missing cell. Where the training rows had missing values it is a
 level, a parameter of its own; otherwise its value is the mean over the training rows.
+
+A fitted column also keeps how the training rows were spread over its levels: enough to see later whether
+new rows look different.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from exclusivity.problem.arrays import Bools, Floats, Ints
-from exclusivity.tables.cells import (
+from exclusivity._typing import Bools, Floats, Ints
+from exclusivity.tables._columns import (
     CellError,
     Column,
+    ColumnTable,
+    DictionaryColumn,
     as_dates,
     as_levels,
     as_numbers,
@@ -32,6 +38,8 @@ from exclusivity.tables.cells import (
 MAX_CATEGORIES = 254
 MISSING, RARE = "(missing)", "(rare)"
 _EPOCH = np.datetime64(0, "us")
+_BLOCK_CELLS = 1 << 18
+_MIN_FREQUENCY, _MIN_SHARE = 10, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +60,13 @@ class ColumnLevels:
         Categories that share one level, the last before the missing one. Unseen categories share it, too.
     has_missing : bool
         Whether missing values have a level of their own.
-    mean : ndarray
-        The mean of the training rows over the levels, for a missing cell where there is no such level.
+    shares : ndarray of shape (n_levels,)
+        The shares of the training rows on the levels, which add up to 1. A missing cell without a level of
+        its own shows their mean.
+    n_rows : float
+        The total weight of the training rows.
+    notation : str or None
+        How its numbers are written in a file, as in ``TableColumn``; None where nobody knows.
     """
 
     name: str
@@ -62,7 +75,9 @@ class ColumnLevels:
     categories: tuple[str, ...]
     rare: tuple[str, ...]
     has_missing: bool
-    mean: Floats
+    shares: Floats
+    n_rows: float
+    notation: str | None = None
 
     @property
     def n_levels(self) -> int:
@@ -74,37 +89,69 @@ class ColumnLevels:
         """The number of points: the levels, and the point of a missing cell."""
         return self.n_levels + (not self.has_missing)
 
-    def labels(self) -> list[str | float]:
-        """Return what stands for each point: the value of a knot, a category, or a word in brackets."""
-        rare = [RARE] if self.rare else []
-        return [*self.knots.tolist(), *self.categories, *rare, MISSING]
+    def labels(self) -> list[Any]:
+        """Return the number or date of each knot, the categories, and words in brackets for other points."""
+        knots = [self.value_of(point) for point in range(len(self.knots))]
+        return [*knots, *self.categories, *[RARE] * bool(self.rare), MISSING]
 
     def encode(self, column: Column) -> tuple[Ints, Floats]:
         """Return the left point of every cell, and the weight of the point to its right."""
+        nothing = self.n_points - 1
+        if isinstance(column, DictionaryColumn):  # each distinct cell is read once
+            column = column.without_unused()
+            left, weight = self.encode(column.cells)
+            return np.append(left, nothing)[column.codes], np.append(weight, 0.0)[column.codes]
         if self.kind == "category":
             return self._encode_categories(column), np.zeros(len(column))
         numbers = _numbers(column, self.kind)
-        n_knots = len(self.knots)
-        left = np.full(len(numbers), self.n_points - 1)
-        weight = np.zeros(len(numbers))
-        known = ~np.isnan(numbers)
-        if n_knots and known.any():
-            x = np.clip(numbers[known], self.knots[0], self.knots[-1])
-            at = np.searchsorted(self.knots, x, side="right") - 1
-            right = np.minimum(at + 1, n_knots - 1)
-            # Halves, because the difference of two large numbers may overflow.
-            width = self.knots[right] / 2 - self.knots[at] / 2
-            with np.errstate(invalid="ignore", divide="ignore"):
-                share = np.where(width > 0, (x / 2 - self.knots[at] / 2) / width, 0.0)
-            left[known], weight[known] = at, np.clip(share, 0.0, 1.0)
+        is_missing = np.isnan(numbers)
+        if not len(self.knots):
+            return np.full(len(numbers), nothing), np.zeros(len(numbers))
+        x = np.clip(numbers, self.knots[0], self.knots[-1])
+        left = np.searchsorted(self.knots, x, side="right") - 1
+        half = self.knots / 2  # because the difference of two large numbers may overflow
+        width = np.append(np.diff(half), np.inf)
+        weight = (x / 2 - half[left]) / np.where(width > 0, width, np.inf)[left]
+        if is_missing.any():
+            left[is_missing], weight[is_missing] = nothing, 0.0
         return left, weight
 
     def _encode_categories(self, column: Column) -> Ints:
-        codes, texts = as_levels(column)
+        codes, texts = _texts(column)
         other = len(self.categories) if self.rare else self.n_points - 1
         known = {text: place for place, text in enumerate(self.categories)}
         places = [known.get(text, other) for text in texts]
         return np.array([*places, self.n_points - 1])[codes]
+
+    def is_odd(self, column: Column) -> Bools:
+        """Return which cells are numbers outside the range of the training rows, or unseen categories."""
+        if self.kind != "category":
+            numbers = _numbers(column, self.kind)
+            ends = (self.knots[0], self.knots[-1]) if len(self.knots) else (np.inf, -np.inf)
+            return np.asarray((numbers < ends[0]) | (numbers > ends[1]))
+        codes, texts = _texts(column)
+        known = {*self.categories, *self.rare}
+        return np.array([*(text not in known for text in texts), False])[codes]
+
+    def with_knots(self, values: Sequence[float], points: Floats) -> tuple[ColumnLevels, Floats]:
+        """Return the same function with more knots: its levels, and its values ``points`` at all points.
+
+        Parameters
+        ----------
+        values : sequence of float
+            Where knots are wanted; beyond the ends the function is constant and needs none.
+        points : ndarray of shape (n_duels, n_points)
+            The values of the functions at the points.
+        """
+        knots = _with_inner(self.knots, values)
+        if len(knots) == len(self.knots):
+            return self, points
+        left, weight = self.encode(knots)
+        old = points[:, left]
+        new = old + weight * (points[:, np.minimum(left + 1, len(self.knots) - 1)] - old)
+        shares = np.append(np.zeros(len(knots)), self.shares[len(self.knots) :])
+        levels = replace(self, knots=knots, shares=shares)
+        return levels, np.hstack([new, points[:, len(self.knots) :]])
 
     def value_of(self, point: int) -> Any:
         """Return a cell that shows a point: a number, a date, a category, or None for a missing value."""
@@ -139,12 +186,32 @@ def _one_cell(cell: Column, kind: str) -> Any:
         return np.array([np.nan if kind == "number" else np.datetime64("NaT", "us")])
 
 
+def _texts(column: Column) -> tuple[Ints, list[str]]:
+    """Return codes and texts of categories; a cell that is none counts as missing."""
+    try:
+        return as_levels(column)
+    except CellError:
+        texts = [_one_text(column[place : place + 1]) for place in range(len(column))]
+        return as_levels(np.array([*texts, None], dtype=object)[:-1])
+
+
+def _one_text(cell: Column) -> str | None:
+    try:
+        return next(iter(as_levels(cell)[1]), None)
+    except CellError:
+        return None
+
+
+def _with_inner(knots: Floats, values: Sequence[float]) -> Floats:
+    """Return knots and those of the values that lie between the first and the last of them."""
+    return np.asarray(np.union1d(knots, [x for x in values if knots.size and knots[0] < x < knots[-1]]))
+
+
 def learn_levels(
     name: str,
     column: Column,
     weight: Floats,
     n_knots: int,
-    min_frequency: float,
     *,
     is_category: bool,
     extra: Sequence[float] = (),
@@ -152,32 +219,34 @@ def learn_levels(
     """Choose the levels of a column of training rows; ``extra`` are values that must be knots."""
     kind = "category" if is_category else kind_of(column)
     if kind == "category":
-        levels = _learn_categories(name, column, weight, min_frequency)
+        levels = _learn_categories(name, column, weight)
     else:
         numbers = _numbers(column, kind)
         known = np.isfinite(numbers) & (weight > 0)
-        knots = _weighted_quantiles(numbers[known], weight[known], n_knots)
-        knots = np.union1d(knots, extra)
+        knots = _with_inner(_weighted_quantiles(numbers[known], weight[known], n_knots), extra)
         has_missing = bool((np.isnan(numbers) & (weight > 0)).any())
-        levels = ColumnLevels(name, kind, knots, (), (), has_missing, np.empty(0))
+        levels = ColumnLevels(name, kind, knots, (), (), has_missing, np.empty(0), 0.0)
     if levels.n_levels == 0:  # no row has a value, and none is missing
         levels = replace(levels, has_missing=True)
     left, share = levels.encode(column)
     total = np.bincount(left, weight * (1 - share), levels.n_points + 1)
     total += np.bincount(left + 1, weight * share, levels.n_points + 1)
-    mean = total[: levels.n_levels]
-    return replace(levels, mean=mean / max(mean.sum(), np.finfo(float).tiny))
+    shares = total[: levels.n_levels]
+    shares = shares / max(shares.sum(), np.finfo(float).tiny)
+    return replace(levels, shares=shares, n_rows=float(weight.sum()))
 
 
-def _learn_categories(name: str, column: Column, weight: Floats, min_frequency: float) -> ColumnLevels:
-    codes, texts = as_levels(column)
+def _learn_categories(name: str, column: Column, weight: Floats) -> ColumnLevels:
+    """Choose categories; those of less than ten rows (or 5 %, if that is less) share a level."""
+    codes, texts = _texts(column)
+    min_frequency = min(_MIN_FREQUENCY, _MIN_SHARE * float(weight.sum()))
     counts = np.bincount(codes[codes >= 0], weight[codes >= 0], len(texts))
     order = sorted(np.flatnonzero(counts > 0).tolist(), key=lambda place: (-counts[place], texts[place]))
     kept = [place for place in order[:MAX_CATEGORIES] if counts[place] >= min_frequency]
     rare = tuple(sorted(texts[place] for place in set(order) - set(kept)))
     has_missing = bool((weight[codes < 0] > 0).any())
     categories = tuple(sorted(texts[place] for place in kept))
-    return ColumnLevels(name, "category", np.empty(0), categories, rare, has_missing, np.empty(0))
+    return ColumnLevels(name, "category", np.empty(0), categories, rare, has_missing, np.empty(0), 0.0)
 
 
 def _weighted_quantiles(values: Floats, weight: Floats, count: int) -> Floats:
@@ -202,32 +271,57 @@ class Levels:
     ----------
     starts : ndarray of int of shape (n_columns + 1,)
         Where the points of each column begin, and where the last ones end.
-    expand : scipy.sparse matrix of shape (n_points, n_levels)
-        The values of all points from those of the levels.
-    joined : ndarray of bool of shape (n_levels - 1,)
-        Whether a level and the next one are neighbouring knots.
+    level_starts : ndarray of int of shape (n_columns + 1,)
+        The same for levels.
     """
 
     def __init__(self, columns: Sequence[ColumnLevels]) -> None:
         self.columns = list(columns)
         self.starts = np.cumsum([0, *(column.n_points for column in columns)])
-        blocks = []
-        for column in columns:
-            rows = [np.eye(column.n_levels)] + [column.mean[None]] * (not column.has_missing)
-            blocks.append(np.vstack(rows))
-        self.expand = sparse.block_diag(blocks, format="csr")
         self.level_starts = np.cumsum([0, *(column.n_levels for column in columns)])
-        joined = np.zeros(self.level_starts[-1], dtype=bool)
-        for column, start in zip(columns, self.level_starts, strict=False):
-            joined[start : start + max(0, len(column.knots) - 1)] = True
-        self.joined: Bools = joined[:-1]
 
-    def encode(self, X: Any) -> tuple[Ints, Floats]:
-        """Return the left point of every cell, and the weight of the point to its right."""
-        n_rows = X.shape[0]
+    @cached_property
+    def expand(self) -> Any:
+        """The values of all points from those of the levels."""
+        blocks = []
+        for column in self.columns:
+            rows = [np.eye(column.n_levels)] + [column.shares[None]] * (not column.has_missing)
+            blocks.append(np.vstack(rows))
+        return sparse.block_diag(blocks, format="csr")
+
+    @cached_property
+    def is_level(self) -> Bools:
+        """The points that are levels: all but those of missing cells without a level of their own."""
+        found = np.ones(int(self.starts[-1]), dtype=bool)
+        lacks_level = np.array([not column.has_missing for column in self.columns])
+        found[self.starts[1:][lacks_level] - 1] = False
+        return found
+
+    @property
+    def joined(self) -> Bools:
+        """Whether a level and the next one are neighbouring knots of a column."""
+        joined = np.zeros(self.level_starts[-1], dtype=bool)
+        for column, start in zip(self.columns, self.level_starts, strict=False):
+            joined[start : start + max(0, len(column.knots) - 1)] = True
+        return joined[:-1]
+
+    def encode(self, X: Any, rows: Ints | None = None) -> tuple[Ints, Floats]:
+        """Return the left point of every cell of some rows, and the weight of the point to its right."""
+        n_rows = X.shape[0] if rows is None else len(rows)
         left = np.empty((n_rows, len(self.columns)), dtype=np.int32)
         weight = np.empty((n_rows, len(self.columns)))
         for place, column in enumerate(self.columns):
-            at, weight[:, place] = column.encode(column_of(X, place))
+            cells = column_of(X, place)
+            at, weight[:, place] = column.encode(cells if rows is None else cells[rows])
             left[:, place] = at + self.starts[place]
         return left, weight
+
+    def tables(self, X: Any) -> Iterator[ColumnTable]:
+        """Cut a table into blocks of rows."""
+        table = ColumnTable([column_of(X, place) for place in range(len(self.columns))])
+        step = max(1, _BLOCK_CELLS // len(self.columns))
+        return (table[start : start + step] for start in range(0, len(table), step))
+
+    def blocks(self, X: Any) -> Iterator[tuple[Ints, Floats]]:
+        """Encode a table some rows at a time."""
+        return map(self.encode, self.tables(X))

@@ -26,18 +26,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import cho_solve_banded, cholesky_banded
 from scipy.optimize import minimize, minimize_scalar, nnls
 
+from exclusivity._typing import Bools, Floats, Ints
 from exclusivity.kernels import compiled
-from exclusivity.problem.arrays import Bools, Floats, Ints
-from exclusivity.problem.logistic import Logistic
-from exclusivity.problem.loss import MarginLoss
-from exclusivity.problem.power_hinge import PowerHinge
+from exclusivity.objective.losses import Logistic, MarginLoss, PowerHinge
 
 if TYPE_CHECKING:
     from exclusivity.additive.levels import Levels
@@ -45,6 +43,8 @@ if TYPE_CHECKING:
 _BLOCK_CELLS = 1 << 19
 _COMPILED_LOSSES = {(PowerHinge, 2.0): 0, (PowerHinge, 1.0): 1, (Logistic, None): 2}
 _NEWTON_STEPS = 150
+_LEAST_CURVATURE = 1e-6
+_LARGEST_HESSIAN = 1500
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +151,11 @@ class Quadratic:
         edge = smoothness * np.r_[0.0, joined, 0.0]
         self._banded = np.array([-edge[:-1], ridge + edge[:-1] + edge[1:]])
         self._factor = cholesky_banded(self._banded)
+
+    def dense(self) -> Floats:
+        """Return Q."""
+        off = self._banded[0, 1:]
+        return np.asarray(np.diag(self._banded[1]) + np.diag(off, 1) + np.diag(off, -1))
 
     def times(self, h: Floats) -> Floats:
         """Return Qh."""
@@ -262,7 +267,7 @@ class Variables:
     """
 
     def __init__(self, n_levels: int, curves: Sequence[tuple[int, int, int]], cost: float) -> None:
-        self.curves, self.scale = curves, 1 / np.sqrt(2 * cost)
+        self.curves, self.scale = curves, 1 / max(np.sqrt(2 * cost), _LEAST_CURVATURE)
         lower = np.full(n_levels + 1, -np.inf)
         for start, stop, _ in curves:
             lower[start + 1 : stop] = 0.0
@@ -336,11 +341,24 @@ class RobustObjective:
             if sign and n_knots > 1
         ]
         self._are_single = reach.n_groups == len(reach.group)
+        sizes = reach.stop - reach.start
+        self._inside = np.arange(max(1, int(sizes.max(initial=1)))) < sizes[:, None]
+        self._places = (reach.start[:, None] + np.arange(self._inside.shape[1]))[self._inside]
+        self._ends_of_slices = np.append(0, np.cumsum(sizes))
 
     def variables(self) -> Variables:
         """Return the variables to minimise over."""
         cost = sum(float(rows.cost.sum()) for rows in self.rows.values())
         return Variables(int(self.levels.level_starts[-1]), self.curves, cost)
+
+    def thinned(self, step: int) -> RobustObjective:
+        """Return the problem of every ``step``-th row of each class, with the same total cost."""
+        rows = {}
+        for sign, own in self.rows.items():
+            cost = own.cost[::step] * (own.cost.sum() / own.cost[::step].sum())
+            rows[sign] = Rows(np.ascontiguousarray(own.left[::step]), own.weight[::step].copy(), cost)
+        settings = (self.levels, self.reach, self.quadratic, self.loss, self.radii)
+        return RobustObjective(rows, *settings)
 
     def constant(self) -> float:
         """Return the intercept of the best constant score."""
@@ -435,9 +453,17 @@ class RobustObjective:
         return total
 
     def _compiled_pass(
-        self, kernels: ModuleType, rows: Rows, points: Floats, b: float, low: Floats, eps: float, total: Part
+        self,
+        kernels: Any,
+        rows: Rows,
+        points: Floats,
+        b: float,
+        low: Floats,
+        eps: float,
+        total: Part,
+        hessian: Floats | None = None,
     ) -> None:
-        """Do the same as ``parts`` in one compiled loop."""
+        """Do the same as ``parts`` in one compiled loop, and add up the curvature where it is wanted."""
         totals, reach = np.zeros(3), self.reach
         kernels.additive_pass(
             rows.left.ravel(),
@@ -452,6 +478,7 @@ class RobustObjective:
             total.own,
             total.moved,
             totals,
+            np.empty(0) if hessian is None else hessian.ravel(),
             b,
             eps,
             _COMPILED_LOSSES[type(self.loss), getattr(self.loss, "p", None)],
@@ -459,13 +486,47 @@ class RobustObjective:
         )
         total.loss, total.alpha, total.conjugate = totals.tolist()
 
+    @property
+    def has_hessian(self) -> bool:
+        """True where the second derivatives are at hand, and small enough to factorise."""
+        size = int(self.levels.starts[-1]) + len(self.reach.start)
+        return compiled is not None and not self.curves and size <= _LARGEST_HESSIAN
+
+    def hessian(self, h: Floats, b: float, eps: float) -> Floats:
+        """Return the second derivatives of the smoothed objective in (h, b)."""
+        points, n_levels = self.levels.expand @ h, len(h)
+        n_points, n_slices = len(points), len(self.reach.start)
+        found = np.zeros((n_levels + 1, n_levels + 1))
+        found[:-1, :-1] = self.quadratic.dense()
+        for sign, own in self.rows.items():
+            ends = smooth_ends(sign * points, self.reach, eps)
+            part = Part(own=np.zeros(n_points + 1), moved=np.zeros(n_slices))
+            upper = np.zeros((n_points + n_slices + 2,) * 2)
+            self._compiled_pass(compiled, own, sign * points, sign * b, ends.value, eps, part, upper)
+            whole = upper + np.triu(upper, 1).T
+            self._add_curvature_of_ends(whole, ends, part.moved, eps)
+            shown = sparse.csr_matrix((ends.distribution[self._inside], self._places, self._ends_of_slices))
+            shown.resize(n_slices, n_points)
+            levels = self.levels.expand
+            to_levels = sparse.block_diag(
+                [sparse.vstack([levels, sparse.csr_matrix((1, n_levels)), shown @ levels]), [[1.0]]],
+                format="csr",
+            )
+            found += to_levels.T @ (to_levels.T @ whole).T
+        return found
+
+    def _add_curvature_of_ends(self, whole: Floats, ends: Ends, moved: Floats, eps: float) -> None:
+        """Add the second derivatives of the smoothed worst values, weighted by what moves there."""
+        for number in np.flatnonzero(moved > 0).tolist():
+            used = np.flatnonzero(ends.distribution[number] > 0)
+            places = self.reach.start[number] + used
+            block = (np.eye(len(used)) - 1 / len(used)) * (moved[number] / eps)
+            whole[np.ix_(places, places)] += block
+
     def _gradient_of(self, part: Part, ends: Ends, sign: int) -> Floats:
         """Return s sum alpha psi, in terms of the levels."""
         g = part.own[:-1].copy()
-        sizes = self.reach.stop - self.reach.start
-        inside = np.arange(ends.distribution.shape[1]) < sizes[:, None]
-        places = (self.reach.start[:, None] + np.arange(inside.shape[1]))[inside]
-        g += np.bincount(places, (part.moved[:, None] * ends.distribution)[inside], len(g))
+        g += np.bincount(self._places, (part.moved[:, None] * ends.distribution)[self._inside], len(g))
         return np.asarray(sign * (self.levels.expand.T @ g))
 
     def smoothed(self, h: Floats, b: float, eps: float) -> tuple[float, Floats, Cut]:
@@ -487,7 +548,15 @@ class RobustObjective:
         The dual function is concave, and the adversary's moves weighted by alpha form a convex set: a convex
         combination of dual points is one, and its value at least the combination of their values.
         """
-        shares = self._best_shares(cuts)
+        cuts = [cut for cut in cuts if all(np.isfinite(g).all() for g in cut.g.values())]
+        if not cuts:
+            return 0.0
+        # The last point is best after Newton's method, whose first points may have spoilt the combination.
+        last = np.arange(len(cuts)) == len(cuts) - 1
+        return max(self._bound_of(cuts, shares) for shares in (last.astype(float), self._best_shares(cuts)))
+
+    def _bound_of(self, cuts: Sequence[Cut], shares: Floats) -> float:
+        """Return the dual function at a convex combination of dual points, once its classes balance."""
         alpha, conjugate, g = (
             {sign: sum(w * each[sign] for w, each in zip(shares, terms, strict=True)) for sign in (-1, 1)}
             for terms in zip(*((cut.alpha, cut.conjugate, cut.g) for cut in cuts), strict=True)

@@ -1,22 +1,27 @@
-"""Minimise the robust objective: L-BFGS on smoothed problems, with a duality gap of the true one.
+"""Minimise the robust objective: smoothed problems, solved one after the other, with a gap of the true one.
 
 The smoothing eps falls by a factor of three from problem to problem, each of which starts at the solution of
 the last. The distance between the smoothed and the true objective is proportional to eps, and the rounded
 moves of the adversary give a lower bound of the true minimum at every point. The loop ends when the best
 objective and the best bound are within ``tol`` of each other, relative to the former.
+
+A smoothed problem is solved by L-BFGS. Where rows outnumber levels its conditioning is bad and the bound
+lags behind: there Newton's method needs few steps, most of them on a part of the rows. The bound loses
+r'Q^-1 r / 2 by a gradient r that is not zero, which says how exactly to solve.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
+from exclusivity._typing import Floats
 from exclusivity.additive.objective import Cut, RobustObjective
-from exclusivity.problem.arrays import Floats
 
 _FIRST_EPS, _FACTOR = 0.3, 1 / 3
 _LEAST_EPS = 1e-7  # of the largest level: below that rounding decides
@@ -24,6 +29,12 @@ _LEAST_FACTOR = 1e-3  # where all levels are far smaller than eps
 _PATIENCE = 6  # problems without a smaller gap, each solved more accurately
 _MEMORY = 20
 _CUTS = 30
+_ROWS_PER_LEVEL, _THINNING = 8, 8
+_NEWTON_STEPS, _SAMPLE_PER_LEVEL, _FAST = 60, 24, 0.3
+_DAMPING, _ARMIJO = 1e-10, 1e-4
+_INEXACT = 0.05  # of tol: what the bound may lose because a smoothed problem is not solved exactly
+
+Report = Callable[[int, float, float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,48 +70,129 @@ def solve(
     tol: float,
     max_iter: int,
     start: tuple[Floats, float] | None = None,
-    report: Callable[[int, float, float], None] | None = None,
+    report: Report | None = None,
 ) -> Solution:
     """Minimise a robust objective to a relative duality gap of ``tol``."""
+    return _solve(problem, tol, max_iter, start, report)[0]
+
+
+def _solve(
+    problem: RobustObjective,
+    tol: float,
+    max_iter: int,
+    start: tuple[Floats, float] | None,
+    report: Report | None,
+) -> tuple[Solution, float]:
+    """Return the solution, and the last smoothing."""
     n_levels = int(problem.levels.level_starts[-1])
-    variables = problem.variables()
-    x = np.append(np.zeros(n_levels), problem.constant()) if start is None else np.append(*start)
-    best = Solution(x[:-1].copy(), float(x[-1]), problem.value(x[:-1], x[-1]), 0.0, 0)
-    v = variables.to_variables(x)
-    eps, count = _FIRST_EPS, 0
+    n_rows = sum(len(rows.cost) for rows in problem.rows.values())
+    by_newton = problem.has_hessian and n_rows >= _ROWS_PER_LEVEL * n_levels
+    eps, count, idle = _FIRST_EPS, 0, 0
     cuts: deque[Cut] = deque(maxlen=_CUTS)
-    idle = 0
+    if start is not None:
+        x = np.append(*start)
+        eps = _eps_of_start(problem, x, cuts)
+        count = len(cuts)
+    elif by_newton and n_rows >= _THINNING * _ROWS_PER_LEVEL * n_levels:
+        part, eps = _solve(problem.thinned(_THINNING), tol, max_iter, None, None)
+        x, count = np.append(part.h, part.b), part.n_iter
+    else:
+        x = np.append(np.zeros(n_levels), problem.constant())
+    best = Solution(x[:-1].copy(), float(x[-1]), problem.value(x[:-1], float(x[-1])), 0.0, count)
+    if cuts:
+        best = _improved(problem, best, x, eps, count, cuts)
+    used = eps
     while best.gap > tol and count < max_iter and idle < _PATIENCE:
-
-        def smoothed(v: Floats, eps: float = eps) -> tuple[float, Floats]:
-            nonlocal count
-            count += 1
-            point = variables.to_levels(v)
-            value, gradient, cut = problem.smoothed(point[:-1], point[-1], eps)
-            cuts.append(cut)
-            return value, variables.gradient(gradient)
-
-        left = max_iter - count
-        accuracy = 1e-3 * min(tol, eps) * 0.01**idle
-        options = {"maxiter": left, "maxfun": left, "maxcor": _MEMORY, "ftol": accuracy, "gtol": 0.0}
-        v = minimize(smoothed, v, jac=True, method="L-BFGS-B", bounds=variables.bounds, options=options).x
-        x = variables.to_levels(v)
+        method = _by_newton if by_newton else _by_lbfgs
+        x, n_new = method(problem, x, eps, tol * 0.01**idle, max_iter - count, cuts)
+        count += n_new
         improved = _improved(problem, best, x, eps, count, cuts)
         idle = 0 if improved.gap < 0.9 * best.gap else idle + 1
-        best = improved
+        best, used = improved, eps
         if report is not None:
             report(count, best.objective, best.gap)
         size = float(np.abs(x[:-1]).max(initial=0.0))
         eps = max(min(_FACTOR * eps, max(size, _LEAST_FACTOR * eps)), _LEAST_EPS * size)
-    return best
+    return best, used
+
+
+def _by_lbfgs(
+    problem: RobustObjective, x: Floats, eps: float, tol: float, most: int, cuts: deque[Cut]
+) -> tuple[Floats, int]:
+    """Solve a smoothed problem by L-BFGS; return the solution and the number of evaluations."""
+    variables, count = problem.variables(), 0
+
+    def smoothed(v: Floats) -> tuple[float, Floats]:
+        nonlocal count
+        count += 1
+        point = variables.to_levels(v)
+        value, gradient, cut = problem.smoothed(point[:-1], point[-1], eps)
+        cuts.append(cut)
+        return value, variables.gradient(gradient)
+
+    options = {"maxiter": most, "maxfun": most, "maxcor": _MEMORY, "ftol": 1e-3 * min(tol, eps), "gtol": 0.0}
+    v = variables.to_variables(x)
+    v = minimize(smoothed, v, jac=True, method="L-BFGS-B", bounds=variables.bounds, options=options).x
+    return variables.to_levels(v), count
+
+
+def _by_newton(
+    problem: RobustObjective, x: Floats, eps: float, tol: float, most: int, cuts: deque[Cut]
+) -> tuple[Floats, int]:
+    """Solve a smoothed problem by Newton's method; return the solution and the number of evaluations.
+
+    The second derivatives are those of a part of the rows, and serve as long as the gradient falls fast.
+    """
+    n_rows = sum(len(rows.cost) for rows in problem.rows.values())
+    sample = problem.thinned(max(1, n_rows // (_SAMPLE_PER_LEVEL * len(x))))
+    value, gradient, cut = problem.smoothed(x[:-1], x[-1], eps)
+    cuts.append(cut)
+    count, factor, before = 1, None, np.inf
+    for _ in range(_NEWTON_STEPS):
+        lost = 0.5 * float(gradient[:-1] @ problem.quadratic.solve(gradient[:-1]))
+        if lost <= _INEXACT * tol * value or count >= most:
+            break
+        if factor is None or lost > _FAST * before:
+            hessian = sample.hessian(x[:-1], x[-1], eps)
+            hessian[np.diag_indices_from(hessian)] *= 1 + _DAMPING
+            try:
+                factor = cho_factor(hessian)
+            except LinAlgError:  # no row has any curvature in the intercept
+                break
+        before = lost
+        step = -cho_solve(factor, gradient)
+        slope, t, old = float(gradient @ step), 1.0, value
+        while count < most:
+            value, new, cut = problem.smoothed(x[:-1] + t * step[:-1], x[-1] + t * step[-1], eps)
+            count += 1
+            cuts.append(cut)
+            if value <= old + _ARMIJO * t * slope:
+                x, gradient = x + t * step, new
+                break
+            t *= min(0.5, max(0.1, -0.5 * slope * t / (value - old - slope * t)))
+        if value >= old:
+            break
+    return x, count
+
+
+def _eps_of_start(problem: RobustObjective, x: Floats, cuts: deque[Cut]) -> float:
+    """Return the smoothing at which a point has the largest bound; add its dual points to the cuts."""
+    found = []
+    for eps in _FIRST_EPS * _FACTOR ** np.arange(_PATIENCE):
+        cuts.append(problem.smoothed(x[:-1], float(x[-1]), float(eps))[2])
+        found.append((problem.bound([cuts[-1]]), float(eps)))
+    return max(found)[1]
 
 
 def _improved(
-    problem: RobustObjective, best: Solution, x: Floats, eps: float, count: int, cuts: Sequence[Cut]
+    problem: RobustObjective, best: Solution, x: Floats, eps: float, count: int, cuts: Iterable[Cut]
 ) -> Solution:
     """Return the better of a solution and a new point, with the better of both bounds."""
     h, b = x[:-1], float(x[-1])
     bound = max(best.bound, problem.bound(list(cuts)))
-    new = [(problem.value(levels, b), levels, b) for levels in (h, problem.clipped(h, eps))]
-    objective, levels, intercept = min([*new, (best.objective, best.h, best.b)], key=lambda found: found[0])
+    found = [(best.objective, best.h, best.b)]
+    found += [(problem.value(levels, b), levels, b) for levels in (h, problem.clipped(h, eps))]
+    objective, levels, intercept = min(
+        (each for each in found if np.isfinite(each[0])), key=lambda each: each[0], default=found[0]
+    )
     return Solution(levels.copy(), intercept, objective, bound, count)

@@ -8,68 +8,123 @@
 (a, b)     numbers from a to b
 ========== ==================================================================================
 
-A cell can always stay what it is. Except for intervals the values that matter are points of the column.
-The ends of an interval become knots, which changes no column function.
+A cell can always stay what it is. The values that matter are points of the column: the ends of an interval
+become knots, which changes no column function.
+
+A certificate asks what a clean row can become. For a row that may already have been attacked the question is
+what it may have been, and one-sided threats turn round: after "increase" the clean value is smaller, after
+"missing" a missing cell may have had any value, and so may a cell inside an interval.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from exclusivity._errors import ParameterError
+from exclusivity._typing import Ints
 from exclusivity.additive.levels import ColumnLevels, Levels
 from exclusivity.additive.objective import Reach
-from exclusivity.problem.arrays import Ints
 
 KINDS = ("any", "trusted", "increase", "decrease", "missing")
+_REVERSED = {"increase": "decrease", "decrease": "increase"}
+
+Threat = str | tuple[float, float]
+"""What a broken cell of a column can contain."""
 
 
 def threats_by_column(
-    threats: Any, names: Sequence[str], columns: Sequence[ColumnLevels] | None = None
-) -> list[Any]:
-    """Return the threat of every column from one threat for all, or from a dict by name or number."""
+    threats: Any, names: Sequence[str], labels: Sequence[Hashable] = (), parameter: str = "threats"
+) -> list[Threat]:
+    """Return the threat of every column.
+
+    Parameters
+    ----------
+    threats : str, tuple or dict
+        One threat for all columns, or a dict by name, number or label of a group; columns that it does not
+        name can contain anything.
+    names : sequence of str
+        The names of the columns.
+    labels : sequence of hashable, default ()
+        The label of each column's group, where columns are grouped.
+    parameter : str, default="threats"
+        The name of the parameter, for messages.
+    """
     if not isinstance(threats, Mapping):
-        threats = {} if threats is None else dict.fromkeys(names, threats)
-    known = {name: place for place, name in enumerate(names)}
-    found: list[Any] = ["any"] * len(names)
-    for key, threat in threats.items():
-        place = key if isinstance(key, (int, np.integer)) and not isinstance(key, bool) else known.get(key)
-        if place is None or not -len(names) <= place < len(names):
-            raise ValueError(f"threats names the column {key!r}; expected one of {list(names)[:20]}.")
-        found[int(place)] = _checked(threat, names[int(place)])
-    for column, threat in zip(columns or (), found, strict=columns is not None):
-        if (column.kind == "category" and threat in ("increase", "decrease")) or (
-            _is_interval(threat) and column.kind != "number"
-        ):
-            raise ValueError(
-                f"threats: {threat!r} is for numbers, and column {column.name!r} holds "
-                f"{'categories' if column.kind == 'category' else 'dates'}; use 'any', 'missing' or "
-                f"'trusted'."
+        return [_checked(threats, "all columns", parameter)] * len(names)
+    found: list[Threat] = ["any"] * len(names)
+    ordered = sorted(threats.items(), key=lambda item: bool(_columns_of(item[0], names, ())))
+    for key, threat in ordered:  # columns after groups: the threat of a column counts more
+        places = _columns_of(key, names, labels)
+        if not places:
+            known = [*names, *(label for label in dict.fromkeys(labels) if label not in names)]
+            raise ParameterError(
+                parameter, f"{parameter} names the column {key!r}; expected one of {known[:20]}."
             )
+        for place in places:
+            found[place] = _checked(threat, f"column {names[place]!r}", parameter)
     return found
 
 
-def _is_interval(threat: Any) -> bool:
-    return isinstance(threat, tuple)
+def _columns_of(key: Any, names: Sequence[str], labels: Sequence[Hashable]) -> list[int]:
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+        return [int(key) % len(names)] if -len(names) <= key < len(names) else []
+    if key in names:
+        return [list(names).index(key)]
+    return [place for place, label in enumerate(labels) if label == key]
 
 
-def _checked(threat: Any, name: str) -> Any:
+def _checked(threat: Any, whose: str, parameter: str) -> Threat:
     if isinstance(threat, str) and threat in KINDS:
         return threat
     if isinstance(threat, (tuple, list)) and len(threat) == 2:
-        low, high = (float(end) for end in threat)
+        try:
+            low, high = (float(end) for end in threat)
+        except (TypeError, ValueError):
+            low, high = np.nan, np.nan
         if low <= high and np.isfinite([low, high]).all():
             return low, high
-    raise ValueError(
-        f"The threat of column {name!r} must be one of {KINDS}, or an interval (low, high) of finite numbers;"
-        f" got {threat!r}."
+    raise ParameterError(
+        parameter,
+        f"{parameter}: the threat of {whose} must be one of {KINDS}, or an interval (low, high) of finite "
+        f"numbers; got {threat!r}.",
     )
 
 
-def reach_of(levels: Levels, threats: Sequence[Any], groups: Ints) -> Reach:
-    """Return the slices of points that the adversary can reach from each cell."""
+def check_threats(
+    threats: Sequence[Threat], columns: Sequence[ColumnLevels], parameter: str = "threats"
+) -> None:
+    """Raise where a threat needs an order that the values of its column do not have."""
+    held = {"category": "categories", "date": "dates"}
+    for column, threat in zip(columns, threats, strict=True):
+        is_one_sided = threat in ("increase", "decrease")
+        if (is_one_sided and column.kind == "category") or (
+            isinstance(threat, tuple) and column.kind in held
+        ):
+            raise ParameterError(
+                parameter,
+                f"{parameter}: {threat!r} is for numbers{' and dates' * is_one_sided}, and column "
+                f"{column.name!r} holds {held[column.kind]}; use 'any', 'missing' or 'trusted'.",
+            )
+
+
+def reach_of(levels: Levels, threats: Sequence[Threat], groups: Ints, *, attacked: bool = False) -> Reach:
+    """Return the slices of points that the adversary can reach from each cell.
+
+    Parameters
+    ----------
+    levels : Levels
+        The columns. The ends of intervals must be knots, or lie beyond them.
+    threats : sequence
+        The threat of each column.
+    groups : ndarray of int of shape (n_columns,)
+        The group of each column.
+    attacked : bool, default=False
+        Go back: what may a cell that has been attacked have contained? A cell of the same left knot as the
+        end of an interval counts as inside, and one beyond the last knot as one at that knot.
+    """
     start, stop = [], []
     of_point = np.zeros(levels.starts[-1] + 1, dtype=np.intp)
     shifted = np.zeros(len(threats), dtype=bool)
@@ -80,25 +135,30 @@ def reach_of(levels: Levels, threats: Sequence[Any], groups: Ints) -> Reach:
         return len(start) - 1
 
     nothing = add(0, 0)
-    for place, (column, threat) in enumerate(zip(levels.columns, threats, strict=True)):
+    for place, (column, given) in enumerate(zip(levels.columns, threats, strict=True)):
         first, end = int(levels.starts[place]), int(levels.starts[place + 1])
         knots_end = first + len(column.knots)
-        points = slice(first, end)
+        # The value of a missing cell that is a mean lies inside the range of the levels.
+        everything = (first, first + column.n_levels)
+        threat = _REVERSED.get(str(given), given) if attacked else given
+        of_point[first:end] = nothing
         if threat == "any":
-            # The value of a missing cell that is a mean lies inside the range of the levels.
-            of_point[points] = add(first, first + column.n_levels)
+            of_point[first:end] = add(*everything)
         elif threat == "missing":
-            of_point[points] = add(end - 1, end)
-        elif threat == "trusted":
-            of_point[points] = nothing
+            if attacked:
+                of_point[end - 1] = add(*everything)
+            else:
+                of_point[first:end] = add(end - 1, end)
         elif threat == "increase":
-            of_point[points] = nothing
             of_point[first : knots_end - 1] = [add(v + 1, knots_end) for v in range(first, knots_end - 1)]
         elif threat == "decrease":
-            of_point[points] = nothing
             of_point[first + 1 : knots_end] = [add(first, v) for v in range(first + 1, knots_end)]
             shifted[place] = True
-        else:
-            low, high = np.searchsorted(column.knots, np.clip(threat, column.knots[0], column.knots[-1]))
-            of_point[points] = add(first + int(low), first + int(high) + 1)
+        elif isinstance(threat, tuple) and len(column.knots):
+            inside = np.searchsorted(column.knots, np.clip(threat, column.knots[0], column.knots[-1]))
+            low, high = (first + int(knot) for knot in inside)
+            if attacked:
+                of_point[low : high + 1] = add(*everything)
+            else:
+                of_point[first:end] = add(low, high + 1)
     return Reach(np.array(start), np.array(stop), of_point, shifted, np.asarray(groups))

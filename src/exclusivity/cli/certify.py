@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import files, matching, models, options, output, tables, training
+from exclusivity.cli import files, models, options, output, training
+from exclusivity.cli.data import rows_for
 from exclusivity.cli.evaluate import check_labels, describe_constant, warn_of_constant
 from exclusivity.cli.progress import Progress
 
@@ -14,11 +15,11 @@ if TYPE_CHECKING:
 
 SUMMARY = "count the features that may break without changing a prediction"
 DESCRIPTION = (
-    "For every row: the number of features (of feature groups, if the model has some) that may take ANY "
-    "value without changing the prediction. This is a proof, not an estimate. It needs a model whose "
-    "members vote and use different features: 'erm fit --voting hard --exclusivity inf', or '--voting "
-    "runoff' for several classes. With classes in DATA it also gives the certified accuracy, the share of "
-    "rows that are right and stay right, and the balanced one, the mean of that share over the classes."
+    "For every row: the number of columns (or groups) that may take ANY value without changing the "
+    "prediction: a proof, not an estimate. It needs a model that was fitted with --max-broken, or one whose "
+    "members vote and use different features: 'erm fit --voting hard --exclusivity inf'. With classes in "
+    "DATA also the certified accuracy, the share of rows that are right and stay right, and the balanced "
+    "one, the mean of that share over the classes."
 )
 EPILOG = """examples:
   erm certify sensors.erm test.csv
@@ -34,60 +35,68 @@ OUTPUTS = {"output": files.TEXT}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    options.add_model(parser)
-    target_help = "the column of the classes, if any (default: that of the training data)"
-    tables.add_decimal(options.add_data(parser, target_help))
-    parser.add_argument(
-        "--radius",
-        type=options.at_least(0),
-        metavar="R",
-        help="only for R broken features (default: 0, 1, 2, ...)",
+    options.add_rows(parser, "the column of the classes, if any (default: that of the training data)")
+    options.add(
+        parser,
+        ("--radius", "R", options.at_least(0), "only for R broken columns (default: 0, 1, 2, ...)"),
+        (
+            "--threats",
+            "COL=THREAT,...",
+            options.threats,
+            "what broken columns can contain, if not as in training",
+        ),
+        ("-o --output", "FILE", str, "CSV file for label and radius of every row"),
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="CSV file for label and radius of every row")
     options.add_reporting(parser)
+
+
+def radii_of(loaded: models.Loaded, X: Any, threats: Any = None) -> Any:
+    """Return the radius of every row; refuse a model that has none."""
+    from exclusivity.robustness import certify
+
+    if loaded.is_robust:
+        return loaded.ask(X, lambda rows: loaded.model.certify(rows, threats))
+    if threats is not None:
+        raise files.UsageError("--threats is for models that were fitted with --max-broken.")
+    if loaded.classifier.voting == "soft":
+        raise files.CommandError(
+            f"{loaded.title} averages margins (soft voting), and one broken feature moves an average as far "
+            "as it likes. Fit a model with --max-broken, or with --voting hard or runoff and --exclusivity "
+            "inf for members on different features."
+        )
+    return loaded.ask(X, lambda rows: certify(loaded.model, rows))
 
 
 def run(args: argparse.Namespace) -> None:
     """Load, read, certify, report."""
     import numpy as np
 
-    from exclusivity.inspection.batches import by_batches
     from exclusivity.inspection.scores import scores_of
-    from exclusivity.robustness import certify
 
     loaded = models.load(args.model)
-    if loaded.classifier.voting == "soft":
-        raise files.CommandError(
-            f"{args.model} averages margins (soft voting), and one broken feature moves an average as far "
-            "as it likes. Fit a model with --voting hard or runoff, and --exclusivity inf for members on "
-            "different features."
-        )
-    progress = Progress("certify", quiet=args.quiet)
-    X, y = matching.rows_for(loaded, args.data, args, progress, wants_labels=None)
-    if y is not None:
-        check_labels(loaded, y, args.data)
-    radii = by_batches(loaded.model, X, lambda rows: certify(loaded.model, rows))
-    predicted = loaded.predict(X)
+    rows = rows_for(loaded, args.data, args, Progress("certify", quiet=args.quiet), wants_labels=None)
+    if rows.y is not None:
+        check_labels(loaded, rows.y, args.data)
+    radii, predicted = radii_of(loaded, rows.X, args.threats), loaded.predict(rows.X)
     if args.output is not None:
         output.write_rows(args.output, ["label", "radius"], [predicted, radii])
-    scores = None if y is None else scores_of(y, predicted)
-    found = {
+    scores = None if rows.y is None else scores_of(rows.y, predicted)
+    found: dict[str, Any] = {
         "rows": len(radii),
         "ties": int((radii < 0).sum()),
         "median": float(np.median(radii)),
-        **({} if scores is None else {"constant": scores["constant"]}),
-        "by_radius": _by_radius(radii, predicted, y, args.radius),
     }
-    if args.json:
-        output.print_json(found)
-    elif args.output != "-":
-        _print(found)
+    words = {}
+    if scores is not None:
+        found["constant"] = scores["constant"]
+        words["constant"] = f"most frequent class {describe_constant(scores['constant'])}, whatever breaks"
+    found["by_radius"] = _by_radius(radii, predicted, rows.y, args.radius)
+    if args.json or args.output != "-":
+        output.show(found, as_json=args.json, words=words)
     if scores is not None:
         warn_of_constant(scores, loaded.classifier)
-    if found["ties"] or loaded.classifier.exclusivity <= 1:
-        classifier: Any = loaded.classifier
-        votes = classifier.voting, classifier.exclusivity, classifier._ensemble.n_voters
-        training.warn_of_votes(*votes, len(classifier.classes_))
+    if not loaded.is_robust and (found["ties"] or loaded.classifier.exclusivity <= 1):
+        training.warn_of_votes(loaded.classifier)
 
 
 def _by_radius(
@@ -98,30 +107,13 @@ def _by_radius(
 
     rows = []
     for r in range(int(radii.max(initial=-1)) + 2) if radius is None else [radius]:
-        row = {"radius": r, "rows": int((radii >= r).sum()), "share": float((radii >= r).mean())}
+        row: dict[str, Any] = {
+            "radius": r,
+            "rows": int((radii >= r).sum()),
+            "share": float((radii >= r).mean()),
+        }
         if y is not None:
             row["certified_accuracy"] = certified_accuracy(radii, y, predicted, r)
             row["certified_balanced_accuracy"] = certified_accuracy(radii, y, predicted, r, balanced=True)
         rows.append(row)
     return rows
-
-
-def _print(found: dict[str, Any]) -> None:
-    facts = [("rows", found["rows"]), ("ties", found["ties"]), ("median radius", f"{found['median']:g}")]
-    if "constant" in found:
-        facts.append(("most frequent class", f"{describe_constant(found['constant'])}, whatever breaks"))
-    output.print_facts(facts)
-    print()
-    titles = {
-        "share": "share",
-        "certified_accuracy": "certified accuracy",
-        "certified_balanced_accuracy": "balanced",
-    }
-    shown = {key: title for key, title in titles.items() if key in found["by_radius"][0]}
-    output.print_table(
-        ["broken features", "rows certified", *shown.values()],
-        [
-            [str(row["radius"]), str(row["rows"]), *(output.percent(row[key]) for key in shown)]
-            for row in found["by_radius"]
-        ],
-    )

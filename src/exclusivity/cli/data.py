@@ -1,4 +1,4 @@
-"""Data files of the command line, in any format.
+"""Data files of the command line: their columns, and rows as a model takes them.
 
 What can be read only once (standard input, named pipes, ``/dev/fd/N``) is copied to a temporary file.
 """
@@ -7,32 +7,32 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import re
 import shlex
 import stat
 import sys
 import tempfile
 import threading
 import weakref
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exclusivity._text import printable
 from exclusivity.cli.files import FileError, UsageError, file_errors
+from exclusivity.cli.models import Loaded
+from exclusivity.cli.options import DECIMALS, DELIMITERS, FORMATS
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from exclusivity.io import DataFileError
-    from exclusivity.io._formats import Content, Format, Reading
+    from exclusivity.io import DataFileError, Table
+    from exclusivity.io._formats import Format
 
-DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
-FORMATS = ("libsvm", "csv", "tsv", "parquet", "npy")
 _COPY = 1 << 20
-_LISTED = 8
+_LISTED, _NAMED = 8, 3
 _SPREADSHEETS = {".xls", ".xlsx", ".xlsm", ".xlsb", ".ods", ".numbers"}
 _PATIENCE = 1.0
-"""Seconds to open a pipe before somebody has to be told what is being waited for."""
+"""Seconds to open a pipe before a line says what is being waited for."""
 
 
 def reads_once(path: str) -> bool:
@@ -47,37 +47,31 @@ def reads_once(path: str) -> bool:
 def _open_once(path: str) -> Any:
     """Open a pipe or a device; wait for a writer as other programs do, but say so."""
     waiting = f"erm: waiting for a writer of {printable(path)}"
-    teller = threading.Timer(_PATIENCE, print, [waiting], {"file": sys.stderr, "flush": True})
-    teller.daemon = True
-    teller.start()
+    timer = threading.Timer(_PATIENCE, print, [waiting], {"file": sys.stderr, "flush": True})
+    timer.daemon = True
+    timer.start()
     try:
         return open(path, "rb")
     finally:
-        teller.cancel()
+        timer.cancel()
 
 
 class Source:
     """One data file, by name, through a pipe or on standard input (``-``)."""
 
-    def __init__(self, path: str, kind: str | None, delimiter: str | None, header: bool) -> None:
+    def __init__(self, path: str, args: argparse.Namespace) -> None:
         self.title = "standard input" if path == "-" else printable(path)
         self.path = path
-        self.format = self._format(kind)
+        self.format = self._format(args.format)
         if path != "-" and Path(path).is_dir():
             raise FileError(in_folder(path))
-        if not self.format.delimiter and (delimiter is not None or not header):
-            option = "--no-header" if delimiter is None else "--delimiter"
+        self.header, self._delimiter = not args.no_header, DELIMITERS.get(args.delimiter)
+        if not self.format.delimiter and (self._delimiter or args.no_header):
+            option = "--no-header" if self._delimiter is None else "--delimiter"
             raise UsageError(f"{option} is for CSV files, but {self.title} is read as {self.format.name}.")
-        self._header = header
-        self._delimiter = None if delimiter is None else DELIMITERS[delimiter]
         if path == "-" or reads_once(path):
             with file_errors(path):
                 self._copy(sys.stdin.buffer if path == "-" else _open_once(path))
-
-    @classmethod
-    def of(cls, path: str, args: argparse.Namespace) -> Source:
-        """Return the file, read as the options say."""
-        return cls(path, args.format, args.delimiter, not args.no_header)
 
     def _format(self, kind: str | None) -> Format:
         from exclusivity.io import _formats as formats
@@ -86,15 +80,13 @@ class Source:
             return formats.FORMATS[kind]
         names = ", ".join(FORMATS)
         if self.path == "-":
-            raise UsageError(
-                f"standard input has no name to tell its format from; add --format, one of {names}."
-            )
+            raise UsageError(f"standard input has no name with an ending; add --format, one of {names}.")
         try:
             return formats.format_of(self.path)
         except ValueError:
             with file_errors(self.path):  # a wrong name is the better news
                 Path(self.path).stat()
-            advice = f"does not tell its format; add --format, one of {names}."
+            advice = f"does not show its format; add --format, one of {names}."
             if Path(self.path).suffix.lower() in _SPREADSHEETS:
                 advice = "is a spreadsheet; save the sheet as CSV (UTF-8), and give that file."
             raise FileError(f"the name {self.path} {advice}") from None
@@ -111,56 +103,65 @@ class Source:
             stream.close()
         self.path = copy.name
 
-    def reading(self, **settings: Any) -> Reading:
-        """Return what to take from the file, whose owner asks for it."""
-        from exclusivity.io._formats import Reading
-
-        return Reading(delimiter=self._delimiter, header=self._header, **settings).unlimited(self.path)
-
     def columns(self) -> list[str] | int | None:
         """Return the names of the columns, their number without names, None where there are none.
 
         A file that is wrong already here gives an empty list: reading it will say what is wrong.
         """
         from exclusivity.io import DataFileError
-        from exclusivity.io._formats import csv_header
+        from exclusivity.io._csv import csv_header
+        from exclusivity.io._reading import Reading
 
+        reading = Reading(delimiter=self._delimiter, header=self.header)
         with file_errors(self.path):
             if not self.format.is_sparse and not Path(self.path).stat().st_size:
                 raise FileError(f"{self.title} is empty; check how it was written, or give another file.")
             try:
                 if not self.format.delimiter:
-                    return self.format.columns(self.path, self.reading())
-                found, delimiter = csv_header(self.path, self.reading(), self.format.delimiter)
+                    return self.format.columns(self.path, reading)
+                found, delimiter = csv_header(self.path, reading, self.format.delimiter)
             except (DataFileError, ImportError):
                 return []
         if self._delimiter is None and delimiter != self.format.delimiter:
             self._delimiter = delimiter
-            print(f"erm: {self.title} has {delimiter!r} between its fields", file=sys.stderr)
+            note(f"{self.title} has {delimiter!r} between its fields")
         return found
 
-    def read(self, reading: Reading, progress: Progress) -> Content:
-        """Return the table, or raise an error that says what to do."""
-        from exclusivity.io import DataFileError
+    @property
+    def delimiter(self) -> str:
+        """Return the sign between fields, once the columns are known."""
+        return self._delimiter or self.format.delimiter
+
+    def read(self, progress: Progress, **settings: Any) -> Table:
+        """Return the table, or raise an error that says what to do; settings are those of ``read_table``."""
+        from exclusivity.io import DataFileError, read_table
 
         size = Path(self.path).stat().st_size if Path(self.path).exists() else 0
+        if not self.path.endswith((".gz", ".bz2")):  # no limit for the owner of a file
+            settings["max_bytes"] = None
 
-        def tell(n_bytes: int) -> None:
-            share = f"{min(1.0, n_bytes / size):.0%} of " if size and reading.max_bytes is None else ""
-            progress.tell(f"reading {self.title}: {share}{size / 1e6:.0f} MB")
+        def report(n_bytes: int) -> None:
+            share = f"{min(1.0, n_bytes / size):.0%} of " if size and "max_bytes" in settings else ""
+            progress.update(f"reading {self.title}: {share}{size / 1e6:.0f} MB")
 
-        progress.tell(f"reading {self.title}")
+        progress.update(f"reading {self.title}")
         try:
             with file_errors(self.path):
-                content: Content = self.format.read(self.path, replace(reading, tell=tell))
+                return read_table(
+                    self.path,
+                    format=self.format.name,
+                    delimiter=self._delimiter,
+                    header=self.header,
+                    report=report,
+                    **settings,
+                )
         except DataFileError as error:
-            raise FileError(self.in_our_words(error)) from error
+            raise FileError(self._explain(error)) from error
         finally:
             progress.clear()
-        return content
 
-    def in_our_words(self, error: DataFileError) -> str:
-        """Return what a reader says, for somebody who has options and no arguments."""
+    def _explain(self, error: DataFileError) -> str:
+        """Return the message of a reader, for somebody who has options and no arguments."""
         quoted = shlex.quote(str(error.column))
         ways = {
             "decimal": "--decimal comma or --decimal point says which it is",
@@ -173,29 +174,49 @@ class Source:
         message = message.replace(self.path, self.title)
         message = message.replace("(pass header=False where a file has none)", "(or pass --no-header)")
         message = message.replace(", or pass max_bytes=None for no limit", "")
-        message = re.sub(r"ignore=\[(\d+)\]", r"--ignore \1", message)
+        message = message.replace("ignore=[", "--ignore ").replace("], or write", ", or write")
         if self.format.is_sparse and error.line == 1:  # all of it is something else, as a rule
             row = "'label index:value ...'"
             message += f" The file is read as LIBSVM, {row}; other formats: --format."
         return message
 
+    def chosen(self, columns: Any, args: argparse.Namespace) -> tuple[str | int | None, list[str | int]]:
+        """Return the columns that --target and --ignore name: by name, or by number."""
+        for option, value in (("--target", args.target), ("--ignore", args.ignore)):
+            if columns is None and value:
+                raise FileError(
+                    f"{option} chooses a column, but {self.title} is read as {self.format.name.upper()}, "
+                    "with labels in front of the rows; leave it out, or say what the file is with --format."
+                )
+        target = None if args.target is None else self.column(args.target, columns)
+        return target, [self.column(text, columns) for text in args.ignore]
 
-def column(text: str, columns: list[str] | int, title: str) -> str | int:
-    """Return a column as the user writes it: its name, or its number from 0 where no column has that name."""
-    names = columns if isinstance(columns, list) else []
-    count = len(columns) if isinstance(columns, list) else columns
-    if text in names or columns == []:  # a damaged file: reading it says what is wrong
-        return text
-    try:
-        place = int(text)
-    except ValueError:
-        near = difflib.get_close_matches(text, names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {listed(names)}." if names else ""
-        hint = hint or f"there are no names; give a number from 0 to {count - 1}."
-        raise FileError(f"{title} has no column {text!r}; {hint}{_about_first_line(names)}") from None
-    if not -count <= place < count:
-        raise FileError(f"{title} has no column {place}; its {count} columns are 0 to {count - 1}.")
-    return place
+    def column(self, text: str, columns: list[str] | int) -> str | int:
+        """Return a column that the user gives by name, or by number from 0 if none has that name."""
+        names = columns if isinstance(columns, list) else []
+        count = len(columns) if isinstance(columns, list) else columns
+        if text in names or columns == []:  # a damaged file: reading it says what is wrong
+            return text
+        try:
+            place = int(text)
+        except ValueError:
+            near = difflib.get_close_matches(text, names, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {listed(names)}." if names else ""
+            hint = hint or f"there are no names; give a number from 0 to {count - 1}."
+            message = f"{self.title} has no column {text!r}; {hint}{_about_first_line(names)}"
+            raise FileError(message) from None
+        if not -count <= place < count:
+            raise FileError(f"{self.title} has no column {place}; its {count} columns are 0 to {count - 1}.")
+        # A nameless column of row numbers can only be given by its number.
+        return names[place] if names and names.count(names[place]) == 1 and names[place] else place % count
+
+    def which_target(self, names: list[str]) -> FileError:
+        """Return the error about a target that nobody named."""
+        candidates = f" It may be {listed(names)}." if names else ""
+        return FileError(
+            f"say with --target which column of {self.title} holds the classes: its name, or its number from "
+            f"0 (-1 is the last).{candidates}"
+        )
 
 
 def _about_first_line(names: list[str]) -> str:
@@ -216,16 +237,13 @@ def in_folder(path: str) -> str:
     from exclusivity.io._formats import format_of
 
     for entry in sorted(Path(path).iterdir()):
-        ending = "".join(entry.suffixes)
-        if ending and entry.is_file():
-            try:
-                format_of(entry)
-            except ValueError:
-                continue
-            return (
-                f"{path} is a folder; give one of its files, such as {entry}, or with 'erm fit --dask' a "
-                f"pattern in quotes for all of them, such as '{Path(path, '*' + ending)}'."
-            )
+        with suppress(ValueError):
+            if entry.suffix and entry.is_file() and format_of(entry):
+                every = Path(path, "*" + "".join(entry.suffixes))
+                return (
+                    f"{path} is a folder; give one of its files, such as {entry}, or with 'erm fit --dask' a "
+                    f"pattern in quotes for all of them, such as '{every}'."
+                )
     return f"{path} is a folder, without a data file in it; give the name of a file."
 
 
@@ -242,3 +260,208 @@ def listed(names: list[str]) -> str:
         half = _LISTED // 2
         shown = [*shown[:half], f"... ({len(shown) - _LISTED} more) ...", *shown[-half:]]
     return ", ".join(shown)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows that a model takes, their labels, and columns to hand on."""
+
+    X: Any
+    y: Any = None
+    kept: Any = None
+
+
+def rows_for(
+    loaded: Loaded,
+    path: str,
+    args: argparse.Namespace,
+    progress: Progress,
+    *,
+    wants_labels: bool | None,
+    keep: list[str] | None = None,
+) -> Rows:
+    """Return rows that a model takes; labels are needed, not needed or welcome (None)."""
+    from exclusivity.io._cells import ColumnRule
+
+    source = Source(path, args)
+    columns = source.columns()
+    names, is_table = columns if isinstance(columns, list) else [], loaded.columns is not None
+    if is_table and source.format.is_sparse:
+        raise FileError(
+            f"{source.title} is read as {source.format.name}, and {loaded.title} was fitted to a table; use "
+            "CSV, TSV or Parquet with the same columns (--format, where the name of the file misleads)."
+        )
+    if not is_table and args.decimal == "comma":
+        raise UsageError(
+            f"--decimal comma is for tables, and {loaded.title} was fitted to plain numbers; write decimals "
+            "with a point."
+        )
+    if keep and columns != [] and not names:
+        raise UsageError(f"--keep is for columns with names, and {source.title} has none.")
+    target, ignore = source.chosen(columns, args)
+    if columns is None:
+        content = source.read(progress, n_features=loaded.n_features)
+        _warn_if_narrow(content.data, source, loaded)
+        return Rows(content.data, None if wants_labels is False else content.target)
+    kept = [source.column(text, names) for text in keep or ()]
+    rules: dict[Any, Any] = loaded.rules(strict=args.strict or not source.format.is_text)
+    if names and loaded.names is not None:
+        _match_features(loaded, source, names, {target, *ignore}, lenient=is_table and not args.strict)
+        left = [name for name in names if name not in {*loaded.names, *ignore, *kept, target}]
+        if target is None and wants_labels is not False:
+            target = _held_target(loaded, source, left, needed=wants_labels)
+        if left := [name for name in left if name != target]:
+            note(f"ignoring {listed(left)} of {source.title}: no features of the model")
+        rules = {name: rule for name, rule in rules.items() if name in names}
+    elif columns:
+        target = _match_count(loaded, source, columns, target, ignore, needs_labels=bool(wants_labels))
+    if wants_labels is False:  # whatever stands there, missing values too
+        target, ignore = None, ignore if target is None else [*ignore, target]
+    texts = {name: ColumnRule("category") for name in kept if name not in rules}
+    content = source.read(
+        progress,
+        target=target,
+        ignore=[name for name in ignore if name not in kept],
+        rules={**rules, **texts},
+        decimal=decimal_of(args.decimal, source) if is_table else "",
+    )
+    X = _as_trained(content, loaded, source, strict=args.strict) if is_table else content.data
+    kept_cells = content.data[kept] if kept else None
+    return Rows(X.drop(columns=list(texts), errors="ignore") if kept else X, content.target, kept_cells)
+
+
+def note(message: str) -> None:
+    """Print a line about the data on standard error."""
+    print(f"erm: {message}", file=sys.stderr)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return so many of something, one of them included."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def decimal_of(option: str | None, source: Source) -> str:
+    """Return the decimal sign that --decimal says; refuse it where a file has no text."""
+    if option is not None and not source.format.is_text:
+        raise UsageError(f"--decimal is for text, but {source.title} is read as {source.format.name}.")
+    return "" if option is None else DECIMALS[option]
+
+
+def _match_count(
+    loaded: Loaded, source: Source, columns: Any, target: Any, ignore: list[Any], *, needs_labels: bool
+) -> Any:
+    """Return the target where data or model have no names; the number of columns must fit."""
+    count = columns if isinstance(columns, int) else len(columns)
+    if target is None and isinstance(loaded.target, int) and count - len(ignore) == loaded.n_features + 1:
+        target = loaded.target
+    if needs_labels and target is None:
+        raise source.which_target(columns if isinstance(columns, list) else [])
+    left = count - len(ignore) - (target is not None)
+    if left != loaded.n_features:
+        raise FileError(
+            f"{source.title} has {left} columns besides those chosen with --target and --ignore, but "
+            f"{loaded.title} was fitted to {loaded.n_features} features, without names; say with --target "
+            "and --ignore which columns are no features."
+        )
+    return target
+
+
+def _match_features(
+    loaded: Loaded, source: Source, columns: list[str], chosen: set[Any], *, lenient: bool
+) -> None:
+    """Refuse or report columns of the model that are absent; refuse those that are target or ignored."""
+    known = loaded.names or []
+    if absent := [name for name in known if name not in columns]:
+        renamed = _renamed(absent, columns)
+        if not lenient or len(absent) == len(known):
+            raise FileError(
+                f"{source.title} lacks {listed(absent)}, which {loaded.title} was fitted to; it has "
+                f"{listed(columns)}. Use data with the same columns.{renamed}"
+            )
+        note(f"{source.title} lacks {listed(absent)}; all their cells count as missing values.{renamed}")
+    if used := [name for name in known if name in chosen]:
+        raise FileError(
+            f"{listed(used)} is a feature of {loaded.title}: it can be neither target nor ignored."
+        )
+
+
+def _held_target(loaded: Loaded, source: Source, left: list[str], *, needed: bool | None) -> Any:
+    """Return the column of the classes, among those that are no features."""
+    named = [name for name in left if name]  # a nameless one holds the numbers of the rows
+    if loaded.target in left or (loaded.target is None and len(named) == 1):
+        return loaded.target or named[0]
+    if not needed:
+        return None
+    if not isinstance(loaded.target, str):
+        raise source.which_target(named)
+    other = f"; say --target if it is {listed(named)}" if named else ""
+    raise FileError(
+        f"{source.title} has no column {loaded.target!r}, which held the classes of {loaded.title}{other}; "
+        "use data with classes ('erm predict' needs none)."
+    )
+
+
+def _renamed(missing: list[str], columns: list[str]) -> str:
+    """Return what the missing columns may be called in the data.
+
+    Examples
+    --------
+    >>> _renamed(["Age", "Mass"], ["age ", "height"])
+    " Is 'age ' what the model calls 'Age'?"
+    """
+    folded = {name.strip().casefold(): name for name in columns}
+    pairs = []
+    for name in missing:
+        near = difflib.get_close_matches(name.strip().casefold(), folded, n=1, cutoff=0.8)
+        pairs += [f"{folded[found]!r} what the model calls {name!r}" for found in near]
+    return f" Is {', and '.join(pairs[:_NAMED])}?" if pairs else ""
+
+
+def _as_trained(content: Table, loaded: Loaded, source: Source, *, strict: bool) -> Any:
+    """Return the columns of the model, with missing values for cells that it cannot take; report these."""
+    import pandas as pd
+
+    names: list[Any] = list(loaded.names or content.data.columns)
+    n_lost, table = dict(content.n_lost), content.data.reindex(columns=names)
+    for name, column in zip(names, loaded.columns or (), strict=True):
+        if column.kind == "category":
+            _report_new_levels(column, name, table[name], source)
+        elif not strict and not source.format.is_text and table[name].dtype.kind not in "biufM":
+            read = pd.to_numeric if column.kind == "number" else pd.to_datetime
+            cells = read(table[name], errors="coerce")
+            n_lost[name] = int((cells.isna() & table[name].notna()).sum())
+            table[name] = cells
+        if n_lost.get(name):
+            trained = ", as in training (--numeric)" * ("?" in (column.notation or ""))
+            lost = f"{counted(n_lost[name], 'text')} taken for missing values{trained}"
+            note(f"column {name!r} of {source.title}: {lost}")
+    return table
+
+
+def _report_new_levels(column: Any, name: object, cells: Any, source: Source) -> None:
+    """Report rows with levels that the training rows did not have: they count as none."""
+    import numpy as np
+
+    from exclusivity.tables._columns import as_levels, column_of
+
+    code = getattr(column, "code", column)  # of an encoder; a robust model has levels itself
+    known = {*getattr(code, "levels", getattr(code, "categories", ())), *getattr(code, "rare", ())}
+    if not known or (code is not column and column.n_levels > len(known)):
+        return  # the rarest of very many are not kept
+    codes, levels = as_levels(column_of(cells.to_frame(), 0))
+    if new := [place for place, level in enumerate(levels) if level not in known]:
+        rows = counted(int(np.isin(codes, new).sum()), "row")
+        note(
+            f"column {name!r} of {source.title}: {rows} with {counted(len(new), 'level')} that training did "
+            f"not have, such as {levels[new[0]]!r}; they count as no level"
+        )
+
+
+def _warn_if_narrow(X: Any, source: Source, loaded: Loaded) -> None:
+    """Warn of features that are not there: they are zero in LIBSVM files, and missing in a wrong file."""
+    largest = int(X.indices.max(initial=-1)) + 1
+    if largest < loaded.n_features:
+        note(
+            f"warning: the largest index in {source.title} is {largest}, and {loaded.title} has "
+            f"{loaded.n_features} features; those that are not there are read as 0"
+        )

@@ -4,260 +4,183 @@ from __future__ import annotations
 
 import argparse
 import glob
+import logging
 import math
 import os
-import re
-from dataclasses import dataclass, replace
-from functools import partial
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from multiprocessing import resource_tracker
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from exclusivity.cli import options, tables, training, workers
+from exclusivity.cli import options, training
 from exclusivity.cli.data import Source, in_folder, reads_once
-from exclusivity.cli.files import FileError, UsageError, file_errors
-from exclusivity.cli.matching import target_of
+from exclusivity.cli.files import CommandError, FileError, UsageError, file_errors
 from exclusivity.cli.progress import Progress
 
-if TYPE_CHECKING:
-    from exclusivity.dask import Engine, FileLayout, Survey
-    from exclusivity.io._formats import FilePart
-
-# Below this a worker spends its memory on the libraries that it imports.
-_LEAST_MEMORY = 400_000_000
-_UNITS = {"": 1, "m": 10**6, "mb": 10**6, "mib": 2**20, "g": 10**9, "gb": 10**9, "gib": 2**30}
-_SMALLEST_BLOCK, _LARGEST_BLOCK = 1 << 22, 1 << 27
-# From 60 % of its limit on a worker writes to disk what it holds. Libraries take 230 MB of that; copies of a
-# block that is read, checked and scaled, and the next block on its way, the rest.
-_SHARE, _LIBRARIES, _COPIES = 0.6, 230_000_000, 6
-
-
-def memory(text: str) -> int:
-    """A type for argparse: an amount of memory.
-
-    Examples
-    --------
-    >>> memory("1GB"), memory("1.5 GiB")
-    (1000000000, 1610612736)
-    """
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)", text.strip().lower())
-    unit = None if match is None else _UNITS.get(match[2])
-    if match is None or unit is None:
-        raise argparse.ArgumentTypeError(f"must be an amount of memory such as 1GB or 800MB; got {text!r}")
-    n_bytes = round(float(match[1]) * unit)
-    if n_bytes < _LEAST_MEMORY:
-        least = f"{_LEAST_MEMORY / 1e6:.0f}MB"
-        raise argparse.ArgumentTypeError(
-            f"must be at least {least}, most of which a worker's libraries take; got {text!r}"
-        )
-    return n_bytes
+_SECONDS_TO_CONNECT = 10
+_SAMPLE_ROWS = 100_000
+"""Rows from which an encoder learns what columns of a table hold."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     group = parser.add_argument_group(
         "more rows than memory",
-        "DATA may be many files, or a pattern in quotes. Workers read them block by block, and again in "
-        "every pass over the rows where they do not fit into memory. The model is the same.",
+        "DATA may be many CSV or Parquet files, or a pattern in quotes. Workers read them block by block, "
+        "and again in every pass over the rows where they do not fit into memory.",
     )
-    group.add_argument(
-        "--dask", action="store_true", help="train on Dask workers (pip install 'exclusivity[dask]')"
-    )
-    group.add_argument(
-        "--workers",
-        type=options.COUNT,
-        metavar="N",
-        help="worker processes on this machine (default: one for each core)",
-    )
-    group.add_argument(
-        "--memory",
-        type=memory,
-        metavar="SIZE",
-        help="memory of each of them, such as 1GB (default: this machine's, shared out)",
-    )
-    group.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="workers of a running Dask cluster instead, such as tcp://host:8786; they must see the files "
-        "under the same paths",
+    options.add(
+        group,
+        ("--dask", None, None, "train on Dask workers (pip install 'exclusivity[cli,dask]')"),
+        ("--workers", "N", options.COUNT, "worker processes on this machine (default: one for each core)"),
+        ("--memory", "SIZE", str, "memory of each of them, such as 1GB (default: this machine's, shared)"),
+        ("--scheduler", "ADDRESS", str, "a running Dask cluster instead, such as tcp://host:8786"),
     )
 
 
 def check_options(args: argparse.Namespace) -> None:
     """Refuse what does not go together."""
-    if not args.dask:
-        for option in ("workers", "memory", "scheduler"):
-            if getattr(args, option) is not None:
-                raise UsageError(f"--{option} is for workers; add --dask.")
-        _check_one_file(args.data)
+    if args.dask:
+        _check_dask(args)
         return
-    if args.scheduler is not None:
-        for option in ("workers", "memory"):
-            if getattr(args, option) is not None:
-                raise UsageError(
-                    f"--{option} starts workers on this machine, and --scheduler uses those of a running "
-                    "cluster; leave one of them out."
-                )
-    _check_model(args)
+    for option in ("workers", "memory", "scheduler"):
+        if getattr(args, option) is not None:
+            raise UsageError(f"--{option} is for workers; add --dask.")
+    found = args.data if len(args.data) > 1 else []
+    if not found and glob.has_magic(args.data[0]) and not Path(args.data[0]).exists():
+        found = glob.glob(args.data[0], recursive=True)
+    if found:
+        raise UsageError(f"{len(found)} files: one file at a time, or all of them with --dask.")
 
 
-def _check_model(args: argparse.Namespace) -> None:
-    """What needs all rows in one place."""
-    from exclusivity.solvers import SOLVERS, resolve_solver
-
-    if args.folds:
-        raise UsageError("--folds is for rows in memory; with --dask keep some files apart for --test.")
-    if args.jobs is not None:
-        raise UsageError("--jobs is for rows in memory; with --dask say --workers.")
-    if SOLVERS[resolve_solver(args.solver, args.exclusivity)].keeps_members:
+def _check_dask(args: argparse.Namespace) -> None:
+    if args.scheduler is not None and (args.workers is not None or args.memory is not None):
         raise UsageError(
-            f"--solver {args.solver} needs all rows in memory; with --dask use newton, exclusive or auto."
+            "--workers and --memory start workers on this machine, and --scheduler uses those of a running "
+            "cluster; leave one of them out."
         )
-    if 1 < args.exclusivity < math.inf:
-        raise UsageError(
-            f"--exclusivity {args.exclusivity:g}: between 1 and inf members need all rows in memory; with "
-            "--dask use inf, or at most 1."
-        )
+    for option in ("folds", "jobs", "max_broken", "sample_weight", "drop_missing_target", "features"):
+        if getattr(args, option):
+            raise UsageError(f"--{option.replace('_', '-')} is for rows in memory; leave it or --dask out.")
+    where = "needs all rows in memory; with --dask"
+    if args.solver in ("alm", "paper"):
+        raise UsageError(f"--solver {args.solver} {where} use newton, exclusive or auto.")
+    if 1 < (args.exclusivity or 1) < math.inf:
+        raise UsageError(f"--exclusivity {args.exclusivity:g} {where} use inf, or at most 1.")
     for path in (*args.data, *([] if args.groups is None else [args.groups])):
         if path == "-" or reads_once(path):
             name = "standard input" if path == "-" else path
             raise UsageError(f"{name} can be read only once; with --dask give files.")
 
 
-def _check_one_file(data: list[str]) -> None:
-    found = data if len(data) > 1 else []
-    if not found and glob.has_magic(data[0]) and not Path(data[0]).exists():
-        found = glob.glob(data[0], recursive=True)
-    if found:
-        raise UsageError(f"{len(found)} files: one file at a time, or all of them with --dask.")
+@contextmanager
+def cluster(args: argparse.Namespace, progress: Progress) -> Iterator[None]:
+    """Provide workers until the end of the block, whatever ends it."""
+    try:
+        from dask.system import CPU_COUNT
+        from dask.utils import parse_bytes
+        from distributed import Client, LocalCluster
+    except ImportError:
+        message = "--dask needs Dask; install it with: pip install 'exclusivity[cli,dask]'."
+        raise CommandError(message) from None
+    if args.scheduler is not None:
+        progress.update(f"connecting to {args.scheduler}")
+        with _connected(Client, args.scheduler):
+            yield
+        return
+    try:
+        memory = parse_bytes(args.memory) if args.memory else "auto"
+    except ValueError:
+        raise UsageError(f"--memory must be an amount such as 1GB or 800MB; got {args.memory!r}.") from None
+    progress.update("starting workers")
+    with ExitStack() as running:
+        with _shielded():
+            workers = LocalCluster(
+                n_workers=args.workers or CPU_COUNT,
+                threads_per_worker=1,
+                memory_limit=memory,
+                host="127.0.0.1",
+                # Even without a dashboard Dask serves pages here, to whoever can reach them.
+                dashboard_address="127.0.0.1:0",
+                silence_logs=logging.CRITICAL,
+                env={"ARROW_DEFAULT_MEMORY_POOL": "system"},  # its own would keep what has been freed
+            )
+            client = Client(running.enter_context(workers))
+            running.enter_context(client)
+        yield
+
+
+@contextmanager
+def _shielded() -> Iterator[None]:
+    """Keep Ctrl-C, which is for the command, from threads and processes that start here: it ends them."""
+    if not hasattr(signal, "pthread_sigmask"):  # pragma: no cover -- Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # it would lift the mask when it starts later
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _connected(client: Any, address: str) -> Any:
+    try:
+        found = client(address, timeout=_SECONDS_TO_CONNECT)
+    except (OSError, ValueError) as error:
+        raise CommandError(
+            f"no Dask scheduler answers at {address} ({error}); start one with 'dask scheduler', and workers "
+            f"with 'dask worker {address}'."
+        ) from error
+    if not found.scheduler_info(n_workers=-1)["workers"]:
+        found.close()
+        raise CommandError(
+            f"the Dask scheduler at {address} has no workers; start some: dask worker {address}"
+        )
+    return found
 
 
 def train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     """Fit on workers, from the files to a pipeline in this process."""
     sources = _sources(args)
-    columns = sources[0].columns()
-    reading = target_of(sources[0], columns, args)
-    if columns == []:  # a damaged file, or no pyarrow: reading it says so
-        sources[0].read(reading, progress)
-    reading = replace(reading, **tables.settings_of(args, sources[0], columns))
-    with workers.cluster(args, progress) as engine, workers.worker_errors(sources[0]):
-        from exclusivity.dask import FileLayout
+    first = sources[0]
+    known = first.columns()
+    if not first.format.has_columns:
+        raise UsageError(f"--dask reads CSV and Parquet files; {first.title} is read as {first.format.name}.")
+    if not known:  # a damaged file, or no pyarrow: reading it says so
+        first.read(progress)
+    target, ignore = first.chosen(known, args)
+    if target is None:
+        raise first.which_target(known if isinstance(known, list) else [])
+    with cluster(args, progress), _worker_errors():
+        from dask import config
 
-        started = perf_counter()
-        layout = FileLayout.of(sources[0].format, columns, reading)
-        files = _Files(sources, layout, _parts(sources, layout, engine), engine, progress)
-        return _fit(args, files, _rows(args, files), started)
-
-
-@dataclass(frozen=True, eq=False)
-class _Files:
-    """What is trained on, and with whom."""
-
-    sources: list[Source]
-    layout: FileLayout
-    parts: list[FilePart]
-    engine: Engine
-    progress: Progress
-
-    @property
-    def title(self) -> str:
-        return self.sources[0].title if len(self.sources) == 1 else f"the {len(self.sources)} files"
-
-    def survey(self, layout: FileLayout, scale: str | None) -> tuple[Survey, list[Any]]:
-        """Pass over all parts: counts, classes, and what scaler or encoder have to know."""
-        from exclusivity.dask import survey_files, survey_part
-
-        total, done = sum(part.n_bytes for part in self.parts) / 1e6, 0
-
-        def tell(n_bytes: int) -> None:
-            nonlocal done
-            done += n_bytes
-            self.progress.tell(f"reading {len(self.parts)} blocks: {done / 1e6:.0f} of {total:.0f} MB")
-
-        tell(0)
-        look = partial(survey_part, layout=layout, scale=scale)
-        found, *rest = survey_files(self.engine, self.parts, look, tell)
-        training.check_header(layout.names, layout.reading.target, found.labels, self.title)
-        training.check_classes(found.labels, found.n_rows, self.title)
-        return found, rest
+        with config.set({"dataframe.convert-string": False}):
+            return _train(args, sources, target, ignore, progress)
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Blocks to train on: X and y as dask arrays, scaler or encoder, size in memory, what columns hold."""
-
-    X: Any
-    y: Any
-    transformer: Any
-    n_features: int
-    n_bytes: int
-    columns: list[dict[str, Any]] | None = None
-
-
-def _rows(args: argparse.Namespace, files: _Files) -> _Rows:
-    """Return the rows: numbers where files hold nothing else and nobody asks for more, else a table."""
-    from exclusivity.dask import find_rules
-    from exclusivity.io._errors import NotANumberError
-
-    reading, layout = files.layout.reading, files.layout
-    if not layout.format.has_columns:
-        return _number_rows(args, files)
-    rules, remarks = find_rules(files.parts, layout)
-    if not (reading.mixed or reading.kinds) and all(
-        rule.is_plain and "'" not in rule.notation for rule in rules
-    ):
-        try:
-            return _number_rows(args, files)
-        except NotANumberError:
-            pass
-    tables.check_options(args)
-    return _table_rows(args, files, rules, remarks or [""] * len(rules))
-
-
-def _number_rows(args: argparse.Namespace, files: _Files) -> _Rows:
-    from exclusivity.dask import file_arrays
-
-    layout, is_sparse = files.layout, files.layout.format.is_sparse
-    survey, _ = files.survey(layout, args.scale or ("none" if is_sparse else "standard"))
-    if survey.row_names is not None:
-        training.warn_of_identifiers(survey.row_names.columns, layout.titles, survey.n_rows)
-    scaler = None if survey.sums is None else survey.sums.scaler(is_sparse=is_sparse)
-    X, y = file_arrays(files.parts, survey.sizes, layout.with_width(survey.n_features), scaler)
-    return _Rows(X, y, scaler, survey.n_features, survey.n_bytes)
-
-
-def _table_rows(args: argparse.Namespace, files: _Files, rules: list[Any], remarks: list[str]) -> _Rows:
-    """Learn to encode a table from summaries of its columns, by the rules for tables in memory."""
-    from exclusivity.dask import file_arrays
-    from exclusivity.tables import NumberSummary, TableEncoder, learn_from_summaries
-
-    titles, kinds = files.layout.titles, files.layout.reading.kinds
-    if not files.layout.format.is_text:
-        for name, rule in zip(titles, rules, strict=True):
-            tables.check_typed(kinds.get(name), rule.kind, name, files.title)
-        rules = [
-            replace(rule, kind=kinds.get(name, rule.kind)) for name, rule in zip(titles, rules, strict=True)
-        ]
-    layout = files.layout.with_rules(rules)
-    survey, (lost, *summaries) = files.survey(layout, None)
-    found = [tables.Found(*each) for each in zip(rules, remarks, lost.tolist(), strict=True)]
-    tables.warn_of_losses(titles, found, survey.n_rows)
-    groups = training.read_groups(args.groups, layout.names, len(titles))
-    chosen = tables.said_to_be_categories(titles, kinds)
-    encoder = learn_from_summaries(
-        TableEncoder(training.numeric(args), categorical=chosen, feature_groups=groups),
-        [rule.kind for rule in rules],
-        summaries,
-    )
-    tables.remember(encoder, found)
-    tables.warn_of_levels(encoder, titles, survey.n_rows)
-    named = [
-        place for place, each in enumerate(summaries) if isinstance(each, NumberSummary) and each.names_rows
-    ]
-    training.warn_of_identifiers(named, titles, survey.n_rows)
-    X, y = file_arrays(files.parts, survey.sizes, layout, encoder)
-    columns = tables.document(encoder, titles, [read.note for read in found])
-    return _Rows(X, y, encoder, len(titles), survey.n_rows * encoder.bytes_per_row, columns)
+@contextmanager
+def _worker_errors() -> Iterator[None]:
+    """Turn errors of workers into those of the command."""
+    try:
+        yield
+    except TimeoutError as error:
+        cause = "did not answer in time"
+        raise CommandError(
+            f"the Dask cluster {cause} ({error}); repeat it, or use fewer --workers."
+        ) from error
+    except RuntimeError as error:
+        raise CommandError(str(error)) from error
+    except ValueError as error:
+        if getattr(error, "parameter", None):
+            raise
+        raise FileError(
+            f"{error} Where a column holds numbers and texts, --numeric COL takes the texts for missing "
+            "values, --categorical COL takes all for categories, --drop COL leaves the column out."
+        ) from error
 
 
 def _sources(args: argparse.Namespace) -> list[Source]:
@@ -272,74 +195,162 @@ def _sources(args: argparse.Namespace) -> list[Source]:
             raise FileError(in_folder(path))
         with file_errors(path), open(path, "rb"):
             pass
-    sources = [Source.of(path, args) for path in paths]
-    other = next((source for source in sources if source.format is not sources[0].format), None)
-    if other is not None:
-        raise FileError(
-            f"{sources[0].title} is read as {sources[0].format.name} and {other.title} as "
-            f"{other.format.name}; use files of one format, or say which it is with --format."
-        )
-    if args.scheduler is not None:
-        for source in sources:
-            source.path = os.path.abspath(source.path)
+    sources = [Source(path, args) for path in paths]
+    for other in sources:
+        if other.format is not sources[0].format:
+            raise FileError(
+                f"{sources[0].title} is read as {sources[0].format.name} and {other.title} as "
+                f"{other.format.name}; use files of one format, or say which it is with --format."
+            )
     return sources
 
 
-def _parts(sources: list[Source], layout: FileLayout, engine: Engine) -> list[FilePart]:
-    room = (_SHARE * engine.memory_per_thread - _LIBRARIES) / _COPIES
-    block_bytes = int(min(max(room, _SMALLEST_BLOCK), _LARGEST_BLOCK))
-    parts: list[FilePart] = []
-    for source in sources:
-        with file_errors(source.path):
-            parts += layout.format.parts(source.path, layout.reading, block_bytes)
-    if not parts:
-        raise FileError(f"{sources[0].title} has no rows; check how it was written.")
-    largest = max(parts, key=lambda part: part.memory)
-    if largest.memory > engine.memory_per_thread / 3:
+def _frame(source: Source, names: list[Any], settings: dict[str, Any]) -> Any:
+    """Return some columns of a file as a Dask DataFrame."""
+    from dask import dataframe
+    from exclusivity.io._cells import MISSING
+
+    path, known = os.path.abspath(source.path), _names(source)
+    if absent := [name for name in names if name not in known]:
         raise FileError(
-            f"{largest.path}: one row group takes {largest.memory / 1e6:.0f} MB, and a worker has "
-            f"{engine.memory_per_thread / 1e6:.0f} MB for three copies of it; give workers more --memory, or "
-            "write the file with smaller row groups."
+            f"{source.title} has no column {absent[0]!r}; expected the same columns in all files."
         )
-    return parts
+    if not source.format.is_text:
+        found = dataframe.read_parquet(path)[names]
+    else:
+        found = dataframe.read_csv(
+            path,
+            sep=source.delimiter,
+            header=0 if source.header else None,
+            names=known,
+            skipinitialspace=True,
+            dtype=dict.fromkeys([*settings["categorical"], *settings["numeric"]], object),
+            na_values=list(MISSING),
+            keep_default_na=False,
+            decimal=settings["decimal"] or ".",
+            assume_missing=True,
+            blocksize=None if path.endswith((".gz", ".bz2")) else "default",
+        )[names]
+    for name in settings["numeric"]:
+        found[name] = found[name].map_partitions(_as_numbers, settings["decimal"], meta=(name, float))
+    return found
 
 
-def _may_stay(n_bytes: int, engine: Engine) -> bool:
-    """Whether workers can keep the rows beside their libraries."""
-    from exclusivity.dask import fits
+def _as_numbers(cells: Any, decimal: str) -> Any:
+    """Return texts as numbers, others than numbers as missing values."""
+    import pandas as pd
 
-    each = engine.memory_per_thread
-    # Without limits the quotient is not a number, and everything fits.
-    too_much = n_bytes * each / engine.memory > _SHARE * each - _LIBRARIES
-    return bool(fits(n_bytes, engine)) and not too_much
+    if decimal == ",":
+        cells = cells.map(lambda text: text.replace(".", "").replace(",", "."), na_action="ignore")
+    return pd.to_numeric(cells, errors="coerce")
 
 
-def _fit(args: argparse.Namespace, files: _Files, rows: _Rows, started: float) -> training.Trained:
+def _train(
+    args: argparse.Namespace, sources: list[Source], target: Any, ignore: list[Any], progress: Progress
+) -> training.Trained:
+    import numpy as np
+    import pandas as pd
     from sklearn.pipeline import Pipeline
 
+    import dask
+    from dask import dataframe
     from exclusivity.dask import ERMClassifier
-    from exclusivity.tables import TableEncoder
 
-    n_rows, n_features = rows.X.shape[0], rows.n_features
-    stay = _may_stay(rows.n_bytes, files.engine)
-    settings = training.parameters(args, files.layout.names, n_features)
-    if isinstance(rows.transformer, TableEncoder):
-        settings["feature_groups"] = rows.transformer.feature_groups_ if args.exclusivity > 1 else None
-    classifier = ERMClassifier(persist=stay, **settings)
-    with files.progress.of_fit(f"training on {n_rows} rows of {n_features} features"):
-        classifier.fit(rows.X, rows.y)
-    model = classifier.to_local().set_params(verbose=0)
-    if rows.columns is not None:
-        model.set_params(feature_groups=None)  # in a pipeline the encoder hands them on
-    step = "scaler" if rows.columns is None else "encoder"
-    steps = [(step, rows.transformer), ("classifier", model)][rows.transformer is None :]
-    return training.Trained(
-        Pipeline(steps),
-        files.layout.names,
-        files.layout.reading.target,
-        (n_rows, n_features),
-        perf_counter() - started,
-        len(files.parts),
-        stay,
-        columns=rows.columns,
+    started, known = perf_counter(), _names(sources[0])
+    title = sources[0].title if len(sources) == 1 else f"the {len(sources)} files"
+    names = [name for name in known if name != target and name not in ignore]
+    settings = training.reading_settings(args, sources[0], known, [target, *ignore])
+    frames = [_frame(source, [*names, target], settings) for source in sources]
+    for name in (*names, target):
+        if len({frame[name].dtype.kind == "O" for frame in frames}) > 1:
+            raise ValueError(f"column {name!r} holds numbers in some files, and texts in others.")
+    rows = dataframe.concat(frames)
+    X, y = rows[names], rows[target]
+    are_numbers = all(dtype.kind in "iuf" for dtype in X.dtypes)
+    progress.update(f"reading {rows.npartitions} blocks")
+    moments = [X.mean(), X.var(ddof=0), X.min(), X.max()] if are_numbers else []
+    counts, gaps, start, *found = dask.compute(
+        y.value_counts(dropna=False, sort=False, split_out=1), X.isna().any(), X.partitions[0], *moments
     )
+    y, n_rows = _labels(y, counts, title), int(counts.sum())
+    training.check_target(map(str, names), target, np.unique(counts.index), n_rows, title)
+    training.warn_of_row_names(training.row_names(start), names, len(start))
+    names_of_features = names if isinstance(names[0], str) else None
+    given, described = training.parameters(args, names_of_features, len(names)), None
+    if are_numbers and training.asked_for_by(args) is None and not gaps.any():
+        steps = [("scaler", _scaler(args.scale or "standard", found, n_rows))]
+    else:
+        training.check_options(args)
+        sample = X.sample(frac=_SAMPLE_ROWS / n_rows, random_state=args.seed) if n_rows > _SAMPLE_ROWS else X
+        encoder = training.encoder(args, given.pop("feature_groups"), names, settings["categorical"])
+        encoder.set_params(sparse_output=False).fit(sample.compute())
+        described = training.describe(encoder.columns_, names)
+        given["feature_groups"] = encoder.feature_groups_ if (args.exclusivity or 1) > 1 else None
+        steps = [("encoder", encoder)]
+    steps = [(name, step) for name, step in steps if step is not None]
+    width = len(encoder.sources_ if described is not None else names)
+    meta = pd.DataFrame(np.empty((0, width)))
+    with progress.of_fit(f"training on {n_rows} rows of {len(names)} features"):
+        classifier = ERMClassifier(**given).fit(X.map_partitions(_encoded, steps, width, meta=meta), y)
+    model = classifier.to_local().set_params(verbose=0)
+    if described is not None:
+        model.set_params(feature_groups=None)  # in a pipeline the encoder hands them on
+    return training.Trained(
+        Pipeline([*steps, ("classifier", model)]),
+        names_of_features,
+        target,
+        (n_rows, len(names)),
+        perf_counter() - started,
+        blocks=rows.npartitions,
+        columns=described,
+    )
+
+
+def _names(source: Source) -> list[Any]:
+    known = source.columns()
+    return list(range(known)) if isinstance(known, int) else list(known or ())
+
+
+def _labels(y: Any, counts: Any, title: str) -> Any:
+    """Return classes as whole numbers or texts; refuse missing ones and other numbers."""
+    import numpy as np
+
+    cause, labels = "", counts.index
+    if labels.hasnans:
+        n_missing, n_rows = int(counts[labels.isna()].sum()), int(counts.sum())
+        cause = f"{n_missing} of {n_rows} rows have no class. Leave such rows out, or give them a class."
+    elif labels.dtype.kind == "f" and not (labels == np.rint(labels)).all():
+        cause = f"the target holds numbers such as {labels[0]}; expected classes."
+    if cause:
+        raise FileError(f"{title}: {cause}")
+    if labels.dtype.kind != "f":
+        return y
+    counts.index = labels.astype(np.int64)
+    return y.astype(np.int64)
+
+
+def _scaler(kind: str, moments: list[Any], n_rows: int) -> Any:
+    """Return the scaler of all rows from their moments: that of two rows with the same moments."""
+    import numpy as np
+    from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+    mean, variance, least, largest = (np.asarray(moment, dtype=np.float64) for moment in moments)
+    if kind == "none":
+        return None
+    if kind == "minmax":
+        return MinMaxScaler((-1, 1)).fit(np.array([least, largest]))
+    scaler = StandardScaler().fit(mean + np.sqrt(variance) * np.array([[-1.0], [1.0]]))
+    scaler.n_samples_seen_ = np.int64(n_rows)
+    return scaler
+
+
+def _encoded(part: Any, steps: list[tuple[str, Any]], width: int) -> Any:
+    """Return the rows of a partition, scaled or encoded."""
+    import numpy as np
+    import pandas as pd
+
+    if not len(part):
+        return pd.DataFrame(np.empty((0, width)))
+    for name, step in steps:
+        return pd.DataFrame(step.transform(part if name == "encoder" else part.to_numpy()), index=part.index)
+    return part.set_axis(range(width), axis=1)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
 from exclusivity._text import printable
-from exclusivity.cli import matching, models, options, output, tables
-from exclusivity.cli.files import FileError
+from exclusivity.cli import models, options, output
+from exclusivity.cli.data import rows_for
+from exclusivity.cli.files import FileError, UsageError
 from exclusivity.cli.progress import Progress
 from exclusivity.cli.training import FEW_CLASSES
 
@@ -18,9 +20,11 @@ if TYPE_CHECKING:
 
 SUMMARY = "compare predictions with the classes of a data file"
 DESCRIPTION = (
-    "Predicts every row of DATA and compares with the classes it holds: accuracy, balanced accuracy (the "
-    "mean recall of the classes), both beside those of always predicting the most frequent class, a table "
-    "by class and the confusion matrix."
+    "Predicts every row of DATA and compares with the classes it holds: accuracy with its 95 % confidence "
+    "interval, balanced accuracy (the mean recall of the classes), both beside those of always predicting "
+    "the most frequent class, a table by class and the confusion matrix. For two classes also ROC AUC, "
+    "average precision, and the share of the second class that is detected where few rows of the first one "
+    "are taken for it; log-loss where the model has probabilities."
 )
 EPILOG = """examples:
   erm evaluate heart.erm test.csv --target disease
@@ -33,13 +37,18 @@ INPUTS = ("model", "data")
 # A model may predict another class for every row, and the matrix has the square of their number.
 _MOST_DRAWN = 100
 _MOST_IN_JSON = 1000
+_Z = 1.959963984540054  # of the normal distribution, for 95 %
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    options.add_model(parser)
-    tables.add_decimal(
-        options.add_data(parser, "the column of the classes (default: that of the training data)")
+    options.add_rows(parser, "the column of the classes (default: that of the training data)")
+    parser.add_argument(
+        "--false-positives",
+        type=float,
+        default=0.01,
+        metavar="SHARE",
+        help="share of the first class that may be taken for the second one (default: 0.01)",
     )
     options.add_reporting(parser)
 
@@ -48,18 +57,75 @@ def run(args: argparse.Namespace) -> None:
     """Load, read, predict, compare."""
     from exclusivity.inspection.scores import scores_of
 
+    if not 0 <= args.false_positives < 1:
+        raise UsageError("--false-positives must be a share from 0 to 1, such as 0.01.")
     loaded = models.load(args.model)
     progress = Progress("evaluate", quiet=args.quiet)
-    X, y = matching.rows_for(loaded, args.data, args, progress, wants_labels=True)
-    check_labels(loaded, y, args.data)
-    scores = scores_of(y, loaded.predict(X))
-    if args.json:
-        is_small = len(scores["classes"]) <= _MOST_IN_JSON
-        confusion = scores["confusion_matrix"].toarray() if is_small else None
-        output.print_json(scores | {"confusion_matrix": confusion})
-    else:
-        _print(scores)
+    rows = rows_for(loaded, args.data, args, progress, wants_labels=True)
+    check_labels(loaded, rows.y, args.data)
+    scores = scores_of(rows.y, loaded.predict(rows.X))
+    matrix, by_class = scores.pop("confusion_matrix"), scores.pop("classes")
+    low, high = wilson(scores["accuracy"], scores["rows"])
+    document = {**scores, "accuracy_interval": [low, high], **ranking(loaded, rows, args.false_positives)}
+    document |= {"classes": by_class, "confusion_matrix": None}
+    if args.json and len(by_class) <= _MOST_IN_JSON:
+        document["confusion_matrix"] = matrix.toarray()
+    words = {
+        "constant": f"most frequent class {describe_constant(scores['constant'])}",
+        "accuracy": f"{scores['accuracy']:.1%} (95 % confidence: {low:.1%} to {high:.1%})",
+        "accuracy_interval": None,
+    }
+    output.show(document, as_json=args.json, words=words)
+    if not args.json:
+        _print_confusion([str(row["class"]) for row in by_class], matrix)
     warn_of_constant(scores, loaded.classifier)
+
+
+def wilson(share: float, count: int) -> tuple[float, float]:
+    """Return the 95 % confidence interval of a share of independent rows (Wilson).
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in wilson(0.9, 100)]
+    [0.826, 0.945]
+    """
+    if not count:
+        return 0.0, 1.0
+    centre = (share + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
+    half = _Z / (1 + _Z**2 / count) * math.sqrt(share * (1 - share) / count + _Z**2 / (4 * count**2))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def ranking(loaded: models.Loaded, rows: Any, false_positives: float) -> dict[str, Any]:
+    """Return the metrics of scores and probabilities that the model and the labels allow."""
+    import numpy as np
+    from sklearn import metrics
+
+    found: dict[str, Any] = {}
+    classes: Any = loaded.classifier.classes_
+    if not np.isin(rows.y, classes).all():
+        return found
+    if hasattr(loaded.classifier, "predict_proba"):
+        probabilities = loaded.ask(rows.X, loaded.model.predict_proba)
+        found["log_loss"] = float(metrics.log_loss(rows.y, probabilities, labels=classes))
+    is_second = rows.y == classes[-1]
+    if len(classes) > 2 or is_second.all() or not is_second.any():
+        return found
+    scores = loaded.ask(rows.X, loaded.model.decision_function)
+    shares, detected, _ = metrics.roc_curve(is_second, scores)
+    at = float(detected[shares <= false_positives].max(initial=0.0))
+    low, high = wilson(at, int(is_second.sum()))
+    return found | {
+        "roc_auc": float(metrics.roc_auc_score(is_second, scores)),
+        "average_precision": float(metrics.average_precision_score(is_second, scores)),
+        "detection": {
+            "class": classes[-1],
+            "false_positives_share": false_positives,
+            "detected": at,
+            "low_detected": low,
+            "high_detected": high,
+        },
+    }
 
 
 def check_labels(loaded: models.Loaded, y: NDArray[Any], title: str) -> None:
@@ -100,27 +166,12 @@ def warn_of_constant(scores: dict[str, Any], classifier: BaseEstimator) -> None:
     warnings.warn(f"{found} {cure}", UserWarning, stacklevel=2)
 
 
-def _print(scores: dict[str, Any]) -> None:
-    output.print_facts(
-        [
-            ("rows", scores["rows"]),
-            ("accuracy", output.percent(scores["accuracy"])),
-            ("balanced accuracy", output.percent(scores["balanced_accuracy"])),
-            ("most frequent class", describe_constant(scores["constant"])),
-        ]
-    )
-    print()
-    names = [str(found["class"]) for found in scores["classes"]]
-    shares = [
-        [output.percent(row[key]) for key in ("precision", "recall", "f1")] for row in scores["classes"]
-    ]
-    rows = [str(found["rows"]) for found in scores["classes"]]
-    lines = [[name, n, *cells] for name, n, cells in zip(names, rows, shares, strict=True)]
-    output.print_table(["class", "rows", "precision", "recall", "F1"], lines)
+def _print_confusion(names: list[str], matrix: Any) -> None:
     if len(names) > _MOST_DRAWN:
         print(f"\nthe confusion matrix of {len(names)} classes is left out")
         return
     print("\nconfusion matrix (rows: true class, columns: prediction)")
-    counts = scores["confusion_matrix"].toarray().tolist()
-    lines = [[name, *map(str, row)] for name, row in zip(names, counts, strict=True)]
-    output.print_table(["", *names], lines)
+    counts = matrix.toarray().tolist()
+    output.print_table(
+        ["", *names], [[name, *map(str, row)] for name, row in zip(names, counts, strict=True)]
+    )

@@ -88,10 +88,9 @@ def check_outputs(args: argparse.Namespace, command: object) -> None:
     """Refuse outputs that cannot be written, that are inputs, or that exist, before anything is read.
 
     Outputs that exist need ``--force``; empty files do not, and a model file may replace another one. An
-    output that is also an input is always refused, by whatever name or link it goes.
-
-    ``command.INPUTS`` are the arguments that name files to read; ``command.OUTPUTS`` map those that name
-    files to write to ``TEXT``, ``BINARY`` or ``MODEL``.
+    output that is also an input is always refused, by whatever name or link it goes. ``command.INPUTS`` are
+    the arguments that name files to read; ``command.OUTPUTS`` map those that name files to write to ``TEXT``,
+    ``BINARY`` or ``MODEL``.
     """
     for name, kind in getattr(command, "OUTPUTS", {}).items():
         path = getattr(args, name)
@@ -147,7 +146,7 @@ def check_output(path: str) -> None:
             target.stat()  # raises where links lead in a circle
             raise PermissionError
         if not target.exists() or target.is_file():
-            tempfile.TemporaryFile(dir=folder).close()  # permissions alone do not tell whether that works
+            tempfile.TemporaryFile(dir=folder).close()  # permissions alone do not show whether that works
     except OSError as error:
         reason = "no permission" if isinstance(error, PermissionError) else error.strerror
         raise FileError(f"cannot write {path} ({reason}); choose another place.") from error

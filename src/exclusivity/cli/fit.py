@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import math
 import warnings
-from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import distributed, files, matching, models, options, output, tables, training
-from exclusivity.cli.data import reads_once
+from exclusivity.cli import distributed, files, models, options, output, training
+from exclusivity.cli.data import reads_once, rows_for
 from exclusivity.cli.evaluate import describe_constant, warn_of_constant
 from exclusivity.cli.progress import Progress
 
@@ -18,11 +17,10 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
 SUMMARY = "train a model and write it to a file"
-DESCRIPTION = "Trains linear SVMs on a data file and writes the model, scaling included."
+DESCRIPTION = "Trains a classifier on a data file, scaling or encoding included."
 EPILOG = """examples:
   erm fit heart.csv --target disease -o heart.erm
-  erm fit heart_scale -o heart.erm --cost 1 --members 30 --p 1
-  erm fit sensors.csv --target state --members 15 --exclusivity inf --voting hard -o sensors.erm
+  erm fit sensors.csv --target state --max-broken 2 --trusted age,sex -o sensors.erm
   zcat big.csv.gz | erm fit - --format csv --target -1 --test test.csv -o big.erm
 
 Equal members are one SVM of cost C / (1 + G (K - 1)). 'erm path' chooses a cost."""
@@ -30,8 +28,8 @@ Equal members are one SVM of cost C / (1 + G (K - 1)). 'erm path' chooses a cost
 INPUTS = ("data", "test", "groups")
 OUTPUTS = {"output": files.MODEL}
 COMMON = (
-    *("data", "target", "output", "test", "folds", "cost", "members", "exclusivity", "voting", "additive"),
-    *("json", "quiet"),
+    *("data", "target", "output", "test", "folds", "cost", "max_broken", "trusted", "members"),
+    *("exclusivity", "voting", "additive", "json", "quiet"),
 )
 
 FOLDS = 5
@@ -43,28 +41,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     options.add_data(parser, "column of the classes: name or number (-1: last)", several=True)
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="model file (model.erm)")
-    parser.add_argument(
-        "--features",
-        type=options.COUNT,
-        metavar="M",
-        help="number of features of LIBSVM files (default: the largest index in them)",
+    options.add(
+        parser,
+        ("--features", "M", options.COUNT, "features of LIBSVM files (default: the largest index in them)"),
+        ("--test", "FILE", str, "rows to test the model on, in the same format"),
+        (
+            "--folds",
+            "N",
+            options.at_least(0),
+            "cross-validation (default: 5; of large data or with --test 0)",
+        ),
+        ("--cost", "C", float, "cost of errors (default: 2; with --max-broken 0.1)"),
+        ("--sample-weight", "COL", str, "column with a weight for each row, which is no feature"),
     )
-    parser.add_argument("--test", metavar="FILE", help="rows to test the model on, in the same format")
-    parser.add_argument(
-        "--folds",
-        type=options.at_least(0),
-        metavar="N",
-        help="cross-validation, 0: none (default: 5; large data, --test, --dask: 0)",
-    )
-    parser.add_argument("--cost", type=float, default=2.0, metavar="C", help="cost of errors (default: 2)")
+    options.add_robust(parser)
     options.add_training(parser)
-    tables.add_options(parser)
-    parser.add_argument_group("members that look at several columns together").add_argument(
-        "--interactions",
-        action="store_true",
-        help="members look at all columns that they own together, and not at one curve of each. Needs "
-        "--exclusivity inf and --voting hard or runoff. --cost means something else: begin with 0.1, 1, 10",
-    )
     distributed.add_options(parser)
     options.add_reporting(parser)
 
@@ -73,62 +64,52 @@ def run(args: argparse.Namespace) -> int:
     """Read, train, write, report."""
     args.ignore = [*args.ignore, *args.drop]
     distributed.check_options(args)
-    _check_options(args)
+    if args.folds == 1:
+        raise files.UsageError("--folds must be at least 2, or 0 for none.")
     training.check_parameters(args)
     if args.test not in (None, "-") and not reads_once(args.test):  # now, and not after hours of work
         with files.file_errors(args.test), open(args.test, "rb"):
             pass
     progress = Progress("fit", quiet=args.quiet)
     trained = distributed.train(args, progress) if args.dask else _train(args, progress)
-    models.save(trained.pipeline, trained.names, trained.target, args.output)
-    document = _document(args, trained)
+    document, model = _document(args, trained), trained.pipeline
+    classifier = model[-1]
+    models.save(
+        classifier if models.is_robust(classifier) else model, trained.names, trained.target, args.output
+    )
     if args.test is not None:
-        document["test"] = _test(args, progress)
-    if args.json:
-        output.print_json(document)
-    else:
-        output.print_facts(_facts(args, document))
-        tables.print_columns(document.get("columns"))
-    training.warn_of_votes(args.voting, args.exclusivity, args.members, len(document["classes"]))
+        loaded = models.load(args.output)
+        reading = argparse.Namespace(**vars(args) | {"decimal": None, "strict": False})
+        rows = rows_for(loaded, args.test, reading, progress, wants_labels=True)
+        document["test"] = {"file": args.test, **_scores(rows.y, loaded.predict(rows.X))}
+    output.show(document, as_json=args.json, words=_words(args, document), hidden=("features",))
+    training.warn_of_votes(classifier)
     for scores in (document.get("out_of_sample"), document.get("test")):
         if scores is not None:
-            warn_of_constant(scores, trained.pipeline[-1])
+            warn_of_constant(scores, classifier)
     return files.DONE if document["converged"] else files.NOT_CONVERGED
 
 
-def _check_options(args: argparse.Namespace) -> None:
-    if args.folds == 1:
-        raise files.UsageError("--folds must be at least 2, or 0 for none.")
-    if not args.interactions:
-        return
-    if args.additive:
-        raise files.UsageError("--additive and --interactions: choose one (the latter includes curves).")
-    if args.exclusivity != math.inf or args.voting == "soft":
-        raise files.UsageError(
-            "--interactions needs members with columns of their own, and a vote: add --exclusivity inf and "
-            "--voting hard (or runoff, for three or more classes)."
-        )
-    if args.dask:
-        raise files.UsageError(
-            "--interactions needs all rows in memory; with --dask use --additive, or leave --dask out."
-        )
-
-
 def _train(args: argparse.Namespace, progress: Progress) -> training.Trained:
-    from exclusivity import ERMClassifier
+    from exclusivity import ERMClassifier, RobustAdditiveClassifier
 
     (args.data,) = args.data
     data = training.read_training_data(args, progress)
     started = perf_counter()
-    classifier = ERMClassifier(**training.parameters(args, data.names, data.X.shape[1]))
+    classifier: Any
+    if args.max_broken is None:
+        classifier = ERMClassifier(**training.parameters(args, data.names, data.X.shape[1]))
+    else:
+        classifier = RobustAdditiveClassifier(**training.robust_parameters(args, data))
     pipeline = training.build(classifier, args, data)
     training.fit(pipeline, data, progress)
     seconds = perf_counter() - started
-    columns = None
-    if data.found is not None:
-        columns = tables.document(pipeline[0], data.titles, [read.note for read in data.found])
-    trained = training.Trained(pipeline, data.names, data.target, data.X.shape, seconds, columns=columns)
-    return replace(trained, out_of_sample=_out_of_sample(args, pipeline, data, progress))
+    found = getattr(pipeline[0], "columns_", None)
+    described = None if found is None else training.describe(found, data.titles, data.table)
+    scores = _out_of_sample(args, pipeline, data, progress)
+    return training.Trained(
+        pipeline, data.names, data.target, data.X.shape, seconds, columns=described, out_of_sample=scores
+    )
 
 
 def _out_of_sample(
@@ -140,52 +121,36 @@ def _out_of_sample(
     shift or factor of a feature does not change its result.
     """
     import numpy as np
+    from sklearn.base import clone
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
     counts = np.sort(np.unique(data.y, return_counts=True)[1])
     # The two largest classes are in the training rows of every fold.
     n_folds = min(FOLDS if args.folds is None else args.folds, int(counts[-2]))
-    n_values = data.X.nnz if data.is_sparse else data.X.size
-    if args.interactions:
-        n_values = max(n_values, 200 * len(data.y))  # features of one member
+    n_values = data.X.nnz if hasattr(data.X, "nnz") else data.X.size
     if n_folds < 2 or (args.folds is None and (n_values > _MOST_VALUES or args.test is not None)):
         return None
-    progress.tell(f"{n_folds}-fold cross-validation")
-    scores = _cross_validate(pipeline, data, n_folds, args.seed)
+    progress.update(f"{n_folds}-fold cross-validation")
+
+    def scores_of(model: Pipeline) -> dict[str, Any]:
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=args.seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # the fit to all rows has said it; rare classes may miss some folds
+            weights = training.fit_parameters(data)
+            return _scores(data.y, cross_val_predict(model, data.X, data.y, cv=folds, params=weights))
+
+    scores = scores_of(pipeline)
     found = {"how": f"{n_folds}-fold cross-validation at the same settings", **scores}
-    if args.voting != "soft" and args.exclusivity > 1:
-        one = _cross_validate(one_svm(pipeline), data, n_folds, args.seed)
-        found |= {"one_svm": one, "accuracy_loss": one["balanced_accuracy"] - scores["balanced_accuracy"]}
+    if args.voting in ("hard", "runoff") and (args.exclusivity or 1) > 1:
+        # One SVM on all features in place of the members, at the cost of each.
+        one = clone(pipeline)
+        one[-1].set_params(n_estimators=1, exclusivity=1.0, voting="soft", feature_groups=None, solver="auto")
+        rival = scores_of(one)
+        found |= {"one_svm": rival, "accuracy_loss": rival["balanced_accuracy"] - scores["balanced_accuracy"]}
     progress.clear()
     return found
-
-
-def one_svm(pipeline: Pipeline) -> Pipeline:
-    """Return the pipeline with one SVM on all features in place of its members, at the cost of each."""
-    from sklearn.base import clone
-
-    one = clone(pipeline)
-    one[-1].set_params(n_estimators=1, exclusivity=1.0, voting="soft", feature_groups=None, solver="auto")
-    if "interactions" in one.named_steps:
-        one.set_params(interactions__voters__n_estimators=1)  # which looks at all columns together
-    return one
-
-
-def _cross_validate(
-    pipeline: Pipeline, data: training.TrainingData, n_folds: int, seed: int
-) -> dict[str, Any]:
-    from sklearn.model_selection import StratifiedKFold, cross_val_predict
-
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit to all rows has said it; rare classes may miss some folds
-        return _scores(data.y, cross_val_predict(pipeline, data.X, data.y, cv=folds))
-
-
-def _test(args: argparse.Namespace, progress: Progress) -> dict[str, Any]:
-    loaded = models.load(args.output)
-    reading = argparse.Namespace(**vars(args) | {"decimal": None})  # by the model's own notation, as later
-    X, y = matching.rows_for(loaded, args.test, reading, progress, wants_labels=True)
-    return {"file": args.test, **_scores(y, loaded.predict(X))}
 
 
 def _scores(y: Any, predicted: Any) -> dict[str, Any]:
@@ -196,7 +161,7 @@ def _scores(y: Any, predicted: Any) -> dict[str, Any]:
 
 
 def _document(args: argparse.Namespace, trained: training.Trained) -> dict[str, Any]:
-    from exclusivity.classifier import note
+    from exclusivity.classifier._fitted import note
 
     pipeline, fitted = trained.pipeline, trained.pipeline[-1]
     document = {
@@ -204,7 +169,6 @@ def _document(args: argparse.Namespace, trained: training.Trained) -> dict[str, 
         "rows": trained.shape[0],
         "features": trained.shape[1],
         "classes": fitted.classes_,
-        "members": note(fitted) or f"{fitted.components_.shape[1]} members",
         "scaling": ", ".join(type(step).__name__ for _, step in pipeline.steps[:-1]) or "none",
         "class_weight": fitted.class_weight or "none",
         "seconds": round(trained.seconds, 3),
@@ -212,49 +176,46 @@ def _document(args: argparse.Namespace, trained: training.Trained) -> dict[str, 
         "objective": fitted.objective_,
         "dual_gap": fitted.dual_gap_,
         "converged": bool(fitted.converged_.all()),
-        "tol": args.tol,
+        "tol": fitted.tol,
     }
-    document |= {} if trained.blocks is None else {"blocks": trained.blocks, "blocks_stayed": trained.stayed}
-    document |= {} if trained.columns is None else {"columns": trained.columns}
-    return document | ({} if trained.out_of_sample is None else {"out_of_sample": trained.out_of_sample})
+    if models.is_robust(fitted):
+        document |= {"max_broken": fitted.max_broken, "threats": fitted.threats}
+    else:
+        document["members"] = note(fitted) or f"{fitted.components_.shape[1]} members"
+    more = {"blocks": trained.blocks, "columns": trained.columns, "out_of_sample": trained.out_of_sample}
+    return document | {key: value for key, value in more.items() if value is not None}
 
 
-def _facts(args: argparse.Namespace, document: dict[str, Any]) -> list[tuple[str, object]]:
+def _words(args: argparse.Namespace, document: dict[str, Any]) -> dict[str, str | None]:
+    """Return the text for what a sentence says better than a number."""
     gap = float(max(document["dual_gap"], key=abs))
     quality = "no bound above exclusivity 1" if math.isnan(gap) else f"within {gap:.1e} of the optimum"
+    answer = "yes" if document["converged"] else "NO"
     left_out = sum(not column["features"] for column in document.get("columns", ()))
-    features = f"{document['features']} feature{'s' * (document['features'] != 1)}"
-    features += f" ({left_out} of them left out)" * bool(left_out)
-    facts: list[tuple[str, object]] = [
-        ("data", f"{document['rows']} rows, {features}, {len(document['classes'])} classes")
-    ]
-    if "blocks" in document:
-        stayed = "kept in the workers' memory" if document["blocks_stayed"] else "read anew in every pass"
-        facts.append(("blocks", f"{document['blocks']}, {stayed}"))
-    facts += [("scaling", document["scaling"]), ("members", document["members"])]
+    weight = None
     if args.class_weight is None and document["class_weight"] == "balanced":
-        facts.append(("classes", "weigh the same (default of a vote; --class-weight none: every row does)"))
-    converged = "yes" if document["converged"] else "NO"
-    facts += [
-        ("converged", f"{converged}, {quality} (asked for: {document['tol']:g})"),
-        ("iterations", f"{int(max(document['iterations']))} in {document['seconds']:.2f} s"),
-    ]
-    for name, key in (("held-out", "out_of_sample"), ("test", "test")):
+        weight = "balanced (default of a vote; --class-weight none: every row weighs the same)"
+    words: dict[str, str | None] = dict.fromkeys(("seconds", "objective", "dual_gap", "tol"))
+    words |= {
+        "features": f"{document['features']}" + f" ({left_out} of them left out)" * bool(left_out),
+        "class_weight": weight,
+        "converged": f"{answer}, {quality} (asked for: {document['tol']:g})",
+        "iterations": f"{int(max(document['iterations']))} in {document['seconds']:.2f} s",
+    }
+    for key in ("out_of_sample", "test"):
         if key in document:
-            facts += _accuracies(name, document[key])
-    return [*facts, ("model", document["model"])]
+            words[key] = _accuracies(document[key])
+    return words
 
 
-def _accuracies(name: str, scores: dict[str, Any]) -> list[tuple[str, object]]:
-    accuracies = f"{scores['accuracy']:.1%} accuracy, {scores['balanced_accuracy']:.1%} balanced"
-    how = f" ({scores['how']})" if "how" in scores else ""
-    facts: list[tuple[str, object]] = [
-        (name, f"{accuracies}, on {scores['rows']} rows{how}"),
-        ("", f"most frequent class {describe_constant(scores['constant'])}"),
-    ]
+def _accuracies(scores: dict[str, Any]) -> str:
+    text = f"{scores['accuracy']:.1%} accuracy, {scores['balanced_accuracy']:.1%} balanced, "
+    text += f"on {scores['rows']} rows" + (f" ({scores['how']})" if "how" in scores else "")
+    text += f"\nmost frequent class {describe_constant(scores['constant'])}"
     if "one_svm" in scores:
         points, one = 100 * scores["accuracy_loss"], scores["one_svm"]["balanced_accuracy"]
-        word = "costs" if points >= 0 else "gains"
-        text = f"{word} {abs(points):.1f} points of balanced accuracy: one SVM on all features gets {one:.1%}"
-        facts.append(("robustness", f"{text} (same rows, same cost)"))
-    return facts
+        text += (
+            f"\nrobustness {'costs' if points >= 0 else 'gains'} {abs(points):.1f} points of balanced "
+            f"accuracy: one SVM on all features gets {one:.1%} (same rows, same cost)"
+        )
+    return text

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
+from typing import Any
 
-from exclusivity._text import printable
-from exclusivity.cli import files, matching, models, options, output, tables
-from exclusivity.cli.data import listed
+from exclusivity.cli import files, models, options, output, training
+from exclusivity.cli.data import rows_for
 from exclusivity.cli.progress import Progress
-
-if TYPE_CHECKING:
-    from exclusivity.inspection.summary import ModelSummary
 
 SUMMARY = "show what is in a model file"
 DESCRIPTION = (
@@ -27,26 +24,22 @@ EPILOG = """examples:
 INPUTS = ("model", "data")
 OUTPUTS = {"html": files.BINARY}
 
-_MOST_LINES = 60
 _NOT_SHOWN = ("verbose", "warm_start")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     options.add_model(parser)
-    parser.add_argument("--html", metavar="FILE", help="write a report with plots (needs matplotlib)")
-    parser.add_argument(
-        "--features",
-        type=options.COUNT,
-        default=5,
-        metavar="N",
-        help="features to name per member (default: 5)",
+    options.add(
+        parser,
+        ("--html", "FILE", str, "write a report with plots (needs matplotlib)"),
+        ("--features", "N", options.COUNT, "features to name per member (default: 5)"),
     )
     options.add_reporting(parser)
     group = parser.add_argument_group("reading data for --html")
     group.add_argument("--data", metavar="DATA", help="rows with classes to judge the model on")
     options.add_reading(group, "their column (default: that of the training data)")
-    tables.add_decimal(group)
+    options.add_leniency(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -54,18 +47,25 @@ def run(args: argparse.Namespace) -> None:
     if args.data is not None and args.html is None:
         raise files.UsageError("--data is for the report; add --html FILE, or use 'erm evaluate'.")
     loaded = models.load(args.model)
-    from exclusivity.inspection.summary import summarise
-
-    summary = summarise(loaded.model, feature_names=loaded.weighed_names, n_strongest=args.features)
+    if args.html is not None and loaded.is_robust:
+        raise files.CommandError("--html is for linear models; leave it out, or see 'erm check'.")
+    document = _robust_document(loaded) if loaded.is_robust else _linear_document(loaded, args.features or 5)
     if args.html is not None:
         _write_report(args, loaded)
-    owned = loaded.owned_columns
-    if args.json:
-        output.print_json({**_document(summary, loaded, owned), "report": args.html})
-        return
-    _print(summary, loaded, owned)
-    if args.html is not None:
-        print(f"\nreport: {args.html}")
+    names, count = loaded.names or range(loaded.n_features), len(loaded.columns or ())
+    known = loaded.columns
+    document |= {"columns": None if known is None else training.describe(known, list(names))}
+    document |= {"target": loaded.target, "feature_names": loaded.names, "report": args.html}
+    chosen = document.get("chosen_C")
+    words = {
+        "kind": document["kind"] + ("" if chosen is None else f" that chose C = {chosen:.6g}"),
+        "steps": "; ".join(" ".join(step.split()) for step in document.get("steps", ())),
+        "features": f"{document['features']}" + f", made of {count} columns" * (count > 0),
+        "members": document.get("note") or str(document.get("members", "")),
+        "parameters": _as_options(loaded, document["parameters"]),
+        **dict.fromkeys(("chosen_C", "feature_names", "note")),
+    }
+    output.show(document, as_json=args.json, words=words, hidden=("history", "features"))
 
 
 def _write_report(args: argparse.Namespace, loaded: models.Loaded) -> None:
@@ -73,99 +73,68 @@ def _write_report(args: argparse.Namespace, loaded: models.Loaded) -> None:
 
     X = y = None
     if args.data is not None:
-        X, y = matching.rows_for(
-            loaded, args.data, args, Progress("inspect", quiet=args.quiet), wants_labels=True
-        )
+        progress = Progress("inspect", quiet=args.quiet)
+        rows = rows_for(loaded, args.data, args, progress, wants_labels=True)
+        X, y = rows.X, rows.y
     page = model_report(
         loaded.model, X, y, feature_names=loaded.weighed_names, title=f"Report on {args.model}"
     )
     output.write_whole(args.html, [page.encode()])
 
 
-def _document(summary: ModelSummary, loaded: models.Loaded, owned: list[list[str]] | None) -> dict[str, Any]:
+_PROBLEM = ("name", "objective", "dual_gap", "iterations", "converged")
+
+
+def _linear_document(loaded: models.Loaded, n_strongest: int) -> dict[str, Any]:
+    from exclusivity.inspection.summary import summarise
+
+    summary = summarise(loaded.model, feature_names=loaded.weighed_names, n_strongest=n_strongest)
+    are_equal = summary.members_are_equal and summary.n_members > 1
+    found = {key: getattr(summary, key) for key in ("kind", "steps", "parameters", "chosen_C", "classes")}
+    found |= {"features": summary.n_features, "members": summary.n_members, "note": summary.note}
+    found["problems"] = [
+        dict(zip(_PROBLEM, problem[:5], strict=True))
+        | {"history": {"objective": problem.history.objective, "gap": problem.history.gap}}
+        for problem in summary.problems
+    ]
+    found["by_member"] = [
+        {"member": "all" if are_equal else number, "features_used": count, "largest_weights": dict(weights)}
+        for number, count, weights in summary.members
+    ]
+    return found
+
+
+def _robust_document(loaded: models.Loaded) -> dict[str, Any]:
+    """Describe a robust additive model: its duels, and how far each column can move a score."""
+    import numpy as np
+
+    model: Any = loaded.classifier
+    starts = np.cumsum([0, *(column.n_points for column in model.columns_)])[:-1]
+    ranges = np.maximum.reduceat(model.points_, starts, axis=1)
+    ranges = (ranges - np.minimum.reduceat(model.points_, starts, axis=1)).max(axis=0)
+    names = loaded.names or [str(place) for place in range(loaded.n_features)]
+    duels = [" against ".join(map(str, duel)) for duel in combinations(model.classes_, 2)]
+    ends = (model.objective_, model.dual_gap_, model.n_iter_, model.converged_)
+    problems = zip(duels, *(end.tolist() for end in ends), strict=True)
     return {
-        "kind": summary.kind,
-        "steps": summary.steps,
-        "parameters": summary.parameters,
-        "chosen_C": summary.chosen_C,
-        "classes": summary.classes,
-        "target": loaded.target,
-        "features": summary.n_features,
-        "feature_names": loaded.names,
-        "columns": tables.columns_of(loaded),
-        "members": summary.n_members,
-        "members_are_equal": summary.members_are_equal,
-        "note": summary.note,
-        "problems": [
-            {
-                "name": problem.name,
-                "objective": problem.objective,
-                "dual_gap": problem.gap,
-                "iterations": problem.n_iter,
-                "converged": problem.converged,
-                "history": {"objective": problem.history.objective, "gap": problem.history.gap},
-            }
-            for problem in summary.problems
-        ],
-        "by_member": [
-            {
-                "member": member.number,
-                "features": member.n_features,
-                "largest_weights": dict(member.strongest),
-                **({} if owned is None else {"columns": owned[member.number]}),
-            }
-            for member in summary.members
+        "kind": type(model).__name__,
+        "parameters": model.get_params(deep=False),
+        "classes": model.classes_.tolist(),
+        "features": loaded.n_features,
+        "problems": [dict(zip(_PROBLEM, problem, strict=True)) for problem in problems],
+        "by_column": [
+            {"column": names[place], "largest_effect_on_score": float(ranges[place])}
+            for place in np.argsort(-ranges, kind="stable")
         ],
     }
 
 
-def _print(summary: ModelSummary, loaded: models.Loaded, owned: list[list[str]] | None) -> None:
-    columns = tables.columns_of(loaded)
-    made_of = "" if columns is None else f", made of {len(columns)} columns"
-    chosen = "" if summary.chosen_C is None else f" that chose C = {summary.chosen_C:.6g}"
-    classes = ", ".join(str(label) for label in summary.classes[:10])
-    output.print_facts(
-        [
-            ("model", summary.kind + chosen),
-            ("before it", "; ".join(" ".join(step.split()) for step in summary.steps) or "nothing"),
-            ("classes", f"{len(summary.classes)}: {classes}"),
-            *([] if loaded.target is None else [("target", f"column {loaded.target!r}")]),
-            ("features", f"{summary.n_features}{made_of}"),
-            ("members", summary.note or summary.n_members),
-            ("settings", _as_options(loaded, summary.parameters)),
-        ]
-    )
-    tables.print_columns(columns)
-    print()
-    output.print_table(
-        ["problem", "iterations", "objective", "duality gap", "converged"],
-        [
-            [p.name, str(p.n_iter), f"{p.objective:.6g}", output.gap(p.gap), "yes" if p.converged else "NO"]
-            for p in summary.problems[:_MOST_LINES]
-        ],
-    )
-    print()
-    for member in summary.members[:_MOST_LINES]:
-        are_equal = summary.members_are_equal and summary.n_members > 1
-        who = "all members" if are_equal else f"member {member.number}"
-        strongest = ", ".join(f"{name} ({weight:+.3g})" for name, weight in member.strongest)
-        if owned is not None and strongest:  # the weight of one landmark means nothing to a reader
-            strongest = listed(owned[member.number]) + ", together" * (len(owned[member.number]) > 1)
-        count = f"{member.n_features} feature{'s' * (member.n_features != 1)}"
-        print(printable(f"{who} ({count}): {strongest or 'abstains'}"))
-    if len(summary.members) > _MOST_LINES:
-        print(f"... and {summary.n_members - _MOST_LINES} members more (--json has up to 10,000)")
-
-
 def _as_options(loaded: models.Loaded, parameters: dict[str, Any]) -> str:
     """Return parameters as options; those that are none by their names, if they are not the default."""
-    from exclusivity import ERMClassifier
-
-    default = ERMClassifier().get_params()
+    default = type(loaded.classifier)().get_params()
     found, others = [], []
-    encoder = tables.encoder_of(loaded)
-    if encoder is not None and encoder.numeric == "spline":
-        found.append("--additive" if loaded.owned_columns is None else "--interactions")
+    if getattr(loaded.model, "steps", None) and getattr(loaded.model[0], "numeric", "") == "spline":
+        found.append("--additive")
     for name, value in parameters.items():
         if value is None or name in _NOT_SHOWN:
             continue

@@ -10,14 +10,14 @@ import difflib
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from textwrap import fill
 from typing import Any, NoReturn
 
 from exclusivity import __version__
 from exclusivity._text import printable
-from exclusivity.cli import certify, demo, evaluate, export, files, fit, inspect, path, predict
+from exclusivity.cli import certify, check, demo, evaluate, export, files, fit, inspect, path, predict
 from exclusivity.cli.options import OPTIONS
 
 COMMANDS: dict[str, Any] = {
@@ -25,6 +25,7 @@ COMMANDS: dict[str, Any] = {
     "predict": predict,
     "evaluate": evaluate,
     "certify": certify,
+    "check": check,
     "inspect": inspect,
     "path": path,
     "export": export,
@@ -83,7 +84,7 @@ def build_parser() -> argparse.ArgumentParser:
     look: Any = partial(argparse.RawDescriptionHelpFormatter, max_help_position=26)
     parser = _Parser(
         prog="erm",
-        description="Linear SVMs with a certified optimality gap, and votes that survive broken features.",
+        description="Classifiers with a certified optimum, and predictions that survive broken columns.",
         epilog=f"{_EXAMPLES}\n\n{files.EXIT_STATUS}",
         formatter_class=look,
     )
@@ -131,7 +132,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = _show_warning(args.command)
+            # Columns have been matched by name already, and LIBSVM files have no names.
+            warnings.filterwarnings("ignore", "X (does not have valid|has) feature names", UserWarning)
+            warnings.showwarning = partial(_show_warning, args.command)
             files.check_outputs(args, command)
             code = command.run(args)
             sys.stdout.flush()
@@ -191,8 +194,5 @@ def _unknown(extras: list[str], known: list[str]) -> str:
     return f"there is no option {tried}; {hint}"
 
 
-def _show_warning(command: str) -> Callable[..., None]:
-    def show(message: Warning | str, *_: object) -> None:
-        print(f"erm {command}: warning: {printable(message, lines=True)}", file=sys.stderr)
-
-    return show
+def _show_warning(command: str, message: Warning | str, *_: object) -> None:
+    print(f"erm {command}: warning: {printable(message, lines=True)}", file=sys.stderr)

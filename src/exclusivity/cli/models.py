@@ -1,4 +1,4 @@
-"""Model files of the command line, with the names of their features."""
+"""Model files of the command line: what a model knows about its columns."""
 
 from __future__ import annotations
 
@@ -10,15 +10,26 @@ from exclusivity.cli.files import FileError, file_errors
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
+    from exclusivity.io._cells import ColumnRule
+
 
 @dataclass(frozen=True)
 class Loaded:
     """A model from a file."""
 
-    model: Any  # a classifier or a Pipeline, without names, so that it takes plain arrays
-    names: list[str] | None  # of its features
-    target: str | int | None  # the column that held its classes, where the file knows it
+    model: Any  # a classifier or a Pipeline
     title: str  # the file
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of its columns."""
+        found = getattr(steps_of(self.model)[0], "feature_names_in_", None)
+        return None if found is None else [str(name) for name in found]
+
+    @property
+    def target(self) -> str | int | None:
+        """The column that held its classes, where the file knows it."""
+        return getattr(self.model, "target_column_", None)
 
     @property
     def n_features(self) -> int:
@@ -26,11 +37,17 @@ class Loaded:
         return int(steps_of(self.model)[0].n_features_in_)
 
     @property
+    def columns(self) -> list[Any] | None:
+        """The columns of a table as they were learned; None for a model of plain numbers."""
+        found = getattr(steps_of(self.model)[0], "columns_", None)
+        return None if found is None else list(found)
+
+    @property
     def weighed_names(self) -> list[str] | None:
         """The names of the features of the classifier, which an encoder makes of the columns."""
         names = self.names
         for step in steps_of(self.model)[:-1]:
-            if hasattr(step, "sources_") or hasattr(step, "maps_"):  # an encoder, or interactions
+            if hasattr(step, "columns_") or hasattr(step, "maps_"):  # an encoder, or interactions
                 names = [str(name) for name in step.get_feature_names_out(names)]
         return names
 
@@ -40,29 +57,38 @@ class Loaded:
         return self.model[-1] if hasattr(self.model, "steps") else self.model
 
     @property
-    def owned_columns(self) -> list[list[str]] | None:
-        """The columns that each member (equal ones once) looks at together; None without interactions.
+    def is_robust(self) -> bool:
+        """Return whether it is a robust additive model."""
+        return is_robust(self.classifier)
 
-        The classifier numbers its members anew: it tells who weighs a feature, and the step before of which
-        columns the feature is made.
-        """
-        import numpy as np
+    def rules(self, *, strict: bool) -> dict[str | int, ColumnRule]:
+        """Return how to read its columns; unless ``strict``, texts among numbers or dates are missing."""
+        from exclusivity.io._cells import ColumnRule
 
-        steps = steps_of(self.model)
-        if not hasattr(steps[-2:][0], "owners_"):
-            return None
-        encoder, interactions, classifier = steps
-        names = np.array(self.names or range(self.n_features)).astype(str)
-        weighed = (interactions.members_[own] for own in classifier._ensemble.supports)
-        return [
-            names[np.unique(encoder.sources_[np.isin(interactions.owners_, own)])].tolist() for own in weighed
-        ]
+        names: list[Any] = list(self.names or range(self.n_features))
+        if self.columns is None:
+            return dict.fromkeys(names, ColumnRule("number", ".", required=True))
+        rules = {}
+        for name, column in zip(names, self.columns, strict=True):
+            notation = getattr(column, "notation", None) or ""
+            lenient = "" if strict or column.kind == "category" or "?" in notation else "?"
+            rules[name] = ColumnRule(column.kind, notation + lenient)
+        return rules
 
     def predict(self, X: Any) -> Any:
         """Predict some rows at a time."""
+        return self.ask(X, self.model.predict)
+
+    def ask(self, X: Any, question: Any) -> Any:
+        """Ask the model about some rows at a time."""
         from exclusivity.inspection.batches import by_batches
 
-        return by_batches(self.model, X, self.model.predict)
+        return by_batches(self.model, X, question)
+
+
+def is_robust(classifier: Any) -> bool:
+    """Return whether a classifier is a robust additive model."""
+    return hasattr(classifier, "max_broken")
 
 
 def steps_of(model: object) -> list[Any]:
@@ -76,17 +102,12 @@ def load(path: str) -> Loaded:
 
     try:
         with file_errors(path):
-            model = load_model(path)
+            return Loaded(load_model(path), path)
     except ModelFormatError as error:
         raise FileError(f"{error} (MODEL is the file that 'erm fit -o' wrote.)") from error
-    names = None
-    for step in steps_of(model):
-        found = step.__dict__.pop("feature_names_in_", None)
-        names = names if found is None else [str(name) for name in found]
-    return Loaded(model, names, getattr(model, "target_column_", None), path)
 
 
-def save(model: BaseEstimator, names: tuple[str, ...] | None, target: str | int | None, path: str) -> None:
+def save(model: BaseEstimator, names: list[str] | None, target: str | int | None, path: str) -> None:
     """Write a model file that knows the names of the features and the column of the classes."""
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the types of their values."""
+"""Options of the commands, and the parameters of classifiers that they set."""
 
 from __future__ import annotations
 
@@ -7,34 +7,33 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from exclusivity.cli.data import DELIMITERS, FORMATS
-
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
+DECIMALS = {"comma": ",", "point": "."}
+FORMATS = ("libsvm", "csv", "tsv", "parquet", "npy")
 SOLVERS = ("auto", "newton", "alm", "paper", "exclusive")
+THREATS = ("any", "trusted", "increase", "decrease", "missing")
 
-_SAME_NAME = ("loss", "p", "exclusivity", "sparsity", "voting", "solver", "tol", "max_iter", "multi_class")
-PARAMETERS = {
+_SHARED = {"C": "cost", "loss": "loss", "tol": "tol", "max_iter": "max_iter", "n_jobs": "jobs"}
+LINEAR_ONLY = {
     "n_estimators": "members",
-    "C": "cost",
-    "random_state": "seed",
-    "n_jobs": "jobs",
-    **{name: name for name in _SAME_NAME},
+    **{name: name for name in ("p", "exclusivity", "sparsity", "voting", "solver", "multi_class")},
 }
-"""Parameters of a classifier and the arguments that hold their values."""
+LINEAR = {**_SHARED, **LINEAR_ONLY, "random_state": "seed"}
+ROBUST = {**_SHARED, "max_broken": "max_broken"}
+"""Parameters of the classifiers and the arguments that hold their values; None: not given."""
 
 OPTIONS = {
-    **{name: "--" + argument.replace("_", "-") for name, argument in PARAMETERS.items()},
+    **{name: "--" + argument.replace("_", "-") for name, argument in (LINEAR | ROBUST).items()},
     "feature_groups": "--groups",
     "coef_bounds": "--bounds",
     "monotonic_cst": "--monotonic",
     "class_weight": "--class-weight",
+    "threats": "--threats",
     "Cs": "--costs",
     "cv": "--folds",
     "fit_intercept": "--no-intercept",
 }
 """Parameters of classifiers and the options that set them."""
-
-CURVES = ("additive", "interactions")
-"""Options for which columns have to be encoded, whatever they hold."""
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -56,6 +55,20 @@ COUNT = at_least(1)
 def numbers(text: str) -> list[float]:
     """Parse numbers with commas between them."""
     return [float(part) for part in text.split(",")]
+
+
+def columns(text: str) -> list[str]:
+    """Parse columns with commas between them.
+
+    Examples
+    --------
+    >>> columns("age, mass")
+    ['age', 'mass']
+    """
+    found = [part.strip() for part in text.split(",")]
+    if not all(found):
+        raise argparse.ArgumentTypeError(f"must be columns with commas between them; got {text!r}")
+    return found
 
 
 def delimiter(text: str) -> str:
@@ -84,129 +97,133 @@ def interval(text: str) -> tuple[float, float]:
     return float(lower or -math.inf), float(upper or math.inf)
 
 
+def threats(text: str) -> Any:
+    """Parse one threat for all columns, or threats by column: a word, or an interval.
+
+    Examples
+    --------
+    >>> threats("missing"), threats("dose=0:5,age=trusted")
+    ('missing', {'dose': (0.0, 5.0), 'age': 'trusted'})
+    """
+    return per_column("COLUMN=THREAT,...", _threat)(text) if "=" in text else _threat(text)
+
+
+def _threat(text: str) -> Any:
+    if text in THREATS:
+        return text
+    try:
+        return interval(text)
+    except ValueError:
+        known = ", ".join(THREATS)
+        raise argparse.ArgumentTypeError(f"{text!r} is no threat: {known}, or an interval LOW:HIGH") from None
+
+
+def add(group: Any, *options: tuple[str, str | None, Any, str]) -> None:
+    """Declare options: names, metavar, type (or choices, or None for a switch) and help."""
+    for names, metavar, kind, text in options:
+        settings = {"choices" if isinstance(kind, tuple) else "type": kind, "metavar": metavar}
+        group.add_argument(*names.split(), help=text, **settings if kind else {"action": "store_true"})
+
+
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Declare MODEL."""
     parser.add_argument("model", metavar="MODEL", help="model file that 'erm fit' wrote")
 
 
-def add_data(
-    parser: argparse.ArgumentParser, target_help: str, *, several: bool = False
-) -> argparse._ArgumentGroup:
-    """Declare DATA, or ``several`` of them, and how to read it; return the group of the latter."""
+def add_data(parser: argparse.ArgumentParser, target_help: str, *, several: bool = False) -> None:
+    """Declare DATA, or ``several`` of them, and how to read it."""
     help_text = "CSV, TSV, Parquet, .npy or LIBSVM; - is stdin"
     parser.add_argument("data", metavar="DATA", nargs="+" if several else None, help=help_text)
-    group = parser.add_argument_group("reading data")
-    add_reading(group, target_help)
-    return group
+    add_reading(parser.add_argument_group("reading data"), target_help)
+
+
+def add_rows(parser: argparse.ArgumentParser, target_help: str) -> None:
+    """Declare MODEL, and DATA as rows for it."""
+    add_model(parser)
+    add_data(parser, target_help)
+    add_leniency(parser)
 
 
 def add_reading(group: argparse._ArgumentGroup, target_help: str) -> None:
     """Declare how to read a data file."""
-    group.add_argument("--target", metavar="COL", help=target_help)
-    group.add_argument(
-        "--ignore", metavar="COL", action="append", default=[], help="a column to leave out (may be repeated)"
+    text = "a column to leave out (may be repeated)"
+    group.add_argument("--ignore", metavar="COL", action="append", default=[], help=text)
+    text = "between the fields of a CSV file; also as ',', ';', '\\t' or '|' (default: by the first line)"
+    group.add_argument("--delimiter", choices=list(DELIMITERS), type=delimiter, help=text)
+    add(
+        group,
+        ("--target", "COL", str, target_help),
+        ("--format", None, FORMATS, "format of the data (default: by the file's name)"),
+        ("--no-header", None, None, "the first line of a CSV file holds data, not names"),
     )
-    group.add_argument("--format", choices=FORMATS, help="format of the data (default: by the file's name)")
-    group.add_argument(
-        "--delimiter",
-        choices=list(DELIMITERS),
-        type=delimiter,
-        help="between the fields of a CSV file; also as ',', ';', '\\t' or '|' (default: by the first line)",
-    )
-    group.add_argument(
-        "--no-header", action="store_true", help="the first line of a CSV file holds data, not names"
-    )
+
+
+def add_leniency(parser: argparse.ArgumentParser) -> None:
+    """Declare how to read rows that a model is used on."""
+    signs = "what stands before decimals in all columns of a table (default: by column, as in training)"
+    strict = "refuse absent columns, and texts among numbers or dates (default: missing values, reported)"
+    add(parser, ("--decimal", None, tuple(DECIMALS), signs), ("--strict", None, None, strict))
 
 
 def add_reporting(parser: argparse.ArgumentParser) -> None:
     """Declare --json and --quiet."""
-    parser.add_argument("--json", action="store_true", help="print one JSON document instead of text")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
+    add(parser, ("--json", None, None, "print one JSON document instead of text"))
+    add(parser, ("-q --quiet", None, None, "no progress on standard error"))
 
 
 def add_training(parser: argparse.ArgumentParser) -> None:
     """Declare the model and how it is trained, apart from its cost."""
-    group = parser.add_argument_group("the model")
-    group.add_argument("--members", type=int, default=10, metavar="K", help="members (default: 10)")
-    group.add_argument(
-        "--exclusivity",
-        type=float,
-        default=1.0,
-        metavar="G",
-        help="1: equal members (default); inf: no shared features",
+    signs, bounds = "COLUMN=SIGN,...", "COLUMN=LOWER:UPPER,..."
+    scales = "features to [-1, 1]; mean 0 and deviation 1 (default); or as they are (default for LIBSVM)"
+    shapes = per_column(signs, int), per_column(bounds, interval)
+    add(
+        parser.add_argument_group("the model"),
+        ("--members", "K", int, "members (default: 10)"),
+        ("--exclusivity", "G", float, "1: equal members (default); inf: no shared features"),
+        ("--voting", "RULE", ("soft", "hard", "runoff"), "soft (default); votes: hard, runoff"),
+        ("--loss", "LOSS", str, "hinge (default), smooth_hinge or logistic, which gives probabilities"),
+        ("--p", "P", float, "power of the hinge: 1 hinge, 2 squared hinge (default: 2)"),
+        ("--sparsity", "B", float, "l1 penalty: zero weights (default: 0)"),
+        ("--class-weight", "W", ("balanced", "none"), "balanced (default for votes) or none"),
+        ("--multi-class", None, ("ovr", "ovo"), "three or more classes: one-vs-rest (default) or one-vs-one"),
+        ("--groups", "FILE", str, "columns that belong together: lines 'feature,group', or a group per line"),
+        ("--monotonic", signs, shapes[0], "the score must rise (1) or fall (-1) with these columns"),
+        ("--bounds", bounds, shapes[1], "bounds of the weights of scaled columns; an end may be empty"),
+        ("--no-intercept", None, None, "members without an intercept"),
+        ("--scale", None, ("minmax", "standard", "none"), scales),
     )
-    group.add_argument(
-        "--voting",
-        choices=["soft", "hard", "runoff"],
-        metavar="RULE",
-        default="soft",
-        help="soft (default); hard, runoff: votes, see erm certify",
+    add(
+        parser.add_argument_group("the solver"),
+        ("--solver", None, SOLVERS, "method (default: auto)"),
+        ("--tol", "T", float, "relative duality gap to stop at (default: 1e-4; with --max-broken 1e-2)"),
+        ("--max-iter", "N", int, "most iterations (default: the method's)"),
+        ("--jobs", "J", int, "threads (default: 1); results do not depend on it"),
+        ("--seed", "S", at_least(0), "seed of random choices (default: 0)"),
     )
-    group.add_argument(
-        "--loss",
-        default="hinge",
-        help="hinge (default), smooth_hinge or logistic, which gives probabilities",
+    parser.set_defaults(seed=0, drop=[], categorical=[], numeric=[])
+    group = parser.add_argument_group(
+        "tables",
+        "Where a column holds words, dates or missing values, what columns hold is found out and reported: "
+        "numbers (also with a decimal comma or per cent signs), categories, dates (2024-12-31).",
     )
-    group.add_argument(
-        "--p", type=float, default=2.0, help="power of the hinge: 1 hinge, 2 squared hinge (default: 2)"
+    add(
+        group,
+        ("--categorical", "COL,...", columns, "columns that are categories though they hold numbers"),
+        ("--numeric", "COL,...", columns, "columns that are numbers; texts among them are missing values"),
+        ("--drop", "COL,...", columns, "columns to leave out; the same as --ignore for each"),
+        ("--decimal", None, tuple(DECIMALS), "what stands before decimals (default: what cells show)"),
+        ("--drop-missing-target", None, None, "leave out rows without a class, and report how many"),
+        ("--additive", None, None, "a curve of every number instead of a straight line"),
     )
-    group.add_argument(
-        "--sparsity", type=float, default=0.0, metavar="B", help="l1 penalty: zero weights (default: 0)"
-    )
-    group.add_argument(
-        "--class-weight",
-        choices=["balanced", "none"],
-        metavar="W",
-        help="balanced: every class weighs the same; none: every row (default; for votes: balanced)",
-    )
-    group.add_argument(
-        "--multi-class",
-        choices=["ovr", "ovo"],
-        default="ovr",
-        help="three or more classes: one-vs-rest (default) or one-vs-one",
-    )
-    group.add_argument(
-        "--groups",
-        metavar="FILE",
-        help="features that go to one member together, for --exclusivity above 1: lines 'feature,group', "
-        "or one group per line in the order of the columns",
-    )
-    signs, intervals = "COLUMN=SIGN,...", "COLUMN=LOWER:UPPER,..."
-    group.add_argument(
-        "--monotonic",
-        type=per_column(signs, int),
-        metavar=signs,
-        help="columns with which the score of the second class must rise (1) or fall (-1); two classes",
-    )
-    group.add_argument(
-        "--bounds",
-        type=per_column(intervals, interval),
-        metavar=intervals,
-        help="bounds of the weights of columns, scaled as --scale says; either end may be left out",
-    )
-    group.add_argument("--no-intercept", action="store_true", help="members without an intercept")
-    group.add_argument(
-        "--scale",
-        choices=["minmax", "standard", "none"],
-        help="minmax: features to [-1, 1]; standard: mean 0 and deviation 1. Stored in the model. Sparse "
-        "data are divided and not shifted (default: standard, and none for LIBSVM files)",
-    )
-    _add_solving(parser.add_argument_group("the solver"))
 
 
-def _add_solving(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--solver", choices=SOLVERS, default="auto", help="method (default: auto)")
-    group.add_argument(
-        "--tol",
-        type=float,
-        default=1e-4,
-        metavar="T",
-        help="relative duality gap to stop at (default: 1e-4)",
-    )
-    group.add_argument("--max-iter", type=int, metavar="N", help="most iterations (default: the method's)")
-    group.add_argument(
-        "--seed", type=at_least(0), default=0, metavar="S", help="seed of random choices (default: 0)"
-    )
-    group.add_argument(
-        "--jobs", type=int, metavar="J", help="threads (default: 1); results do not depend on it"
+def add_robust(parser: argparse.ArgumentParser) -> None:
+    """Declare the model that is trained against broken columns."""
+    what = "what they can contain: any (default), increase, decrease, missing, LOW:HIGH; for all or each"
+    text = "a curve per column, trained so that any R may break"
+    add(
+        parser.add_argument_group("predictions that survive broken columns"),
+        ("--max-broken", "R", at_least(0), text),
+        ("--threats", "COL=THREAT,...", threats, what),
+        ("--trusted", "COL,...", columns, "columns that never break"),
     )

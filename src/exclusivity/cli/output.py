@@ -1,4 +1,4 @@
-"""Results: tables for people, JSON for scripts, CSV files of predictions."""
+"""Results: text for people, JSON for scripts, CSV files of predictions."""
 
 from __future__ import annotations
 
@@ -7,12 +7,97 @@ import io
 import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from exclusivity._text import CONTROLS_IN_LINES, printable
 from exclusivity.cli.files import file_errors
+
+_SHARES = (
+    *("accuracy", "share", "precision", "recall", "f1", "detected", "stand", "stands", "missing"),
+    *("in_training", "outside", "unseen"),
+)
+_MOST_LINES, _MOST_SHOWN = 60, 10
+
+
+def show(
+    document: Mapping[str, Any],
+    *,
+    as_json: bool,
+    words: Mapping[str, str | None] | None = None,
+    hidden: Sequence[str] = (),
+) -> None:
+    """Print a result: one JSON document, or lines of names and values and then the tables in it.
+
+    A list of dicts is a table, without its ``hidden`` columns. ``words`` are texts in place of values, None
+    for what only JSON has; entries without a value are left out of the text.
+    """
+    if as_json:
+        write_json(None, document)
+        return
+    words = words or {}
+    known = {key: value for key, value in document.items() if words.get(key, "") is not None}
+    tables = {key: rows for key, rows in known.items() if _is_table(rows) and key not in words}
+    texts = {key: words.get(key) or text_of(key, value) for key, value in known.items() if key not in tables}
+    print_facts((_title(key), text) for key, text in texts.items() if text)
+    for rows in tables.values():
+        shown = [row for place, row in enumerate(rows) if place < _MOST_LINES or row.get("note")]
+        if not shown:
+            continue
+        print()
+        keys = [key for key in shown[0] if key not in hidden and any(row[key] is not None for row in shown)]
+        lines = [[text_of(key, row[key]) for key in keys] for row in shown]
+        print_table(
+            [_title(key) for key in keys], lines, ends_with_words=keys[-1] in ("note", "largest_weights")
+        )
+        if len(shown) < len(rows):
+            print(f"... and {len(rows) - len(shown)} more (--json has them)")
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(row, dict) for row in value)
+
+
+def _title(key: str) -> str:
+    return key.replace("_", " ")
+
+
+def text_of(key: str, value: Any) -> str:
+    """Return a value of a result as text.
+
+    Examples
+    --------
+    >>> text_of("balanced_accuracy", 0.5), text_of("dual_gap", 1.2e-5), text_of("C", 1 / 3)
+    ('50.0%', '1.2e-05', '0.333333')
+    >>> text_of("weights", {"age": 0.5, "mass": -1.0}), text_of("converged", False)
+    ('age 0.5, mass -1', 'NO')
+    """
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, (str, int, float, bool, type(None))):
+        return _scalar(key, value)
+    if isinstance(value, Mapping):
+        parts = [f"{_title(str(name))} {text_of(str(name), each)}" for name, each in value.items()]
+    else:
+        parts = [text_of(key, each) for each in islice(value, _MOST_SHOWN)]
+    more = f", ... ({len(value)})" if len(value) > len(parts) else ""
+    return ", ".join(parts) + more
+
+
+def _scalar(key: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "NO"
+    if not isinstance(value, float):
+        return printable(value)
+    if key.endswith("gap"):
+        return "no bound" if math.isnan(value) else f"{value:.1e}"
+    if key.endswith(_SHARES):
+        return "-" if math.isnan(value) else f"{value:.1%}"
+    return f"{value:.6g}"
 
 
 def print_table(
@@ -31,22 +116,18 @@ def print_table(
 
 
 def print_facts(facts: Iterable[tuple[str, object]]) -> None:
-    """Print names and values, the values below each other."""
-    pairs = [(name, printable(value)) for name, value in facts]
-    width = max(len(name) for name, _ in pairs)
-    for name, value in pairs:
-        print(f"{name.ljust(width)}  {value}")
-
-
-def print_json(document: object) -> None:
-    """Print one JSON document; NaN becomes null, infinity text."""
-    print(_as_json(document, indent=2))
+    """Print names and values, the values and their lines below each other."""
+    pairs = [(name, str(value).split("\n")) for name, value in facts]
+    width = max((len(name) for name, _ in pairs), default=0)
+    for name, lines in pairs:
+        for place, line in enumerate(lines):
+            print(f"{'' if place else name:{width}}  {printable(line)}")
 
 
 def write_json(path: str | None, document: object) -> None:
-    """Write one JSON document to a file or to standard output."""
+    """Write one JSON document to a file or to standard output; NaN becomes null, infinity text."""
     if path is None or path == "-":
-        print_json(document)
+        print(_as_json(document, indent=2))
     else:
         write_whole(path, [_as_json(document).encode()])
 
@@ -68,23 +149,13 @@ def plain(value: object) -> Any:
     """
     if hasattr(value, "tolist"):  # arrays and numbers of numpy
         value = value.tolist()
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(entry) for entry in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
-
-
-def percent(share: float) -> str:
-    """Format a share; a dash for NaN."""
-    return "-" if math.isnan(share) else f"{share:.1%}"
-
-
-def gap(value: float) -> str:
-    """Format a duality gap."""
-    return "no bound" if math.isnan(value) else f"{value:.1e}"
 
 
 def write_rows(path: str | None, header: Sequence[str], columns: Sequence[Any]) -> None:

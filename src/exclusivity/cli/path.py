@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
 
-from exclusivity.cli import files, models, options, output, tables, training
+from exclusivity.cli import files, models, options, output, training
 from exclusivity.cli.progress import Progress
-
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
 
 SUMMARY = "choose the cost C by cross-validation"
 DESCRIPTION = (
@@ -34,37 +30,31 @@ COMMON = (
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     options.add_data(parser, "column of the classes: name or number (-1: last)")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the model with the best C")
-    parser.add_argument(
-        "--costs",
-        type=options.numbers,
-        metavar="C,C,...",
-        help="values to try (default: a grid from the data)",
-    )
-    parser.add_argument(
-        "--folds", type=options.at_least(2), default=5, metavar="N", help="folds (default: 5)"
-    )
-    parser.add_argument(
-        "--scoring", choices=SCORINGS, default="accuracy", metavar="S", help="score (default: accuracy)"
+    options.add(
+        parser,
+        ("-o --output", "FILE", str, "write the model with the best C"),
+        ("--costs", "C,C,...", options.numbers, "values to try (default: a grid from the data)"),
+        ("--folds", "N", options.at_least(2), "folds (default: 5)"),
+        ("--scoring", "S", SCORINGS, "score (default: accuracy)"),
     )
     options.add_training(parser)
-    tables.add_options(parser)
-    parser.set_defaults(interactions=False)  # columns would be divided with a look at the held-out rows
     options.add_reporting(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, search, report, and write if asked."""
+    from exclusivity import ERMClassifierCV
+
+    args.features = args.sample_weight = None
     args.ignore = [*args.ignore, *args.drop]
     training.check_parameters(args)
     progress = Progress("path", quiet=args.quiet)
     data = training.read_training_data(args, progress)
-    from exclusivity import ERMClassifierCV
-
+    scoring = args.scoring or "accuracy"
     classifier = ERMClassifierCV(
         Cs=10 if args.costs is None else args.costs,
-        cv=args.folds,
-        scoring=args.scoring,
+        cv=args.folds or 5,
+        scoring=scoring,
         **training.parameters(args, data.names, data.X.shape[1]),
     )
     pipeline = training.build(classifier, args, data)
@@ -72,47 +62,21 @@ def run(args: argparse.Namespace) -> int:
     fitted = pipeline[-1]
     if args.output is not None:
         models.save(pipeline, data.names, data.target, args.output)
-    document = _document(fitted, args)
-    if args.json:
-        output.print_json(document)
-    else:
-        _print(document)
-    training.warn_of_votes(args.voting, args.exclusivity, args.members, len(fitted.classes_))
-    return files.DONE if document["converged"] else files.NOT_CONVERGED
-
-
-def _document(fitted: BaseEstimator, args: argparse.Namespace) -> dict[str, Any]:
-    results = fitted.cv_results_
-    columns = (results[key] for key in ("param_C", "mean_test_score", "std_test_score", "max_dual_gap"))
-    return {
-        "best_C": fitted.C_,
-        "best_score": fitted.best_score_,
-        "scoring": args.scoring,
+    keys = ("param_C", "mean_test_score", "std_test_score", "max_dual_gap")
+    scores = zip(*(fitted.cv_results_[key] for key in keys), strict=True)
+    document = {
+        "best_C": float(fitted.C_),
+        "best_score": float(fitted.best_score_),
+        "scoring": scoring,
         "folds": fitted.n_splits_,
         "path": [
-            {"C": C, "mean_score": mean, "std_score": std, "max_dual_gap": gap}
-            for C, mean, std, gap in zip(*columns, strict=True)
+            {"C": float(C), "mean_score": float(mean), "std_score": float(std), "max_dual_gap": float(gap)}
+            for C, mean, std, gap in scores
         ],
         "converged": bool(fitted.converged_.all()),
         "model": args.output,
     }
-
-
-def _print(document: dict[str, Any]) -> None:
-    scoring, best = document["scoring"], document["best_C"]
-    rows = [
-        [
-            "best" if row["C"] == best else "",
-            f"{row['C']:.4g}",
-            f"{row['mean_score']:.4f}",
-            f"{row['std_score']:.4f}",
-            output.gap(row["max_dual_gap"]),
-        ]
-        for row in document["path"]
-    ]
-    output.print_table(["", "C", scoring, "spread", "largest gap"], rows)
-    print(f"\nbest C: {best:.6g} ({scoring} {document['best_score']:.4f} over {document['folds']} folds)")
-    if document["model"] is not None:
-        print(f"model: {document['model']}")
-    else:
-        print("-o FILE fits it to all rows and writes the model.")
+    words = {} if args.output else {"model": "none: -o FILE fits the best C to all rows and writes the model"}
+    output.show(document, as_json=args.json, words=words)
+    training.warn_of_votes(fitted)
+    return files.DONE if document["converged"] else files.NOT_CONVERGED

@@ -5,19 +5,20 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from exclusivity.cli import files, matching, models, options, output, tables
+from exclusivity.cli import files, models, options, output
+from exclusivity.cli.data import rows_for
 from exclusivity.cli.progress import Progress
 
 SUMMARY = "predict the class of every row"
 DESCRIPTION = (
-    "Writes one line per row of DATA, in its order: the predicted class, with --scores also the scores "
-    "that decide it, with --proba the probabilities of the classes. Columns are matched by name where model "
-    "and data have names; a target column or "
-    "others that the model does not know are left out, a missing one is an error."
+    "Writes one line per row of DATA, in its order: columns to --keep, the predicted class, and what else is "
+    "asked for. Columns are matched by name where model and data have names; a target column or others that "
+    "the model does not know are left out. For a model of a table, absent columns and texts among numbers "
+    "count as missing values, and are reported; --strict refuses them."
 )
 EPILOG = """examples:
   erm predict heart.erm new.csv
-  erm predict heart.erm new.csv --scores -o predictions.csv
+  erm predict heart.erm new.csv --keep id --scores -o predictions.csv
   cat new.csv | erm predict heart.erm - --format csv --json
 
 Two classes: a positive score means the second class. More classes: the largest score wins. Under hard voting
@@ -30,44 +31,59 @@ OUTPUTS = {"output": files.TEXT}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    options.add_model(parser)
-    tables.add_decimal(options.add_data(parser, "a column that holds classes already, to be left out"))
-    parser.add_argument("-o", "--output", metavar="FILE", help="CSV file to write (default: standard output)")
-    parser.add_argument("--scores", action="store_true", help="write the scores of the classes too")
-    parser.add_argument(
-        "--proba", action="store_true", help="write their probabilities too, after --loss logistic"
+    options.add_rows(parser, "a column that holds classes already, to be left out")
+    options.add(
+        parser,
+        ("-o --output", "FILE", str, "CSV file to write (default: standard output)"),
+        ("--keep", "COL,...", options.columns, "columns of DATA to write in front of the predictions"),
+        ("--scores", None, None, "write the scores of the classes too"),
+        ("--probabilities", None, None, "write their probabilities too, after --loss logistic"),
+        ("--radius", None, None, "write how many columns may break without changing the class, too"),
+        ("--threshold", "T", float, "predict the second class from this score or probability on"),
     )
     options.add_reporting(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """Load, read, predict, write."""
-    from exclusivity.classifier import probabilities_of, winning_codes
-    from exclusivity.inspection.batches import by_batches
+    import numpy as np
+
+    from exclusivity.cli.certify import radii_of
 
     loaded = models.load(args.model)
-    if args.proba and not hasattr(loaded.classifier, "predict_proba"):
+    classes: Any = loaded.classifier.classes_
+    has_probabilities = hasattr(loaded.classifier, "predict_proba")
+    if args.probabilities and not has_probabilities:
         raise files.UsageError(
             "this model has no probabilities: it was not fitted with --loss logistic, --voting soft and (for "
             "more than two classes) --multi-class ovr. --scores writes what it has."
         )
+    if args.threshold is not None and (len(classes) > 2 or args.radius):
+        raise files.UsageError("--threshold is for two classes, and not for --radius.")
     progress = Progress("predict", quiet=args.quiet)
-    X, _ = matching.rows_for(loaded, args.data, args, progress, wants_labels=False)
-    classes = loaded.classifier.classes_
+    rows = rows_for(loaded, args.data, args, progress, wants_labels=False, keep=args.keep)
     found: dict[str, Any] = {}
-    if args.scores or args.proba:
-        scores = by_batches(loaded.model, X, loaded.model.decision_function)
-        labels = classes[winning_codes(scores)]  # what predict does; scores are computed once
-        found |= {"scores": scores} if args.scores else {}
-        found |= {"probabilities": probabilities_of(scores)} if args.proba else {}
+    if args.scores:
+        found["score"] = loaded.ask(rows.X, loaded.model.decision_function)
+    if args.probabilities:
+        found["probability"] = loaded.ask(rows.X, loaded.model.predict_proba)
+    if args.radius:
+        found["radius"] = radii_of(loaded, rows.X)
+    if args.threshold is None:
+        labels = loaded.predict(rows.X)
     else:
-        labels = loaded.predict(X)
+        model = loaded.model
+        decides = loaded.ask(rows.X, model.predict_proba if has_probabilities else model.decision_function)
+        second = (decides[:, 1] if has_probabilities else decides) >= args.threshold
+        labels = classes[second.astype(np.intp)]
+    kept = {} if rows.kept is None else {name: rows.kept[name].to_numpy() for name in rows.kept}
     if args.json:
-        output.write_json(args.output, {"classes": classes, "labels": labels, **found})
+        plural = {"score": "scores", "probability": "probabilities", "radius": "radii"}
+        answers = {plural[key]: values for key, values in found.items()}
+        output.write_json(args.output, {"classes": classes, "labels": labels, **answers, "kept": kept})
         return
-    names, columns = ["label"], [labels]
-    for name, values in (("score", found.get("scores")), ("probability", found.get("probabilities"))):
-        if values is not None:
-            names += [name] if values.ndim == 1 else [f"{name}_{label}" for label in classes]
-            columns += [values] if values.ndim == 1 else list(values.T)
-    output.write_rows(args.output, names, columns)
+    columns = {**kept, "label": labels}
+    for key, values in found.items():
+        several = [] if values.ndim == 1 else [(f"{key}_{label}", j) for j, label in enumerate(classes)]
+        columns |= {name: values[:, j] for name, j in several} or {key: values}
+    output.write_rows(args.output, list(columns), list(columns.values()))

@@ -26,7 +26,7 @@ class Progress:
         # A log of a quick command stays empty: its first line comes after some seconds.
         self._last = 0.0 if self._is_terminal else monotonic()
 
-    def tell(self, text: str) -> None:
+    def update(self, text: str) -> None:
         """Show the text, unless the last one is too fresh."""
         now = monotonic()
         if self._quiet or now - self._last < (_TERMINAL_INTERVAL if self._is_terminal else _LOG_INTERVAL):
@@ -41,7 +41,7 @@ class Progress:
     def write(self, text: str) -> int:
         """Show a line that a verbose fit prints: this is its standard output."""
         if line := text.strip():
-            self.tell(line.removeprefix("[ERM] "))
+            self.update(line.removeprefix("[ERM] "))
         return len(text)
 
     def flush(self) -> None:
@@ -56,7 +56,7 @@ class Progress:
     @contextmanager
     def of_fit(self, text: str) -> Iterator[None]:
         """Show what a verbose fit prints instead of printing it."""
-        self.tell(text)
+        self.update(text)
         stdout: Any = self
         with redirect_stdout(stdout):
             yield

@@ -11,57 +11,42 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from exclusivity._text import printable
-from exclusivity.cli import tables
-from exclusivity.cli.data import Source
+from exclusivity.cli.data import Source, counted, decimal_of, note
 from exclusivity.cli.files import FileError, UsageError, file_errors
-from exclusivity.cli.matching import target_of
-from exclusivity.cli.options import PARAMETERS
+from exclusivity.cli.models import is_robust
+from exclusivity.cli.options import LINEAR, LINEAR_ONLY, ROBUST
 from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sklearn.pipeline import Pipeline
 
-    from exclusivity.problem.arrays import Matrix
+    from exclusivity._typing import Matrix
+    from exclusivity.io import Table
 
 # A column with nearly as many classes as rows is an identifier or a measurement.
-FEW_CLASSES, _ROWS_OF_A_CLASS = 20, 10
+FEW_CLASSES, _ROWS_OF_A_CLASS, _MOST_CLASSES = 20, 10, 50
+_BLOCK_ROWS = 1 << 16
+# More texts than this share of a column's cells are a loss that its owner should know of.
+_MANY_LOST = 0.1
+# A category with more levels than this, and more than a level for every other row, cannot generalise.
+_MANY_LEVELS = 100
 # Among fewer rows whole numbers may well be different by chance.
 _FEW_ROWS = 20
-_BLOCK_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """Rows with labels.
-
-    Attributes
-    ----------
-    X : ndarray or sparse matrix
-    y : ndarray
-    names : tuple of str or None
-    target : str or int or None
-        The column that holds y, None for LIBSVM.
-    found : list of Found or None
-        The columns of a table as they were read; None where X holds numbers alone.
-    titles : list
-        What the columns are called on the command line.
-    categorical : list of int or None
-        The columns of a table that are categories because the user says so.
-    """
+    """Rows with labels: a DataFrame where columns are to be encoded, else numbers."""
 
     X: Any
     y: Any
-    names: tuple[str, ...] | None
-    target: str | int | None
-    found: list[tables.Found] | None = None
-    titles: list[Any] = field(default_factory=list)
-    categorical: list[int] | None = None
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether X is a sparse matrix."""
-        return hasattr(self.X, "toarray")
+    names: list[str] | None
+    titles: list[Any]  # of the columns on the command line
+    target: str | int | None  # the column that holds y, None for LIBSVM
+    table: Table  # as it was read
+    weights: Any = None
+    categorical: list[Any] = field(default_factory=list)  # columns, because the user says so
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +54,11 @@ class Trained:
     """A fitted pipeline with a description of its fit."""
 
     pipeline: Any
-    names: tuple[str, ...] | None
+    names: list[str] | None
     target: str | int | None  # as in ``TrainingData``
     shape: tuple[int, int]  # rows and features
     seconds: float
     blocks: int | None = None  # of the rows; None: all of them were in memory
-    stayed: bool = True  # whether workers kept the blocks, or read them anew in every pass
     columns: list[dict[str, Any]] | None = None  # description of the columns of a table
     out_of_sample: dict[str, Any] | None = None  # scores of a cross-validation
 
@@ -83,127 +67,143 @@ def read_training_data(args: argparse.Namespace, progress: Progress) -> Training
     """Read the data of a fit: numbers where it holds nothing else and nobody asks for more, else a table."""
     import numpy as np
 
-    source = Source.of(args.data, args)
-    columns = source.columns()
-    reading = target_of(source, columns, args)
-    reading = replace(reading, **tables.settings_of(args, source, columns))
-    content = source.read(reading, progress)
-    X, y, target = content.data, np.asarray(content.target), remembered(reading.target, columns)
-    if y.dtype.kind == "f":
-        raise FileError(_no_classes(np.unique(y), len(y), source.title))
-    check_header(content.names, target, np.unique(y), source.title)
-    check_classes(np.unique(y), len(y), source.title)
-    titles = [] if columns is None else content.titles
-    if not isinstance(X, list):
-        warn_of_identifiers(_places_of_row_names(X), titles, len(y))
-        return TrainingData(X, y, content.names, target, titles=titles)
-    tables.check_options(args)
-    found = tables.found_in(content, reading.kinds, source)
-    tables.warn_of_losses(titles, found, len(y))
-    X = tables.column_table(content)
-    warn_of_identifiers(_places_of_row_names(X), titles, len(y))
-    categorical = tables.said_to_be_categories(titles, reading.kinds)
-    return TrainingData(X, y, content.names, target, found, titles, categorical)
+    source = Source(args.data, args)
+    known = source.columns()
+    target, ignore = source.chosen(known, args)
+    settings = _settings(args, source, known, target, ignore)
+    table, weights = source.read(progress, **settings), None
+    if args.sample_weight is not None:
+        table, weights = _without(table, source.column(args.sample_weight, known or []))
+        if weights.dtype.kind not in "iuf" or not (weights >= 0).all():
+            cause = f"column {args.sample_weight!r}: sample weights must be numbers of at least 0."
+            raise FileError(f"{source.title}, {cause}")
+    if args.drop_missing_target:
+        table, weights = _with_known_labels(table, target, weights, source)
+    X, y, is_table = table.data, np.asarray(table.target), hasattr(table.data, "iloc")
+    titles = list(X.columns) if is_table else []
+    if isinstance(known, int) and not is_table:
+        titles = [place for place in range(known) if place not in (target, *ignore)]
+    names = titles if titles and isinstance(titles[0], str) else None
+    check_target(names, target, np.unique(y), len(y), source.title)
+    warn_of_row_names(row_names(X), titles, len(y))
+    if asked_for_by(args) is not None or not is_plain(table):
+        check_options(args)
+        table = as_numbers(table, settings["numeric"])
+        warn_of_losses(table)
+    elif is_table:
+        X = X.to_numpy()
+        X.setflags(write=True)  # nobody else has it, and it is scaled in place
+    categorical = [name for name in settings["categorical"] if name != target] if titles else []
+    return TrainingData(X, y, names, titles, target, table, weights, categorical)
 
 
-def _places_of_row_names(X: Any) -> list[int]:
-    """Columns with another whole number in every row."""
-    import numpy as np
-
-    from exclusivity.tables import RowNames, names_rows
-
-    if not hasattr(X, "columns"):
-        found = RowNames.of(X)
-        return [] if found is None else found.columns
-    kept = [
-        (place, v) for place, v in enumerate(X.columns) if isinstance(v, np.ndarray) and v.dtype.kind == "f"
-    ]
-    return [place for place, values in kept if names_rows(values)]
-
-
-def warn_of_identifiers(places: list[int], titles: list[Any], n_rows: int) -> None:
-    """Say which columns may name the rows, by their places; of few rows they may as well not.
-
-    Features of LIBSVM files have no titles, but numbers from 1.
-    """
-    if n_rows < _FEW_ROWS:
-        return
-    for place in places:
-        what, way_out = f"feature {place + 1}", "if it is one, write the file without it"
-        if titles:
-            name = titles[place]
-            what, way_out = f"column {name!r}", f"--ignore {shlex.quote(str(name))} leaves it out"
-        _warn(
-            f"{what} has another whole number in each of the {n_rows} rows, as identifiers have and few "
-            f"features do; {way_out}."
+def _settings(
+    args: argparse.Namespace, source: Source, known: Any, target: Any, ignore: list[Any]
+) -> dict[str, Any]:
+    """Return the arguments of ``read_table`` that the options give."""
+    settings = reading_settings(args, source, known, [target, *ignore])
+    for option in ("sample_weight", "drop_missing_target"):
+        if getattr(args, option) and not source.format.has_columns:
+            raise UsageError(f"--{option.replace('_', '-')} is for tables (CSV, TSV, Parquet).")
+    if known is None:
+        return {"n_features": args.features, "categorical": [], "numeric": []}
+    if args.features is not None:
+        raise FileError(
+            f"--features is for LIBSVM files; {source.title} is read as {source.format.name}, with a column "
+            "for every feature."
         )
+    if known and target is None:
+        raise source.which_target(known if isinstance(known, list) else [])
+    settings |= {"target": target, "ignore": ignore}
+    if args.drop_missing_target:
+        settings |= {"target": None, "categorical": [*settings["categorical"], target]}
+    return settings
 
 
-def remembered(target: str | int | None, columns: list[str] | int | None) -> str | int | None:
-    """A target as a model keeps it: the name where there are names, else the number from 0."""
-    if not isinstance(target, int) or columns is None:
-        return target
-    return columns[target] if isinstance(columns, list) else target % columns
+def _without(table: Table, name: Any) -> tuple[Table, Any]:
+    """Return a table without a column, and the column."""
+    column = table.data.pop(name).to_numpy()
+    return replace(table, rules={key: rule for key, rule in table.rules.items() if key != name}), column
 
 
-def check_header(
-    names: tuple[str, ...] | None, target: str | int | None, classes: NDArray[Any], title: str
-) -> None:
-    """Refuse a first line that is a row: numbers as names of features, and a class as that of the target."""
+def _with_known_labels(table: Table, target: Any, weights: Any, source: Source) -> tuple[Table, Any]:
+    """Return the rows that have a class, and their weights; report how many have none."""
+    import numpy as np
+    import pandas as pd
+
+    table, texts = _without(table, target)
+    is_known = pd.notna(texts)
+    y = pd.to_numeric(pd.Series(texts[is_known]), errors="coerce").to_numpy()
+    if np.isnan(y).any():
+        y = texts[is_known].astype(str).astype(object)
+    elif (y == np.rint(y)).all():
+        y = y.astype(np.int64)
+    if n_dropped := int((~is_known).sum()):
+        note(f"{counted(n_dropped, 'row')} of {source.title} without a class left out")
+    data = table.data[is_known].reset_index(drop=True)
+    return replace(table, data=data, target=y), None if weights is None else weights[is_known]
+
+
+def check_target(names: Any, target: Any, classes: NDArray[Any], n_rows: int, title: str) -> None:
+    """Refuse a first line that is a row, one class, and so many that they are none; warn of many."""
     from exclusivity.io._cells import is_number
 
-    if not isinstance(target, str) or target not in {str(label) for label in classes}:
-        return
     numbers = [name for name in names or () if is_number(name)]
     # Columns may be numbered, the target among them: 0, 1, 2.
-    if numbers and not all(name.isdigit() for name in [*numbers, target]):
+    is_row = numbers and not all(name.isdigit() for name in [*numbers, str(target)])
+    if is_row and target in {str(label) for label in classes}:
         raise FileError(
             f"the first line of {title} has {target!r} where other rows have classes, and numbers beside it: "
             "no names, it seems, but a row. Add --no-header, and give --target as a number (-1 is the last)."
         )
-
-
-def check_classes(classes: NDArray[Any], n_rows: int, title: str) -> None:
-    """Refuse one class, and so many that they are none; warn of many."""
-    if len(classes) < 2:
+    count = len(classes)
+    if classes.dtype.kind == "f" or (count > FEW_CLASSES and count > n_rows / 2):
         raise FileError(
-            f"all rows of {title} have the label {printable(classes[0])}; a classifier needs two classes or "
-            "more."
+            f"the target of {title} has {count} different values in {n_rows} rows, such as "
+            f"{printable(classes[0])} and {printable(classes[-1])}; expected classes. Choose another column "
+            "with --target."
         )
-    if len(classes) > FEW_CLASSES and len(classes) > n_rows / 2:
-        raise FileError(_no_classes(classes, n_rows, title))
-    if len(classes) > FEW_CLASSES and classes.dtype.kind in "iu" and len(classes) > n_rows / _ROWS_OF_A_CLASS:
+    if count < 2:
+        label = printable(classes[0])
+        raise FileError(
+            f"all rows of {title} have the label {label}; a classifier needs two classes or more."
+        )
+    least, values, others = _MOST_CLASSES, "texts", "names"
+    if classes.dtype.kind in "iu":
+        least, values, others = FEW_CLASSES, "numbers", "amounts"
+    if count > least and (count > n_rows / _ROWS_OF_A_CLASS or count > _MOST_CLASSES):
         _warn(
-            f"the target of {title} has {len(classes)} different numbers in {n_rows} rows. Are they classes, "
-            "and not amounts? --target chooses another column."
+            f"the target of {title} has {count} different {values} in {n_rows} rows. Are they classes, and "
+            f"not {others}? --target chooses another column."
         )
-
-
-def _no_classes(values: Any, n_rows: int, title: str) -> str:
-    return (
-        f"the target of {title} has {len(values)} different values in {n_rows} rows, such as "
-        f"{printable(values[0])} and {printable(values[-1])}; expected classes. Choose another column with "
-        "--target."
-    )
 
 
 def check_parameters(args: argparse.Namespace) -> None:
     """Refuse options that do not go together, before anything is read."""
-    from exclusivity.classifier import ERMClassifier, check_parameters
+    from exclusivity.classifier import ERMClassifier
+    from exclusivity.classifier._validation import check_parameters
 
-    groups = None if args.groups is None else ()
-    check_parameters(ERMClassifier(**_chosen(args), feature_groups=groups).get_params(deep=False))
+    is_robust = getattr(args, "max_broken", None) is not None
+    others = (*LINEAR_ONLY.values(), "bounds", "scale", "no_intercept", "additive")
+    for option in others if is_robust else ("threats", "trusted"):
+        if getattr(args, option, None) not in (None, False):
+            way = "is not for --max-broken" if is_robust else "needs --max-broken"
+            raise UsageError(f"--{option.replace('_', '-')} {way}; leave one of them out.")
+    if not is_robust:
+        groups = None if args.groups is None else ()
+        check_parameters(ERMClassifier(**_given(args, LINEAR), feature_groups=groups).get_params(deep=False))
 
 
-def _chosen(args: argparse.Namespace) -> dict[str, Any]:
-    return {name: getattr(args, option) for name, option in PARAMETERS.items() if hasattr(args, option)}
+def _given(args: argparse.Namespace, parameters: dict[str, str]) -> dict[str, Any]:
+    found = {name: getattr(args, option, None) for name, option in parameters.items()}
+    return {name: value for name, value in found.items() if value is not None}
 
 
-def parameters(args: argparse.Namespace, names: tuple[str, ...] | None, n_features: int) -> dict[str, Any]:
-    """Return the options as parameters of a classifier."""
+def parameters(args: argparse.Namespace, names: list[str] | None, n_features: int) -> dict[str, Any]:
+    """Return the options as parameters of a linear classifier."""
     bounds = _per_column("bounds", args, (-math.inf, math.inf), names, n_features)
     return {
-        **_chosen(args),
+        **_given(args, LINEAR),
         "feature_groups": read_groups(args.groups, names, n_features),
         "monotonic_cst": _per_column("monotonic", args, 0, names, n_features),
         "coef_bounds": None if bounds is None else tuple(zip(*bounds, strict=True)),
@@ -213,17 +213,42 @@ def parameters(args: argparse.Namespace, names: tuple[str, ...] | None, n_featur
     }
 
 
+def robust_parameters(args: argparse.Namespace, data: TrainingData) -> dict[str, Any]:
+    """Return the options as parameters of a robust additive classifier."""
+    names: list[str] = [str(title) for title in data.titles]
+    threats: Any = args.threats or "any"
+    _check_known("trusted", args.trusted or (), names)
+    if isinstance(threats, dict):
+        _check_known("threats", threats, names)
+    elif args.trusted:
+        threats = dict.fromkeys(names, threats)
+    if args.trusted:
+        threats = {**threats, **dict.fromkeys(args.trusted, "trusted")}
+    return {
+        **_given(args, ROBUST),
+        "feature_groups": read_groups(args.groups, data.names, len(names)),
+        "monotonic_cst": _per_column("monotonic", args, 0, data.names, len(names)),
+        "threats": threats,
+        "categorical_features": data.categorical or "from_dtype",
+        "class_weight": args.class_weight if args.class_weight == "balanced" else None,
+        "verbose": 1,
+    }
+
+
+def _check_known(option: str, given: Any, known: list[str]) -> None:
+    if unknown := [name for name in given if name not in known]:
+        raise UsageError(f"--{option}: there is no feature {unknown[0]!r}; expected one of {known[:20]}.")
+
+
 def _per_column(
-    option: str, args: argparse.Namespace, default: Any, names: tuple[str, ...] | None, n_features: int
+    option: str, args: argparse.Namespace, default: Any, names: list[str] | None, n_features: int
 ) -> list[Any] | None:
     """Return one value per column; columns are named, or numbered from 0 where there are no names."""
     given = getattr(args, option)
     if given is None:
         return None
     known = list(names or map(str, range(n_features)))
-    unknown = [name for name in given if name not in known]
-    if unknown:
-        raise UsageError(f"--{option}: there is no feature {unknown[0]!r}; expected one of {known[:20]}.")
+    _check_known(option, given, known)
     return [given.get(name, default) for name in known]
 
 
@@ -235,12 +260,7 @@ def class_weight(args: argparse.Namespace) -> str | None:
     """
     if args.class_weight is not None:
         return None if args.class_weight == "none" else str(args.class_weight)
-    return "balanced" if args.voting != "soft" and args.exclusivity == math.inf else None
-
-
-def numeric(args: argparse.Namespace) -> str:
-    """Return what an encoder makes of numbers."""
-    return "spline" if args.additive or args.interactions else "linear"
+    return "balanced" if args.voting in ("hard", "runoff") and args.exclusivity == math.inf else None
 
 
 def build(classifier: Any, args: argparse.Namespace, data: TrainingData) -> Pipeline:
@@ -248,39 +268,52 @@ def build(classifier: Any, args: argparse.Namespace, data: TrainingData) -> Pipe
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-    from exclusivity.tables import TableEncoder, interactions_for
-
     steps: list[tuple[str, Any]] = []
-    if data.found is not None:
+    is_sparse = hasattr(data.X, "toarray")
+    if is_robust(classifier):
+        pass
+    elif hasattr(data.X, "iloc"):
         # Groups are of columns, and only the encoder knows what becomes of columns: it hands them on.
         groups = classifier.feature_groups
-        encoder = TableEncoder(numeric(args), categorical=data.categorical, feature_groups=groups)
         classifier.set_params(feature_groups=None)
-        steps.append(("encoder", encoder))
-        if args.interactions:
-            steps.append(("interactions", interactions_for(classifier)))
+        steps.append(("encoder", encoder(args, groups, data.titles, data.categorical)))
     elif args.scale == "minmax":
-        steps.append(("scaler", MaxAbsScaler() if data.is_sparse else MinMaxScaler((-1, 1))))
-    elif args.scale == "standard" or (args.scale is None and not data.is_sparse):
-        steps.append(("scaler", StandardScaler(with_mean=not data.is_sparse)))
+        steps.append(("scaler", MaxAbsScaler() if is_sparse else MinMaxScaler((-1, 1))))
+    elif args.scale == "standard" or (args.scale is None and not is_sparse):
+        steps.append(("scaler", StandardScaler(with_mean=not is_sparse)))
     return Pipeline([*steps, ("classifier", classifier)])
+
+
+def encoder(args: argparse.Namespace, groups: Any, titles: list[Any], categorical: list[Any]) -> Any:
+    """Return the encoder of a table."""
+    from exclusivity.tables import TableEncoder
+
+    places = [titles.index(name) for name in categorical] or None
+    numeric = "spline" if args.additive else "linear"
+    return TableEncoder(numeric, categorical=places, feature_groups=groups)
 
 
 def fit(pipeline: Pipeline, data: TrainingData, progress: Progress) -> None:
     """Fit with progress; afterwards no step is verbose."""
-    n_rows, n_features = data.X.shape
-    progress.tell(f"scaling {n_rows} rows")
-    if data.found is None:
-        X, trained = data.X, pipeline[-1:]
+    (n_rows, n_features), X, trained = data.X.shape, data.X, pipeline[-1:]
+    progress.update(f"scaling {n_rows} rows")
+    if hasattr(X, "iloc") and len(pipeline) > 1:
+        X = pipeline[0].fit_transform(X)
+        remember_notation(pipeline[0], data.table)
+        warn_of_levels(pipeline[0].columns_, data.titles, n_rows)
+    else:
         for _, scaler in pipeline.steps[:-1]:
             X = _scaled(scaler, X)
-    else:
-        X, trained = pipeline[0].fit_transform(data.X), pipeline[1:]
-        tables.remember(pipeline[0], data.found)
-        tables.warn_of_levels(pipeline[0], data.titles, n_rows)
     with progress.of_fit(f"training on {n_rows} rows of {n_features} features"):
-        trained.fit(X, data.y)
+        trained.fit(X, data.y, **fit_parameters(data))
+    if is_robust(pipeline[-1]):
+        remember_notation(pipeline[-1], data.table)
     pipeline.set_params(**{name: 0 for name in pipeline.get_params() if name.endswith("__verbose")})
+
+
+def fit_parameters(data: TrainingData) -> dict[str, Any]:
+    """Return what ``Pipeline.fit`` takes besides rows and classes."""
+    return {} if data.weights is None else {"classifier__sample_weight": data.weights}
 
 
 def _scaled(scaler: Any, X: Matrix) -> Matrix:
@@ -298,15 +331,18 @@ def _scaled(scaler: Any, X: Matrix) -> Matrix:
     return X
 
 
-def warn_of_votes(voting: str, exclusivity: float, n_members: int, n_classes: int) -> None:
+def warn_of_votes(classifier: Any) -> None:
     """Warn if members that vote cannot be certified, or only on some of the rows."""
-    if voting != "soft" and exclusivity <= 1:
+    if is_robust(classifier) or classifier.voting == "soft":
+        return
+    n_members = classifier._ensemble.n_voters
+    if classifier.exclusivity <= 1:
         _warn(
-            f"--voting {voting} counts the votes of {n_members} equal members: one broken feature changes "
-            "all of them, and nothing can be certified. Fit with --exclusivity inf for members on different "
-            "features."
+            f"--voting {classifier.voting} counts the votes of {n_members} equal members: one broken feature "
+            "changes all of them, and nothing can be certified. Fit with --exclusivity inf for members on "
+            "different features."
         )
-    elif voting != "soft" and n_classes == 2 and n_members % 2 == 0:
+    elif len(classifier.classes_) == 2 and n_members % 2 == 0:
         _warn(
             f"{n_members} members may tie, and a tie has no certificate. Fit an odd number of them: "
             f"--members {n_members - 1} or {n_members + 1}."
@@ -317,25 +353,182 @@ def _warn(message: str) -> None:
     warnings.warn(message, UserWarning, stacklevel=3)
 
 
-def read_groups(path: str | None, names: tuple[str, ...] | None, n_features: int) -> list[str] | None:
+def read_groups(path: str | None, names: list[str] | None, n_features: int) -> list[str] | None:
     """Read the group of every feature: lines ``feature,group``, or one group per line; None: no file."""
     if path is None:
         return None
+    expected = f"expected one group per line for {n_features} features"
+    expected += ", or (where the data have names) lines 'feature,group'"
     try:
         with file_errors(path), open(path, newline="", encoding="utf-8") as stream:
             rows = [[field.strip() for field in row] for row in csv.reader(stream) if row]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise FileError(f"{path}: {error}; expected lines 'feature,group'.") from error
+        raise FileError(f"{path}: {error}; {expected}.") from error
     if all(len(row) == 1 for row in rows) and len(rows) == n_features:
         return [row[0] for row in rows]
     if names is None or not rows or not all(len(row) == 2 for row in rows):
-        raise FileError(
-            f"{path}: expected one group per line for {n_features} features, or, where the data have names, "
-            "lines 'feature,group'."
-        )
+        raise FileError(f"{path}: {expected}.")
     found = dict(rows[1:] if rows[0] == ["feature", "group"] else rows)
-    wrong = sorted(set(names) ^ set(found))
-    if wrong:
+    if wrong := sorted(set(names) ^ set(found)):
         what = "gives no group for" if wrong[0] in names else "names"
         raise FileError(f"{path} {what} {wrong[0]!r}; expected one line for every feature of the data.")
     return [found[name] for name in names]
+
+
+def asked_for_by(args: argparse.Namespace) -> str | None:
+    """Return the first option that needs a table that is read column by column; None where there is none."""
+    asked = {option: getattr(args, option) for option in ("categorical", "numeric", "additive")}
+    asked["decimal comma"] = args.decimal == "comma"
+    asked["max-broken"] = getattr(args, "max_broken", None) is not None
+    return next((f"--{option}" for option, value in asked.items() if value), None)
+
+
+def reading_settings(
+    args: argparse.Namespace, source: Source, columns: Any, apart: list[Any]
+) -> dict[str, Any]:
+    """Return the arguments of ``read_table`` that the options give; ``apart`` are no features."""
+    option = asked_for_by(args)
+    if option is not None and not source.format.has_columns:
+        raise UsageError(
+            f"{option} is for tables (CSV, TSV, Parquet), and {source.title} is read as "
+            f"{source.format.name}; leave {option} out, or write the rows as a table."
+        )
+    found: dict[str, Any] = {"decimal": decimal_of(args.decimal, source)}
+    for kind in ("categorical", "numeric"):
+        found[kind] = [source.column(text, columns) for text in getattr(args, kind)]
+        if wrong := [name for name in found[kind] if name in apart]:
+            raise UsageError(f"{wrong[0]!r} is no feature: it is the target, or left out.")
+    if both := [name for name in found["categorical"] if name in found["numeric"]]:
+        raise UsageError(f"{both[0]!r} is named by --categorical and by --numeric; choose one.")
+    return found
+
+
+def check_options(args: argparse.Namespace) -> None:
+    """Refuse options that the encoding of a table has no use for."""
+    if getattr(args, "max_broken", None) is not None:
+        return
+    asked = asked_for_by(args)
+    where = "in a table with words, dates or missing values" if asked is None else f"with {asked}"
+    for option in ("monotonic", "bounds"):
+        if getattr(args, option) is not None:
+            raise UsageError(
+                f"--{option} is for data of numbers alone: {where} a column becomes several features. In "
+                "Python an ERMClassifier bounds encoded features one by one."
+            )
+    if args.scale not in (None, "standard"):
+        raise UsageError(
+            f"--scale {args.scale} is for data of numbers alone: {where} numbers are standardised; leave "
+            "--scale out."
+        )
+
+
+def is_plain(table: Table) -> bool:
+    """Return whether a table holds plain numbers alone, and none is missing."""
+    data = table.data
+    if not hasattr(data, "iloc"):
+        return True
+    return (
+        all(rule.kind == "number" and rule.notation in ("", ".") for rule in table.rules.values())
+        and all(dtype.kind == "f" for dtype in data.dtypes)
+        and not data.isna().to_numpy().any()
+    )
+
+
+def as_numbers(table: Table, numeric: list[Any]) -> Table:
+    """Return a table of typed columns with some as numbers; texts in them are missing values."""
+    import pandas as pd
+
+    n_lost = dict(table.n_lost)
+    for name in numeric if not table.rules else ():
+        cells = pd.to_numeric(table.data[name], errors="coerce")
+        n_lost[name] = int((cells.isna() & table.data[name].notna()).sum())
+        table.data[name] = cells
+    return replace(table, n_lost=n_lost)
+
+
+def row_names(X: Any) -> list[int]:
+    """Return the places of columns with another whole number in every row, as identifiers have."""
+    import numpy as np
+
+    n_rows, n_columns = X.shape
+    if hasattr(X, "toarray"):  # one row may be a zero
+        full = np.flatnonzero(np.bincount(X.indices, minlength=n_columns) >= n_rows - 1)
+    else:
+        full = np.flatnonzero(
+            [not hasattr(X, "iloc") or X.dtypes.iloc[j].kind == "f" for j in range(n_columns)]
+        )
+    found = []
+    for place in full.tolist() if n_rows >= _FEW_ROWS else []:
+        cells = X.iloc[:, place].to_numpy() if hasattr(X, "iloc") else X[:, place]
+        cells = cells.toarray().ravel() if hasattr(cells, "toarray") else cells
+        start = cells[:_FEW_ROWS]  # settles nearly every column
+        if all(
+            len(np.unique(some)) == len(some) and (some == np.rint(some)).all() for some in (start, cells)
+        ):
+            found.append(place)
+    return found
+
+
+def warn_of_row_names(places: list[int], titles: list[Any], n_rows: int) -> None:
+    """Warn of columns that may name the rows. Features of LIBSVM files have no titles, but numbers from 1."""
+    for place in places:
+        what, way_out = f"feature {place + 1}", "if it is one, write the file without it"
+        if titles:
+            what = f"column {titles[place]!r}"
+            way_out = f"--ignore {shlex.quote(str(titles[place]))} leaves it out"
+        _warn(
+            f"{what} has another whole number in each of the {n_rows} rows, as identifiers have and few "
+            f"features do; {way_out}."
+        )
+
+
+def warn_of_losses(table: Table) -> None:
+    """Warn of columns where many texts were taken for missing values."""
+    for name, lost in table.n_lost.items():
+        if lost > _MANY_LOST * len(table.data):
+            _warn(
+                f"column {name!r}: {lost} of {len(table.data)} cells are no numbers and are taken for "
+                "missing values (--numeric)."
+            )
+
+
+def warn_of_levels(columns: list[Any], titles: list[Any], n_rows: int) -> None:
+    """Warn of categories of an encoder with nearly a level for every row, which are often something else."""
+    for title, column in zip(titles, columns, strict=True):
+        levels = column.n_levels or 0
+        if column.width and levels > _MANY_LEVELS and 2 * levels > n_rows - column.n_missing:
+            _warn(
+                f"column {title!r} has {levels} distinct values in {n_rows} rows and cannot generalise. "
+                f"Numbers or dates that are written in an unusual way? --drop {shlex.quote(str(title))} "
+                "leaves it out."
+            )
+
+
+def remember_notation(model: Any, table: Table) -> None:
+    """Keep in an encoder or a robust model how the numbers of its columns were written."""
+    if table.rules:
+        model.columns_ = [
+            replace(column, notation=rule.notation or None)
+            for column, rule in zip(model.columns_, table.rules.values(), strict=True)
+        ]
+
+
+def describe(columns: list[Any], titles: list[Any], table: Table | None = None) -> list[dict[str, Any]]:
+    """Return what is known of the columns of a model, one by one; with the table it was fitted to, more."""
+    from exclusivity.io._cells import ColumnRule
+
+    found = []
+    for title, column in zip(titles, columns, strict=True):
+        notes = [ColumnRule(column.kind, column.notation or "").note]
+        if table is not None:
+            lost = table.n_lost.get(title, 0)
+            notes = [
+                table.remarks.get(title, ""),
+                f"{counted(lost, 'text')} taken for missing values" * (lost > 0),
+            ]
+        left_out = getattr(column, "left_out", "")
+        notes = [", ".join(filter(None, notes)), f"left out: {left_out}" * bool(left_out)]
+        facts = {"column": title, "kind": column.kind, "levels": column.n_levels}
+        facts |= {"missing": getattr(column, "n_missing", 0) or None, "features": getattr(column, "width", 1)}
+        found.append(facts | {"note": "; ".join(filter(None, notes))})
+    return found

@@ -6,24 +6,37 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from exclusivity._text import printable
+from exclusivity._typing import Floats, Ints
+from exclusivity.additive import RobustAdditiveClassifier
 from exclusivity.inspection import drawing
-from exclusivity.problem.arrays import Floats, Ints
-from exclusivity.tables.assembling import assemble_dense
-from exclusivity.tables.cells import Column, as_dates, as_numbers, column_of, missing
-from exclusivity.tables.codes import RARE, DateCode, GapCode, LevelCode, NumberCode, date_parts
-from exclusivity.tables.encoder import TableEncoder
-from exclusivity.tables.interactions import InteractionFeatures
+from exclusivity.tables._codes import (
+    MISSING,
+    RARE,
+    READERS,
+    DateCode,
+    LevelCode,
+    MissingCode,
+    NumberCode,
+    assemble_dense,
+    missing_in,
+)
+from exclusivity.tables._columns import as_numbers, column_of
+from exclusivity.tables._encoder import TableEncoder
+from exclusivity.tables._interactions import InteractionFeatures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _POINTS, _BINS = 101, 24
+_YEAR = 365.2425 * 86_400e6  # microseconds
 _NO_VALUE = "no value"
 _WIDTH, _HEIGHT, _NARROWEST, _MOST_ACROSS = 2.9, 2.2, 2.0, 4
 _LETTERS_PER_INCH = 11
@@ -54,6 +67,8 @@ class Panel:
         The number of rows in equal intervals along the curve, or of each category.
     member : int or None
         The only member that uses the column, where there are several members.
+    reach : tuple of float or None
+        The smallest and largest contribution that a broken cell can have, in a robust additive model.
     """
 
     title: str
@@ -63,6 +78,7 @@ class Panel:
     importance: float
     data: Ints | None = None
     member: int | None = None
+    reach: tuple[float, float] | None = None
 
     @property
     def is_curve(self) -> bool:
@@ -75,8 +91,9 @@ class AdditiveDisplay:
 
     A linear model behind a :class:`~exclusivity.tables.TableEncoder` is a sum of functions of one column
     each: a curve for numbers, a bar for every category (of many the twelve with the largest contributions,
-    and the panel says so). Panels are sorted by importance and have the same scale. A cross at the left is
-    the contribution of a missing value.
+    and the panel says so). So is an :class:`~exclusivity.RobustAdditiveClassifier`, and a band shows what a
+    broken cell can add at most. Panels are sorted by importance and have the same scale. A cross at the left
+    is the contribution of a missing value.
 
     Parameters
     ----------
@@ -126,13 +143,13 @@ class AdditiveDisplay:
 
         Parameters
         ----------
-        estimator : Pipeline
-            Fitted, a TableEncoder first and a classifier with ``components_`` last, as
+        estimator : RobustAdditiveClassifier or Pipeline
+            Fitted. Of a pipeline a TableEncoder comes first and a classifier with ``components_`` last, as
             :func:`~exclusivity.make_robust_classifier` makes it.
         X : table, default=None
             Rows to show below the curves and to weight columns by; None: no data are shown.
         problem : int, default=0
-            The number of the binary problem.
+            The number of the binary problem, or of the duel of two classes.
         member : int, default=None
             The number of the member; None: the mean of all members.
         max_panels : int, default=12
@@ -146,6 +163,13 @@ class AdditiveDisplay:
         -------
         display : AdditiveDisplay
         """
+        if isinstance(estimator, RobustAdditiveClassifier):
+            check_is_fitted(estimator)
+            drawing.check_number("problem", problem, len(estimator.points_))
+            if member is not None:
+                raise ValueError("member is for votes; a RobustAdditiveClassifier has no members.")
+            panels, title = _level_panels(estimator, problem, X), duel_names(estimator)[problem]
+            return cls._of(panels, title, max_panels, plot, ax)
         fitted = drawing.last_step(estimator, "components_")
         if not is_additive(estimator):
             raise ValueError(
@@ -161,8 +185,14 @@ class AdditiveDisplay:
         mean = weights[0] if weights.strides[0] == 0 else weights.mean(axis=0)
         panels = _panels(estimator, mean if member is None else weights[member], X)
         title = drawing.problem_names(fitted.classes_, fitted.multi_class_)[problem]
+        title = title if member is None else f"{title}, member {member}"
+        return cls._of(panels, title, max_panels, plot, ax)
+
+    @classmethod
+    def _of(cls, panels: list[Panel], title: str, max_panels: int, plot: bool, ax: Axes | None) -> Self:
+        panels = sorted(panels, key=lambda panel: -panel.importance)
         used = [panel for panel in panels if panel.importance > 0] or panels[:1]
-        display = cls(used[:max_panels], title=title if member is None else f"{title}, member {member}")
+        display = cls(used[:max_panels], title=title)
         return display.plot(ax) if plot else display
 
     @property
@@ -216,7 +246,7 @@ def is_additive(model: BaseEstimator) -> bool:
 
 
 def _panels(model: BaseEstimator, weights: Floats, X: object) -> list[Panel]:
-    """Return the panels of all columns, the most important first."""
+    """Return the panels of all columns."""
     steps = [step for _, step in model.steps[1:-1] if step is not None and step != "passthrough"]
     supports = model[-1]._asked_supports
 
@@ -230,15 +260,57 @@ def _panels(model: BaseEstimator, weights: Floats, X: object) -> list[Panel]:
 
     panels = []
     for number, title, part, code, outputs in _codes(model[0]):
-        values = None if X is None else column_of(X, number)
-        if values is not None and part is not None:
-            values = date_parts(as_dates(values))[part]
+        values = None
+        if X is not None:
+            values = READERS[model[0].columns_[number].kind](column_of(X, number), strict=False)
+            values = values if part is None else values[part]
         users = np.flatnonzero(supports[:, outputs].any(axis=1))
         member = int(users[0]) if len(users) == 1 and len(supports) > 1 else None
         make = _curve if isinstance(code, NumberCode) else _bars
         found = make(code, partial(contribution, outputs=outputs), values)
         panels.append(Panel(title, *found, member=member))
-    return sorted(panels, key=lambda panel: -panel.importance)
+    return panels
+
+
+def duel_names(model: RobustAdditiveClassifier) -> list[str]:
+    """Return the name of each duel of two classes; positive scores are for the first that is named."""
+    labels = [drawing.cut(str(label)) for label in model.classes_]
+    return [f"{second} against {first}" for first, second in combinations(labels, 2)]
+
+
+def _level_panels(model: RobustAdditiveClassifier, problem: int, X: Any) -> list[Panel]:
+    """Return the panels of all columns of a robust additive model."""
+    panels, end = [], 0
+    for number, column in enumerate(model.columns_):
+        start, end = end, end + column.n_points
+        points = model.points_[problem, start:end]
+        shares: Floats = column.shares
+        if X is not None:
+            left, right = column.encode(column_of(X, number))
+            total = np.bincount(left, 1 - right, len(points) + 1)
+            total += np.bincount(left + 1, right, len(points) + 1)
+            shares = total[:-1] / len(left)
+        values = points[: len(shares)]
+        effect = points - shares @ values
+        importance = float(np.sqrt(shares @ (values - shares @ values) ** 2))
+        names = [_NO_VALUE if name == MISSING else str(name) for name in column.labels()]
+        places: Floats | list[str] = names if column.has_missing else names[:-1]
+        title, data, at_missing = column.name, None, None
+        if len(column.knots):
+            places = np.asarray(column.knots, dtype=float)
+            at_missing = float(effect[-1]) if column.has_missing else None
+            if X is not None and column.kind == "number":
+                read = as_numbers(column_of(X, number), strict=False)
+                known = np.clip(read[~np.isnan(read)], places[0], places[-1])
+                data = np.histogram(known, bins=_BINS, range=(places[0], max(places[-1], places[0] + 1)))[0]
+            if column.kind == "date":
+                places, title = 1970 + places / _YEAR, f"{column.name}: year"
+        elif X is not None:
+            data = np.rint(shares * X.shape[0]).astype(np.intp)[: len(places)]
+        reach = float(effect.min()), float(effect.max())
+        added = effect[: len(places)]
+        panels.append(Panel(title, places, added, at_missing, importance, data, reach=reach))
+    return panels
 
 
 def _codes(encoder: TableEncoder) -> Iterator[tuple[int, str, str | None, Any, slice]]:
@@ -253,14 +325,15 @@ def _codes(encoder: TableEncoder) -> Iterator[tuple[int, str, str | None, Any, s
             start += code.width
 
 
-def _encode(code: NumberCode | LevelCode, values: Column) -> Floats:
-    return assemble_dense([code], [code.ready(values)], len(values), np.float64)
+def _encode(code: Any, read: Any) -> Floats:
+    ready = code.ready(read)
+    return assemble_dense([code], [ready], len(ready), np.float64)
 
 
 _Found = tuple[Floats | list[str], Floats, float | None, float, Ints | None]
 
 
-def _curve(code: NumberCode, score: Callable[[Floats], Floats], values: Column | None) -> _Found:
+def _curve(code: NumberCode, score: Callable[[Floats], Floats], values: Floats | None) -> _Found:
     """Return places, effect, effect of a missing value, importance and histogram of a column of numbers."""
     bends = code.mean + code.scale * code.knots
     places = np.union1d(np.linspace(code.low, code.high, _POINTS), np.clip(bends, code.low, code.high))
@@ -268,25 +341,24 @@ def _curve(code: NumberCode, score: Callable[[Floats], Floats], values: Column |
     typical = bends if len(bends) else np.array([code.mean - code.scale, code.mean + code.scale])
     rows = score(_encode(code, typical if values is None else values))
     centre = rows.mean()
-    at_missing = float(score(_encode(code, np.array([np.nan])))[0] - centre) if code.has_gaps else None
+    at_missing = float(score(_encode(code, np.array([np.nan])))[0] - centre) if code.has_missing else None
     data = None
     if values is not None:
-        known = as_numbers(values)
-        known = np.clip(known[~np.isnan(known)], code.low, code.high)
+        known = np.clip(values[~np.isnan(values)], code.low, code.high)
         data = np.histogram(known, bins=_BINS, range=(code.low, code.high))[0]
     return places, score(_encode(code, places)) - centre, at_missing, float(rows.std()), data
 
 
-def _bars(code: LevelCode | GapCode, score: Callable[[Floats], Floats], values: Column | None) -> _Found:
+def _bars(code: LevelCode | MissingCode, score: Callable[[Floats], Floats], values: Any) -> _Found:
     """Return the same for a column of categories, or one that only says whether a value is missing."""
     count = None
     if isinstance(code, LevelCode):
-        names = [*code.levels, *([RARE] if code.rare else []), *([_NO_VALUE] if code.has_gaps else [])]
+        names = [*code.levels, *([RARE] if code.rare else []), *([_NO_VALUE] if code.has_missing else [])]
         if values is not None:  # categories that were not seen in training are not counted
             count = np.asarray(_encode(code, values).sum(axis=0), dtype=np.intp)
     else:
         names = [_NO_VALUE, "a value"]
-        count = None if values is None else np.bincount(~missing(values), minlength=2)
+        count = None if values is None else np.bincount(~missing_in(values), minlength=2)
     added = score(np.eye(len(names))[:, : code.width])
     shares = np.full(len(names), 1 / len(names)) if count is None or not count.sum() else count / count.sum()
     effect = added - shares @ added
@@ -301,6 +373,8 @@ def _plot_panel(ax: Axes, panel: Panel, letters: int) -> None:
     drawing.tidy(ax)
     ax.tick_params(labelsize="x-small")
     ax.axhline(0, color=drawing.QUIET, linewidth=0.8)
+    if panel.reach is not None:
+        ax.axhspan(*panel.reach, color=colour, alpha=0.08, linewidth=0)
     if panel.is_curve:
         places = np.asarray(panel.places)
         ax.plot(places, panel.effect, color=colour)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from exclusivity._typing import Floats, Ints, Matrix
+from exclusivity.additive import RobustAdditiveClassifier
 from exclusivity.classifier import ERMPath
 from exclusivity.inspection import drawing
-from exclusivity.problem.arrays import Floats, Matrix
 from exclusivity.robustness.certificates import certified_accuracy_curve, certify
 from exclusivity.solvers import History
 
@@ -428,6 +429,13 @@ class PathDisplay:
         ax.set_ylabel("coefficient")
 
 
+def radii_of(model: Any, X: Any) -> Ints:
+    """Return how many columns of each row may take any value without changing its label."""
+    if isinstance(model, RobustAdditiveClassifier):
+        return model.certify(X)
+    return np.asarray(certify(model, X))
+
+
 class CertifiedAccuracyDisplay:
     """Plot certified accuracy at r = 0, 1, 2, ... broken features.
 
@@ -490,7 +498,8 @@ class CertifiedAccuracyDisplay:
         Parameters
         ----------
         estimator : fitted classifier or Pipeline
-            A model that :func:`exclusivity.robustness.certify` takes.
+            A :class:`~exclusivity.RobustAdditiveClassifier`, or a model that
+            :func:`exclusivity.robustness.certify` takes.
         X, y : rows and labels
             As a rule rows that it was not trained on.
         name : str, default=None
@@ -503,7 +512,7 @@ class CertifiedAccuracyDisplay:
         display : CertifiedAccuracyDisplay
         """
         name = type(estimator).__name__ if name is None else name
-        return cls.from_predictions(certify(estimator, X), y, estimator.predict(X), name=name, **kwargs)
+        return cls.from_predictions(radii_of(estimator, X), y, estimator.predict(X), name=name, **kwargs)
 
     @classmethod
     def from_predictions(

@@ -13,6 +13,8 @@ import numpy as np
 
 from exclusivity import __version__
 from exclusivity._text import printable
+from exclusivity._typing import Matrix
+from exclusivity.additive import RobustAdditiveClassifier
 from exclusivity.inspection import drawing
 from exclusivity.inspection.additive import AdditiveDisplay, is_additive
 from exclusivity.inspection.batches import by_batches
@@ -21,11 +23,10 @@ from exclusivity.inspection.displays import (
     ComponentsDisplay,
     ConvergenceDisplay,
     PathDisplay,
+    radii_of,
 )
 from exclusivity.inspection.scores import caution, scores_of
 from exclusivity.inspection.summary import ModelSummary, summarise
-from exclusivity.problem.arrays import Matrix
-from exclusivity.robustness import certify
 
 # Limits of tables, and of plots: beyond them a plot is megabytes in which nothing can be seen.
 _MOST_MEMBERS, _MOST_PROBLEMS, _MOST_CLASSES = 60, 12, 30
@@ -49,12 +50,13 @@ def model_report(
 
     The page shows the parameters, whether the members differ and which features each of them uses, and the
     end of the fit with its certificate; for an ``ERMClassifierCV`` the scores along C. With rows and labels
-    it adds accuracies, a confusion matrix and, for hard votes, certified accuracies; for a table, the
-    contribution of each column to the score. Plots (SVG) need matplotlib; the numbers do not.
+    it adds accuracies, a confusion matrix and, for votes and robust additive models, certified accuracies;
+    for a table, the contribution of each column to the score. Plots (SVG) need matplotlib, the
+    numbers do not.
 
     Parameters
     ----------
-    model : ERMClassifier, ERMClassifierCV or Pipeline that ends with one
+    model : RobustAdditiveClassifier, ERMClassifier, ERMClassifierCV, or Pipeline that ends with the latter
         Fitted.
     X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features), default=None
         Rows to judge the model on, as a rule others than those it was fitted to.
@@ -84,16 +86,17 @@ def model_report(
     if (X is None) != (y is None):
         raise ValueError("model_report needs rows and their labels, or neither; only one of them was given.")
     summary = summarise(model, feature_names=feature_names)
-    fitted = drawing.last_step(model, "components_")
+    is_robust = isinstance(model, RobustAdditiveClassifier)
+    fitted = model if is_robust else drawing.last_step(model, "components_")
     predicted = None if X is None else by_batches(model, X, model.predict)
     scores = None if predicted is None else scores_of(y, predicted)
     sections = [
         ("columns", "The columns", _columns(model, X)),
-        ("members", "The members", _members(summary, fitted, drawing.feature_names(model, feature_names))),
+        ("members", "The members", _members(summary, model, feature_names)),
         ("quality", "Predictions", "" if scores is None else _quality(scores)),
     ]
-    if scores is not None and summary.parameters["voting"] != "soft":
-        radii = by_batches(model, X, lambda rows: certify(model, rows))
+    if scores is not None and summary.parameters.get("voting") != "soft":
+        radii = by_batches(model, X, lambda rows: radii_of(model, rows))
         sections.append(("certificates", "When features break", _certificates(radii, y, predicted)))
     if summary.kind == "ERMClassifierCV":
         svg = _draw("path", _SIZE, lambda ax: PathDisplay.from_estimator(model, ax=ax))
@@ -124,9 +127,9 @@ def _head(summary: ModelSummary, scores: dict[str, Any] | None) -> str:
             ),
         ]
         warning = caution(scores)
+    facts += [(summary.n_members, "members")] if summary.n_members else []
     facts += [
-        (summary.n_members, "members"),
-        (summary.n_features, "features"),
+        (summary.n_features, "features" if summary.n_members else "columns"),
         (len(summary.classes), "classes"),
     ]
     items = "".join(f"<li><b>{_text(number)}</b>{_text(word)}</li>" for number, word in facts)
@@ -158,22 +161,31 @@ def _convergence_verdict(summary: ModelSummary) -> str:
 
 def _columns(model: Any, X: object) -> str:
     """Draw the contributions of the columns of a table, one plot per binary problem."""
-    if not is_additive(model):
+    is_robust = isinstance(model, RobustAdditiveClassifier)
+    if not (is_robust or is_additive(model)):
         return ""
+    n_problems, columns = (
+        len(model.points_ if is_robust else model[-1].components_),
+        (model if is_robust else model[0]).columns_,
+    )
     below = " Grey: the rows of this report." if X is not None else ""
     html = ""
-    for problem in range(min(len(model[-1].components_), _MOST_PROBLEMS_DRAWN)):
+    for problem in range(min(n_problems, _MOST_PROBLEMS_DRAWN)):
         shown = AdditiveDisplay.from_estimator(model, X, problem=problem, plot=False)
-        is_cut = len(model[0].columns_) > len(shown.panels)
+        is_cut = len(columns) > len(shown.panels)
         more = " Columns that move the score less are left out." if is_cut else ""
-        caption = (
-            f"What each column adds to the score, {shown.title}; a cross is a missing value.{below}{more}"
-        )
+        band = " The band is what a broken cell can add." if is_robust else ""
+        caption = f"What each column adds to the score, {shown.title}; a cross is a missing value."
+        caption += f"{band}{below}{more}"
         html += _wide_figure(_draw(f"additive{problem}", shown.size, shown.plot), caption)
     return html
 
 
-def _members(summary: ModelSummary, fitted: Any, names: list[str]) -> str:
+def _members(summary: ModelSummary, model: Any, feature_names: object) -> str:
+    if not summary.members:
+        return ""
+    fitted = drawing.last_step(model, "components_")
+    names = drawing.feature_names(model, feature_names)
     are_shared = summary.members_are_equal and summary.n_members > 1
     notes = f'<p class="callout"><b>{_text(summary.note)}.</b></p>' if summary.note else ""
     notes += _paragraph(_WHY_EQUAL) if are_shared else ""
@@ -271,10 +283,12 @@ def _training(summary: ModelSummary, fitted: Any) -> str:
         ]
         for problem in summary.problems[:_MOST_PROBLEMS]
     ]
-    names = drawing.history_names(fitted)
-    more = len(names) - _MOST_PROBLEMS
+    more = len(summary.problems) - _MOST_PROBLEMS
     ended = "How each binary problem ended" + (f"; {more} more are left out." if more > 0 else ".")
     header = ["problem", "iterations", "objective", "duality gap", "converged"]
+    if not hasattr(fitted, "history_"):
+        return _table(header, rows, ended)
+    names = drawing.history_names(fitted)
     n_drawn = min(len(names), _MOST_CURVES)
     display = ConvergenceDisplay(fitted.history_[:n_drawn], names[:n_drawn], tol=fitted.tol)
     has_gaps = bool(np.isfinite(fitted.dual_gap_).any())

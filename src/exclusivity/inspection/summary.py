@@ -6,9 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
-from exclusivity.classifier import note
+from exclusivity.additive import RobustAdditiveClassifier
+from exclusivity.classifier._fitted import note
 from exclusivity.inspection import drawing
+from exclusivity.inspection.additive import duel_names
 from exclusivity.solvers import History
 
 # Members and problems in a summary: the summary of one takes more memory than the one itself.
@@ -40,7 +43,8 @@ class ProblemSummary(NamedTuple):
 class ModelSummary(NamedTuple):
     """A fitted model: ``steps`` come before it, ``note`` describes the members in one sentence or is empty.
 
-    ``members`` holds one member if all are equal; at most 10,000 members and problems are kept.
+    ``members`` holds one member if all are equal, and none of a robust additive model; at most 10,000 members
+    and problems are kept.
     """
 
     kind: str
@@ -69,6 +73,8 @@ def summarise(model: BaseEstimator, *, feature_names: object = None, n_strongest
     >>> summary.note, len(summary.members)
     ('30 equal members = one SVM at cost C/30', 1)
     """
+    if isinstance(model, RobustAdditiveClassifier):
+        return _summarise_additive(model)
     fitted = drawing.last_step(model, "components_")
     names = drawing.feature_names(model, feature_names)
     weights = fitted.components_
@@ -101,5 +107,27 @@ def summarise(model: BaseEstimator, *, feature_names: object = None, n_strongest
         note=note(fitted),
         members_are_equal=are_equal,
         members=tuple(members),
+        problems=tuple(problems),
+    )
+
+
+def _summarise_additive(model: RobustAdditiveClassifier) -> ModelSummary:
+    check_is_fitted(model)
+    ends = (model.objective_, model.dual_gap_, model.n_iter_, model.converged_)
+    problems = [
+        ProblemSummary(name, float(objective), float(gap), int(n_iter), bool(converged), History(()))
+        for name, objective, gap, n_iter, converged in zip(duel_names(model), *ends, strict=True)
+    ]
+    return ModelSummary(
+        kind=type(model).__name__,
+        steps=(),
+        parameters=model.get_params(deep=False),
+        chosen_C=None,
+        classes=tuple(model.classes_.tolist()),
+        n_features=model.n_features_in_,
+        n_members=0,
+        note=f"one function per column, trained against {model.max_broken} broken columns",
+        members_are_equal=False,
+        members=(),
         problems=tuple(problems),
     )

@@ -55,7 +55,7 @@ class ColumnRule:
         What the column holds.
     notation : str
         How its numbers are written: "," or "." before decimals (neither where no number has shown it), "'"
-        for thousands, "%" for per cent signs, "?" where texts among the numbers are missing values.
+        for thousands, "%" for per cent signs, "?" where texts among numbers or dates are missing values.
     required : bool
         Whether every cell must be a number, as a model of numbers alone needs them.
 
@@ -251,60 +251,48 @@ def _usual_signs(texts: Mapping[str, int], bodies: Sequence[str]) -> str:
     if n_numbers < max(1, _FEWEST_NUMBERS * n_cells):
         first = next(text for text, signs in found.items() if not signs)
         count = f"only {n_numbers}" if n_numbers else "none"
-        cause = (
-            f"it is said to hold numbers, and {count} of its {counted(n_cells, 'cell')} "
-            f"{'is one' if n_numbers < 2 else 'are'}; the first that is none is {excerpt(first)}."
-        )
+        verb = "is one" if n_numbers < 2 else "are"
+        cause = f"it is said to hold numbers, and {count} of its {counted(n_cells, 'cell')} {verb}; "
+        cause += f"the first that is none is {excerpt(first)}."
         raise ColumnError(cause, first, ("categorical", "ignore"))
     counts = Counter({sign: sum(texts[t] for t, signs in found.items() if sign in signs) for sign in ".,"})
     return ".," if counts["."] == counts[","] else counts.most_common(1)[0][0]
 
 
 def _refuse_mixtures(texts: list[str]) -> None:
-    """Refuse texts among numbers, and what is nearly a number: more likely slips than categories."""
-    signs = {text: signs_of(text) for text in texts}
-    words = [text for text in texts if not signs[text]]
-    if not words and texts:
-        rare, usual = sorted(",.", key=list(signs.values()).count)
-        odd, common = (next(text for text in texts if signs[text] == sign) for sign in (rare, usual))
-        raise ColumnError(
-            f"found {excerpt(odd)}, with a decimal {_NAMES[rare]}, among numbers with a decimal "
-            f"{_NAMES[usual]} such as {excerpt(common)}; write all of them alike.",
-            odd,
-            ("categorical", "ignore"),
-        )
-    if words and 2 * len(words) <= len(texts):
-        what = "a text," if len(words) == 1 else f"{len(words)} different texts such as"
-        cause = f"it holds numbers, and {what} {excerpt(words[0])}.{_advice(words[0])}"
-        raise ColumnError(cause, words[0], ("numeric", "categorical", "ignore"))
-    looked_at = words[:1000]
-    date, stray = date_among(looked_at), _stray_among_dates(looked_at)
+    """Refuse texts among numbers or dates, and what is nearly one: more likely slips than categories."""
+    words, looked_at = [text for text in texts if not signs_of(text)], texts[:1000]
+    strays = [text for text in looked_at if not _ISO.fullmatch(text)]
     almost = [text for text in looked_at if _ALMOST.fullmatch(text)]
-    if date is not None:
+    date = date_among(looked_at)
+    ways: tuple[str, ...] = ("categorical", "ignore")
+    if texts and not words:
+        signs = [signs_of(text) for text in texts]
+        rare = min(",.", key=signs.count)
+        text = texts[signs.index(rare)]
+        cause = f"found {excerpt(text)}, with a decimal {_NAMES[rare]}, among numbers with a decimal "
+        cause += f"{_NAMES[OTHER_SIGN[rare]]}; write all of them alike."
+    elif words and 2 * len(words) <= len(texts):
+        text, ways = words[0], ("numeric", *ways)
+        what = "a text," if len(words) == 1 else f"{len(words)} different texts such as"
+        cause = f"it holds numbers, and {what} {excerpt(text)}."
+    elif date is not None:
         cause, text = f"it looks like dates, such as {excerpt(date)}; write {DATE_FORM}.", date
-    elif stray is not None:
-        cause, text = f"it holds dates, and a text, {excerpt(stray)}; write a date, or nothing.", stray
+    elif strays and len(looked_at) - len(strays) >= _NEARLY_ALL * len(looked_at):
+        text = strays[0]
+        cause = f"it holds dates, and a text, {excerpt(text)}; write a date, or nothing."
     elif almost and 2 * len(almost) >= len(looked_at) and not all(map(str.isdigit, almost)):
-        plain = "".join(letter for letter in almost[0] if letter in "-+0123456789.,")
-        advice = _advice(almost[0]) or f" As numbers: write {plain}."
-        cause, text = f"it holds numbers such as {excerpt(almost[0])}.{advice}", almost[0]
+        text = almost[0]
+        plain = "".join(letter for letter in text if letter in "-+0123456789.,")
+        cause = f"it holds numbers such as {excerpt(text)}. As numbers: write {plain}."
     else:
         return
-    raise ColumnError(cause, text, ("categorical", "ignore"))
+    raise ColumnError(cause, text, ways)
 
 
 def _two_readings(text: str) -> str:
     comma, point = (f"{_value(text, sign):.15g}" for sign in ",.")
     return f"found {excerpt(text)}, which is {comma} with a decimal comma and {point} with a decimal point"
-
-
-def _advice(text: str) -> str:
-    """Return what to do about a number as people write it, and programs do not read it."""
-    if re.fullmatch(r"[-+]?[0-9.,]+\s*%", text):
-        return " Write it without the per cent sign, in all rows."
-    if re.fullmatch(r"[-+]?[0-9]{1,3}([,.' \u00a0\u202f][0-9]{3})+([.,][0-9]+)?", text):
-        return " Write thousands without separators, decimals with a point."
-    return ""
 
 
 def as_array(column: Any) -> NDArray[Any]:
@@ -360,7 +348,8 @@ def read_column(column: TextColumn, rule: ColumnRule, decimal: str = "") -> tupl
         return arrow.DictionaryArray.from_arrays(codes, column.texts), 0
     if rule.kind == "date":
         values, is_wrong = _dates(column.texts.to_pylist(), is_missing)
-        is_lost = np.zeros(len(values), dtype=bool)
+        is_lost = is_wrong & ("?" in rule.notation)
+        is_wrong = is_wrong & ~is_lost
     else:
         values, is_wrong, is_lost = _numbers(column.texts, is_missing, rule, decimal)
     wrong = is_wrong[column.codes]
@@ -407,38 +396,32 @@ def _numbers(
 
 def _why_wrong(text: str, rule: ColumnRule, decimal: str) -> tuple[str, str, tuple[str, ...]]:
     """Say why a rule cannot take a cell, with the text and what the user can do."""
-    found = f"found {excerpt(text)}"
+    found, percent = f"found {excerpt(text)}", "%" in rule.notation
     if rule.kind == "date":
         return f"{found}; expected a date written as {DATE_FORM}, or nothing.", text, ()
     if rule.required and text in MISSING:
         shown = "the value is missing" if not text else found
         return f"{shown}; expected a number. Fill it in, or leave the row out.", text, ()
-    percent = "%" in rule.notation
     body = _of_percent(text) if percent else text
     signs, sign = signs_of(body), decimal or rule.decimal or "."
-    ways = () if decimal or rule.required else ("decimal",)
-    if len(signs) > 1 and not decimal and "'" not in rule.notation and OTHER_SIGN[sign] in body:
-        cause = f"{_two_readings(body)}; the column has no thousands elsewhere."
-        return f"{cause} Write it without thousands.", text, ways
-    if signs and sign not in signs:
-        fitted = "the options state" if decimal else "this column has"
-        return f"{found}, with a decimal {_NAMES[signs]}; {fitted} a decimal {_NAMES[sign]}.", text, ways
-    if signs:
+    if not signs:
+        cause = f"{found}; expected a number{'' if rule.required else ', or nothing'}."
+        if signs_of(text.rstrip("% ")):
+            cause += f" The column holds numbers {'with' if percent else 'without'} per cent signs."
+        return cause, text, ()
+    if sign not in signs:
+        owner = "the options state" if decimal else "this column has"
+        cause = f"{found}, with a decimal {_NAMES[signs]}; {owner} a decimal {_NAMES[sign]}."
+    elif len(signs) > 1 and OTHER_SIGN[sign] in body and not decimal and "'" not in rule.notation:
+        cause = f"{_two_readings(body)}; the column has no thousands elsewhere. Write it without thousands."
+    else:
         return f"{found}, which is too large.", text, ()
-    expected = "expected a number." if rule.required else "expected a number, or nothing."
-    if percent and signs_of(text):
-        expected += " The column holds per cent: write the sign, as the number may be a share."
-    elif not percent and signs_of(_of_percent(text)):
-        expected += " The column holds numbers without per cent signs."
-    return f"{found}; {expected}", text, ()
+    return cause, text, () if decimal or rule.required else ("decimal",)
 
 
-_TIME = r"(?:[T ,]+\d{1,2}[:.]\d\d.*)?"
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)?")
-_FIGURES = re.compile(rf"(\d{{1,4}})([./-])(\d{{1,2}})\2(\d{{2,4}}|\d){_TIME}")
-_MONTH = r"(?:jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[^\W\d_]{0,6}"
-_NAMED = re.compile(
-    rf"(?:\d{{1,2}}[. -]+{_MONTH}[. ,-]+\d{{2,4}}|{_MONTH}[. ]+\d{{1,2}}[, ]+\d{{4}}){_TIME}", re.IGNORECASE
+_DATE = re.compile(
+    r"(?:\d{4}([./-])\d{1,2}\1\d{1,2}|\d{1,2}([./-])\d{1,2}\2(?:\d{4}|\d{2}))(?:[T ,]+\d{1,2}[:.]\d\d.*)?"
 )
 _NEARLY_ALL = 0.9
 DATE_FORM = "year-month-day, such as 2024-12-31 or 2024-12-31 23:59:00"
@@ -461,26 +444,9 @@ def date_among(texts: Sequence[str]) -> str | None:
 
     Examples
     --------
-    >>> date_among(["26.03.2026", "01.04.2026"]), date_among(["2022-08-28"]), date_among(["1.2.3", "red"])
+    >>> date_among(["26.03.2026", "01.04.2026"]), date_among(["2022-08-28"]), date_among(["1.2.2003", "red"])
     ('26.03.2026', None, None)
     """
-    found = [text for text in texts if _is_date(text)]
+    found = [text for text in texts if _DATE.fullmatch(text)]
     odd = (text for text in found if not _ISO.fullmatch(text))
     return next(odd, None) if len(found) >= _NEARLY_ALL * len(texts) else None
-
-
-def _stray_among_dates(texts: Sequence[str]) -> str | None:
-    """Return the first text that is no date, where nearly all are dates as ISO 8601 writes them."""
-    strays = [text for text in texts if not _ISO.fullmatch(text)]
-    return strays[0] if strays and len(texts) - len(strays) >= _NEARLY_ALL * len(texts) else None
-
-
-def _is_date(text: str) -> bool:
-    figures = _FIGURES.fullmatch(text)
-    if figures is None:
-        return _NAMED.fullmatch(text) is not None
-    first, middle, last = figures[1], int(figures[3]), figures[4]
-    if len(first) == 4:  # the year stands in front
-        return middle <= 12 and int(last) <= 31 and len(last) <= 2
-    day_and_month = sorted((int(first), middle))
-    return len(first) <= 2 and len(last) in (2, 4) and 1 <= day_and_month[0] <= 12 and day_and_month[1] <= 31

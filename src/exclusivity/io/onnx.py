@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from itertools import combinations
-from types import ModuleType
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from exclusivity import __version__
-from exclusivity.classifier import Ensemble, FittedState
+from exclusivity.additive import RobustAdditiveClassifier
+from exclusivity.additive.levels import ColumnLevels
+from exclusivity.classifier._fitted import Ensemble, FittedState
+from exclusivity.io._onnx_additive import AdditiveDuels
+from exclusivity.io._onnx_graph import GraphWriter
 from exclusivity.io.models import packed_file
 from exclusivity.tables import (
     InteractionFeatures,
@@ -23,18 +26,15 @@ from exclusivity.tables import (
     TableColumn,
     TableEncoder,
 )
-
-OPSET = 18
-OPSET_OF_TABLES = 3
-"""Of the domain ai.onnx.ml, where texts become numbers."""
-IR_VERSION = 8
+from exclusivity.voting.rules import RULES
 
 _INPUT_TYPES = ("float32", "float64")
-_LARGEST_MARGIN = 1e150
 _RESERVED = re.compile(r"label|scores|X|v\d+")
 
-Operand = str | float | np.generic | NDArray[Any]
-"""The name of a value, or a constant."""
+_NO_DATES = (
+    "column {!r} holds dates, which an ONNX graph cannot take apart; fit without it, or on its year, month "
+    "and weekday as numbers."
+)
 
 
 def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
@@ -49,11 +49,12 @@ def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
     where all columns are numbers, else one input of shape (rows, 1) for every column that the encoder uses,
     under the column's name (``input_`` in front of it where that is X, label, scores or v0, v1, ...). Gaps
     are NaN, categories are texts ("3" and "True" for what was a number or a boolean), an empty text is a
-    gap. Dates are refused.
+    gap. Dates are refused. A :class:`~exclusivity.additive.RobustAdditiveClassifier` has the same inputs, and
+    the output ``radius`` besides, which is ``certify``.
 
     Parameters
     ----------
-    model : ERMClassifier, ERMClassifierCV or Pipeline
+    model : ERMClassifier, ERMClassifierCV, RobustAdditiveClassifier or Pipeline
         What ``save_model`` takes; any voting, two or more classes, one-vs-rest or one-vs-one.
     input_type : {"float32", "float64"}, optional
         The type of X; by default that of the weights, which is the type of the training data, and float64 for
@@ -86,6 +87,10 @@ def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
     packed_file(model)  # what cannot be saved cannot be exported, for the same reasons
     *before, classifier = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     before = [step for step in before if isinstance(step, BaseEstimator)]
+    if isinstance(classifier, RobustAdditiveClassifier):
+        if before:
+            raise ValueError("a RobustAdditiveClassifier is exported alone: it encodes its columns itself.")
+        return _additive_graph(classifier, np.dtype(input_type or np.float64))
     state = FittedState.of(classifier)
     score_type = state.ensemble.weights.dtype
     is_raw = any(isinstance(step, TableEncoder) for step in before)
@@ -95,101 +100,40 @@ def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
     rows = Rows(graph, "X", dtype)
     for step in before:
         _WRITERS[type(step).__name__](rows, step)
-    votes = _Votes(graph, state)
-    graph.cast(getattr(votes, classifier.voting)(rows.wide), score_type, output="scores")
-    votes.write_label()
-    n_classes = len(state.classes)
+    rule, n_classes = RULES[classifier.voting], len(state.classes)
+    ensemble = state.ensemble.voters() if rule.counts_votes else state.ensemble.mean()
+    margins = _margins(graph, rows.wide, ensemble, rule.counts_votes)
+    scores = rule.decide(margins, n_classes, state.multi_class, ensemble.copies, TENSORS)
+    graph.cast(scores.name, score_type, output="scores")
+    _write_label(graph, state)
     shape = ["rows"] if n_classes == 2 else ["rows", n_classes]
     outputs = {"label": (state.classes.dtype, ["rows"]), "scores": (score_type, shape)}
     if hasattr(classifier, "predict_proba"):
-        votes.write_probabilities()
+        _write_probabilities(graph, n_classes)
         outputs["probabilities"] = (score_type, ["rows", n_classes])
     return graph.model(inputs, outputs)
 
 
-def import_onnx() -> ModuleType:
-    """Return the onnx package, or say how to get it."""
-    try:
-        import onnx  # noqa: PLC0415 -- an extra
-    except ImportError as error:
-        raise ImportError("to_onnx needs onnx; install it with: pip install 'exclusivity[onnx]'") from error
-    return onnx  # type: ignore[no-any-return]
-
-
-class GraphWriter:
-    """Collects the nodes of a graph. Values are known by their names, which are texts; all else is constant.
-
-    Examples
-    --------
-    >>> GraphWriter().op("Add", "X", np.ones(3))
-    'v1'
-    """
-
-    def __init__(self) -> None:
-        self.onnx = import_onnx()
-        self._nodes: list[Any] = []
-        self._constants: list[Any] = []
-        self._count = 0
-        self._domains = {"": OPSET}
-
-    def op(
-        self, kind: str, *inputs: Operand, output: str | None = None, domain: str = "", **attributes: object
-    ) -> str:
-        """Return the (first) result of an operation of the ONNX standard."""
-        names = [each if isinstance(each, str) else self._constant(np.asarray(each)) for each in inputs]
-        output = output or self._name()
-        if domain:
-            self._domains[domain] = OPSET_OF_TABLES
-        self._nodes.append(self.onnx.helper.make_node(kind, names, [output], domain=domain, **attributes))
-        return output
-
-    def cast(self, value: str, dtype: DTypeLike, output: str | None = None) -> str:
-        """Return the same numbers in another type."""
-        return self.op("Cast", value, output=output, to=self.tensor_type(dtype))
-
-    def reduce(self, how: str, value: str, axis: int, keepdims: int = 0) -> str:
-        """Return the Sum, Mean or Max over one axis, which disappears unless it is kept."""
-        return self.op(f"Reduce{how}", value, np.array([axis]), keepdims=keepdims)
-
-    def expand(self, value: str, axis: int) -> str:
-        """Return the same numbers with one more axis, of length 1."""
-        return self.op("Unsqueeze", value, np.array([axis]))
-
-    def tensor_type(self, dtype: DTypeLike) -> int:
-        """Return ONNX's number for a numpy type; texts are strings."""
-        dtype = np.dtype(dtype)
-        if dtype.kind in "UO":
-            return int(self.onnx.TensorProto.STRING)
-        return int(self.onnx.helper.np_dtype_to_tensor_dtype(dtype))
-
-    def model(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> Any:
-        """Return the finished and checked model; inputs and outputs map names to (type, shape)."""
-        helper = self.onnx.helper
-        described = [
-            [
-                helper.make_tensor_value_info(name, self.tensor_type(dtype), shape)
-                for name, (dtype, shape) in part.items()
-            ]
-            for part in (inputs, outputs)
-        ]
-        model = helper.make_model(
-            helper.make_graph(self._nodes, "exclusivity", *described, self._constants),
-            producer_name="exclusivity",
-            producer_version=__version__,
-            opset_imports=[helper.make_opsetid(*pair) for pair in self._domains.items()],
-            ir_version=IR_VERSION,
-        )
-        self.onnx.checker.check_model(model)
-        return model
-
-    def _constant(self, values: NDArray[Any]) -> str:
-        name = self._name()
-        self._constants.append(self.onnx.numpy_helper.from_array(np.asarray(values, order="C"), name))
-        return name
-
-    def _name(self) -> str:
-        self._count += 1
-        return f"v{self._count - 1}"
+def _additive_graph(model: RobustAdditiveClassifier, dtype: np.dtype[Any]) -> Any:
+    """Return the graph of an additive model: labels, scores and radii, perhaps probabilities."""
+    graph, n_classes = GraphWriter(), len(model.classes_)
+    columns = {_input_name(column): column for column in model.columns_}
+    for column in model.columns_:
+        if column.kind == "date":
+            raise ValueError(_NO_DATES.format(column.name))
+    is_array = all(column.kind == "number" for column in model.columns_)
+    duels = AdditiveDuels(graph, model)
+    for place, (name, column) in enumerate(columns.items()):
+        cells = graph.op("Gather", "X", np.array([place]), axis=1) if is_array else name
+        duels.add(cells, column)
+    duels.write()
+    inputs = {name: (object if c.kind == "category" else dtype, ["rows", 1]) for name, c in columns.items()}
+    shape = ["rows"] if n_classes == 2 else ["rows", n_classes]
+    outputs = {"label": (model.classes_.dtype, ["rows"]), "scores": (np.float64, shape)}
+    outputs["radius"] = (np.int64, ["rows"])
+    if hasattr(model, "predict_proba"):
+        outputs["probabilities"] = (np.float64, ["rows", n_classes])
+    return graph.model({"X": (dtype, ["rows", len(columns)])} if is_array else inputs, outputs)
 
 
 class Rows:
@@ -216,31 +160,23 @@ class Rows:
         self.become(self.graph.op(kind, self.wide, *(np.asarray(each, dtype=float) for each in operands)))
 
 
-def _standard(rows: Rows, scaler: BaseEstimator) -> None:
-    if scaler.with_mean:
-        rows.apply("Sub", scaler.mean_.astype(rows.dtype))
-    if scaler.with_std:
-        rows.apply("Div", scaler.scale_.astype(rows.dtype))
+_SCALERS = {
+    "StandardScaler": (("Sub", "mean_", "with_mean"), ("Div", "scale_", "with_std")),
+    "MinMaxScaler": (("Mul", "scale_", ""), ("Add", "min_", "")),
+    "MaxAbsScaler": (("Div", "scale_", ""),),
+    "RobustScaler": (("Sub", "center_", "with_centering"), ("Div", "scale_", "with_scaling")),
+}
+"""The operations of each, the attribute that they need, and the parameter that switches them on."""
 
 
-def _min_max(rows: Rows, scaler: BaseEstimator) -> None:
-    rows.apply("Mul", scaler.scale_)
-    rows.apply("Add", scaler.min_)
-    if scaler.clip:
-        rows.apply("Clip", *scaler.feature_range)
-
-
-def _max_abs(rows: Rows, scaler: BaseEstimator) -> None:
-    rows.apply("Div", scaler.scale_)
+def _scale(rows: Rows, scaler: BaseEstimator) -> None:
+    name = type(scaler).__name__
+    for kind, attribute, flag in _SCALERS[name]:
+        if not flag or getattr(scaler, flag):
+            values = getattr(scaler, attribute)
+            rows.apply(kind, values.astype(rows.dtype) if name == "StandardScaler" else values)
     if getattr(scaler, "clip", False):
-        rows.apply("Clip", -1.0, 1.0)
-
-
-def _robust(rows: Rows, scaler: BaseEstimator) -> None:
-    if scaler.with_centering:
-        rows.apply("Sub", scaler.center_)
-    if scaler.with_scaling:
-        rows.apply("Div", scaler.scale_)
+        rows.apply("Clip", *getattr(scaler, "feature_range", (-1.0, 1.0)))
 
 
 def _takes_one_array(encoder: TableEncoder) -> bool:
@@ -248,7 +184,7 @@ def _takes_one_array(encoder: TableEncoder) -> bool:
     return all(column.kind == "number" for column in encoder.columns_)
 
 
-def _input_name(column: TableColumn) -> str:
+def _input_name(column: TableColumn | ColumnLevels) -> str:
     return f"input_{column.name}" if _RESERVED.fullmatch(column.name) else column.name
 
 
@@ -265,10 +201,7 @@ def _inputs(before: list[BaseEstimator], dtype: np.dtype[Any], n_features: int) 
     used = [column for column in encoders[0].columns_ if column.code is not None]
     for column in used:
         if column.kind == "date":
-            raise ValueError(
-                f"column {column.name!r} holds dates, which an ONNX graph cannot take apart; fit without it, "
-                "or on its year, month and weekday as numbers."
-            )
+            raise ValueError(_NO_DATES.format(column.name))
     return {_input_name(each): (dtype if each.kind == "number" else object, ["rows", 1]) for each in used}
 
 
@@ -291,7 +224,7 @@ def _column(graph: GraphWriter, name: str, column: TableColumn) -> str:
     """Return the output columns of one input column, (rows, width) in float64; an empty text is a gap."""
     code = column.code
     if isinstance(code, LevelCode):
-        places = code.places | ({"": code.width - 1} if code.has_gaps else {})
+        places = code.places | ({"": code.width - 1} if code.has_missing else {})
         return _one_hot(graph, name, places, code.width)
     if isinstance(code, NumberCode):
         return _number(graph, graph.cast(name, np.float64), code)
@@ -301,8 +234,7 @@ def _column(graph: GraphWriter, name: str, column: TableColumn) -> str:
 
 
 def _one_hot(graph: GraphWriter, name: str, places: dict[str, int], width: int) -> str:
-    numbers = {"keys_strings": list(places), "values_int64s": list(places.values()), "default_int64": -1}
-    number = graph.op("LabelEncoder", name, output=None, domain="ai.onnx.ml", **numbers)
+    number = graph.labels(name, places, -1)
     return graph.cast(graph.op("Equal", number, np.arange(width)), np.float64)
 
 
@@ -313,15 +245,18 @@ def _number(graph: GraphWriter, name: str, code: NumberCode) -> str:
     value = graph.op("Where", gaps, code.fill, value)
     parts = [value]
     if len(code.knots):
-        parts.append(_hats(graph, value, code.knots))
-    if code.has_gaps:
+        parts.append(_curve(graph, value, code))
+    if code.has_missing:
         parts.append(graph.cast(gaps, np.float64))
     return graph.op("Concat", *parts, axis=1)
 
 
-def _hats(graph: GraphWriter, value: str, knots: NDArray[Any]) -> str:
-    """With t_j = how far the value is from knot j to the next, cut off at 0 and 1: hat j is t_(j-1) - t_j."""
+def _curve(graph: GraphWriter, value: str, code: NumberCode) -> str:
+    """Ramp t_j is how far the value is from knot j to the next, within 0 and 1; hat j is t_(j-1) - t_j."""
+    knots = code.knots
     share = graph.op("Clip", graph.op("Div", graph.op("Sub", value, knots[:-1]), np.diff(knots)), 0.0, 1.0)
+    if code.is_ramp:
+        return share
     n_knots = len(knots)
     steps = np.eye(n_knots - 1, n_knots, k=1) - np.eye(n_knots - 1, n_knots)
     return graph.op("Add", graph.op("MatMul", share, steps), np.eye(1, n_knots))
@@ -346,166 +281,160 @@ def _member(graph: GraphWriter, rows: str, learned: KernelMap) -> str:
     return graph.op("MatMul", graph.op("Exp", graph.op("Mul", squares, -learned.decay)), learned.mixing)
 
 
-_WRITERS = {
-    "StandardScaler": _standard,
-    "MinMaxScaler": _min_max,
-    "MaxAbsScaler": _max_abs,
-    "RobustScaler": _robust,
-    "TableEncoder": _encoder,
-    "InteractionFeatures": _interactions,
-}
+_WRITERS = {"TableEncoder": _encoder, "InteractionFeatures": _interactions, **dict.fromkeys(_SCALERS, _scale)}
 
 
-class _Votes:
-    """From rows to scores of classes; the equations are those of ``classifier.votes``."""
+def _margins(graph: GraphWriter, rows: str, ensemble: Ensemble, counts_votes: bool) -> Tensor:
+    """Return the scores of members, (rows, problems, members), as ``Ensemble.scores`` does.
 
-    def __init__(self, graph: GraphWriter, state: FittedState) -> None:
-        self.graph, self.state = graph, state
-        self.n_classes = len(state.classes)
-        self.is_ovo = self.n_classes > 2 and state.multi_class == "ovo"
-        first, second = np.zeros((2, len(state.ensemble.weights), self.n_classes))
-        if self.is_ovo:
-            for pair, (i, j) in enumerate(combinations(range(self.n_classes), 2)):
-                first[pair, i] = second[pair, j] = 1.0
-        self._first, self._second = first, second
+    A product adds 0 * x for a column that a member does not use, which is NaN for NaN and infinity: members
+    that vote get finite rows, so that each one depends on its own columns only.
+    """
+    if counts_votes:
+        numbers, largest = graph.op("Where", graph.op("IsNaN", rows), 0.0, rows), float(np.finfo(float).max)
+        rows = graph.op("Clip", numbers, -largest, largest)
+    n_problems, n_members, n_features = ensemble.weights.shape
+    flat = graph.op("MatMul", rows, ensemble.weights.astype(float).reshape(-1, n_features).T)
+    flat = graph.op("Add", flat, ensemble.intercepts.astype(float).reshape(-1))
+    margins = graph.op("Reshape", flat, np.array([-1, n_problems, n_members]))
+    return Tensor(graph, margins, np.float64)
 
-    def soft(self, rows: str) -> str:
-        graph = self.graph
-        margins = graph.reduce("Mean", self._margins(rows, self.state.ensemble.mean()), 1)
-        if self.n_classes == 2:
-            return graph.reduce("Sum", margins, 1)
-        if not self.is_ovo:
-            return margins
-        wins, sums = self._tallies(margins)
-        return graph.op("Add", wins, self._squashed(sums))
 
-    def hard(self, rows: str) -> str:
-        graph, ensemble = self.graph, self.state.ensemble.voters()
-        margins = self._member_margins(rows, ensemble)
-        if self.n_classes > 2:
-            return graph.op("Add", *self._first_round(margins, ensemble.copies))
-        one = float(ensemble.copies)
-        votes = graph.op("Where", graph.op("Greater", margins, 0.0), one, -one)
-        counted = graph.reduce("Sum", graph.reduce("Sum", votes, 1), 1)
-        means = graph.reduce("Sum", graph.reduce("Mean", margins, 1), 1)
-        return graph.op("Add", counted, self._squashed(means))
+def _write_label(graph: GraphWriter, state: FittedState) -> None:
+    classes = state.classes
+    if len(classes) == 2:
+        zero = np.zeros((), dtype=state.ensemble.weights.dtype)
+        chosen = graph.cast(graph.op("Greater", "scores", zero), np.int64)
+    else:
+        chosen = graph.op("ArgMax", "scores", axis=1, keepdims=0)
+    labels = classes.astype(object) if classes.dtype.kind == "U" else classes
+    graph.op("Gather", labels, chosen, output="label")
 
-    def runoff(self, rows: str) -> str:
-        if self.n_classes == 2:
-            return self.hard(rows)
-        graph, ensemble = self.graph, self.state.ensemble.voters()
-        margins = self._member_margins(rows, ensemble)
-        votes, means = self._first_round(margins, ensemble.copies)
-        scores = graph.op("Add", votes, means)
-        low, high = self._top_two(scores)
-        prefers_low = graph.cast(self._prefers(margins, low, high), np.float64)
-        for_low = graph.op("Mul", graph.reduce("Sum", prefers_low, 1), float(ensemble.copies))
-        for_high = graph.op("Sub", float(ensemble.n_members), for_low)
-        for finalist, count in ((low, for_low), (high, for_high)):
-            second_round = graph.op("Add", graph.expand(count, 1), float(ensemble.n_members))
-            second_round = graph.op("Add", second_round, means)
-            scores = graph.op("Where", self._is_class(finalist), second_round, scores)
-        return scores
 
-    def write_label(self) -> None:
-        graph, classes = self.graph, self.state.classes
-        if self.n_classes == 2:
-            zero = np.zeros((), dtype=self.state.ensemble.weights.dtype)
-            chosen = graph.cast(graph.op("Greater", "scores", zero), np.int64)
-        else:
-            chosen = graph.op("ArgMax", "scores", axis=1, keepdims=0)
-        labels = classes.astype(object) if classes.dtype.kind == "U" else classes
-        graph.op("Gather", labels, chosen, output="label")
+def _write_probabilities(graph: GraphWriter, n_classes: int) -> None:
+    """Write ``predict_proba`` from the output ``scores``."""
+    if n_classes == 2:
+        column = graph.expand("scores", 1)
+        both = graph.op("Concat", graph.op("Neg", column), column, axis=1)
+        graph.op("Sigmoid", both, output="probabilities")
+        return
+    odds = graph.op("Sigmoid", "scores")
+    graph.op("Div", odds, graph.reduce("Sum", odds, 1, keepdims=1), output="probabilities")
 
-    def write_probabilities(self) -> None:
-        """Write ``predict_proba`` from the output ``scores``."""
-        graph = self.graph
-        if self.n_classes == 2:
-            column = graph.expand("scores", 1)
-            both = graph.op("Concat", graph.op("Neg", column), column, axis=1)
-            graph.op("Sigmoid", both, output="probabilities")
-            return
-        odds = graph.op("Sigmoid", "scores")
-        graph.op("Div", odds, graph.reduce("Sum", odds, 1, keepdims=1), output="probabilities")
 
-    def _top_two(self, scores: str) -> tuple[str, str]:
-        """Return the numbers of the two classes with the highest scores, (rows,), the lower first."""
-        graph = self.graph
-        best = graph.op("ArgMax", scores, axis=1, keepdims=0)
-        others = graph.op("Where", self._is_class(best), -np.inf, scores)
-        second = graph.op("ArgMax", others, axis=1, keepdims=0)
-        return graph.op("Min", best, second), graph.op("Max", best, second)
+class Tensor:
+    """A value of a graph, with the operators of numpy that voting rules use; ``TENSORS`` has the functions.
 
-    def _prefers(self, margins: str, low: str, high: str) -> str:
-        """Tell whether members prefer the class ``low``, (rows, members)."""
-        graph = self.graph
-        if not self.is_ovo:
-            scores = [self._chosen(margins, self._is_class(finalist)) for finalist in (low, high)]
-            return graph.op("GreaterOrEqual", *scores)
-        # pair_numbers of ``exclusivity.classifier.votes.decisions``
-        width = graph.op("Sub", np.int64(2 * self.n_classes - 1), low)
-        start = graph.op("Div", graph.op("Mul", low, width), np.int64(2))
-        pair = graph.op("Add", start, graph.op("Sub", graph.op("Sub", high, low), np.int64(1)))
-        is_pair = graph.op("Equal", graph.expand(pair, 1), np.arange(len(self._first)))
-        return graph.op("Greater", self._chosen(margins, is_pair), 0.0)
+    Numbers are of type bool, int64 or float64. Two values of different types get the wider one.
+    """
 
-    def _chosen(self, margins: str, is_chosen: str) -> str:
-        """Return the one margin of each member that is chosen in its row, (rows, members)."""
-        mask = self.graph.expand(is_chosen, 1)
-        return self.graph.reduce("Sum", self.graph.op("Where", mask, margins, 0.0), 2)
+    __array_ufunc__ = None  # numpy leaves operators to this class
+    __hash__ = None  # type: ignore[assignment]
 
-    def _is_class(self, codes: str) -> str:
-        """Return (rows,) numbers of classes as (rows, classes) truths."""
-        return self.graph.op("Equal", self.graph.expand(codes, 1), np.arange(self.n_classes))
+    def __init__(self, graph: GraphWriter, name: str, dtype: DTypeLike) -> None:
+        self.graph, self.name, self.dtype = graph, name, np.dtype(dtype)
 
-    def _first_round(self, margins: str, copies: int) -> tuple[str, str]:
-        """Return votes by class, and the squashed mean margins."""
-        graph = self.graph
-        best, margins = self._best(margins)
-        is_best = graph.op("Equal", graph.expand(best, 2), np.arange(self.n_classes))
-        votes = graph.op("Mul", graph.reduce("Sum", graph.cast(is_best, np.float64), 1), float(copies))
-        return votes, self._squashed(graph.reduce("Mean", margins, 1))
+    def astype(self, dtype: DTypeLike) -> Tensor:
+        """Return the same numbers in another type."""
+        same = self.dtype == np.dtype(dtype)
+        return self if same else Tensor(self.graph, self.graph.cast(self.name, dtype), dtype)
 
-    def _margins(self, rows: str, ensemble: Ensemble) -> str:
-        """Return (rows, members, problems), float64."""
-        by_member = ensemble.weights.astype(float).transpose(2, 1, 0)
-        n_features, n_members, n_problems = by_member.shape
-        flat = self.graph.op("MatMul", rows, by_member.reshape(n_features, -1))
-        flat = self.graph.op("Add", flat, ensemble.intercepts.astype(float).T.reshape(-1))
-        return self.graph.op("Reshape", flat, np.array([-1, n_members, n_problems]))
+    def apply(
+        self, kind: str, *others: Any, dtype: DTypeLike | None = None, first: bool = True, **attributes: Any
+    ) -> Tensor:
+        """Return an operation on this value and others, tensors or constants, in their common type."""
+        values = [self, *others] if first else [*others, self]
+        wide = np.result_type(
+            *(each.dtype if isinstance(each, Tensor) else np.asarray(each) for each in values)
+        )
+        names = [
+            each.astype(wide).name if isinstance(each, Tensor) else np.asarray(each, dtype=wide)
+            for each in values
+        ]
+        return Tensor(self.graph, self.graph.op(kind, *names, **attributes), wide if dtype is None else dtype)
 
-    def _member_margins(self, rows: str, ensemble: Ensemble) -> str:
-        """Return margins of members that vote, each from its own columns, whatever the others hold.
+    def __add__(self, other: Any) -> Tensor:
+        return self.apply("Add", other)
 
-        A product adds 0 * x for a column that a member does not use, which is NaN for NaN and infinity.
-        """
-        margins = self._margins(self._finite(rows, float(np.finfo(float).max)), ensemble)
-        return self._finite(margins, _LARGEST_MARGIN)
+    __radd__ = __add__
 
-    def _finite(self, values: str, largest: float) -> str:
-        """Return NaN as zero, and all else cut off at the largest size."""
-        numbers = self.graph.op("Where", self.graph.op("IsNaN", values), 0.0, values)
-        return self.graph.op("Clip", numbers, -largest, largest)
+    def __sub__(self, other: Any) -> Tensor:
+        return self.apply("Sub", other)
 
-    def _tallies(self, margins: str) -> tuple[str, str]:
-        """One-vs-one: return pairs won and sums of margins, by class."""
-        graph, sign = self.graph, self._first - self._second
-        first_wins = graph.cast(graph.op("Greater", margins, 0.0), np.float64)
-        wins = graph.op("Add", graph.op("MatMul", first_wins, sign), self._second.sum(axis=0))
-        return wins, graph.op("MatMul", margins, sign)
+    def __rsub__(self, other: Any) -> Tensor:
+        return self.apply("Sub", other, first=False)
 
-    def _best(self, margins: str) -> tuple[str, str]:
-        """Return the class that each member votes for, and its margins by class."""
-        graph = self.graph
-        if not self.is_ovo:
-            return graph.op("ArgMax", margins, axis=2, keepdims=0), margins
-        wins, sums = self._tallies(margins)
-        # Whole numbers of wins outweigh margins squashed into (-1/2, 1/2), but squashing may round two
-        # margins to one: the margins themselves decide among the classes with most wins.
-        most = graph.reduce("Max", wins, 2, keepdims=1)
-        ranked = graph.op("Where", graph.op("Equal", wins, most), sums, -np.inf)
-        return graph.op("ArgMax", ranked, axis=2, keepdims=0), sums
+    def __mul__(self, other: Any) -> Tensor:
+        return self.apply("Mul", other)
 
-    def _squashed(self, values: str) -> str:
-        below = self.graph.op("Add", self.graph.op("Abs", values), 1.0)
-        return self.graph.op("Mul", self.graph.op("Div", values, below), 0.49)
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Tensor:
+        return self.astype(np.float64).apply("Div", other)
+
+    def __floordiv__(self, other: int) -> Tensor:
+        return self.apply("Div", other)  # of integers that are not negative
+
+    def __gt__(self, other: Any) -> Tensor:
+        return self.apply("Greater", other, dtype=bool)
+
+    def __ge__(self, other: Any) -> Tensor:
+        return self.apply("GreaterOrEqual", other, dtype=bool)
+
+    def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
+        return self.apply("Equal", other, dtype=bool)
+
+
+def _reduced(how: str, value: Tensor, axis: int, keepdims: bool = False) -> Tensor:
+    value = value.astype(np.int64) if value.dtype == bool else value
+    return Tensor(value.graph, value.graph.reduce(how, value.name, axis, int(keepdims)), value.dtype)
+
+
+def _where(condition: Tensor, value: Any, other: Any) -> Tensor:
+    wide = np.result_type(
+        *(each.dtype if isinstance(each, Tensor) else np.float64 for each in (value, other))
+    )
+    names = [
+        each.astype(wide).name if isinstance(each, Tensor) else np.asarray(each, dtype=wide)
+        for each in (value, other)
+    ]
+    return Tensor(condition.graph, condition.graph.op("Where", condition.name, *names), wide)
+
+
+def _take(value: Tensor, indices: Any, axis: int) -> Tensor:
+    places = np.asarray(indices, dtype=np.int64)
+    return Tensor(value.graph, value.graph.op("Gather", value.name, places, axis=axis), value.dtype)
+
+
+def _take_along_axis(value: Tensor, indices: Tensor, axis: int) -> Tensor:
+    """Return one slice of each row along the axis 1; every row has one number in ``indices``."""
+    places = value.graph.op("Reshape", indices.name, np.array([-1, 1]))
+    taken = value.graph.op("GatherND", value.name, places, batch_dims=1)
+    return _expand_dims(Tensor(value.graph, taken, value.dtype), axis)
+
+
+def _expand_dims(value: Tensor, axis: int) -> Tensor:
+    return Tensor(value.graph, value.graph.expand(value.name, axis), value.dtype)
+
+
+def _squeeze(value: Tensor, axis: int) -> Tensor:
+    return Tensor(value.graph, value.graph.op("Squeeze", value.name, np.array([axis])), value.dtype)
+
+
+TENSORS = SimpleNamespace(
+    sum=partial(_reduced, "Sum"),
+    mean=lambda value, axis: _reduced("Mean", value.astype(np.float64), axis),
+    max=partial(_reduced, "Max"),
+    argmax=lambda value, axis: value.apply("ArgMax", dtype=np.int64, axis=axis, keepdims=0),
+    abs=lambda value: value.apply("Abs"),
+    isnan=lambda value: value.apply("IsNaN", dtype=bool),
+    clip=lambda value, low, high: value.apply("Clip", low, high),
+    minimum=lambda value, other: value.apply("Min", other),
+    maximum=lambda value, other: value.apply("Max", other),
+    where=_where,
+    take=_take,
+    take_along_axis=_take_along_axis,
+    expand_dims=_expand_dims,
+    squeeze=_squeeze,
+)
+"""The functions of numpy that voting rules use, on tensors: the ``xp`` of ``VotingRule.decide``."""

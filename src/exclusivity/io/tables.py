@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exclusivity.io._cells import ColumnRule
-from exclusivity.io._formats import FORMATS, Format, Reading, format_of
+from exclusivity.io._formats import FORMATS, Format, format_of
+from exclusivity.io._reading import Reading
 from exclusivity.io._text import DEFAULT_MAX_BYTES, Readable
 
 
@@ -32,12 +33,15 @@ class Table:
         How the columns of a CSV file were read; hand them to ``read_table`` to read other files alike.
     remarks : dict
         What is unusual about how columns are written.
+    n_lost : dict
+        The number of texts that were read as missing values, for columns with some.
     """
 
     data: Any
     target: NDArray[Any] | None
     rules: dict[str | int, ColumnRule] = field(default_factory=dict)
     remarks: dict[str | int, str] = field(default_factory=dict)
+    n_lost: dict[str | int, int] = field(default_factory=dict)
 
 
 def read_table(
@@ -54,6 +58,7 @@ def read_table(
     rules: Mapping[str | int, ColumnRule] | None = None,
     n_features: int | None = None,
     max_bytes: int | None = DEFAULT_MAX_BYTES,
+    report: Callable[[int], None] | None = None,
 ) -> Table:
     r"""Read a table from a CSV, Parquet, LIBSVM or .npy file.
 
@@ -91,11 +96,13 @@ def read_table(
     max_bytes : int or None, default 4 GiB
         The largest size of the (decompressed) text or of the table; None for no limit. A compressed file may
         also not unpack to more than 100 times its size (or 16 MiB), unless this is None.
+    report : callable, optional
+        Called with the number of bytes of text that have been read.
 
     Returns
     -------
     Table
-        ``data``, ``target``, ``rules`` and ``remarks``.
+        ``data``, ``target``, ``rules``, ``remarks`` and ``n_lost``.
 
     Raises
     ------
@@ -124,7 +131,9 @@ def read_table(
         **dict.fromkeys(categorical, "category"),
     }
     left_out: Any = ignore if isinstance(ignore, str) else tuple(ignore)
-    reading = Reading(target, left_out, n_features, delimiter, header, max_bytes, decimal, kinds, rules)
+    reading = Reading(
+        target, left_out, n_features, delimiter, header, max_bytes, decimal, kinds, rules, tell=report
+    )
     content = chosen.read(os.fspath(source) if isinstance(source, os.PathLike) else source, reading)
     found = dict(zip(content.titles, content.rules, strict=False))
     remarks = {name: remark for name, remark in zip(found, content.remarks, strict=False) if remark}
@@ -139,7 +148,8 @@ def read_table(
     data = content.data
     if isinstance(data, list):
         data = dict(zip(content.titles, map(_for_pandas, data), strict=True))
-    return Table(pandas.DataFrame(data, columns=content.titles), content.target, found, remarks)
+    n_lost = {name: count for name, count in zip(content.titles, content.n_lost, strict=False) if count}
+    return Table(pandas.DataFrame(data, columns=content.titles), content.target, found, remarks, n_lost)
 
 
 def _for_pandas(column: Any) -> Any:

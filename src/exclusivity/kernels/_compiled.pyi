@@ -61,6 +61,7 @@ def additive_pass(
     own: Floats,
     moved: Floats,
     totals: Floats,
+    hessian: Floats,
     intercept: float,
     eps: float,
     loss: int,

@@ -223,6 +223,8 @@ Walk *walk_new(const Rows *rows, Task task, const double *labels, const double *
     k->goal = 1;
     k->is_wide = rows->n_features > WIDE * rows->n_rows;
     k->reach = FIRST_REACH;
+    k->mobility = 1;
+    k->first_width = width;
     k->change = k->gap_before = INFINITY;
     memcpy(k->labels, labels, n * sizeof(double));
     memcpy(k->costs, costs, n * sizeof(double));

@@ -72,6 +72,9 @@ struct Walk {
     int n_levels;
     Level levels[MOST_LEVELS];
     ptrdiff_t looked_from; /* rows in play before those left out came back */
+    double looked_drift; /* how far rows in play had moved then */
+    double mobility; /* how many times as far rows left out have moved, at most */
+    double first_width;
     Stage stage;
     int n_wanted, wants_pulls; /* products with most rows, and the first pulls of all of them */
     Product wanted[MOST_WANTED];

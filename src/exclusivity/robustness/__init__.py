@@ -11,7 +11,7 @@ from exclusivity.robustness.certificates import (
     elect,
 )
 from exclusivity.robustness.corruption import CorruptionCurve, corrupt, corruption_curve
-from exclusivity.robustness.sources import feature_groups_from_names, feature_groups_from_transformer
+from exclusivity.robustness.sources import feature_groups_from_transformer
 
 __all__ = [
     "Attack",
@@ -26,6 +26,5 @@ __all__ = [
     "corrupt",
     "corruption_curve",
     "elect",
-    "feature_groups_from_names",
     "feature_groups_from_transformer",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from math import comb
 
@@ -11,9 +11,17 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity.classifier import check_choice, check_number, group_codes, grouped, threats_of
-from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
+from exclusivity._errors import check_number
+from exclusivity._typing import (
+    Bools,
+    Floats,
+    Ints,
+    Matrix,
+)
+from exclusivity.classifier._validation import group_codes
 from exclusivity.robustness.corruption import finite_numbers
+from exclusivity.voting._changes import grouped
+from exclusivity.voting.rules import RULES
 
 # Numbers in one temporary array of attacked rows: 32 MB.
 _BLOCK_NUMBERS = 1 << 22
@@ -54,11 +62,10 @@ def attack(
     X: Matrix,
     n_features: int,
     *,
-    method: str = "auto",
     feature_groups: object = None,
     reference: object = None,
     size: float = 1000.0,
-    max_sets: int = 500,
+    max_sets: float = 500,
 ) -> Attack:
     """Try to change predictions by changing ``n_features`` features of every row.
 
@@ -74,17 +81,16 @@ def attack(
         The rows to attack.
     n_features : int
         How many features (groups) may be changed.
-    method : {"auto", "exhaustive", "greedy"}, default="auto"
-        "exhaustive" tries every set of features with every combination of moves; "greedy" takes the best
-        move, then the best next one. "auto" is exhaustive where that means at most ``max_sets`` tries per row
-        and class. For two classes and disjoint supports greedy finds a smallest change.
     feature_groups : sequence of labels, callable or None, default=None
         Columns that count as one; by default those of the estimator, if it has any.
     reference : array-like, default=None
         The rows that tell how much columns vary; None: X.
     size : float, default=1000.0
         How many standard deviations a value is moved where weights are not known.
-    max_sets : int, default=500
+    max_sets : int or inf, default=500
+        Every set of features is tried with every combination of moves where that means at most so many tries
+        per row and class; elsewhere the best move is taken, then the best next one. For two classes and
+        disjoint supports that finds a smallest change.
 
     Returns
     -------
@@ -106,15 +112,13 @@ def attack(
     else:
         groups = group_codes(feature_groups, rows.shape[1], None)
     n_groups = int(groups.max()) + 1
-    given = {"n_features": n_features, "method": method}
-    check_number(given, "n_features", least=0, integer=True)
+    check_number({"n_features": n_features}, "n_features", least=0, integer=True)
     if n_features > n_groups:
         raise ValueError(
             f"n_features={n_features}, but there are only {n_groups} features (groups) to change."
         )
-    check_choice(given, "method", ("auto", "exhaustive", "greedy"))
     base = rows if reference is None else finite_numbers(reference, "reference")
-    adversary = _Adversary(estimator, groups, base.std(axis=0), size, method, max_sets)
+    adversary = _Adversary(estimator, groups, size * base.std(axis=0), max_sets)
     blocks = [adversary.run(rows[block], int(n_features)) for block in adversary.blocks(len(rows))]
     X_new, touched = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     before = estimator.predict(rows)
@@ -123,26 +127,23 @@ def attack(
 
 
 class _Adversary:
-    def __init__(
-        self,
-        estimator: BaseEstimator,
-        groups: Ints,
-        deviations: Floats,
-        size: float,
-        method: str,
-        max_sets: int,
-    ) -> None:
-        self.estimator, self.deviations, self.size = estimator, deviations, size
-        self.method, self.max_sets = method, max_sets
+    """Moves the rows of any classifier; ``far`` is how far a column is moved where weights are not known."""
+
+    def __init__(self, estimator: BaseEstimator, groups: Ints, far: Floats, max_sets: float) -> None:
+        self.estimator, self.far, self.max_sets = estimator, far, max_sets
         has_votes = hasattr(estimator, "component_predict")
         self.counts_votes = has_votes and getattr(estimator, "voting", "hard") != "soft"
         self.columns_of = groups == np.arange(int(groups.max()) + 1)[:, None]
         no_members = np.zeros((0, len(self.columns_of)), dtype=bool)
         # Equal members are asked once: what turns one of them turns all.
-        self.supports = grouped(estimator._asked_supports, groups) if self.counts_votes else no_members
+        self.supports = no_members
+        if self.counts_votes:
+            self.ensemble = replace(estimator._voting_ensemble(), groups=groups)
+            self.supports = grouped(self.ensemble.supports, groups)
         self.n_classes = len(estimator.classes_)
-        is_runoff = getattr(estimator, "voting", "hard") == "runoff"
-        self.has_final = self.counts_votes and is_runoff and self.n_classes > 2
+        # Under other rules than most votes the lead is how many changes it takes.
+        is_plurality = not self.counts_votes or self.n_classes == 2 or self.ensemble.rule is RULES["hard"]
+        self.counts_changes = not is_plurality
 
     def blocks(self, n_rows: int) -> Sequence[slice]:
         """Return slices of rows to work on at once."""
@@ -167,15 +168,15 @@ class _Adversary:
         """Return whether another class could win as well, if the right ties were broken for it."""
         if not self.counts_votes:
             return np.zeros(len(X), dtype=bool)
-        if not self.has_final:
+        if not self.counts_changes:
             return np.asarray(self.lead(X, winners) <= 0)
-        threats = threats_of(self.estimator, X, self.supports)
-        threats[np.arange(len(X)), winners] = 1
-        return np.asarray((threats == 0).any(axis=1))
+        changes = self._min_changes(X)
+        changes[np.arange(len(X)), winners] = 1
+        return np.asarray((changes == 0).any(axis=1))
 
     def lead(self, X: Floats, winners: Ints, targets: Ints | None = None) -> Floats:
         """Return how far the winner is ahead of the target, or of the best other class: votes, or scores."""
-        scores = self._standing(X, winners) if self.has_final else self._scores(X)
+        scores = self._standing(X, winners) if self.counts_changes else self._scores(X)
         rows = np.arange(len(X))
         own = scores[rows, winners]
         if targets is not None:
@@ -197,95 +198,91 @@ class _Adversary:
         )
 
     def _standing(self, X: Floats, winners: Ints) -> Floats:
-        """Return minus the changes that each class needs in a run-off; of equals more votes are nearer."""
+        """Return minus the changes that each class needs to win; of equals more votes are nearer."""
         votes = self._scores(X)
         standing: Floats = votes / (4 * max(float(votes.sum(axis=1).max(initial=1)), 1.0))
-        standing -= threats_of(self.estimator, X, self.supports)
+        standing -= self._min_changes(X)
         standing[np.arange(len(X)), winners] = 0.0
         return standing
+
+    def _min_changes(self, X: Floats) -> Ints:
+        return np.concatenate(list(self.ensemble.min_changes(X)))
 
     def _votes(self, X: Floats) -> Ints:
         labels = self.estimator.component_predict(X)[:, : len(self.supports)]
         return np.asarray(np.searchsorted(self.estimator.classes_, labels), dtype=np.intp)
 
     def _towards(self, X: Floats, winners: Ints, targets: Ints, budget: int) -> tuple[Floats, Bools]:
-        moves = self._moves(X, targets)
-        counts = np.bincount(moves.groups, minlength=1)
-        n_sets = comb(len(np.flatnonzero(counts)), budget) * int(counts.max(initial=1)) ** budget
-        is_small = n_sets <= self.max_sets
-        if self.method == "exhaustive" or (self.method == "auto" and is_small):
-            return self._exhaustive(X, winners, targets, moves, budget)
+        groups, steps = self._moves(X, targets)
+        counts = np.bincount(groups, minlength=1)
+        n_movable = len(np.flatnonzero(counts))
+        n_moved = min(budget, n_movable)
+        n_sets = comb(n_movable, n_moved) * int(counts.max(initial=1)) ** n_moved
+        if n_sets <= self.max_sets:
+            return self._exhaustive(X, winners, targets, groups, steps, n_moved)
         return self._greedy(X, winners, targets, budget)
 
-    def _moves(self, X: Floats, targets: Ints) -> Moves:
+    def _moves(self, X: Floats, targets: Ints) -> tuple[Ints, Floats]:
+        """Return groups and steps: move m changes the columns of group ``groups[m]`` by ``steps[:, m]``."""
         if self.counts_votes and hasattr(self.estimator, "components_"):
-            return linear_moves(self.estimator, X, targets, self._votes(X), self.columns_of, self.supports)
-        return blind_moves(X, self.columns_of, self.deviations, self.size)
+            return self._linear_moves(X, targets)
+        groups = np.repeat(np.arange(len(self.columns_of)), 2)  # all columns of a group up, or down
+        signs = np.tile([1.0, -1.0], len(self.columns_of))[:, None]
+        steps = signs * self.columns_of[groups] * self.far
+        return groups, np.broadcast_to(steps, (len(X), *steps.shape))
+
+    def _linear_moves(self, X: Floats, targets: Ints) -> tuple[Ints, Floats]:
+        """Return moves of linear members: for every member and every group that it uses, towards the target.
+
+        Member k that votes v and shall vote c is moved along the difference d of the gradients of its scores
+        of c and v on the columns of the group, far enough for the group alone to turn it.
+        """
+        slopes, offsets = class_slopes(self.estimator, len(self.supports))
+        pairs, votes = np.argwhere(self.supports.T), self._votes(X)
+        steps = np.zeros((len(X), len(pairs), X.shape[1]))
+        for number, (group, member) in enumerate(pairs):
+            vote = votes[:, member]
+            slope = slopes[targets, member] - slopes[vote, member]
+            behind = np.einsum("ij,ij->i", X, slope) + offsets[targets, member] - offsets[vote, member]
+            direction = slope * self.columns_of[group]
+            length = np.einsum("ij,ij->i", direction, direction)[:, None]
+            push = _PUSH * (1 + np.abs(behind))[:, None] * direction
+            steps[:, number] = np.divide(push, length, out=np.zeros_like(direction), where=length > 0)
+        return pairs[:, 0], steps
 
     def _exhaustive(
-        self, X: Floats, winners: Ints, targets: Ints, moves: Moves, budget: int
+        self, X: Floats, winners: Ints, targets: Ints, groups: Ints, steps: Floats, n_moved: int
     ) -> tuple[Floats, Bools]:
         best, touched = X.copy(), np.zeros((len(X), len(self.columns_of)), dtype=bool)
         least = self.lead(X, winners, targets)
-        by_group = [np.flatnonzero(moves.groups == g) for g in np.unique(moves.groups)]
-        for chosen in combinations(by_group, min(budget, len(by_group))):
-            for together in product(*chosen):
-                tried = X + moves.steps[:, list(together)].sum(axis=1)
+        by_group = [np.flatnonzero(groups == g) for g in np.unique(groups)]
+        for chosen in combinations(by_group, n_moved):
+            for together in map(list, product(*chosen)):
+                tried = X + steps[:, together].sum(axis=1)
                 lead = self.lead(tried, winners, targets)
                 better = lead < least
                 best[better], least[better] = tried[better], lead[better]
-                touched[better] = np.isin(np.arange(len(self.columns_of)), moves.groups[list(together)])
+                touched[better] = np.isin(np.arange(len(self.columns_of)), groups[together])
         return best, touched
 
     def _greedy(self, X: Floats, winners: Ints, targets: Ints, budget: int) -> tuple[Floats, Bools]:
         X, touched = X.copy(), np.zeros((len(X), len(self.columns_of)), dtype=bool)
         rows = np.arange(len(X))
         for _ in range(budget):
-            moves = self._moves(X, targets)
-            if not len(moves.groups):
+            groups, steps = self._moves(X, targets)
+            if not len(groups):
                 break
-            tried = X[:, None] + moves.steps
+            tried = X[:, None] + steps
             lead = self.lead(
                 tried.reshape(-1, X.shape[1]),
                 *(np.repeat(codes, tried.shape[1]) for codes in (winners, targets)),
             ).reshape(tried.shape[:2])
-            lead[touched[:, moves.groups]] = np.inf
+            lead[touched[:, groups]] = np.inf
             best = lead.argmin(axis=1)
             helps = lead[rows, best] < self.lead(X, winners, targets)
             X[helps] = tried[rows, best][helps]
-            touched[rows[helps], moves.groups[best[helps]]] = True
+            touched[rows[helps], groups[best[helps]]] = True
         return X, touched
-
-
-@dataclass(frozen=True, eq=False)
-class Moves:
-    """Moves for a block of rows: move m changes the columns of group ``groups[m]`` by ``steps[:, m]``."""
-
-    groups: Ints
-    steps: Floats
-
-
-def linear_moves(
-    estimator: BaseEstimator, X: Floats, targets: Ints, votes: Ints, columns_of: Bools, supports: Bools
-) -> Moves:
-    """Return moves of linear members: for every member and every group that it uses, towards the target.
-
-    Member k that votes v and shall vote c is moved along the difference d of the gradients of its scores of c
-    and v on the columns of the group, far enough for the group alone to turn it.
-    """
-    slopes, offsets = class_slopes(estimator, len(supports))
-    pairs = np.argwhere(supports.T)
-    steps = np.zeros((len(X), len(pairs), X.shape[1]))
-    for number, (group, member) in enumerate(pairs):
-        slope = slopes[targets, member] - slopes[votes[:, member], member]
-        behind = (
-            np.einsum("ij,ij->i", X, slope) + offsets[targets, member] - offsets[votes[:, member], member]
-        )
-        direction = slope * columns_of[group]
-        length = np.einsum("ij,ij->i", direction, direction)[:, None]
-        push = _PUSH * (1 + np.abs(behind))[:, None]
-        steps[:, number] = np.divide(push * direction, length, out=np.zeros_like(direction), where=length > 0)
-    return Moves(pairs[:, 0], steps)
 
 
 def class_slopes(estimator: BaseEstimator, n_members: int) -> tuple[Floats, Floats]:
@@ -301,11 +298,3 @@ def class_slopes(estimator: BaseEstimator, n_members: int) -> tuple[Floats, Floa
     for pair, (i, j) in enumerate(combinations(range(n_classes), 2)):
         signs[i, pair], signs[j, pair] = 1.0, -1.0
     return np.tensordot(signs, weights, axes=1), signs @ offsets
-
-
-def blind_moves(X: Floats, columns_of: Bools, deviations: Floats, size: float) -> Moves:
-    """Return moves for any classifier: all columns of a group up, or down, by ``size`` deviations."""
-    groups = np.repeat(np.arange(len(columns_of)), 2)
-    signs = np.tile([1.0, -1.0], len(columns_of))[:, None]
-    steps = signs * columns_of[groups] * (size * deviations)
-    return Moves(groups, np.broadcast_to(steps, (len(X), *steps.shape)))

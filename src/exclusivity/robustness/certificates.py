@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,25 +15,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity.classifier import (
-    TEST,
-    UNDECIDED,
-    VOTINGS,
-    Ballots,
-    CertifiedVotes,
-    DoubtOf,
-    Rankings,
-    check_choice,
-    check_number,
-    grouped,
-    radii_of,
-    snapshot,
-    threats_of,
-    winnable,
-)
-from exclusivity.partition import MarginOf, majority
-from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
-from exclusivity.problem.sparse_rows import check_sparse
+from exclusivity._errors import check_number
+from exclusivity._typing import Bools, Floats, Ints, Matrix
+from exclusivity.classifier._fitted import TEST
 from exclusivity.robustness.sources import (
     column_sources,
     hides_methods,
@@ -41,10 +25,11 @@ from exclusivity.robustness.sources import (
     joined,
     learns_by_columns,
 )
+from exclusivity.rows.sparse_rows import check_sparse
+from exclusivity.voting.certificates import CertifiedVotes, VotingEnsemble
 from exclusivity.voting.ensembles import members_of
-
-# Scores in memory at once: 32 MB.
-_BLOCK_SCORES = 1 << 22
+from exclusivity.voting.members import VotingMembers
+from exclusivity.voting.rules import RULES, check_counted
 
 
 def certify(estimator: BaseEstimator, X: Matrix, *, voting: str | None = None, top_k: int = 1) -> Ints:
@@ -101,8 +86,7 @@ def certify(estimator: BaseEstimator, X: Matrix, *, voting: str | None = None, t
     >>> bool(np.median(certify(model, X[1::2])) >= 3)
     True
     """
-    ensemble = ensemble_of(estimator, voting)
-    return radii_of(ensemble.voters, ensemble.transform(X), ensemble.group_supports, top_k)
+    return voting_ensemble(estimator, voting).radii(X, top_k)
 
 
 def certify_set(estimator: BaseEstimator, X: Matrix, r: int, *, voting: str | None = None) -> Bools:
@@ -139,8 +123,7 @@ def certify_set(estimator: BaseEstimator, X: Matrix, r: int, *, voting: str | No
     >>> bool(np.all((can_win.sum(axis=1) == 1) == (certify(model, X[1::2]) >= 1)))
     True
     """
-    ensemble = ensemble_of(estimator, voting)
-    return winnable(threats_of(ensemble.voters, ensemble.transform(X), ensemble.group_supports), r)
+    return voting_ensemble(estimator, voting).can_win(X, r)
 
 
 def elect(estimator: BaseEstimator, X: Matrix, voting: str = "runoff") -> NDArray[Any]:
@@ -172,8 +155,7 @@ def elect(estimator: BaseEstimator, X: Matrix, voting: str = "runoff") -> NDArra
     >>> bool((elect(subspaces, X) == y).mean() > 0.9)
     True
     """
-    ensemble = ensemble_of(estimator, voting)
-    return np.asarray(ensemble.voters.predict(ensemble.transform(X)))
+    return np.asarray(voting_ensemble(estimator, voting).predict(X))
 
 
 def certificate_scope(estimator: BaseEstimator) -> str:
@@ -347,33 +329,14 @@ def _mean(is_safe: Bools, labels: NDArray[Any], balanced: bool) -> float:
     return float(np.mean(np.bincount(codes[is_safe], minlength=len(sizes)) / sizes))
 
 
-@dataclass(frozen=True, eq=False)
-class VotingEnsemble:
-    """The vote of a fitted classifier, by members that use some columns each.
-
-    ``supports``, of shape (n_members, n_columns), tells which member uses which columns of the rows that
-    ``transform`` makes of those of X; columns of one of the ``groups`` break together.
-    """
-
-    voters: Any
-    supports: Bools
-    groups: Ints
-    transform: Callable[[Any], Any] = lambda X: X
-
-    @property
-    def group_supports(self) -> Bools:
-        """Supports by group: of members and what breaks as a whole."""
-        return grouped(self.supports, self.groups)
-
-
-def ensemble_of(estimator: BaseEstimator, voting: str | None = None) -> VotingEnsemble:
+def voting_ensemble(estimator: BaseEstimator, voting: str | None = None) -> VotingEnsemble:
     """Return the vote of a fitted estimator, counted by the rule ``voting`` (None: its own), or refuse it."""
     if voting is not None:
-        check_choice({"voting": voting}, "voting", VOTINGS[1:])
+        check_counted({"voting": voting})
     if is_exactly(estimator, (FrozenEstimator,)):
-        return ensemble_of(estimator.estimator, voting)
+        return voting_ensemble(estimator.estimator, voting)
     if _is_of("sklearn", estimator) and hasattr(estimator, "best_estimator_"):
-        return ensemble_of(estimator.best_estimator_, voting)
+        return voting_ensemble(estimator.best_estimator_, voting)
     if is_exactly(estimator, (Pipeline,)):
         return _behind_steps(estimator, voting)
     check_is_fitted(estimator)
@@ -387,11 +350,7 @@ def ensemble_of(estimator: BaseEstimator, voting: str | None = None) -> VotingEn
             "no predict_proba, or a Pipeline that ends in one of these; of a search of another package its "
             "best_estimator_, and of a class derived from Pipeline sklearn.pipeline.Pipeline(model.steps)."
         )
-    voters = snapshot(estimator)
-    if voting is not None:
-        voters.voting = voting
-    voters._require_votes()
-    return VotingEnsemble(voters, voters._asked_supports, voters.groups_)
+    return estimator._voting_ensemble(voting)
 
 
 def _is_of(package: str, estimator: BaseEstimator) -> bool:
@@ -401,16 +360,21 @@ def _is_of(package: str, estimator: BaseEstimator) -> bool:
 
 def _behind_steps(pipeline: BaseEstimator, voting: str | None) -> VotingEnsemble:
     """Return the vote of the last step on rows of the pipeline; columns of one source break together."""
-    inner, head = ensemble_of(pipeline[-1], voting), pipeline[:-1]
+    inner, head = voting_ensemble(pipeline[-1], voting), pipeline[:-1]
     if all(step in (None, "passthrough") for _, step in head.steps):
         return inner
-    sources = column_sources(head)
+    groups = joined(inner.groups, column_sources(head))
 
-    def transform(X: Matrix) -> Any:
+    def transformed(X: Matrix) -> Any:
         check_sparse(X)
-        return inner.transform(head.transform(X))
+        return head.transform(X)
 
-    return replace(inner, groups=joined(inner.groups, sources), transform=transform)
+    return replace(
+        inner,
+        groups=groups,
+        preferences=lambda X: inner.preferences(transformed(X)),
+        predict=lambda X: inner.predict(transformed(X)),
+    )
 
 
 def _bagging(estimator: BaseEstimator, voting: str | None) -> VotingEnsemble:
@@ -421,47 +385,17 @@ def _bagging(estimator: BaseEstimator, voting: str | None) -> VotingEnsemble:
             "votes are counted, or count them yourself: elect(estimator, X, voting='hard') predicts, and "
             "certify(estimator, X, voting='hard') certifies that."
         )
-    supports = np.zeros((len(estimator.estimators_), estimator.n_features_in_), dtype=bool)
+    found, classes = members_of(estimator), estimator.classes_
+    supports = np.zeros((len(found.estimators), estimator.n_features_in_), dtype=bool)
     for member, columns in enumerate(estimator.estimators_features_):
         supports[member, columns] = True
-    groups = np.arange(estimator.n_features_in_)
-    return VotingEnsemble(BaggedMembers(estimator, voting or "hard"), supports, groups)
-
-
-class BaggedMembers:
-    """The members of a BaggingClassifier, whose votes are counted as ``voting`` says."""
-
-    def __init__(self, estimator: BaseEstimator, voting: str) -> None:
-        self.voting, self.classes_ = voting, estimator.classes_
-        self._found = members_of(estimator)
-
-    def predict(self, X: Matrix) -> Any:
-        """Return the winners of the vote."""
-        if self.voting == "runoff" and len(self.classes_) > 2:
-            codes = np.concatenate([rankings.winners() for rankings in self._rankings(X)])
-        else:
-            sure = np.stack(self._ask(MarginOf, X), axis=1)
-            codes = majority(self._votes(X), sure, len(self.classes_))
-        return self.classes_[codes]
-
-    def _certain_votes(self, X: Matrix) -> Ints:
-        return np.where(np.stack(self._ask(DoubtOf, X), axis=1), UNDECIDED, self._votes(X))
-
-    def _ballots(self, X: Matrix) -> Iterator[Ballots]:
-        return (rankings.ballots() for rankings in self._rankings(X))
-
-    def _votes(self, X: Matrix) -> Ints:
-        predicted = np.stack(self._found.predictions(X), axis=1)
-        return np.searchsorted(self.classes_, predicted).astype(np.intp)
-
-    def _ask(self, stand_in: Any, X: Matrix) -> list[Any]:
-        """Return what stand-ins for the members "predict" for the same rows and columns."""
-        stand_ins = [stand_in(member) for member in self._found.estimators]
-        return replace(self._found, estimators=stand_ins, classes=None).predictions(X)
-
-    def _rankings(self, X: Matrix) -> Iterator[Rankings]:
-        rows, n_classes = self._found.rows(X), len(self.classes_)
-        step = max(1, _BLOCK_SCORES // (n_classes * len(rows)))
-        for start in range(0, rows[0].shape[0], step):
-            block = [own[start : start + step] for own in rows]
-            yield Rankings.of(self._found.estimators, block, n_classes)
+    rule = RULES[voting or "hard"]
+    voters = VotingMembers(found.estimators, estimator.estimators_features_, len(classes), rule)
+    return VotingEnsemble(
+        rule,
+        classes,
+        supports,
+        np.arange(estimator.n_features_in_),
+        lambda X: voters.preferences(found.checked(X)),
+        lambda X: classes[voters.winners(found.checked(X))],
+    )

@@ -12,8 +12,15 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.utils import check_random_state
 
-from exclusivity.classifier import RandomState, check_choice, check_number, group_codes
-from exclusivity.problem.arrays import Bools, Floats, Ints, Matrix
+from exclusivity._errors import check_choice, check_number
+from exclusivity._typing import (
+    Bools,
+    Floats,
+    Ints,
+    Matrix,
+)
+from exclusivity.classifier._parameters import RandomState
+from exclusivity.classifier._validation import group_codes
 
 KINDS = ("outliers", "swapped", "stuck", "missing")
 
@@ -96,27 +103,8 @@ class CorruptionCurve:
 
     @property
     def mean(self) -> Floats:
-        """(n_kinds, n_ks), over the repeats."""
+        """Return means over the repeats, (n_kinds, n_ks)."""
         return np.asarray(self.scores.mean(axis=2))
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One record per kind and k: a table for pandas or for reading.
-
-        Examples
-        --------
-        >>> CorruptionCurve((1,), ("stuck",), np.array([[[0.5, 0.7]]])).rows()
-        [{'kind': 'stuck', 'k': 1, 'mean': 0.6, 'std': 0.1}]
-        """
-        return [
-            {
-                "kind": kind,
-                "k": k,
-                "mean": round(float(self.scores[i, j].mean()), 6),
-                "std": round(float(self.scores[i, j].std()), 6),
-            }
-            for i, kind in enumerate(self.kinds)
-            for j, k in enumerate(self.ks)
-        ]
 
 
 def corruption_curve(
@@ -128,11 +116,8 @@ def corruption_curve(
     kinds: Sequence[str] = KINDS,
     n_repeats: int = 5,
     balanced: bool = False,
-    reference: object = None,
-    feature_groups: object = None,
-    size: float = 20.0,
-    same_for_all: bool = False,
     random_state: RandomState = None,
+    **damage: Any,
 ) -> CorruptionCurve:
     """Measure the accuracy of any fitted classifier when k features of every row break.
 
@@ -154,16 +139,10 @@ def corruption_curve(
         How often the damage is drawn.
     balanced : bool, default=False
         Balanced accuracy instead of accuracy.
-    reference : array-like, default=None
-        As for :func:`corrupt`.
-    feature_groups : sequence of labels, callable or None, default=None
-        As for :func:`corrupt`.
-    size : float, default=20.0
-        As for :func:`corrupt`.
-    same_for_all : bool, default=False
-        As for :func:`corrupt`.
     random_state : int, RandomState or None, default=None
         Decides all damage.
+    **damage : dict
+        Other parameters of :func:`corrupt`: ``reference``, ``feature_groups``, ``size``, ``same_for_all``.
 
     Returns
     -------
@@ -180,15 +159,8 @@ def corruption_curve(
     score: Callable[[Any, Any], float] = balanced_accuracy_score if balanced else accuracy_score
     seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_repeats)
 
-    how = {
-        "reference": reference,
-        "feature_groups": feature_groups,
-        "size": size,
-        "same_for_all": same_for_all,
-    }
-
     def one(kind: str, k: int, seed: int) -> float:
-        rows = corrupt(X, k, kind, **how, random_state=int(seed))  # type: ignore[arg-type]
+        rows = corrupt(X, k, kind, random_state=int(seed), **damage)
         return float(score(y, estimator.predict(rows)))
 
     scores = np.array([[[one(kind, k, seed) for seed in seeds] for k in ks] for kind in kinds])

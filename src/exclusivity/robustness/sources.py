@@ -6,7 +6,7 @@ only if every transformed column depends on ONE raw column: then a broken input 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from inspect import getattr_static
 from typing import Any
 
@@ -18,9 +18,9 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity.problem.arrays import Ints
-from exclusivity.tables.encoder import TableEncoder
-from exclusivity.tables.interactions import InteractionFeatures
+from exclusivity._typing import Ints
+from exclusivity.tables._encoder import TableEncoder
+from exclusivity.tables._interactions import InteractionFeatures
 
 _ONE_TO_ONE = (
     *(preprocessing.StandardScaler, preprocessing.MinMaxScaler, preprocessing.MaxAbsScaler),
@@ -202,7 +202,7 @@ def _pipeline(pipeline: BaseEstimator, sources: Ints | None = None) -> Ints:
 
 
 def _behind(step: BaseEstimator, sources: Ints | None) -> Ints:
-    """The input column behind every output column of a step, whose own input has these sources.
+    """Return the input column behind every output column of a step, whose own input has these sources.
 
     A member that looks at several columns together makes one source of all of them, and so do two members
     that share one: the first of these columns stands for all.
@@ -227,7 +227,7 @@ def _behind(step: BaseEstimator, sources: Ints | None) -> Ints:
 
 
 def _part(step: BaseEstimator, whole: BaseEstimator) -> Ints:
-    """The sources of one of several parts beside each other."""
+    """Return the sources of one of several parts beside each other."""
     if _looks_at_columns_together(step):
         raise ValueError(
             "InteractionFeatures looks at several columns together, and other parts of a "
@@ -263,7 +263,7 @@ def _columns(transformer: BaseEstimator) -> Ints:
 
 
 def _numbers(columns: object, names: Sequence[str], n_columns: int) -> Ints:
-    """Column numbers from what a ColumnTransformer takes: numbers, names, slices or a mask."""
+    """Return column numbers from what a ColumnTransformer takes: numbers, names, slices or a mask."""
     if isinstance(columns, slice):
         if isinstance(columns.start, str) or isinstance(columns.stop, str):  # the end of names is included
             first = 0 if columns.start is None else names.index(columns.start)
@@ -319,60 +319,3 @@ def feature_groups_from_transformer(transformer: BaseEstimator) -> list[Any]:
     sources = column_sources(transformer)
     names = getattr(transformer, "feature_names_in_", None)
     return [int(source) if names is None else str(names[source]) for source in sources]
-
-
-def feature_groups_from_names(names: Iterable[str], sources: Iterable[str]) -> list[str]:
-    """Return one label per column, by the names that encoders give to their output.
-
-    A name is that of a raw column, or begins with it and an underscore (``colour_light_blue``); names of
-    transformers may stand before (``encoder__colour_red``). Use :func:`feature_groups_from_transformer` where
-    the fitted transformer is at hand: it does not have to read names, which are ambiguous.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Output names: ``get_feature_names_out()``, the columns of a transformed DataFrame or of
-        ``pandas.get_dummies``. Every column must have been made of one raw column.
-    sources : iterable of str
-        The names of all raw columns. Where a name may belong to several of them (``size_of_shoe_9`` to
-        ``size`` and to ``size_of_shoe``), these get one label: a certificate then counts them as one, which
-        is never too much.
-
-    Returns
-    -------
-    labels : list of str
-        For ``feature_groups``, also as a callable:
-        ``functools.partial(feature_groups_from_names, sources=table.columns)``.
-
-    Examples
-    --------
-    >>> names = ["encoder__colour_light_blue", "encoder__colour_red", "scaler__age"]
-    >>> feature_groups_from_names(names, ["colour", "age"])
-    ['colour', 'colour', 'age']
-    >>> feature_groups_from_names(["size_s", "size_m", "size_of_shoe"], ["size", "size_of_shoe"])
-    ['size', 'size', 'size']
-    """
-    known = list(sources)
-    possible = [_possible_sources(name, known) for name in names]
-    labels = list(range(len(known)))  # sources of one label are joined
-    for several in (found for found in possible if len(found) > 1):
-        together = {labels[source] for source in several}
-        labels = [min(together) if label in together else label for label in labels]
-    return [known[labels[several[0]]] for several in possible]
-
-
-def _possible_sources(name: str, known: list[str]) -> list[int]:
-    """Return the numbers of all sources that a column of this name may come from."""
-    parts = name.split("__")
-    texts = ["__".join(parts[start:]) for start in range(len(parts))]
-    found = [
-        number
-        for number, source in enumerate(known)
-        if any(text == source or text.startswith(f"{source}_") for text in texts)
-    ]
-    if not found:
-        raise ValueError(
-            f"Column {name!r} does not start with any of the sources {sorted(known)}. Give the names of all "
-            "raw columns, or use feature_groups_from_transformer."
-        )
-    return found

@@ -13,14 +13,24 @@ from exclusivity.solvers.base import (
     Status,
     parse_options as parse_options,
 )
-from exclusivity.solvers.dispatch import SOLVERS, SolverSpec, register_solver, resolve_solver, solve_all
-from exclusivity.solvers.exclusive import ExclusiveOptions, ExclusiveResult, solve_exclusive
+from exclusivity.solvers.dispatch import (
+    SOLVERS,
+    SolverSpec,
+    register_solver,
+    resolve_solver as resolve_solver,
+    solve_all,
+)
+from exclusivity.solvers.exclusive import (
+    ExclusiveOptions,
+    ExclusiveResult as ExclusiveResult,
+    solve_exclusive,
+)
 from exclusivity.solvers.newton import NewtonOptions, solve_newton
 from exclusivity.solvers.paper import (
     Algorithm2 as Algorithm2,
     PaperOptions,
     make_system as make_system,
-    solve_paper,
+    solve_paper as solve_paper,
 )
 from exclusivity.solvers.path import solve_path
 from exclusivity.solvers.ridge import RidgeSystem as RidgeSystem, ridge_system as ridge_system
@@ -30,7 +40,6 @@ __all__ = [
     "AlmOptions",
     "Callback",
     "ExclusiveOptions",
-    "ExclusiveResult",
     "History",
     "IterationRecord",
     "IterationState",
@@ -41,11 +50,9 @@ __all__ = [
     "Start",
     "Status",
     "register_solver",
-    "resolve_solver",
     "solve_all",
     "solve_alm",
     "solve_exclusive",
     "solve_newton",
-    "solve_paper",
     "solve_path",
 ]

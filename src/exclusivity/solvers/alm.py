@@ -22,7 +22,7 @@ R = Y - E - U. The new multiplier is what the regression missed, so one pass ove
     A = X P + b;  U = A - R;  S = Y - A - U;  y E = prox(y S);  R = Y - E - U.
 
 The point that is certified at every iteration is (P, b): its scores are known, hence its objective costs no
-product. (With ``sparsity`` > 0 it is (W, b), for its exact zeros, at the price of one more product.) The dual
+product. (With ``sparsity`` > 0 it is (W, b), for its exact zeros, which takes one more product.) The dual
 vector alpha_i = s_i mu mean_k(y S - y E)_i / kappa lies in its box by construction of the prox.
 """
 
@@ -33,8 +33,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem, dual_bound, dual_from_scores, objective_error, weighted_total
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity._typing import Floats, Matrix
+from exclusivity.objective.problem import (
+    ERMProblem,
+    dual_bound,
+    dual_from_scores,
+    objective_error,
+)
+from exclusivity.rows.design import weighted_total
 from exclusivity.solvers.base import (
     Callback,
     Incumbent,
@@ -45,6 +51,7 @@ from exclusivity.solvers.base import (
     Status,
     check_convex,
     check_positive,
+    check_targets,
     weighted_squares,
 )
 from exclusivity.solvers.ridge import RidgeSystem, ridge_system
@@ -84,7 +91,7 @@ class AlmOptions:
 
 
 def make_system(problem: ERMProblem) -> RidgeSystem:
-    """The factorised (P, b) step; it serves every problem with the same rows, weights, cost and members."""
+    """Factorise the (P, b) step; it serves every problem with the same rows, weights, cost and members."""
     return ridge_system(
         problem.design,
         problem.weights,
@@ -101,7 +108,7 @@ class _Balancer:
         self._next, self._count = _BALANCE_INTERVAL, 0
 
     def factor(self, record: IterationRecord) -> float:
-        """What to multiply mu with after this iteration."""
+        """Return the factor of mu after this iteration."""
         self._count += 1
         if self._left == 0 or self._count < self._next:
             return 1.0
@@ -115,7 +122,7 @@ class _Balancer:
 
 @dataclass(frozen=True, eq=False)
 class _Stopped:
-    """Where a run ended: the second block, both multipliers, and the penalty with what comes of it next."""
+    """The end of a run: the second block, both multipliers, the penalty and its balancer."""
 
     P: Floats
     b: Floats
@@ -135,13 +142,13 @@ class _TwoBlocks:
         n_rows, n_features, n_members = problem.design.n_rows, problem.design.n_features, problem.n_members
         self.P, self.b = np.zeros((n_features, n_members)), np.zeros(n_members)
         self.V = np.zeros_like(self.P)
-        # Not zeros_like, which writes its zeros in one long call, deaf to Ctrl-C.
+        # Not zeros_like, which writes its zeros in one long call that Ctrl-C cannot interrupt.
         self.U, self.scores, self.targets = (np.zeros((n_rows, n_members)) for _ in range(3))
         self.mean_member = np.full(n_members, 1 / n_members)
         self._settle()
 
     def _settle(self) -> None:
-        """The {W, E} block that goes with P, b and the multipliers."""
+        """Compute the {W, E} block that goes with P, b and the multipliers."""
         for rows in self.problem.design.row_slices(self.problem.n_members):
             np.subtract(self.scores[rows], self.U[rows], out=self.targets[rows])
         self.relaxed_W = self.P
@@ -175,7 +182,7 @@ class _TwoBlocks:
         return self.P if self.problem.penalty.is_smooth else self.W
 
     def iterate(self, iteration: int, mu_factor: float) -> IterationRecord:
-        """The (P, b) block, the multipliers, a change of mu, and the {W, E} block for the next turn."""
+        """Update the (P, b) block, the multipliers, mu, and the {W, E} block for the next iteration."""
         problem, old = self.problem, self.P
         self.P, self.b = self.system.solve(self.relaxed_W - self.V, self.targets, old)
         loss, primal, dual = self._split(mu_factor)
@@ -209,7 +216,7 @@ class _TwoBlocks:
         return float(loss), float(primal), float(dual)
 
     def _split_rows(self, rows: slice, block: Matrix, mu_factor: float) -> tuple[float, float, float]:
-        """The same for one block of rows."""
+        """Do the same for one block of rows."""
         loss, weights, y = self.problem.loss, self.problem.weights[rows], self.problem.labels[rows, None]
         scores = block @ self.P + self.b
         dual = weighted_squares(scores - self.scores[rows], weights)
@@ -255,6 +262,7 @@ def solve_alm(
     (True, 3.272727)
     """
     check_convex(problem.objective, "alm")
+    check_targets(problem, "alm")
     options = options or AlmOptions()
     mu = 2 * problem.cost if options.mu0 is None else float(options.mu0)
     start = start and start.for_problem(problem)

@@ -1,4 +1,4 @@
-"""What every solver takes and gives: options, the iteration state, the history, the result."""
+"""The arguments and results of every solver: options, iteration state, history, result."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem, Objective, objective_error, relative_gap
-from exclusivity.problem.arrays import Floats
+from exclusivity._typing import Floats
+from exclusivity.objective.objective import Objective, relative_gap
+from exclusivity.objective.problem import ERMProblem, objective_error
 
 Options = TypeVar("Options")
 
@@ -28,7 +29,7 @@ _SAME = 1e-9
 
 @dataclass(frozen=True)
 class NoOptions:
-    """What ``solver_options`` may hold where a solver has none."""
+    """The options of a solver that has none."""
 
 
 class Status(Enum):
@@ -67,13 +68,13 @@ class IterationRecord:
         return relative_gap(self.objective + self.error, self.bound)
 
     def with_bound(self, bound: float) -> IterationRecord:
-        """The same record with a better bound."""
+        """Return the record with a better bound."""
         return dataclasses.replace(self, bound=bound)
 
 
 @dataclass(frozen=True)
 class IterationState:
-    """What a callback sees. The arrays are the solver's own: read them, copy to keep them."""
+    """The argument of a callback. The arrays are the solver's own: read them, copy to keep them."""
 
     record: IterationRecord
     weights: Floats
@@ -102,12 +103,12 @@ class History:
         return len(self.records)
 
     def __repr__(self) -> str:
-        """How long the run was and where it ended."""
+        """Return the number of iterations and the last objective as text."""
         end = f", ending at objective {self.records[-1].objective:.6g}" if self.records else ""
         return f"<History: {len(self)} iterations{end}>"
 
     def column(self, name: str) -> Floats:
-        """One field of all records as an array."""
+        """Return one field of all records as an array."""
         return np.array([getattr(record, name) for record in self.records], dtype=float)
 
     @property
@@ -174,7 +175,7 @@ class SolverResult:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where to start from: an earlier result, on these rows or on others.
+    """A point to start from: an earlier result, on these rows or on others.
 
     ``dual`` may be missing or belong to other rows (then its length differs, and it is left out). With
     ``state`` come the objective and the gap of that result: a method goes on from its state only where both
@@ -190,19 +191,19 @@ class Start:
 
     @classmethod
     def again(cls, result: SolverResult) -> Start:
-        """From a result, to go on where its run ended."""
+        """Start from a result, to go on where its run ended."""
         return cls(result.weights, result.intercepts, result.dual, result.objective, result.gap, result.state)
 
     @classmethod
     def after(cls, result: SolverResult, factor: float) -> Start:
-        """From a result for the same rows at another cost, ``factor`` times smaller.
+        """Start from a result for the same rows at another cost, ``factor`` times smaller.
 
         Dual variables of the new cost: bounds and slopes are proportional to the cost.
         """
         return cls(result.weights, result.intercepts, factor * result.dual)
 
     def resumes(self, kind: type, objective: float, gap: float) -> bool:
-        """Whether its state is of that kind, and of the problem in which it has that objective and gap.
+        """Return whether its state is of that kind and of the problem with that objective and gap.
 
         Rounding aside: a dual vector may also be repaired into a better one.
         """
@@ -211,13 +212,13 @@ class Start:
         return isinstance(self.state, kind) and is_same and is_proven
 
     def for_objective(self, objective: Objective) -> Start:
-        """The same start as far as ``objective`` allows it: no intercept where there is none to fit."""
+        """Return the start as ``objective`` allows it: no intercept where there is none to fit."""
         if objective.fit_intercept:
             return self
         return dataclasses.replace(self, intercepts=np.zeros_like(self.intercepts))
 
     def for_problem(self, problem: ERMProblem) -> Start:
-        """The same start as ``problem`` has it: around its centre, without an intercept if it has none."""
+        """Return the start in terms of ``problem``: around its centre, without an intercept if need be."""
         if not problem.fit_intercept or problem.design.offset is None:
             return self.for_objective(problem.objective)
         return dataclasses.replace(self, intercepts=self.intercepts + problem.design.offset @ self.weights)
@@ -257,7 +258,7 @@ class Incumbent:
         return relative_gap(self.objective + self.error, self.bound)
 
     def result(self, tol: float, status: Status, history: History, state: object = None) -> SolverResult:
-        """The end of the run."""
+        """Return the end of the run."""
         return SolverResult(
             weights=self.weights,
             intercepts=self.intercepts,
@@ -273,7 +274,7 @@ class Incumbent:
 
 
 class Recorder:
-    """Collects the records of a run and talks to the callback."""
+    """The records of a run, and its callback."""
 
     def __init__(self, callback: Callback | None) -> None:
         self._callback = callback
@@ -281,7 +282,7 @@ class Recorder:
         self._started = perf_counter()
 
     def keep(self, record: IterationRecord) -> None:
-        """Keep the record; nobody is told."""
+        """Keep the record without calling the callback."""
         self._records.append(record)
 
     def amend(self, record: IterationRecord) -> None:
@@ -303,15 +304,15 @@ class Recorder:
         return len(self._records)
 
     def history(self) -> History:
-        """All records so far."""
+        """Return all records so far."""
         return History(tuple(self._records))
 
 
 def constant_result(problem: ERMProblem) -> SolverResult | None:
-    """The optimum where one class has all the rows; None where a solver is needed.
+    """Return the optimum where one class has all the rows; None where a solver is needed.
 
-    A free intercept at the margin, b = y, leaves no loss and no weights: F = 0, which nothing can be below. A
-    loss that never vanishes has no optimum, but from some intercept on it is 0 in floating point. Where
+    A free intercept at the margin, b = y t, leaves no loss and no weights: F = 0, which nothing can be below.
+    A loss that never vanishes has no optimum, but from some intercept on it is 0 in floating point. Where
     bounds keep weights from zero, F is what those nearest to it cost.
 
     Examples
@@ -325,13 +326,16 @@ def constant_result(problem: ERMProblem) -> SolverResult | None:
     if len(labels) > 0 and not is_solved:
         return None
     side = float(labels[0]) if len(labels) > 0 else 0.0
+    sign = side
+    if problem.targets is not None:
+        side *= float(np.max(problem.targets, initial=-np.inf))
     if not problem.loss.vanishes:
-        side *= _NO_LOSS
+        side += sign * (_NO_LOSS - 1)
     weights, least = np.zeros(problem.design.n_features), 0.0
     if problem.objective.bounds is not None:  # what the nearest weights to zero say, the intercept outweighs
         weights = problem.objective.bounds.clip(weights)
         least = problem.n_members * problem.kappa * problem.penalty.value(weights)
-        side += 2 * np.sign(side) * np.abs(problem.design.times(weights)).max(initial=0.0)
+        side += 2 * sign * np.abs(problem.design.times(weights)).max(initial=0.0)
     return SolverResult(
         weights=np.repeat(weights[:, None], problem.n_members, axis=1),
         intercepts=np.full(problem.n_members, side),
@@ -346,7 +350,7 @@ def constant_result(problem: ERMProblem) -> SolverResult | None:
 
 
 def parse_options(kind: type[Options], given: Mapping[str, Any] | None) -> Options:
-    """An options object from a user's mapping, refusing keys that the solver does not know.
+    """Make an options object from a user's mapping, refusing keys that the solver does not know.
 
     Examples
     --------
@@ -367,7 +371,7 @@ def parse_options(kind: type[Options], given: Mapping[str, Any] | None) -> Optio
 
 
 def weighted_squares(values: Floats, weights: Floats | None = None) -> float:
-    """sum_i s_i |values_i|^2 over the rows; without weights the squared Frobenius norm."""
+    """Compute sum_i s_i |values_i|^2 over the rows; without weights the squared Frobenius norm."""
     squares = np.einsum("ij,ij->i", values, values)
     return float(squares.sum() if weights is None else weights @ squares)
 
@@ -381,8 +385,14 @@ def check_positive(name: str, value: object, *, least: float = 0.0, strict: bool
         raise ValueError(f"solver option {name} must be a finite number {sign} {least:g}; got {value!r}.")
 
 
+def check_targets(problem: ERMProblem, solver: str) -> None:
+    """Raise where rows have targets of their own: only solver "newton" knows of them."""
+    if problem.targets is not None:
+        raise ValueError(f"solver={solver!r} takes all targets for 1; use solver='newton'.")
+
+
 def check_convex(objective: Objective, solver: str) -> None:
-    """All solvers but one need a convex objective."""
+    """Raise unless the objective is convex, as all solvers but one need it."""
     if not objective.is_convex:
         raise ValueError(
             f"solver={solver!r} needs exclusivity <= 1; got {objective.regulariser.exclusivity:g}."

@@ -1,14 +1,16 @@
-"""From a solver's name to results, for one problem or for many on the same rows."""
+"""Call a solver by its name, for one problem or for many on the same rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import cached_property
+from inspect import signature
 from threading import Event
 from typing import Any
 
-from exclusivity.problem import ERMProblem
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers import alm, exclusive, newton, paper
 from exclusivity.solvers.base import (
     Callback,
@@ -23,37 +25,27 @@ from exclusivity.solvers.base import (
 
 @dataclass(frozen=True, kw_only=True)
 class SolverSpec:
-    """What others have to know about a solver.
+    """How a solver is called. What it can do beyond that, the signature of ``solve`` says.
 
     Parameters
     ----------
     solve : callable
-        From a problem, and the keywords ``tol``, ``max_iter``, ``options`` and ``callback``, to a result;
-        with ``start``, ``system`` and ``random_state`` where the fields below say so.
+        From a problem, and the keywords ``tol``, ``max_iter``, ``options`` and ``callback``, to a result. It
+        also gets those of the following keywords that it has: ``system``, what ``make_system`` gave;
+        ``random_state``, a seed; ``start``, an earlier result to start from; or ``resume``, the end of an
+        earlier run of the same problem, for a method that can start nowhere else.
     options : type
         The dataclass of its options; by default it has none.
     make_system : callable or None
-        What problems that differ in their labels only can share.
-    is_random : bool
-        Whether it takes a seed.
-    takes_start : bool
-        Whether it can go on from an earlier result, as ``warm_start=True`` asks for.
-    can_start_anywhere : bool
-        Whether a path over costs may start it at the last solution.
+        Compute what problems that differ in their labels only can share.
     solve_path : callable or None
-        What solves many costs together where that saves work; it may answer None to leave it.
+        Solve many costs together where that saves work; it may return None to leave it.
     group_size : callable or None
         From a problem and the solver's options to how many that differ from it in their labels only
         ``solve_together`` should take at once; 1 leaves each to ``solve``.
     solve_together : callable or None
         From such problems, ``tol``, ``max_iter``, ``options`` and a list of ``callbacks`` to what ``solve``
         would give for each, without a start.
-    keeps_members : bool
-        Whether it works on all members, with a vector of all rows for each: rows must be in memory then, and
-        members are only nearly equal.
-    members_compete : bool
-        Whether it is for exclusivity > 1, where all problems of a classifier are solved together; the others
-        are for at most 1, and solve one problem at a time.
     takes_bounds : bool
         Whether its weights stay within ``Objective.bounds``.
     """
@@ -61,61 +53,42 @@ class SolverSpec:
     solve: Callable[..., Any]
     options: type = NoOptions
     make_system: Callable[[ERMProblem], Any] | None = None
-    is_random: bool = False
-    takes_start: bool = False
-    can_start_anywhere: bool = False
     solve_path: Callable[..., list[SolverResult] | None] | None = None
     group_size: Callable[[ERMProblem, Any], int] | None = None
     solve_together: Callable[..., list[SolverResult]] | None = None
-    keeps_members: bool = False
-    members_compete: bool = False
     takes_bounds: bool = False
+
+    @cached_property
+    def keywords(self) -> frozenset[str]:
+        """The names of the parameters of ``solve``."""
+        return frozenset(signature(self.solve).parameters)
 
 
 SOLVERS: dict[str, SolverSpec] = {
-    "paper": SolverSpec(
-        solve=paper.solve_paper,
-        options=paper.PaperOptions,
-        make_system=paper.make_system,
-        is_random=True,
-        takes_start=True,
-        keeps_members=True,
-    ),
-    "alm": SolverSpec(
-        solve=alm.solve_alm,
-        options=alm.AlmOptions,
-        make_system=alm.make_system,
-        takes_start=True,
-        can_start_anywhere=True,
-        keeps_members=True,
-    ),
+    "paper": SolverSpec(solve=paper.solve_paper, options=paper.PaperOptions, make_system=paper.make_system),
+    "alm": SolverSpec(solve=alm.solve_alm, options=alm.AlmOptions, make_system=alm.make_system),
     "newton": SolverSpec(
         solve=newton.solve_newton,
         options=newton.NewtonOptions,
         make_system=newton.make_system,
-        takes_start=True,
-        can_start_anywhere=True,
         solve_path=newton.solve_newton_path,
         group_size=newton.newton_group_size,
         solve_together=newton.solve_newton_together,
         takes_bounds=True,
     ),
+    # For exclusivity > 1, where all problems of a classifier are solved together: not by ``solve_all``.
     "exclusive": SolverSpec(
-        solve=exclusive.solve_exclusive,
-        options=exclusive.ExclusiveOptions,
-        is_random=True,
-        members_compete=True,
-        takes_bounds=True,
+        solve=exclusive.solve_exclusive, options=exclusive.ExclusiveOptions, takes_bounds=True
     ),
 }
 
 
 OWN_SOLVERS = frozenset(SOLVERS)
-"""Those that come with the package."""
+"""The names of the solvers of the package."""
 
 
 def register_solver(name: str, spec: SolverSpec) -> None:
-    """Make a solver known by its name, to ``solve_all`` and to the estimators.
+    """Register a solver under a name, for ``solve_all`` and the estimators.
 
     Parameters
     ----------
@@ -130,7 +103,7 @@ def register_solver(name: str, spec: SolverSpec) -> None:
 
 
 def resolve_solver(name: str, exclusivity: float = 1.0) -> str:
-    """The solver behind ``name``; "auto" is the best one for this exclusivity.
+    """Return the solver behind ``name``; "auto" is the best one for this exclusivity.
 
     Examples
     --------
@@ -184,10 +157,10 @@ def solve_all(
         extra: dict[str, Any] = {}
         if _system_key(problems[index]) in systems:
             extra["system"] = systems[_system_key(problems[index])]
-        if spec.is_random and seeds is not None:
+        if seeds is not None and "random_state" in spec.keywords:
             extra["random_state"] = seeds[index]
         if index in started and starts is not None:
-            extra["start"] = starts[index]
+            extra["start" if "start" in spec.keywords else "resume"] = starts[index]
         return [spec.solve(problems[index], callback=callback, **limits, **extra)]
 
     def group_size(problem: ERMProblem) -> int:
@@ -206,13 +179,14 @@ def solve_all(
 
 
 def _check_solver(solver: str, problems: Sequence[ERMProblem], *, has_starts: bool) -> None:
-    """Nothing is asked of a solver that it cannot do."""
-    spec = SOLVERS[resolve_solver(solver)]
-    if spec.members_compete:
+    """Raise where a solver is asked for what it cannot do."""
+    name = resolve_solver(solver)
+    spec = SOLVERS[name]
+    if name == "exclusive":
         raise ValueError(f"solver={solver!r} solves its problems together: call solve_exclusive(problems).")
     if not spec.takes_bounds and any(problem.objective.bounds is not None for problem in problems):
         raise ValueError(f"solver={solver!r} knows no bounds of weights: solver='newton' does.")
-    if has_starts and not spec.takes_start:
+    if has_starts and not {"start", "resume"} & spec.keywords:
         raise ValueError(f"solver={solver!r} cannot go on from an earlier result: warm_start=False.")
 
 
@@ -223,7 +197,7 @@ def _groups(
     group_size: Callable[[ERMProblem], int],
     n_threads: int,
 ) -> list[list[int]]:
-    """Which problems are solved together: as many with equal keys as the solver takes, some per thread."""
+    """Group problems that are solved together: as many with equal keys as the solver takes."""
     groups = [[index] for index in unsolved if index in started]
     alike: dict[tuple[Any, ...], list[int]] = {}
     for index in unsolved:
@@ -243,7 +217,7 @@ def _run_in_threads(
     watchers: Sequence[Sequence[Callback | None]],
     n_threads: int,
 ) -> list[list[SolverResult]]:
-    """``run`` for every group with its watchers; an error or Ctrl-C ends them all."""
+    """Call ``run`` for every group with its callbacks; an error or Ctrl-C ends them all."""
     cancelled = Event()
     with ThreadPoolExecutor(n_threads) as pool:
         try:  # around the first thread already: from then on Ctrl-C has something to end
@@ -261,7 +235,7 @@ def _run_in_threads(
 
 
 def _shared_systems(problems: Sequence[ERMProblem], spec: SolverSpec) -> dict[tuple[Any, ...], Any]:
-    """One system for every key that several problems have: what they would all compute alike."""
+    """Make one system for every key that several problems have."""
     if spec.make_system is None:
         return {}
     firsts: dict[tuple[Any, ...], ERMProblem] = {}
@@ -275,7 +249,7 @@ def _shared_systems(problems: Sequence[ERMProblem], spec: SolverSpec) -> dict[tu
 
 
 class _Cancellable:
-    """A callback that also ends its run where all are to end, and can be asked whether they are."""
+    """A callback that also ends its run when all runs are cancelled."""
 
     def __init__(self, callback: Callback | None, cancelled: Event) -> None:
         self._callback, self.is_cancelled = callback, cancelled.is_set
@@ -285,7 +259,7 @@ class _Cancellable:
 
 
 def _system_key(problem: ERMProblem) -> tuple[Any, ...]:
-    """Problems with equal keys differ in their labels only."""
+    """Return a key that is equal for problems which differ in their labels only."""
     return (
         id(problem.design),
         id(problem.weights),

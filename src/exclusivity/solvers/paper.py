@@ -23,8 +23,14 @@ from typing import Literal
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem, dual_bound, dual_from_scores, objective_error, weighted_total
-from exclusivity.problem.arrays import Floats
+from exclusivity._typing import Floats
+from exclusivity.objective.problem import (
+    ERMProblem,
+    dual_bound,
+    dual_from_scores,
+    objective_error,
+)
+from exclusivity.rows.design import weighted_total
 from exclusivity.solvers.base import (
     Callback,
     Incumbent,
@@ -35,6 +41,7 @@ from exclusivity.solvers.base import (
     Status,
     check_convex,
     check_positive,
+    check_targets,
     weighted_squares,
 )
 from exclusivity.solvers.ridge import RidgeSystem, ridge_system
@@ -92,7 +99,7 @@ def make_system(problem: ERMProblem) -> RidgeSystem:
 
 @dataclass(frozen=True, eq=False)
 class _Stopped:
-    """Where a run ended: the paper's variables, and the objective that the next one is compared with."""
+    """The end of a run: the paper's variables, and the objective that the next one is compared with."""
 
     W: Floats
     P: Floats
@@ -137,7 +144,7 @@ class Algorithm2:
         self.XP, self.mu, self.objective = self.problem.design.times(self.P), stopped.mu, stopped.objective
 
     def stopped(self) -> _Stopped:
-        """Where the run is."""
+        """Return the state of the run."""
         return _Stopped(self.W, self.P, self.Q, self.b, self.E, self.Z, self.mu, self.objective)
 
     def update_weights(self) -> None:
@@ -175,7 +182,7 @@ class Algorithm2:
         self.P, _ = self.system.solve(self.W - self.Q / self.mu, self.targets, self.P)
 
     def update_multipliers(self, iteration: int, previous: tuple[Floats, Floats]) -> IterationRecord:
-        """Eq. (18), and in the same pass over the rows what the history tells of this iteration."""
+        """Eq. (18), and in the same pass over the rows the record of this iteration."""
         problem, weights = self.problem, self.problem.weights
         (old_P, old_b), loss = previous, 0.0
         primal, dual = weighted_squares(self.P - self.W), weighted_squares(self.P - old_P)
@@ -206,7 +213,7 @@ class Algorithm2:
         )
 
     def iterate(self, iteration: int) -> IterationRecord:
-        """One turn of Algorithm 2."""
+        """Make one iteration of Algorithm 2."""
         previous = self.P, self.b
         self.update_weights()
         self.update_intercepts()
@@ -225,13 +232,13 @@ def solve_paper(
     options: PaperOptions | None = None,
     system: RidgeSystem | None = None,
     random_state: int | np.random.Generator | None = None,
-    start: Start | None = None,
+    resume: Start | None = None,
     callback: Callback | None = None,
 ) -> SolverResult:
     """Run Algorithm 2 until its own rule, |F - F_previous| < ``options.change``, is met.
 
     ``tol`` does not steer the run: it only decides whether the result may call itself ``converged``. The
-    paper prescribes where to start: a ``start`` can only be where an earlier run of the same problem ended.
+    paper prescribes where to start: ``resume`` goes on where an earlier run of the same problem ended.
 
     Examples
     --------
@@ -241,13 +248,14 @@ def solve_paper(
     <Status.RULE: 'its own stopping rule was met'>
     """
     check_convex(problem.objective, "paper")
+    check_targets(problem, "paper")
     options = options or PaperOptions()
     algorithm = Algorithm2(
         problem, options, system or make_system(problem), np.random.default_rng(random_state)
     )
     incumbent, recorder, status = Incumbent(), Recorder(callback), Status.MAX_ITER
-    if start is not None:
-        _go_on(algorithm, start.for_problem(problem), incumbent)
+    if resume is not None:
+        _go_on(algorithm, resume.for_problem(problem), incumbent)
     for iteration in range(1, (max_iter or DEFAULT_MAX_ITER) + 1):
         before, previous = (algorithm.W, algorithm.b), algorithm.objective
         with np.errstate(over="ignore", invalid="ignore"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from exclusivity.problem import ERMProblem
+from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers.base import SolverResult, Start, constant_result, parse_options
 from exclusivity.solvers.dispatch import SOLVERS, resolve_solver, solve_all
 
@@ -64,7 +64,7 @@ def _one_by_one(
 ) -> list[SolverResult]:
     results: list[SolverResult] = []
     for number, cost in enumerate(costs):
-        is_first = number == 0 or not SOLVERS[solver].can_start_anywhere
+        is_first = number == 0 or "start" not in SOLVERS[solver].keywords
         start = None if is_first else Start.after(results[-1], cost / costs[number - 1])
         results += solve_all(
             [problem.changed(cost=cost)],

@@ -19,8 +19,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 from scipy import linalg
 
-from exclusivity.problem import DesignMatrix
-from exclusivity.problem.arrays import Floats
+from exclusivity._typing import Floats
+from exclusivity.rows.design import DesignMatrix
 
 DEFAULT_MEMORY_CAP = 1 << 27
 """Bytes that a factor may take before conjugate gradients take over: 128 MiB, a dimension of 4096, which is
@@ -160,7 +160,7 @@ def ridge_system(
     fit_intercept: bool,
     memory_cap: int = DEFAULT_MEMORY_CAP,
 ) -> RidgeSystem:
-    """The system that fits the shape of ``design`` and the memory cap (in bytes)."""
+    """Choose the system for the shape of ``design`` and the memory cap (in bytes)."""
     smaller = min(design.n_rows, design.n_features)
     if 8 * smaller**2 > memory_cap:
         return IterativeRidge(design, weights, ridge, fit_intercept)

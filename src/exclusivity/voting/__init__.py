@@ -1,1 +1,5 @@
-"""Votes of the members of fitted ensembles."""
+"""Votes: preferences of members, rules that count them, certificates, and members of fitted ensembles."""
+
+from exclusivity.voting.rules import RULES, VotingRule
+
+__all__ = ["RULES", "VotingRule"]

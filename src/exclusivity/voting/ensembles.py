@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import (
@@ -21,8 +21,8 @@ from sklearn.ensemble import (
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from exclusivity.problem.arrays import Floats, Ints, Matrix
-from exclusivity.problem.sparse_rows import check_sparse
+from exclusivity._typing import Floats, Ints, Matrix
+from exclusivity.rows.sparse_rows import check_sparse
 
 _SUPPORTED = (
     "an ERMClassifier, BaggingClassifier, RandomForestClassifier, ExtraTreesClassifier, AdaBoostClassifier, "
@@ -51,19 +51,17 @@ class Members:
     checked_by: Any = None
     columns: Sequence[Ints] | None = None
 
+    def checked(self, X: Matrix) -> Any:
+        """Return rows as the ensemble's own predict hands them on: members were trained without names."""
+        check_sparse(X)
+        if self.checked_by is None:
+            return X
+        how = {"accept_sparse": ["csr", "csc"], "dtype": None, "ensure_all_finite": False}
+        return validate_data(self.checked_by, X, reset=False, **how)
+
     def rows(self, X: Matrix) -> list[Any]:
         """Return the rows as each member sees them."""
-        check_sparse(X)
-        if self.checked_by is not None:
-            # The check of the ensemble's own predict. Members were trained without column names.
-            X = validate_data(
-                self.checked_by,
-                X,
-                reset=False,
-                accept_sparse=["csr", "csc"],
-                dtype=None,
-                ensure_all_finite=False,
-            )
+        X = self.checked(X)
         if self.columns is None:
             return [X] * len(self.estimators)
         return [X[:, columns] for columns in self.columns]
@@ -218,56 +216,3 @@ def _coefficients(estimator: BaseEstimator) -> Floats:
         )
     dense = coefficients.toarray() if sparse.issparse(coefficients) else coefficients
     return np.atleast_2d(np.asarray(dense, dtype=float))
-
-
-def prediction_matrix(predictions: ArrayLike) -> NDArray[Any]:
-    """Return the predictions as an array of at least one sample (rows) and two members (columns)."""
-    labels = np.asarray(predictions)
-    if labels.ndim != 2 or labels.shape[0] < 1 or labels.shape[1] < 2:
-        raise ValueError(
-            "predictions must have one row per sample and one column per member, at least one sample and "
-            f"two members; got shape {labels.shape}."
-        )
-    _refuse_missing(labels, "predictions")
-    return labels
-
-
-def truth_vector(y_true: ArrayLike, predictions: NDArray[Any]) -> NDArray[Any]:
-    """Return the true labels as a vector that fits ``predictions`` in length and kind."""
-    truth = np.asarray(y_true)
-    if truth.shape != (len(predictions),):
-        raise ValueError(
-            f"y_true must hold one label for each of the {len(predictions)} rows of predictions; "
-            f"got shape {truth.shape}."
-        )
-    _refuse_missing(truth, "y_true")
-    # Encoded predictions would be compared with names and count as wrong, every one of them.
-    if _text_kinds(truth).isdisjoint(_text_kinds(predictions)):
-        raise ValueError(
-            f"y_true holds labels such as {truth.flat[0]!r} and predictions such as "
-            f"{predictions.flat[0]!r}: one is text and the other is not. Decode the predictions first."
-        )
-    return truth
-
-
-def label_codes(labels: NDArray[Any]) -> tuple[Ints, int]:
-    """Return the position of every label among the distinct labels, and how many of these there are."""
-    if labels.dtype.kind != "O":
-        names, codes = np.unique(labels.ravel(), return_inverse=True)
-        return codes.reshape(labels.shape), len(names)
-    # Objects need not have an order of their own; their text gives one that no shuffling changes.
-    positions = {name: position for position, name in enumerate(sorted(set(labels.flat), key=str))}
-    codes = np.fromiter((positions[name] for name in labels.flat), dtype=np.intp, count=labels.size)
-    return codes.reshape(labels.shape), len(positions)
-
-
-def _text_kinds(labels: NDArray[Any]) -> set[bool]:
-    """Return {True} for strings, {False} for labels of other types, both for a mixture."""
-    if labels.dtype.kind == "O":
-        return {isinstance(label, str) for label in labels.flat}
-    return {labels.dtype.kind in "UT"}
-
-
-def _refuse_missing(labels: NDArray[Any], name: str) -> None:
-    if labels.dtype.kind in "fO" and bool(np.any(labels != labels)):  # noqa: PLR0124 -- only NaN differs
-        raise ValueError(f"{name} contains NaN, which is not a label.")

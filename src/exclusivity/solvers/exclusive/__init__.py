@@ -1,8 +1,7 @@
 """Solver "exclusive": members that compete for features (exclusivity > 1), up to disjoint supports."""
 
-from exclusivity.solvers.exclusive.search import ExclusiveOptions, ExclusiveResult, find_partition
-from exclusivity.solvers.exclusive.solver import solve_exclusive
-from exclusivity.solvers.exclusive.targets import solve_exclusive_targets
+from exclusivity.solvers.exclusive._search import ExclusiveOptions, ExclusiveResult, find_partition
+from exclusivity.solvers.exclusive._solver import solve_exclusive, solve_exclusive_targets
 
 __all__ = [
     "ExclusiveOptions",

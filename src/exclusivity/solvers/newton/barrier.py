@@ -1,32 +1,21 @@
-"""The rows' side of the interior-point method: multipliers and slacks, and the sums that steps need of them.
+"""The rows' side of the interior point: multipliers and slacks of rows, and sums that steps ask for.
 
-``interior`` says what is solved. Here are the variables that belong to single rows (``Barrier``), the few
-questions that a step asks about all rows (``StepRows``, ``BarrierRows``), and the answers for rows in memory.
+``interior`` says what is solved.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from exclusivity.problem import DesignMatrix, ERMProblem, MarginLoss, member_costs
-from exclusivity.problem.arrays import Floats, Matrix
-from exclusivity.solvers.newton.linear import (
-    DENSE_LIMIT,
-    DualSystem,
-    NewtonSystem,
-    bordered_gram,
-    dense_product,
-    ridged_system,
-)
-from exclusivity.solvers.newton.run import Certificate, Point, certificate_of, dual_weights_of
+from exclusivity._typing import Floats
+from exclusivity.objective.losses import MarginLoss
+from exclusivity.solvers.newton.run import LossSums, Point
+from exclusivity.solvers.newton.sums import BlockOfRows
 
-STEP_PASSES = 7
-"""Of one step over the rows it works on."""
-
-_FEW_NUMBERS = 1 << 17  # a MiB
 FIRST_SLACK = 0.5
 """Where constraints begin."""
 
@@ -46,7 +35,7 @@ class Barrier:
         self,
         costs: Floats,
         loss: MarginLoss,
-        target: float,
+        target: Floats | float,
         gain: Floats,
         *,
         share: float = _FIRST_SHARE,
@@ -60,6 +49,12 @@ class Barrier:
         slope = self._slope()
         self.alpha[:] = share * slope
         self.z[:] = slope - self.alpha
+
+    def copy(self) -> Barrier:
+        """The same variables; what is done to them leaves these as they are."""
+        other = Barrier.__new__(Barrier)
+        vars(other).update(vars(self))
+        return other
 
     @property
     def alpha(self) -> Floats:
@@ -170,225 +165,137 @@ def _complementarity(values: Floats) -> float:
     return float(np.vdot(values[:2], values[2:]))
 
 
-class StepRows(Protocol):
-    """What one step asks about the data rows, in this order.
+class RowState(NamedTuple):
+    """What stays with a block between two questions: multipliers and slacks, and y (x . w + b)."""
 
-    ``linearise``, ``system``, then ``right_side`` and ``turn`` for the predictor, ``longest_step`` and
-    ``complementarity_after``, ``right_side`` and ``turn`` for the corrector, ``longest_step``, ``move``.
+    barrier: Barrier
+    gains: Floats
+
+
+@dataclass(eq=False)
+class BarrierSums:
+    """What a step has to know of all rows; None for what was not asked for.
+
+    ``slope`` and ``curvature`` make the complementarity after a step of length t a parabola in t.
+    ``dual_weights`` is X^T (y alpha) with y . alpha behind it. ``right_sides`` holds X^T (y D v) and y . D v
+    for one sigma_mu, or for 0 and, in its second row, how they change with sigma_mu.
     """
 
-    n_features: int
-    total_cost: float
+    total_cost: float = 0.0
+    complementarity: float = 0.0
+    slope: float = 0.0
+    curvature: float = 0.0
+    longest: float = np.inf
+    loss: float | None = None
+    gram: Floats | None = None
+    dual_weights: Floats | None = None
+    right_sides: Floats | None = None
 
-    @property
-    def point(self) -> Point:
-        """The current point."""
-
-    @property
-    def complementarity(self) -> float:
-        """The sum alpha . s + z . xi at the current point."""
-
-    def linearise(self) -> tuple[Floats, float]:
-        """X^T (y alpha) and y . alpha, minus what is linear for sure; residuals and D are noted."""
-
-    def system(self, ridge: Floats, fit_intercept: bool) -> NewtonSystem:
-        """The factorised system with the row weights D."""
-
-    def right_side(self, sigma_mu: float, correct: bool) -> tuple[Floats, float]:
-        """X^T (y D v) and y . D v for the v of ``Barrier.right_side``."""
-
-    def turn(self, system: NewtonSystem, right: Floats, total: float) -> tuple[Floats, float]:
-        """(dw, db), with the directions of all row variables noted."""
-
-    def longest_step(self) -> float:
-        """How far all row variables stay non-negative."""
-
-    def complementarity_after(self, length: float) -> float:
-        """What the complementarity would be after a step of ``length``."""
-
-    def move(self, length: float) -> None:
-        """Take the step, the point's own included."""
+    def __add__(self, other: BarrierSums) -> BarrierSums:
+        """The sums over both sets of rows, and the shorter of the two longest steps."""
+        values: dict[str, Any] = {}
+        for field in dataclasses.fields(self):
+            mine, yours = getattr(self, field.name), getattr(other, field.name)
+            if field.name == "longest":
+                values[field.name] = min(mine, yours)
+            else:
+                values[field.name] = mine if mine is None else mine + yours
+        return BarrierSums(**values)
 
 
-class BarrierRows(StepRows, Protocol):
-    """The same rows where iterates are certified."""
-
-    @property
-    def passes(self) -> float:
-        """How often the rows have been read."""
-
-    def dual_weights(self) -> Floats:
-        """X^T (y alpha) of the dual vector at the current point, made feasible."""
-
-    def certify(self, point: Point) -> Certificate:
-        """What this point and the dual vector at the current one prove."""
-
-    def rough_loss(self) -> float | None:
-        """The loss at the current point, whatever its rounding; None where a proof costs no more."""
-
-    def slacks(self) -> Floats | None:
-        """Multipliers and slacks of the rows, for a later run to go on from, where they are at hand."""
-
-
-@dataclass(frozen=True, eq=False)
-class WorkingRows:
-    """Rows with a loss of their own, and the linear loss of all others."""
-
-    X: Matrix
-    labels: Floats
-    costs: Floats
-    linear_w: Floats
-    linear_b: float
+def arrive(
+    block: BlockOfRows, state: RowState | None, point: Point, length: float, at_once: bool
+) -> tuple[BarrierSums, RowState]:
+    """Move by ``length`` to ``point`` (at the first time: begin there); linearise, too, if all is at once."""
+    gains, total_cost = block.products.gains(point.weights, point.intercept), 0.0
+    if state is None:
+        barrier = Barrier(block.costs, block.problem.loss, block.problem.rows.goal(), gains)
+        total_cost = float(barrier.costs.sum())
+    else:
+        barrier = state.barrier.copy()
+        barrier.move(length)
+    sums, here = BarrierSums(total_cost, barrier.complementarity), RowState(barrier, gains)
+    if at_once:
+        more, here = linearise(block, here, wants_gram=True)
+        loss = rough_loss(block, here)[0]
+        sums = dataclasses.replace(
+            more, total_cost=sums.total_cost, complementarity=sums.complementarity, loss=loss
+        )
+    return sums, here
 
 
-class RowProducts:
-    """What is asked of rows z_i = y_i (x_i, 1): z_i . (w, b), sum_i a_i z_i, and sum_i h_i z_i z_i^T."""
-
-    def __init__(self, X: Matrix, labels: Floats) -> None:
-        self._design, self._labels = DesignMatrix(X), labels
-        is_small = not self._design.is_sparse and X.size <= _FEW_NUMBERS  # a copy saves calls of numpy
-        self._Z = None
-        if is_small:
-            self._Z = np.empty((X.shape[0], X.shape[1] + 1))
-            self._Z[:, -1] = labels
-            self._signed = self._Z[:, :-1]
-            np.multiply(X, labels[:, None], out=self._signed)
-
-    def gains(self, weights: Floats, intercept: float) -> Floats:
-        """z_i . (w, b), the intercept added last."""
-        if self._Z is not None:
-            gains = self._signed @ weights
-            gains += self._labels * intercept
-            return np.asarray(gains)
-        return np.asarray(self._labels * (self._design.times(weights) + intercept))
-
-    def folded(self, values: Floats) -> tuple[Floats, float]:
-        """sum_i a_i z_i."""
-        if self._Z is not None:
-            return (total := values @ self._Z)[:-1], float(total[-1])
-        return self._design.transposed_times(self._labels * values), float(self._labels @ values)
-
-    def gram(self, weights: Floats) -> Floats:
-        """sum_i h_i z_i z_i^T."""
-        if self._Z is not None:
-            roots = self._Z * np.sqrt(weights)[:, None]
-            return np.asarray(roots.T @ roots)  # numpy knows it is symmetric: half the work
-        return bordered_gram(self._design.X, weights)
+def rough_loss(block: BlockOfRows, state: RowState) -> tuple[float, RowState]:
+    """Compute the loss at the current point, whatever its rounding."""
+    missed = block.problem.rows.goal() - state.gains
+    return float(block.costs @ block.problem.loss.value(missed)), state
 
 
-class WorkingBarrier:
-    """The interior point's side of rows in memory, on the smaller side of the system.
+def linearise(block: BlockOfRows, state: RowState, wants_gram: bool) -> tuple[BarrierSums, RowState]:
+    """Linearise at the current point, with the right-hand side for sigma_mu = 0."""
+    barrier = state.barrier.copy()
+    barrier.linearise(state.gains)
+    sums = BarrierSums(
+        gram=block.products.gram(barrier.D) if wants_gram else None,
+        dual_weights=block.products.folded(barrier.alpha),
+        right_sides=block.products.folded(barrier.D * barrier.right_side(0.0, correct=False))[None],
+    )
+    return sums, RowState(barrier, state.gains)
 
-    Parameters
-    ----------
-    rows : WorkingRows
-    loss : MarginLoss
-    start : Point
-    has_penalty : bool
-        With a penalty most weights end at zero. The rows' side then loses rank where D has no bound, that is,
-        where the loss has a corner; the features' side does not.
+
+def turn(
+    block: BlockOfRows,
+    state: RowState,
+    change: Point | Floats,
+    sigma_mu: float | None,
+    predicts: bool,
+    at_once: bool,
+) -> tuple[BarrierSums, RowState]:
+    """Find the directions for a change of the point, or for the multipliers g of a system of the rows' side.
+
+    ``sigma_mu`` is that of the corrector, where its right-hand side has not been asked for.
     """
-
-    def __init__(self, rows: WorkingRows, loss: MarginLoss, start: Point, has_penalty: bool) -> None:
-        self.rows, self.point = rows, start
-        self.n_features = M = int(rows.X.shape[1])
-        self._products = RowProducts(rows.X, rows.labels)
-        self._gains = self._products.gains(start.weights, start.intercept)
-        self.barrier = Barrier(rows.costs, loss, 1.0, self._gains)
-        self.total_cost = float(rows.costs.sum())
-        self._step = start
-        loses_rank = has_penalty and loss.has_corner and M <= DENSE_LIMIT
-        self._on_primal_side = rows.X.shape[0] >= M or loses_rank
-        self._kernel = None
-        if not self._on_primal_side and not has_penalty:
-            self._kernel = dense_product(rows.X, np.ones(M))
-
-    @property
-    def complementarity(self) -> float:
-        """See ``StepRows``."""
-        return self.barrier.complementarity
-
-    def linearise(self) -> tuple[Floats, float]:
-        """See ``StepRows``."""
-        self.barrier.linearise(self._gains)
-        dual_weights, balance = self._products.folded(self.barrier.alpha)
-        return dual_weights - self.rows.linear_w, balance - self.rows.linear_b
-
-    def system(self, ridge: Floats, fit_intercept: bool) -> NewtonSystem:
-        """See ``StepRows``."""
-        if not self._on_primal_side:
-            return DualSystem(self.rows.X, ridge, self.barrier.D, fit_intercept, self._kernel)
-        return ridged_system(self._products.gram(self.barrier.D), ridge, fit_intercept)
-
-    def right_side(self, sigma_mu: float, correct: bool) -> tuple[Floats, float]:
-        """See ``StepRows``."""
-        return self._products.folded(self.barrier.D * self.barrier.right_side(sigma_mu, correct))
-
-    def turn(self, system: NewtonSystem, right: Floats, total: float) -> tuple[Floats, float]:
-        """See ``StepRows``."""
-        if isinstance(system, DualSystem):
-            dw, db, multipliers = system.solve_with_multipliers(right, total)
-            self.barrier.turn(self.rows.labels * multipliers)
-        else:
-            dw, db = system.solve(right, total)
-            self.barrier.turn(self.barrier.D * self._products.gains(dw, db))
-        self._step = Point(dw, db)
-        return dw, db
-
-    def longest_step(self) -> float:
-        """See ``StepRows``."""
-        return self.barrier.longest_step()
-
-    def complementarity_after(self, length: float) -> float:
-        """See ``StepRows``."""
-        return self.barrier.complementarity_after(length)
-
-    def move(self, length: float) -> None:
-        """See ``StepRows``."""
-        self.barrier.move(length)
-        self.point = self.point.moved(self._step, length)
-        self._gains = self._products.gains(self.point.weights, self.point.intercept)
+    barrier = state.barrier.copy()
+    if sigma_mu is not None:
+        barrier.right_side(sigma_mu, correct=True)
+    if isinstance(change, Point):
+        barrier.turn(barrier.D * block.products.gains(change.weights, change.intercept))
+    else:
+        barrier.turn(block.problem.labels * change)
+    sums = BarrierSums(longest=barrier.longest_step())
+    if predicts:
+        sums.slope, sums.curvature = barrier.complementarity_growth()
+    if predicts and at_once:
+        # On a copy: the corrector does it again, from the predictor's directions.
+        trial = barrier.copy()
+        at_zero = block.products.folded(trial.D * trial.right_side(0.0, correct=True))
+        sums.right_sides = np.array([at_zero, block.products.folded(trial.D * trial.right_side_slope())])
+    return sums, RowState(barrier, state.gains)
 
 
-class MemoryBarrier(WorkingBarrier):
-    """The same for all rows of a problem, whose iterates are certified.
+def correct(block: BlockOfRows, state: RowState, sigma_mu: float) -> tuple[BarrierSums, RowState]:
+    """Compute the corrector's right-hand side."""
+    barrier = state.barrier.copy()
+    right = block.products.folded(barrier.D * barrier.right_side(sigma_mu, correct=True))
+    return BarrierSums(right_sides=right[None]), RowState(barrier, state.gains)
 
-    Parameters
-    ----------
-    problem : ERMProblem
-        Of one member.
-    start : Point
-    slacks : ndarray or None
-        Multipliers and slacks of the rows, to go on from.
-    """
 
-    def __init__(self, problem: ERMProblem, start: Point, slacks: Floats | None = None) -> None:
-        linear = np.zeros(problem.design.n_features)
-        rows = WorkingRows(problem.design.X, problem.labels, member_costs(problem), linear, 0.0)
-        super().__init__(rows, problem.loss, start, not problem.penalty.is_smooth)
-        self._problem, self.passes = problem, 0.0
-        if slacks is not None:
-            self.barrier.values = slacks
-
-    def move(self, length: float) -> None:
-        """See ``StepRows``."""
-        super().move(length)
-        self.passes += STEP_PASSES
-
-    def dual_weights(self) -> Floats:
-        """See ``BarrierRows``."""
-        self.passes += 1
-        return dual_weights_of(self._problem, self.barrier.alpha)
-
-    def certify(self, point: Point) -> Certificate:
-        """See ``BarrierRows``: from scratch."""
-        self.passes += 2
-        return certificate_of(self._problem, point, self.barrier.alpha)
-
-    def rough_loss(self) -> float | None:
-        """See ``BarrierRows``."""
-        return float(self.rows.costs @ self._problem.loss.value(1.0 - self._gains))
-
-    def slacks(self) -> Floats | None:
-        """See ``BarrierRows``."""
-        return self.barrier.values
+def dual_sums(block: BlockOfRows, state: RowState) -> tuple[LossSums, RowState]:
+    """Compute the loss at the current point, and the sums of the dual vector that the barrier holds."""
+    y, cost, loss = block.problem.labels, block.costs, block.problem.loss
+    goal, value = block.problem.rows.goal(), rough_loss(block, state)[0]
+    alpha = np.clip(state.barrier.alpha, 0.0, cost * loss.largest_slope)
+    conjugate, alpha_sums = loss.conjugate(alpha, cost), np.array([alpha.sum(), y @ alpha])
+    sums = LossSums(
+        loss=value,
+        smoothed=value,
+        weighted_sums=block.problem.design.transposed_times(np.stack([alpha, y * alpha], axis=1)).T,
+        alpha_sums=alpha_sums,
+        conjugates=np.array([conjugate.sum(), y @ conjugate]),
+        curvature=None,
+        cost=float(cost.sum()),
+        n_terms=float(len(y)),
+        gains=alpha_sums
+        if block.problem.targets is None
+        else np.array([(goal * alpha).sum(), y @ (goal * alpha)]),
+    )
+    return sums, state

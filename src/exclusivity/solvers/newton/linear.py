@@ -21,8 +21,8 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.linalg import lapack
 
-from exclusivity.problem import DesignMatrix
-from exclusivity.problem.arrays import Bools, Floats, Matrix
+from exclusivity._typing import Bools, Floats, Matrix
+from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers.newton.sparse_grams import is_mostly_zero, sparse_gram, sparse_product
 
 # Relative to the trace; enough to factorise what rounding has made indefinite, too little to turn a step.
@@ -32,6 +32,7 @@ DENSE_LIMIT = 4096
 """The largest side of a system that is factorised: a second's work, and what Ctrl-C may have to wait for."""
 
 _CG_MAX_ITER = 100
+_FEW_NUMBERS = 1 << 17  # a MiB
 CHUNK_NUMBERS = 1 << 20
 """Rows are copied so many numbers at a time."""
 
@@ -371,3 +372,38 @@ def _bordered_gram(X: Matrix, weights: Floats) -> Floats:
     gram[:M, M] = gram[M, :M] = scaled.T @ roots[:, 0]
     gram[M, M] = h.sum()
     return gram
+
+
+class RowProducts:
+    """What is asked of rows z_i = y_i (x_i, 1): z_i . (w, b), sum_i a_i z_i, and sum_i h_i z_i z_i^T."""
+
+    def __init__(self, design: DesignMatrix, labels: Floats) -> None:
+        self._design, self._labels, X = design, labels, design.X
+        is_small = not self._design.is_sparse and X.size <= _FEW_NUMBERS  # a copy saves calls of numpy
+        self._Z = None
+        if is_small:
+            self._Z = np.empty((X.shape[0], X.shape[1] + 1))
+            self._Z[:, -1] = labels
+            self._signed = self._Z[:, :-1]
+            np.multiply(X, labels[:, None], out=self._signed)
+
+    def gains(self, weights: Floats, intercept: float) -> Floats:
+        """z_i . (w, b), the intercept added last."""
+        if self._Z is not None:
+            gains = self._signed @ weights
+            gains += self._labels * intercept
+            return np.asarray(gains)
+        return np.asarray(self._labels * (self._design.times(weights) + intercept))
+
+    def folded(self, values: Floats) -> Floats:
+        """sum_i a_i z_i."""
+        if self._Z is not None:
+            return np.asarray(values @ self._Z)
+        return np.append(self._design.transposed_times(self._labels * values), self._labels @ values)
+
+    def gram(self, weights: Floats) -> Floats:
+        """sum_i h_i z_i z_i^T."""
+        if self._Z is not None:
+            roots = self._Z * np.sqrt(weights)[:, None]
+            return np.asarray(roots.T @ roots)  # numpy knows it is symmetric: half the work
+        return bordered_gram(self._design.X, weights)

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exclusivity.problem import Penalty
-from exclusivity.problem.arrays import Bools, Floats
+from exclusivity._typing import Bools, Floats
+from exclusivity.objective.penalties import Penalty
 from exclusivity.solvers.newton.linear import NewtonSystem
 from exclusivity.solvers.newton.run import Point, Step
 

@@ -31,8 +31,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from exclusivity.problem import UNIT, ERMProblem, MarginLoss, member_costs
-from exclusivity.problem.arrays import Floats, Ints
+from exclusivity._typing import Floats, Ints
+from exclusivity.objective.losses import MarginLoss
+from exclusivity.objective.problem import ERMProblem, member_costs
+from exclusivity.rows.design import UNIT
 
 # Tried: 0.5 to 300. On 20,000 x 10^6 at C = 2 it takes 172 passes with 2 and 102 with 10; elsewhere as many.
 _COLD_WIDTH = 10.0

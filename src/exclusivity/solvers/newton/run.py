@@ -14,18 +14,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from exclusivity.problem import (
+from exclusivity._typing import Floats
+from exclusivity.objective.objective import Objective, relative_gap
+from exclusivity.objective.penalties import Penalty
+from exclusivity.objective.problem import (
     ERMProblem,
-    Objective,
-    Penalty,
-    RowScale,
     dual_bound,
-    gamma,
     objective_of_shortfall,
-    relative_gap,
     repair_dual,
 )
-from exclusivity.problem.arrays import Floats
+from exclusivity.rows.design import RowScale, gamma
 from exclusivity.solvers.base import Callback, Incumbent, IterationRecord, Recorder, SolverResult, Status
 from exclusivity.solvers.newton.linear import NewtonSystem
 
@@ -75,9 +73,10 @@ class LossSums:
 
     ``weighted_sums`` (2 x M), ``alpha_sums`` and ``conjugates`` (2 each) hold sums of v_i and of y_i v_i for
     v_i = alpha_i x_i, alpha_i and the loss's conjugate: half their sum belongs to the positive class, half
-    their difference to the negative one. Repairing the dual vector needs them apart. ``cost`` is the sum of
-    the costs of the rows whose loss this is, and ``n_terms`` the longest chain of additions behind any sum:
-    what rounding errors depend on.
+    their difference to the negative one. Repairing the dual vector needs them apart. ``gains`` are the same
+    of t_i alpha_i, which is alpha_i where all targets are 1. ``cost`` is the sum of the costs of the rows
+    whose loss this is, and ``n_terms`` the longest chain of additions behind any sum: what rounding errors
+    depend on.
     """
 
     loss: float
@@ -88,6 +87,13 @@ class LossSums:
     curvature: Floats | None
     cost: float
     n_terms: float
+    gains: Floats
+
+    @classmethod
+    def of_nothing(cls, n_features: int, curvature: bool) -> LossSums:
+        """The sums over no rows."""
+        hessian, none = np.zeros((n_features + 1, n_features + 1)) if curvature else None, np.zeros(2)
+        return cls(0.0, 0.0, np.zeros((2, n_features)), none, none, hessian, 0.0, 0, none)
 
     def __add__(self, other: LossSums) -> LossSums:
         """The sums over both sets of rows."""
@@ -101,6 +107,7 @@ class LossSums:
             self.curvature + other.curvature if has_curvature else None,  # type: ignore[operator]
             self.cost + other.cost,
             max(self.n_terms, other.n_terms) + 1,
+            self.gains + other.gains,
         )
 
     def times(self, factor: float) -> LossSums:
@@ -114,6 +121,7 @@ class LossSums:
             None if self.curvature is None else factor * self.curvature,
             factor * self.cost,
             self.n_terms + 1,
+            factor * self.gains,
         )
 
     @property
@@ -133,21 +141,20 @@ class Guess:
     """Where to start, and what else is known there.
 
     That is a Newton system that is nearly right (from a sample of the rows, say) with the width of the
-    rounding, a dual vector, or the second derivatives of all rows together.
+    rounding, or a dual vector.
 
     Where a run is to go on, ``method`` says with what: "semismooth", "truncated" or "shifted" (with the width
     and the dual vector, and the passes spent), "bands" (the width of the next one), or "interior" (the
-    multipliers and slacks of the rows and of the penalty). ``has_walked``: a compiled walk came to little.
+    multipliers and slacks of the rows and of the penalty). ``tried_kernel``: a compiled walk came to little.
     """
 
     point: Point
     system: NewtonSystem | None = None
     width: float | None = None
     dual: Floats | None = None
-    curvature: Floats | None = None
     method: str | None = None
     spent: float = 0.0
-    has_walked: bool = False
+    tried_kernel: bool = False
     slacks: tuple[Floats, tuple[Floats, ...]] | None = None
 
 
@@ -342,7 +349,9 @@ def bound_from_sums(sums: LossSums, reduced: Objective, scale: RowScale) -> tupl
     factors = _class_factors(alpha_sums, reduced)
     # The two classes' sums are differences of sums over all rows, and as exact as these.
     rounding = gamma(sums.n_terms + 4) * (alpha_sums[0] + alpha_sums[1])
+    gains = _halves(sums.gains)
     value = reduced.lower_dual(
+        gain=factors[0] * gains[0] + factors[1] * gains[1],
         alpha_sum=factors[0] * alpha_sums[0] + factors[1] * alpha_sums[1],
         moved=rounding if reduced.fit_intercept else 0.0,
         dual_weights=factors[0] * weighted_sums[0] - factors[1] * weighted_sums[1],
@@ -395,6 +404,6 @@ def dual_weights_of(reduced: ERMProblem, alpha: Floats) -> Floats:
 
 def objective_of(reduced: ERMProblem, point: Point, scores: Floats) -> tuple[float, float]:
     """The objective at a point with these scores, and how much larger it may be."""
-    error = reduced.design.row_scale.score_error(point.weights, point.intercept)
-    shortfall = 1 - reduced.labels * scores
+    error = reduced.row_scale.score_error(point.weights, point.intercept)
+    shortfall = reduced.rows.shortfall(scores)
     return objective_of_shortfall(reduced, point.weights[:, None], shortfall[:, None], error)

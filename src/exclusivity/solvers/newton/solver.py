@@ -17,39 +17,45 @@ regime        when                                     how
               their squares outgrow integers
 ============  =======================================  ====================================================
 
-All but the last factorise one matrix per step, on the smaller of the two sides: features or rows.
+All but the last factorise one matrix per step, on the smaller of the two sides: features or rows. Where that
+side is large beside what steps by products take, these have the first turn in the other regimes, too
+(``products_first``), and hand over where they stall.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from exclusivity.problem import (
-    DesignMatrix,
+from exclusivity._typing import Floats, Matrix
+from exclusivity.objective.losses import MarginLoss
+from exclusivity.objective.objective import Objective
+from exclusivity.objective.problem import (
     ERMProblem,
-    MarginLoss,
-    Objective,
     dual_from_scores,
     member_costs,
     repair_dual,
 )
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers.base import SAMPLE_SEED, Callback, SolverResult, Start, check_convex
-from exclusivity.solvers.newton.bands import drive_screened
-from exclusivity.solvers.newton.barrier import MemoryBarrier
 from exclusivity.solvers.newton.interior import drive_interior
 from exclusivity.solvers.newton.linear import DENSE_LIMIT
+from exclusivity.solvers.newton.newton_cg import PATIENCE, drive_truncated
 from exclusivity.solvers.newton.rounding import steepness
 from exclusivity.solvers.newton.run import Guess, Point, Run, certificate_of
-from exclusivity.solvers.newton.semismooth import drive_semismooth, primal_system
-from exclusivity.solvers.newton.small import drive_small, is_small
-from exclusivity.solvers.newton.source import ActiveGram, BlockSource
-from exclusivity.solvers.newton.truncated import PATIENCE, drive_truncated
+from exclusivity.solvers.newton.semismooth import (
+    drive_semismooth,
+    drive_whole_steps,
+    primal_system,
+    takes_whole_steps,
+)
+from exclusivity.solvers.newton.shrinking import Pilot, drive_shrinking
+from exclusivity.solvers.newton.source import MemoryRows, ProblemRows
+from exclusivity.solvers.newton.subspace import has_kernel
+from exclusivity.solvers.newton.sums import ActiveGram
 
 MANY_ROWS = 20_000
 """From here on a sample is worth its while."""
@@ -65,7 +71,6 @@ _SPARSE_LIMIT = 400
 # With kinks later: at 700 an interior point takes from two thirds to a sixth of the time, at 2,000 twice it.
 _KINKED_LIMIT = 1000
 _SPARSE_DENSITY = 0.1
-_LONG_SIZE, _LONG_RATIO = 10**6, 10
 # So many square matrices are in memory at once, at most, and so many bytes they may take beside integers,
 # with the bytes of these: 50 MB are the aim, and blocks of rows take the rest.
 _MATRICES, _SPARE_BYTES = 6, 40_000_000
@@ -74,6 +79,15 @@ _MATRICES, _SPARE_BYTES = 6, 40_000_000
 _PATIENCE_FOR_MEMORY = 4
 # Systems of semismooth steps: for fewer rows than features, for up to so many times as many, and for more.
 _SYSTEMS, _MANY_PER_FEATURE = (12, 40, 400), 8
+# Products come before factorisations from so many numbers in X on (below, vectors take longer than either),
+# where one side is so large: for the compiled kernel, for the hinge, for smooth losses.
+_MANY_NUMBERS, _KERNEL_SIDE, _HINGE_SIDE, _SMOOTH_SIDE = 30_000, 30, 20, 250
+# Steep smooth losses take shifted steps with at most so many rows per feature; with more, semismooth steps
+# end before the active rows have settled by products.
+_STEEP_ROWS = 3
+# An interior point takes about as long as so many passes for every unknown, a few semismooth steps half of
+# that: what products may take before these get their turn, but at least the second number.
+_PASSES_PER_UNKNOWN, _LEAST_PASSES = 1 / 4, 40
 
 Regime = Literal["auto", "semismooth", "interior", "iterative"]
 
@@ -188,7 +202,6 @@ def methods_of(objective: Objective, rows: RowFacts, regime: Regime, *, is_steep
     "semismooth"  losses that vanish                             semismooth, interior, truncated
     "semismooth"  others                                         semismooth, truncated
     "interior"    the hinge, many rows (or no vectors of them)   bands, interior, truncated
-    "interior"    the hinge, long rows                           truncated, interior, truncated
     "interior"    others                                         interior, truncated
     ============  =============================================  ==========================================
 
@@ -211,23 +224,38 @@ def methods_of(objective: Objective, rows: RowFacts, regime: Regime, *, is_steep
         return ["semismooth", *last]
     if loss.is_hinge and (rows.n_rows > MANY_ROWS or not rows.has_vectors):
         return ["bands", *last]
-    return ["truncated", *last] if loss.is_hinge and can_truncate and _is_long(rows) else last
+    return last
 
 
-def _is_long(rows: RowFacts) -> bool:
-    """Whether steps by products alone beat an interior point over all rows, for the hinge.
+def products_first(reduced: ERMProblem, rows: RowFacts) -> list[str]:
+    """Return the method of products that is worth a try before methods that factorise, if any.
 
-    Measured at 10^6 numbers in X, on 10 to 400 rows per feature: 1.0 to 4 times as fast; with fewer rows per
-    feature or fewer numbers sometimes slower.
+    Newton-CG needs 20 to 60 passes where costs are small or rows are many, and systems of a few hundred
+    unknowns take longer than that. Where rows can nearly all be fitted at a steep loss it needs hundreds; a
+    loss around a dual vector takes the same 20 to 60 again, if there are not many more rows than features.
     """
-    return rows.n_rows * rows.n_features >= _LONG_SIZE and rows.n_rows >= _LONG_RATIO * rows.n_features
+    loss, side = reduced.loss, rows.smaller_side
+    is_steep, is_wide = steepness(reduced) > 1, rows.n_rows <= _STEEP_ROWS * rows.n_features
+    is_for_kernel = reduced.design.is_sparse and has_kernel(reduced)
+    if is_for_kernel and side >= _KERNEL_SIDE and not (is_steep and rows.n_rows <= rows.n_features):
+        return ["truncated"]
+    if not reduced.penalty.is_smooth or rows.n_rows * rows.n_features * rows.density < _MANY_NUMBERS:
+        return []
+    if not is_steep:
+        return ["truncated"] if side >= (_HINGE_SIDE if loss.is_hinge else _SMOOTH_SIDE) else []
+    return ["shifted"] if is_wide and side >= _SMOOTH_SIDE and not loss.is_hinge else []
 
 
-def methods_for(reduced: ERMProblem, regime: Regime) -> list[str]:
-    """The methods of a regime, for a problem on rows in memory."""
+def methods_for(reduced: ERMProblem, regime: Regime, *, is_chosen: bool = False) -> list[str]:
+    """The methods of a regime, for a problem on rows in memory; ``is_chosen`` by the user."""
     rows = RowFacts.of(reduced)
-    is_steep = regime == "iterative" and rows.n_features >= rows.n_rows and steepness(reduced) > 1
-    return methods_of(reduced.objective, rows, regime, is_steep=is_steep)
+    if regime == "iterative":
+        is_steep = rows.n_features >= rows.n_rows and steepness(reduced) > 1
+        return methods_of(reduced.objective, rows, regime, is_steep=is_steep)
+    methods = methods_of(reduced.objective, rows, regime)
+    if is_chosen or methods[0] == "bands":
+        return methods
+    return products_first(reduced, rows) + methods
 
 
 def new_run(
@@ -262,25 +290,36 @@ def solve_newton(
     (True, 3.272727)
     """
     check_convex(problem.objective, "newton")
-    regime = choose_regime(problem.objective, RowFacts.of(problem), (options or NewtonOptions()).regime)
+    wanted = (options or NewtonOptions()).regime
+    regime = regime_for(problem, wanted)
     # Numbers beyond 1e150 overflow when squared: such points lose every comparison, which is all it takes.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         run, reduced = new_run(problem, tol, max_iter, callback)
         if start is not None:
-            guess = certify_start(run, reduced, start.for_problem(problem.centred()))
-        elif regime == "semismooth" and is_small(reduced):
-            drive_small(run, reduced, system)
-            guess = Guess(run.best)
+            guess, sample = certify_start(run, reduced, start.for_problem(problem.centred())), None
+        elif regime == "semismooth" and takes_whole_steps(reduced):
+            drive_whole_steps(run, reduced, system)
+            guess, sample = Guess(run.best), None
         else:
-            guess = sampled_guess(run, reduced, regime)
-        if system is not None:
-            guess = dataclasses.replace(guess, curvature=system)
+            guess, sample = sampled_guess(run, reduced, regime)
         if not run.is_over:
-            continue_run(run, reduced, regime, guess)
+            rows = MemoryRows(reduced, system)
+            continue_run(run, rows, regime, guess, sample, is_chosen=wanted != "auto")
         if not run.has_point:  # costs times rows beyond the range of numbers: zero is a point, too
             nowhere = Point(np.zeros(reduced.design.n_features), 0.0).inside(reduced.penalty)
             run.take(nowhere, certificate_of(reduced, nowhere, np.zeros(reduced.design.n_rows)))
         return run.result(problem.design.n_rows)
+
+
+def regime_for(problem: ERMProblem, wanted: Regime) -> Regime:
+    """The regime for a problem on rows in memory, or a ValueError where it cannot do it."""
+    rows = RowFacts.of(problem)
+    regime = choose_regime(problem.objective, rows, wanted)
+    if problem.targets is None or regime != "iterative":
+        return regime
+    if wanted == "iterative":
+        raise ValueError("regime='iterative' takes all targets for 1; use 'auto'.")
+    return _factorising_regime(problem.loss, rows)
 
 
 def certify_start(run: Run, reduced: ERMProblem, start: Start) -> Guess:
@@ -315,42 +354,66 @@ def make_system(problem: ERMProblem) -> Floats | None:
         return rows.at(np.ones(problem.design.n_rows, dtype=bool))
 
 
-def continue_run(run: Run, reduced: ERMProblem, regime: Regime, guess: Guess) -> None:
-    """Go on from a guess, method after method, until the run is over or nothing helps any more."""
-    rows, methods = RowFacts.of(reduced), methods_for(reduced, regime)
+def continue_run(
+    run: Run,
+    rows: ProblemRows,
+    regime: Regime,
+    guess: Guess,
+    sample: Sample | None = None,
+    *,
+    is_chosen: bool = False,
+) -> None:
+    """Go on from a guess, method after method, until the run is over or nothing helps any more.
+
+    ``is_chosen``: the user has named the regime, so that it has the first turn.
+    """
+    methods = _methods_on(rows, regime, is_chosen=is_chosen)
     if guess.method in methods:  # what comes before it has been tried
         at = methods.index(guess.method)
         methods = methods[at:] + methods[:at]
-    if "semismooth" in methods and not reduced.penalty.is_smooth:
+    if "semismooth" in methods and not rows.objective.penalty.is_smooth:
         methods.append("semismooth")  # from close to the optimum a few systems do, and reach the last digits
     for place, method in enumerate(methods):
         if method == "semismooth":
-            source = BlockSource(reduced, guess.curvature)
             is_last = method not in methods[place + 1 :]
-            most_systems = np.inf if is_last else systems_for(rows)
-            drive_semismooth(run, reduced.objective, source, guess, most_systems)
-        elif method == "bands":
-            drive_screened(run, reduced, guess.point, guess.width)
+            most_systems = np.inf if is_last else systems_for(_facts_of(rows))
+            drive_semismooth(run, rows, guess, most_systems, hands_over=place + 1 < len(methods))
         elif method == "interior":
-            of_rows, of_penalty = guess.slacks or (None, None)
-            start = guess.point.inside(reduced.penalty)
-            rows_side = MemoryBarrier(reduced, start, of_rows)
-            drive_interior(run, reduced.objective, rows_side, start, of_penalty)
-        else:
+            drive_interior(run, rows, guess)
+        elif method == "bands":
+            sample = sample or (None if rows.problem is None else sample_rows(rows.problem))
+            if sample is not None:
+                drive_shrinking(run, rows, Pilot(sample.problem, guess.point, sample.fraction), guess.width)
+        elif rows.problem is not None:
             drive_truncated(
                 run,
-                reduced,
+                rows.problem,
                 guess.point,
                 guess.dual,
                 width=guess.width,
                 spent=guess.spent,
-                most_passes=patience_for(regime, rows),
+                most_passes=patience_for(regime, _facts_of(rows), methods if place == 0 else []),
                 is_shifted=method == "shifted",
-                has_walked=guess.has_walked,
+                tried_kernel=guess.tried_kernel,
             )
         if run.is_over:
             return
-        guess = Guess(run.best)
+        guess = Guess(run.best) if run.has_point else guess
+
+
+def _facts_of(rows: ProblemRows) -> RowFacts:
+    if rows.problem is None:
+        return RowFacts(rows.n_rows, rows.n_features, has_vectors=False)
+    return RowFacts.of(rows.problem)
+
+
+def _methods_on(rows: ProblemRows, regime: Regime, *, is_chosen: bool) -> list[str]:
+    if rows.problem is None:
+        return methods_of(rows.objective, _facts_of(rows), regime)
+    methods = methods_for(rows.problem, regime, is_chosen=is_chosen)
+    if rows.problem.targets is None:
+        return methods
+    return [method for method in methods if method not in ("truncated", "shifted")]  # these take 1 for all
 
 
 def systems_for(rows: RowFacts) -> float:
@@ -366,34 +429,52 @@ def systems_for(rows: RowFacts) -> float:
     return most if rows.n_rows < _MANY_PER_FEATURE * rows.n_features else more
 
 
-def patience_for(regime: Regime, rows: RowFacts) -> float:
-    """So many passes may a method of products take before one that factorises gets its turn."""
-    if regime != "iterative":
+def patience_for(regime: Regime, rows: RowFacts, methods: list[str]) -> float:
+    """Return how many passes the first of these methods, one of products, may take before the next one.
+
+    Before methods that factorise these are about what they take themselves: an interior point 10 to 20
+    systems, semismooth steps half of them. A pass over sparse rows takes less time beside a system.
+    """
+    has_next = methods[1:2] in (["semismooth"], ["interior"])
+    if regime == "iterative":
+        return _PATIENCE_FOR_MEMORY * PATIENCE if rows.saves_memory or has_next else np.inf
+    if not has_next:
         return PATIENCE
-    return _PATIENCE_FOR_MEMORY * PATIENCE if rows.saves_memory else np.inf
+    if methods[:2] == ["shifted", "semismooth"]:  # which takes tens of systems where the loss is steep
+        return PATIENCE - 1
+    passes = _PASSES_PER_UNKNOWN * rows.smaller_side / rows.density
+    is_quick = methods[:2] == ["truncated", "semismooth"]
+    return float(np.clip(passes / 2 if is_quick else passes, _LEAST_PASSES, PATIENCE))
 
 
-def sampled_guess(run: Run, reduced: ERMProblem, regime: Regime) -> Guess:
+class Sample(NamedTuple):
+    """A problem on some of its rows, weights scaled up to those of all, and which share of them these are."""
+
+    problem: ERMProblem
+    fraction: float
+
+
+def sampled_guess(run: Run, reduced: ERMProblem, regime: Regime) -> tuple[Guess, Sample | None]:
     """The optimum of a tenth of the rows, found the same way, and the Newton system there."""
     sample = sample_rows(reduced) if regime != "iterative" else None
     if sample is None:
-        return Guess(Point(np.zeros(reduced.design.n_features), 0.0))
-    guess, passes = guess_of_sample(sample, regime)
-    run.passes += passes * sample.design.n_rows / reduced.design.n_rows
-    return guess
+        return Guess(Point(np.zeros(reduced.design.n_features), 0.0)), None
+    guess, passes = guess_of_sample(sample.problem, regime)
+    run.passes += passes * sample.fraction
+    return guess, sample
 
 
 def guess_of_sample(sample: ERMProblem, regime: Regime) -> tuple[Guess, float]:
     """The optimum of a sample, the Newton system there, and the passes over the sample that it took."""
-    inner = Run(sample.objective, SAMPLE_TOL, DEFAULT_MAX_ITER, None)
-    continue_run(inner, sample, regime, sampled_guess(inner, sample, regime))
+    inner, rows = Run(sample.objective, SAMPLE_TOL, DEFAULT_MAX_ITER, None), MemoryRows(sample)
+    continue_run(inner, rows, regime, *sampled_guess(inner, sample, regime))
     if regime != "semismooth":
         return Guess(inner.best), inner.passes
-    sums = BlockSource(sample).evaluate(inner.best, sample.loss.rounded(inner.last_width), curvature=True)
+    sums = rows.evaluate(inner.best, sample.loss.rounded(inner.last_width), curvature=True)
     return Guess(inner.best, primal_system(sums, sample.fit_intercept), inner.last_width), inner.passes + 1
 
 
-def sample_rows(problem: ERMProblem) -> ERMProblem | None:
+def sample_rows(problem: ERMProblem) -> Sample | None:
     """The problem on a tenth of its rows, weights scaled up to the same total; None when it is small.
 
     The sample is random but always the same, so that results repeat bit for bit.
@@ -407,8 +488,10 @@ def sample_rows(problem: ERMProblem) -> ERMProblem | None:
     labels, weights = problem.labels[chosen], problem.weights[chosen]
     if abs(labels.sum()) == len(labels):  # one class only: nothing to learn from
         return None
-    return problem.changed(
+    some = problem.changed(
         design=DesignMatrix(problem.design.X[chosen]),
         labels=labels,
         weights=weights * (problem.weights.sum() / weights.sum()),
+        targets=None if problem.targets is None else problem.targets[chosen],
     )
+    return Sample(some, len(chosen) / n_rows)

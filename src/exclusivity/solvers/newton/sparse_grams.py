@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exclusivity.problem.arrays import Floats, Matrix
+from exclusivity._typing import Floats, Matrix
 
 # Up to this share a sparse product takes less time than one of dense rows, whose result has no indices:
 # 10,000 x 1,000 with p = 2, all numbers stored, takes 29 s with sparse ones and 1.3 s with dense ones.

@@ -1,0 +1,387 @@
+"""The result of a fit: the members, stored once when all are equal, and all else a model file holds."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+from sklearn import get_config
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, estimator_html_repr
+from sklearn.utils.validation import check_is_fitted
+
+from exclusivity._typing import Bools, Floats, Ints, Matrix
+from exclusivity.classifier._parameters import EnsembleParameters
+from exclusivity.objective.losses import LOSSES
+from exclusivity.objective.penalties import ExclusivityRegulariser
+from exclusivity.rows.design import DesignMatrix
+from exclusivity.solvers import ExclusiveResult, History, SolverResult
+
+if TYPE_CHECKING:
+    from exclusivity.classifier._erm import ERMClassifier
+
+# Solvers treat members alike, but a matrix product may round its columns differently.
+_EQUAL_TOL = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """The members of every binary problem.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_problems, n_stored, n_features)
+        n_stored is ``n_members``, or 1 when all members are equal.
+    intercepts : ndarray of shape (n_problems, n_stored)
+    n_members : int
+    """
+
+    weights: Floats
+    intercepts: Floats
+    n_members: int
+
+    def __post_init__(self) -> None:
+        # Means are summed in the order of memory: one order, so that a loaded model gives the same bits.
+        for name in ("weights", "intercepts"):
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name)))
+
+    @classmethod
+    def from_members(cls, members: Sequence[tuple[Floats, Floats]], dtype: DTypeLike) -> Self:
+        """Stack one (weights of shape (n_features, n_members), intercepts) pair per binary problem."""
+        n_members = len(members[0][1])
+        if all(weights.strides[1] == 0 for weights, _ in members):  # a view of one member, repeated
+            members = [(weights[:, :1], intercepts[:1]) for weights, intercepts in members]
+        weights = np.stack([pair[0].T for pair in members])
+        intercepts = np.stack([pair[1] for pair in members])
+        if intercepts.shape[1] == 1:
+            return cls(weights.astype(dtype, copy=False), intercepts.astype(dtype, copy=False), n_members)
+        mean_weights = weights.mean(axis=1, keepdims=True)
+        mean_intercepts = intercepts.mean(axis=1, keepdims=True)
+        if _is_close(weights, mean_weights) and _is_close(intercepts, mean_intercepts):
+            weights, intercepts = mean_weights, mean_intercepts
+        return cls(weights.astype(dtype), intercepts.astype(dtype), n_members)
+
+    @property
+    def members_are_equal(self) -> bool:
+        """True if the ensemble is one model, repeated."""
+        return bool(self.intercepts.shape[1] == 1)
+
+    @property
+    def copies(self) -> int:
+        """The number of members that each stored one stands for."""
+        return int(self.n_members // self.intercepts.shape[1])
+
+    @property
+    def all_weights(self) -> Floats:
+        """(n_problems, n_members, n_features), read-only."""
+        return _read_only(self.spread(self.weights, 1))
+
+    @property
+    def all_intercepts(self) -> Floats:
+        """(n_problems, n_members), read-only."""
+        return _read_only(self.spread(self.intercepts, 1))
+
+    @property
+    def supports(self) -> Bools:
+        """True where a stored member uses a column in any of its problems, (n_stored, n_features).
+
+        A vote among several classes depends on all scores of the member.
+        """
+        return np.asarray((self.weights != 0).any(axis=0))
+
+    @property
+    def n_voters(self) -> int:
+        """The number of members that use features."""
+        return int(self.supports.any(axis=1).sum()) * self.copies
+
+    def spread(self, values: NDArray[Any], axis: int) -> NDArray[Any]:
+        """Repeat values of the stored members, along an axis, for all members: a view that costs nothing."""
+        if self.copies == 1:
+            return values
+        shape = list(values.shape)
+        shape[axis] *= self.copies
+        return np.broadcast_to(values, shape)
+
+    def voters(self) -> Self:
+        """Return the members that use features; all of them if none does.
+
+        A member without features says the same about every row: its vote would only hide how few others
+        there are.
+        """
+        uses_features = (self.weights != 0).any(axis=(0, 2))
+        if self.members_are_equal or uses_features.all() or not uses_features.any():
+            return self
+        weights, intercepts = self.weights[:, uses_features], self.intercepts[:, uses_features]
+        return type(self)(weights, intercepts, weights.shape[1])
+
+    def mean(self) -> Self:
+        """Return the averaged model as an ensemble of one."""
+        if self.members_are_equal:
+            return type(self)(self.weights, self.intercepts, 1)
+        weights, intercepts = (a.mean(axis=1, keepdims=True) for a in (self.weights, self.intercepts))
+        return type(self)(weights, intercepts, 1)
+
+    @property
+    def coef(self) -> Matrix:
+        """Weights of the averaged model, (n_problems, n_features), read-only."""
+        return _read_only(self.mean().weights[:, 0])
+
+    @property
+    def intercept(self) -> Floats:
+        """Intercepts of the averaged model, (n_problems,), read-only."""
+        return _read_only(self.mean().intercepts[:, 0])
+
+    def scores(self, X: Matrix) -> Floats:
+        """Compute the margins of the stored members, (n_samples, n_problems, n_stored).
+
+        In float64 whatever the types of X and the weights: float32 would overflow or cancel too early.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):  # a broken feature may have any finite value
+            flat = DesignMatrix(X).times(self.weights.reshape(-1, self.weights.shape[2]).T.astype(float))
+            return flat.reshape(-1, *self.intercepts.shape) + self.intercepts
+
+    def slack(self, X: Matrix, measure: Callable[..., Floats]) -> Floats:
+        """Bound how far ``scores`` may be apart in another batch or arithmetic; an array of their shape."""
+        n_problems, n_stored, n_features = self.weights.shape
+        flat = measure(X, self.weights.reshape(-1, n_features), self.intercepts.ravel())
+        return flat.reshape(-1, n_problems, n_stored)
+
+    def rounded(self, scores: Floats) -> Floats:
+        """Round scores to the precision of the weights."""
+        with np.errstate(over="ignore"):  # beyond float32 an infinity has the right sign
+            return scores.astype(self.intercepts.dtype, copy=False)
+
+
+def _read_only(values: Floats) -> Floats:
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+def _is_close(values: Floats, mean: Floats) -> bool:
+    return bool(np.abs(values - mean).max() <= _EQUAL_TOL * np.abs(mean).max())
+
+
+Estimator = TypeVar("Estimator")
+
+TEST, TRAINING_TOO = "test", "training and test"
+# Labels that a user gives may come from a look at the rows, or not.
+TRAINING_IF = f"{TRAINING_TOO} if the partition does not depend on the rows"
+"""What a certificate covers: values of the row to be predicted, or of training rows as well."""
+
+_OPTIONAL = ("feature_names", "partition")
+_ATTRIBUTES = {
+    "ensemble": "_ensemble",
+    "multi_class": "_fitted_multi_class",
+    "exclusivity": "_fitted_exclusivity",
+    "n_features": "n_features_in_",
+    "feature_names": "feature_names_in_",
+}
+"""Fields whose attributes have another name than the field with an underscore at its end."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedState:
+    """The fitted part of an ``ERMClassifier``; its parameters are ``get_params()``.
+
+    What ``warm_start=True`` keeps of the solver, some numbers per training row, is left out: a warm start
+    without it begins at the same weights.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+    ensemble : Ensemble
+    multi_class : {"ovr", "ovo"}
+        As it was at the time of the fit, like ``exclusivity``.
+    exclusivity : float
+    objective, dual_gap : ndarray of shape (n_problems,), float64
+    converged : ndarray of shape (n_problems,), bool
+    n_iter : ndarray of shape (n_problems,), int64
+    history : sequence of History
+    n_features : int
+    feature_names : ndarray of shape (n_features,), object, or None
+    groups : ndarray of shape (n_features,), intp
+        Numbers of the feature groups.
+    partition : ndarray of shape (n_groups,), intp, or None
+        The member that owns each group, where members compete for features.
+    certificate_scope : {"test", "training and test", TRAINING_IF}
+
+    Examples
+    --------
+    >>> from exclusivity import ERMClassifier
+    >>> model = ERMClassifier(2).fit([[0.0], [1.0]], [0, 1])
+    >>> twin = FittedState.of(model).restore(ERMClassifier(2))
+    >>> twin.predict([[0.1], [0.9]])
+    array([0, 1])
+    """
+
+    classes: NDArray[Any]
+    ensemble: Ensemble
+    multi_class: str
+    exclusivity: float
+    objective: Floats
+    dual_gap: Floats
+    converged: Bools
+    n_iter: NDArray[np.int64]
+    history: Sequence[History]
+    n_features: int
+    feature_names: NDArray[Any] | None
+    groups: Ints
+    partition: Ints | None
+    certificate_scope: str = TEST
+
+    @classmethod
+    def of_results(
+        cls,
+        estimator: ERMClassifier,
+        results: Sequence[SolverResult],
+        classes: NDArray[Any],
+        groups: Ints,
+        dtype: DTypeLike,
+    ) -> Self:
+        """Collect the results of a fit by an estimator that has the columns' number and names already."""
+        members = [(result.weights, result.intercepts) for result in results]
+        first = results[0]
+        return cls(
+            classes=classes,
+            ensemble=Ensemble.from_members(members, dtype),
+            multi_class=estimator.multi_class,
+            exclusivity=float(estimator.exclusivity),
+            objective=np.array([result.objective for result in results]),
+            dual_gap=np.array([result.gap for result in results]),
+            converged=np.array([result.converged for result in results]),
+            n_iter=np.array([result.n_iter for result in results]),
+            history=[result.history for result in results],
+            n_features=estimator.n_features_in_,
+            feature_names=getattr(estimator, "feature_names_in_", None),
+            groups=groups,
+            partition=first.partition if isinstance(first, ExclusiveResult) else None,
+            certificate_scope=scope_of(estimator.partition),
+        )
+
+    @classmethod
+    def of(cls, estimator: BaseEstimator) -> Self:
+        """Collect the state of a fitted classifier."""
+        check_is_fitted(estimator)
+        attributes, values = vars(snapshot(estimator)), {}
+        for field in dataclasses.fields(cls):
+            name = _ATTRIBUTES.get(field.name, f"{field.name}_")
+            values[field.name] = attributes.get(name) if field.name in _OPTIONAL else attributes[name]
+        return cls(**values)
+
+    def restore(self, estimator: Estimator) -> Estimator:
+        """Make a classifier the fitted one of this state, whatever it was fitted to before."""
+        pairs = ((_ATTRIBUTES.get(field, f"{field}_"), value) for field, value in vars(self).items())
+        fitted = {name: value for name, value in pairs if value is not None}
+        replace_fitted(estimator, fitted | {"_starts": []})
+        return estimator
+
+
+def width_of(estimator: BaseEstimator) -> dict[str, Any]:
+    """Return what validation notes of the columns, before there is a fit: their number and names."""
+    names = ("n_features_in_", "feature_names_in_")
+    return {name: vars(estimator)[name] for name in names if name in vars(estimator)}
+
+
+def scope_of(partition: ArrayLike) -> str:
+    """Return what a certificate covers for members on such a partition.
+
+    With a partition chosen independently of the rows each member keeps to its own columns, in training too.
+    """
+    if not isinstance(partition, str):
+        return TRAINING_IF
+    return TEST if partition == "learned" else TRAINING_TOO
+
+
+class EnsembleEstimator(EnsembleParameters):
+    """The parameters, and how an estimator with them is shown."""
+
+    def __sklearn_tags__(self) -> Tags:
+        """Accept sparse rows."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the usual repr, with a remark when all members are equal or on different features."""
+        plain, sentence = super().__repr__(N_CHAR_MAX), note(self)
+        return f"{plain}  # {sentence}" if sentence else plain
+
+    def _repr_html_inner(self) -> str:
+        """Return scikit-learn's diagram with the remark below it."""
+        diagram, sentence = str(estimator_html_repr(self)), note(self)
+        return f"{diagram}<p>{escape(sentence)}</p>" if sentence else diagram
+
+    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
+        """Return what a notebook shows."""
+        bundle = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
+
+
+def note(estimator: BaseEstimator) -> str:
+    """Describe the members of a fitted classifier in a sentence: all equal, or on which features; or ""."""
+    ensemble = getattr(estimator, "_ensemble", None)
+    if ensemble is None or ensemble.n_members == 1:
+        return ""
+    if not ensemble.members_are_equal:
+        return _difference(estimator.supports_) if estimator._fitted_exclusivity > 1 else ""
+    kappa = ExclusivityRegulariser(estimator._fitted_exclusivity).kappa(ensemble.n_members)
+    model = "logistic regression" if LOSSES[estimator.loss].is_log_odds else "SVM"
+    return f"{ensemble.n_members} equal members = one {model} at cost C/{kappa:g}"
+
+
+def _difference(supports: Bools) -> str:
+    n_features = supports.sum(axis=1)
+    n_members = int((n_features > 0).sum())
+    share = "no two of them on the same one" if supports.sum(axis=0).max() <= 1 else "some of them shared"
+    least, most = n_features[n_features > 0].min(), n_features.max()
+    count = f"{least} to {most} features" if least < most else f"{most} feature{'s' * bool(most > 1)}"
+    sizes = f"{count} each, {share}"
+    surplus = f"; {len(supports) - n_members} without features abstain" if n_members < len(supports) else ""
+    return f"{n_members} members on {sizes}{surplus}"
+
+
+# A prediction while another thread fits the same classifier uses the former model or the new one. A fit works
+# on a snapshot of the classifier and ends with ``replace_fitted``, one assignment; a prediction takes a
+# snapshot first and reads all fitted attributes from that. Both are single operations on the dictionary of
+# the object, between which no other thread runs.
+
+PRIVATE = ("_ensemble", "_fitted_exclusivity", "_fitted_multi_class", "_starts")
+"""Fitted attributes whose names do not end with an underscore."""
+
+
+def snapshot(estimator: Estimator) -> Estimator:
+    """Return a shallow copy, whose attributes stay what they are when ``estimator`` is fitted anew.
+
+    Examples
+    --------
+    >>> from exclusivity import ERMClassifier
+    >>> model = ERMClassifier(2).fit([[0.0], [1.0]], [0, 1])
+    >>> former = snapshot(model)
+    >>> former.classes_ is model.fit([[0.0], [1.0]], ["no", "yes"]).classes_
+    False
+    """
+    twin: Estimator = object.__new__(type(estimator))
+    twin.__dict__.update(vars(estimator))
+    return twin
+
+
+def fitted_attributes(estimator: object) -> dict[str, Any]:
+    """Return what a fit left behind: attributes that end with an underscore, and those of ``PRIVATE``."""
+    attributes = dict(vars(estimator))  # a copy: another thread may add to it meanwhile
+    return {name: value for name, value in attributes.items() if name.endswith("_") or name in PRIVATE}
+
+
+def replace_fitted(estimator: object, fitted: dict[str, Any]) -> None:
+    """Replace all fitted attributes at once; parameters and all else stay."""
+    attributes = dict(vars(estimator))
+    for name in fitted_attributes(estimator):
+        del attributes[name]
+    estimator.__dict__ = attributes | fitted

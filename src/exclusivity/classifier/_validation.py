@@ -1,0 +1,554 @@
+"""Check parameters, rows, labels and weights; make binary problems of classes, groups of features."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import combinations
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from exclusivity._errors import ParameterError, ParameterTypeError, check_choice, check_number
+from exclusivity._typing import Floats, Ints, Matrix
+from exclusivity.classifier._bounds import check_bounded
+from exclusivity.classifier._parameters import ClassWeight
+from exclusivity.objective.losses import LOSSES, POWER_LOSS
+from exclusivity.objective.objective import Contrast
+from exclusivity.rows.design import DesignMatrix, LabelledRows, RowScale
+from exclusivity.rows.sparse_rows import check_sparse
+from exclusivity.solvers import SOLVERS, parse_options, resolve_solver
+from exclusivity.voting.rules import RULES
+
+
+def check_parameters(params: Mapping[str, Any]) -> None:
+    """Raise a ValueError or TypeError for the first parameter that cannot be honoured."""
+    check_number(params, "n_estimators", least=1, integer=True)
+    _cost(params)
+    _loss(params)
+    check_number(params, "sparsity", least=0)
+    check_number(params, "tol", least=0, strict=True)
+    if params["max_iter"] is not None:
+        check_number(params, "max_iter", least=1, integer=True)
+    if not isinstance(params["verbose"], (bool, np.bool_)):
+        check_number(params, "verbose", least=0, integer=True)
+    for name in ("fit_intercept", "warm_start"):
+        if not isinstance(params[name], (bool, np.bool_)):
+            raise ParameterTypeError(name, f"{name} must be True or False; got {params[name]!r}.")
+    check_jobs(params.get("n_jobs"))
+    check_choice(params, "voting", tuple(RULES))
+    check_choice(params, "multi_class", ("ovr", "ovo"))
+    _exclusivity(params)
+    _solver(params)
+    _partition(params)
+    if params.get("coef_bounds") is not None or params.get("monotonic_cst") is not None:
+        check_bounded(params)
+
+
+def _loss(params: Mapping[str, Any]) -> None:
+    check_choice(params, "loss", tuple(LOSSES))
+    check_number(params, "p", least=1)
+    if params["loss"] != POWER_LOSS and params["p"] != 2:
+        raise ParameterError(
+            "p", f"p={params['p']!r} is the power of the hinge, not of {params['loss']!r}; leave it out."
+        )
+
+
+def _cost(params: Mapping[str, Any]) -> None:
+    if isinstance(params["C"], Real) and params["C"] == np.inf:
+        raise ParameterError(
+            "C",
+            "C=inf asks for a hard margin, which exists only where a plane separates the classes; C must be "
+            "finite. Where one does, a large C gives that margin: set C=1e6, or more, with p=1, whose "
+            "solution stays the same from some C on.",
+        )
+    check_number(params, "C", least=0, strict=True)
+
+
+def _exclusivity(params: Mapping[str, Any]) -> None:
+    check_number(params, "exclusivity", least=0, finite=False)
+    if params["feature_groups"] is not None and params["exclusivity"] <= 1:
+        raise ParameterError(
+            "feature_groups",
+            "feature_groups only matters when members compete for features, exclusivity > 1; got "
+            f"exclusivity={params['exclusivity']!r}. Set exclusivity=np.inf, or leave feature_groups None.",
+        )
+
+
+def _partition(params: Mapping[str, Any]) -> None:
+    partition = params.get("partition", "learned")
+    if isinstance(partition, str):
+        check_choice({"partition": partition}, "partition", ("learned", "random"))
+        if partition == "learned":
+            return
+    if params["exclusivity"] != np.inf:
+        raise ParameterError(
+            "partition",
+            f"partition={partition!r} says who owns which feature, and at exclusivity="
+            f"{params['exclusivity']!r} members share them; set exclusivity=np.inf, or leave partition out.",
+        )
+    searched = {"restarts", "radius", "voting", "partition"} & set(params["solver_options"] or ())
+    if searched:
+        raise ParameterError(
+            "solver_options",
+            f"solver_options has {min(searched)!r}, which is about the search for a partition, and with "
+            f"partition={partition!r} there is none; leave one of them out.",
+        )
+
+
+def _solver(params: Mapping[str, Any]) -> None:
+    name, exclusivity, options = params["solver"], params["exclusivity"], params["solver_options"]
+    check_choice(params, "solver", ("auto", *SOLVERS))
+    if options is not None and not isinstance(options, Mapping):
+        raise ParameterTypeError(
+            "solver_options", f"solver_options must be a mapping of option names to values; got {options!r}."
+        )
+    resolved = resolve_solver(name, exclusivity)
+    if resolved == "exclusive" and exclusivity <= 1:
+        raise ParameterError(
+            "solver",
+            f"solver={name!r} needs exclusivity > 1; got {exclusivity!r}. Set exclusivity=np.inf for "
+            "members on different features, or solver='auto'.",
+        )
+    if resolved != "exclusive" and exclusivity > 1:
+        raise ParameterError(
+            "solver",
+            f"solver={name!r} needs exclusivity <= 1; got {exclusivity!r}. Above 1 the problem is not "
+            "convex: use solver='exclusive' or 'auto'.",
+        )
+    parse_options(SOLVERS[resolved].options, options)
+
+
+def check_jobs(n_jobs: object) -> None:
+    """Raise unless this is a number of jobs that joblib takes."""
+    is_whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and (not is_whole or n_jobs == 0):
+        raise ParameterError(
+            "n_jobs",
+            f"n_jobs must be None or an integer: how many jobs, or -1 for all processors; got {n_jobs!r}.",
+        )
+
+
+ROW_TYPES = [np.dtype(code) for code in ("f8", "f4", "?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")]
+"""Rows are taken as they are stored in these types, and turned into floats block by block; others at once."""
+
+# Sums of squares of the features must stay finite, with room for rows, weights and costs.
+_LARGEST_FEATURE = 1e140
+
+NO_WEIGHT = "sample_weight is zero for every row: nothing to learn from."
+"""The message where no row counts."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSet:
+    """Rows of positive weight, their class numbers and their weights."""
+
+    design: DesignMatrix
+    codes: Ints
+    classes: NDArray[Any]
+    weights: Floats
+
+    @property
+    def X(self) -> Matrix:
+        """The rows themselves."""
+        return self.design.X
+
+    @property
+    def dtype(self) -> Any:
+        """The type that the fitted weights get: float32 where the rows are, else float64."""
+        return np.dtype(np.float32 if self.X.dtype == np.float32 else np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryTask:
+    """One binary problem: its rows, and a name for messages."""
+
+    name: str
+    rows: LabelledRows
+
+
+def validated(estimator: BaseEstimator, X: Matrix, y: Any = "no_validation", **checks: Any) -> Any:
+    """Check rows, and labels if given, as scikit-learn does; errors about missing values and text say more.
+
+    Arrays in which it would find nothing to change or to refuse are only looked at: on a few hundred rows
+    its checks take longer than the fit. Whether labels are such their caller says, by ``is_plain``.
+    """
+    if sparse.issparse(X):
+        check_sparse(X)
+    is_plain = checks.pop("is_plain", True) and _is_plain(X) and (isinstance(y, str) or len(y) == len(X))
+    checks |= {"accept_sparse": "csr", "dtype": ROW_TYPES, "skip_check_array": is_plain}
+    with table_advice(estimator):
+        return validate_data(estimator, X, y, **checks)
+
+
+_NO_NUMBERS = (
+    "Input X contains NaN",
+    "could not convert string",
+    "float() argument",
+    "could not be promoted",
+)
+
+
+@contextmanager
+def table_advice(estimator: BaseEstimator) -> Iterator[None]:
+    """Name TableEncoder in the errors of scikit-learn and numpy about cells that are no numbers."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        cause, name = re.split(r"\n| This means", str(error))[0], type(estimator).__name__
+        if not any(words in cause for words in _NO_NUMBERS):
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(
+            f"{cause.rstrip('.')}. {name} takes numbers; exclusivity.tables.TableEncoder takes tables with "
+            f"missing values, text and dates: use make_pipeline(TableEncoder(), {name}(...)), or "
+            "exclusivity.make_robust_classifier()."
+        ) from None
+
+
+def validated_classes(estimator: BaseEstimator, X: Matrix, y: Any) -> Any:
+    """Rows and their classes, checked; plain ones as in :func:`validated`."""
+    require_labels(y)
+    is_plain = are_plain_labels(y, getattr(y, "size", 0))
+    X, y = validated(estimator, X, y, is_plain=is_plain)
+    if not is_plain and not are_plain_labels(y, len(y)):
+        check_classification_targets(y)
+    return X, y
+
+
+def _is_plain(X: Any) -> bool:
+    """Return whether X is an array of rows, of a type that is taken as it is, without NaN or infinity."""
+    if type(X) is not np.ndarray or X.ndim != 2 or X.size == 0 or X.dtype not in ROW_TYPES:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(X.sum(dtype=float)))
+
+
+def are_plain_labels(y: Any, n_rows: int) -> bool:
+    """Return whether y has one whole number per row, and rows enough not to look like a regression."""
+    if type(y) is not np.ndarray or y.shape != (n_rows,) or y.dtype.kind not in "biuf":
+        return False
+    values = np.unique(y)
+    return 2 * len(values) <= n_rows and bool(np.all(np.isfinite(values) & (values == np.floor(values))))
+
+
+def sample_weights(given: object, n_rows: int) -> Floats:
+    """Return the sample weights as float64: one per row, finite, not negative, not all zero."""
+    weights = checked_weights(given, n_rows)
+    if not np.any(weights):
+        raise ValueError(NO_WEIGHT)
+    return weights
+
+
+def checked_weights(given: object, n_rows: int) -> Floats:
+    """Return the weights of some of the rows, which may all be zero: one per row, finite, not negative."""
+    if given is None:
+        return np.ones(n_rows)
+    try:
+        weights = np.asarray(given, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must hold numbers: {error}") from error
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight must have one value per row, shape ({n_rows},); got shape {weights.shape}."
+        )
+    if not np.all(np.isfinite(weights)):
+        raise ValueError("sample_weight contains NaN or infinity.")
+    if np.any(weights < 0):
+        raise ValueError("sample_weight must not be negative.")
+    return weights
+
+
+def training_set(X: Matrix, y: NDArray[Any], weights: Floats, class_weight: ClassWeight) -> TrainingSet:
+    """Leave out rows of weight 0, number the classes, multiply class weights in.
+
+    A class whose rows all have weight 0 (in a bootstrap, say) stays a class.
+    """
+    classes, codes = numbered_classes(y)
+    if not np.all(weights):
+        keep = np.flatnonzero(weights)
+        X, codes, weights = X[keep], codes[keep], weights[keep]
+    require_two_classes(classes)
+    design = DesignMatrix(X)
+    check_scale(design.row_scale)
+    totals = np.bincount(codes, weights=weights, minlength=len(classes)).astype(float)
+    factors = class_weights(class_weight, classes, totals)
+    return TrainingSet(design, codes, classes, weights * factors[codes])
+
+
+def numbered_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
+    """Return the classes in order, and each label's number among them: ``np.unique`` without sorting."""
+    if np.issubdtype(y.dtype, np.integer) and np.can_cast(y.dtype, np.intp) and len(y) > 0:
+        least, most = int(y.min()), int(y.max())
+        if most - least < len(y):  # so few that counting is no more than reading
+            offsets = np.subtract(y, least, dtype=np.intp)
+            is_there = np.bincount(offsets) > 0
+            return (np.flatnonzero(is_there) + least).astype(y.dtype), (np.cumsum(is_there) - 1)[offsets]
+    return np.unique(y, return_inverse=True)
+
+
+def require_labels(y: ArrayLike, whose: str = "") -> None:
+    """Raise where a label is missing: None, NaN, or the NA of pandas and Arrow.
+
+    For labels of Python objects and dates; NaN among numbers is found by scikit-learn's own check. ``whose``
+    says what the rows are counted in, where that is not the whole of y.
+    """
+    try:
+        labels = np.asarray(y)
+    except ValueError:  # no column at all, which scikit-learn says better
+        return
+    if labels.dtype.kind not in "OMm" or labels.ndim == 0:
+        return
+    place = next((place for place, label in enumerate(labels.ravel()) if _is_missing(label)), None)
+    if place is not None:
+        raise ValueError(
+            f"Input y contains NaN: the label of row {place}{whose} is missing ({labels.ravel()[place]!r}). "
+            "Leave such rows out, or give them a class of their own."
+        )
+
+
+def _is_missing(label: object) -> bool:
+    try:
+        return label is None or bool(label != label)  # noqa: PLR0124 -- NaN and NaT
+    except TypeError:  # pandas' NA, which is neither equal nor unequal
+        return True
+    except ValueError:  # an array is no label, which scikit-learn says better
+        return False
+
+
+def require_two_classes(classes: NDArray[Any]) -> None:
+    """Raise where there is only one class."""
+    if len(classes) < 2:
+        raise ValueError(
+            "A classifier needs at least 2 classes in y; these rows have one class only: "
+            f"{classes.tolist()[0]!r}."
+        )
+
+
+def class_weights(given: object, classes: NDArray[Any], totals: Floats) -> Floats:
+    """Return one factor per class; "balanced" gives every class that has weight the same total weight.
+
+    ``totals`` holds the sums of the classes' sample weights.
+    """
+    if given is None:
+        return np.ones(len(classes))
+    if isinstance(given, str) and given == "balanced":
+        shared = totals.sum() / np.count_nonzero(totals)
+        return np.asarray(np.divide(shared, totals, out=np.ones_like(totals), where=totals > 0))
+    if not isinstance(given, Mapping):
+        raise ParameterError(
+            "class_weight",
+            f"class_weight must be None, 'balanced' or a mapping of class to weight; got {given!r}.",
+        )
+    unknown = [label for label in given if label not in classes]
+    if unknown:
+        raise ParameterError(
+            "class_weight",
+            f"class_weight names {unknown[0]!r}, which is not a class in y: {classes.tolist()}.",
+        )
+    try:
+        factors = np.array([given.get(label, 1.0) for label in classes.tolist()], dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(
+            "class_weight", f"class_weight must map classes to numbers; got {dict(given)!r}."
+        ) from error
+    if not np.all(np.isfinite(factors) & (factors > 0)):
+        raise ParameterError(
+            "class_weight", f"class_weight must be positive and finite; got {dict(given)!r}."
+        )
+    return factors
+
+
+def binary_tasks(data: TrainingSet, multi_class: str) -> list[BinaryTask]:
+    """Make one task of two classes, the second one positive; of more, one per class or one per pair.
+
+    One-vs-rest tasks share one design matrix and one weight array, hence one factorisation. In
+    one-vs-one the first class of a pair is positive, as in ``SVC``.
+    """
+    return [
+        BinaryTask(
+            contrast.name,
+            LabelledRows(data.design, np.where(data.codes == contrast.positive, 1.0, -1.0), data.weights),
+        )
+        if contrast.negative is None
+        else _pair_task(data, contrast)
+        for contrast in contrasts(data.classes, multi_class)
+    ]
+
+
+def contrasts(classes: NDArray[Any], multi_class: str) -> list[Contrast]:
+    """List the binary problems of a multi-class fit, in the order of the fitted attributes.
+
+    Examples
+    --------
+    >>> [contrast.name for contrast in contrasts(np.array(["cat", "dog"]), "ovr")]
+    ['dog against cat']
+    """
+    names = [str(label) for label in classes]
+    if len(names) == 2:
+        return [Contrast(f"{names[1]} against {names[0]}", 1, None)]
+    if multi_class == "ovo":
+        pairs = combinations(range(len(names)), 2)
+        return [Contrast(f"{names[i]} against {names[j]}", i, j) for i, j in pairs]
+    return [Contrast(f"{name} against the rest", c, None) for c, name in enumerate(names)]
+
+
+def _pair_task(data: TrainingSet, contrast: Contrast) -> BinaryTask:
+    i, j = contrast.positive, contrast.negative
+    rows = np.flatnonzero((data.codes == i) | (data.codes == j))
+    labels = np.where(data.codes[rows] == i, 1.0, -1.0)
+    return BinaryTask(contrast.name, LabelledRows(DesignMatrix(data.X[rows]), labels, data.weights[rows]))
+
+
+def check_scale(scale: RowScale) -> None:
+    """Raise where squares of the features would leave the range of floating point."""
+    largest = float(scale.columns.max(initial=0.0))
+    if largest > _LARGEST_FEATURE:
+        raise ValueError(
+            f"X has values as large as {largest:.1e}, whose squares leave the range of floating point; "
+            "scale the features first (for example with StandardScaler or MaxAbsScaler)."
+        )
+
+
+def carried_groups(feature_groups: object, X: Matrix, exclusivity: float = np.inf) -> object:
+    """Return the parameter; where it is None and members compete, the groups that the rows carry.
+
+    A :class:`~exclusivity.tables.TableEncoder` hands out arrays with an attribute ``feature_groups``: the
+    columns that it made of one input column belong together.
+    """
+    # Not of a DataFrame: there an attribute may be a column.
+    may_carry = isinstance(X, np.ndarray) or sparse.issparse(X)
+    if feature_groups is not None or not exclusivity > 1 or not may_carry:
+        return feature_groups
+    return getattr(X, "feature_groups", None)
+
+
+def carried_signs(monotonic_cst: object, X: Matrix) -> object:
+    """Return the parameter as given; where it is None, the signs that rows of a TableEncoder carry."""
+    may_carry = isinstance(X, np.ndarray) or sparse.issparse(X)
+    signs = getattr(X, "monotonic_cst", None) if may_carry else None
+    if signs is not None and monotonic_cst is not None:
+        raise ParameterError(
+            "monotonic_cst", "monotonic_cst is given to the TableEncoder and to the classifier; choose one."
+        )
+    return monotonic_cst if signs is None else signs
+
+
+def group_codes(feature_groups: object, n_features: int, names: NDArray[Any] | None) -> Ints:
+    """One number per column, 0 to n_groups - 1 in the order of first appearance.
+
+    Parameters
+    ----------
+    feature_groups : None, sequence of labels, dict, or callable
+        None: every column is a group of its own. A dict has labels by column name, and columns that it does
+        not name are groups of their own. A callable is given the array of column names.
+    n_features : int
+    names : ndarray of str or None
+        The column names seen in ``fit``, if there were any.
+
+    Examples
+    --------
+    >>> group_codes(["engine", "brake", "engine"], 3, None)
+    array([0, 1, 0])
+    """
+    if feature_groups is None:
+        return np.arange(n_features)
+    labels = feature_groups
+    if callable(feature_groups) or isinstance(feature_groups, Mapping):
+        if names is None:
+            raise ParameterError(
+                "feature_groups",
+                "feature_groups goes by column names, but X has none; fit on a DataFrame with string "
+                "columns, or give one label per column.",
+            )
+        if isinstance(feature_groups, Mapping):
+            return _group_numbers(_labels_of(feature_groups, names), n_features)
+        labels = feature_groups(names)
+    return _group_numbers(_as_list(labels), n_features)
+
+
+def _labels_of(groups: Mapping[Any, Any], names: NDArray[Any]) -> list[Any]:
+    """Return one label per column; a column without one is a group of its own."""
+    unknown = [name for name in groups if name not in names]
+    if unknown:
+        raise ParameterError(
+            "feature_groups",
+            f"feature_groups names {unknown[0]!r}, which is no column of X: {names.tolist()[:20]}.",
+        )
+    return [groups.get(name, ("alone", place)) for place, name in enumerate(names)]
+
+
+def _as_list(labels: Any) -> list[Any]:
+    if isinstance(labels, (str, bytes, Set)) or not hasattr(labels, "__len__"):
+        raise ParameterTypeError(
+            "feature_groups",
+            "feature_groups must be None, a sequence with one label per column, a dict of labels by column "
+            f"name, or a callable that makes the sequence from the column names; got {labels!r}.",
+        )
+    if np.ndim(labels) != 1:
+        raise ParameterError(
+            "feature_groups", f"feature_groups must be one-dimensional; got {np.ndim(labels)} dimensions."
+        )
+    return labels.tolist() if hasattr(labels, "tolist") else list(labels)
+
+
+def _group_numbers(labels: list[Any], n_features: int) -> Ints:
+    if len(labels) != n_features:
+        raise ParameterError(
+            "feature_groups",
+            f"feature_groups must have one label per column: X has {n_features} columns, and "
+            f"{len(labels)} labels were given.",
+        )
+    # NaN is unlike itself: columns without a label would become groups of their own without a word.
+    if any(label is None or label != label for label in labels):  # noqa: PLR0124
+        raise ParameterError(
+            "feature_groups", "feature_groups has a missing label (None or NaN); give every column a label."
+        )
+    numbers: dict[Any, int] = {}
+    return np.array([numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.intp)
+
+
+def random_partition(n_groups: int, n_members: int, rng: np.random.RandomState) -> Ints:
+    """Draw an owner for every group; sizes differ by one at most."""
+    return np.asarray(rng.permutation(np.arange(n_groups) % n_members))
+
+
+def checked_partition(labels: ArrayLike, groups: Ints, n_members: int) -> Ints:
+    """Return the owner of every group from one label per column or group; members in label order."""
+    if np.ndim(labels) != 1:
+        raise ValueError(
+            "partition must be 'random', 'learned', or a sequence with the label of one member for each "
+            f"column (or feature group); got {labels!r}."
+        )
+    owners = np.unique(np.asarray(labels), return_inverse=True)[1]
+    n_groups = int(groups.max()) + 1
+    if len(owners) not in (len(groups), n_groups):
+        raise ValueError(
+            f"partition must have one label for each of the {len(groups)} columns, or of the {n_groups} "
+            f"feature groups; got {len(owners)}."
+        )
+    if len(owners) != n_groups:
+        by_group = np.empty(n_groups, dtype=np.intp)
+        by_group[groups] = owners
+        if np.any(by_group[groups] != owners):
+            raise ValueError(
+                "partition gives columns of one feature group to different members; give every group "
+                "one member."
+            )
+        owners = by_group
+    if int(owners.max()) + 1 != n_members:
+        raise ValueError(
+            f"partition names {int(owners.max()) + 1} members, and n_estimators is {n_members}; set "
+            f"n_estimators={int(owners.max()) + 1}."
+        )
+    return np.asarray(owners, dtype=np.intp)

@@ -1,0 +1,379 @@
+"""CSV files, in pieces of whole lines: each column is parsed by pyarrow and read by its rule."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import re
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exclusivity.io._cells import (
+    MISSING,
+    ColumnError,
+    ColumnRule,
+    TextColumn,
+    as_array,
+    decimal_of_file,
+    detect_rule,
+    is_number,
+    label,
+    read_column,
+)
+from exclusivity.io._errors import DataFileError, NotANumberError, excerpt
+from exclusivity.io._reading import (
+    DELIMITERS,
+    MAX_COLUMNS,
+    Columns,
+    Content,
+    Reading,
+    import_pyarrow,
+    listed,
+    whole_numbers,
+)
+from exclusivity.io._text import Piece, TextFile, TextSpan, is_packed, opened_text
+
+_SAMPLE_PIECES = 2
+_SAMPLES, _SAMPLE_BYTES = 20, 1 << 16  # from all over a large file
+_QUOTES = (
+    "found a quote that is not closed in its line, or one inside the text of a field; expected a field "
+    'without quotes, or "..." around all of it with the quotes inside doubled.'
+)
+
+
+def _delimiter_of(piece: Piece, reading: Reading, usual: str) -> str:
+    """Return what the caller says, else the usual delimiter or the only other one in the first line."""
+    line = piece.text.partition(b"\n")[0]
+    found = [character for character in DELIMITERS if character.encode() in line]
+    return reading.delimiter or (found[0] if usual not in found and len(found) == 1 else usual)
+
+
+def csv_header(source: Any, reading: Reading, usual: str = ",") -> tuple[list[str] | int, str]:
+    """Return the names of the columns of a CSV file, or their number, and what separates its fields."""
+    with opened_text(source, None) as text:
+        piece = next(iter(text), None)
+        if piece is None:
+            return [], usual
+        delimiter = _delimiter_of(piece, reading, usual)
+        fields = _fields(text, piece, delimiter)
+        return (fields if reading.header else len(fields)), delimiter
+
+
+def _fields(text: TextFile, piece: Piece, delimiter: str) -> list[str]:
+    """Return the fields of the first line of a piece."""
+    line = piece.text.partition(b"\n")[0].decode("utf-8")
+    if line.count(delimiter) >= MAX_COLUMNS:
+        cause = f"the line has more than {MAX_COLUMNS} fields; expected a table."
+        raise text.error(cause, int(piece.lines[0]))
+    try:
+        (fields,) = csv.reader([line], delimiter=delimiter, skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError):
+        raise text.error(_QUOTES, int(piece.lines[0])) from None
+    return [name.strip(" \t") for name in fields]
+
+
+def _columns(text: TextFile, piece: Piece, delimiter: str, reading: Reading) -> Columns:
+    """Return the columns that the first line tells."""
+    fields, line = _fields(text, piece, delimiter), int(piece.lines[0])
+    if not reading.header:
+        return Columns.of(None, len(fields), reading, text.name, line)
+    if all(map(is_number, fields)):
+        cause = f"the first line, {listed(fields)}, holds numbers; expected the names of the columns "
+        raise text.error(f"{cause}(pass header=False where a file has none).", line)
+    columns, counts = Columns.of(tuple(fields), len(fields), reading, text.name, line), Counter(fields)
+    for place in columns.used:
+        name = fields[place]
+        if not name:
+            cause = f"column {place + 1} has no name; expected one (row numbers, as pandas writes them: "
+            cause += f"leave them out with ignore=[{place}], or write the file without them)."
+            raise text.error(cause, line)
+        if counts[name] > 1:
+            cause = f"{counts[name]} columns are called {excerpt(name)}; expected different names."
+            raise text.error(cause, line)
+    return columns
+
+
+def _count_fields(line: bytes, delimiter: bytes) -> int:
+    """Count the fields of a line, in time and memory that quotes do not change."""
+    count, is_open = 1, False
+    for start in range(0, len(line), 1 << 16):
+        letters = np.frombuffer(line[start : start + (1 << 16)], dtype=np.uint8)
+        is_quoted = np.logical_xor.accumulate(letters == ord('"')) ^ is_open
+        count += int(np.count_nonzero((letters == ord(delimiter)) & ~is_quoted))
+        is_open = bool(is_quoted[-1])
+    return count
+
+
+def read_csv(source: Any, reading: Reading, usual: str = ",") -> Content | None:
+    """Read a CSV file; None where a span of one has no rows."""
+    with opened_text(source, reading.max_bytes, reading.tell) as text:
+        pieces = iter(text)
+        start = list(islice(pieces, _SAMPLE_PIECES))
+        if not start and not isinstance(source, TextSpan):
+            raise text.error("the file ends without a single line; expected a table.")
+        if not start:
+            return None
+        rows = _Rows(text, start[0], reading, usual)
+        if reading.header:
+            start[0] = Piece(start[0].text.partition(b"\n")[2], start[0].lines[1:])
+        start = [piece for piece in start if piece.text]
+        if start and reading.rules is None:
+            samples = [rows.parse(piece) for piece in start] + rows.samples(source)
+            try:
+                rows.detect(samples)
+            except ColumnError as error:
+                raise rows.located(error, chain(start, pieces)) from None
+        for piece in chain(start, pieces):
+            rows.add(piece)
+        if not rows.lines and not isinstance(source, TextSpan):
+            raise text.error("the file ends after the header; expected rows.")
+        return rows.content() if rows.lines else None
+
+
+def detect_rules(
+    columns: Mapping[str | int, TextColumn], reading: Reading, delimiter: str
+) -> tuple[list[ColumnRule], list[str]]:
+    """Find the rules of columns, and what is peculiar about them; an error names the column."""
+    if not reading.wants_columns and all(map(_is_clean, columns.values())):
+        return [ColumnRule("number", ".")] * len(columns), [""] * len(columns)
+    said, found = reading.kinds, []
+    counts = {name: column.counts() for name, column in columns.items()}
+    texts = [list(counts[name]) for name in columns if said.get(name) != "category"]
+    decimal = reading.decimal or decimal_of_file(texts, delimiter)
+    for name in columns:
+        try:
+            found.append(detect_rule(counts[name], said.get(name), decimal))
+        except ColumnError as error:
+            error.column = name
+            raise
+    return [rule for rule, _ in found], [remark for _, remark in found]
+
+
+class _Rows:
+    """The rows of a CSV file, piece by piece, as the rules of its columns read them."""
+
+    def __init__(self, text: TextFile, first: Piece, reading: Reading, usual: str) -> None:
+        self._text, self._reading = text, reading
+        self._delimiter = _delimiter_of(first, reading, usual)
+        self._columns = _columns(text, first, self._delimiter, reading)
+        self._count = len(self._columns.all)
+        self._rules = list((reading.rules or {}).values())
+        self._remarks = [""] * len(self._rules)
+        self._stated = reading.decimal if reading.rules is not None else ""
+        self._n_lost = Counter[int]()
+        self._numbers, self._has_missing = array("d"), False
+        self._chunks: dict[int, list[Any]] = {}
+        self.lines: list[Any] = []
+
+    def parse(self, piece: Piece, numbers: Collection[int] = ()) -> Any:
+        """Return the fields of some rows by column: texts, and ``numbers``; None where these are none."""
+        arrow, reader = import_pyarrow(), import_pyarrow(".csv")
+        content = _quoted(self._text, piece, self._delimiter) if b'"' in piece.text else piece.text
+        used = [str(place) for place in self._columns.used]
+        types = dict.fromkeys(used, arrow.string()) | {str(p): arrow.float64() for p in numbers}
+        try:
+            table = reader.read_csv(
+                arrow.BufferReader(content),
+                reader.ReadOptions(
+                    use_threads=False,
+                    column_names=[str(place) for place in range(self._count)],
+                    block_size=len(content) + 1,
+                ),
+                reader.ParseOptions(delimiter=self._delimiter),
+                reader.ConvertOptions(
+                    check_utf8=False,  # all of the text has been checked
+                    include_columns=used,
+                    column_types=types,
+                    null_values=MISSING,
+                    strings_can_be_null=False,
+                ),
+            )
+        except arrow.ArrowInvalid as error:
+            if len(numbers):
+                return None
+            raise self._ragged(piece, error) from None
+        if table.num_rows != len(piece.lines):
+            raise DataFileError(self._text.name, None, None, _QUOTES)
+        found = {place: table.column(str(place)).combine_chunks() for place in self._columns.used}
+        trim = import_pyarrow(".compute").ascii_trim
+        return {place: cells if place in numbers else trim(cells, " \t") for place, cells in found.items()}
+
+    def _ragged(self, piece: Piece, error: Exception) -> DataFileError:
+        """Return the error about the first row of another length."""
+        sign = self._delimiter.encode()
+        for line, number in zip(piece.text.splitlines(), piece.lines, strict=True):
+            n_fields = _count_fields(line, sign)
+            if n_fields != self._count:
+                more = n_fields > self._count
+                found = f"more than {self._count}" if more else n_fields
+                cause = f"the row has {found} fields; expected {self._count}, as in the first line."
+                if more and sign == b",":
+                    cause += " A comma inside a number or a text needs quotes around the field."
+                return self._text.error(cause, int(number))
+        return self._text.error(f"pyarrow cannot read the text ({error!s:.200}).", int(piece.lines[0]))
+
+    def samples(self, source: Any) -> list[Any]:
+        """Return rows from all over a large file; what is wrong with them is told when they are read."""
+        size = os.path.getsize(source) if isinstance(source, str) and os.path.isfile(source) else 0
+        found: list[Any] = []
+        if size < _SAMPLES * _SAMPLE_BYTES or is_packed(source):
+            return found
+        for start in range(size // _SAMPLES, size, size // _SAMPLES):
+            with open(source, "rb") as stream, suppress(DataFileError):
+                span = TextSpan(stream, start, start + _SAMPLE_BYTES, header=False)
+                found += [self.parse(piece) for piece in TextFile(span, source, None)]
+        return found
+
+    def detect(self, samples: Sequence[Any]) -> None:
+        """Find the rules of the columns in some rows."""
+        texts = {
+            self._columns.all[place]: TextColumn.of([cells[place] for cells in samples])
+            for place in self._columns.features
+        }
+        self._rules, self._remarks = detect_rules(texts, self._reading, self._delimiter)
+
+    def located(self, error: ColumnError, pieces: Iterable[Piece]) -> DataFileError:
+        """Return the error about a column with the first line that has its text."""
+        place = self._columns.features[self._columns.titles.index(error.column)]
+        for piece in pieces:
+            row = self.parse(piece)[place].index(error.text).as_py()
+            if row >= 0:
+                line = int(piece.lines[row])
+                return DataFileError(self._text.name, line, error.column, error.cause, error.ways)
+        return DataFileError(self._text.name, None, error.column, error.cause, error.ways)
+
+    def add(self, piece: Piece) -> None:
+        """Read some rows."""
+        self.lines.append(piece.lines)
+        rules = dict(zip(self._columns.features, self._rules, strict=True))
+        numbers = [place for place, rule in rules.items() if rule.kind == "number"]
+        plain = {place for place in numbers if rules[place].is_plain and self._stated != ","}
+        fields = self.parse(piece, plain)
+        is_parsed = fields is not None
+        if not is_parsed:  # a cell that is no plain number, or a row of another length
+            fields = self.parse(piece)
+        block = np.empty((len(piece.lines), len(numbers)))
+        for j, place in enumerate(numbers):
+            values = _plain_numbers(fields[place]) if place in plain else None
+            if values is None or (rules[place].required and np.isnan(values).any()):
+                if is_parsed and place in plain:
+                    fields, is_parsed = self.parse(piece), False
+                column = TextColumn.of([fields[place]])
+                values = self._read(place, rules[place], column, [piece.lines])
+            block[:, j] = values
+        self._numbers.frombytes(block.tobytes())
+        self._has_missing = self._has_missing or bool(np.isnan(block).any())
+        for place in self._columns.used:
+            if place not in rules or rules[place].kind != "number":
+                self._chunks.setdefault(place, []).append(fields[place].dictionary_encode())
+
+    def _read(self, place: int, rule: ColumnRule, column: TextColumn, lines: list[Any]) -> Any:
+        """Return a column, or some rows of it; an error names the line."""
+        try:
+            values, n_lost = read_column(column, rule, self._stated)
+        except ColumnError as error:
+            line, ways = line_of(lines, column.row_of(error.text)), error.ways
+            if not ways and (self._reading.rules is None or self._reading.mixed):
+                ways = ("numeric", "categorical", "ignore")[rule.kind == "date" :]
+            kind = NotANumberError if rule.required else DataFileError
+            raise kind(self._text.name, line, self._columns.all[place], error.cause, ways) from None
+        self._n_lost[place] += n_lost
+        return values
+
+    def content(self) -> Content:
+        """Return the columns."""
+        columns = self._columns
+        target = None if columns.target is None else self._labels(TextColumn.of(self._chunks[columns.target]))
+        X = np.frombuffer(self._numbers).reshape(sum(map(len, self.lines)), -1)
+        is_plain = all(rule.kind == "number" and rule.notation in ("", ".") for rule in self._rules)
+        if is_plain and not self._has_missing and not self._reading.wants_columns:
+            found: Any = X
+        else:
+            numbers = iter(X.T)
+            found = [
+                next(numbers)
+                if rule.kind == "number"
+                else self._read(place, rule, TextColumn.of(self._chunks.pop(place)), self.lines)
+                for place, rule in zip(columns.features, self._rules, strict=True)
+            ]
+        return columns.content(
+            found,
+            target,
+            rules=tuple(self._rules),
+            remarks=tuple(self._remarks),
+            n_lost=tuple(self._n_lost[place] for place in columns.features),
+            lines=tuple(self.lines),
+        )
+
+    def _labels(self, column: TextColumn) -> NDArray[Any]:
+        """Return the target: all numbers, or all text."""
+        texts, title = column.texts.to_pylist(), self._columns.all[self._columns.target or 0]
+        is_missing = np.array([text in MISSING for text in texts])[column.codes]
+        self._columns.check_classes(is_missing, lambda row: line_of(self.lines, row))
+        values: list[float | str] = []
+        for text in texts:
+            try:
+                values.append(label(text))
+                if type(values[-1]) is type(values[0]):
+                    continue
+                before = "text" if isinstance(values[0], str) else "numbers"
+                cause = f"found {excerpt(text)}, but the rows before have {before}; expected only numbers or "
+                cause += "only text in the target."
+            except ValueError as error:
+                cause = str(error)
+            raise DataFileError(self._text.name, line_of(self.lines, column.row_of(text)), title, cause)
+        kind = object if isinstance(values[0], str) else np.float64
+        return whole_numbers(np.array(values, dtype=kind)[column.codes])
+
+
+def line_of(lines: Iterable[Any], row: int) -> int:
+    """Return the line of a row, by the lines of all rows piece by piece."""
+    for some in lines:
+        if row < len(some):
+            return int(some[row])
+        row -= len(some)
+    raise IndexError(row)
+
+
+def _quoted(text: TextFile, piece: Piece, delimiter: str) -> bytes:
+    """Return a piece with quotes as pyarrow reads them; refuse those that do not enclose a field."""
+    blank, end = (b" " if delimiter == "\t" else b" \t"), re.escape(delimiter.encode())
+    quoted = rb'(?:[%b]*+"(?:[^"]++|"")*+"[%b]*+|[^"%b]*+)' % (blank, blank, end)
+    is_row = re.compile(rb"%b(?:%b%b)*+" % (quoted, end, quoted))
+    for line, number in zip(piece.text.splitlines(), piece.lines, strict=True):
+        if b'"' in line and is_row.fullmatch(line) is None:
+            raise text.error(_QUOTES, int(number))
+    if re.search(rb'[%b]"|"[%b]' % (blank, blank), piece.text) is None:
+        return piece.text
+    # Blanks around quotes do not count, but pyarrow knows quotes beside a delimiter only.
+    around = re.compile(
+        rb'(?:(?<=%b)|^)([%b]*+)("(?:[^"]++|"")*+")([%b]*+)(?=%b|$)' % (end, blank, blank, end), re.M
+    )
+    return around.sub(rb"\2", piece.text)
+
+
+def _plain_numbers(column: Any) -> NDArray[np.float64] | None:
+    """Return an arrow array as numbers, NaN where missing; None where one is not finite, or no number."""
+    arrow, compute = import_pyarrow(), import_pyarrow(".compute")
+    if not arrow.types.is_floating(column.type):
+        try:
+            known = compute.if_else(compute.is_in(column, arrow.array(MISSING)), None, column)
+            column = known.cast(arrow.float64())
+        except arrow.ArrowInvalid:
+            return None
+    values = as_array(column.fill_null(math.nan) if column.null_count else column)
+    return values if np.isfinite(values).sum() + column.null_count == len(values) else None
+
+
+def _is_clean(column: TextColumn) -> bool:
+    """Return whether all texts are plain numbers, and none is missing."""
+    values = _plain_numbers(column.texts)
+    return values is not None and not np.isnan(values).any()

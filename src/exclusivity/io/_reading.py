@@ -1,0 +1,233 @@
+"""What is taken from a data file, and what comes of it, whatever its format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exclusivity.io._cells import ColumnRule
+from exclusivity.io._errors import DataFileError, excerpt
+from exclusivity.io._text import DEFAULT_MAX_BYTES, is_packed
+
+DELIMITERS = (",", "\t", ";", "|")
+
+MAX_COLUMNS = 1 << 16
+"""65,536 columns, for each of which pyarrow takes some memory. Wider rows are better sparse (LIBSVM)."""
+
+_SHOWN, _LISTED = 5, 20
+
+Span = tuple[int, int] | None
+"""A part of a file in bytes, rows or row groups, as its format counts; None for all of it."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What to take from a file, and how; most as in ``read_table``.
+
+    ``kinds`` says what columns hold ("number" or "category"), by name, or by number from 0 without names.
+    ``mixed`` asks for columns one by one though all of them may be plain numbers; with rules it says that
+    these were found in training rows, and options could change them. ``tell`` is called with the number of
+    bytes of text that have been read.
+    """
+
+    target: str | int | None = None
+    ignore: tuple[str | int, ...] = ()
+    n_features: int | None = None
+    delimiter: str | None = None
+    header: bool = True
+    max_bytes: int | None = DEFAULT_MAX_BYTES
+    decimal: str = ""
+    kinds: Mapping[str | int, str] = field(default_factory=dict)
+    rules: Mapping[str | int, ColumnRule] | None = None
+    mixed: bool = False
+    tell: Callable[[int], None] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse settings that are none."""
+        ignored: Any = self.ignore
+        if isinstance(ignored, (str, bytes)):
+            raise TypeError(f"ignore must be a sequence of columns' names or numbers; got {ignored!r}.")
+        target = [] if self.target is None else [("target", self.target)]
+        for name, column in [*target, *(("ignore", column) for column in self.ignore)]:
+            if not isinstance(column, (str, int)) or isinstance(column, bool):
+                raise TypeError(f"{name} must be a column's name or number, or None; got {column!r}.")
+            if isinstance(column, str) and not self.header:
+                cause = "but header=False means that columns have no names; pass the column's number."
+                raise ValueError(f"{name} is the name {column!r}, {cause}")
+        if self.delimiter is not None and self.delimiter not in DELIMITERS:
+            raise ValueError(f"delimiter must be one of {DELIMITERS}, or None; got {self.delimiter!r}.")
+        for name, value in (("max_bytes", self.max_bytes), ("n_features", self.n_features)):
+            if value is not None and (not isinstance(value, (int, np.integer)) or value < 1):
+                raise ValueError(f"{name} must be a whole number from 1, or None; got {value!r}.")
+
+    @property
+    def wants_columns(self) -> bool:
+        """Whether columns are wanted one by one: a model or a user says so."""
+        if self.rules is not None:
+            return not all(rule.required for rule in self.rules.values())
+        return self.mixed or bool(self.kinds) or self.decimal == ","
+
+    def unlimited(self, path: str) -> Reading:
+        """Return the same for the owner of a file: no limit, unless it is compressed and so may be a trap."""
+        return self if is_packed(path) else replace(self, max_bytes=None)
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """The content of a file.
+
+    ``data`` is an array of plain numbers without missing values, a CSR matrix (LIBSVM), or a list of columns
+    as numpy or pyarrow arrays. ``target`` holds the classes. The features have ``names`` where the file has
+    them, and ``places`` in it. Of a CSV file there are the rules by which the features were read, what is
+    peculiar about each (or ""), how many of its texts were taken for missing values, the columns that are
+    neither features, target nor ignored, and the lines of the rows, piece by piece.
+    """
+
+    data: Any
+    target: NDArray[Any] | None
+    names: tuple[str, ...] | None = None
+    places: tuple[int, ...] = ()
+    rules: tuple[ColumnRule, ...] = ()
+    remarks: tuple[str, ...] = ()
+    n_lost: tuple[int, ...] = ()
+    left_out: tuple[str, ...] = ()
+    lines: tuple[Any, ...] = ()
+
+    @property
+    def titles(self) -> list[str | int]:
+        """The features as users call them: by name, or by number in the file."""
+        return list(self.names or self.places)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a file: their names or numbers, and which of them are the target and the features."""
+
+    all: Sequence[Any]
+    target: int | None
+    features: tuple[int, ...]
+    file: str
+    left_out: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, names: tuple[str, ...] | None, count: int, reading: Reading, file: str, line: int | None = None
+    ) -> Columns:
+        """Choose columns; an error names one that is not there."""
+        titles: Sequence[Any] = names or range(count)
+
+        place_of = partial(_place_of, titles, DataFileError(file, line, None, ""))
+        target = None if reading.target is None else place_of(reading.target, "for the target")
+        ignored = {place_of(column, "to ignore") for column in reading.ignore}
+        features = tuple(place for place in range(count) if place != target and place not in ignored)
+        rules, cause = features if reading.rules is None else reading.rules, ""
+        is_named = names is not None and all(isinstance(name, str) for name in rules)
+        if target in ignored:
+            cause = "the target is among the columns to ignore; expected another column."
+        elif not features:
+            cause = f"none of the {count} columns is left for features; expected at least one."
+        elif not is_named and len(features) != len(rules):
+            cause = f"the file has {len(features)} features; expected {len(rules)}."
+        if cause:
+            raise DataFileError(file, line, None, cause)
+        if is_named:
+            left_out = tuple(titles[place] for place in features if titles[place] not in rules)
+            features = tuple(place_of(name, "that is a feature") for name in rules)
+            return cls(titles, target, features, file, left_out)
+        if unknown := [name for name in reading.kinds if name not in [titles[place] for place in features]]:
+            raise ValueError(f"{unknown[0]!r} is named in numeric or categorical, and is no feature.")
+        return cls(titles, target, features, file)
+
+    @property
+    def titles(self) -> list[Any]:
+        """The features."""
+        return [self.all[place] for place in self.features]
+
+    @property
+    def used(self) -> list[int]:
+        """Features and target."""
+        return [*self.features, *([] if self.target is None else [self.target])]
+
+    def content(self, data: Any, target: NDArray[Any] | None, **facts: Any) -> Content:
+        """Return what was read of these columns."""
+        names = None if isinstance(self.all, range) else tuple(self.titles)
+        return Content(data, target, names, self.features, left_out=self.left_out, **facts)
+
+    def check_classes(self, is_missing: NDArray[np.bool_], lines: Callable[[int], int] | None = None) -> None:
+        """Refuse rows without a class; ``lines`` gives the line of a row, where the file has lines."""
+        if not is_missing.any():
+            return
+        shown, count = np.flatnonzero(is_missing)[: _SHOWN + 1].tolist(), int(is_missing.sum())
+        places = [str(row + 1 if lines is None else lines(row)) for row in shown]
+        unit = ("row" if lines is None else "line") + "s" * (count > 1)
+        more = ["..."] if len(places) > _SHOWN else []
+        cause = (
+            f"{count} of {len(is_missing)} rows {'have' if count > 1 else 'has'} no class ({unit} "
+            f"{', '.join(places[:_SHOWN] + more)}); a cell that is empty or says NA, NaN, null, None or ? is "
+            "a missing value. Leave such rows out, or give them a class."
+        )
+        line = None if lines is None else int(places[0])
+        raise DataFileError(self.file, line, self.all[self.target or 0], cause)
+
+    def classes(self, values: NDArray[np.float64], start: int = 0) -> NDArray[Any]:
+        """Return a target of numbers, the first of them in row ``start``: integers where all are whole."""
+        self.check_classes(np.isnan(values) if not start else np.r_[np.zeros(start, bool), np.isnan(values)])
+        if np.isinf(values).any():
+            cause = f"the value in row {start + int(np.argmax(np.isinf(values))) + 1} is infinite; "
+            cause += "expected a finite number."
+            raise DataFileError(self.file, None, self.all[self.target or 0], cause)
+        return whole_numbers(values)
+
+
+def _place_of(titles: Sequence[Any], where: DataFileError, column: str | int, role: str) -> int:
+    """Return the place of a column that is given by name, or by number from either end."""
+    count = len(titles)
+    if isinstance(column, int) and -count <= column < count:
+        return column % count
+    if not isinstance(column, int) and column in titles:
+        return titles.index(column)
+    shown = f"{column} {role} among {count} columns"
+    if isinstance(column, str):
+        shown = f"{excerpt(column)} {role}; there are {listed(titles)}"
+    raise DataFileError(where.file, where.line, None, f"there is no column {shown}.")
+
+
+def listed(names: Sequence[str | int]) -> str:
+    """Return names of columns in a row, the first twenty of them."""
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(excerpt(str(name)) for name in names[:_LISTED]) + more
+
+
+def whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Return whole numbers as integers, text and other numbers as they are."""
+    if values.dtype.kind != "f" or not ((values == np.rint(values)) & (np.abs(values) < 2**53)).all():
+        return values
+    return np.asarray(values.astype(np.int64))
+
+
+def import_pyarrow(module: str = "") -> Any:
+    """Return pyarrow, or one of its modules; the error says how to get it."""
+    try:
+        return import_module(f"pyarrow{module}")
+    except ImportError as error:
+        raise ImportError(
+            "reading CSV and Parquet files needs pyarrow; install it with: pip install 'exclusivity[cli]'"
+        ) from error
+
+
+def check_size(file: str, n_rows: int, n_columns: int, said: int, reading: Reading) -> None:
+    """Refuse a table that is too large before memory is taken; ``said`` is the size that a file states."""
+    size = max(8 * n_rows * n_columns, said)
+    if reading.max_bytes is not None and size > reading.max_bytes:
+        cause = (
+            f"the table of {n_rows} rows and {n_columns} columns takes {size} bytes, more than "
+            f"max_bytes={reading.max_bytes}; if you trust the file, pass a larger max_bytes, or None for no "
+            "limit."
+        )
+        raise DataFileError(file, None, None, cause)

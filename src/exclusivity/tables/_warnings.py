@@ -1,0 +1,116 @@
+"""Warnings about columns that are hardly what they seem, and about targets that are hardly classes."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from exclusivity._typing import Ints
+
+MANY_CLASSES = 50
+# So few levels may well be a category, whatever they look like.
+_FEW = 10
+# A category of more levels than this, and more than a level for every other row, cannot generalise.
+_MANY_LEVELS = 100
+_MOST = 1000
+_BEGINS = re.compile(r"[-+.,]?\d|\w{3,9}[. ]+\d")
+
+
+def classes_in(y: Any, n_rows: int) -> Ints | None:
+    """Return the numbers of classes, with a warning if there are very many; None where y has no classes."""
+    if y is None:
+        return None
+    y = np.asarray(y)
+    if y.shape != (n_rows,) or y.dtype.kind not in "OUSiub":
+        return None
+    try:
+        classes, codes = np.unique(y, return_inverse=True)
+    except TypeError:  # texts and numbers, which the classifier refuses
+        return None
+    if len(classes) > MANY_CLASSES or len(classes) == n_rows > _FEW:
+        _warn(f"y has {len(classes)} different values in {n_rows} rows. Are they classes, and not amounts?")
+    return codes
+
+
+def warn_of_target(name: str, read: Any, classes: Ints) -> None:
+    """Warn of a column that determines the class of every training row: it may not be known in time."""
+    if isinstance(read, np.ndarray):
+        values = np.unique(read[:_MOST])
+        codes = np.searchsorted(values, read).clip(max=max(len(values) - 1, 0))
+        if len(values) > MANY_CLASSES or not np.array_equal(values[codes], read, equal_nan=True):
+            return
+        levels: Sequence[Any] = values.tolist()
+    elif isinstance(read, tuple):
+        codes, levels = read[0] + 1, [None, *read[1]]
+    else:
+        return
+    n_rows, n_classes = len(classes), int(classes.max()) + 1
+    if n_classes < 2 or _FEW * len(levels) > n_rows or np.bincount(classes).min() < _FEW:
+        return
+    table = np.bincount(codes * n_classes + classes, minlength=len(levels) * n_classes)
+    seen = table.reshape(len(levels), n_classes) > 0
+    if seen.sum(axis=1).max() == 1:
+        what = "equals" if int(seen.any(axis=1).sum()) == n_classes else "determines"
+        _warn(
+            f"Column {name!r} {what} the target: rows of one of its values are of one class. If it "
+            "is not known when predictions are made, leave it out."
+        )
+
+
+def warn_of_levels(name: str, levels: Sequence[str], n_known: int) -> None:
+    """Warn of a category that holds free text, or numbers or dates as texts; say how to make them these."""
+    advice, texts = None, levels[:_MOST]
+    if len(texts) > _FEW and 2 * sum(_BEGINS.match(text) is not None for text in texts[:_FEW]) >= _FEW:
+        from exclusivity.io._cells import MISSING  # noqa: PLC0415 -- few tables need the readers of files
+
+        texts = [text for text in texts if text not in MISSING]
+        advice = _numbers(name, texts) or _dates(name, texts)
+    if advice is not None:
+        _warn(
+            f"Column {name!r} is taken for a category of {len(levels)} levels, but {advice} (Named in "
+            "categorical it stays a category, and nothing is said.)"
+        )
+    elif len(levels) > _MANY_LEVELS and 2 * len(levels) > n_known:
+        _warn(
+            f"Column {name!r} has {len(levels)} distinct values in {n_known} rows and cannot generalise. "
+            "Leave out names of rows; make features of free text before, as with a TfidfVectorizer."
+        )
+
+
+def _numbers(name: str, texts: list[str]) -> str | None:
+    from exclusivity.io._cells import ColumnError, detect_rule  # noqa: PLC0415 -- as above
+
+    try:
+        rule, _ = detect_rule(dict.fromkeys(texts, 1))
+    except ColumnError:
+        return None
+    if rule.kind != "number":
+        return None
+    steps = ".str.rstrip('% ')" if "%" in rule.notation else ""
+    other = {",": ".", ".": ","}.get(rule.decimal, "")
+    steps += f".str.replace({other!r}, '')" if "'" in rule.notation else ""
+    steps += ".str.replace(',', '.')" if rule.decimal == "," else ""
+    return (
+        f"holds numbers as texts, such as {texts[0]!r}. Make them numbers, with pandas "
+        f"X[{name!r}]{steps}.astype(float)."
+    )
+
+
+def _dates(name: str, texts: list[str]) -> str | None:
+    from exclusivity.io._cells import DATE_FORM, date_among  # noqa: PLC0415 -- as above
+
+    found = date_among(texts)
+    if found is None:
+        return None
+    return (
+        f"holds texts that look like dates, such as {found!r}. Make them dates (with pandas "
+        f"pandas.to_datetime(X[{name!r}]), which may need a format), or write {DATE_FORM}."
+    )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=4)

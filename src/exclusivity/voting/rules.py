@@ -1,0 +1,409 @@
+"""Voting rules: how the votes of members become a decision, and how many features have to change to turn it.
+
+A rule is one class. ``count`` turns an ``Election`` into scores of classes: predictions of every classifier
+that votes and ONNX graphs are made with it. ``_min_changes`` counts the features that have to change before
+each class can win: radii and sets of classes are made with it. An entry in ``RULES`` makes the rule a value
+of ``voting=``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from exclusivity._errors import check_choice
+from exclusivity._typing import Bools, Floats, Ints
+from exclusivity.voting._changes import (
+    BLOCK_NUMBERS,
+    Counts,
+    Tally,
+    check_votes,
+    fewest,
+    fewest_changes,
+    fewest_of_each,
+    is_disjoint,
+    largest_reaches,
+    product,
+    row_blocks,
+)
+from exclusivity.voting._scores import (
+    Election,
+    class_scores,
+    election_of_scores,
+    finite,
+    member_votes,
+    squashed,
+    top_two,
+)
+from exclusivity.voting.preferences import FIRST, SECOND, UNDECIDED, MemberPreferences, Sides
+
+
+class VotingRule(ABC):
+    """Count the votes of members among several classes.
+
+    Between two classes every rule is a majority vote.
+    """
+
+    counts_votes: ClassVar[bool] = True
+    """Whether a member has one vote, however large its scores are."""
+    ranks_classes: ClassVar[bool] = False
+    """Whether ``count`` and ``_min_changes`` ask which of two classes members prefer."""
+    search: ClassVar[str] = "hard"
+    """The relaxed vote that the search for a partition maximises, see ``exclusivity.solvers.exclusive``."""
+
+    def decide(self, scores: Any, n_classes: int, multi_class: str, copies: int = 1, xp: Any = np) -> Any:
+        """Return scores of classes from the scores of linear members.
+
+        Parameters
+        ----------
+        scores : array of shape (n_samples, n_problems, n_members)
+        n_classes : int
+        multi_class : {"ovr", "ovo"}
+        copies : int
+            How many equal members each one stands for.
+        xp : namespace
+            numpy, or what writes the same operations as an ONNX graph.
+
+        Returns
+        -------
+        decision : array of shape (n_samples, n_classes)
+            The highest score wins. Of two classes (n_samples,): votes for the second class minus votes for
+            the first, plus the squashed mean margin, which breaks ties.
+        """
+        if n_classes > 2:
+            return self.count(election_of_scores(scores, n_classes, multi_class, copies, xp))
+        votes = member_votes(scores, n_classes, multi_class, xp)
+        margins = xp.mean(xp.take(finite(scores, xp), 0, axis=1), axis=1)
+        return copies * xp.sum(2 * votes - 1, axis=1) + squashed(margins, xp)
+
+    @abstractmethod
+    def count(self, election: Election) -> Any:
+        """Return scores of more than two classes, (n_samples, n_classes); the highest one wins."""
+
+    def min_changes(
+        self, preferences: MemberPreferences, supports: Bools, n_classes: int, *, all_classes: bool = True
+    ) -> Ints:
+        """Return how many features have to change before each class can win.
+
+        Parameters
+        ----------
+        preferences : MemberPreferences
+        supports : ndarray of bool, shape (n_members, n_groups)
+            Which member uses which feature (or group of columns) in any of its scores. Members that use none
+            abstain: a constant vote would only fake robustness.
+        n_classes : int
+        all_classes : bool, default=True
+            False: all but the smallest number of each row may be lower than need be, which takes less time.
+
+        Returns
+        -------
+        changes : ndarray of int, shape (n_samples, n_classes)
+            0 for the winner; more than the number of groups where no number of them is enough.
+
+        Examples
+        --------
+        Four members for class 0 and one for class 1: two features tie them; for class 2 it takes as many.
+
+        >>> votes = MemberPreferences(np.array([[0, 0, 0, 0, 1]]))
+        >>> RULES["hard"].min_changes(votes, np.eye(5, dtype=bool), 3)
+        array([[0, 2, 2]])
+
+        Members that rank classes 012, 012, 102, 210 and 201: class 0 leads with two votes and meets class 2
+        in a run-off, which three of five members like less. One feature is enough for class 2, and for class
+        1, which it brings to the final.
+
+        >>> from exclusivity.voting.preferences import certain_preferences
+        >>> rankings = np.array([[0, 1, 2], [0, 1, 2], [1, 0, 2], [2, 1, 0], [2, 0, 1]])
+        >>> scores = -np.argsort(rankings, axis=1).T[None].astype(float)
+        >>> ranked = certain_preferences(scores, np.zeros_like(scores), 3, "ovr")
+        >>> RULES["runoff"].min_changes(ranked, np.eye(5, dtype=bool), 3)
+        array([[0, 1, 1]])
+        """
+        check_votes(preferences.votes, supports, n_classes)
+        count = self._min_changes if n_classes > 2 else RULES["hard"]._min_changes
+        uses_features: Bools = np.asarray(supports.any(axis=1))
+        reach, n_rows = largest_reaches(supports[uses_features]), len(preferences.votes)
+        changes, is_doubtful = np.empty((n_rows, n_classes), dtype=np.intp), np.empty(n_rows, dtype=bool)
+        for rows in row_blocks(n_rows, reach, n_classes):
+            block = preferences.take(rows, uses_features)
+            changes[rows], is_doubtful[rows] = count(block, reach, n_classes, all_classes)
+        doubtful = np.flatnonzero(is_doubtful)
+        if doubtful.size and preferences.finer is not None:
+            finer = preferences.finer(doubtful)
+            changes[doubtful] = self.min_changes(finer, supports, n_classes, all_classes=all_classes)
+        return changes
+
+    @abstractmethod
+    def _min_changes(
+        self, preferences: MemberPreferences, reach: Floats, n_classes: int, all_classes: bool
+    ) -> tuple[Counts, Bools]:
+        """Return ``min_changes`` of members that use features, and in which rows rounding matters.
+
+        ``reach``, (n_members, n_sets), has the sets of members that a feature reaches.
+        """
+
+
+class SoftVoting(VotingRule):
+    """The mean of the members' margins; one broken feature moves it as far as it likes."""
+
+    counts_votes = False
+
+    def decide(self, scores: Any, n_classes: int, multi_class: str, copies: int = 1, xp: Any = np) -> Any:
+        """See ``VotingRule``; the only member is the averaged model."""
+        if n_classes > 2:
+            scores = class_scores(scores, n_classes, multi_class, xp)
+            return xp.take(scores, 0, axis=2)
+        return xp.take(xp.take(scores, 0, axis=2), 0, axis=1)
+
+    def count(self, election: Election) -> Any:
+        """Raise: there are no votes."""
+        raise TypeError("soft voting averages margins; there are no votes to count")
+
+    def _min_changes(
+        self, preferences: MemberPreferences, reach: Floats, n_classes: int, all_classes: bool
+    ) -> tuple[Counts, Bools]:
+        raise TypeError("soft voting has no certificate: one feature moves a mean as far as it likes")
+
+
+class HardVoting(VotingRule):
+    """Plurality: every member votes for its best class, and the class with most votes wins."""
+
+    def count(self, election: Election) -> Any:
+        """Return the votes of each class, ties broken."""
+        return election.counts + election.liking
+
+    def _min_changes(
+        self, preferences: MemberPreferences, reach: Floats, n_classes: int, all_classes: bool
+    ) -> tuple[Counts, Bools]:
+        tally = Tally(preferences.votes, n_classes)
+        is_doubtful = tally.undecided > 0
+        if not is_disjoint(reach):
+            return tally.fewest_against(tally.totals.argmax(axis=1), reach), is_doubtful
+        if all_classes:  # c has to pass all classes, and not the winner alone
+            return fewest_changes(tally.leads(), tally.n_members), is_doubtful
+        return tally.fewest_to_pass_winner(), is_doubtful
+
+
+class RunoffVoting(VotingRule):
+    """Two rounds: the two classes with most votes meet in a final, in which every member has a vote again.
+
+    Scores of the finalists are all voters plus the votes of the final; of one-vs-one members the problem of
+    these two classes decides.
+    """
+
+    ranks_classes = True
+    search = "runoff"
+
+    def count(self, election: Election) -> Any:
+        """Return the votes of the first round, and those of the finalists above all others."""
+        xp, n_classes, counts = election.xp, election.n_classes, election.counts
+        if election.prefer_first is None:
+            raise TypeError("a run-off needs members that rank classes")
+        decision = counts + election.liking
+        first, second = top_two(decision, n_classes, xp)
+        n_voters = xp.sum(counts, axis=1)
+        for_first = election.copies * xp.sum(election.prefer_first(first, second), axis=1)
+        for finalist, votes in ((first, for_first), (second, n_voters - for_first)):
+            is_finalist = xp.expand_dims(finalist, axis=1) == np.arange(n_classes)
+            decision = xp.where(
+                is_finalist, xp.expand_dims(n_voters + votes, axis=1) + election.liking, decision
+            )
+        return decision
+
+    def _min_changes(
+        self, preferences: MemberPreferences, reach: Floats, n_classes: int, all_classes: bool
+    ) -> tuple[Counts, Bools]:
+        """See ``VotingRule``; ``all_classes`` counts the final of A too, which takes twice the time."""
+        found = _RunoffChanges(preferences, n_classes, reach, all_classes)
+        return found.changes(), found.is_doubtful()
+
+
+RULES: dict[str, VotingRule] = {"soft": SoftVoting(), "hard": HardVoting(), "runoff": RunoffVoting()}
+"""The values of ``voting=``."""
+
+
+def check_counted(params: Mapping[str, Any]) -> None:
+    """Raise unless ``params["voting"]`` names a rule that counts votes, so that there are certificates."""
+    check_choice(params, "voting", tuple(name for name, rule in RULES.items() if rule.counts_votes))
+
+
+class _RunoffChanges:
+    """The minimal changes of one run-off for each of some rows, all members with features.
+
+    A tie in either round counts as won by every class. Let w win the run-off, v_c be votes of the first
+    round, m the number of undecided ones. For c to win,
+
+    A. either another class f meets c in the final, and w is pushed out: both leads of w, g over c and h over
+       f, have to go. A change lowers g by 2 (a voter of w) or 1, h likewise, and g + h by 3 (a voter of w) or
+       1; an undecided vote lowers one of them by 1. And c has to win against f.
+    B. or c meets w in the final and wins there: the lead of w in their duel falls by 2 for every changed
+       member that prefers w, by 1 for one that has no preference. And c has to get there, level with every
+       third class d. Disjoint supports: n changes are enough for that if sum_d max(q_d, 0) <= n,
+       q_d = v_d - v_c - m - n (see ``_changes``). They include max(q_d, 0) voters of d, of whom p_d prefer w;
+       so at most min(n - sum_d max(q_d - p_d, 0), u) changed members prefer w, where u is how many of all do.
+       The smallest n that satisfies both is exact, but for members that vote for c and prefer w all the same.
+
+    With shared features the r features that lower a lead most, one by one, bound what any r of them do; every
+    condition has its own r, and all of them are necessary.
+    """
+
+    def __init__(
+        self, preferences: MemberPreferences, n_classes: int, reach: Floats, all_classes: bool
+    ) -> None:
+        self.tally, self.n_classes, self.reach = Tally(preferences.votes, n_classes), n_classes, reach
+        self.preferences, self.all_classes, self.rows = (
+            preferences,
+            all_classes,
+            np.arange(len(preferences.votes)),
+        )
+        self.winner, self.sides, self.lead = self._find_winner()
+
+    def _find_winner(self) -> tuple[Ints, Sides, Counts]:
+        """Return the winners, the sides of members and the leads of the winners in all their duels."""
+        first, second = top_two(self.tally.totals.astype(float), self.n_classes)
+        sides = self.preferences.against(first)
+        lead = self._leads(sides)
+        lost = np.flatnonzero(-lead[self.rows, second] > 2 * self._undecided(sides)[self.rows, second])
+        winner = first.copy()
+        winner[lost] = second[lost]
+        if lost.size:
+            sides[lost] = self.preferences.take(lost, np.ones(self.tally.n_members, dtype=bool)).against(
+                second[lost]
+            )
+            lead[lost] = self._leads(sides[lost])
+        return winner, sides, lead
+
+    def _leads(self, sides: Sides) -> Counts:
+        """Return the lead of the rival over each class, undecided votes against it, (n_rows, c)."""
+        counts = [(sides == side).sum(axis=2, dtype=self.tally.kind) for side in (FIRST, SECOND)]
+        return np.asarray(counts[0] - counts[1] - self._undecided(sides))
+
+    def _undecided(self, sides: Sides) -> Counts:
+        return np.asarray((sides == UNDECIDED).sum(axis=2, dtype=self.tally.kind))
+
+    def is_doubtful(self) -> Bools:
+        """Return the rows in which rounding matters."""
+        undecided = self._undecided(self.sides)
+        undecided[self.rows, self.winner] = 0
+        return np.asarray((self.tally.undecided > 0) | undecided.any(axis=1))
+
+    def changes(self) -> Counts:
+        """Return the minimal changes of all classes, (n_rows, n_classes)."""
+        by_pairs = self._pairs_that_push_out()
+        without_winner = by_pairs.min(axis=2)
+        changes: Counts = np.minimum(without_winner, self._duels_with_winner())
+        changes[self.rows, self.winner] = 0
+        return changes
+
+    def _pairs_that_push_out(self) -> Counts:
+        """Return A: the fewest features for a final of c and f that c wins, (n_rows, c, f)."""
+        totals, undecided = self.tally.totals, self.tally.undecided[:, None]
+        opponents = self._opponents()
+        leads = totals[self.rows, self.winner][:, None] - totals
+        both = leads[:, :, None] + leads[:, None, opponents] - undecided[:, :, None]
+        if is_disjoint(self.reach):
+            single, together = _divided(leads - undecided, 2), _divided(both, 3)
+        else:
+            single, together = self._with_shared_features(both)
+        needed = np.maximum(np.maximum(single[:, :, None], single[:, None, opponents]), together)
+        if self.all_classes:
+            needed = np.maximum(needed, self._finals_without_winner())
+        never = self._never
+        needed[:, opponents, np.arange(len(opponents))] = never
+        needed[self.rows, self.winner] = never
+        needed[np.broadcast_to((self.winner[:, None] == opponents)[:, None], needed.shape)] = never
+        return needed
+
+    def _opponents(self) -> Ints:
+        """Return the f to look at: where c needs not win against f, one without votes is as good as another.
+
+        Three of them, as one may be c and one the winner.
+        """
+        if self.all_classes:
+            return np.arange(self.n_classes)
+        voted = self.tally.voted
+        without = np.setdiff1d(np.arange(min(self.n_classes, len(voted) + 3)), voted)[:3]
+        return np.union1d(voted, without)
+
+    def _finals_without_winner(self) -> Counts:
+        """Return the fewest features for c to win a duel with f, (n_rows, c, f)."""
+        leads = [
+            self._leads(self.preferences.against(np.full_like(self.winner, f))) for f in range(self.n_classes)
+        ]
+        # A feature turns no more duel votes than it has members.
+        most = max(int(self.reach.sum(axis=0).max(initial=0)), 1)
+        return _divided(np.stack(leads, axis=2), 2 * most)
+
+    @property
+    def _never(self) -> int:
+        """Return more features than there are."""
+        return max(int(self.reach.shape[1]), self.tally.n_members) + 1
+
+    def _with_shared_features(self, both: Counts) -> tuple[Ints, Ints]:
+        single = self.tally.fewest_against(self.winner, self.reach)
+        gains = (
+            self.reach.sum(axis=0)
+            + 2 * self.tally.reached(self.winner[:, None], self.reach)
+            - self.tally.reached(UNDECIDED, self.reach)
+        )
+        return single, fewest_of_each(gains, both)
+
+    def _duels_with_winner(self) -> Counts:
+        """Return B: the fewest features for a final of c and the winner that c wins, (n_rows, c)."""
+        if is_disjoint(self.reach):
+            return self._by_members()
+        step = max(1, BLOCK_NUMBERS // max(1, len(self.rows) * self.reach.shape[1]))
+        blocks = (
+            np.arange(start, min(start + step, self.n_classes)) for start in range(0, self.n_classes, step)
+        )
+        return np.concatenate([self._by_features(classes) for classes in blocks], axis=1)
+
+    def _by_members(self) -> Counts:
+        """Return B for disjoint supports."""
+        tally, kind = self.tally, self.tally.kind
+        voted = tally.voted
+        leads = tally.leads()
+        leads[:, voted, np.arange(len(voted))] = 0
+        leads[np.broadcast_to((self.winner[:, None] == voted)[:, None], leads.shape)] = 0
+        prefers = (self.sides == FIRST).astype(np.float32)
+        is_vote = (tally.votes[:, :, None] == voted).astype(np.float32)
+        of_voters = (prefers @ is_vote).astype(kind)
+        liking, indifferent = ((self.sides == side).sum(axis=2, dtype=kind) for side in (FIRST, -1))
+        return fewest_changes(leads, tally.n_members, (self.lead, liking, indifferent, of_voters))
+
+    def _by_features(self, classes: Ints) -> Ints:
+        """Return B for shared features: enough for the duel, and to pass the strongest third class."""
+        tally, reach, rows = self.tally, self.reach, self.rows[:, None]
+        sides = self.sides[:, classes]
+        turned = product((2 * (sides == FIRST) + (sides == -1)).astype(np.float32), reach)
+        third = self._third_classes(classes)
+        gains = (
+            reach.sum(axis=0)
+            + product((tally.votes[:, None] == third[:, :, None]).astype(np.float32), reach)
+            - product((tally.votes[:, None] == classes[:, None]).astype(np.float32), reach)
+            - tally.reached(UNDECIDED, reach)[:, None]
+        )
+        behind = tally.totals[rows, third] - tally.totals[:, classes] - tally.undecided[:, None]
+        flat = (-1, reach.shape[1])
+        needed = np.maximum(
+            fewest(turned.reshape(flat), self.lead[:, classes].ravel()),
+            fewest(gains.reshape(flat), behind.ravel()),
+        )
+        return np.asarray(needed.reshape(behind.shape))
+
+    def _third_classes(self, classes: Ints) -> Ints:
+        """Return the class with most votes but for the winner and each of these, (n_rows, len(classes))."""
+        others = self.tally.totals.copy()
+        others[self.rows, self.winner] = -1
+        best = others.argmax(axis=1)
+        others[self.rows, best] = -1
+        second = others.argmax(axis=1)
+        return np.asarray(np.where(classes == best[:, None], second[:, None], best[:, None]))
+
+
+def _divided(numbers: Counts, by: int) -> Counts:
+    """Divide and round up; 0 for negative numbers."""
+    return np.maximum(-(-numbers // by), 0)

@@ -1,0 +1,50 @@
+"""An engine in one file: rows in blocks, worked on by a pool of ``concurrent.futures``."""
+
+from __future__ import annotations
+
+from functools import reduce
+from itertools import repeat
+from operator import add
+
+import numpy as np
+
+from exclusivity.rows.design import DesignMatrix
+from exclusivity.rows.source import Answer, RowBlock, RowSource as BlockRows
+
+
+def answer_all(requests, block, states):
+    """Answer several requests for one block."""
+    return [request.answer(block, state) for request, state in zip(requests, states, strict=True)]
+
+
+class PoolRows(BlockRows):
+    """Blocks of rows, and the pool whose threads or processes answer for them."""
+
+    def __init__(self, blocks, pool):
+        self.blocks, self.pool = blocks, pool
+        self.n_rows = sum(len(block.codes) for block in blocks)
+        self.n_features = blocks[0].X.shape[1]
+        self.dtype = np.result_type(*(block.X.dtype for block in blocks))
+        self.row_scale = reduce(add, (DesignMatrix(block.X).row_scale for block in blocks))
+
+    def ask(self, questions):
+        """Answer all questions in one pass; parts are added in the order of the blocks."""
+        requests = [question.request for question in questions]
+        nothing = [None] * len(self.blocks)
+        states = zip(*(question.states or nothing for question in questions), strict=True)
+        parts = list(self.pool.map(answer_all, repeat(requests), self.blocks, states))
+        answers = []
+        for number, question in enumerate(questions):
+            totals, after = zip(*(part[number] for part in parts), strict=True)
+            answers.append(Answer(reduce(add, totals), list(after) if question.keeps_state else None))
+        return answers
+
+
+def fit_chunks(model, chunks, pool):
+    """Fit an ``ERMClassifier`` to chunks (X, y) or (X, y, sample_weight) of rows."""
+    classes = np.unique(np.concatenate([np.unique(y) for _, y, *_ in chunks]))
+    blocks = []
+    for X, y, *weights in chunks:
+        codes = np.searchsorted(classes, y).astype(np.int32)
+        blocks.append(RowBlock(X, codes, weights[0] if weights else np.ones(len(y))))
+    return model.fit_rows(PoolRows(blocks, pool), classes)

@@ -1,0 +1,69 @@
+"""Which methods the default tries, one after the other, and that one which stalls hands over."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.router import dense_rows, sparse_rows
+from exclusivity.kernels import compiled
+from exclusivity.objective.problem import ERMProblem
+from exclusivity.solvers.newton import NewtonOptions, solve_newton
+from exclusivity.solvers.newton.solver import RowFacts, choose_regime, methods_for, patience_for
+
+
+def methods(problem, *, is_chosen=False):
+    regime = choose_regime(problem.objective, RowFacts.of(problem), "auto")
+    return methods_for(problem.reduced(), regime, is_chosen=is_chosen)
+
+
+@pytest.mark.parametrize(
+    ("shape", "p", "cost", "first"),
+    [
+        ((700, 400), 2, 0.01, ["truncated", "semismooth", "interior", "truncated"]),
+        ((700, 400), 2, 100.0, ["shifted", "semismooth", "interior", "truncated"]),
+        ((1500, 400), 2, 100.0, ["semismooth", "interior", "truncated"]),
+        ((700, 100), 2, 0.01, ["semismooth", "interior", "truncated"]),
+        ((700, 400), 1, 0.01, ["truncated", "interior", "truncated"]),
+        ((700, 400), 1, 100.0, ["interior", "truncated"]),
+        ((150, 30), 1, 0.01, ["interior", "truncated"]),
+    ],
+)
+def test_products_come_first_where_systems_take_longer(shape, p, cost, first):
+    assert methods(ERMProblem.build(*dense_rows(*shape), p=p, cost=cost)) == first
+
+
+def test_a_chosen_regime_has_the_first_turn():
+    problem = ERMProblem.build(*dense_rows(700, 400), cost=0.01)
+    assert methods(problem, is_chosen=True)[0] == "semismooth"
+
+
+@pytest.mark.skipif(compiled is None, reason="the package was installed without its kernels")
+@pytest.mark.parametrize("p", [1, 2])
+def test_the_kernel_comes_first_on_sparse_rows_with_few_features(p):
+    assert methods(ERMProblem.build(*sparse_rows(1000, 100, 0.05), p=p))[0] == "truncated"
+
+
+def test_patience_grows_with_the_system_and_falls_with_density():
+    names = ["truncated", "interior"]
+    few, many = RowFacts(2000, 400), RowFacts(2000, 1000)
+    assert patience_for("interior", few, names) < patience_for("interior", many, names)
+    assert patience_for("interior", few, names) < patience_for("interior", RowFacts(2000, 400, 0.5), names)
+    assert patience_for("iterative", RowFacts(9000, 9000), ["truncated", "shifted"]) == np.inf
+
+
+def test_a_run_of_products_that_stalls_hands_over():
+    X, y = dense_rows(400, 300, spread=3.0)  # so many scales that conjugate gradients come to nothing
+    problem = ERMProblem.build(X, y, p=1, cost=1e-3)
+    result = solve_newton(problem, tol=1e-6)
+    exact = solve_newton(problem, tol=1e-6, options=NewtonOptions("interior"))
+    assert result.converged
+    assert result.objective == pytest.approx(exact.objective, rel=2e-6)
+
+
+def test_steep_squared_hinges_take_few_steps():
+    result = solve_newton(
+        ERMProblem.build(*dense_rows(1000, 500), p=2, cost=100.0)
+    )  # above 200 by semismooth steps
+    assert result.converged
+    assert result.n_iter < 50
