@@ -125,7 +125,10 @@ def families(n_columns: int, n_classes: int) -> dict[str, list[Callable[[], Any]
     depths = (6, None) if n_classes == 2 else (None, None)
     members = [(K, depths[k % 2]) for k, K in enumerate(sizes)]
     return {
-        ROBUST: [lambda C=C, r=r: RobustAdditiveClassifier(r, C=C) for C in (0.03, 0.3) for r in (2, 3)],
+        ROBUST: [
+            lambda r=r, share=share: RobustAdditiveClassifier(r, clean_weight=share)
+            for r, share in ((1, 0.5), (2, 0.3), (3, 0.25), (3, 0.6))
+        ],
         "FPA, forest": [lambda m=m: forest(voting)(*m) for m in members],
         "FPA, LightGBM": [lambda m=m: boosting(voting)(m[0], m[1] or -1) for m in members],
         "votes": [lambda K=K: votes(voting, interactions=False)(K, 0.1) for K in sizes],

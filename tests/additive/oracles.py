@@ -87,7 +87,8 @@ def conic_optimum(model, X, y, cost, threats, groups, radii, loss, monotone, rid
         sums = cp.hstack([cp.sum(cp.hstack(each)) if each else 0 for each in damage])
         for q in radii:
             violation = 1 - s * margin + (cp.sum_largest(sums, q) if q else 0)
-            cost_q = cost[i] / len(radii)
+            clean = model.clean_weight if len(radii) > 1 else 1.0
+            cost_q = cost[i] * (clean if q == 0 else (1 - clean) / (len(radii) - 1))
             if loss == "squared_hinge":
                 total = total + cost_q * cp.square(cp.pos(violation))
             elif loss == "hinge":

@@ -50,6 +50,7 @@ def test_optimum_is_that_of_a_conic_solver(seed):
     model = RobustAdditiveClassifier(
         int(rng.integers(0, 3)),
         C=0.5,
+        clean_weight=[0.75, 0.3, 0.0][seed % 4 % 3],
         loss=loss,
         n_knots=4,
         feature_groups=groups,

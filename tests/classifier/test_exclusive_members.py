@@ -84,7 +84,7 @@ def test_groups_from_column_names():
     clf = exclusive(feature_groups=sources).fit(frame, Y2)
     assert np.array_equal(clf.groups_, exclusive(feature_groups=GROUPS).fit(X2, Y2).groups_)
     assert clf.feature_groups is sources
-    with pytest.raises(ValueError, match="X has no column names; fit on a DataFrame"):
+    with pytest.raises(ValueError, match="X has none; fit on a DataFrame"):
         exclusive(feature_groups=sources).fit(X2, Y2)
 
 

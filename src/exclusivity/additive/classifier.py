@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from exclusivity._errors import check_choice, check_number
+from exclusivity._errors import ParameterError, check_choice, check_number
 from exclusivity._typing import Bools, Floats, Ints
 from exclusivity.additive.certificates import Adversary, Duels, winners
 from exclusivity.additive.inputs import (
@@ -77,6 +77,10 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         The number r of broken columns (or groups) to train against. 0 is an ordinary additive model.
     C : float, default=0.1
         Cost of the loss of a row; smaller values regularise more.
+    clean_weight : float, default=0.75
+        The share of the loss that belongs to rows as they are; the rest belongs to rows with 1 to
+        ``max_broken`` broken columns, in equal parts. Smaller values give larger certificates where many
+        columns carry the signal; where few do, the model may end as a constant.
     loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
         The loss of a margin. "logistic" gives ``predict_proba``.
     n_knots : int, default=16
@@ -154,6 +158,7 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         max_broken: int = 1,
         *,
         C: float = 0.1,
+        clean_weight: float = 0.75,
         loss: str = "squared_hinge",
         n_knots: int = 16,
         smoothness: float = 1.0,
@@ -170,6 +175,7 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     ) -> None:
         self.max_broken = max_broken
         self.C = C
+        self.clean_weight = clean_weight
         self.loss = loss
         self.n_knots = n_knots
         self.smoothness = smoothness
@@ -234,10 +240,13 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         encoded = [Rows(*levels.encode(X, own), cost[own]) for own in rows]
         quadratic = Quadratic(levels.joined, _RIDGE, self.smoothness)
         radii = np.arange(self.max_broken + 1)
+        broken = np.full(self.max_broken, (1 - self.clean_weight) / max(1, self.max_broken))
+        shares = np.append(1 - broken.sum(), broken)
 
         def duel(first: int, second: int) -> Solution:
             sides = {-1: encoded[first], 1: encoded[second]}
-            problem = RobustObjective(sides, levels, reach, quadratic, _LOSSES[self.loss], radii, monotone)
+            settings = (levels, reach, quadratic, _LOSSES[self.loss], radii, monotone, shares)
+            problem = RobustObjective(sides, *settings)
             report = self._reporter(f"{classes[first]} against {classes[second]}") if self.verbose else None
             return solve(problem, self.tol, self.max_iter, starts.get((first, second)), report)
 
@@ -300,6 +309,11 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         for name in ("C", "tol"):
             check_number(params, name, least=0, strict=True)
         check_number(params, "smoothness", least=0)
+        check_number(params, "clean_weight", least=0)
+        if self.clean_weight > 1:
+            raise ParameterError(
+                "clean_weight", f"clean_weight must be at most 1; got {self.clean_weight!r}."
+            )
         check_choice(params, "loss", tuple(_LOSSES))
         check_jobs(self.n_jobs)
 
@@ -375,7 +389,8 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         -------
         labels : ndarray of shape (n_samples,)
         """
-        return np.asarray(self.classes_[winners(self.decision_function(X))])
+        scores = self.decision_function(X)  # before classes_, which may not be there yet
+        return np.asarray(self.classes_[winners(scores)])
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:

@@ -316,9 +316,11 @@ class RobustObjective:
     loss : MarginLoss
         The loss of a margin violation.
     radii : ndarray of int
-        The numbers q of broken groups that are trained against, with equal weights.
+        The numbers q of broken groups that are trained against.
     monotone : sequence of int, default ()
         1 for columns whose curves must rise, -1 for those that must fall, 0 for others.
+    shares : ndarray or None, default=None
+        The share of the loss of each of these numbers; they add up to 1. None: equal shares.
     """
 
     def __init__(
@@ -330,9 +332,11 @@ class RobustObjective:
         loss: MarginLoss,
         radii: Ints,
         monotone: Sequence[int] = (),
+        shares: Floats | None = None,
     ) -> None:
         self.rows, self.levels, self.reach, self.quadratic = rows, levels, reach, quadratic
         self.loss, self.radii = loss, np.asarray(radii)
+        self.shares = np.full(len(self.radii), 1 / len(self.radii)) if shares is None else shares
         starts = levels.level_starts.tolist()
         knots = [len(column.knots) for column in levels.columns]
         self.curves = [
@@ -358,7 +362,7 @@ class RobustObjective:
             cost = own.cost[::step] * (own.cost.sum() / own.cost[::step].sum())
             rows[sign] = Rows(np.ascontiguousarray(own.left[::step]), own.weight[::step].copy(), cost)
         settings = (self.levels, self.reach, self.quadratic, self.loss, self.radii)
-        return RobustObjective(rows, *settings)
+        return RobustObjective(rows, *settings, shares=self.shares)
 
     def constant(self) -> float:
         """Return the intercept of the best constant score."""
@@ -416,8 +420,8 @@ class RobustObjective:
                 contribution, damage, _, _ = self._cells(rows, block, sign * points, low, 0.0)
                 worst = worst_sums(self.reach.by_group(damage), self.radii)
                 violation = (1 - sign * b - contribution.sum(axis=1))[:, None] + worst
-                losses = self.loss.value(violation.ravel()).reshape(violation.shape).sum(axis=1)
-                total += float(losses @ rows.cost[block]) / len(self.radii)
+                losses = self.loss.value(violation.ravel()).reshape(violation.shape) @ self.shares
+                total += float(losses @ rows.cost[block])
         return total
 
     def parts(self, points: Floats, b: float, sign: int, ends: Ends, eps: float) -> Part:
@@ -433,10 +437,10 @@ class RobustObjective:
             contribution, damage, share, reached = self._cells(rows, block, sign * points, ends.value, eps)
             groups = self.reach.by_group(damage)
             margin = 1 - sign * b - contribution.sum(axis=1)
-            cost = rows.cost[block] / len(self.radii)
             own = np.zeros_like(damage)
             moved = np.zeros_like(damage)
-            for q in self.radii.tolist():
+            for q, part in zip(self.radii.tolist(), self.shares, strict=True):
+                cost = part * rows.cost[block]
                 z = capped_selection(groups, q, eps)
                 violation = margin + (z * groups).sum(axis=1) - eps / 2 * (z * z).sum(axis=1)
                 found = loss.parts(violation, curvature=False)
@@ -475,6 +479,7 @@ class RobustObjective:
             reach.shifted.astype(np.int32),
             reach.group.astype(np.int32),
             self.radii.astype(np.int32),
+            self.shares,
             total.own,
             total.moved,
             totals,

@@ -174,6 +174,8 @@ def _worker_errors() -> Iterator[None]:
         ) from error
     except RuntimeError as error:
         raise CommandError(str(error)) from error
+    except OSError as error:
+        raise FileError(f"a worker cannot read the file: {error}") from error
     except ValueError as error:
         if getattr(error, "parameter", None):
             raise

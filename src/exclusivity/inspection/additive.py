@@ -248,7 +248,7 @@ def is_additive(model: BaseEstimator) -> bool:
 def _panels(model: BaseEstimator, weights: Floats, X: object) -> list[Panel]:
     """Return the panels of all columns."""
     steps = [step for _, step in model.steps[1:-1] if step is not None and step != "passthrough"]
-    supports = model[-1]._asked_supports
+    supports = model[-1]._ensemble.supports
 
     def contribution(block: Floats, outputs: slice) -> Floats:
         """Return the score of rows in which the other output columns of the encoder are zero."""

@@ -275,7 +275,7 @@ def _refuse_mixtures(texts: list[str]) -> None:
     elif words and 2 * len(words) <= len(texts):
         text, ways = words[0], ("numeric", *ways)
         what = "a text," if len(words) == 1 else f"{len(words)} different texts such as"
-        cause = f"it holds numbers, and {what} {excerpt(text)}."
+        cause = f"it holds numbers, and {what} {excerpt(text)}.{_advice(text)}"
     elif date is not None:
         cause, text = f"it looks like dates, such as {excerpt(date)}; write {DATE_FORM}.", date
     elif strays and len(looked_at) - len(strays) >= _NEARLY_ALL * len(looked_at):
@@ -284,10 +284,20 @@ def _refuse_mixtures(texts: list[str]) -> None:
     elif almost and 2 * len(almost) >= len(looked_at) and not all(map(str.isdigit, almost)):
         text = almost[0]
         plain = "".join(letter for letter in text if letter in "-+0123456789.,")
-        cause = f"it holds numbers such as {excerpt(text)}. As numbers: write {plain}."
+        advice = _advice(text) or f" As numbers: write {plain}."
+        cause = f"it holds numbers such as {excerpt(text)}.{advice}"
     else:
         return
     raise ColumnError(cause, text, ways)
+
+
+def _advice(text: str) -> str:
+    """Return what to do about a number as people write it, and programs do not read it."""
+    if re.fullmatch(r"[-+]?[0-9.,]+\s*%", text):
+        return " Write it without the per cent sign, in all rows."
+    if re.fullmatch(r"[-+]?[0-9]{1,3}([,.' \u00a0\u202f][0-9]{3})+([.,][0-9]+)?", text):
+        return " Write thousands without separators, decimals with a point."
+    return ""
 
 
 def _two_readings(text: str) -> str:

@@ -391,6 +391,9 @@ def _encoder_rules(found: dict[str, Any]) -> Rules:
     dtype = found["params"]["dtype"]
     yield isinstance(dtype, str) and dtype in ("float64", "float32"), "dtype is not float64 or float32"
     yield from notation_rules(found)
+    kinds, types = found["kinds"].astype(int), found["codes"]["types"].astype(int)
+    of_any_kind = np.isin(types, [_CODES.index(type(None)), _CODES.index(tables.MissingCode)])
+    yield np.all(of_any_kind | (types == kinds + 1)), "a column is coded as one of another kind"
 
 
 _ENCODER = Object(

@@ -58,6 +58,7 @@ def additive_pass(
     shifted: object,
     group: object,
     radii: object,
+    shares: Floats,
     own: Floats,
     moved: Floats,
     totals: Floats,

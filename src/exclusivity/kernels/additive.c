@@ -30,6 +30,7 @@ typedef struct {
     const int32_t *shifted; /* columns where a mixture reaches what its right point does */
     const int32_t *group;   /* of every column */
     const int32_t *radii;
+    const double *shares; /* of the loss, for each of the radii */
     double *own, *moved, *totals;
     double *hessian; /* upper triangle, (n_points + n_slices + 2) squared; NULL: not wanted */
     Py_ssize_t n_rows, n_columns, n_points, n_slices, n_groups, n_radii;
@@ -289,12 +290,13 @@ static void run_pass(Pass *pass, double *room, int most, Entries *entries, doubl
             damage[pass->group[j]] += is_single ? d : share[j] * (d - pass->eps / 2 * share[j]);
         }
         take_largest(damage, G, most, largest);
-        double cost = pass->cost[i] / (double)pass->n_radii, total_alpha = 0.0;
+        double total_alpha = 0.0;
         double *bends = moves == NULL ? NULL : moves + (pass->n_radii + 1) * M; /* the curvature for each q */
         if (bends != NULL)
             memset(bends, 0, (size_t)pass->n_radii * sizeof(double));
         for (Py_ssize_t k = 0; k < pass->n_radii; k++) {
             int q = pass->radii[k] < most ? pass->radii[k] : most;
+            double cost = pass->cost[i] * pass->shares[k];
             double violation = 1 - score, worst = violation, value, slope, conjugate, curvature;
             for (int g = 0; g < q; g++)
                 worst += largest[g];
@@ -349,10 +351,10 @@ static void run_pass(Pass *pass, double *room, int most, Entries *entries, doubl
     }
 }
 
-enum { LEFT, WEIGHT, COST, POINTS, REACH, LOW, SHIFTED, GROUP, RADII, OWN, MOVED, TOTALS, HESSIAN, N_ARRAYS };
+enum { LEFT, WEIGHT, COST, POINTS, REACH, LOW, SHIFTED, GROUP, RADII, SHARES, OWN, MOVED, TOTALS, HESSIAN, N_ARRAYS };
 
 static const char *const NAMES[] = {"left",    "weight", "cost",  "points", "reach", "low",
-                                    "shifted", "group",  "radii", "own",    "moved", "totals", "hessian"};
+                                    "shifted", "group",  "radii", "shares", "own", "moved", "totals", "hessian"};
 
 /* Memory beyond the arrays is not ours to touch: lengths agree, and every index is inside. */
 static int is_sound(const Pass *pass)
@@ -382,9 +384,9 @@ PyObject *additive_pass(PyObject *self, PyObject *args)
     PyObject *given[N_ARRAYS];
     Pass pass;
     int n_groups;
-    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOOddii", &given[LEFT], &given[WEIGHT], &given[COST], &given[POINTS],
-                          &given[REACH], &given[LOW], &given[SHIFTED], &given[GROUP], &given[RADII], &given[OWN],
-                          &given[MOVED], &given[TOTALS], &given[HESSIAN], &pass.intercept, &pass.eps, &pass.loss, &n_groups))
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOOOddii", &given[LEFT], &given[WEIGHT], &given[COST], &given[POINTS],
+                          &given[REACH], &given[LOW], &given[SHIFTED], &given[GROUP], &given[RADII], &given[SHARES],
+                          &given[OWN], &given[MOVED], &given[TOTALS], &given[HESSIAN], &pass.intercept, &pass.eps, &pass.loss, &n_groups))
         return NULL;
     Py_buffer arrays[N_ARRAYS];
     memset(arrays, 0, sizeof(arrays));
@@ -399,6 +401,7 @@ PyObject *additive_pass(PyObject *self, PyObject *args)
     pass.left = arrays[LEFT].buf, pass.weight = arrays[WEIGHT].buf, pass.cost = arrays[COST].buf;
     pass.points = arrays[POINTS].buf, pass.reach = arrays[REACH].buf, pass.low = arrays[LOW].buf;
     pass.shifted = arrays[SHIFTED].buf, pass.group = arrays[GROUP].buf, pass.radii = arrays[RADII].buf;
+    pass.shares = arrays[SHARES].buf;
     pass.own = arrays[OWN].buf, pass.moved = arrays[MOVED].buf, pass.totals = arrays[TOTALS].buf;
     pass.n_rows = arrays[COST].len / (Py_ssize_t)sizeof(double);
     pass.n_columns = arrays[GROUP].len / (Py_ssize_t)sizeof(int32_t);
@@ -409,7 +412,7 @@ PyObject *additive_pass(PyObject *self, PyObject *args)
     Py_ssize_t n_cells = pass.n_rows * pass.n_columns;
     if (!has_length(&arrays[LEFT], n_cells, "left") || !has_length(&arrays[WEIGHT], n_cells, "weight") ||
         !has_length(&arrays[REACH], pass.n_points + 1, "reach") ||
-        !has_length(&arrays[SHIFTED], pass.n_columns, "shifted") ||
+        !has_length(&arrays[SHIFTED], pass.n_columns, "shifted") || !has_length(&arrays[SHARES], pass.n_radii, "shares") ||
         !has_length(&arrays[OWN], pass.n_points + 1, "own") ||
         !has_length(&arrays[MOVED], pass.n_slices, "moved") || !has_length(&arrays[TOTALS], 3, "totals"))
         goto done;
