@@ -1,17 +1,25 @@
-"""``erm demo``: the ERM beside the SVMs it should be compared with, on data that ships with scikit-learn."""
+"""``erm demo``: a robust additive model and an ERM, on data that ships with scikit-learn."""
 
 from __future__ import annotations
 
 import argparse
 from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from exclusivity.cli import output
 
-SUMMARY = "train an ERM on bundled data and compare it with one SVM"
+if TYPE_CHECKING:
+    from exclusivity import RobustAdditiveClassifier
+    from exclusivity._typing import Floats, Ints
+
+SUMMARY = "certify predictions against broken columns, and compare an ERM with one SVM"
 DESCRIPTION = (
-    "Trains the exclusivity regularised machine on half of the breast cancer data that ships with "
-    "scikit-learn, by the paper's algorithm and to its certified optimum, next to one SVM of the same cost C "
-    "and one of the matched cost C / members."
+    "Trains a robust additive model on half of the breast cancer data that ships with scikit-learn, and "
+    "prints how many predictions provably survive broken columns; then the exclusivity regularised machine, "
+    "by the paper's algorithm and to its certified optimum, next to one SVM of the same cost C and one of "
+    "the matched cost C / members."
 )
 
 _MEMBERS, _COST = 10, 2.0
@@ -27,10 +35,11 @@ def run(_args: argparse.Namespace) -> None:
     from sklearn.model_selection import train_test_split
     from sklearn.preprocessing import StandardScaler
 
-    from exclusivity import ERMClassifier
+    from exclusivity import ERMClassifier, RobustAdditiveClassifier
 
     X, y = load_breast_cancer(return_X_y=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
+    _certify(RobustAdditiveClassifier(max_broken=2).fit(X_train, y_train), X_test, y_test)
     scaler = StandardScaler().fit(X_train)
     X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
     matched = _COST / _MEMBERS
@@ -58,4 +67,16 @@ def run(_args: argparse.Namespace) -> None:
         f"{_MEMBERS}^2.\nThe paper's algorithm ends "
         f"{paper.objective_[0] / certified.objective_[0] - 1:.1%} above the optimum. The duality gap bounds "
         "that distance without knowing the optimum."
+    )
+
+
+def _certify(model: RobustAdditiveClassifier, X: Floats, y: Ints) -> None:
+    """Print the share of rows that are right whatever some columns contain."""
+    radii, right = model.certify(X), model.predict(X) == y
+    header = ["broken columns, of 30", "right whatever they contain"]
+    output.print_table(header, [[str(r), f"{(right & (radii >= r)).mean():.1%}"] for r in range(5)])
+    print(
+        f"\nRobustAdditiveClassifier(max_broken=2) on {len(X)} test rows: whatever so many columns "
+        f"contain, these predictions stay.\nHalf of all predictions survive {np.median(radii):.0f} columns or more.\n\n"
+        "The paper: members that are kept apart by the exclusivity regulariser.\n"
     )
