@@ -77,6 +77,7 @@ def _certify(model: RobustAdditiveClassifier, X: Floats, y: Ints) -> None:
     output.print_table(header, [[str(r), f"{(right & (radii >= r)).mean():.1%}"] for r in range(5)])
     print(
         f"\nRobustAdditiveClassifier(max_broken=2) on {len(X)} test rows: whatever so many columns "
-        f"contain, these predictions stay.\nHalf of all predictions survive {np.median(radii):.0f} columns or more.\n\n"
+        "contain, these predictions stay.\n"
+        f"Half of all predictions survive {np.median(radii):.0f} columns or more.\n\n"
         "The paper: members that are kept apart by the exclusivity regulariser.\n"
     )
