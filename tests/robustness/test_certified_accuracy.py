@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
@@ -13,13 +14,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from exclusivity import ERMClassifier, make_robust_classifier
+from exclusivity import ERMClassifier, RobustAdditiveClassifier, make_robust_classifier
 from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import (
     certified_accuracy,
     certified_accuracy_curve,
     certified_accuracy_scorer,
     certify,
+    certify_set,
 )
 from robustness.robust_cases import SETS, fitted, split
 
@@ -128,3 +130,15 @@ def test_the_scorer_refuses_what_cannot_be_a_radius():
         certified_accuracy_scorer(-1)
     with pytest.raises(TypeError, match="There is no certificate for LogisticRegression"):
         certified_accuracy_scorer(1)(LogisticRegression().fit([[0], [1]], [0, 1]), [[0], [1]], [0, 1])
+
+
+def test_robust_additive_models_are_certified_and_searched():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = RobustAdditiveClassifier(max_broken=2, tol=0.1).fit(X[::2], y[::2])
+    np.testing.assert_array_equal(certify(model, X[1::2]), model.certify(X[1::2]))
+    np.testing.assert_array_equal(certify_set(model, X[1::2], 1), model.certify_set(X[1::2], 1))
+    with pytest.raises(ValueError, match="certify_set"):
+        certify(model, X[1::2], top_k=2)
+    grid = {"clean_weight": [0.3, 1.0]}  # 1: nothing is trained against broken columns
+    search = GridSearchCV(model, grid, scoring=certified_accuracy_scorer(r=2), cv=2).fit(X[::2], y[::2])
+    assert search.best_params_ == {"clean_weight": 0.3}

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from exclusivity._errors import check_number
 from exclusivity._typing import Bools, Floats, Ints, Matrix
+from exclusivity.additive import RobustAdditiveClassifier
 from exclusivity.classifier._fitted import TEST
 from exclusivity.robustness.sources import (
     column_sources,
@@ -38,11 +39,11 @@ def certify(estimator: BaseEstimator, X: Matrix, *, voting: str | None = None, t
     Parameters
     ----------
     estimator : fitted classifier
-        An :class:`~exclusivity.ERMClassifier` with ``voting="hard"`` or ``"runoff"``, a
-        :class:`~exclusivity.partition.FeaturePartitionClassifier`, a BaggingClassifier whose members have no
-        ``predict_proba``, a Pipeline that ends in one of these, a FrozenEstimator of one, or a search
-        (GridSearchCV) over them. Classes derived from these, or from a step's class, may override what is
-        certified and are refused.
+        A :class:`~exclusivity.RobustAdditiveClassifier`, an :class:`~exclusivity.ERMClassifier` with
+        ``voting="hard"`` or ``"runoff"``, a :class:`~exclusivity.partition.FeaturePartitionClassifier`, a
+        BaggingClassifier whose members have no ``predict_proba``, a Pipeline that ends in one of the votes, a
+        FrozenEstimator of one, or a search (GridSearchCV) over them. Classes derived from these, or from a
+        step's class, may override what is certified and are refused.
     X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
         Rows, as ``estimator.predict`` takes them.
     voting : {"hard", "runoff"} or None, default=None
@@ -86,6 +87,12 @@ def certify(estimator: BaseEstimator, X: Matrix, *, voting: str | None = None, t
     >>> bool(np.median(certify(model, X[1::2])) >= 3)
     True
     """
+    if type(estimator) is RobustAdditiveClassifier:
+        if voting is not None or top_k != 1:
+            raise ValueError(
+                "voting and top_k are for votes; a RobustAdditiveClassifier has certify_set(X, r)."
+            )
+        return np.asarray(estimator.certify(X))
     return voting_ensemble(estimator, voting).radii(X, top_k)
 
 
@@ -123,6 +130,8 @@ def certify_set(estimator: BaseEstimator, X: Matrix, r: int, *, voting: str | No
     >>> bool(np.all((can_win.sum(axis=1) == 1) == (certify(model, X[1::2]) >= 1)))
     True
     """
+    if type(estimator) is RobustAdditiveClassifier and voting is None:
+        return np.asarray(estimator.certify_set(X, r))
     return voting_ensemble(estimator, voting).can_win(X, r)
 
 
