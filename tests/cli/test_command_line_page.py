@@ -21,7 +21,11 @@ def session(page):
 @pytest.mark.parametrize(
     ("name", "n_commands", "files"),
     [
-        ("command-line.md", 10, ["chosen.erm", "model.erm", "predictions.csv", "report.html", "voters.onnx"]),
+        (
+            "command-line.md",
+            13,
+            ["chosen.erm", "model.erm", "predictions.csv", "report.html", "robust.erm", "voters.onnx"],
+        ),
         ("own-table.md", 4, ["mine.erm", "predictions.csv", "mine.html"]),
     ],
 )

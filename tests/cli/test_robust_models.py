@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -108,8 +109,8 @@ def test_predict_certify_evaluate_and_inspect(run):
     assert found["by_radius"][1]["rows"] == (safer >= 1).sum() > (radii >= 1).sum()
     found = json.loads(run("evaluate", "r.erm", "test.csv", "--json")[1])
     assert found["accuracy"] == pytest.approx(right.mean())
-    code, _, err = run("inspect", "r.erm", "--html", "r.html")
-    assert (code, "--html is for linear models" in err) == (1, True)
+    assert run("inspect", "r.erm", "--html", "r.html", "--data", "test.csv")[0] == 0
+    assert "RobustAdditiveClassifier" in Path("r.html").read_text(encoding="utf-8")
     code, out, _ = run("inspect", "r.erm")
     assert code == 0
     assert "--max-broken 1" in out

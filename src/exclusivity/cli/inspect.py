@@ -47,8 +47,6 @@ def run(args: argparse.Namespace) -> None:
     if args.data is not None and args.html is None:
         raise files.UsageError("--data is for the report; add --html FILE, or use 'erm evaluate'.")
     loaded = models.load(args.model)
-    if args.html is not None and loaded.is_robust:
-        raise files.CommandError("--html is for linear models; leave it out, or see 'erm check'.")
     document = _robust_document(loaded) if loaded.is_robust else _linear_document(loaded, args.features or 5)
     if args.html is not None:
         _write_report(args, loaded)
