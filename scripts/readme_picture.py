@@ -46,7 +46,7 @@ def models() -> dict[str, Any]:
         sys.stdout.write(f"without {error.name}" + "\n")
         return found
     found["LightGBM"] = LGBMClassifier(n_jobs=1, verbose=-1, random_state=0)
-    found["EBM"] = ExplainableBoostingClassifier(n_jobs=1, random_state=0)
+    found["EBM"] = ExplainableBoostingClassifier(interactions=0, n_jobs=1, random_state=0)
     return found
 
 
