@@ -409,3 +409,15 @@ def test_newton_agrees_with_lbfgs(loss, groups, monkeypatch):
     for one, other in ((fast, slow), (slow, fast)):
         assert one.dual_gap_[0] <= 1e-3
         assert one.objective_[0] >= other.objective_[0] * (1 - other.dual_gap_[0]) * (1 - 1e-9)
+
+
+def test_all_columns_trusted_is_an_ordinary_additive_model():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))  # enough rows for Newton's method
+    y = (X[:, 0] + rng.normal(size=600) > 0).astype(int)
+    trusted, plain = (
+        RobustAdditiveClassifier(threats="trusted").fit(X, y),
+        RobustAdditiveClassifier(0).fit(X, y),
+    )
+    assert trusted.objective_ == pytest.approx(plain.objective_, rel=2 * trusted.tol)
+    assert (trusted.certify(X) == 0).all()  # there is no column that can break

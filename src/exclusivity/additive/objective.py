@@ -510,8 +510,9 @@ class RobustObjective:
             self._compiled_pass(compiled, own, sign * points, sign * b, ends.value, eps, part, upper)
             whole = upper + np.triu(upper, 1).T
             self._add_curvature_of_ends(whole, ends, part.moved, eps)
-            shown = sparse.csr_matrix((ends.distribution[self._inside], self._places, self._ends_of_slices))
-            shown.resize(n_slices, n_points)
+            shape = (n_slices, n_points)  # all columns may be trusted
+            moves = (ends.distribution[self._inside], self._places, self._ends_of_slices)
+            shown = sparse.csr_matrix(moves, shape)
             levels = self.levels.expand
             to_levels = sparse.block_diag(
                 [sparse.vstack([levels, sparse.csr_matrix((1, n_levels)), shown @ levels]), [[1.0]]],
