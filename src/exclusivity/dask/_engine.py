@@ -65,12 +65,6 @@ class Engine:
         limits = [float(worker["memory_limit"] or 0) for worker in self._workers()]
         return sum(limits) if limits and all(limits) else float("inf")
 
-    @property
-    def memory_per_thread(self) -> float:
-        """Return the bytes that a task may use, on the smallest worker; infinite where nobody says."""
-        limits = [float(worker["memory_limit"] or "inf") / worker["nthreads"] for worker in self._workers()]
-        return min(limits, default=float("inf"))
-
     def placement(self, values: Sequence[Any]) -> list[list[int]]:
         """Group persisted values by worker, in one list of their numbers for each thread there.
 

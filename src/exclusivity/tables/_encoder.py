@@ -333,18 +333,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self._store(columns, X.shape[0])
         return ready
 
-    def _learn_from_sample(
-        self, table: ColumnTable, kinds: Sequence[str], n_missing: Sequence[int], n_rows: int
-    ) -> None:
-        """Learn from a sample of so many rows, whose columns have no names and are known by kind."""
-        self.n_features_in_ = len(kinds)
-        rules, names = self._rules(), self._input_names()
-        columns = []
-        for name, kind, column, count in zip(names, kinds, table.columns, n_missing, strict=True):
-            learned = _learn_column(name, kind, READERS[kind](column), rules)
-            columns.append(replace(learned, n_missing=count))
-        self._store(columns, n_rows)
-
     def _store(self, columns: list[TableColumn], n_rows: int) -> None:
         """Keep what was learned of all columns of so many rows."""
         if not any(column.width for column in columns):
