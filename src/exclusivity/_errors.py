@@ -1,7 +1,8 @@
-"""Checks of parameters, and errors that name the parameter they are about."""
+"""Check parameters and targets; errors name the parameter that they are about."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -67,4 +68,19 @@ def check_choice(params: Mapping[str, Any], name: str, allowed: tuple[str, ...])
     if params[name] not in allowed:
         raise ParameterError(
             name, f"{name} must be one of {', '.join(map(repr, allowed))}; got {params[name]!r}."
+        )
+
+
+MANY_CLASSES = 50
+# A table of so few rows may well have one row of each class.
+_FEW_ROWS = 10
+
+
+def warn_of_many_classes(n_classes: int, n_rows: int, stacklevel: int) -> None:
+    """Warn of a target that hardly holds classes: very many of them, or one for every row."""
+    if n_classes > MANY_CLASSES or n_classes == n_rows > _FEW_ROWS:
+        warnings.warn(
+            f"y has {n_classes} different values in {n_rows} rows. Are they classes, and not amounts?",
+            UserWarning,
+            stacklevel=stacklevel + 1,
         )

@@ -170,7 +170,7 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
             raise ValueError("monotonic_cst of a TableEncoder needs an ERMClassifier behind it.")
         check_sparse(X)
         require_labels(y)
-        with table_advice(self):
+        with table_advice(type(self).__name__):
             X, y = validate_data(self, X, y, **self._rows_allowed())
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
@@ -274,7 +274,7 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
     def _validate_rows(self, X: Matrix) -> Any:
         check_is_fitted(self)
         check_sparse(X)
-        with table_advice(self):
+        with table_advice(type(self).__name__):
             return validate_data(self, X, reset=False, **self._rows_allowed())
 
     def _voters(self, voting: str | None = None) -> VotingMembers:

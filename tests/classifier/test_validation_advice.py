@@ -2,11 +2,13 @@
 
 import datetime as dt
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from exclusivity import ERMClassifier, ERMClassifierCV, erm_path
 from exclusivity.partition import FeaturePartitionClassifier
@@ -44,7 +46,9 @@ def partition(**parameters):
 def test_the_way_out_is_named(use, rows):
     with pytest.raises((TypeError, ValueError), match=r"exclusivity.tables.TableEncoder takes") as caught:
         use(rows)
+    assert "RobustAdditiveClassifier" in str(caught.value)
     assert "HistGradient" not in str(caught.value)
+    assert "sklearn" not in str(caught.value)
     assert len(str(caught.value)) < 450
 
 
@@ -63,6 +67,33 @@ def test_other_errors_are_left_alone():
         with pytest.raises(ValueError, match=r"0 sample|Input y contains NaN|infinity") as caught:
             ERMClassifier().fit(X, y)
         assert "TableEncoder" not in str(caught.value)
+
+
+LINE = np.arange(400.0)[:, None]
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_classes", "count"), [(400, 51, 1), (400, 50, 0), (15, 15, 1), (10, 10, 0), (100, 60, 0)]
+)
+def test_targets_that_are_hardly_classes(n_rows, n_classes, count):
+    """One warning at the caller's line; of more classes than half of the rows scikit-learn itself warns."""
+    X, y = LINE[:n_rows], np.arange(n_rows) % n_classes
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ERMClassifier(tol=0.5, max_iter=1).fit(X, y)
+    ours = [
+        one for one in caught if f"y has {n_classes} different values in {n_rows} rows" in str(one.message)
+    ]
+    assert [one.filename for one in ours] == [__file__] * count
+    assert any("greater than 50%" in str(one.message) for one in caught) == (n_classes == 60)
+
+
+def test_a_target_is_doubted_once_behind_an_encoder():
+    model = make_pipeline(TableEncoder(), ERMClassifier(tol=0.5, max_iter=1))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(LINE, np.arange(400) % 51)
+    assert sum("Are they classes" in str(one.message) for one in caught) == 1
 
 
 @pytest.mark.parametrize("n_jobs", ["a", 0, 1.5, True, [2]])

@@ -133,8 +133,11 @@ def test_a_block_with_nan(client, rows):
     X, y, _ = rows
     holed = X.copy()
     holed[431, 2] = np.nan
-    with pytest.raises(ValueError, match="Input X contains NaN"):
+    with pytest.raises(ValueError, match="Input X contains NaN") as caught:
         ERMClassifier(3).fit(da.from_array(holed, chunks=(200, -1)), da.from_array(y, chunks=200))
+    assert "TableEncoder" in str(caught.value)
+    assert "RobustAdditiveClassifier" in str(caught.value)
+    assert "sklearn" not in str(caught.value)
 
 
 def test_missing_labels(local, rows):

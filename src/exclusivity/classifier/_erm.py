@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
+from exclusivity._errors import warn_of_many_classes
 from exclusivity._typing import Ints, Matrix
 from exclusivity.classifier._compat import CALLER_OF_FIT, CallbackSupportMixin, with_callbacks
 from exclusivity.classifier._fit import (
@@ -235,6 +236,10 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         fresh.monotonic_cst = carried_signs(self.monotonic_cst, X)
         check_parameters(vars(fresh))
         rows = MemoryTasks.of(fresh, X, y, sample_weight)
+        n_classes, n_rows = len(rows.classes), X.shape[0] if hasattr(X, "shape") else len(X)
+        # scikit-learn warns of more classes than half of the rows, and a TableEncoder of all these cases.
+        if not 2 * n_classes > n_rows > 20 and carried_groups(None, X) is None:
+            warn_of_many_classes(n_classes, n_rows, CALLER_OF_FIT)
         return self._fit(fresh, rows, carried_groups(self.feature_groups, X, self.exclusivity))
 
     @with_callbacks

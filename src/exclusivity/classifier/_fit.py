@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController
 
-from exclusivity._errors import ParameterError
+from exclusivity._errors import ParameterError, warn_of_many_classes
 from exclusivity._typing import Floats, Ints, Matrix
 from exclusivity.classifier._bounds import given_bounds
 from exclusivity.classifier._compat import CALLER_OF_FIT
@@ -197,6 +197,7 @@ class BlockTasks:
         """Prepare a fit to checked rows; ``totals`` are the sums of the classes' sample weights."""
         classes = np.asarray(classes)
         require_two_classes(classes)
+        warn_of_many_classes(len(classes), rows.n_rows, CALLER_OF_FIT + 1)
         check_scale(rows.row_scale)
         estimator.n_features_in_ = rows.n_features
         estimator.__dict__.pop("feature_names_in_", None)

@@ -185,7 +185,7 @@ def validated(estimator: BaseEstimator, X: Matrix, y: Any = "no_validation", **c
         check_sparse(X)
     is_plain = checks.pop("is_plain", True) and _is_plain(X) and (isinstance(y, str) or len(y) == len(X))
     checks |= {"accept_sparse": "csr", "dtype": ROW_TYPES, "skip_check_array": is_plain}
-    with table_advice(estimator):
+    with table_advice(type(estimator).__name__):
         return validate_data(estimator, X, y, **checks)
 
 
@@ -198,19 +198,19 @@ _NO_NUMBERS = (
 
 
 @contextmanager
-def table_advice(estimator: BaseEstimator) -> Iterator[None]:
+def table_advice(name: str) -> Iterator[None]:
     """Name TableEncoder in the errors of scikit-learn and numpy about cells that are no numbers."""
     try:
         yield
     except (TypeError, ValueError) as error:
-        cause, name = re.split(r"\n| This means", str(error))[0], type(estimator).__name__
+        cause = re.split(r"\n| This means", str(error))[0]
         if not any(words in cause for words in _NO_NUMBERS):
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(
             f"{cause.rstrip('.')}. {name} takes numbers; exclusivity.tables.TableEncoder takes tables with "
             f"missing values, text and dates: use make_pipeline(TableEncoder(), {name}(...)), or "
-            "exclusivity.make_robust_classifier()."
+            "exclusivity.RobustAdditiveClassifier, which takes such tables itself."
         ) from None
 
 

@@ -38,7 +38,13 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from dask import is_dask_collection
 from exclusivity._typing import Floats, Matrix
-from exclusivity.classifier._validation import NO_WEIGHT, check_scale, checked_weights, require_labels
+from exclusivity.classifier._validation import (
+    NO_WEIGHT,
+    check_scale,
+    checked_weights,
+    require_labels,
+    table_advice,
+)
 from exclusivity.dask._engine import Engine
 from exclusivity.rows.design import DesignMatrix, RowList, RowScale, aligned
 from exclusivity.rows.source import (
@@ -353,14 +359,10 @@ def checked_block(X: Matrix, y: NDArray[Any], weights: NDArray[Any]) -> Labelled
     """Check the rows of a block as the classifier in memory does; leave out rows of weight 0."""
     if sparse.issparse(X):
         check_sparse(X)
-    X = check_array(
-        X,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        ensure_min_samples=0,
-        estimator="ERMClassifier",
-        input_name="X",
-    )
+    with table_advice("ERMClassifier"):
+        X = check_array(
+            X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=0, input_name="X"
+        )
     n_rows = X.shape[0]
     y = column_or_1d(y, warn=True)
     require_labels(y, " of a block")

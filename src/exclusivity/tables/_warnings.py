@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from exclusivity._errors import MANY_CLASSES, warn_of_many_classes
 from exclusivity._typing import Ints
 
-MANY_CLASSES = 50
 # So few levels may well be a category, whatever they look like.
 _FEW = 10
 # A category of more levels than this, and more than a level for every other row, cannot generalise.
@@ -31,8 +31,7 @@ def classes_in(y: Any, n_rows: int) -> Ints | None:
         classes, codes = np.unique(y, return_inverse=True)
     except TypeError:  # texts and numbers, which the classifier refuses
         return None
-    if len(classes) > MANY_CLASSES or len(classes) == n_rows > _FEW:
-        _warn(f"y has {len(classes)} different values in {n_rows} rows. Are they classes, and not amounts?")
+    warn_of_many_classes(len(classes), n_rows, 3)
     return codes
 
 
