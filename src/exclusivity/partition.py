@@ -37,7 +37,8 @@ from exclusivity.classifier._validation import (
 )
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.rows.sparse_rows import check_sparse
-from exclusivity.solvers.exclusive import ExclusiveOptions, find_partition
+from exclusivity.solvers.exclusive._search import ExclusiveOptions, find_partition
+from exclusivity.solvers.exclusive._surrogate import MemorySums, sharing_rows
 from exclusivity.voting.certificates import CertifiedVotes, VotingEnsemble
 from exclusivity.voting.members import VotingMembers
 from exclusivity.voting.preferences import MemberPreferences
@@ -345,4 +346,5 @@ def _learn_partition(
     )
     problems = [first.changed(labels=column) for column in labels]
     generator = np.random.default_rng(int(rng.randint(_SEED_LIMIT)))
-    return find_partition(problems, groups, ExclusiveOptions(voting=RULES[voting].search), generator, None)
+    sums, options = MemorySums(sharing_rows(problems)), ExclusiveOptions(voting=RULES[voting].search)
+    return find_partition(sums, groups, options, generator)

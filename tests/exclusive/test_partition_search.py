@@ -27,7 +27,7 @@ from exclusivity.solvers.exclusive._search import (
     held_out_values,
     without,
 )
-from exclusivity.solvers.exclusive._surrogate import PartitionSums, sharing_rows
+from exclusivity.solvers.exclusive._surrogate import MemorySums, sharing_rows, strength_of, surrogates_of
 
 
 def rng():
@@ -35,7 +35,12 @@ def rng():
 
 
 def surrogate_of(problems):
-    return PartitionSums.in_memory([problems]).surrogates(rng())[0]
+    sums = MemorySums([problems])
+    return surrogates_of(sums.ridge_sums(with_grams=True), sums.sample(), rng())[0]
+
+
+def partition_of(problems, groups, options, start=None):
+    return find_partition(MemorySums(sharing_rows(problems)), groups, options, rng(), start)
 
 
 def problems_of(kind):
@@ -123,7 +128,7 @@ def test_collinear_columns_at_a_huge_cost_stay_finite():
 def test_scales_at_the_ends_of_floating_point_are_searched(scale):
     dense = binary_problem(4)
     problem = ERMProblem.build(dense.design.X * scale, dense.labels, n_members=4, exclusivity=np.inf)
-    partition = find_partition([problem], np.arange(12), ExclusiveOptions(), rng(), None)
+    partition = partition_of([problem], np.arange(12), ExclusiveOptions())
     assert sorted(set(partition)) == [0, 1, 2, 3]
 
 
@@ -186,7 +191,7 @@ def test_hard_votes_make_the_value_the_certified_accuracy(monkeypatch):
 
 def test_no_single_move_improves_what_the_search_returns():
     problem = binary_problem(3, n_features=9)
-    partition = find_partition([problem], np.arange(9), ExclusiveOptions(restarts=1), rng(), None)
+    partition = partition_of([problem], np.arange(9), ExclusiveOptions(restarts=1))
     surrogate = surrogate_of([problem])
     best = SoftVotes(surrogate, columns_of(partition, 3), 3).value
     for group, member in product(range(9), range(3)):
@@ -201,7 +206,7 @@ def test_the_best_of_all_partitions_is_found_where_they_can_be_counted():
     surrogate = surrogate_of([problem])
     everything = [np.array((0, *rest)) for rest in product(range(2), repeat=6) if any(rest)]
     best = min(SoftVotes(surrogate, columns_of(owners, 2), 3).value for owners in everything)
-    found = find_partition([problem], np.arange(7), ExclusiveOptions(restarts=20), rng(), None)
+    found = partition_of([problem], np.arange(7), ExclusiveOptions(restarts=20))
     assert SoftVotes(surrogate, columns_of(found, 2), 3).value == pytest.approx(best)
 
 
@@ -259,7 +264,7 @@ def test_very_many_columns_are_dealt_out_without_a_gram_matrix(monkeypatch, make
     dense = binary_problem(4)
     problem = ERMProblem.build(make(dense.design.X), dense.labels, n_members=4, exclusivity=np.inf)
     monkeypatch.setattr(type(problem.design), "gram", None)
-    partition = find_partition([problem], np.arange(12), ExclusiveOptions(), rng(), None)
+    partition = partition_of([problem], np.arange(12), ExclusiveOptions())
     assert np.bincount(partition).tolist() == [3, 3, 3, 3]
 
 
@@ -336,7 +341,7 @@ def shared_problems(X, codes, n_members):
 def test_starved_members_are_not_taken_for_harmless():
     """On rare pixels alone a member votes for one class on nearly all rows, however even its scores are."""
     problems, groups = shared_problems(*rare_pixels(), 9), np.arange(24)
-    found = find_partition(problems, groups, ExclusiveOptions(), rng(), None)  # a warning would be an error
+    found = partition_of(problems, groups, ExclusiveOptions())  # a warning would be an error
     drawn = [np.random.default_rng(seed).permutation(groups % 9) for seed in range(4)]
     values, errors = held_out_values([surrogate_of(problems)], groups, [found, *drawn], 3)
     assert np.all(values[0] - values[1:] > 2 * errors[1:])
@@ -353,29 +358,33 @@ def test_a_partition_that_loses_to_random_ones_is_not_returned(monkeypatch, kind
     values = SoftVotes._values
     monkeypatch.setattr(SoftVotes, "_values", lambda ballot, totals: -values(ballot, totals))
     with pytest.warns(UserWarning, match="none that beats random groups on rows left out"):
-        found = find_partition(problems, groups, ExclusiveOptions(), rng(), None)
+        found = partition_of(problems, groups, ExclusiveOptions())
     sizes = np.bincount(found)
     assert len(sizes) == 5
     assert sizes.max() - sizes.min() <= 1
     with pytest.warns(UserWarning, match="random groups are used"):
-        assert np.array_equal(found, find_partition(problems, groups, ExclusiveOptions(), rng(), None))
+        assert np.array_equal(found, partition_of(problems, groups, ExclusiveOptions()))
 
 
 # --- groups and starts ------------------------------------------------------------------------------------
+
+
+def strength(problems, groups):
+    return strength_of(MemorySums([[one] for one in problems]).ridge_sums(with_grams=True), groups)
 
 
 def test_strength_is_the_squared_correlation():
     problem = binary_problem()
     X, y = problem.design.X, problem.labels
     wanted = [np.corrcoef(X[:, j], y)[0, 1] ** 2 for j in range(12)]
-    np.testing.assert_allclose(PartitionSums.in_memory([[problem]]).strength(np.arange(12)), wanted)
-    halves = PartitionSums.in_memory([[problem], [problem]]).strength(np.arange(12) // 6)
+    np.testing.assert_allclose(strength([problem], np.arange(12)), wanted)
+    halves = strength([problem, problem], np.arange(12) // 6)
     np.testing.assert_allclose(halves, [2 * sum(wanted[:6]), 2 * sum(wanted[6:])])
 
 
 def test_a_constant_column_has_no_strength():
     problem = ERMProblem.build(np.c_[np.ones(4), [1.0, 1, 0, 0]], np.array([1.0, 1, -1, -1]), n_members=2)
-    np.testing.assert_allclose(PartitionSums.in_memory([[problem]]).strength(np.arange(2)), [0.0, 1.0])
+    np.testing.assert_allclose(strength([problem], np.arange(2)), [0.0, 1.0])
 
 
 def test_feeding_gives_free_groups_away_and_fills_empty_members():

@@ -18,7 +18,7 @@ from exclusivity.solvers.exclusive._search import (
     runoff_leads,
     sides_of_truth,
 )
-from exclusivity.solvers.exclusive._surrogate import PartitionSums, sharing_rows
+from exclusivity.solvers.exclusive._surrogate import MemorySums, sharing_rows, surrogates_of
 from exclusivity.voting._changes import radius_of
 from exclusivity.voting.preferences import certain_preferences
 from exclusivity.voting.rules import RULES
@@ -32,8 +32,9 @@ def surrogate(rows=slice(None), weights=None, left_out=True):
     labels = [np.where(c == Y[rows], 1.0, -1.0) for c in range(3)]
     first = ERMProblem.build(X[rows], labels[0], weights=weights, n_members=5, cost=0.1, exclusivity=np.inf)
     problems = [first.changed(labels=own) for own in labels]
-    sums = PartitionSums.in_memory(sharing_rows(problems))
-    return sums.surrogates(np.random.default_rng(0), left_out)[0]
+    sums = MemorySums(sharing_rows(problems))
+    found = sums.ridge_sums(with_grams=True)
+    return surrogates_of(found, sums.sample(), np.random.default_rng(0), left_out)[0]
 
 
 def test_the_lead_of_the_truth_is_what_a_run_off_certifies():

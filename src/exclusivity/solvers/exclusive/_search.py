@@ -51,7 +51,7 @@ pass over the rows is needed. Votes are counted there as the classifier counts t
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -59,14 +59,14 @@ from typing import Any
 import numpy as np
 
 from exclusivity._typing import Bools, Floats, Ints
-from exclusivity.objective.problem import ERMProblem
-from exclusivity.solvers.base import History, SolverResult, Status, check_positive
+from exclusivity.solvers.base import SolverResult, check_positive
 from exclusivity.solvers.exclusive._surrogate import (
     Columns,
     PartitionSums,
     RidgeSums,
     RidgeSurrogate,
-    sharing_rows,
+    strength_of,
+    surrogates_of,
 )
 
 Partition = Ints
@@ -127,32 +127,6 @@ class ExclusiveResult(SolverResult):
     """
 
     partition: Partition
-
-    @classmethod
-    def at_end(
-        cls,
-        weights: Floats,
-        intercepts: Floats,
-        objective: float,
-        status: Status,
-        history: History,
-        partition: Partition,
-        state: object = None,
-    ) -> ExclusiveResult:
-        """Return the result of one problem of a run that ended with ``status``."""
-        return cls(
-            weights=weights,
-            intercepts=intercepts,
-            objective=float(objective),
-            gap=np.nan,
-            dual=np.empty(0),
-            converged=status is Status.RULE,
-            n_iter=len(history),
-            status=status,
-            history=history,
-            partition=partition,
-            state=state,
-        )
 
 
 def check_groups(groups: Ints | None, n_features: int) -> Ints:
@@ -515,44 +489,29 @@ def runoff_leads(totals: Floats, truth: Ints) -> tuple[Floats, Floats]:
 
 
 def find_partition(
-    problems: Sequence[ERMProblem],
+    sums: PartitionSums,
     groups: Ints,
-    options: ExclusiveOptions,
+    options: ExclusiveOptions | None,
     rng: np.random.Generator,
-    start: Partition | None,
-) -> Partition:
-    """Return the best partition found, for rows in memory; see ``search_partition``."""
-
-    def make_sums(with_grams: bool) -> PartitionSums:
-        return PartitionSums.in_memory(sharing_rows(problems), with_grams)
-
-    return search_partition(make_sums, groups, problems[0].n_members, options, rng, start)
-
-
-def search_partition(
-    make_sums: Callable[[bool], PartitionSums],
-    groups: Ints,
-    n_members: int,
-    options: ExclusiveOptions,
-    rng: np.random.Generator,
-    start: Partition | None,
+    start: Sequence[int] | Partition | None = None,
 ) -> Partition:
     """Return the best partition found: the owner of every group.
 
-    The first search starts from ``start`` (its free groups given away, no member empty), or from the groups
-    assigned by strength; the others from random partitions of equal sizes. ``make_sums`` takes whether there
-    will be a search, which needs whole Gram matrices.
+    The first search starts from ``options.partition`` or else ``start`` (its free groups given away, no
+    member empty), or from the groups assigned by strength; the others from random partitions of equal sizes.
     """
+    options, K, n_groups = options or ExclusiveOptions(), sums.n_members, int(groups.max()) + 1
+    start = start if options.partition is None else options.partition
+    start = None if start is None else check_partition(start, n_groups, K)
     if start is not None and options.restarts == 0:
         return start
-    K, n_groups = n_members, int(groups.max()) + 1
     searches = options.restarts > 0 and n_groups > K and len(groups) <= MAX_COLUMNS
-    sums = make_sums(searches)
-    strength = sums.strength(groups)
+    found = sums.ridge_sums(with_grams=searches)
+    strength = strength_of(found, groups)
     first = assign_round_robin(strength, K) if start is None else fill_members(start, K, strength)
     if not searches:
         return first
-    surrogates = sums.surrogates(rng, left_out=options.voting == "runoff")
+    surrogates = surrogates_of(found, sums.sample(), rng, left_out=options.voting == "runoff")
     best, best_value = first, np.inf
     for restart in range(options.restarts):
         owners = first if restart == 0 else assign_round_robin(strength, K, rng.permutation(n_groups))

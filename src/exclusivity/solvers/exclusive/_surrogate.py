@@ -24,10 +24,12 @@ then G and c around these; rows in memory are one block, and the sums of several
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,26 +43,133 @@ from exclusivity.solvers.blocks import Target
 Part = Sequence[ERMProblem]
 """Problems that share their rows and weights."""
 
+Question = Callable[..., Any]
+
 
 @dataclass(frozen=True, eq=False)
-class Means:
+class RidgeSums:
+    """The sums that ridge regressions need: mean row, G, mean labels, c, and sum s.
+
+    Without a search there are no regressions, and ``gram`` has the diagonal of G only, as one column.
+    """
+
+    mean: Floats
+    gram: Floats
+    label_means: Floats
+    moments: Floats
+    total: float
+
+
+class PartitionSums(ABC):
+    """Sums over the rows of all problems, wherever the rows are.
+
+    Attributes
+    ----------
+    parts : sequence of parts
+        The problems that share rows and weights, together.
+    n_members : int
+    """
+
+    parts: Sequence[Any]
+    n_members: int
+
+    @abstractmethod
+    def reduce(self, question: Question, *arguments: Sequence[Any]) -> Any:
+        """Ask every part, each with its own of the arguments; answers are added up over all rows."""
+
+    @abstractmethod
+    def sample(self) -> Sequence[Part]:
+        """Return the problems on rows in memory: all rows, or enough of them to compare votes."""
+
+    @cached_property
+    def means(self) -> list[Means]:
+        """Return the means of every part: one pass over the rows."""
+        found = []
+        for sums, part in zip(self.reduce(first_sums), self.parts, strict=True):
+            means, n_labels = sums[:-1] / sums[-1], len(part)
+            found.append(Means(means[:-n_labels], means[-n_labels:], float(sums[-1])))
+        return found
+
+    def ridge_sums(self, with_grams: bool) -> list[RidgeSums]:
+        """Return the sums of every part: one more pass."""
+        question, found = partial(second_sums, with_gram=with_grams), []
+        for sums, at in zip(self.reduce(question, self.means), self.means, strict=True):
+            n_labels = len(at.labels)
+            gram, moments = sums[:, :-n_labels].copy(), sums[:, -n_labels:].copy()  # read often
+            found.append(RidgeSums(at.row, gram, at.labels, moments, at.total))
+        return found
+
+
+class MemorySums(PartitionSums):
+    """Sums over rows in memory.
+
+    Parameters
+    ----------
+    parts : sequence of parts
+        See :func:`sharing_rows`.
+    """
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts, self.n_members = parts, parts[0][0].n_members
+
+    def reduce(self, question: Question, *arguments: Sequence[Any]) -> Any:
+        """See ``PartitionSums``."""
+        return [question(*one) for one in zip(self.parts, *arguments, strict=True)]
+
+    def sample(self) -> Sequence[Part]:
+        """See ``PartitionSums``."""
+        return self.parts
+
+
+class BlockSums(PartitionSums):
+    """Sums over rows that are reached block by block."""
+
+    def __init__(self, rows: RowSource, targets: Sequence[Target]) -> None:
+        self._rows, self.n_members = rows, targets[0].objective.n_members
+        # One-vs-rest problems share all rows; pairs of classes have rows of their own.
+        has_pairs = targets[0].contrast.negative is not None
+        self.parts = [[target] for target in targets] if has_pairs else [list(targets)]
+
+    @property
+    def totals(self) -> Floats:
+        """Return the sum of weights of each target's rows."""
+        return np.concatenate([[at.total] * len(at.labels) for at in self.means])
+
+    def reduce(self, question: Question, *arguments: Sequence[Any]) -> Any:
+        """See ``PartitionSums``."""
+        found: Floats = self._rows.total(OnParts(self.parts, question, arguments))
+        return found
+
+    def sample(self) -> Sequence[Part]:
+        """See ``PartitionSums``."""
+        drawn: RowList = self._rows.total(DrawPool()).rows
+        return _on_block(self.parts, RowBlock(drawn.X, drawn.labels, drawn.weights))
+
+
+def _on_block(parts: Sequence[Sequence[Target]], block: RowBlock) -> list[Part]:
+    return [[target.rows_of(block) for target in part] for part in parts]
+
+
+@dataclass(frozen=True, eq=False)
+class OnParts:
+    """Ask the problems on the rows of every block."""
+
+    parts: Sequence[Sequence[Target]]
+    question: Question
+    arguments: tuple[Sequence[Any], ...]
+
+    def answer(self, block: RowBlock, state: object) -> tuple[Floats, None]:
+        """See ``Request``."""
+        pairs = zip(_on_block(self.parts, block), *self.arguments, strict=True)
+        return np.array([self.question(*one) for one in pairs]), None
+
+
+class Means(NamedTuple):
     """The mean row and the mean labels of a part, and sum s."""
 
     row: Floats
     labels: Floats
     total: float
-
-    @classmethod
-    def of(cls, sums: Floats, n_problems: int) -> Means:
-        """Return those of ``first_sums`` of all rows."""
-        means = sums[:-1] / sums[-1]
-        return cls(means[:-n_problems], means[-n_problems:], float(sums[-1]))
-
-    def with_scatter(self, sums: Floats) -> RidgeSums:
-        """Return, with ``second_sums`` of all rows, all that ridge regressions need."""
-        n_problems = len(self.labels)
-        scatter, covariances = sums[:, :-n_problems].copy(), sums[:, -n_problems:].copy()  # read often
-        return RidgeSums(self.row, scatter, self.labels, covariances, self.total)
 
 
 def first_sums(part: Part) -> Floats:
@@ -88,56 +197,33 @@ def labels_of(part: Part) -> Floats:
     return np.stack([problem.labels for problem in part], axis=1)
 
 
-class PartitionSums:
-    """The strength of features, and ridge regressions on any of them.
+def strength_of(sums: Sequence[RidgeSums], groups: Ints) -> Floats:
+    """Compute the squared correlations of columns and labels, summed over each group."""
+    strength = np.zeros(len(groups))
+    for one in sums:
+        scatter = np.diagonal(one.gram) if one.gram.shape[1] > 1 else one.gram[:, 0]
+        # Labels are -1 and 1: sum s (y - mean)^2 = sum s (1 - mean^2).
+        scales = scatter[:, None] * (one.total * (1 - one.label_means**2))
+        shares = np.divide(one.moments**2, scales, out=np.zeros_like(scales), where=scales > 0)
+        strength += shares.sum(axis=1)
+    return np.bincount(groups, weights=strength).astype(float)
 
-    Parameters
-    ----------
-    sums : sequence of RidgeSums
-        Of every part; with the diagonal in place of the Gram matrix, as one column, where there will be no
-        regressions.
-    rows : callable
-        Gives the same parts on rows in memory: all rows, or those from which some are drawn to compare votes.
+
+def surrogates_of(
+    sums: Sequence[RidgeSums], parts: Sequence[Part], rng: np.random.Generator, left_out: bool = False
+) -> list[RidgeSurrogate]:
+    """Make a surrogate for every part; ``rng`` draws rows where they are many.
+
+    With ``left_out`` rows of several classes are scored as if left out.
     """
-
-    def __init__(self, sums: Sequence[RidgeSums], rows: Callable[[], Sequence[Part]]) -> None:
-        self._sums, self._rows = sums, rows
-
-    @classmethod
-    def in_memory(cls, parts: Sequence[Part], with_grams: bool = True) -> PartitionSums:
-        """Return those of problems on rows in memory."""
-        sums = []
-        for part in parts:
-            means = Means.of(first_sums(part), len(part))
-            sums.append(means.with_scatter(second_sums(part, means, with_grams)))
-        return cls(sums, lambda: parts)
-
-    def strength(self, groups: Ints) -> Floats:
-        """Return the squared correlations of columns and labels, summed over each group."""
-        strength = np.zeros(len(groups))
-        for sums in self._sums:
-            scatter = np.diagonal(sums.gram) if sums.gram.shape[1] > 1 else sums.gram[:, 0]
-            # Labels are -1 and 1: sum s (y - mean)^2 = sum s (1 - mean^2).
-            scales = scatter[:, None] * (sums.total * (1 - sums.label_means**2))
-            shares = np.divide(sums.moments**2, scales, out=np.zeros_like(scales), where=scales > 0)
-            strength += shares.sum(axis=1)
-        return np.bincount(groups, weights=strength).astype(float)
-
-    def surrogates(self, rng: np.random.Generator, left_out: bool = False) -> list[RidgeSurrogate]:
-        """Return a surrogate for every part; ``rng`` draws rows where they are many.
-
-        With ``left_out`` rows of several classes are scored as if left out.
-        """
-        pairs = zip(self._sums, self._rows(), strict=True)
-        return [_surrogate(sums, part, rng, left_out and len(part) > 1) for sums, part in pairs]
-
-
-def _surrogate(sums: RidgeSums, part: Part, rng: np.random.Generator, left_out: bool) -> RidgeSurrogate:
-    labels, first = labels_of(part), part[0]
-    truth = labels.argmax(axis=1) if len(part) > 1 else (labels[:, 0] > 0).astype(np.intp)
-    chosen = sample_classes(truth, rng)
-    kind = LeftOutSurrogate if left_out else RidgeSurrogate
-    return kind(sums, first.cost, first.design.rows(chosen), truth[chosen], first.weights[chosen])
+    found = []
+    for one, part in zip(sums, parts, strict=True):
+        labels, first = labels_of(part), part[0]
+        truth = labels.argmax(axis=1) if len(part) > 1 else (labels[:, 0] > 0).astype(np.intp)
+        chosen = sample_classes(truth, rng)
+        kind = LeftOutSurrogate if left_out and len(part) > 1 else RidgeSurrogate
+        found.append(kind(one, first.cost, first.design.rows(chosen), truth[chosen], first.weights[chosen]))
+    return found
 
 
 def sharing_rows(problems: Sequence[ERMProblem]) -> list[Part]:
@@ -178,17 +264,6 @@ class RidgeMember:
     scores: Floats
     fitted: Floats
     leverages: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class RidgeSums:
-    """All that ridge regressions need of the rows: mean row, G, mean labels, c, and sum s."""
-
-    mean: Floats
-    gram: Floats
-    label_means: Floats
-    moments: Floats
-    total: float
 
 
 class RidgeSurrogate:
@@ -340,65 +415,6 @@ def sample_classes(truth: Ints, rng: np.random.Generator) -> Columns:
 
 def _dense(rows: object) -> Floats:
     return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=float)
-
-
-class BlockwiseSums:
-    """The sums of targets over all blocks.
-
-    Attributes
-    ----------
-    totals : ndarray of shape (n_targets,)
-        The sum of weights of each target's rows.
-    """
-
-    def __init__(self, rows: RowSource, targets: Sequence[Target]) -> None:
-        self._rows = rows
-        # One-vs-rest problems share all rows; pairs of classes have rows of their own.
-        has_pairs = targets[0].contrast.negative is not None
-        self._parts = [[target] for target in targets] if has_pairs else [list(targets)]
-        first = rows.total(FirstSums(self._parts))
-        pairs = zip(first, self._parts, strict=True)
-        self._means = [Means.of(sums, len(part)) for sums, part in pairs]
-        self.totals = np.concatenate([[m.total] * len(m.labels) for m in self._means])
-
-    def partition_sums(self, with_grams: bool) -> PartitionSums:
-        """Return what the search needs: one more pass."""
-        second = self._rows.total(SecondSums(self._parts, self._means, with_grams))
-        pairs = zip(self._means, second, strict=True)
-        return PartitionSums([means.with_scatter(sums) for means, sums in pairs], self._pool)
-
-    def _pool(self) -> list[Part]:
-        drawn: RowList = self._rows.total(DrawPool()).rows
-        return _on_block(self._parts, RowBlock(drawn.X, drawn.labels, drawn.weights))
-
-
-def _on_block(parts: Sequence[Sequence[Target]], block: RowBlock) -> list[Part]:
-    return [[target.rows_of(block) for target in part] for part in parts]
-
-
-@dataclass(frozen=True, eq=False)
-class FirstSums:
-    """The request for ``first_sums`` of every part."""
-
-    parts: list[list[Target]]
-
-    def answer(self, block: RowBlock, state: object) -> tuple[Floats, None]:
-        """See ``Request``."""
-        return np.array([first_sums(part) for part in _on_block(self.parts, block)]), None
-
-
-@dataclass(frozen=True, eq=False)
-class SecondSums:
-    """The request for ``second_sums`` of every part."""
-
-    parts: list[list[Target]]
-    means: list[Means]
-    with_grams: bool
-
-    def answer(self, block: RowBlock, state: object) -> tuple[Floats, None]:
-        """See ``Request``."""
-        pairs = zip(_on_block(self.parts, block), self.means, strict=True)
-        return np.array([second_sums(part, means, self.with_grams) for part, means in pairs]), None
 
 
 @dataclass(frozen=True, eq=False)
