@@ -14,7 +14,6 @@ from exclusivity.solvers.exclusive._search import (
     SoftVotes,
     decided,
     duels_of_truth,
-    held_out_values,
     runoff_leads,
     sides_of_truth,
 )
@@ -131,15 +130,6 @@ def test_counted_votes_are_certified_accuracy():
     certified = sum((right & (radius >= r)) @ rows.row_weights for r in range(3))
     counted = CountedVotes(rows, columns, 2, "runoff").value - SoftVotes(rows, columns, 2, "runoff").value
     assert counted == pytest.approx(-certified, abs=0.01)
-
-
-def test_rows_left_out_are_counted_by_the_rule_in_use():
-    rows, owners = surrogate(), [np.arange(13) % 5, np.arange(13) % 3]
-    hard, errors = held_out_values([rows], np.arange(13), owners, 2, "hard")
-    runoff, _ = held_out_values([rows], np.arange(13), owners, 2, "runoff")
-    assert np.all((runoff > 0) & (runoff < 3))
-    assert not np.array_equal(hard, runoff)
-    assert errors[0] == 0
 
 
 def test_the_classifier_searches_for_its_own_vote():

@@ -37,20 +37,10 @@ off at -1 and 1; and the smallest lead in a duel, which moves that bring no clas
 search for a run-off ends with moves that are judged by the votes themselves as well (``CountedVotes``): what
 soft votes found is close enough to the end for counts to distinguish the last moves. Rows are scored as if
 left out (see ``_surrogate``).
-
-In the end a partition is compared with random ones on rows that its members have not seen: the rows on which
-votes are compared are split into folds. Without the rows F of a fold, whose weights are s and whose centred
-rows and labels are X_F and Y_F, the sums of all rows become
-
-    G - X_F^T s X_F - W d d^T,     c - X_F^T s Y_F - W d e^T,     W = total - sum s,
-
-where d and e are by how much the mean row and the mean labels move: d = -X_F^T s / W, e = -Y_F^T s / W. So no
-pass over the rows is needed. Votes are counted there as the classifier counts them, not softly.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -63,7 +53,6 @@ from exclusivity.solvers.base import SolverResult, check_positive
 from exclusivity.solvers.exclusive._surrogate import (
     Columns,
     PartitionSums,
-    RidgeSums,
     RidgeSurrogate,
     strength_of,
     surrogates_of,
@@ -216,8 +205,6 @@ _SHARPNESS = 0.5
 _TINY = 1e-12
 # Scores that differ by less than this share of their size are equal: rounding must not decide.
 _TIE = 1e-9
-# At most this share of a sum over rows, and more than that of any matrix of such sums, is rounding.
-_ROUNDED = 1e-11
 
 
 MAX_COLUMNS = 2048
@@ -231,9 +218,6 @@ _MAX_TRIALS = 600
 _COUNTED_SWEEPS = 2
 # A move, or a restart, must gain this share of the objective: less is rounding, which must not decide.
 _LEAST_GAIN = 1e-6
-# How many random partitions a result must not lose to, and how many standard errors are no chance.
-_RANDOM_RIVALS = 2
-_CHANCE = 2.0
 
 
 class SoftVotes:
@@ -371,81 +355,6 @@ def ramp(counts: Floats, truth: Ints, radius: int, n_members: int, n_classes: in
     return np.clip(np.ceil(lead / 2), 0, highest)
 
 
-N_FOLDS = 5
-
-
-def held_out_values(
-    surrogates: Sequence[RidgeSurrogate],
-    groups: Ints,
-    partitions: Sequence[Ints],
-    radius: int,
-    voting: str = "hard",
-) -> tuple[Floats, Floats]:
-    """Return balanced certified accuracy of rows left out in turn, summed over r = 0 to R.
-
-    Returns
-    -------
-    values : ndarray of shape (n_partitions,)
-    errors : ndarray of shape (n_partitions,)
-        The standard error of the difference to the first partition's value.
-    """
-    columns = [[np.flatnonzero(owners[groups] == k) for k in np.unique(owners)] for owners in partitions]
-    values, variances = np.zeros(len(partitions)), np.zeros(len(partitions))
-    for surrogate in surrogates:
-        numbers = surrogate.row_numbers  # equal rows are one: a row of weight 2 then counts like two rows
-        survived = _survived(surrogate, numbers % N_FOLDS, columns, radius, voting)
-        value = survived @ surrogate.row_weights
-        deviations = surrogate.row_weights * ((survived - survived[0]) - (value - value[0])[:, None])
-        values += value
-        variances += [np.sum(np.bincount(numbers, weights=row) ** 2) for row in deviations]
-    return values, np.sqrt(variances)
-
-
-def _survived(
-    surrogate: RidgeSurrogate,
-    places: Ints,
-    partitions: Sequence[Sequence[Ints]],
-    radius: int,
-    voting: str,
-) -> Floats:
-    """Return for each partition and row, left out with its fold, for how many r it stays right."""
-    n_classes = max(2, len(surrogate.label_means))
-    voting = "hard" if n_classes == 2 else voting
-    width = n_classes if voting == "hard" else 2 * n_classes
-    counts = np.zeros((len(partitions), width, len(places)))
-    for fold in np.unique(places):
-        rows = np.flatnonzero(places == fold)
-        others = without(surrogate, rows)
-        for count, columns in zip(counts, partitions, strict=True):
-            for own in columns:
-                scores = others.fit(own).scores + others.label_means[:, None]
-                count[:, rows] += decided(scores, others.truth, voting)
-    pairs = zip(counts, partitions, strict=True)
-    return np.stack(
-        [ramp(count, surrogate.truth, radius, len(columns), n_classes) for count, columns in pairs]
-    )
-
-
-def without(surrogate: RidgeSurrogate, inside: Ints) -> RidgeSurrogate:
-    """Return ridge regressions of all rows but these, whose scores are those of these."""
-    sums, rows, weights = surrogate.sums, surrogate.rows[inside], surrogate.weights[inside]
-    labels = surrogate.labels[:, inside].T
-    left = sums.total - weights.sum()
-    weighted = weights[:, None] * rows
-    shift, label_shift = -weighted.sum(axis=0) / left, -(weights @ labels) / left
-    smaller = RidgeSums(
-        shift,  # rows are centred already: this is by how much the mean moves
-        sums.gram - rows.T @ weighted - left * np.outer(shift, shift),
-        sums.label_means + label_shift,
-        sums.moments - weighted.T @ labels - left * np.outer(shift, label_shift),
-        left,
-    )
-    others = RidgeSurrogate(smaller, surrogate.cost, rows, surrogate.truth[inside], weights)
-    # What is left where a fold holds nearly all of a sum is what rounding made of it: no regression of that.
-    others.ridge = max(others.ridge, _ROUNDED * float(np.diagonal(surrogate.gram).mean()))
-    return others
-
-
 def duels_of_truth(scores: Floats, truth: Ints, out: Floats) -> None:
     """Write half the lead of the true class's score over every other into ``out``, cut off at -1 and 1.
 
@@ -523,36 +432,7 @@ def find_partition(
         last = _LocalSearch(surrogates, groups, best, K, options, CountedVotes)
         last.run(rng, _COUNTED_SWEEPS)
         best = last.owners
-    return renumber(_never_worse_than_random(best, surrogates, groups, K, options, rng))
-
-
-def _never_worse_than_random(
-    owners: Partition,
-    surrogates: Sequence[RidgeSurrogate],
-    groups: Ints,
-    n_members: int,
-    options: ExclusiveOptions,
-    rng: np.random.Generator,
-) -> Partition:
-    """Return the partition found, or the best of a few random ones if that does better on rows left out.
-
-    Better by more than chance: of two partitions that are worth the same one always seems to win.
-    """
-    drawn = [rng.permutation(np.arange(len(owners)) % n_members) for _ in range(_RANDOM_RIVALS)]
-    partitions, voting = [owners, *drawn], options.voting or "hard"
-    values, errors = held_out_values(surrogates, groups, partitions, options.radius, voting)
-    best = int(np.argmax(values))
-    if values[best] - values[0] <= _CHANCE * errors[best] + _LEAST_GAIN * abs(values[0]):
-        return owners
-    warnings.warn(
-        f"The search for a partition of {len(owners)} features or groups among {n_members} members found "
-        "none that beats random groups on rows left out (certified accuracy, summed over r: "
-        f"{values[0]:.3f} against {values[best]:.3f}); random groups are used. Fewer members have more "
-        "features each.",
-        UserWarning,
-        stacklevel=2,
-    )
-    return drawn[best - 1]
+    return renumber(best)
 
 
 class _LocalSearch:
