@@ -2,8 +2,6 @@
 
 from exclusivity.objective.losses import (
     LOSSES,
-    POWER_LOSS,
-    CurvedLoss,
     Logistic,
     LossParts,
     MarginLoss,
@@ -13,57 +11,37 @@ from exclusivity.objective.losses import (
 )
 from exclusivity.objective.objective import Contrast, Objective, relative_gap
 from exclusivity.objective.penalties import (
-    BoundedPenalty,
     Bounds,
-    ElasticPenalty,
     ExclusivityRegulariser,
-    Penalty,
     exclusivity,
     relaxed_exclusivity,
 )
 from exclusivity.objective.problem import (
     ERMProblem,
-    best_intercept,
-    cost_grid,
     dual_bound,
-    dual_bound_with_pull,
     dual_from_scores,
     member_costs,
     natural_cost,
-    objective_error,
-    objective_of_shortfall,
-    repair_dual,
 )
 
 __all__ = [
     "LOSSES",
-    "POWER_LOSS",
-    "BoundedPenalty",
     "Bounds",
     "Contrast",
-    "CurvedLoss",
     "ERMProblem",
-    "ElasticPenalty",
     "ExclusivityRegulariser",
     "Logistic",
     "LossParts",
     "MarginLoss",
     "Objective",
-    "Penalty",
     "PowerHinge",
     "SmoothHinge",
-    "best_intercept",
-    "cost_grid",
     "dual_bound",
-    "dual_bound_with_pull",
     "dual_from_scores",
     "exclusivity",
     "member_costs",
     "natural_cost",
-    "objective_error",
-    "objective_of_shortfall",
     "register_loss",
     "relative_gap",
     "relaxed_exclusivity",
-    "repair_dual",
 ]

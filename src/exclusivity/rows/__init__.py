@@ -1,16 +1,14 @@
 """The rows of X: dense or CSR matrices in memory, and sources of rows that are reached block by block."""
 
-from exclusivity.rows.design import UNIT, DesignMatrix, LabelledRows, RowScale, gamma, weighted_total
+from exclusivity.rows.design import DesignMatrix, LabelledRows, RowScale
 from exclusivity.rows.source import (
     Answer,
     LocalBlocks,
     RowBlock,
     RowSource,
 )
-from exclusivity.rows.sparse_rows import has_compiled_loops
 
 __all__ = [
-    "UNIT",
     "Answer",
     "DesignMatrix",
     "LabelledRows",
@@ -18,7 +16,4 @@ __all__ = [
     "RowBlock",
     "RowScale",
     "RowSource",
-    "gamma",
-    "has_compiled_loops",
-    "weighted_total",
 ]
