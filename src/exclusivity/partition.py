@@ -28,9 +28,9 @@ from exclusivity.classifier._validation import (
     carried_groups,
     carried_signs,
     check_jobs,
-    checked_partition as given,
+    checked_partition,
     group_codes,
-    random_partition as dealt,
+    random_partition,
     require_labels,
     sample_weights,
     table_advice,
@@ -206,7 +206,7 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
         """Return the owner of every feature group."""
         n_groups = int(groups.max()) + 1
         if not isinstance(self.partition, str):
-            return given(self.partition, groups, self.n_estimators)
+            return checked_partition(self.partition, groups, self.n_estimators)
         check_choice(self.get_params(deep=False), "partition", ("random", "learned"))
         if n_groups < self.n_estimators:
             warnings.warn(
@@ -217,7 +217,7 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
             )
         if self.partition == "learned":
             return _learn_partition(X, codes, weights, groups, self.n_estimators, rng, self.voting)
-        return dealt(n_groups, self.n_estimators, rng)
+        return random_partition(n_groups, self.n_estimators, rng)
 
     def component_predict(self, X: Matrix) -> NDArray[Any]:
         """Return the class that every member votes for.
@@ -325,7 +325,7 @@ def _learn_partition(
     Linear models stand in for the members, each class counts the same, and missing values become the mean.
     """
     if int(groups.max()) < n_members:
-        return dealt(int(groups.max()) + 1, n_members, rng)
+        return random_partition(int(groups.max()) + 1, n_members, rng)
     rows = weights > 0
     X, codes, weights = X[rows], codes[rows], weights[rows]
     X = StandardScaler(with_mean=not sparse.issparse(X)).fit_transform(X, sample_weight=weights)

@@ -25,7 +25,7 @@ except ImportError:  # scikit-learn < 1.9
             raise RuntimeError("Callbacks need scikit-learn 1.9 or newer (pip install -U scikit-learn).")
 
     def with_callbacks(method: Method) -> Method:
-        """No callbacks, no context."""
+        """Return the method as it is: no callbacks, no context."""
         return method
 
 

@@ -208,7 +208,7 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, EnsembleEstimator):
         return float(check_scoring(self, scoring=self.scoring)(self, X, y, **given))
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Fitted means having members to predict with; without ``refit`` there are none."""
+        """Return whether there are members to predict with; without ``refit`` there are none."""
         if hasattr(self, "C_") and not hasattr(self, "_ensemble"):
             raise NotFittedError(
                 f"refit=False: C_={self.C_:.3g} was chosen, but nothing fitted to predict with. Set "
@@ -355,7 +355,7 @@ def search_costs(
     A grid that was placed by a guess from the data (:func:`exclusivity.problem.cost_grid`) may end too early.
     While the largest, or the smallest, C has the best mean score to itself, a decade is added beyond it with
     the spacing of the grid, three decades at most on either side. Warns where the best is at an end still, or
-    at an end of values that somebody chose (then ``may_grow`` is False). Of one or two values one is always
+    at an end of values that the user chose (then ``may_grow`` is False). Of one or two values one is always
     at an end, which says nothing.
 
     Parameters
@@ -388,7 +388,7 @@ def search_costs(
 
 
 def winning_end(Cs: Floats, outcomes: Sequence[Outcome]) -> int:
-    """1 or -1 where the largest or the smallest C alone has the best mean score, otherwise 0."""
+    """Return 1 or -1 where the largest or smallest C alone has the best mean score, else 0."""
     means = np.mean([scores for scores, *_ in outcomes], axis=0)
     best = np.flatnonzero(means == np.max(means, where=~np.isnan(means), initial=-np.inf))
     if len(Cs) < 3 or len(best) != 1:

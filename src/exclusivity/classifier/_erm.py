@@ -40,7 +40,7 @@ from exclusivity.classifier._validation import (
     check_parameters,
     group_codes,
 )
-from exclusivity.rows.source import RowSource as BlockRows
+from exclusivity.rows.source import RowSource
 from exclusivity.solvers import SolverResult, Start, Status
 
 
@@ -165,7 +165,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         The number of each column's feature group, in order of appearance; 0, 1, 2, ... without groups.
     partition_ : ndarray of shape (n_groups,)
         The member that owns each feature group (that weighs it most, if they share), -1 for a group that
-        nobody uses. For ``exclusivity > 1`` only.
+        no member uses. For ``exclusivity > 1`` only.
     certificate_scope_ : str
         What a radius of :meth:`certify` is about: "test", values of the row to be predicted, where the
         partition was learned; "training and test", values of the same features in training rows too (their
@@ -244,7 +244,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
 
     @with_callbacks
     def fit_rows(
-        self, rows: BlockRows, classes: ArrayLike, *, feature_names: ArrayLike | None = None
+        self, rows: RowSource, classes: ArrayLike, *, feature_names: ArrayLike | None = None
     ) -> Self:
         """Train the ensemble on rows that are reached block by block: files, threads, a cluster.
 
@@ -254,8 +254,8 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
 
         Parameters
         ----------
-        rows : BlockRows
-            A source of rows, see :class:`exclusivity.solvers.blockwise.BlockRows`. Its blocks hold the
+        rows : RowSource
+            A source of rows, see :class:`exclusivity.rows.RowSource`. Its blocks hold the
             numbers of classes as ``codes``, and sample weights. With an attribute ``dtype = numpy.float32``
             the fitted weights are float32.
         classes : array-like of shape (n_classes,)

@@ -582,7 +582,7 @@ def fitting_threads(n_rows: int, n_features: int, *, is_sparse: bool = False) ->
     speed: on a busy machine it multiplies the processor time of a fit. With sparse rows, however many, all
     that BLAS sees is vectors, the worst case of this. The number of threads belongs to the whole process, so
     of fits that run side by side (``n_jobs``, joblib, Dask's threads) or one inside the other only the first
-    sets it, and gives the old number back: two that undo each other's limit could leave it behind for ever.
+    sets it, and gives the old number back: two that undo each other's limit could leave it behind.
     """
     is_large = min(n_rows, n_features) >= LARGE_SIDE and not is_sparse
     if is_large or not _is_limited.acquire(blocking=False):

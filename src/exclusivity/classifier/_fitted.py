@@ -172,7 +172,7 @@ Estimator = TypeVar("Estimator")
 TEST, TRAINING_TOO = "test", "training and test"
 # Labels that a user gives may come from a look at the rows, or not.
 TRAINING_IF = f"{TRAINING_TOO} if the partition does not depend on the rows"
-"""What a certificate covers: values of the row to be predicted, or of training rows as well."""
+"""The scopes of a certificate: values of the row to be predicted, or of training rows as well."""
 
 _OPTIONAL = ("feature_names", "partition")
 _ATTRIBUTES = {

@@ -16,8 +16,6 @@ ClassWeight = Mapping[Any, float] | str | None
 RandomState = int | np.random.RandomState | None
 Class = TypeVar("Class", bound=type)
 
-"""How members decide together; all but the first count votes."""
-
 MINIMISED = (
     *("n_estimators", "C", "loss", "p", "exclusivity", "sparsity"),
     *("coef_bounds", "monotonic_cst", "fit_intercept", "multi_class"),

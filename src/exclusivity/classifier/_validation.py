@@ -215,7 +215,7 @@ def table_advice(name: str) -> Iterator[None]:
 
 
 def validated_classes(estimator: BaseEstimator, X: Matrix, y: Any) -> Any:
-    """Rows and their classes, checked; plain ones as in :func:`validated`."""
+    """Check rows and their classes; plain ones as in :func:`validated`."""
     require_labels(y)
     is_plain = are_plain_labels(y, getattr(y, "size", 0))
     X, y = validated(estimator, X, y, is_plain=is_plain)
@@ -445,7 +445,7 @@ def carried_signs(monotonic_cst: object, X: Matrix) -> object:
 
 
 def group_codes(feature_groups: object, n_features: int, names: NDArray[Any] | None) -> Ints:
-    """One number per column, 0 to n_groups - 1 in the order of first appearance.
+    """Return the group number of each column, 0 to n_groups - 1 in the order of first appearance.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a margin loss gives, whoever writes it: the contract between losses and solvers.
+"""Margin losses, and the contract between losses and solvers.
 
 A loss is a convex, non-decreasing function phi >= 0 of the shortfall m = 1 - y f(x), with phi(m) -> 0 as
 m -> -infinity. Everything else (the reduction of K members to one, its dual and the certificate) follows from
@@ -83,10 +83,10 @@ class CurvedLoss(Protocol):
 
     @property
     def width(self) -> float:
-        """How far the rounding of a corner reaches; 0 where nothing is rounded."""
+        """The width of a rounded corner; 0 where nothing is rounded."""
 
     def parts(self, shortfall: Floats, *, curvature: bool = True) -> LossParts:
-        """Value, slope and, if wanted, curvature, element by element."""
+        """Compute value, slope and, if wanted, curvature, element by element."""
 
 
 class MarginLoss(ABC):
@@ -132,26 +132,26 @@ class MarginLoss(ABC):
 
     @abstractmethod
     def value(self, shortfall: Floats) -> Floats:
-        """phi(m), element by element."""
+        """Compute phi(m), element by element."""
 
     @abstractmethod
     def slope(self, shortfall: Floats) -> Floats:
-        """phi'(m); at a kink the left derivative."""
+        """Compute phi'(m); at a kink the left derivative."""
 
     @abstractmethod
     def curvature(self, shortfall: Floats) -> Floats:
-        """phi''(m); where it jumps, one of its values."""
+        """Compute phi''(m); where it jumps, one of its values."""
 
     @abstractmethod
     def conjugate(self, alpha: Floats, cost: Floats) -> Floats:
-        """sup_m alpha m - cost phi(m) for cost > 0; infinite outside the domain of alpha."""
+        """Compute sup_m alpha m - cost phi(m) for cost > 0; infinite outside the domain of alpha."""
 
     @abstractmethod
     def prox(self, point: Floats, step: float) -> Floats:
-        """argmin_m  step phi(m) + (m - point)^2 / 2."""
+        """Compute argmin_m  step phi(m) + (m - point)^2 / 2."""
 
     def parts(self, shortfall: Floats, *, curvature: bool = True, conjugate: bool = False) -> LossParts:
-        """Value, slope and, if wanted, curvature and conjugate: what they have in common is computed once.
+        """Compute value, slope and, if wanted, curvature and conjugate; common terms are computed once.
 
         By Fenchel's equality the conjugate is phi'(m) m - phi(m): a loss in which these two cancel, or which
         knows it otherwise, has ``parts`` of its own.
@@ -165,7 +165,7 @@ class MarginLoss(ABC):
         )
 
     def rounded(self, width: float) -> CurvedLoss:
-        """A loss just below this one, nearer to it for smaller widths, with a finite curvature everywhere.
+        """Return a loss just below this one, nearer for smaller widths, of finite curvature everywhere.
 
         Its slopes must be slopes of this loss too, if at other shortfalls, so that they are dual variables.
         """
@@ -174,14 +174,14 @@ class MarginLoss(ABC):
         return self
 
     def scaled_conjugate(self, total: float, factor: float) -> float:
-        """At least the sum of conjugates at ``factor`` (at most 1) times alpha; ``total`` is that at alpha.
+        """Bound the sum of conjugates at ``factor`` (at most 1) times alpha; ``total`` is that at alpha.
 
         The conjugate is convex and zero at zero, hence at most ``factor`` times as large.
         """
         return factor * total
 
     def raised_total(self, total: float, cost: float, error: float) -> float:
-        """The most that sum_i c_i phi(m_i) can be where ``total`` was computed from shortfalls so far off.
+        """Bound sum_i c_i phi(m_i) where ``total`` was computed from shortfalls so far off.
 
         ``cost`` is the sum of all c_i. By default from the largest slope, or from the active curvature a:
         then phi(m) = a/2 max(0, m - m_0)^2, and Minkowski's inequality bounds the root of the total.
@@ -234,7 +234,7 @@ class PowerHinge(MarginLoss):
         )
 
     def value(self, shortfall: Floats) -> Floats:
-        """max(0, m)^p, element by element."""
+        """Compute max(0, m)^p, element by element."""
         positive = np.maximum(shortfall, 0.0)
         if self.p == 1:
             return positive
@@ -243,7 +243,7 @@ class PowerHinge(MarginLoss):
         return np.power(positive, self.p, out=positive)
 
     def slope(self, shortfall: Floats) -> Floats:
-        """The slope p max(0, m)^(p-1); at the kink of p = 1 the left derivative, 0."""
+        """Compute the slope p max(0, m)^(p-1); at the kink of p = 1 the left derivative, 0."""
         if self.p == 1:
             return (shortfall > 0).astype(float)
         if self.p == 2:
@@ -251,7 +251,7 @@ class PowerHinge(MarginLoss):
         return self.p * np.power(np.maximum(shortfall, 0.0), self.p - 1)
 
     def curvature(self, shortfall: Floats) -> Floats:
-        """The curvature p (p-1) m^(p-2) for m > 0, else 0."""
+        """Compute the curvature p (p-1) m^(p-2) for m > 0, else 0."""
         if self.p == 1:
             return np.zeros_like(shortfall)
         if self.p == 2:
@@ -273,20 +273,20 @@ class PowerHinge(MarginLoss):
         )
 
     def rounded(self, width: float) -> CurvedLoss:
-        """The parabola on [0, width] where p < 2; see above."""
+        """Return the parabola on [0, width] where p < 2; see above."""
         return RoundedHinge(self.p, width) if self.has_corner and width > 0 else self
 
     def raised_total(self, total: float, cost: float, error: float) -> float:
-        """By Minkowski's inequality (``rows.design``); infinite beyond the range of numbers."""
+        """Bound by Minkowski's inequality (``rows.design``); infinite beyond the range of numbers."""
         with np.errstate(over="ignore"):
             return float(np.float64(total ** (1 / self.p) + error * cost ** (1 / self.p)) ** self.p)
 
     def scaled_conjugate(self, total: float, factor: float) -> float:
-        """Exactly: the conjugate is homogeneous of degree p / (p - 1), and zero for p = 1."""
+        """Compute it exactly: the conjugate is homogeneous of degree p / (p - 1), and zero for p = 1."""
         return 0.0 if self.p == 1 else float(factor ** (self.p / (self.p - 1)) * total)
 
     def prox(self, point: Floats, step: float) -> Floats:
-        """argmin_m  step max(0, m)^p + (m - point)^2 / 2, the E step of the paper.
+        """Compute argmin_m  step max(0, m)^p + (m - point)^2 / 2, the E step of the paper.
 
         Negative points stay. For p = 1 this is Eq. (14) of the paper, for p = 2 its Eq. (15), written
         for m = y e. For other p the stationarity condition m + step p m^(p-1) = point is monotone
@@ -302,7 +302,7 @@ class PowerHinge(MarginLoss):
         return result
 
     def _positive_root(self, point: Floats, slope: float) -> Floats:
-        """The root of m + slope m^(p-1) = point > 0 by Newton steps inside a shrinking bracket.
+        """Find the root of m + slope m^(p-1) = point > 0 by Newton steps inside a shrinking bracket.
 
         Both terms are at most ``point`` and the larger one is at least half of it, hence the bracket.
         Where a Newton step would leave the bracket (or is not finite), the bracket is halved instead.
@@ -325,7 +325,7 @@ class PowerHinge(MarginLoss):
         return root
 
     def conjugate(self, alpha: Floats, cost: Floats) -> Floats:
-        """sup_m  alpha m - cost max(0, m)^p for cost > 0; infinite outside the domain of alpha.
+        """Compute sup_m  alpha m - cost max(0, m)^p for cost > 0; infinite outside the domain of alpha.
 
         p = 1: zero on [0, cost]. p > 1: cost (p-1) (alpha / (p cost))^(p/(p-1)) for alpha >= 0.
         """
@@ -338,7 +338,7 @@ class PowerHinge(MarginLoss):
 
 
 def _roundings(p: float) -> float:
-    """Of one m^p, or of one conjugate of it, whose exponent p / (p - 1) magnifies errors."""
+    """Count the roundings of one m^p, or of its conjugate, whose exponent p / (p - 1) magnifies errors."""
     if p in (1, 2):
         return 16.0
     return _POWER_ROUNDINGS + 4 * (p + p / (p - 1))
@@ -360,7 +360,7 @@ class RoundedHinge:
     width: float
 
     def parts(self, shortfall: Floats, *, curvature: bool = True) -> LossParts:
-        """Value, slope and, if wanted, curvature, element by element."""
+        """Compute value, slope and, if wanted, curvature, element by element."""
         p, width = self.p, self.width
         positive = np.maximum(shortfall, 0.0)
         stiffness = p * width ** (p - 2)
@@ -429,7 +429,7 @@ class Logistic(MarginLoss):
         return np.where((alpha >= 0) & (alpha <= cost), inside, np.inf)
 
     def prox(self, point: Floats, step: float) -> Floats:
-        """The root of m + step phi'(m) = point, by Newton steps inside the bracket [point - step, point]."""
+        """Find the root of m + step phi'(m) = point, by Newton steps inside [point - step, point]."""
         high = np.array(point, dtype=float)
         low, root = high - step, high.copy()
         for count in range(_MAX_ROOT_STEPS):
@@ -495,7 +495,7 @@ class SmoothHinge(MarginLoss):
         return np.where((alpha >= 0) & (alpha <= cost), alpha * (alpha / cost) / 2, np.inf)
 
     def scaled_conjugate(self, total: float, factor: float) -> float:
-        """Exactly: the conjugate is homogeneous of degree 2."""
+        """Compute it exactly: the conjugate is homogeneous of degree 2."""
         return factor * factor * total
 
     def prox(self, point: Floats, step: float) -> Floats:
@@ -511,7 +511,7 @@ LOSSES: dict[str, type[MarginLoss]] = {
     "logistic": Logistic,
     "smooth_hinge": SmoothHinge,
 }
-"""What a row that misses its margin may cost."""
+"""Name of a loss -> its class."""
 
 OWN_LOSSES = frozenset(LOSSES)
 """Those that come with the package."""

@@ -1,4 +1,4 @@
-"""What is minimised, whatever the rows: loss, regulariser, cost, members, and the one SVM they reduce to."""
+"""The objective on any rows: loss, regulariser, cost, members, and the one SVM they reduce to."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ class Objective:
 
     @property
     def is_convex(self) -> bool:
-        """Whether gamma <= 1, so that a duality gap can certify the optimum."""
+        """True if gamma <= 1, so that a duality gap can certify the optimum."""
         return self.regulariser.exclusivity <= 1
 
     def reduced(self) -> Objective:
-        """The ONE ordinary SVM that the mean member of every optimum solves, for gamma <= 1.
+        """Return the ONE ordinary SVM that the mean member of every optimum solves, for gamma <= 1.
 
         F does not change when members are permuted and is convex, so averaging a solution over all
         permutations cannot raise it: K copies of the mean member (w, b) are optimal too. For equal
@@ -106,7 +106,7 @@ class Objective:
 
     @cached_property
     def penalty(self) -> Penalty:
-        """What the weights of the one member of :meth:`reduced` cost."""
+        """The penalty on the weights of the one member of :meth:`reduced`."""
         kinks = self.regulariser.sparsity / self.kappa
         if self.bounds is None:
             return ElasticPenalty(kinks)
@@ -129,7 +129,7 @@ class Objective:
         n_terms: float,
         unit: float = UNIT,
     ) -> float:
-        """D(alpha) of :meth:`reduced`, rounded down: below that of a vector feasible to the last digit.
+        """Compute D(alpha) of :meth:`reduced`, rounded down: at most that of an exactly feasible vector.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class Objective:
         return value - 4 * UNIT * (scale.target * alpha_sum + 2 * abs(paid) + size)
 
     def rounded_up(self, value: float, n_terms: float, n_weights: int) -> float:
-        """A value of the objective plus what its own sums of rows and weights, so many, may have lost."""
+        """Return a value of the objective plus what its sums over rows and weights may have lost."""
         return value * (1 + gamma(n_terms + n_weights + self.loss.n_roundings))
 
 
@@ -189,9 +189,9 @@ class Contrast:
 
 
 def relative_gap(objective: float, bound: float) -> float:
-    """(F - max(D, 0)) / F, at most 1: F is never negative, so 0 is a bound whatever D says.
+    """Compute (F - max(D, 0)) / F, at most 1: F is never negative, so 0 is always a bound.
 
-    Zero when F itself is zero; infinite where F is not finite, or where nobody has computed a D.
+    Zero when F itself is zero; infinite where F is not finite, or where no D was computed.
 
     Parameters
     ----------

@@ -77,15 +77,15 @@ class ExclusivityRegulariser:
 
     @cached_property
     def has_l1(self) -> bool:
-        """Whether any feature has an l1 penalty of its own, beta > 0."""
+        """True if any feature has an l1 penalty of its own, beta > 0."""
         return bool(np.any(self.sparsity))
 
     def kappa(self, n_members: int) -> float:
-        """1 + gamma (K - 1): how many times stiffer K equal members are than one SVM."""
+        """Compute 1 + gamma (K - 1): how many times stiffer K equal members are than one SVM."""
         return 1.0 if n_members == 1 else 1.0 + self.exclusivity * (n_members - 1)
 
     def value(self, weights: Floats) -> float:
-        """The regulariser of the M x K matrix ``weights``."""
+        """Compute the regulariser of the M x K matrix ``weights``."""
         row_sums = np.abs(weights).sum(axis=1)
         squares = np.einsum("jk,jk->", weights, weights)
         penalty = float(np.sum(self.sparsity * row_sums))
@@ -101,7 +101,7 @@ class ExclusivityRegulariser:
         return np.asarray(self.sparsity, dtype=float)[..., None]
 
     def prox(self, point: Floats, mu: float) -> Floats:
-        """argmin_x  mu/2 |x - v|^2 + regulariser(x) for every row v of ``point``, exactly.
+        """Compute argmin_x  mu/2 |x - v|^2 + regulariser(x) for every row v of ``point``, exactly.
 
         Soft-threshold v by beta/mu. With a = mu + 1 - gamma > 0 the rest is strictly convex:
         for z = mu v / a the solution is sign(z) max(|z| - tau, 0), where
@@ -128,12 +128,12 @@ class ExclusivityRegulariser:
     def reweighted(
         self, point: Floats, mu: float, start: Floats, *, eps: float, max_iter: int, tol: float
     ) -> Floats:
-        """Algorithm 1 of the paper: the same minimiser as :meth:`prox`, approached by reweighting.
+        """Run Algorithm 1 of the paper: the same minimiser as :meth:`prox`, approached by reweighting.
 
         Eq. (10): G_k = (gamma |H|_1 + beta) / (|H_k| + eps) + 1 - gamma, then
         Eq. (11): H = mu v / (G + mu), row by row, until no entry of a row moves by more than
         ``tol`` times its largest entry. An entry that is zero in ``start`` stays (nearly) zero, and
-        entries that should vanish do so slowly: the price of dividing by |H_k|.
+        entries that should vanish do so slowly: that comes of dividing by |H_k|.
         """
         gamma, beta = self.exclusivity, np.broadcast_to(self._per_row, (len(point), 1))
         if mu + 1 - gamma <= 0:
@@ -177,42 +177,42 @@ class Penalty(ABC):
 
     @abstractmethod
     def value(self, weights: Floats) -> float:
-        """g(w); infinite outside the bounds."""
+        """Compute g(w); infinite outside the bounds."""
 
     @abstractmethod
     def prox(self, point: Floats, step: float) -> Floats:
-        """argmin_w  step g(w) + |w - point|^2 / 2."""
+        """Compute argmin_w  step g(w) + |w - point|^2 / 2."""
 
     @abstractmethod
     def largest_conjugate(self, dual_weights: Floats, reach: float, reaches: Floats) -> float:
-        """At least g*(u) for every u so close to ``dual_weights``: what rounding may have done to a sum.
+        """Bound g*(u) from above for every u so close to ``dual_weights``, as rounding of a sum makes it.
 
         ``reach`` bounds the distance of the two vectors, ``reaches`` that of every feature.
         """
 
     @abstractmethod
     def attained(self, dual_weights: Floats) -> Floats:
-        """The w that attains g*(dual_weights): a function of one feature at a time."""
+        """Return the w that attains g*(dual_weights): a function of one feature at a time."""
 
     def inside(self, weights: Floats) -> Floats:
-        """The nearest weights within the bounds; the same array where there are none."""
+        """Return the nearest weights within the bounds; the same array where there are none."""
         return weights
 
     def settled(self, weights: Floats, dual_weights: Floats) -> Floats:
-        """The weights with those that ``dual_weights`` calls zero, or puts at a bound, exactly there."""
+        """Return the weights, exact where ``dual_weights`` says zero or a bound."""
         goal = self.attained(dual_weights)
         is_pinned = (goal == 0) | (goal == self.lower) | (goal == self.upper)
         return np.where(is_pinned, goal, self.inside(weights))
 
     def excess(self, weights: Floats, dual_weights: Floats) -> float:
-        """g(w) + g*(u) - u . w >= 0, Fenchel's inequality: what a gap owes to w not going with u."""
+        """Compute g(w) + g*(u) - u . w >= 0, Fenchel's inequality: what a gap owes to w not going with u."""
         goal = self.attained(dual_weights)
         step = weights - goal
         kinks = float(np.sum(self.kinks * (np.abs(weights) - np.abs(goal))))
         return float(step @ step) / 2 + float((goal - dual_weights) @ step) + kinks
 
     def slopes(self, weights: Floats, step: Floats, lengths: Floats) -> Floats:
-        """d/dt of g(w + t step), inside the bounds, for every t in ``lengths``."""
+        """Compute d/dt of g(w + t step), inside the bounds, for every t in ``lengths``."""
         slopes = weights @ step + lengths * (step @ step)
         if np.any(self.kinks):
             slopes = slopes + np.sign(weights + lengths[:, None] * step) @ (self.kinks * step)
@@ -298,15 +298,15 @@ class Bounds:
 
     @property
     def contain_zero(self) -> bool:
-        """Whether every weight may be zero."""
+        """True if every weight may be zero."""
         return bool(np.all((self.lower <= 0) & (self.upper >= 0)))
 
     def clip(self, weights: Floats) -> Floats:
-        """The nearest weights within the bounds."""
+        """Return the nearest weights within the bounds."""
         return np.clip(weights, self.lower, self.upper)
 
     def of_columns(self, columns: Ints) -> Bounds:
-        """The bounds of these columns alone."""
+        """Return the bounds of these columns alone."""
         return Bounds(self.lower[columns], self.upper[columns])
 
 
@@ -362,7 +362,7 @@ def _soft(values: Floats, threshold: Floats) -> Floats:
 
 
 def exclusivity(u: ArrayLike, v: ArrayLike) -> int:
-    """|u . v|_0: the number of entries in which both vectors are non-zero (Definition 1).
+    """Compute |u . v|_0: the number of entries in which both vectors are non-zero (Definition 1).
 
     Zero means that the two share nothing. Note the identity |u|_0 = exclusivity(u, 1).
 
@@ -382,7 +382,7 @@ def exclusivity(u: ArrayLike, v: ArrayLike) -> int:
 
 
 def relaxed_exclusivity(u: ArrayLike, v: ArrayLike) -> float:
-    """|u . v|_1 = sum_i |u_i| |v_i| (Definition 2).
+    """Compute |u . v|_1 = sum_i |u_i| |v_i| (Definition 2).
 
     Note the identities |u|_1 = relaxed_exclusivity(u, 1) and |u|_2^2 = relaxed_exclusivity(u, u).
 

@@ -97,7 +97,7 @@ class ERMProblem:
         fit_intercept: bool = True,
         bounds: Bounds | None = None,
     ) -> ERMProblem:
-        """A problem from plain arrays; without a ``loss`` the power hinge of power ``p``.
+        """Build a problem from plain arrays; without a ``loss`` the power hinge of power ``p``.
 
         Examples
         --------
@@ -175,19 +175,19 @@ class ERMProblem:
 
     @property
     def row_scale(self) -> RowScale:
-        """What rounding errors of products with the rows depend on."""
+        """The sizes on which rounding errors of products with the rows depend."""
         return self.rows.row_scale
 
     def scores(self, weights: Floats, intercepts: Floats) -> Floats:
-        """x_i . w_k + b_k, N x K."""
+        """Compute x_i . w_k + b_k, N x K."""
         return self.design.times(weights) + intercepts
 
     def value(self, weights: Floats, intercepts: Floats) -> float:
-        """F(W, b), from blocks of rows."""
+        """Compute F(W, b), from blocks of rows."""
         return self.regulariser.value(weights) + self.total_loss(weights, intercepts)
 
     def total_loss(self, weights: Floats, intercepts: Floats) -> float:
-        """C sum_k sum_i s_i phi(m_ik), from blocks of rows."""
+        """Compute C sum_k sum_i s_i phi(m_ik), from blocks of rows."""
         loss = 0.0
         for rows, block in self.design.blocks(weights.shape[1]):
             shortfall = self.rows.shortfall(block @ weights + intercepts, rows)
@@ -195,7 +195,7 @@ class ERMProblem:
         return self.cost * loss
 
     def value_at(self, weights: Floats, scores: Floats) -> float:
-        """F(W, b) where the scores are known already: no product with X."""
+        """Compute F(W, b) where the scores are known already: no product with X."""
         loss = 0.0
         for rows in self.design.row_slices(scores.shape[1]):
             missed = self.rows.shortfall(scores[rows], rows)
@@ -203,12 +203,12 @@ class ERMProblem:
         return self.regulariser.value(weights) + self.cost * loss
 
     def reduced(self) -> ERMProblem:
-        """The one SVM that the mean member solves, on the same rows; see :meth:`Objective.reduced`."""
+        """Return the one SVM that the mean member solves, on the same rows; see :meth:`Objective.reduced`."""
         objective = self.objective.reduced()
         return self if objective is self.objective else dataclasses.replace(self, objective=objective)
 
     def changed(self, **parts: Any) -> ERMProblem:
-        """The same problem with other parts, by their names in :class:`Objective` or :class:`LabelledRows`.
+        """Change parts of the problem, by their names in :class:`Objective` or :class:`LabelledRows`.
 
         Examples
         --------
@@ -225,7 +225,7 @@ class ERMProblem:
         )
 
     def centred(self) -> ERMProblem:
-        """The same problem on rows around their centre, where that keeps digits (see ``DesignMatrix``).
+        """Centre the rows of the same problem, where that keeps digits (see ``DesignMatrix``).
 
         Scores are the same with b + (centre . w) for b.
         """
@@ -235,7 +235,7 @@ class ERMProblem:
 
 
 def member_costs(problem: ERMProblem) -> Floats:
-    """c_i = s_i C / kappa, the cost of row i in the reduced SVM.
+    """Compute c_i = s_i C / kappa, the cost of row i in the reduced SVM.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def member_costs(problem: ERMProblem) -> Floats:
 
 
 def repair_dual(problem: ERMProblem, alpha: Floats) -> Floats:
-    """The nearest easy feasible point: clip to the box, then shrink the heavier class.
+    """Return the nearest easy feasible point: clip to the box, then shrink the heavier class.
 
     Scaling the class with the larger sum by (smaller sum) / (larger sum) keeps the box and makes
     sum y alpha = 0 up to rounding; where the alphas of one class are zero, nothing but zero is left.
@@ -274,7 +274,7 @@ def repair_dual(problem: ERMProblem, alpha: Floats) -> Floats:
 def objective_error(
     problem: ERMProblem, weights: Floats, intercepts: Floats, objective: float, loss: float
 ) -> float:
-    """How far F(W, b) may be above what was computed, knowing only the sum of the losses.
+    """Bound the rounding error of F(W, b), knowing only the sum of the losses.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ def objective_error(
 def objective_of_shortfall(
     problem: ERMProblem, weights: Floats, shortfall: Floats, error: Floats | float
 ) -> tuple[float, float]:
-    """F(W, b), and how far it may be above that: to where all shortfalls are larger by their error.
+    """Compute F(W, b), and a bound of its error: all shortfalls may be larger by theirs.
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ def _rounded_up(problem: ERMProblem, value: float) -> float:
 
 
 def dual_bound(problem: ERMProblem, alpha: Floats, dual_weights: Floats | None = None) -> float:
-    """K kappa D(alpha) for a repaired alpha: no (W, b) has an objective below this.
+    """Compute K kappa D(alpha) for a repaired alpha: no (W, b) has an objective below this.
 
     Parameters
     ----------
@@ -359,14 +359,16 @@ def dual_bound(problem: ERMProblem, alpha: Floats, dual_weights: Floats | None =
 
 
 def _may_lose(problem: ERMProblem, feasible: Floats, dual_weights: Floats) -> float:
-    """About the most that rounding may take off a bound: whether that is worth a closer look."""
+    """Estimate the most that rounding may take off a bound."""
     off = 2 * gamma(problem.design.transposed_terms() + 8) * float(feasible.sum())
     length = problem.row_scale.length
     return 2 * off * (1 + length * (float(np.linalg.norm(dual_weights)) + off * length))
 
 
-def dual_bound_with_pull(problem: ERMProblem, alpha: Floats, pull: Floats, lost: float = 0.0) -> float:
-    """What :func:`dual_bound` gives, or a little less, where u = X^T (y alpha) is known: no product with X.
+def dual_bound_with_pull(
+    problem: ERMProblem, alpha: Floats, dual_weights: Floats, lost: float = 0.0
+) -> float:
+    """Compute :func:`dual_bound`, or a little less, where u = X^T (y alpha) is known: no product with X.
 
     Repairing takes some t from alpha, all rows together. That lengthens u, and with it soft(u, l), by at
     most t times the largest row.
@@ -377,23 +379,23 @@ def dual_bound_with_pull(problem: ERMProblem, alpha: Floats, pull: Floats, lost:
         What is minimised.
     alpha : ndarray of shape (n_rows,)
         Any dual vector, nearly feasible.
-    pull : ndarray of shape (n_features,)
+    dual_weights : ndarray of shape (n_features,)
         X^T (y alpha).
     lost : float
-        How much of the sum of alpha the rounding of ``pull`` is worth, beyond that of one product with X.
+        How much of the sum of alpha the rounding of ``dual_weights`` is worth, beyond that of one product.
     """
     feasible = np.clip(alpha, 0.0, member_costs(problem) * problem.loss.largest_slope)
     moved = float(np.abs(feasible - alpha).sum()) + lost
     if problem.fit_intercept:
         moved += abs(float((problem.labels * feasible).sum()))
     bound = _lower_bound(problem, feasible)(
-        dual_weights=pull, moved=moved, n_terms=problem.design.transposed_terms()
+        dual_weights=dual_weights, moved=moved, n_terms=problem.design.transposed_terms()
     )
     return problem.n_members * problem.kappa * bound
 
 
 def _lower_bound(problem: ERMProblem, feasible: Floats) -> Callable[..., float]:
-    """``Objective.lower_dual`` for an alpha inside its box; it still wants X^T (y alpha)."""
+    """Return ``Objective.lower_dual`` for an alpha inside its box; it still needs X^T (y alpha)."""
     costs, alpha_sum = member_costs(problem), float(feasible.sum(dtype=np.longdouble))
     gain = alpha_sum
     if problem.targets is not None:
@@ -409,7 +411,7 @@ def _lower_bound(problem: ERMProblem, feasible: Floats) -> Callable[..., float]:
 
 
 def best_intercept(problem: ERMProblem, scores: Floats) -> float:
-    """argmin_b sum_i s_i phi(t_i - y_i (scores_i + b)); the midpoint where p = 1 leaves an interval.
+    """Find argmin_b sum_i s_i phi(t_i - y_i (scores_i + b)); the midpoint where p = 1 leaves an interval.
 
     Where the loss vanishes, row i stops to count at b = y_i t_i - scores_i, so the minimiser lies between the
     smallest and the largest of these breakpoints; else not far from there.
@@ -444,7 +446,7 @@ def best_intercept(problem: ERMProblem, scores: Floats) -> float:
 
 
 def _widened(slope: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    """An interval around [low, high] at whose ends the increasing slope has different signs, if any."""
+    """Widen [low, high] until the increasing slope has different signs at its ends, if it ever has."""
     reach = max(1.0, high - low)
     for _ in range(_MAX_DOUBLINGS):
         if slope(low) <= 0 <= slope(high):
@@ -454,7 +456,7 @@ def _widened(slope: Callable[[float], float], low: float, high: float) -> tuple[
 
 
 def _hinge_midpoint(breakpoints: Floats, labels: Floats, weights: Floats) -> float:
-    """The middle of the minimisers for p = 1.
+    """Return the middle of the minimisers for p = 1.
 
     The slope is a step function: it starts at -(weight of the positive rows), rises by s_i at every
     breakpoint, and passes zero at one of them or along the stretch between two.
@@ -470,7 +472,7 @@ def _hinge_midpoint(breakpoints: Floats, labels: Floats, weights: Floats) -> flo
 
 
 def dual_from_scores(problem: ERMProblem, mean_scores: Floats) -> Floats:
-    """The dual vector that belongs to the mean member's scores x_i . w (any intercept); smooth losses.
+    """Compute the dual vector of the mean member's scores x_i . w (any intercept); smooth losses.
 
     alpha_i = c_i phi'(m_i) is the slope of the loss; with the intercept at its best for these scores,
     sum y alpha = 0 holds by optimality. Where the slope jumps (p = 1 at m_i = 0) it is not unique where it
@@ -489,7 +491,7 @@ def dual_from_scores(problem: ERMProblem, mean_scores: Floats) -> Floats:
 
 
 def natural_cost(problem: ERMProblem) -> float:
-    """The cost C at which scores reach the size of the margin.
+    """Estimate the cost C at which scores reach the size of the margin.
 
     While C is small the optimum is proportional to it: the weights point from the mean of one class to the
     mean of the other,
@@ -529,7 +531,7 @@ def natural_cost(problem: ERMProblem) -> float:
 
 
 def cost_grid(problems: list[ERMProblem], n_costs: int) -> Floats:
-    """``n_costs`` values of C from a third to 10,000 times the natural cost, evenly on a log scale.
+    """Return ``n_costs`` values of C from a third to 10,000 times the natural cost, evenly on a log scale.
 
     Of several problems the smallest natural cost counts.
 

@@ -45,7 +45,7 @@ _MOST_COMPARED = 4096
 
 
 def grouped(supports: Bools, groups: Ints) -> Bools:
-    """Supports per group of columns: a member uses a group if it uses one of its columns.
+    """Return supports per group of columns: a member uses a group if it uses one of its columns.
 
     Examples
     --------

@@ -48,9 +48,9 @@ class VotingRule(ABC):
     """
 
     counts_votes: ClassVar[bool] = True
-    """Whether a member has one vote, however large its scores are."""
+    """True if a member has one vote, however large its scores are."""
     ranks_classes: ClassVar[bool] = False
-    """Whether ``count`` and ``_min_changes`` ask which of two classes members prefer."""
+    """True if ``count`` and ``_min_changes`` ask which of two classes members prefer."""
     search: ClassVar[str] = "hard"
     """The relaxed vote that the search for a partition maximises, see ``exclusivity.solvers.exclusive``."""
 
