@@ -18,3 +18,6 @@ Ints = NDArray[np.intp]
 
 Bools = NDArray[np.bool_]
 """Which of several: columns of a member, rows of a class."""
+
+RandomState = int | np.random.RandomState | None
+"""A seed, or a generator of scikit-learn's kind; None draws anew."""

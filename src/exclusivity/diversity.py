@@ -24,7 +24,7 @@ from exclusivity._typing import (
     Ints,
     Matrix,
 )
-from exclusivity.voting.ensembles import member_predictions, member_weights
+from exclusivity.voting.members import member_predictions, member_weights
 
 __all__ = [
     "DiversityReport",

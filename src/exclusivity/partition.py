@@ -21,9 +21,10 @@ from exclusivity._typing import (
     Floats,
     Ints,
     Matrix,
+    RandomState,
 )
 from exclusivity.classifier._fitted import fitted_attributes, replace_fitted, scope_of, snapshot
-from exclusivity.classifier._parameters import RandomState
+from exclusivity.classifier._prediction import MemberPredictions
 from exclusivity.classifier._validation import (
     carried_groups,
     carried_signs,
@@ -39,7 +40,7 @@ from exclusivity.objective.problem import ERMProblem
 from exclusivity.rows.sparse_rows import check_sparse
 from exclusivity.solvers.exclusive._search import ExclusiveOptions, find_partition
 from exclusivity.solvers.exclusive._surrogate import MemorySums, sharing_rows
-from exclusivity.voting.certificates import CertifiedVotes, VotingEnsemble
+from exclusivity.voting.certificates import VotingEnsemble
 from exclusivity.voting.members import VotingMembers
 from exclusivity.voting.preferences import MemberPreferences
 from exclusivity.voting.rules import RULES, check_counted
@@ -51,7 +52,7 @@ _SEED_LIMIT = np.iinfo(np.int32).max
 _SEARCH_COST = 0.1
 
 
-class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class FeaturePartitionClassifier(MemberPredictions, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Train models of any kind on disjoint groups of features, and let them vote.
 
     Each feature reaches one member only, so that broken features cannot turn more votes than there are of
@@ -75,10 +76,12 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
     n_jobs : int or None, default=None
         Processes over the members in ``fit``.
     voting : {"hard", "runoff"}, default="hard"
-        "hard": the class with most votes wins. "runoff": the two classes with most votes meet in a second
-        round, in which every member votes for the one it scores higher; its ``decision_function`` or
-        ``predict_proba`` tells. Of two classes the two are the same. A member whose columns are all missing
-        in a row abstains there (unless all columns are), where members take missing values at all.
+        "hard": the class with most votes wins; among equals the one whose voters are surest, by their
+        ``decision_function`` or ``predict_proba``; without these the first member's class, if that is one of
+        them. "runoff": the two classes with most votes meet in a second round, in which every member votes
+        for the one it scores higher; ties go to the class with the higher mean score, every member's scores
+        taken relative to their mean and spread. Of two classes the two are the same. A member whose columns
+        are all missing in a row abstains there (unless all columns are), where members take missing values.
 
     Attributes
     ----------
@@ -219,44 +222,12 @@ class FeaturePartitionClassifier(CertifiedVotes, MetaEstimatorMixin, ClassifierM
             return _learn_partition(X, codes, weights, groups, self.n_estimators, rng, self.voting)
         return random_partition(n_groups, self.n_estimators, rng)
 
-    def component_predict(self, X: Matrix) -> NDArray[Any]:
-        """Return the class that every member votes for.
+    def _winners(self, X: Matrix) -> Ints:
+        rows = self._validate_rows(X)
+        return self._voters().winners(rows)
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples, n_members)
-            Class labels.
-        """
-        at = snapshot(self)
-        rows = at._validate_rows(X)
-        return np.asarray(at.classes_[at._voters().votes(rows)])
-
-    def predict(self, X: Matrix) -> NDArray[Any]:
-        """Return the class that wins the vote.
-
-        Hard: the class with most votes; among equals the one whose voters are surest. Its
-        ``decision_function`` or ``predict_proba`` tells how sure a member is; without these ties go to the
-        first member's class, if that is one of them. In a run-off ties go to the class with the higher mean
-        score, every member's scores taken relative to their mean and spread.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Class labels.
-        """
-        at = snapshot(self)
-        X = at._validate_rows(X)
-        return np.asarray(at.classes_[at._voters().winners(X)])
+    def _votes(self, X: Matrix) -> Ints:
+        return self._voters().votes(X)
 
     def __sklearn_tags__(self) -> Any:
         """Declare that sparse rows and missing values are taken where members take them."""

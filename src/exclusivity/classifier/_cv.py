@@ -23,14 +23,12 @@ from exclusivity.classifier._erm import ERMClassifier
 from exclusivity.classifier._fit import problem_seeds, warn_of_constant_votes, warn_of_surplus
 from exclusivity.classifier._fitted import (
     EnsembleEstimator,
+    describe_parameters_like,
     fitted_attributes,
     replace_fitted,
+    shared_parameters,
     snapshot,
     width_of,
-)
-from exclusivity.classifier._parameters import (
-    describe_parameters_like,
-    shared_parameters,
 )
 from exclusivity.classifier._path import PathRows
 from exclusivity.classifier._prediction import EnsemblePredictions

@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from exclusivity._errors import warn_of_many_classes
 from exclusivity._typing import Ints, Matrix
-from exclusivity.classifier._compat import CALLER_OF_FIT, CallbackSupportMixin, with_callbacks
 from exclusivity.classifier._fit import (
     BlockTasks,
     ClassTotals,
@@ -33,7 +32,13 @@ from exclusivity.classifier._fitted import (
     width_of,
 )
 from exclusivity.classifier._prediction import EnsemblePredictions
-from exclusivity.classifier._progress import ProblemMonitor, watch_fit
+from exclusivity.classifier._progress import (
+    CALLER_OF_FIT,
+    CallbackSupportMixin,
+    ProblemMonitor,
+    watch_fit,
+    with_callbacks,
+)
 from exclusivity.classifier._validation import (
     carried_groups,
     carried_signs,

@@ -19,8 +19,8 @@ from threadpoolctl import ThreadpoolController
 from exclusivity._errors import ParameterError, warn_of_many_classes
 from exclusivity._typing import Floats, Ints, Matrix
 from exclusivity.classifier._bounds import given_bounds
-from exclusivity.classifier._compat import CALLER_OF_FIT
 from exclusivity.classifier._fitted import TEST, scope_of
+from exclusivity.classifier._progress import CALLER_OF_FIT, ProblemMonitor
 from exclusivity.classifier._validation import (
     BinaryTask,
     TrainingSet,
@@ -70,7 +70,6 @@ from exclusivity.voting.rules import RULES
 
 if TYPE_CHECKING:
     from exclusivity.classifier._erm import ERMClassifier
-    from exclusivity.classifier._progress import ProblemMonitor
 
 LARGE_SIDE = 4096
 """From this size of the smaller side of X on, BLAS keeps its threads, unless X is sparse."""

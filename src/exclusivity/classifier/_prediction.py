@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -62,12 +63,68 @@ def probabilities_of(scores: Floats) -> Floats:
     return np.asarray(np.divide(odds, totals, out=even, where=totals > 0))
 
 
-class EnsemblePredictions(CertifiedVotes):
+class MemberPredictions(CertifiedVotes):
+    """Predict from a snapshot of the classifier: a fit in another thread does not change what is read."""
+
+    classes_: NDArray[Any]
+
+    def predict(self, X: Matrix) -> NDArray[Any]:
+        """Predict the class of every row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Class labels.
+        """
+        at = snapshot(self)
+        codes = at._winners(X)  # before classes_, which may not be there yet
+        return np.asarray(at.classes_[codes])
+
+    def component_predict(self, X: Matrix) -> NDArray[Any]:
+        """Predict the class that every member votes for, as in hard voting.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples, n_members)
+            Class labels. A member without features (an empty row of ``supports_``) gives the same label to
+            every row; hard voting does not count it. A read-only view when all members are equal.
+        """
+        at = snapshot(self)
+        check_is_fitted(at)
+        return at._spread(at.classes_[at._votes(at._validate_rows(X))], 1)
+
+    @abstractmethod
+    def _winners(self, X: Matrix) -> Ints:
+        """Return the number of each row's class; raise where there was no fit."""
+
+    @abstractmethod
+    def _votes(self, X: Matrix) -> Ints:
+        """Return the class number that every stored member votes for in checked rows."""
+
+    @abstractmethod
+    def _validate_rows(self, X: Matrix) -> Matrix:
+        """Check rows as ``predict`` takes them."""
+
+    def _spread(self, values: NDArray[Any], axis: int) -> NDArray[Any]:
+        """Repeat values of the stored members along an axis, where each stands for several."""
+        return values
+
+
+class EnsemblePredictions(MemberPredictions):
     """The methods and views of a fitted classifier that need no more than its members."""
 
     _ensemble: Ensemble
     _fitted_multi_class: str
-    classes_: NDArray[Any]
     groups_: Ints
     loss: str
     sparsity: float
@@ -91,23 +148,6 @@ class EnsemblePredictions(CertifiedVotes):
             do not vote.
         """
         return snapshot(self)._decided(X, lambda scores: scores)
-
-    def predict(self, X: Matrix) -> NDArray[Any]:
-        """Predict the class of every row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Class labels.
-        """
-        at = snapshot(self)
-        codes = at._decided(X, winning_codes)  # before classes_, which may not be there yet
-        return np.asarray(at.classes_[codes])
 
     def score(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Compute the accuracy: the share of rows, or of their weight, whose class is predicted.
@@ -138,6 +178,12 @@ class EnsemblePredictions(CertifiedVotes):
 
     def _validate_rows(self, X: Matrix) -> Matrix:
         return validated(self, X, reset=False)
+
+    def _winners(self, X: Matrix) -> Ints:
+        return self._decided(X, winning_codes)
+
+    def _spread(self, values: NDArray[Any], axis: int) -> NDArray[Any]:
+        return self._ensemble.spread(values, axis)
 
     def _decided(self, X: Matrix, take: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
         """Apply ``take`` to the scores of the classes, block by block: all of them may not fit in memory."""
@@ -207,25 +253,7 @@ class EnsemblePredictions(CertifiedVotes):
         at = snapshot(self)
         check_is_fitted(at)
         scores = at._ensemble.rounded(at._ensemble.scores(at._validate_rows(X)))
-        return at._ensemble.spread(scores, 2)
-
-    def component_predict(self, X: Matrix) -> NDArray[Any]:
-        """Predict the class that every member votes for, as in hard voting.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples, n_estimators)
-            Class labels. A member without features (an empty row of ``supports_``) gives the same label to
-            every row; hard voting does not count it. A read-only view when all members are equal.
-        """
-        at = snapshot(self)
-        check_is_fitted(at)
-        return at._ensemble.spread(at.classes_[at._votes(at._validate_rows(X))], 1)
+        return at._spread(scores, 2)
 
     @property
     def components_(self) -> Floats:
@@ -246,7 +274,7 @@ class EnsemblePredictions(CertifiedVotes):
         A read-only view when all members are equal.
         """
         check_is_fitted(self)
-        return self._ensemble.spread(self._ensemble.supports, 0)
+        return self._spread(self._ensemble.supports, 0)
 
     @property
     def multi_class_(self) -> str:
@@ -313,7 +341,7 @@ class EnsemblePredictions(CertifiedVotes):
         for start in range(0, X.shape[0], _COUNTED_ROWS):
             votes = self._votes(X[start : start + _COUNTED_ROWS])
             counts += [np.bincount(column, minlength=counts.shape[1]) for column in votes.T]
-        return self._ensemble.spread(counts, 0)
+        return self._spread(counts, 0)
 
     def _require_soft(self, name: str) -> None:
         check_is_fitted(self)

@@ -1,18 +1,47 @@
-"""The progress of a fit: lines for ``verbose``, and scikit-learn's callbacks."""
+"""The progress of a fit: lines for ``verbose``, and scikit-learn's callbacks, where it has them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from exclusivity.classifier._fit import FitTasks
 from exclusivity.classifier._fitted import Ensemble
 from exclusivity.solvers import IterationState, SolverResult
 
 if TYPE_CHECKING:
     from exclusivity.classifier._erm import ERMClassifier
+    from exclusivity.classifier._fit import FitTasks
+
+__all__ = ["CALLER_OF_FIT", "CallbackSupportMixin", "ProblemMonitor", "watch_fit", "with_callbacks"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn < 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in for scikit-learn's mixin where that does not exist yet."""
+
+        def set_callbacks(self, *callbacks: object) -> Any:
+            """Refuse: there is no callback protocol to speak.
+
+            Parameters
+            ----------
+            *callbacks : callback instances
+                What scikit-learn 1.9 would call during a fit.
+            """
+            raise RuntimeError("Callbacks need scikit-learn 1.9 or newer (pip install -U scikit-learn).")
+
+    def with_callbacks(method: Method) -> Method:
+        """Return the method as it is: no callbacks, no context."""
+        return method
+
+
+# The decorator stands between ``fit`` and its caller.
+CALLER_OF_FIT = 3 if hasattr(CallbackSupportMixin, "_init_callback_context") else 2
 
 
 class ProblemMonitor:

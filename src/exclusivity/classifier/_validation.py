@@ -20,7 +20,7 @@ from sklearn.utils.validation import validate_data
 from exclusivity._errors import ParameterError, ParameterTypeError, check_choice, check_number
 from exclusivity._typing import Floats, Ints, Matrix
 from exclusivity.classifier._bounds import check_bounded
-from exclusivity.classifier._parameters import ClassWeight
+from exclusivity.classifier._fitted import ClassWeight
 from exclusivity.objective.losses import LOSSES, POWER_LOSS
 from exclusivity.objective.objective import Contrast
 from exclusivity.rows.design import DesignMatrix, LabelledRows, RowScale

@@ -18,12 +18,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from dask import delayed
 from exclusivity._typing import Matrix
-from exclusivity.classifier._compat import with_callbacks
 from exclusivity.classifier._erm import ERMClassifier as LocalERMClassifier
 from exclusivity.classifier._fit import BlockTasks, check_blockwise
-from exclusivity.classifier._fitted import FittedState, snapshot
-from exclusivity.classifier._parameters import MINIMISED, describe_parameters_like, shared_parameters
+from exclusivity.classifier._fitted import (
+    MINIMISED,
+    FittedState,
+    describe_parameters_like,
+    shared_parameters,
+    snapshot,
+)
 from exclusivity.classifier._prediction import has_probabilities
+from exclusivity.classifier._progress import with_callbacks
 from exclusivity.classifier._validation import check_parameters
 from exclusivity.dask._checkpoint import Checkpoint, read_checkpoint
 from exclusivity.dask._engine import Engine

@@ -28,8 +28,7 @@ from exclusivity.robustness.sources import (
 )
 from exclusivity.rows.sparse_rows import check_sparse
 from exclusivity.voting.certificates import CertifiedVotes, VotingEnsemble
-from exclusivity.voting.ensembles import members_of
-from exclusivity.voting.members import VotingMembers
+from exclusivity.voting.members import VotingMembers, members_of
 from exclusivity.voting.rules import RULES, check_counted
 
 

@@ -18,8 +18,8 @@ from exclusivity._typing import (
     Floats,
     Ints,
     Matrix,
+    RandomState,
 )
-from exclusivity.classifier._parameters import RandomState
 from exclusivity.classifier._validation import group_codes
 
 KINDS = ("outliers", "swapped", "stuck", "missing")
