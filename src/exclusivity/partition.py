@@ -17,12 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from exclusivity._errors import check_choice, check_number
-from exclusivity._typing import (
-    Floats,
-    Ints,
-    Matrix,
-    RandomState,
-)
+from exclusivity._typing import Floats, Ints, Matrix, RandomState
 from exclusivity.classifier._fitted import fitted_attributes, replace_fitted, scope_of, snapshot
 from exclusivity.classifier._prediction import MemberPredictions
 from exclusivity.classifier._validation import (

@@ -39,12 +39,7 @@ from exclusivity.classifier._progress import (
     watch_fit,
     with_callbacks,
 )
-from exclusivity.classifier._validation import (
-    carried_groups,
-    carried_signs,
-    check_parameters,
-    group_codes,
-)
+from exclusivity.classifier._validation import carried_groups, carried_signs, check_parameters, group_codes
 from exclusivity.rows.source import RowSource
 from exclusivity.solvers import SolverResult, Start, Status
 

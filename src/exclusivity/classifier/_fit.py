@@ -40,13 +40,7 @@ from exclusivity.objective.objective import Contrast, Objective, relative_gap
 from exclusivity.objective.penalties import ExclusivityRegulariser
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.rows.design import RowScale, aligned
-from exclusivity.rows.source import (
-    Answer,
-    Question,
-    Request,
-    RowBlock,
-    RowSource,
-)
+from exclusivity.rows.source import Answer, Question, Request, RowBlock, RowSource
 from exclusivity.solvers import (
     Callback,
     ExclusiveOptions,
@@ -59,12 +53,7 @@ from exclusivity.solvers import (
     solve_all,
     solve_exclusive,
 )
-from exclusivity.solvers.blocks import (
-    Settings,
-    Target,
-    TotalLoss,
-    solve_targets,
-)
+from exclusivity.solvers.blocks import Settings, Target, TotalLoss, solve_targets
 from exclusivity.solvers.exclusive import solve_exclusive_targets
 from exclusivity.voting.rules import RULES
 

@@ -19,12 +19,7 @@ from exclusivity.classifier._validation import are_plain_labels, validated
 from exclusivity.objective.losses import LOSSES
 from exclusivity.voting._scores import member_votes, winning_codes
 from exclusivity.voting.certificates import CertifiedVotes, VotingEnsemble
-from exclusivity.voting.preferences import (
-    MemberPreferences,
-    certain_preferences,
-    rough_slack,
-    score_slack,
-)
+from exclusivity.voting.preferences import MemberPreferences, certain_preferences, rough_slack, score_slack
 from exclusivity.voting.rules import RULES
 
 # Scores in memory at once while votes are counted: 4 MB, and some temporary arrays of that size.

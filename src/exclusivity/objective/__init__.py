@@ -10,19 +10,8 @@ from exclusivity.objective.losses import (
     register_loss,
 )
 from exclusivity.objective.objective import Contrast, Objective, relative_gap
-from exclusivity.objective.penalties import (
-    Bounds,
-    ExclusivityRegulariser,
-    exclusivity,
-    relaxed_exclusivity,
-)
-from exclusivity.objective.problem import (
-    ERMProblem,
-    dual_bound,
-    dual_from_scores,
-    member_costs,
-    natural_cost,
-)
+from exclusivity.objective.penalties import Bounds, ExclusivityRegulariser, exclusivity, relaxed_exclusivity
+from exclusivity.objective.problem import ERMProblem, dual_bound, dual_from_scores, member_costs, natural_cost
 
 __all__ = [
     "LOSSES",

@@ -12,12 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity._errors import check_number
-from exclusivity._typing import (
-    Bools,
-    Floats,
-    Ints,
-    Matrix,
-)
+from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.classifier._validation import group_codes
 from exclusivity.robustness.corruption import finite_numbers
 from exclusivity.voting._changes import grouped

@@ -13,13 +13,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.utils import check_random_state
 
 from exclusivity._errors import check_choice, check_number
-from exclusivity._typing import (
-    Bools,
-    Floats,
-    Ints,
-    Matrix,
-    RandomState,
-)
+from exclusivity._typing import Bools, Floats, Ints, Matrix, RandomState
 from exclusivity.classifier._validation import group_codes
 
 KINDS = ("outliers", "swapped", "stuck", "missing")

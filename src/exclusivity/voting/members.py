@@ -27,12 +27,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from exclusivity._typing import (
-    Bools,
-    Floats,
-    Ints,
-    Matrix,
-)
+from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.rows.sparse_rows import check_sparse
 from exclusivity.voting._scores import Election, finite, squashed
 from exclusivity.voting.preferences import (

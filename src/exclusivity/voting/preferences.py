@@ -25,12 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from exclusivity._typing import (
-    Bools,
-    Floats,
-    Ints,
-    Matrix,
-)
+from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.rows.design import DesignMatrix
 from exclusivity.voting._scores import by_class, finite, member_votes, pair_numbers, pair_tallies
 
