@@ -21,14 +21,14 @@ from exclusivity._typing import Floats, Ints, Matrix, RandomState
 from exclusivity.classifier._fitted import fitted_attributes, replace_fitted, scope_of, snapshot
 from exclusivity.classifier._prediction import MemberPredictions
 from exclusivity.classifier._validation import (
-    carried_groups,
-    carried_signs,
     check_jobs,
-    checked_partition,
     group_codes,
+    groups_of_rows,
     random_partition,
+    read_partition,
     require_labels,
     sample_weights,
+    signs_of_rows,
     table_advice,
 )
 from exclusivity.objective.problem import ERMProblem
@@ -164,8 +164,8 @@ class FeaturePartitionClassifier(MemberPredictions, MetaEstimatorMixin, Classifi
         check_number(self.get_params(deep=False), "n_estimators", least=1, integer=True)
         check_counted(self.get_params(deep=False))
         check_jobs(self.n_jobs)
-        labels = carried_groups(self.feature_groups, X)
-        if carried_signs(None, X) is not None:
+        labels = groups_of_rows(self.feature_groups, X)
+        if signs_of_rows(None, X) is not None:
             raise ValueError("monotonic_cst of a TableEncoder needs an ERMClassifier behind it.")
         check_sparse(X)
         require_labels(y)
@@ -204,7 +204,7 @@ class FeaturePartitionClassifier(MemberPredictions, MetaEstimatorMixin, Classifi
         """Return the owner of every feature group."""
         n_groups = int(groups.max()) + 1
         if not isinstance(self.partition, str):
-            return checked_partition(self.partition, groups, self.n_estimators)
+            return read_partition(self.partition, groups, self.n_estimators)
         check_choice(self.get_params(deep=False), "partition", ("random", "learned"))
         if n_groups < self.n_estimators:
             warnings.warn(

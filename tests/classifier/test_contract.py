@@ -28,7 +28,7 @@ import exclusivity
 from classifier.erm_cases import CONVEX_SOLVERS, DIVERSE, assert_same_weights, binary_data, class_data
 from exclusivity import ERMClassifier
 from exclusivity.classifier._fitted import FittedState
-from exclusivity.classifier._validation import numbered_classes
+from exclusivity.classifier._validation import number_classes
 
 by_solver = pytest.mark.parametrize("solver", CONVEX_SOLVERS)
 
@@ -629,7 +629,7 @@ def test_unknown_solver_options_are_refused_before_rows_are_read(params):
 )
 def test_classes_are_numbered_as_numpy_does(y):
     y = np.asarray(y)
-    classes, codes = numbered_classes(y)
+    classes, codes = number_classes(y)
     expected, numbers = np.unique(y, return_inverse=True)
     assert classes.dtype == y.dtype
     np.testing.assert_array_equal(classes, expected)

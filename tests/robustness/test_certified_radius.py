@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from exclusivity.classifier._fitted import Ensemble
 from exclusivity.voting import _changes
-from exclusivity.voting._changes import grouped, largest_reaches
+from exclusivity.voting._changes import group_supports, largest_reaches
 from robustness.adversary_oracle import exhaustive_radius
 from robustness.robust_cases import certified_radius
 
@@ -145,7 +145,7 @@ def test_supports_are_unions_over_problems_and_groups():
     components[0, 0, 0] = components[1, 0, 3] = components[1, 2, 1] = -0.5
     supports = Ensemble(components, np.zeros(components.shape[:2]), components.shape[1]).supports
     assert supports.astype(int).tolist() == [[1, 0, 0, 1], [0, 0, 0, 0], [0, 1, 0, 0]]
-    assert grouped(supports, np.array([0, 1, 0, 1])).astype(int).tolist() == [[1, 1], [0, 0], [0, 1]]
+    assert group_supports(supports, np.array([0, 1, 0, 1])).astype(int).tolist() == [[1, 1], [0, 0], [0, 1]]
 
 
 @pytest.mark.parametrize(

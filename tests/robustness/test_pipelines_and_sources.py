@@ -46,7 +46,7 @@ from exclusivity.robustness import (
     elect,
     feature_groups_from_transformer,
 )
-from exclusivity.robustness.sources import column_sources, joined
+from exclusivity.robustness.sources import column_sources, join_groups
 from robustness.robust_cases import fitted, split
 
 X, Y, ROWS, _ = split("heart")
@@ -452,8 +452,8 @@ def test_no_r_columns_of_any_value_change_a_prediction_of_radius_r(step):
 
 
 def test_grouping_by_group_and_source_together():
-    assert joined(np.array([0, 1, 2]), np.array([0, 1, 2])).tolist() == [0, 1, 2]
-    assert joined(np.array([0, 1, 0, 2]), np.array([0, 1, 1, 2])).tolist() == [0, 0, 0, 1]
+    assert join_groups(np.array([0, 1, 2]), np.array([0, 1, 2])).tolist() == [0, 1, 2]
+    assert join_groups(np.array([0, 1, 0, 2]), np.array([0, 1, 1, 2])).tolist() == [0, 0, 0, 1]
 
 
 def test_attack_on_a_pipeline_asks_its_scores_only():
@@ -467,7 +467,7 @@ def test_attack_on_a_pipeline_asks_its_scores_only():
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=12))
 def test_columns_are_joined_exactly_where_a_chain_of_groups_and_sources_links_them(columns):
     groups, sources = np.array(columns).T
-    found = joined(groups, sources)
+    found = join_groups(groups, sources)
     linked = (groups[:, None] == groups) | (sources[:, None] == sources)
     for _ in columns:  # chains of any length
         linked = (linked.astype(int) @ linked) > 0

@@ -45,7 +45,7 @@ def check_bounded(params: Mapping[str, Any]) -> None:
         )
 
 
-def given_bounds(estimator: Any, n_features: int, dtype: DTypeLike, n_problems: int) -> Bounds | None:
+def bounds_of(estimator: Any, n_features: int, dtype: DTypeLike, n_problems: int) -> Bounds | None:
     """Return the bounds of every column in each of so many binary problems; None where there are none.
 
     A model of float32 rows has float32 weights: its bounds are the nearest such numbers inside.

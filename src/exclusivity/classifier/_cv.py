@@ -33,12 +33,12 @@ from exclusivity.classifier._fitted import (
 from exclusivity.classifier._path import PathRows
 from exclusivity.classifier._prediction import EnsemblePredictions
 from exclusivity.classifier._validation import (
-    carried_groups,
-    carried_signs,
     check_jobs,
     check_parameters,
+    groups_of_rows,
     sample_weights,
-    validated_classes,
+    signs_of_rows,
+    validate_classes,
 )
 
 Outcome = tuple[Floats, Floats, Floats]
@@ -152,11 +152,11 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, EnsembleEstimator):
             The fitted classifier.
         """
         template = self._template()
-        template.feature_groups = carried_groups(self.feature_groups, X, self.exclusivity)
-        template.monotonic_cst = carried_signs(self.monotonic_cst, X)
+        template.feature_groups = groups_of_rows(self.feature_groups, X, self.exclusivity)
+        template.monotonic_cst = signs_of_rows(self.monotonic_cst, X)
         check_parameters(vars(template))
         fresh = snapshot(self)  # other threads predict with the former model until this one is complete
-        X, y = validated_classes(fresh, X, y)
+        X, y = validate_classes(fresh, X, y)
         template.__dict__.update(width_of(fresh))
         weights = sample_weights(sample_weight, X.shape[0])
         everything = PathRows.build(template, X, y, weights)

@@ -39,7 +39,7 @@ from exclusivity.classifier._progress import (
     watch_fit,
     with_callbacks,
 )
-from exclusivity.classifier._validation import carried_groups, carried_signs, check_parameters, group_codes
+from exclusivity.classifier._validation import check_parameters, group_codes, groups_of_rows, signs_of_rows
 from exclusivity.rows.source import RowSource
 from exclusivity.solvers import SolverResult, Start, Status
 
@@ -233,14 +233,14 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
             The fitted classifier.
         """
         fresh = snapshot(self)  # other threads predict with the former model until this one is complete
-        fresh.monotonic_cst = carried_signs(self.monotonic_cst, X)
+        fresh.monotonic_cst = signs_of_rows(self.monotonic_cst, X)
         check_parameters(vars(fresh))
         rows = MemoryTasks.of(fresh, X, y, sample_weight)
         n_classes, n_rows = len(rows.classes), X.shape[0] if hasattr(X, "shape") else len(X)
         # scikit-learn warns of more classes than half of the rows, and a TableEncoder of all these cases.
-        if not 2 * n_classes > n_rows > 20 and carried_groups(None, X) is None:
+        if not 2 * n_classes > n_rows > 20 and groups_of_rows(None, X) is None:
             warn_of_many_classes(n_classes, n_rows, CALLER_OF_FIT)
-        return self._fit(fresh, rows, carried_groups(self.feature_groups, X, self.exclusivity))
+        return self._fit(fresh, rows, groups_of_rows(self.feature_groups, X, self.exclusivity))
 
     @with_callbacks
     def fit_rows(

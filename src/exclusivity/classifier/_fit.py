@@ -18,7 +18,7 @@ from threadpoolctl import ThreadpoolController
 
 from exclusivity._errors import ParameterError, warn_of_many_classes
 from exclusivity._typing import Floats, Ints, Matrix
-from exclusivity.classifier._bounds import given_bounds
+from exclusivity.classifier._bounds import bounds_of
 from exclusivity.classifier._fitted import TEST, scope_of
 from exclusivity.classifier._progress import CALLER_OF_FIT, ProblemMonitor
 from exclusivity.classifier._validation import (
@@ -26,14 +26,14 @@ from exclusivity.classifier._validation import (
     TrainingSet,
     binary_tasks,
     check_scale,
-    checked_partition,
     class_weights,
     contrasts,
     random_partition,
+    read_partition,
     require_two_classes,
     sample_weights,
     training_set,
-    validated_classes,
+    validate_classes,
 )
 from exclusivity.objective.losses import LOSSES, POWER_LOSS
 from exclusivity.objective.objective import Contrast, Objective, relative_gap
@@ -81,7 +81,7 @@ class MemoryTasks:
     @classmethod
     def of(cls, estimator: ERMClassifier, X: Matrix, y: Any, sample_weight: ArrayLike | None) -> Self:
         """Check the arguments of ``fit``; the number and the names of the features go to the estimator."""
-        X, y = validated_classes(estimator, X, y)
+        X, y = validate_classes(estimator, X, y)
         data = training_set(X, y, sample_weights(sample_weight, X.shape[0]), estimator.class_weight)
         shown = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         return cls(data, binary_tasks(data, estimator.multi_class), shown)
@@ -358,7 +358,7 @@ def objective_of(estimator: ERMClassifier, n_features: int, dtype: DTypeLike, n_
         cost=float(estimator.C),
         n_members=int(estimator.n_estimators),
         fit_intercept=bool(estimator.fit_intercept),
-        bounds=given_bounds(estimator, n_features, dtype, n_problems) if is_bounded else None,
+        bounds=bounds_of(estimator, n_features, dtype, n_problems) if is_bounded else None,
     )
 
 
@@ -379,7 +379,7 @@ def exclusive_options(estimator: ERMClassifier, groups: Ints, seed: int) -> Excl
     if isinstance(estimator.partition, str):
         partition = random_partition(int(groups.max()) + 1, n_members, check_random_state(seed))
     else:
-        partition = checked_partition(estimator.partition, groups, n_members)
+        partition = read_partition(estimator.partition, groups, n_members)
     return replace(options, restarts=0, partition=partition)
 
 

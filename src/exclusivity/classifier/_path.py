@@ -31,7 +31,7 @@ from exclusivity.classifier._validation import (
     group_codes,
     sample_weights,
     training_set,
-    validated_classes,
+    validate_classes,
 )
 from exclusivity.objective.problem import cost_grid
 from exclusivity.solvers import SolverResult, Status, solve_path
@@ -150,7 +150,7 @@ def erm_path(
             raise TypeError(f"erm_path() got an unexpected keyword argument {name!r}")
     template = ERMClassifier(**parameters)
     check_parameters(template.get_params(deep=False))
-    X, y = validated_classes(template, X, y)
+    X, y = validate_classes(template, X, y)
     rows = PathRows.build(template, X, y, sample_weights(sample_weight, X.shape[0]))
     values = rows.costs(Cs)
     classifiers = rows.solve(values)
@@ -186,7 +186,7 @@ class PathRows:
                     "Cs", f"Cs must be at least 1 (how many values of C) or a sequence; got {Cs!r}."
                 )
             return cost_grid(self.rows.problems(self.template), int(Cs))
-        return given_costs(Cs)
+        return check_costs(Cs)
 
     def solve(self, Cs: Floats) -> list[ERMClassifier]:
         """Fit one classifier per C; warn once about all that did not reach the tolerance."""
@@ -249,7 +249,7 @@ class PathRows:
             return list(workers(delayed(solve)(number) for number in range(len(problems))))
 
 
-def given_costs(Cs: object) -> Floats:
+def check_costs(Cs: object) -> Floats:
     """Return a user's values of C as float64, or raise if they are none."""
     if isinstance(Cs, (bool, np.bool_, str, Real)):
         raise ParameterTypeError(

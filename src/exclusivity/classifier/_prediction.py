@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.classifier._fitted import Ensemble, snapshot
-from exclusivity.classifier._validation import are_plain_labels, validated
+from exclusivity.classifier._validation import are_plain_labels, validate_rows
 from exclusivity.objective.losses import LOSSES
 from exclusivity.voting._scores import member_votes, winning_codes
 from exclusivity.voting.certificates import CertifiedVotes, VotingEnsemble
@@ -172,7 +172,7 @@ class EnsemblePredictions(MemberPredictions):
         return hasattr(self, "_ensemble")
 
     def _validate_rows(self, X: Matrix) -> Matrix:
-        return validated(self, X, reset=False)
+        return validate_rows(self, X, reset=False)
 
     def _winners(self, X: Matrix) -> Ints:
         return self._decided(X, winning_codes)

@@ -175,7 +175,7 @@ class BinaryTask:
     rows: LabelledRows
 
 
-def validated(estimator: BaseEstimator, X: Matrix, y: Any = "no_validation", **checks: Any) -> Any:
+def validate_rows(estimator: BaseEstimator, X: Matrix, y: Any = "no_validation", **checks: Any) -> Any:
     """Check rows, and labels if given, as scikit-learn does; errors about missing values and text say more.
 
     Arrays in which it would find nothing to change or to refuse are only looked at: on a few hundred rows
@@ -214,11 +214,11 @@ def table_advice(name: str) -> Iterator[None]:
         ) from None
 
 
-def validated_classes(estimator: BaseEstimator, X: Matrix, y: Any) -> Any:
-    """Check rows and their classes; plain ones as in :func:`validated`."""
+def validate_classes(estimator: BaseEstimator, X: Matrix, y: Any) -> Any:
+    """Check rows and their classes; plain ones as in :func:`validate_rows`."""
     require_labels(y)
     is_plain = are_plain_labels(y, getattr(y, "size", 0))
-    X, y = validated(estimator, X, y, is_plain=is_plain)
+    X, y = validate_rows(estimator, X, y, is_plain=is_plain)
     if not is_plain and not are_plain_labels(y, len(y)):
         check_classification_targets(y)
     return X, y
@@ -242,13 +242,13 @@ def are_plain_labels(y: Any, n_rows: int) -> bool:
 
 def sample_weights(given: object, n_rows: int) -> Floats:
     """Return the sample weights as float64: one per row, finite, not negative, not all zero."""
-    weights = checked_weights(given, n_rows)
+    weights = check_weights(given, n_rows)
     if not np.any(weights):
         raise ValueError(NO_WEIGHT)
     return weights
 
 
-def checked_weights(given: object, n_rows: int) -> Floats:
+def check_weights(given: object, n_rows: int) -> Floats:
     """Return the weights of some of the rows, which may all be zero: one per row, finite, not negative."""
     if given is None:
         return np.ones(n_rows)
@@ -274,7 +274,7 @@ def training_set(X: Matrix, y: NDArray[Any], weights: Floats, class_weight: Clas
 
     A class whose rows all have weight 0 (in a bootstrap, say) stays a class.
     """
-    classes, codes = numbered_classes(y)
+    classes, codes = number_classes(y)
     if not np.all(weights):
         keep = np.flatnonzero(weights)
         X, codes, weights = X[keep], codes[keep], weights[keep]
@@ -286,7 +286,7 @@ def training_set(X: Matrix, y: NDArray[Any], weights: Floats, class_weight: Clas
     return TrainingSet(design, codes, classes, weights * factors[codes])
 
 
-def numbered_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
+def number_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     """Return the classes in order, and each label's number among them: ``np.unique`` without sorting."""
     if np.issubdtype(y.dtype, np.integer) and np.can_cast(y.dtype, np.intp) and len(y) > 0:
         least, most = int(y.min()), int(y.max())
@@ -420,7 +420,7 @@ def check_scale(scale: RowScale) -> None:
         )
 
 
-def carried_groups(feature_groups: object, X: Matrix, exclusivity: float = np.inf) -> object:
+def groups_of_rows(feature_groups: object, X: Matrix, exclusivity: float = np.inf) -> object:
     """Return the parameter; where it is None and members compete, the groups that the rows carry.
 
     A :class:`~exclusivity.tables.TableEncoder` hands out arrays with an attribute ``feature_groups``: the
@@ -433,7 +433,7 @@ def carried_groups(feature_groups: object, X: Matrix, exclusivity: float = np.in
     return getattr(X, "feature_groups", None)
 
 
-def carried_signs(monotonic_cst: object, X: Matrix) -> object:
+def signs_of_rows(monotonic_cst: object, X: Matrix) -> object:
     """Return the parameter as given; where it is None, the signs that rows of a TableEncoder carry."""
     may_carry = isinstance(X, np.ndarray) or sparse.issparse(X)
     signs = getattr(X, "monotonic_cst", None) if may_carry else None
@@ -523,7 +523,7 @@ def random_partition(n_groups: int, n_members: int, rng: np.random.RandomState) 
     return np.asarray(rng.permutation(np.arange(n_groups) % n_members))
 
 
-def checked_partition(labels: ArrayLike, groups: Ints, n_members: int) -> Ints:
+def read_partition(labels: ArrayLike, groups: Ints, n_members: int) -> Ints:
     """Return the owner of every group from one label per column or group; members in label order."""
     if np.ndim(labels) != 1:
         raise ValueError(

@@ -41,7 +41,7 @@ from exclusivity._typing import Floats, Matrix
 from exclusivity.classifier._validation import (
     NO_WEIGHT,
     check_scale,
-    checked_weights,
+    check_weights,
     require_labels,
     table_advice,
 )
@@ -368,7 +368,7 @@ def checked_block(X: Matrix, y: NDArray[Any], weights: NDArray[Any]) -> Labelled
     require_labels(y, " of a block")
     if len(y) != n_rows:
         raise ValueError(f"a block of X has {n_rows} rows and its block of y {len(y)}; chunk them alike.")
-    weights = checked_weights(weights, n_rows)
+    weights = check_weights(weights, n_rows)
     fingerprint = Fingerprint(n_rows, _checksum(X, y, weights))
     if n_rows == 0:
         return LabelledBlock(X, y, weights, fingerprint)

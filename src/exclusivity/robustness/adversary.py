@@ -15,7 +15,7 @@ from exclusivity._errors import check_number
 from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.classifier._validation import group_codes
 from exclusivity.robustness.corruption import finite_numbers
-from exclusivity.voting._changes import grouped
+from exclusivity.voting._changes import group_supports
 from exclusivity.voting.rules import RULES
 
 # Numbers in one temporary array of attacked rows: 32 MB.
@@ -134,7 +134,7 @@ class _Adversary:
         self.supports = no_members
         if self.counts_votes:
             self.ensemble = replace(estimator._voting_ensemble(), groups=groups)
-            self.supports = grouped(self.ensemble.supports, groups)
+            self.supports = group_supports(self.ensemble.supports, groups)
         self.n_classes = len(estimator.classes_)
         # Under other rules than most votes the lead is how many changes it takes.
         is_plurality = not self.counts_votes or self.n_classes == 2 or self.ensemble.rule is RULES["hard"]

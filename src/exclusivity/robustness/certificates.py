@@ -23,7 +23,7 @@ from exclusivity.robustness.sources import (
     column_sources,
     hides_methods,
     is_exactly,
-    joined,
+    join_groups,
     learns_by_columns,
 )
 from exclusivity.rows.sparse_rows import check_sparse
@@ -371,7 +371,7 @@ def _behind_steps(pipeline: BaseEstimator, voting: str | None) -> VotingEnsemble
     inner, head = voting_ensemble(pipeline[-1], voting), pipeline[:-1]
     if all(step in (None, "passthrough") for _, step in head.steps):
         return inner
-    groups = joined(inner.groups, column_sources(head))
+    groups = join_groups(inner.groups, column_sources(head))
 
     def transformed(X: Matrix) -> Any:
         check_sparse(X)

@@ -119,12 +119,12 @@ def _mixing(transformer: BaseEstimator) -> ValueError:
     )
 
 
-def joined(groups: Ints, sources: Ints) -> Ints:
+def join_groups(groups: Ints, sources: Ints) -> Ints:
     """Return the finest grouping that keeps together columns of one group and columns of one source.
 
     Examples
     --------
-    >>> joined(np.array([0, 1, 2, 2]), np.array([0, 0, 1, 2]))
+    >>> join_groups(np.array([0, 1, 2, 2]), np.array([0, 0, 1, 2]))
     array([0, 0, 1, 1])
     """
     # Every column takes the lowest number among its group and its source until nothing changes any more.
@@ -220,7 +220,7 @@ def _behind(step: BaseEstimator, sources: Ints | None) -> Ints:
         return below if sources is None else sources[below]
     check_is_fitted(step)
     columns = np.arange(step.n_features_in_) if sources is None else sources
-    codes = joined(columns, step.owners_ + 1)
+    codes = join_groups(columns, step.owners_ + 1)
     first = np.full(int(codes.max()) + 1, columns.max())
     np.minimum.at(first, codes, columns)
     return np.concatenate([np.repeat(first[codes[m.columns[:1]]], m.mixing.shape[1]) for m in step.maps_])

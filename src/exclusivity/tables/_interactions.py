@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from exclusivity._errors import check_number
 from exclusivity._typing import Floats, Ints, Matrix
 from exclusivity.classifier import ERMClassifier
-from exclusivity.classifier._validation import carried_signs
+from exclusivity.classifier._validation import signs_of_rows
 from exclusivity.rows.sparse_rows import check_sparse
 from exclusivity.tables._codes import grouped, row_blocks
 from exclusivity.tables._encoder import TableEncoder
@@ -171,7 +171,7 @@ class InteractionFeatures(TransformerMixin, BaseEstimator):
         self : InteractionFeatures
         """
         self._check_parameters()
-        if carried_signs(None, X) is not None:
+        if signs_of_rows(None, X) is not None:
             raise ValueError("monotonic_cst: no rule holds for members that use several columns together.")
         additive = self._additive_members().fit(X, y)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])

@@ -44,12 +44,12 @@ _FEW_MEMBERS = 8000
 _MOST_COMPARED = 4096
 
 
-def grouped(supports: Bools, groups: Ints) -> Bools:
+def group_supports(supports: Bools, groups: Ints) -> Bools:
     """Return supports per group of columns: a member uses a group if it uses one of its columns.
 
     Examples
     --------
-    >>> grouped(np.array([[True, False, False], [False, False, True]]), np.array([0, 0, 1]))
+    >>> group_supports(np.array([[True, False, False], [False, False, True]]), np.array([0, 0, 1]))
     array([[ True, False],
            [False,  True]])
     """

@@ -63,7 +63,7 @@ def election_of_scores(
             return _chosen(scores, pair_numbers(first, second, n_classes), xp) > 0
         return _chosen(scores, first, xp) >= _chosen(scores, second, xp)
 
-    return Election(votes, squashed(xp.mean(margins, axis=2), xp), n_classes, prefer_first, copies, xp)
+    return Election(votes, squash(xp.mean(margins, axis=2), xp), n_classes, prefer_first, copies, xp)
 
 
 def _chosen(scores: Any, numbers: Any, xp: Any) -> Any:
@@ -107,7 +107,7 @@ def class_scores(scores: Any, n_classes: int, multi_class: str, xp: Any = np) ->
     if multi_class == "ovr":
         return scores
     wins, margins = pair_tallies(scores, n_classes, xp)
-    return wins + squashed(margins, xp)
+    return wins + squash(margins, xp)
 
 
 def pair_tallies(scores: Any, n_classes: int, xp: Any = np) -> tuple[Any, Any]:
@@ -141,7 +141,7 @@ def finite(scores: Any, xp: Any = np) -> Any:
     return xp.clip(xp.where(xp.isnan(scores), 0.0, scores), -_LARGEST_MARGIN, _LARGEST_MARGIN)
 
 
-def squashed(scores: Any, xp: Any = np) -> Any:
+def squash(scores: Any, xp: Any = np) -> Any:
     """Map increasingly into [-0.49, 0.49]: a margin that breaks ties and never outweighs a vote."""
     return 0.49 * scores / (1 + xp.abs(scores))
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from exclusivity._errors import ParameterError, check_number
 from exclusivity._typing import Bools, Ints, Matrix
-from exclusivity.voting._changes import grouped, radius_of
+from exclusivity.voting._changes import group_supports, radius_of
 from exclusivity.voting.preferences import MemberPreferences
 from exclusivity.voting.rules import VotingRule
 
@@ -45,7 +45,7 @@ class VotingEnsemble:
 
     def min_changes(self, X: Matrix, *, all_classes: bool = True) -> Iterator[Ints]:
         """Yield the minimal changes of every class for blocks of rows; see ``VotingRule.min_changes``."""
-        supports, n_classes = grouped(self.supports, self.groups), len(self.classes)
+        supports, n_classes = group_supports(self.supports, self.groups), len(self.classes)
         for block in self.preferences(X):
             yield self.rule.min_changes(block, supports, n_classes, all_classes=all_classes)
 

@@ -29,7 +29,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.rows.sparse_rows import check_sparse
-from exclusivity.voting._scores import Election, finite, squashed
+from exclusivity.voting._scores import Election, finite, squash
 from exclusivity.voting.preferences import (
     UNDECIDED,
     MemberPreferences,
@@ -125,7 +125,7 @@ class VotingMembers:
         def prefer_first(first: Ints, second: Ints) -> Bools:
             return np.asarray((scores[rows, first] >= scores[rows, second]) & ~abstaining)
 
-        liking = squashed((_standardised(scores) * ~abstaining[:, None]).mean(axis=2))
+        liking = squash((_standardised(scores) * ~abstaining[:, None]).mean(axis=2))
         election = Election(votes, liking, self.n_classes, prefer_first)
         return np.asarray(self.rule.count(election).argmax(axis=1))
 

@@ -35,7 +35,7 @@ from exclusivity.voting._scores import (
     election_of_scores,
     finite,
     member_votes,
-    squashed,
+    squash,
     top_two,
 )
 from exclusivity.voting.preferences import FIRST, SECOND, UNDECIDED, MemberPreferences, Sides
@@ -77,7 +77,7 @@ class VotingRule(ABC):
             return self.count(election_of_scores(scores, n_classes, multi_class, copies, xp))
         votes = member_votes(scores, n_classes, multi_class, xp)
         margins = xp.mean(xp.take(finite(scores, xp), 0, axis=1), axis=1)
-        return copies * xp.sum(2 * votes - 1, axis=1) + squashed(margins, xp)
+        return copies * xp.sum(2 * votes - 1, axis=1) + squash(margins, xp)
 
     @abstractmethod
     def count(self, election: Election) -> Any:
