@@ -10,16 +10,11 @@ from exclusivity.objective.problem import ERMProblem
 from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.solvers import ExclusiveOptions
 from exclusivity.solvers.exclusive._search import (
-    CountedVotes,
     SoftVotes,
-    decided,
     duels_of_truth,
     runoff_leads,
-    sides_of_truth,
 )
 from exclusivity.solvers.exclusive._surrogate import MemorySums, sharing_rows, surrogates_of
-from exclusivity.voting._changes import radius_of
-from exclusivity.voting.preferences import certain_preferences
 from exclusivity.voting.rules import RULES
 from robustness.runoff_oracle import preferences_of, random_election
 
@@ -63,30 +58,24 @@ def test_the_lead_of_the_truth_is_what_a_run_off_certifies():
     assert exact > 0.95 * n_won
 
 
-def test_soft_duels_and_sides():
+def test_soft_duels():
     scores = np.array([[[3.0, 0.0], [1.0, 0.0], [2.5, 8.0]]])
     truth = np.array([0, 2])
     duels = np.empty_like(scores)
     duels_of_truth(scores, truth, duels)
     assert duels.tolist() == [[[0.0, 1.0], [1.0, 1.0], [0.25, 0.0]]]
-    sides = sides_of_truth(scores, truth, np.full((1, 1, 2), 0.6))
-    assert sides[0, :2].tolist() == [[-1.0, 1.0], [1.0, 1.0]]
-    assert sides[0, 2, 0] == -1.0  # too near to tell
-    votes = decided(scores, truth, "runoff")
-    assert votes.shape == (1, 6, 2)
 
 
-@pytest.mark.parametrize("kind", [SoftVotes, CountedVotes])
-def test_a_move_is_worth_what_it_leads_to(kind):
+def test_a_move_is_worth_what_it_leads_to():
     rows = surrogate()
     columns = [np.arange(13)[k::5] for k in range(5)]
-    ballot = kind(rows, columns, 3, "runoff")
+    ballot = SoftVotes(rows, columns, 3, "runoff")
     moved, rest = columns[0][:1], columns[0][1:]
     values = ballot.values_after(moved, 0)
     for receiver in range(1, 5):
         after = [rest, *columns[1:]]
         after[receiver] = np.append(after[receiver], moved)
-        assert values[receiver] == pytest.approx(kind(rows, after, 3, "runoff").value, abs=1e-9)
+        assert values[receiver] == pytest.approx(SoftVotes(rows, after, 3, "runoff").value, abs=1e-9)
 
 
 def test_scores_of_rows_left_out_are_those_of_fits_without_them():
@@ -113,23 +102,8 @@ def test_a_row_of_weight_two_is_two_rows():
     twice, double = surrogate(np.append(np.arange(60), 7)), np.ones(60)
     double[7] = 2
     heavy, columns = surrogate(slice(60), double), [np.arange(13)[k::5] for k in range(5)]
-    for kind in (SoftVotes, CountedVotes):
-        assert kind(twice, columns, 2, "runoff").value == pytest.approx(
-            kind(heavy, columns, 2, "runoff").value
-        )
-
-
-def test_counted_votes_are_certified_accuracy():
-    """By the certificate of the classifier itself, on scores of rows left out."""
-    rows, columns = surrogate(), [np.arange(13)[k::5] for k in range(5)]
-    scores = np.stack([rows.fit(own).scores + rows.label_means[:, None] for own in columns], axis=2)
-    scores = scores.transpose(1, 0, 2)
-    ballots = certain_preferences(scores, np.zeros_like(scores), 3, "ovr")
-    radius = radius_of(RULES["runoff"].min_changes(ballots, np.eye(5, dtype=bool), 3), 5)
-    right = RULES["runoff"].decide(scores, 3, "ovr").argmax(axis=1) == Y
-    certified = sum((right & (radius >= r)) @ rows.row_weights for r in range(3))
-    counted = CountedVotes(rows, columns, 2, "runoff").value - SoftVotes(rows, columns, 2, "runoff").value
-    assert counted == pytest.approx(-certified, abs=0.01)
+    values = [SoftVotes(one, columns, 2, "runoff").value for one in (twice, heavy)]
+    assert values[0] == pytest.approx(values[1])
 
 
 def test_the_classifier_searches_for_its_own_vote():

@@ -33,10 +33,8 @@ D_c to the best third class by 2. In units of 2 per member the lead of y is ther
 
 g and h the two smallest leads, and a row is certified at r if that exceeds 2 r. The lead in the ramp is the
 mean of two: this one, with soft votes and soft duels, (score of the true class - score of the other) / t cut
-off at -1 and 1; and the smallest lead in a duel, which moves that bring no class to the final still change. A
-search for a run-off ends with moves that are judged by the votes themselves as well (``CountedVotes``): what
-soft votes found is close enough to the end for counts to distinguish the last moves. Rows are scored as if
-left out (see ``_surrogate``).
+off at -1 and 1; and the smallest lead in a duel, which moves that bring no class to the final still change. Rows
+are scored as if left out (see ``_surrogate``).
 """
 
 from __future__ import annotations
@@ -214,8 +212,6 @@ MAX_COLUMNS = 2048
 _MAX_SWEEPS = 5
 _MIN_SWEEPS = 2
 _MAX_TRIALS = 600
-# The last ones, by votes as they are counted.
-_COUNTED_SWEEPS = 2
 # A move, or a restart, must gain this share of the objective: less is rounding, which must not decide.
 _LEAST_GAIN = 1e-6
 
@@ -300,24 +296,6 @@ class SoftVotes:
         return np.asarray(np.clip(lead, -1.0, self.highest_lead) @ self.surrogate.row_weights / -2)
 
 
-class CountedVotes(SoftVotes):
-    """Soft votes among several classes, and behind them votes as they are counted.
-
-    To the smooth certified accuracy comes the certified accuracy itself, both summed over r.
-    """
-
-    def _votes_of(self, centred: Floats) -> Floats:
-        scores = centred + self.surrogate.label_means[:, None]
-        counted = decided(scores, self.surrogate.truth, "runoff" if self.has_final else "hard")
-        return np.concatenate([super()._votes_of(centred), counted], axis=1)
-
-    def _values(self, totals: Floats) -> Floats:
-        radius, n_classes = (self.highest_lead - 1) // 2, len(self.surrogate.label_means)
-        soft, counted = np.split(totals, 2, axis=1)
-        survived = ramp(counted, self.surrogate.truth, radius, len(self.members), n_classes)
-        return np.asarray(super()._values(soft) - survived @ self.surrogate.row_weights)
-
-
 def lead_of_truth(totals: Floats, truth: Ints) -> Floats:
     """Return the votes of the true class minus its strongest rival's; totals are (..., classes, rows)."""
     rows = np.arange(len(truth))
@@ -335,26 +313,6 @@ def cast_votes(is_best: Bools, truth: Ints) -> Bools:
     return is_best
 
 
-def decided(scores: Floats, truth: Ints, voting: str = "hard") -> Floats:
-    """Return votes by scores (..., problems, rows): (..., classes, rows), then sides in a run-off."""
-    if scores.shape[-2] == 1:
-        is_second = (scores > 0).astype(float)
-        return np.concatenate([1 - is_second, is_second], axis=-2)
-    slack = _TIE * np.abs(scores).max(axis=-2, keepdims=True)
-    votes = cast_votes(scores >= scores.max(axis=-2, keepdims=True) - slack, truth).astype(float)
-    if voting == "hard":
-        return votes
-    return np.concatenate([votes, sides_of_truth(scores, truth, slack)], axis=-2)
-
-
-def ramp(counts: Floats, truth: Ints, radius: int, n_members: int, n_classes: int) -> Floats:
-    """Return for how many r = 0, ..., R each row is right whatever r features do."""
-    highest = min(radius, (n_members - 1) // 2) + 1
-    has_final = counts.shape[-2] > n_classes
-    lead = runoff_leads(counts, truth)[0] if has_final else lead_of_truth(counts, truth)
-    return np.clip(np.ceil(lead / 2), 0, highest)
-
-
 def duels_of_truth(scores: Floats, truth: Ints, out: Floats) -> None:
     """Write half the lead of the true class's score over every other into ``out``, cut off at -1 and 1.
 
@@ -364,12 +322,6 @@ def duels_of_truth(scores: Floats, truth: Ints, out: Floats) -> None:
     np.subtract(own, scores, out=out)
     out *= 0.5
     np.clip(out, -1.0, 1.0, out=out)
-
-
-def sides_of_truth(scores: Floats, truth: Ints, slack: Floats) -> Floats:
-    """Return 1 where members prefer the true class, -1 for the other, or nearly; (..., classes, rows)."""
-    own = scores[..., truth, np.arange(len(truth))][..., None, :]
-    return np.where(own - scores > slack, 1.0, -1.0)
 
 
 def runoff_leads(totals: Floats, truth: Ints) -> tuple[Floats, Floats]:
@@ -428,10 +380,6 @@ def find_partition(
         value = search.run(rng)
         if value < best_value - _LEAST_GAIN * abs(value):
             best, best_value = search.owners, value
-    if options.voting == "runoff" and all(len(rows.label_means) > 1 for rows in surrogates):
-        last = _LocalSearch(surrogates, groups, best, K, options, CountedVotes)
-        last.run(rng, _COUNTED_SWEEPS)
-        best = last.owners
     return renumber(best)
 
 
@@ -445,22 +393,22 @@ class _LocalSearch:
         owners: Partition,
         n_members: int,
         options: ExclusiveOptions,
-        kind: type[SoftVotes] = SoftVotes,
     ) -> None:
         self.groups, self.owners = groups, owners.copy()
         columns = [self._columns(k) for k in range(n_members)]
         self.votes = [
-            kind(surrogate, columns, options.radius, options.voting or "hard") for surrogate in surrogates
+            SoftVotes(surrogate, columns, options.radius, options.voting or "hard")
+            for surrogate in surrogates
         ]
 
     def _columns(self, member: int) -> Ints:
         """Return the columns of a member, in order."""
         return np.flatnonzero(self.owners[self.groups] == member)
 
-    def run(self, rng: np.random.Generator, most_sweeps: int = _MAX_SWEEPS) -> float:
+    def run(self, rng: np.random.Generator) -> float:
         """Sweep over the groups in random order; return the value reached."""
         value = sum(votes.value for votes in self.votes)
-        for _ in range(min(most_sweeps, max(_MIN_SWEEPS, _MAX_TRIALS // len(self.owners)))):
+        for _ in range(min(_MAX_SWEEPS, max(_MIN_SWEEPS, _MAX_TRIALS // len(self.owners)))):
             before = value
             for group in rng.permutation(len(self.owners)):
                 value = self._improve(int(group), value)
