@@ -38,8 +38,8 @@ def surrogate_of(problems):
     return surrogates_of(sums.ridge_sums(with_grams=True), sums.sample(), rng())[0]
 
 
-def partition_of(problems, groups, options, start=None):
-    return find_partition(MemorySums(sharing_rows(problems)), groups, options, rng(), start)
+def partition_of(problems, groups, options):
+    return find_partition(MemorySums(sharing_rows(problems)), groups, options, rng())
 
 
 def problems_of(kind):
@@ -230,7 +230,9 @@ def test_a_warm_start_is_kept_when_it_is_the_best():
     X, y = noisy_pairs(0)
     problem = ERMProblem.build(X, y, n_members=5, exclusivity=np.inf)
     pairs = np.repeat(np.arange(5), 2)
-    (result,) = solve_exclusive([problem], random_state=0, start=pairs, options=ExclusiveOptions(restarts=1))
+    (result,) = solve_exclusive(
+        [problem], random_state=0, options=ExclusiveOptions(restarts=1, partition=pairs)
+    )
     assert np.array_equal(result.partition, pairs)
 
 

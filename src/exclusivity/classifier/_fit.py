@@ -124,7 +124,6 @@ class MemoryTasks:
                     groups=groups,
                     options=exclusive_options(estimator, groups, seeds[0]),
                     random_state=seeds[0],
-                    start=_former_partition(estimator, groups),
                     resume=estimator._starts if _is_warm(estimator) else (),
                     callback=monitors[0] if monitors else None,
                     **settings,
@@ -214,7 +213,6 @@ class BlockTasks:
                     tol=estimator.tol,
                     options=exclusive_options(estimator, groups, seed),
                     random_state=seed,
-                    start=_former_partition(estimator, groups),
                     callback=monitors[0] if monitors else None,
                 )
             else:
@@ -369,8 +367,15 @@ def problem_seeds(estimator: Any, n_problems: int) -> list[int]:
 
 
 def exclusive_options(estimator: ERMClassifier, groups: Ints, seed: int) -> ExclusiveOptions:
-    """Return the options of the exclusive solver; a partition that is not learned is used as it is."""
-    options = parse_options(ExclusiveOptions, estimator.solver_options)
+    """Return the options of the exclusive solver; a partition that is not learned is used as it is.
+
+    A warm start searches from the partition of the previous fit.
+    """
+    options, former = parse_options(ExclusiveOptions, estimator.solver_options), None
+    if _is_warm(estimator):
+        former = _former_partition(estimator, groups)
+    if options.partition is None:
+        options = replace(options, partition=former)
     if options.voting is None:  # soft votes have no certificate to count
         options = replace(options, voting=RULES[estimator.voting].search)
     if scope_of(estimator.partition) == TEST:
@@ -414,9 +419,9 @@ def _warm_starts(estimator: ERMClassifier, n_problems: int) -> list[Start] | Non
 
 
 def _former_partition(estimator: ERMClassifier, groups: Ints) -> Ints | None:
-    """Return the partition of the previous fit; None if that had none, or without ``warm_start``."""
+    """Return the partition of the previous fit; None if that had none."""
     partition: Ints | None = getattr(estimator, "partition_", None)
-    if partition is None or not _is_warm(estimator):
+    if partition is None:
         return None
     n_members = len(estimator.supports_)
     if n_members != estimator.n_estimators or not np.array_equal(estimator.groups_, groups):

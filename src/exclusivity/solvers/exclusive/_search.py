@@ -33,8 +33,8 @@ D_c to the best third class by 2. In units of 2 per member the lead of y is ther
 
 g and h the two smallest leads, and a row is certified at r if that exceeds 2 r. The lead in the ramp is the
 mean of two: this one, with soft votes and soft duels, (score of the true class - score of the other) / t cut
-off at -1 and 1; and the smallest lead in a duel, which moves that bring no class to the final still change. Rows
-are scored as if left out (see ``_surrogate``).
+off at -1 and 1; and the smallest lead in a duel, which moves that bring no class to the final still change.
+Rows are scored as if left out (see ``_surrogate``).
 """
 
 from __future__ import annotations
@@ -354,16 +354,14 @@ def find_partition(
     groups: Ints,
     options: ExclusiveOptions | None,
     rng: np.random.Generator,
-    start: Sequence[int] | Partition | None = None,
 ) -> Partition:
     """Return the best partition found: the owner of every group.
 
-    The first search starts from ``options.partition`` or else ``start`` (its free groups given away, no
-    member empty), or from the groups assigned by strength; the others from random partitions of equal sizes.
+    The first search starts from ``options.partition`` (its free groups given away, no member empty), or from
+    the groups assigned by strength; the others from random partitions of equal sizes.
     """
     options, K, n_groups = options or ExclusiveOptions(), sums.n_members, int(groups.max()) + 1
-    start = start if options.partition is None else options.partition
-    start = None if start is None else check_partition(start, n_groups, K)
+    start = None if options.partition is None else check_partition(options.partition, n_groups, K)
     if start is not None and options.restarts == 0:
         return start
     searches = options.restarts > 0 and n_groups > K and len(groups) <= MAX_COLUMNS

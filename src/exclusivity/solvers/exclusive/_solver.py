@@ -71,7 +71,6 @@ def solve_exclusive(
     max_iter: int | None = None,
     options: ExclusiveOptions | None = None,
     random_state: int | np.random.Generator | None = None,
-    start: Partition | None = None,
     resume: Sequence[Start] = (),
     callback: Callback | None = None,
     n_threads: int = 1,
@@ -92,8 +91,6 @@ def solve_exclusive(
     options : ExclusiveOptions, optional
     random_state : int, Generator or None
         Of the search for a partition.
-    start : ndarray of shape (n_groups,), optional
-        A partition to start the search from; ``options.partition`` goes before it.
     resume : sequence of Start
         The results of an earlier run, one per problem. Where that was about the same problems, and about a
         finite exclusivity, the descent goes on where it ended.
@@ -141,7 +138,7 @@ def solve_exclusive(
         status = Status.MAX_ITER
         if descent is None:
             sums, rng = MemorySums(sharing_rows(to_divide)), np.random.default_rng(random_state)
-            owners = find_partition(sums, codes, options, rng, start)
+            owners = find_partition(sums, codes, options, rng)
             totals = np.array([problem.weights.sum() for problem in problems])
             descent = _Descent([problem.objective for problem in problems], totals, codes, owners)
             status = descent.fit_own(map(fit_own, descent.own_columns()), tol, recorder)
@@ -162,7 +159,6 @@ def solve_exclusive_targets(
     tol: float = 1e-4,
     options: ExclusiveOptions | None = None,
     random_state: int | np.random.Generator | None = None,
-    start: Partition | None = None,
     callback: Callback | None = None,
 ) -> list[ExclusiveResult]:
     """Do what ``solve_exclusive`` does at exclusivity = inf, for rows that are reached block by block.
@@ -178,7 +174,7 @@ def solve_exclusive_targets(
             f"features; got {objective.regulariser.exclusivity:g}."
         )
     codes, sums = check_groups(groups, rows.n_features), BlockSums(rows, targets)
-    owners = find_partition(sums, codes, options, np.random.default_rng(random_state), start)
+    owners = find_partition(sums, codes, options, np.random.default_rng(random_state))
     descent = _Descent([target.objective for target in targets], sums.totals, codes, owners)
     members = [
         replace(target, objective=_of_one_member(target.objective, columns), columns=columns)
