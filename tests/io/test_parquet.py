@@ -248,9 +248,9 @@ class TestHostile:
     def test_fewer_rows_than_stated(self, write, monkeypatch):
         path = write([("a", [1, 2, 3])])
         parquet = pytest.importorskip("pyarrow.parquet")
-        original = parquet.ParquetFile.read_row_groups
+        original = parquet.ParquetFile.read
         cut = lambda *given, **options: original(*given, **options).slice(0, 2)  # noqa: E731
-        monkeypatch.setattr(parquet.ParquetFile, "read_row_groups", cut)
+        monkeypatch.setattr(parquet.ParquetFile, "read", cut)
         assert refusal(path).cause == "the file holds 2 rows; expected 3, as it says itself."
 
     def test_missing_file_and_folder(self, tmp_path):

@@ -10,6 +10,7 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from io import BytesIO
 from itertools import chain, islice
 from typing import Any
 
@@ -39,7 +40,7 @@ from exclusivity.io._reading import (
     listed,
     whole_numbers,
 )
-from exclusivity.io._text import Piece, TextFile, TextSpan, is_packed, opened_text
+from exclusivity.io._text import Piece, TextFile, is_packed, opened_text
 
 _SAMPLE_PIECES = 2
 _SAMPLES, _SAMPLE_BYTES = 20, 1 << 16  # from all over a large file
@@ -112,15 +113,13 @@ def _count_fields(line: bytes, delimiter: bytes) -> int:
     return count
 
 
-def read_csv(source: Any, reading: Reading, usual: str = ",") -> Content | None:
-    """Read a CSV file; None where a span of one has no rows."""
+def read_csv(source: Any, reading: Reading, usual: str = ",") -> Content:
+    """Read a CSV file."""
     with opened_text(source, reading.max_bytes, reading.tell) as text:
         pieces = iter(text)
         start = list(islice(pieces, _SAMPLE_PIECES))
-        if not start and not isinstance(source, TextSpan):
-            raise text.error("the file ends without a single line; expected a table.")
         if not start:
-            return None
+            raise text.error("the file ends without a single line; expected a table.")
         rows = _Rows(text, start[0], reading, usual)
         if reading.header:
             start[0] = Piece(start[0].text.partition(b"\n")[2], start[0].lines[1:])
@@ -133,9 +132,9 @@ def read_csv(source: Any, reading: Reading, usual: str = ",") -> Content | None:
                 raise rows.located(error, chain(start, pieces)) from None
         for piece in chain(start, pieces):
             rows.add(piece)
-        if not rows.lines and not isinstance(source, TextSpan):
+        if not rows.lines:
             raise text.error("the file ends after the header; expected rows.")
-        return rows.content() if rows.lines else None
+        return rows.content()
 
 
 def detect_rules(
@@ -169,7 +168,7 @@ class _Rows:
         self._remarks = [""] * len(self._rules)
         self._stated = reading.decimal if reading.rules is not None else ""
         self._n_lost = Counter[int]()
-        self._numbers, self._has_missing = array("d"), False
+        self._numbers = array("d")
         self._chunks: dict[int, list[Any]] = {}
         self.lines: list[Any] = []
 
@@ -228,8 +227,10 @@ class _Rows:
             return found
         for start in range(size // _SAMPLES, size, size // _SAMPLES):
             with open(source, "rb") as stream, suppress(DataFileError):
-                span = TextSpan(stream, start, start + _SAMPLE_BYTES, header=False)
-                found += [self.parse(piece) for piece in TextFile(span, source, None)]
+                stream.seek(start)
+                stream.readline(_SAMPLE_BYTES)  # the rest of a line
+                lines = BytesIO(stream.read(_SAMPLE_BYTES).rpartition(b"\n")[0])
+                found += [self.parse(piece) for piece in TextFile(lines, source, None)]
         return found
 
     def detect(self, samples: Sequence[Any]) -> None:
@@ -270,7 +271,6 @@ class _Rows:
                 values = self._read(place, rules[place], column, [piece.lines])
             block[:, j] = values
         self._numbers.frombytes(block.tobytes())
-        self._has_missing = self._has_missing or bool(np.isnan(block).any())
         for place in self._columns.used:
             if place not in rules or rules[place].kind != "number":
                 self._chunks.setdefault(place, []).append(fields[place].dictionary_encode())
@@ -281,7 +281,7 @@ class _Rows:
             values, n_lost = read_column(column, rule, self._stated)
         except ColumnError as error:
             line, ways = line_of(lines, column.row_of(error.text)), error.ways
-            if not ways and (self._reading.rules is None or self._reading.mixed):
+            if not ways and self._reading.rules is None:
                 ways = ("numeric", "categorical", "ignore")[rule.kind == "date" :]
             kind = NotANumberError if rule.required else DataFileError
             raise kind(self._text.name, line, self._columns.all[place], error.cause, ways) from None
@@ -293,8 +293,7 @@ class _Rows:
         columns = self._columns
         target = None if columns.target is None else self._labels(TextColumn.of(self._chunks[columns.target]))
         X = np.frombuffer(self._numbers).reshape(sum(map(len, self.lines)), -1)
-        is_plain = all(rule.kind == "number" and rule.notation in ("", ".") for rule in self._rules)
-        if is_plain and not self._has_missing and not self._reading.wants_columns:
+        if all(rule.kind == "number" for rule in self._rules):
             found: Any = X
         else:
             numbers = iter(X.T)
@@ -310,7 +309,6 @@ class _Rows:
             rules=tuple(self._rules),
             remarks=tuple(self._remarks),
             n_lost=tuple(self._n_lost[place] for place in columns.features),
-            lines=tuple(self.lines),
         )
 
     def _labels(self, column: TextColumn) -> NDArray[Any]:

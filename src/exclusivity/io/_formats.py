@@ -8,7 +8,6 @@ from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,12 @@ import numpy as np
 from exclusivity.io._csv import csv_header, read_csv
 from exclusivity.io._errors import DataFileError, NotANumberError, excerpt, refuse_pipe
 from exclusivity.io._parquet import KINDS, open_parquet, read_parquet
-from exclusivity.io._reading import Columns, Content, Reading, Span, check_size, whole_numbers
+from exclusivity.io._reading import Columns, Content, Reading, check_size, whole_numbers
 from exclusivity.io._text import (
     TextFile,
-    TextSpan,
     is_packed,
     opened_text,
     plain_suffix,
-    text_spans,
     title_of,
 )
 
@@ -51,8 +48,6 @@ def read_libsvm(source: Any, reading: Reading) -> Any:
         except (ValueError, OverflowError, IndexError):
             if lines.numbers:
                 raise lines.error(-1, lines.last, reading) from None
-        if not lines.numbers and isinstance(source, TextSpan):
-            return None
         if not lines.numbers:
             raise text.error(f"the file ends without a single row; expected {LIBSVM_ROW}.")
     width = reading.n_features or X.shape[1]
@@ -123,34 +118,21 @@ def open_npy(path: str) -> Any:
     return values
 
 
-def read_npy(source: str, reading: Reading, span: Span = None) -> Content:
-    """Read a .npy file, or some of its rows."""
+def read_npy(source: str, reading: Reading) -> Content:
+    """Read a .npy file."""
     values = open_npy(source)
     if isinstance(reading.target, str):
         raise ValueError(f"target={reading.target!r}, but a .npy file has no names; give a column's number.")
-    start, stop = span or (0, len(values))
     columns = Columns.of(None, values.shape[1], reading, source)
-    check_size(source, stop - start, values.shape[1], 0, reading)
-    rows = values[start:stop]
-    X = np.ascontiguousarray(rows[:, list(columns.features)], dtype=np.float64)
+    check_size(source, len(values), values.shape[1], 0, reading)
+    X = np.ascontiguousarray(values[:, list(columns.features)], dtype=np.float64)
     if not (finite := np.isfinite(X)).all():
         row, j = (int(place) for place in np.unravel_index(int(np.argmin(finite)), finite.shape))
         shown = "missing" if np.isnan(X[row, j]) else X[row, j]
-        cause = f"the value in row {start + row + 1} is {shown}; expected a finite number."
+        cause = f"the value in row {row + 1} is {shown}; expected a finite number."
         raise NotANumberError(source, None, columns.features[j], cause)
-    y = None if columns.target is None else np.asarray(rows[:, columns.target], dtype=np.float64)
-    target = None if y is None else columns.classes(y, start)
-    return columns.content(X, target)
-
-
-@dataclass(frozen=True)
-class FilePart:
-    """A file, or a part of it that can be read alone: its bytes, and what its numbers take in memory."""
-
-    path: str
-    n_bytes: int
-    span: Span = None
-    memory: int = 0
+    y = None if columns.target is None else np.asarray(values[:, columns.target], dtype=np.float64)
+    return columns.content(X, None if y is None else columns.classes(y))
 
 
 @dataclass(frozen=True)
@@ -183,62 +165,6 @@ class Format:
             return None
         with open_parquet(source) as file:
             return list(file.schema_arrow.names)
-
-    def parts(self, path: str, reading: Reading, block_bytes: int) -> list[FilePart]:
-        """Cut a file into parts that take about ``block_bytes`` of memory each.
-
-        What cannot be cut is one part. So is a damaged file: whoever reads it says what is wrong with it.
-        """
-        refuse_pipe(path)  # parts are read in several passes
-        size, width = Path(path).stat().st_size, 8 * (reading.n_features or 1)
-        if self.is_text:  # numbers of few digits grow when they are read
-            spans = [] if is_packed(path) else text_spans(path, max(1, block_bytes // 2))
-            return (
-                [FilePart(path, b - a, (a, b)) for a, b in spans]
-                if len(spans) > 1
-                else [FilePart(path, size)]
-            )
-        try:
-            if self.name == "npy":
-                n_rows, n_columns = open_npy(path).shape
-                n_parts = max(1, math.ceil(8 * n_rows * n_columns / block_bytes))
-                cuts = [n_rows * number // n_parts for number in range(n_parts + 1)]
-                groups, width = [(a, b, b - a) for a, b in pairwise(cuts) if b > a], 8 * n_columns
-            else:
-                with open_parquet(path) as file:
-                    metadata = file.metadata
-                    counts = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-                groups, n_rows = _grouped(counts, max(1, block_bytes // width)), sum(counts)
-        except DataFileError:
-            return [FilePart(path, size)]
-        return [FilePart(path, size * n // n_rows, (a, b), n * width) for a, b, n in groups]
-
-    def read_part(self, part: FilePart, reading: Reading, *, counts_lines: bool = False) -> Any:
-        """Read one part; None where it has no rows."""
-        if not self.is_text:
-            return self.read(part.path, reading, part.span)
-        if part.span is None:
-            return self.read(part.path, reading)
-        header = bool(self.delimiter) and reading.header
-        with open(part.path, "rb") as stream:
-            span = TextSpan(stream, *part.span, header=header, counts_lines=counts_lines)
-            try:
-                return self.read(span, reading)
-            except DataFileError as error:
-                if counts_lines or error.line is None:
-                    raise
-        return self.read_part(part, reading, counts_lines=True)  # for the line in the file
-
-
-def _grouped(counts: list[int], most: int) -> list[tuple[int, int, int]]:
-    """Return neighbouring row groups of at most ``most`` rows: first, last and rows; no empty ones."""
-    groups: list[tuple[int, int, int]] = []
-    for place, count in enumerate(counts):
-        if count and groups and groups[-1][1] == place and groups[-1][2] + count <= most:
-            groups[-1] = (groups[-1][0], place + 1, groups[-1][2] + count)
-        elif count:
-            groups.append((place, place + 1, count))
-    return groups
 
 
 _LIBSVM_ENDINGS = ("", ".svm", ".libsvm", ".svmlight", ".txt", ".t", ".tr", ".val", ".train", ".test")

@@ -18,7 +18,6 @@ from exclusivity.io._reading import (
     Columns,
     Content,
     Reading,
-    Span,
     check_size,
     import_pyarrow,
 )
@@ -57,21 +56,21 @@ def open_parquet(path: str) -> Iterator[Any]:
         arrow.default_memory_pool().release_unused()  # a hundred megabytes that it would keep for later
 
 
-def read_parquet(source: str, reading: Reading, span: Span = None) -> Content:
-    """Read a Parquet file, or some of its row groups: as numbers alone, or column by column."""
+def read_parquet(source: str, reading: Reading) -> Content:
+    """Read a Parquet file: as numbers alone, or column by column."""
     with open_parquet(source) as file:
         columns, metadata = _columns(file, source, reading), file.metadata
-        groups = list(range(*(span or (0, metadata.num_row_groups))))
-        n_rows = sum(int(metadata.row_group(group).num_rows) for group in groups)
-        said = sum(int(metadata.row_group(group).total_byte_size) for group in groups)
+        groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+        n_rows = sum(int(group.num_rows) for group in groups)
+        said = sum(int(group.total_byte_size) for group in groups)
         if n_rows < 1:
             cause = f"the table has {n_rows} rows and {len(columns.all)} columns; expected something in it."
             raise DataFileError(source, None, None, cause)
         check_size(source, n_rows, len(columns.all), said, reading)
         target = None
         if columns.target is not None:
-            target = _labels(_column(file, groups, columns.all[columns.target], n_rows, source), columns)
-        found = [_column(file, groups, title, n_rows, source) for title in columns.titles]
+            target = _labels(_column(file, columns.all[columns.target], n_rows, source), columns)
+        found = [_column(file, title, n_rows, source) for title in columns.titles]
         if reading.wants_columns or (reading.rules is None and not all(map(_is_plain, found))):
             for title, column in zip(columns.titles, found, strict=True):
                 if _is_numeric(column.type):
@@ -117,9 +116,9 @@ def _columns(file: Any, path: str, reading: Reading) -> Columns:
     return columns
 
 
-def _column(file: Any, groups: list[int], title: str, n_rows: int, path: str) -> Any:
-    """Return a column of some row groups."""
-    column = file.read_row_groups(groups, [title], use_threads=False).column(title)
+def _column(file: Any, title: str, n_rows: int, path: str) -> Any:
+    """Return a column."""
+    column = file.read([title], use_threads=False).column(title)
     column.validate(full=True)  # a damaged page may refer to texts that are not there
     if len(column) != n_rows:
         cause = f"the file holds {len(column)} rows; expected {n_rows}, as it says itself."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from exclusivity.io._cells import ColumnRule
 from exclusivity.io._errors import DataFileError, excerpt
-from exclusivity.io._text import DEFAULT_MAX_BYTES, is_packed
+from exclusivity.io._text import DEFAULT_MAX_BYTES
 
 DELIMITERS = (",", "\t", ";", "|")
 
@@ -22,18 +22,13 @@ MAX_COLUMNS = 1 << 16
 
 _SHOWN, _LISTED = 5, 20
 
-Span = tuple[int, int] | None
-"""A part of a file in bytes, rows or row groups, as its format counts; None for all of it."""
-
 
 @dataclass(frozen=True)
 class Reading:
     """What to take from a file, and how; most as in ``read_table``.
 
     ``kinds`` says what columns hold ("number" or "category"), by name, or by number from 0 without names.
-    ``mixed`` asks for columns one by one though all of them may be plain numbers; with rules it says that
-    these were found in training rows, and options could change them. ``tell`` is called with the number of
-    bytes of text that have been read.
+    ``tell`` is called with the number of bytes of text that have been read.
     """
 
     target: str | int | None = None
@@ -45,7 +40,6 @@ class Reading:
     decimal: str = ""
     kinds: Mapping[str | int, str] = field(default_factory=dict)
     rules: Mapping[str | int, ColumnRule] | None = None
-    mixed: bool = False
     tell: Callable[[int], None] | None = None
 
     def __post_init__(self) -> None:
@@ -71,11 +65,7 @@ class Reading:
         """Whether columns are wanted one by one: a model or a user says so."""
         if self.rules is not None:
             return not all(rule.required for rule in self.rules.values())
-        return self.mixed or bool(self.kinds) or self.decimal == ","
-
-    def unlimited(self, path: str) -> Reading:
-        """Return the same for the owner of a file: no limit, unless it is compressed and so may be a trap."""
-        return self if is_packed(path) else replace(self, max_bytes=None)
+        return bool(self.kinds) or self.decimal == ","
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +75,7 @@ class Content:
     ``data`` is an array of plain numbers without missing values, a CSR matrix (LIBSVM), or a list of columns
     as numpy or pyarrow arrays. ``target`` holds the classes. The features have ``names`` where the file has
     them, and ``places`` in it. Of a CSV file there are the rules by which the features were read, what is
-    peculiar about each (or ""), how many of its texts were taken for missing values, the columns that are
-    neither features, target nor ignored, and the lines of the rows, piece by piece.
+    peculiar about each (or ""), and how many of its texts were taken for missing values.
     """
 
     data: Any
@@ -96,8 +85,6 @@ class Content:
     rules: tuple[ColumnRule, ...] = ()
     remarks: tuple[str, ...] = ()
     n_lost: tuple[int, ...] = ()
-    left_out: tuple[str, ...] = ()
-    lines: tuple[Any, ...] = ()
 
     @property
     def titles(self) -> list[str | int]:
@@ -113,7 +100,6 @@ class Columns:
     target: int | None
     features: tuple[int, ...]
     file: str
-    left_out: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -137,9 +123,8 @@ class Columns:
         if cause:
             raise DataFileError(file, line, None, cause)
         if is_named:
-            left_out = tuple(titles[place] for place in features if titles[place] not in rules)
             features = tuple(place_of(name, "that is a feature") for name in rules)
-            return cls(titles, target, features, file, left_out)
+            return cls(titles, target, features, file)
         if unknown := [name for name in reading.kinds if name not in [titles[place] for place in features]]:
             raise ValueError(f"{unknown[0]!r} is named in numeric or categorical, and is no feature.")
         return cls(titles, target, features, file)
@@ -157,7 +142,7 @@ class Columns:
     def content(self, data: Any, target: NDArray[Any] | None, **facts: Any) -> Content:
         """Return what was read of these columns."""
         names = None if isinstance(self.all, range) else tuple(self.titles)
-        return Content(data, target, names, self.features, left_out=self.left_out, **facts)
+        return Content(data, target, names, self.features, **facts)
 
     def check_classes(self, is_missing: NDArray[np.bool_], lines: Callable[[int], int] | None = None) -> None:
         """Refuse rows without a class; ``lines`` gives the line of a row, where the file has lines."""
@@ -175,12 +160,12 @@ class Columns:
         line = None if lines is None else int(places[0])
         raise DataFileError(self.file, line, self.all[self.target or 0], cause)
 
-    def classes(self, values: NDArray[np.float64], start: int = 0) -> NDArray[Any]:
-        """Return a target of numbers, the first of them in row ``start``: integers where all are whole."""
-        self.check_classes(np.isnan(values) if not start else np.r_[np.zeros(start, bool), np.isnan(values)])
+    def classes(self, values: NDArray[np.float64]) -> NDArray[Any]:
+        """Return a target of numbers: integers where all are whole."""
+        self.check_classes(np.isnan(values))
         if np.isinf(values).any():
-            cause = f"the value in row {start + int(np.argmax(np.isinf(values))) + 1} is infinite; "
-            cause += "expected a finite number."
+            row = int(np.argmax(np.isinf(values))) + 1
+            cause = f"the value in row {row} is infinite; expected a finite number."
             raise DataFileError(self.file, None, self.all[self.target or 0], cause)
         return whole_numbers(values)
 
