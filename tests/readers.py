@@ -5,9 +5,8 @@ import os
 from contextlib import suppress
 
 from exclusivity.io._cells import ColumnRule
-from exclusivity.io._errors import DataFileError
-from exclusivity.io._formats import FORMATS
-from exclusivity.io._reading import Reading
+from exclusivity.io._reading import DataFileError, Reading
+from exclusivity.io.tables import FORMATS
 
 NUMBER = ColumnRule("number", ".", required=True)
 

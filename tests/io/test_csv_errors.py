@@ -43,10 +43,7 @@ BAD_FIELDS = [
     (b'""', f"the value is missing; {FILL_IN}"),
     (b"nan", f"found 'nan'; {FILL_IN}"),
     (b"-inf", f"found '-inf'; {NUMBER}"),
-    (
-        b"1e999",
-        "found '1e999'; expected a finite number with a decimal point, no thousands commas and no per cent sign.",
-    ),
+    (b"1e999", f"found '1e999'; {FINITE}"),
     (b"1_000", f"found '1_000'; {NUMBER}"),
     (b"0x1", f"found '0x1'; {NUMBER}"),
     (b"1 2", f"found '1 2'; {NUMBER}"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.io._errors import DataFileError
+from exclusivity.io._reading import DataFileError
 from exclusivity.io.datasets import load_dataset
 from exclusivity.io.tables import Table, read_table
 

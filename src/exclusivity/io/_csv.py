@@ -29,13 +29,15 @@ from exclusivity.io._cells import (
     label,
     read_column,
 )
-from exclusivity.io._errors import DataFileError, NotANumberError, excerpt
 from exclusivity.io._reading import (
     DELIMITERS,
     MAX_COLUMNS,
     Columns,
     Content,
+    DataFileError,
+    NotANumberError,
     Reading,
+    excerpt,
     import_pyarrow,
     listed,
     whole_numbers,

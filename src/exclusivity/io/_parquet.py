@@ -12,14 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exclusivity.io._cells import MISSING, as_array
-from exclusivity.io._errors import DataFileError, NotANumberError, excerpt, refuse_pipe
 from exclusivity.io._reading import (
     MAX_COLUMNS,
     Columns,
     Content,
+    DataFileError,
+    NotANumberError,
     Reading,
     check_size,
+    excerpt,
     import_pyarrow,
+    refuse_pipe,
 )
 
 KINDS = "integers, floating point numbers or booleans"

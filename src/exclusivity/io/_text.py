@@ -21,16 +21,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.io._errors import DataFileError, refuse_pipe
+from exclusivity.io._reading import DataFileError, refuse_pipe
 
 PIECE_BYTES = 1 << 20
 """How much text is handed out at once, apart from the end of its last line."""
 
 MAX_LINE_BYTES = 1 << 26
 """64 MiB: five million features in one row. What is longer is more likely no text at all."""
-
-DEFAULT_MAX_BYTES = 4 << 30
-"""4 GiB of text."""
 
 MAX_RATIO = 100
 """Real tables become 3 to 40 times smaller; a file that unpacks to 100 times its size is a trap."""

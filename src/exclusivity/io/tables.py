@@ -1,20 +1,46 @@
-"""Read a table whatever its format: CSV and Parquet become DataFrames, LIBSVM a CSR matrix, .npy an array."""
+"""Read a table whatever its format: CSV and Parquet become DataFrames, LIBSVM a CSR matrix, .npy an array.
+
+LIBSVM and .npy files are read here, the others in modules of their own; ``FORMATS`` lists all.
+"""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exclusivity.io._cells import ColumnRule
-from exclusivity.io._formats import FORMATS, Format, format_of
-from exclusivity.io._reading import Reading
-from exclusivity.io._text import DEFAULT_MAX_BYTES, Readable
+from exclusivity.io._csv import csv_header, read_csv
+from exclusivity.io._parquet import KINDS, open_parquet, read_parquet
+from exclusivity.io._reading import (
+    DEFAULT_MAX_BYTES,
+    Columns,
+    Content,
+    DataFileError,
+    NotANumberError,
+    Reading,
+    check_size,
+    excerpt,
+    refuse_pipe,
+    whole_numbers,
+)
+from exclusivity.io._text import (
+    Readable,
+    TextFile,
+    is_packed,
+    opened_text,
+    plain_suffix,
+    title_of,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,3 +196,177 @@ def _format(source: Any, name: str | None) -> Format:
     if name is None or not FORMATS[name].is_text:
         raise ValueError(f"an open file has no name to tell its format from; pass format; got {name!r}.")
     return FORMATS[name]
+
+
+LIBSVM_ROW = "'label index:value ...'"
+_MOST_INDEX = 2**31 - 1  # scikit-learn reads indices of 32 bits
+
+
+def read_libsvm(source: Any, reading: Reading) -> Any:
+    """Read a LIBSVM (svmlight) file: finite rows and labels; query numbers are left out."""
+    from scipy import sparse  # noqa: PLC0415 -- `erm --help` knows formats, and should not wait for it
+    from sklearn.datasets import load_svmlight_file  # noqa: PLC0415
+
+    if reading.target is not None:
+        raise ValueError(
+            f"target={reading.target!r}, but {Path(title_of(source)).name} is read as a LIBSVM file, which "
+            "has its target in front of every row; leave target out, or say what the file is with format."
+        )
+    with opened_text(source, reading.max_bytes, reading.tell) as text:
+        lines = _LibsvmLines(text)
+        try:
+            X, y = load_svmlight_file(lines, zero_based=False)
+        except DataFileError:
+            raise
+        except (ValueError, OverflowError, IndexError):
+            if lines.numbers:
+                raise lines.error(-1, lines.last, reading) from None
+        if not lines.numbers:
+            raise text.error(f"the file ends without a single row; expected {LIBSVM_ROW}.")
+    width = reading.n_features or X.shape[1]
+    fits = np.isfinite(X.data) & (X.indices < width)
+    wrong = [int(np.searchsorted(X.indptr, np.argmin(fits), "right")) - 1] if not fits.all() else []
+    wrong += [int(np.argmin(np.isfinite(y)))] if not np.isfinite(y).all() else []
+    if wrong:
+        row = min(wrong)
+        entries = zip(X[[row]].indices.tolist(), X[[row]].data.tolist(), strict=True)
+        odd = [f"{j + 1}:{value:g}" for j, value in entries if j >= width or not math.isfinite(value)]
+        raise lines.error(row, (odd or [f"{y[row]:g}"])[0], reading)
+    return Content(
+        sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width)), whole_numbers(y)
+    )
+
+
+class _LibsvmLines:
+    """The rows of a text, one by one, for scikit-learn; and the numbers of their lines."""
+
+    def __init__(self, text: TextFile) -> None:
+        self._text, self.last, self.numbers = text, "", array("q")
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Tell scikit-learn by its existence that this is a file; it is not called."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._text:
+            for line, number in zip(piece.text.splitlines(), piece.lines, strict=True):
+                content = line.partition(b"#")[0]
+                if content.strip():
+                    self.last = content.decode()
+                    self.numbers.append(int(number))
+                    if b"_" in content:  # which Python takes for a part of a number
+                        raise ValueError(f"found '_'; expected {LIBSVM_ROW}")
+                    yield content
+
+    def error(self, row: int, found: str, reading: Reading) -> DataFileError:
+        """Return the error about what was found in a row."""
+        most = _MOST_INDEX if reading.n_features is None else f"n_features={reading.n_features}"
+        cause = (
+            f"found {excerpt(found)}; expected {LIBSVM_ROW} with finite decimal numbers, and whole indices "
+        )
+        return self._text.error(f"{cause}that increase from 1 to at most {most}.", self.numbers[row])
+
+
+def open_npy(path: str) -> Any:
+    """Return the array as it lies on disk, after all that can be checked without reading it."""
+    refuse_pipe(path)
+    with open(path, "rb"):  # for the system's own words on what cannot be opened
+        pass
+    try:
+        values: Any = np.lib.format.open_memmap(path, mode="r")  # refuses pickles
+        shape, kind, end = values.shape, values.dtype, values.offset + values.nbytes
+    except Exception as error:  # NumPy parses the header as Python, and anything may come of that
+        reason = " ".join(str(error).split())[:200]
+        cause = f"the file is damaged, or not a .npy file ({reason})."
+        raise DataFileError(path, None, None, cause) from error
+    cause, size = "", Path(path).stat().st_size
+    if kind.kind not in "biuf":
+        cause = f"the array is of type {str(kind)[:100]}; expected {KINDS}."
+    elif len(shape) != 2 or 0 in shape:
+        cause = f"the array has the shape {str(shape)[:100]}; expected rows and columns."
+    elif end != size:
+        cause = f"the file has {size} bytes; expected {end}, as it says itself."
+    if cause:
+        raise DataFileError(path, None, None, cause)
+    return values
+
+
+def read_npy(source: str, reading: Reading) -> Content:
+    """Read a .npy file."""
+    values = open_npy(source)
+    if isinstance(reading.target, str):
+        raise ValueError(f"target={reading.target!r}, but a .npy file has no names; give a column's number.")
+    columns = Columns.of(None, values.shape[1], reading, source)
+    check_size(source, len(values), values.shape[1], 0, reading)
+    X = np.ascontiguousarray(values[:, list(columns.features)], dtype=np.float64)
+    if not (finite := np.isfinite(X)).all():
+        row, j = (int(place) for place in np.unravel_index(int(np.argmin(finite)), finite.shape))
+        shown = "missing" if np.isnan(X[row, j]) else X[row, j]
+        cause = f"the value in row {row + 1} is {shown}; expected a finite number."
+        raise NotANumberError(source, None, columns.features[j], cause)
+    y = None if columns.target is None else np.asarray(values[:, columns.target], dtype=np.float64)
+    return columns.content(X, None if y is None else columns.classes(y))
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of files: what users call it, how their names end, and how to read them."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    read: Callable[..., Any]
+    is_text: bool = False
+    delimiter: str = ""
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether a file may hold columns of text and dates."""
+        return self.name in ("csv", "tsv", "parquet")
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether labels stand in front of rows and features have numbers: CSR data and no columns."""
+        return self.name == "libsvm"
+
+    def columns(self, source: str, reading: Reading) -> list[str] | int | None:
+        """Return the names of the columns, their number without names, None where there are none."""
+        if self.delimiter:
+            return csv_header(source, reading, self.delimiter)[0]
+        if self.name == "npy":
+            return int(open_npy(source).shape[1])
+        if self.name == "libsvm":
+            return None
+        with open_parquet(source) as file:
+            return list(file.schema_arrow.names)
+
+
+_LIBSVM_ENDINGS = ("", ".svm", ".libsvm", ".svmlight", ".txt", ".t", ".tr", ".val", ".train", ".test")
+FORMATS: dict[str, Format] = {
+    found.name: found
+    for found in (
+        # The LIBSVM site names files by what sets are for, and by what was done to them.
+        Format("libsvm", (*_LIBSVM_ENDINGS, ".scale", ".numer", ".numer_scale"), read_libsvm, is_text=True),
+        Format("csv", (".csv",), read_csv, is_text=True, delimiter=","),
+        Format("tsv", (".tsv",), partial(read_csv, usual="\t"), is_text=True, delimiter="\t"),
+        Format("parquet", (".parquet", ".pq"), read_parquet),
+        Format("npy", (".npy",), read_npy),
+    )
+}
+
+
+def format_of(path: str | os.PathLike[str]) -> Format:
+    """Return the format that the name of a file tells.
+
+    Examples
+    --------
+    >>> format_of("heart.csv.gz").name, format_of("heart_scale").name
+    ('csv', 'libsvm')
+    """
+    for found in FORMATS.values():
+        if plain_suffix(path) in found.suffixes and (found.is_text or not is_packed(path)):
+            return found
+    endings = ", ".join(ending for found in FORMATS.values() for ending in found.suffixes if ending)
+    raise ValueError(
+        f"the name {Path(path).name!r} does not say what the file is: it ends in none of {endings} (for text "
+        f"also with .gz or .bz2 behind that); pass format, one of {tuple(FORMATS)}."
+    )
