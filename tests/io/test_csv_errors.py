@@ -107,19 +107,19 @@ class TestLines:
         [
             (b"1", "1"),
             (b"1,2", "2"),
-            (b"1,2,3,4", "more than 3"),
-            (b"1,2,3,", "more than 3"),
+            (b"1,2,3,4", "4"),
+            (b"1,2,3,", "4"),
             (b"1;2;3", "1"),
         ],
     )
     def test_ragged_row(self, line, found):
         error = refusal(b"a,b,c\n1,2,3\n" + line + b"\n1,2,3\n")
         assert (error.line, error.column) == (3, None)
-        more = " A comma inside a number or a text needs quotes around the field." * found.startswith("more")
+        more = " A comma inside a number or a text needs quotes around the field." * (found == "4")
         assert error.cause == f"the row has {found} fields; expected 3, as in the first line.{more}"
 
     def test_quoted_row_with_more_fields(self):
-        assert "more than 2 fields" in refusal(b'a,b\n"1","2","3","4"\n').cause
+        assert "the row has 4 fields" in refusal(b'a,b\n"1","2","3","4"\n').cause
         error = refusal(b'a,b\n1,2,"3\n')
         assert (error.line, error.column) == (2, None)
         assert "a quote that is not closed" in error.cause

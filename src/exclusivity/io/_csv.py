@@ -33,12 +33,11 @@ from exclusivity.io._reading import (
     DELIMITERS,
     MAX_COLUMNS,
     Columns,
-    Content,
     DataFileError,
-    NotANumberError,
     Reading,
+    Table,
     excerpt,
-    import_pyarrow,
+    import_extra,
     listed,
     whole_numbers,
 )
@@ -104,18 +103,7 @@ def _columns(text: TextFile, piece: Piece, delimiter: str, reading: Reading) -> 
     return columns
 
 
-def _count_fields(line: bytes, delimiter: bytes) -> int:
-    """Count the fields of a line, in time and memory that quotes do not change."""
-    count, is_open = 1, False
-    for start in range(0, len(line), 1 << 16):
-        letters = np.frombuffer(line[start : start + (1 << 16)], dtype=np.uint8)
-        is_quoted = np.logical_xor.accumulate(letters == ord('"')) ^ is_open
-        count += int(np.count_nonzero((letters == ord(delimiter)) & ~is_quoted))
-        is_open = bool(is_quoted[-1])
-    return count
-
-
-def read_csv(source: Any, reading: Reading, usual: str = ",") -> Content:
+def read_csv(source: Any, reading: Reading, usual: str = ",") -> Table:
     """Read a CSV file."""
     with opened_text(source, reading.max_bytes, reading.tell) as text:
         pieces = iter(text)
@@ -136,14 +124,14 @@ def read_csv(source: Any, reading: Reading, usual: str = ",") -> Content:
             rows.add(piece)
         if not rows.lines:
             raise text.error("the file ends after the header; expected rows.")
-        return rows.content()
+        return rows.table()
 
 
 def detect_rules(
     columns: Mapping[str | int, TextColumn], reading: Reading, delimiter: str
 ) -> tuple[list[ColumnRule], list[str]]:
     """Find the rules of columns, and what is peculiar about them; an error names the column."""
-    if not reading.wants_columns and all(map(_is_clean, columns.values())):
+    if not reading.kinds and reading.decimal != "," and all(map(_is_clean, columns.values())):
         return [ColumnRule("number", ".")] * len(columns), [""] * len(columns)
     said, found = reading.kinds, []
     counts = {name: column.counts() for name, column in columns.items()}
@@ -176,9 +164,15 @@ class _Rows:
 
     def parse(self, piece: Piece, numbers: Collection[int] = ()) -> Any:
         """Return the fields of some rows by column: texts, and ``numbers``; None where these are none."""
-        arrow, reader = import_pyarrow(), import_pyarrow(".csv")
+        arrow, reader = import_extra("pyarrow"), import_extra("pyarrow.csv")
         content = _quoted(self._text, piece, self._delimiter) if b'"' in piece.text else piece.text
         used = [str(place) for place in self._columns.used]
+        ragged: list[Any] = []
+
+        def refuse(row: Any) -> str:
+            ragged.append(row)
+            return "error"
+
         types = dict.fromkeys(used, arrow.string()) | {str(p): arrow.float64() for p in numbers}
         try:
             table = reader.read_csv(
@@ -188,7 +182,10 @@ class _Rows:
                     column_names=[str(place) for place in range(self._count)],
                     block_size=len(content) + 1,
                 ),
-                reader.ParseOptions(delimiter=self._delimiter),
+                reader.ParseOptions(
+                    delimiter=self._delimiter,
+                    invalid_row_handler=refuse,
+                ),
                 reader.ConvertOptions(
                     check_utf8=False,  # all of the text has been checked
                     include_columns=used,
@@ -200,26 +197,21 @@ class _Rows:
         except arrow.ArrowInvalid as error:
             if len(numbers):
                 return None
-            raise self._ragged(piece, error) from None
+            raise self._ragged(piece, ragged[0] if ragged else None, error) from None
         if table.num_rows != len(piece.lines):
             raise DataFileError(self._text.name, None, None, _QUOTES)
         found = {place: table.column(str(place)).combine_chunks() for place in self._columns.used}
-        trim = import_pyarrow(".compute").ascii_trim
+        trim = import_extra("pyarrow.compute").ascii_trim
         return {place: cells if place in numbers else trim(cells, " \t") for place, cells in found.items()}
 
-    def _ragged(self, piece: Piece, error: Exception) -> DataFileError:
-        """Return the error about the first row of another length."""
-        sign = self._delimiter.encode()
-        for line, number in zip(piece.text.splitlines(), piece.lines, strict=True):
-            n_fields = _count_fields(line, sign)
-            if n_fields != self._count:
-                more = n_fields > self._count
-                found = f"more than {self._count}" if more else n_fields
-                cause = f"the row has {found} fields; expected {self._count}, as in the first line."
-                if more and sign == b",":
-                    cause += " A comma inside a number or a text needs quotes around the field."
-                return self._text.error(cause, int(number))
-        return self._text.error(f"pyarrow cannot read the text ({error!s:.200}).", int(piece.lines[0]))
+    def _ragged(self, piece: Piece, row: Any, error: Exception) -> DataFileError:
+        """Return the error about the first row of another length, or about anything else."""
+        if row is None:
+            return self._text.error(f"pyarrow cannot read the text ({error!s:.200}).", int(piece.lines[0]))
+        cause = f"the row has {row.actual_columns} fields; expected {self._count}, as in the first line."
+        if row.actual_columns > self._count and self._delimiter == ",":
+            cause += " A comma inside a number or a text needs quotes around the field."
+        return self._text.error(cause, int(piece.lines[row.number - 1]))
 
     def samples(self, source: Any) -> list[Any]:
         """Return rows from all over a large file; what is wrong with them is told when they are read."""
@@ -285,13 +277,12 @@ class _Rows:
             line, ways = line_of(lines, column.row_of(error.text)), error.ways
             if not ways and self._reading.rules is None:
                 ways = ("numeric", "categorical", "ignore")[rule.kind == "date" :]
-            kind = NotANumberError if rule.required else DataFileError
-            raise kind(self._text.name, line, self._columns.all[place], error.cause, ways) from None
+            raise DataFileError(self._text.name, line, self._columns.all[place], error.cause, ways) from None
         self._n_lost[place] += n_lost
         return values
 
-    def content(self) -> Content:
-        """Return the columns."""
+    def table(self) -> Table:
+        """Return all rows."""
         columns = self._columns
         target = None if columns.target is None else self._labels(TextColumn.of(self._chunks[columns.target]))
         X = np.frombuffer(self._numbers).reshape(sum(map(len, self.lines)), -1)
@@ -305,12 +296,12 @@ class _Rows:
                 else self._read(place, rule, TextColumn.of(self._chunks.pop(place)), self.lines)
                 for place, rule in zip(columns.features, self._rules, strict=True)
             ]
-        return columns.content(
+        return columns.table(
             found,
             target,
-            rules=tuple(self._rules),
-            remarks=tuple(self._remarks),
-            n_lost=tuple(self._n_lost[place] for place in columns.features),
+            rules=self._rules,
+            remarks=self._remarks,
+            n_lost=[self._n_lost[place] for place in columns.features],
         )
 
     def _labels(self, column: TextColumn) -> NDArray[Any]:
@@ -362,7 +353,7 @@ def _quoted(text: TextFile, piece: Piece, delimiter: str) -> bytes:
 
 def _plain_numbers(column: Any) -> NDArray[np.float64] | None:
     """Return an arrow array as numbers, NaN where missing; None where one is not finite, or no number."""
-    arrow, compute = import_pyarrow(), import_pyarrow(".compute")
+    arrow, compute = import_extra("pyarrow"), import_extra("pyarrow.compute")
     if not arrow.types.is_floating(column.type):
         try:
             known = compute.if_else(compute.is_in(column, arrow.array(MISSING)), None, column)

@@ -15,13 +15,12 @@ from exclusivity.io._cells import MISSING, as_array
 from exclusivity.io._reading import (
     MAX_COLUMNS,
     Columns,
-    Content,
     DataFileError,
-    NotANumberError,
     Reading,
+    Table,
     check_size,
     excerpt,
-    import_pyarrow,
+    import_extra,
     refuse_pipe,
 )
 
@@ -32,7 +31,7 @@ _MAGIC = b"PAR1"
 @contextmanager
 def open_parquet(path: str) -> Iterator[Any]:
     """Open a Parquet file; whatever pyarrow does not like about it is damage."""
-    arrow, parquet = import_pyarrow(), import_pyarrow(".parquet")
+    arrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
     refuse_pipe(path)
     with open(path, "rb") as stream:
         start = stream.read(len(_MAGIC))
@@ -59,7 +58,7 @@ def open_parquet(path: str) -> Iterator[Any]:
         arrow.default_memory_pool().release_unused()  # a hundred megabytes that it would keep for later
 
 
-def read_parquet(source: str, reading: Reading) -> Content:
+def read_parquet(source: str, reading: Reading) -> Table:
     """Read a Parquet file: as numbers alone, or column by column."""
     with open_parquet(source) as file:
         columns, metadata = _columns(file, source, reading), file.metadata
@@ -74,28 +73,29 @@ def read_parquet(source: str, reading: Reading) -> Content:
         if columns.target is not None:
             target = _labels(_column(file, columns.all[columns.target], n_rows, source), columns)
         found = [_column(file, title, n_rows, source) for title in columns.titles]
-        if reading.wants_columns or (reading.rules is None and not all(map(_is_plain, found))):
-            for title, column in zip(columns.titles, found, strict=True):
-                if _is_numeric(column.type):
-                    _refuse(np.isinf(_numbers(column)), "infinite", title, source, "a number")
-            return columns.content(found, target)
-        X = np.empty((n_rows, len(found)), order="F")
-        for j, title in enumerate(columns.titles):
-            column, found[j] = found[j], None  # the memory of one column beside those of X
-            if not _is_numeric(column.type):
+        is_strict = reading.rules is not None and all(rule.required for rule in reading.rules.values())
+        is_plain = is_strict or (reading.rules is None and not reading.kinds)
+        for title, column in zip(columns.titles, found, strict=True):
+            values = _numbers(column) if _is_numeric(column.type) else np.full(1, np.nan)
+            if is_strict and not _is_numeric(column.type):
                 kind = column.type.value_type if _is_text(column.type) else column.type
                 cause = f"the column is of type {str(kind)[:200]}; expected {KINDS}."
-                raise NotANumberError(source, None, title, cause)
-            X[:, j] = _numbers(column)
-            _refuse(np.isnan(X[:, j]), "missing", title, source, "a finite number")
-            _refuse(np.isinf(X[:, j]), "infinite", title, source, "a finite number")
-        return columns.content(X, target)
+                raise DataFileError(source, None, title, cause)
+            _refuse(np.isnan(values) & is_strict, "missing", title, source)
+            _refuse(np.isinf(values), "infinite", title, source)
+            is_plain = is_plain and not np.isnan(values).any()
+        if not is_plain:
+            return columns.table(found, target)
+        X = np.empty((n_rows, len(found)), order="F")
+        for j in range(len(found)):
+            X[:, j], found[j] = _numbers(found[j]), None  # the memory of one column beside those of X
+        return columns.table(X, target)
 
 
-def _refuse(is_wrong: NDArray[np.bool_], what: str, title: str, file: str, expected: str) -> None:
+def _refuse(is_wrong: NDArray[np.bool_], what: str, title: str, file: str) -> None:
     if is_wrong.any():
-        cause = f"the value in row {int(np.argmax(is_wrong)) + 1} is {what}; expected {expected}."
-        raise NotANumberError(file, None, title, cause)
+        cause = f"the value in row {int(np.argmax(is_wrong)) + 1} is {what}; expected a finite number."
+        raise DataFileError(file, None, title, cause)
 
 
 def _columns(file: Any, path: str, reading: Reading) -> Columns:
@@ -130,19 +130,14 @@ def _column(file: Any, title: str, n_rows: int, path: str) -> Any:
 
 
 def _is_text(kind: Any) -> bool:
-    types = import_pyarrow().types
+    types = import_extra("pyarrow").types
     kind = kind.value_type if types.is_dictionary(kind) else kind
     return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
 def _is_numeric(kind: Any) -> bool:
-    types = import_pyarrow().types
+    types = import_extra("pyarrow").types
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
-
-
-def _is_plain(column: Any) -> bool:
-    """Return whether a column holds numbers and no missing value."""
-    return _is_numeric(column.type) and not np.isnan(_numbers(column)).any()
 
 
 def _numbers(column: Any) -> NDArray[np.float64]:

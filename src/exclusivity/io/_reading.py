@@ -76,10 +76,6 @@ class DataFileError(ValueError):
         return f"{self.place}: {self.cause}{ways}"
 
 
-class NotANumberError(DataFileError):
-    """A missing value, or anything else but a number, where a model or a user wants numbers alone."""
-
-
 def refuse_pipe(path: str | os.PathLike[str]) -> None:
     """Refuse a pipe or a device where a reader has to open its file more than once, or to seek in it."""
     path = Path(path)
@@ -133,36 +129,32 @@ class Reading:
             if value is not None and (not isinstance(value, (int, np.integer)) or value < 1):
                 raise ValueError(f"{name} must be a whole number from 1, or None; got {value!r}.")
 
-    @property
-    def wants_columns(self) -> bool:
-        """Whether columns are wanted one by one: a model or a user says so."""
-        if self.rules is not None:
-            return not all(rule.required for rule in self.rules.values())
-        return bool(self.kinds) or self.decimal == ","
-
 
 @dataclass(frozen=True, eq=False)
-class Content:
-    """The content of a file.
+class Table:
+    """The content of a data file.
 
-    ``data`` is an array of plain numbers without missing values, a CSR matrix (LIBSVM), or a list of columns
-    as numpy or pyarrow arrays. ``target`` holds the classes. The features have ``names`` where the file has
-    them, and ``places`` in it. Of a CSV file there are the rules by which the features were read, what is
-    peculiar about each (or ""), and how many of its texts were taken for missing values.
+    Attributes
+    ----------
+    data : DataFrame, ndarray or scipy.sparse.csr_matrix
+        The features: a pandas DataFrame of a CSV or Parquet file (float64 and
+        text with missing values, dates), a float64 array of a .npy file, a CSR matrix of a LIBSVM file.
+    target : ndarray or None
+        The classes: integers where all are whole numbers, else float64 or text. None where no target was
+        asked for.
+    rules : dict
+        How the columns of a CSV file were read; hand them to ``read_table`` to read other files alike.
+    remarks : dict
+        What is unusual about how columns are written.
+    n_lost : dict
+        The number of texts that were read as missing values, for columns with some.
     """
 
     data: Any
     target: NDArray[Any] | None
-    names: tuple[str, ...] | None = None
-    places: tuple[int, ...] = ()
-    rules: tuple[ColumnRule, ...] = ()
-    remarks: tuple[str, ...] = ()
-    n_lost: tuple[int, ...] = ()
-
-    @property
-    def titles(self) -> list[str | int]:
-        """The features as users call them: by name, or by number in the file."""
-        return list(self.names or self.places)
+    rules: dict[str | int, ColumnRule] = field(default_factory=dict)
+    remarks: dict[str | int, str] = field(default_factory=dict)
+    n_lost: dict[str | int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -212,10 +204,15 @@ class Columns:
         """Features and target."""
         return [*self.features, *([] if self.target is None else [self.target])]
 
-    def content(self, data: Any, target: NDArray[Any] | None, **facts: Any) -> Content:
-        """Return what was read of these columns."""
-        names = None if isinstance(self.all, range) else tuple(self.titles)
-        return Content(data, target, names, self.features, **facts)
+    def table(self, data: Any, target: NDArray[Any] | None, **facts: Sequence[Any]) -> Table:
+        """Return an array or a list of columns as a DataFrame; facts are about each column in turn."""
+        if isinstance(data, list):
+            data = dict(zip(self.titles, map(_for_pandas, data), strict=True))
+        frame = import_extra("pandas").DataFrame(data, columns=self.titles)
+        found = {name: dict(zip(self.titles, each, strict=True)) for name, each in facts.items()}
+        for name in ("remarks", "n_lost"):
+            found[name] = {title: fact for title, fact in found.get(name, {}).items() if fact}
+        return Table(frame, target, **found)
 
     def check_classes(self, is_missing: NDArray[np.bool_], lines: Callable[[int], int] | None = None) -> None:
         """Refuse rows without a class; ``lines`` gives the line of a row, where the file has lines."""
@@ -269,14 +266,25 @@ def whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(values.astype(np.int64))
 
 
-def import_pyarrow(module: str = "") -> Any:
-    """Return pyarrow, or one of its modules; the error says how to get it."""
+def import_extra(module: str) -> Any:
+    """Return a module of pandas or pyarrow; the error says how to get it."""
     try:
-        return import_module(f"pyarrow{module}")
+        return import_module(module)
     except ImportError as error:
+        name = module.partition(".")[0]
         raise ImportError(
-            "reading CSV and Parquet files needs pyarrow; install it with: pip install 'exclusivity[cli]'"
+            f"reading CSV and Parquet files needs {name}; install it with: pip install 'exclusivity[cli]'"
         ) from error
+
+
+def _for_pandas(column: Any) -> Any:
+    """Return texts as Python strings, equal ones once in memory; other columns as they are."""
+    if isinstance(column, np.ndarray):
+        return column
+    if not hasattr(column, "dictionary"):  # a typed column of a Parquet file
+        return column.to_pandas()
+    words = np.array([*column.dictionary.to_pylist(), None], dtype=object)
+    return words[column.indices.fill_null(len(words) - 1).to_numpy()]
 
 
 def check_size(file: str, n_rows: int, n_columns: int, said: int, reading: Reading) -> None:

@@ -9,14 +9,12 @@ import math
 import os
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exclusivity.io._cells import ColumnRule
 from exclusivity.io._csv import csv_header, read_csv
@@ -24,10 +22,9 @@ from exclusivity.io._parquet import KINDS, open_parquet, read_parquet
 from exclusivity.io._reading import (
     DEFAULT_MAX_BYTES,
     Columns,
-    Content,
     DataFileError,
-    NotANumberError,
     Reading,
+    Table,
     check_size,
     excerpt,
     refuse_pipe,
@@ -41,33 +38,6 @@ from exclusivity.io._text import (
     plain_suffix,
     title_of,
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """The content of a data file.
-
-    Attributes
-    ----------
-    data : DataFrame, ndarray or scipy.sparse.csr_matrix
-        The features: a pandas DataFrame of a CSV or Parquet file (float64 and
-        text with missing values, dates), a float64 array of a .npy file, a CSR matrix of a LIBSVM file.
-    target : ndarray or None
-        The classes: integers where all are whole numbers, else float64 or text. None where no target was
-        asked for.
-    rules : dict
-        How the columns of a CSV file were read; hand them to ``read_table`` to read other files alike.
-    remarks : dict
-        What is unusual about how columns are written.
-    n_lost : dict
-        The number of texts that were read as missing values, for columns with some.
-    """
-
-    data: Any
-    target: NDArray[Any] | None
-    rules: dict[str | int, ColumnRule] = field(default_factory=dict)
-    remarks: dict[str | int, str] = field(default_factory=dict)
-    n_lost: dict[str | int, int] = field(default_factory=dict)
 
 
 def read_table(
@@ -160,32 +130,7 @@ def read_table(
     reading = Reading(
         target, left_out, n_features, delimiter, header, max_bytes, decimal, kinds, rules, tell=report
     )
-    content = chosen.read(os.fspath(source) if isinstance(source, os.PathLike) else source, reading)
-    found = dict(zip(content.titles, content.rules, strict=False))
-    remarks = {name: remark for name, remark in zip(found, content.remarks, strict=False) if remark}
-    if not chosen.has_columns:
-        return Table(content.data, content.target)
-    try:
-        pandas = import_module("pandas")
-    except ImportError as error:
-        raise ImportError(
-            "reading CSV and Parquet files needs pandas; install it with: pip install 'exclusivity[cli]'"
-        ) from error
-    data = content.data
-    if isinstance(data, list):
-        data = dict(zip(content.titles, map(_for_pandas, data), strict=True))
-    n_lost = {name: count for name, count in zip(content.titles, content.n_lost, strict=False) if count}
-    return Table(pandas.DataFrame(data, columns=content.titles), content.target, found, remarks, n_lost)
-
-
-def _for_pandas(column: Any) -> Any:
-    """Return texts as Python strings, equal ones once in memory; other columns as they are."""
-    if isinstance(column, np.ndarray):
-        return column
-    if not hasattr(column, "dictionary"):  # a typed column of a Parquet file
-        return column.to_pandas()
-    words = np.array([*column.dictionary.to_pylist(), None], dtype=object)
-    return words[column.indices.fill_null(len(words) - 1).to_numpy()]
+    return chosen.read(os.fspath(source) if isinstance(source, os.PathLike) else source, reading)
 
 
 def _format(source: Any, name: str | None) -> Format:
@@ -232,7 +177,7 @@ def read_libsvm(source: Any, reading: Reading) -> Any:
         entries = zip(X[[row]].indices.tolist(), X[[row]].data.tolist(), strict=True)
         odd = [f"{j + 1}:{value:g}" for j, value in entries if j >= width or not math.isfinite(value)]
         raise lines.error(row, (odd or [f"{y[row]:g}"])[0], reading)
-    return Content(
+    return Table(
         sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width)), whole_numbers(y)
     )
 
@@ -291,7 +236,7 @@ def open_npy(path: str) -> Any:
     return values
 
 
-def read_npy(source: str, reading: Reading) -> Content:
+def read_npy(source: str, reading: Reading) -> Table:
     """Read a .npy file."""
     values = open_npy(source)
     if isinstance(reading.target, str):
@@ -303,9 +248,9 @@ def read_npy(source: str, reading: Reading) -> Content:
         row, j = (int(place) for place in np.unravel_index(int(np.argmin(finite)), finite.shape))
         shown = "missing" if np.isnan(X[row, j]) else X[row, j]
         cause = f"the value in row {row + 1} is {shown}; expected a finite number."
-        raise NotANumberError(source, None, columns.features[j], cause)
+        raise DataFileError(source, None, columns.features[j], cause)
     y = None if columns.target is None else np.asarray(values[:, columns.target], dtype=np.float64)
-    return columns.content(X, None if y is None else columns.classes(y))
+    return Table(X, None if y is None else columns.classes(y))
 
 
 @dataclass(frozen=True)
@@ -314,7 +259,7 @@ class Format:
 
     name: str
     suffixes: tuple[str, ...]
-    read: Callable[..., Any]
+    read: Callable[..., Table]
     is_text: bool = False
     delimiter: str = ""
 
