@@ -205,20 +205,12 @@ class TestHostile:
         monkeypatch.setattr(_parquet, "MAX_COLUMNS", 2)
         assert "the table has 3 columns; expected 1 to 2." in refusal(write([(n, [1]) for n in "abc"])).cause
 
-    @pytest.mark.parametrize(
-        ("content", "cause"),
-        [
-            (b"", "the file starts with b''; a Parquet file starts and ends with b'PAR1'."),
-            (b"a,b\n1,2\n", "the file starts with b'a,b\\n'; a Parquet file starts and ends with b'PAR1'."),
-            (b"PA", "the file starts with b'PA'; a Parquet file starts and ends with b'PAR1'."),
-            (b"PAR1 cut", "the file ends with b' cut'; a Parquet file starts and ends with b'PAR1'."),
-        ],
-    )
+    @pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n", b"PA", b"PAR1 cut"])
     @needs_pyarrow
-    def test_not_parquet(self, tmp_path, content, cause):
+    def test_not_parquet(self, tmp_path, content):
         path = tmp_path / "x.parquet"
         path.write_bytes(content)
-        assert refusal(path).cause == cause
+        assert "not a Parquet file that pyarrow can read (" in refusal(path).cause
 
     @pytest.mark.parametrize(
         "content", [b"PAR1PAR1", b"PAR1" + b"\xff" * 100 + b"PAR1", b"PAR1" + b"\0" * 100 + b"PAR1"]

@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 from exclusivity.io._reading import excerpt
 
 MISSING = ("", "NA", "N/A", "n/a", "<NA>", "#N/A", "NaN", "nan", "NULL", "null", "None", "?")
-"""What people write where there is nothing."""
+"""Texts for missing values."""
 
 MOST_TEXTS = 2_000
 """So many distinct texts of a column are looked at to find its rule."""
 
 OTHER_SIGN = {".": ",", ",": "."}
-"""What may separate thousands, by the decimal sign."""
+"""The separator of thousands, by the decimal sign."""
 
 _PLAIN = r"[-+]?(?:[0-9]+{0}?[0-9]*|{0}[0-9]+)(?:[eE][-+]?[0-9]+)?"
 _GROUPED = r"[-+]?[1-9][0-9]{{0,2}}(?:{1}[0-9]{{3}})+(?:{0}[0-9]+)?"
@@ -47,7 +47,7 @@ _FEWEST_NUMBERS = 0.1
 
 @dataclass(frozen=True)
 class ColumnRule:
-    """How the cells of a column are read.
+    """Read the cells of a column.
 
     Attributes
     ----------
@@ -76,12 +76,12 @@ class ColumnRule:
 
     @property
     def is_plain(self) -> bool:
-        """Whether numbers are written as programs write them, so that pyarrow can parse them."""
+        """True where numbers are written as programs write them, so that pyarrow can parse them."""
         return self.kind == "number" and self.decimal != "," and "%" not in self.notation
 
     @property
     def note(self) -> str:
-        """What a person should know about the notation; empty for 1234.5."""
+        """The peculiarities of the notation in words; empty for 1234.5."""
         words = ["per cent"] if "%" in self.notation else []
         words += ["decimal comma"] if self.decimal == "," else []
         words += (

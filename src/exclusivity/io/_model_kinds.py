@@ -62,7 +62,7 @@ from exclusivity.tables import DateCode, InteractionFeatures, LevelCode, NumberC
 
 PASSTHROUGH = "passthrough"
 TARGET = "target_column_"
-"""What a model may know besides: the column of its classes, by name or number."""
+"""The attribute of a model that names the column of its classes, by name or number."""
 
 MAX_MEMBERS = 10**6
 """Equal members are stored once, whatever their number; votes are counted one by one."""
@@ -224,7 +224,7 @@ def _restore_step(step: BaseEstimator, found: dict[str, Any]) -> None:
 
 
 class _Rows:
-    """How many rows a scaler has seen: one number, or one per column where values were missing."""
+    """The number of rows that a scaler has seen: one, or one per column where values were missing."""
 
     def read(self, value: Any, path: str, dims: dict[str, int]) -> Any:
         counts: Field = Array("i1 i2 i4 i8 f2 f4 f8", _PER_FEATURE, 0)

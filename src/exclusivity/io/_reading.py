@@ -94,7 +94,7 @@ _SHOWN, _LISTED = 5, 20
 
 @dataclass(frozen=True)
 class Reading:
-    """What to take from a file, and how; most as in ``read_table``.
+    """Say what to take from a file; most as in ``read_table``.
 
     ``kinds`` says what columns hold ("number" or "category"), by name, or by number from 0 without names.
     ``tell`` is called with the number of bytes of text that have been read.

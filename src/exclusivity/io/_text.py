@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from exclusivity.io._reading import DataFileError, refuse_pipe
 
 PIECE_BYTES = 1 << 20
-"""How much text is handed out at once, apart from the end of its last line."""
+"""The text that is handed out at once, apart from the end of its last line."""
 
 MAX_LINE_BYTES = 1 << 26
 """64 MiB: five million features in one row. What is longer is more likely no text at all."""

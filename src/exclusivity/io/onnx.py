@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -30,11 +31,6 @@ from exclusivity.voting.rules import RULES
 
 _INPUT_TYPES = ("float32", "float64")
 _RESERVED = re.compile(r"label|scores|X|v\d+")
-
-_NO_DATES = (
-    "column {!r} holds dates, which an ONNX graph cannot take apart; fit without it, or on its year, month "
-    "and weekday as numbers."
-)
 
 
 def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
@@ -105,22 +101,29 @@ def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
     margins = _margins(graph, rows.wide, ensemble, rule.counts_votes)
     scores = rule.decide(margins, n_classes, state.multi_class, ensemble.copies, TENSORS)
     graph.cast(scores.name, score_type, output="scores")
-    _write_label(graph, state)
-    shape = ["rows"] if n_classes == 2 else ["rows", n_classes]
-    outputs = {"label": (state.classes.dtype, ["rows"]), "scores": (score_type, shape)}
+    _write_label(graph, state.classes, score_type)
     if hasattr(classifier, "predict_proba"):
         _write_probabilities(graph, n_classes)
+    return graph.model(inputs, _outputs(classifier, score_type))
+
+
+def _outputs(model: BaseEstimator, score_type: DTypeLike) -> dict[str, Any]:
+    """Return the types and shapes of all outputs."""
+    n_classes = len(model.classes_)
+    shape = ["rows"] if n_classes == 2 else ["rows", n_classes]
+    outputs = {"label": (model.classes_.dtype, ["rows"]), "scores": (score_type, shape)}
+    if isinstance(model, RobustAdditiveClassifier):
+        outputs["radius"] = (np.int64, ["rows"])
+    if hasattr(model, "predict_proba"):
         outputs["probabilities"] = (score_type, ["rows", n_classes])
-    return graph.model(inputs, outputs)
+    return outputs
 
 
 def _additive_graph(model: RobustAdditiveClassifier, dtype: np.dtype[Any]) -> Any:
     """Return the graph of an additive model: labels, scores and radii, perhaps probabilities."""
-    graph, n_classes = GraphWriter(), len(model.classes_)
+    graph = GraphWriter()
     columns = {_input_name(column): column for column in model.columns_}
-    for column in model.columns_:
-        if column.kind == "date":
-            raise ValueError(_NO_DATES.format(column.name))
+    _refuse_dates(model.columns_)
     is_array = all(column.kind == "number" for column in model.columns_)
     duels = AdditiveDuels(graph, model)
     for place, (name, column) in enumerate(columns.items()):
@@ -128,12 +131,17 @@ def _additive_graph(model: RobustAdditiveClassifier, dtype: np.dtype[Any]) -> An
         duels.add(cells, column)
     duels.write()
     inputs = {name: (object if c.kind == "category" else dtype, ["rows", 1]) for name, c in columns.items()}
-    shape = ["rows"] if n_classes == 2 else ["rows", n_classes]
-    outputs = {"label": (model.classes_.dtype, ["rows"]), "scores": (np.float64, shape)}
-    outputs["radius"] = (np.int64, ["rows"])
-    if hasattr(model, "predict_proba"):
-        outputs["probabilities"] = (np.float64, ["rows", n_classes])
-    return graph.model({"X": (dtype, ["rows", len(columns)])} if is_array else inputs, outputs)
+    inputs = {"X": (dtype, ["rows", len(columns)])} if is_array else inputs
+    return graph.model(inputs, _outputs(model, np.float64))
+
+
+def _refuse_dates(columns: Iterable[TableColumn | ColumnLevels]) -> None:
+    for column in columns:
+        if column.kind == "date":
+            raise ValueError(
+                f"column {column.name!r} holds dates, which an ONNX graph cannot take apart; fit without it, "
+                "or on its year, month and weekday as numbers."
+            )
 
 
 class Rows:
@@ -199,9 +207,7 @@ def _inputs(before: list[BaseEstimator], dtype: np.dtype[Any], n_features: int) 
             "has no way from numbers to categories."
         )
     used = [column for column in encoders[0].columns_ if column.code is not None]
-    for column in used:
-        if column.kind == "date":
-            raise ValueError(_NO_DATES.format(column.name))
+    _refuse_dates(used)
     return {_input_name(each): (dtype if each.kind == "number" else object, ["rows", 1]) for each in used}
 
 
@@ -300,15 +306,16 @@ def _margins(graph: GraphWriter, rows: str, ensemble: Ensemble, counts_votes: bo
     return Tensor(graph, margins, np.float64)
 
 
-def _write_label(graph: GraphWriter, state: FittedState) -> None:
-    classes = state.classes
+def _write_label(graph: GraphWriter, classes: NDArray[Any], score_type: DTypeLike) -> str:
+    """Write the output ``label`` from ``scores``; return the numbers of the classes."""
     if len(classes) == 2:
-        zero = np.zeros((), dtype=state.ensemble.weights.dtype)
-        chosen = graph.cast(graph.op("Greater", "scores", zero), np.int64)
+        chosen = graph.cast(graph.op("Greater", "scores", np.zeros((), dtype=score_type)), np.int64)
     else:
         chosen = graph.op("ArgMax", "scores", axis=1, keepdims=0)
-    labels = classes.astype(object) if classes.dtype.kind == "U" else classes
-    graph.op("Gather", labels, chosen, output="label")
+    graph.op(
+        "Gather", classes.astype(object) if classes.dtype.kind == "U" else classes, chosen, output="label"
+    )
+    return chosen
 
 
 def _write_probabilities(graph: GraphWriter, n_classes: int) -> None:
@@ -514,13 +521,9 @@ class AdditiveDuels:
         leads = graph.op("Add", graph.op("Sum", *self._contributions), model.intercept_)
         if self.n_classes == 2:
             graph.op("Squeeze", leads, np.array([1]), output="scores")
-            winner = graph.cast(graph.op("Greater", "scores", 0.0), np.int64)
         else:
             graph.reduce("Min", self._by_class(leads), 2, output="scores")
-            winner = graph.op("ArgMax", "scores", axis=1, keepdims=0)
-        labels = model.classes_.astype(object) if model.classes_.dtype.kind == "U" else model.classes_
-        graph.op("Gather", labels, winner, output="label")
-        self._write_radius(leads, winner)
+        self._write_radius(leads, _write_label(graph, model.classes_, np.float64))
         if hasattr(model, "predict_proba"):
             odds = graph.op("Exp", graph.op("Neg", self._by_class(graph.op("Clip", leads, -700.0, 700.0))))
             inverse = graph.op("Add", graph.reduce("Sum", graph.op("Add", odds, 1.0), 2), 2.0)

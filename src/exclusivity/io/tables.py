@@ -265,12 +265,12 @@ class Format:
 
     @property
     def has_columns(self) -> bool:
-        """Whether a file may hold columns of text and dates."""
+        """True where a file may hold columns of text and dates."""
         return self.name in ("csv", "tsv", "parquet")
 
     @property
     def is_sparse(self) -> bool:
-        """Whether labels stand in front of rows and features have numbers: CSR data and no columns."""
+        """True where labels stand in front of rows and features have numbers: CSR data and no columns."""
         return self.name == "libsvm"
 
     def columns(self, source: str, reading: Reading) -> list[str] | int | None:
