@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from exclusivity.io import DataFileError, _parquet, _reading
+from exclusivity.io import DataFileError, _reading, tables
 from exclusivity.io._cells import MISSING
 from readers import read_parquet
 
@@ -182,7 +182,7 @@ class TestHostile:
         """A million equal rows are a few hundred bytes; no row of them is read."""
         path = write([("a", np.zeros(1_000_000)), ("b", np.zeros(1_000_000))])
         assert path.stat().st_size < 20_000
-        monkeypatch.setattr(_parquet, "_column", None)
+        monkeypatch.setattr(tables, "_column", None)
         error = refusal(path, max_bytes=15_999_999)
         assert error.cause.startswith(
             "the table of 1000000 rows and 2 columns takes 16000000 bytes, more than max_bytes"
@@ -202,7 +202,7 @@ class TestHostile:
         assert len({id(word) for word in table.target}) <= -(-1_000_000 // (1 << 16)) + 1
 
     def test_too_many_columns(self, write, monkeypatch):
-        monkeypatch.setattr(_parquet, "MAX_COLUMNS", 2)
+        monkeypatch.setattr(tables, "MAX_COLUMNS", 2)
         assert "the table has 3 columns; expected 1 to 2." in refusal(write([(n, [1]) for n in "abc"])).cause
 
     @pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n", b"PA", b"PAR1 cut"])

@@ -115,9 +115,8 @@ def read_csv(source: Any, reading: Reading, usual: str = ",") -> Table:
             start[0] = Piece(start[0].text.partition(b"\n")[2], start[0].lines[1:])
         start = [piece for piece in start if piece.text]
         if start and reading.rules is None:
-            samples = [rows.parse(piece) for piece in start] + rows.samples(source)
             try:
-                rows.detect(samples)
+                rows.detect([rows.parse(piece) for piece in start] + rows.samples(source))
             except ColumnError as error:
                 raise rows.located(error, chain(start, pieces)) from None
         for piece in chain(start, pieces):
