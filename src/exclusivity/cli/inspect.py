@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> None:
         "parameters": _as_options(loaded, document["parameters"]),
         **dict.fromkeys(("chosen_C", "feature_names", "note")),
     }
-    output.show(document, as_json=args.json, words=words, hidden=("history", "features"))
+    output.show(document, as_json=args.json, words=words, hidden=("features",))
 
 
 def _write_report(args: argparse.Namespace, loaded: models.Loaded) -> None:
