@@ -742,6 +742,9 @@ def check(data: bytes, thoroughly: bool) -> str:
         warnings.simplefilter("ignore")
         names = [name for name, _ in getattr(model, "steps", [])]
         expect(len(set(names)) == len(names), "names of steps")
+        target = getattr(model, "target_column_", 0)
+        is_name = isinstance(target, str) and target.encode(errors="ignore").decode() == target
+        expect(is_name or (type(target) is int and target >= 0), "column of the classes")
         for step in steps_of(model):
             sound(step)
         use(model)

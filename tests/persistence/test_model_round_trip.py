@@ -342,7 +342,7 @@ def test_the_column_of_the_classes(tmp_path, target):
         assert reloaded(fitted, tmp_path).target_column_ == target
 
 
-@pytest.mark.parametrize("target", [-1, 1.5, True, ["diagnosis"]])
+@pytest.mark.parametrize("target", [-1, 1.5, True, "\ud800", ["diagnosis"]])
 def test_what_is_no_column(tmp_path, target):
     model = ERMClassifier(2).fit([[0.0], [1.0]], [0, 1])
     model.target_column_ = target
@@ -351,7 +351,7 @@ def test_what_is_no_column(tmp_path, target):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("target", [-1, 1.5, True, ["diagnosis"], {}])
+@pytest.mark.parametrize("target", [-1, 1.5, True, "\ud800", ["diagnosis"], {}])
 def test_a_file_with_what_is_no_column(tmp_path, target):
     save_model(ERMClassifier(2).fit([[0.0], [1.0]], [0, 1]), tmp_path / "m.erm")
     header, arrays = split((tmp_path / "m.erm").read_bytes())

@@ -48,6 +48,7 @@ from exclusivity.io._model_values import (
     are_groups,
     class_rules,
     cut,
+    has_surrogates,
     int64,
     notation_rules,
     notations_of,
@@ -590,7 +591,8 @@ def unpack_model(value: Any) -> BaseEstimator:
     targets = [fields.pop(key) for key in ("target",) if key in fields]
     model = _unpack_pipeline(fields) if name == "Pipeline" else _unpack_kind(name, fields, is_classifier=True)
     for target in targets:
-        if not isinstance(target, str) and (type(target) is not int or target < 0):
+        is_name = isinstance(target, str) and not has_surrogates(target)
+        if not is_name and (type(target) is not int or target < 0):
             raise Refusal(f"{TARGET} is {shown(target)}; expected the name of a column or its number from 0.")
         setattr(model, TARGET, target)
     return model
