@@ -96,7 +96,6 @@ class ColumnError(Exception):
     def __init__(self, cause: str, text: str, ways: tuple[str, ...] = ()) -> None:
         super().__init__(cause)
         self.cause, self.text, self.ways = cause, text, ways
-        self.column: str | int = ""
 
 
 def is_number(text: str) -> bool:

@@ -8,7 +8,7 @@ import os
 import re
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from io import BytesIO
 from itertools import chain, islice
@@ -115,34 +115,14 @@ def read_csv(source: Any, reading: Reading, usual: str = ",") -> Table:
             start[0] = Piece(start[0].text.partition(b"\n")[2], start[0].lines[1:])
         start = [piece for piece in start if piece.text]
         if start and reading.rules is None:
-            try:
-                rows.detect([rows.parse(piece) for piece in start] + rows.samples(source))
-            except ColumnError as error:
-                raise rows.located(error, chain(start, pieces)) from None
+            samples = [rows.parse(piece) for piece in start] + rows.samples(source)
+            rows.detect(samples, chain(start, pieces))
+            del samples
         for piece in chain(start, pieces):
             rows.add(piece)
         if not rows.lines:
             raise text.error("the file ends after the header; expected rows.")
         return rows.table()
-
-
-def detect_rules(
-    columns: Mapping[str | int, TextColumn], reading: Reading, delimiter: str
-) -> tuple[list[ColumnRule], list[str]]:
-    """Find the rules of columns, and what is peculiar about them; an error names the column."""
-    if not reading.kinds and reading.decimal != "," and all(map(_is_clean, columns.values())):
-        return [ColumnRule("number", ".")] * len(columns), [""] * len(columns)
-    said, found = reading.kinds, []
-    counts = {name: column.counts() for name, column in columns.items()}
-    texts = [list(counts[name]) for name in columns if said.get(name) != "category"]
-    decimal = reading.decimal or decimal_of_file(texts, delimiter)
-    for name in columns:
-        try:
-            found.append(detect_rule(counts[name], said.get(name), decimal))
-        except ColumnError as error:
-            error.column = name
-            raise
-    return [rule for rule, _ in found], [remark for _, remark in found]
 
 
 class _Rows:
@@ -226,23 +206,26 @@ class _Rows:
                 found += [self.parse(piece) for piece in TextFile(lines, source, None)]
         return found
 
-    def detect(self, samples: Sequence[Any]) -> None:
-        """Find the rules of the columns in some rows."""
-        texts = {
-            self._columns.all[place]: TextColumn.of([cells[place] for cells in samples])
-            for place in self._columns.features
-        }
-        self._rules, self._remarks = detect_rules(texts, self._reading, self._delimiter)
-
-    def located(self, error: ColumnError, pieces: Iterable[Piece]) -> DataFileError:
-        """Return the error about a column with the first line that has its text."""
-        place = self._columns.features[self._columns.titles.index(error.column)]
-        for piece in pieces:
-            row = self.parse(piece)[place].index(error.text).as_py()
-            if row >= 0:
-                line = int(piece.lines[row])
-                return DataFileError(self._text.name, line, error.column, error.cause, error.ways)
-        return DataFileError(self._text.name, None, error.column, error.cause, error.ways)
+    def detect(self, samples: Sequence[Any], pieces: Iterable[Piece]) -> None:
+        """Find the rules of the columns in some rows; an error names the first line of its text."""
+        columns, reading = self._columns, self._reading
+        found = [TextColumn.of([cells[place] for cells in samples]) for place in columns.features]
+        if not reading.kinds and reading.decimal != "," and all(map(_is_clean, found)):
+            self._rules, self._remarks = [ColumnRule("number", ".")] * len(found), [""] * len(found)
+            return
+        texts, said = [column.counts() for column in found], list(map(reading.kinds.get, columns.titles))
+        open_texts = [list(each) for each, kind in zip(texts, said, strict=True) if kind != "category"]
+        decimal = reading.decimal or decimal_of_file(open_texts, self._delimiter)
+        for place, each, kind in zip(columns.features, texts, said, strict=True):
+            try:
+                rule, remark = detect_rule(each, kind, decimal)
+            except ColumnError as error:
+                rows = ((self.parse(piece)[place].index(error.text).as_py(), piece.lines) for piece in pieces)
+                line = next((int(lines[row]) for row, lines in rows if row >= 0), None)
+                title = columns.all[place]
+                raise DataFileError(self._text.name, line, title, error.cause, error.ways) from None
+            self._rules.append(rule)
+            self._remarks.append(remark)
 
     def add(self, piece: Piece) -> None:
         """Read some rows."""
