@@ -44,9 +44,9 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.tables import markdown
 from exclusivity import ERMClassifier, ERMClassifierCV, make_robust_classifier
-from exclusivity.io import load_dataset
 from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import certified_accuracy, certified_accuracy_curve, certify, corrupt
+from reproduction.datasets import load_dataset
 
 LIBRARY = {"breast cancer": load_breast_cancer, "wine": load_wine, "digits": load_digits}
 PAPER = ["ionosphere", "sonar", "splice", "german", "heart", "diabetes", "australian", "ijcnn1"]

@@ -80,7 +80,7 @@ def class_rows(n_rows: int, n_features: int, n_classes: int, seed: int = 0) -> t
 
 def data_rows(name: str, n_rows: int | None = None) -> Rows:
     """Return a data set of the paper, or so many random rows of it."""
-    from exclusivity.io import load_dataset  # noqa: PLC0415 -- the generators need no package
+    from reproduction.datasets import load_dataset  # noqa: PLC0415 -- the generators need no package
 
     bunch = load_dataset(name, download=False)
     rows = np.random.default_rng(0).permutation(len(bunch.target))[:n_rows] if n_rows else slice(None)

@@ -13,7 +13,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.io.datasets import data_folder, load_dataset
+from reproduction.datasets import data_folder, load_dataset
 from reproduction.published import LARGE, N_TRAIN, TABLE1_DATASETS
 
 Floats = NDArray[np.float64]

@@ -22,7 +22,9 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from exclusivity.io.datasets import REGISTRY
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from reproduction.datasets import REGISTRY
 
 DATA = Path(__file__).resolve().parent.parent / "src" / "exclusivity" / "io" / "data"
 MANIFEST = "manifest.json"
@@ -133,6 +135,7 @@ def entry(name: str, rows: list[list[str]], packed: bytes) -> dict[str, object]:
     return {
         "file": f"{name}.csv.bz2",
         "title": info.title,
+        "classes": info.classes,
         "package": recipe.package.name,
         "version": recipe.package.version,
         "path": recipe.path,

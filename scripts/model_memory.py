@@ -4,7 +4,7 @@
     python scripts/model_memory.py --count 30 --seed 7   # a short run
 
 Every file is small, is accepted, and has sizes that no fit would give it: members, classes, features, texts,
-categories, landmarks, histories, steps, parameters. Each command runs in a process of its own, forked after
+categories, landmarks, steps, parameters. Each command runs in a process of its own, forked after
 all modules are loaded; its peak (``ru_maxrss``) less that of the same command on an ordinary small model is
 what the file costs. (Files are crafted in other processes, so that the one that is forked stays as it is.)
 A file breaks the rule if that is more than ``PER_BYTE`` times file and data and ``EXTRA`` bytes (the graph of
@@ -43,7 +43,6 @@ from exclusivity.classifier._cv import SearchState
 from exclusivity.classifier._fitted import Ensemble, FittedState
 from exclusivity.cli.main import main as erm
 from exclusivity.io._model_kinds import count_problems, pack_model, unpack_model
-from exclusivity.solvers import History, IterationRecord
 from exclusivity.tables import InteractionFeatures, TableEncoder
 from fuzz_models import EXTRA_MEMORY, measured, saved
 
@@ -95,7 +94,6 @@ def classifier(rng: random.Random, *, size: int = 1 << 20, made: Any = ERMClassi
         weights *= np.arange(n_features) % n_stored == np.arange(n_stored)[:, None]
     small = ERMClassifier(1).fit([[0.0], [1.0]], [0, 1])
     groups = np.arange(n_features) if rng.random() < 0.7 else np.zeros(n_features, dtype=np.intp)
-    lengths = given.get("lengths") or [0] * n_problems
     state = replace(
         FittedState.of(small),
         classes=given.get("classes", np.arange(n_classes)),
@@ -105,7 +103,6 @@ def classifier(rng: random.Random, *, size: int = 1 << 20, made: Any = ERMClassi
         **{name: np.ones(n_problems) for name in ("objective", "dual_gap")},
         converged=np.ones(n_problems, dtype=bool),
         n_iter=np.ones(n_problems, dtype=np.int64),
-        history=[History([IterationRecord(i, 2.0, 1.0, 0.1, 0.2, 1.0) for i in range(n)]) for n in lengths],
         n_features=n_features,
         feature_names=given.get("names"),
         groups=groups,
@@ -136,14 +133,6 @@ def texts(rng: random.Random) -> Case:
     names = np.array([f"{j} " + "n" * few_or_many(rng, 1000) for j in range(n_features)], dtype=object)
     wide = {"n_classes": n_classes, "classes": labels, "n_features": n_features, "names": names}
     return Case(classifier(rng, **wide, differ=False), is_table=True)
-
-
-def histories(rng: random.Random) -> Case:
-    """Long histories, or many of them."""
-    n_classes = rng.choice([2, 3, 30])
-    n_problems = count_problems(n_classes, "ovo")
-    lengths = [few_or_many(rng, 40_000 // n_problems) for _ in range(n_problems)]
-    return Case(classifier(rng, size=1 << 12, n_classes=n_classes, multi_class="ovo", lengths=lengths))
 
 
 def searches(rng: random.Random) -> Case:
@@ -254,7 +243,6 @@ FAMILIES: list[Callable[[random.Random], Case]] = [
     members,
     classes,
     texts,
-    histories,
     searches,
     parameters,
     scalers,

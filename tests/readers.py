@@ -3,11 +3,11 @@
 import io
 import os
 from contextlib import suppress
+from types import SimpleNamespace
 
 from exclusivity.io._cells import ColumnRule
-from exclusivity.io._errors import DataFileError
-from exclusivity.io._formats import FORMATS
-from exclusivity.io._reading import Reading
+from exclusivity.io._reading import DataFileError, Reading
+from exclusivity.io.tables import FORMATS
 
 NUMBER = ColumnRule("number", ".", required=True)
 
@@ -36,7 +36,12 @@ def _read(name, source, **settings):
     reading = Reading(**settings)
     if name in ("csv", "tsv", "parquet"):
         reading = Reading(**settings, rules=_rules(FORMATS[name], source, reading))
-    return FORMATS[name].read(source, reading)
+    table = FORMATS[name].read(source, reading)
+    if not hasattr(table.data, "columns"):
+        return SimpleNamespace(data=table.data, target=table.target, names=None)
+    names = tuple(table.data.columns)
+    is_named = all(isinstance(name, str) for name in names)
+    return SimpleNamespace(data=table.data.to_numpy(), target=table.target, names=names if is_named else None)
 
 
 def _rules(kind, source, reading):

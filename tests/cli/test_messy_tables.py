@@ -205,7 +205,7 @@ class TestOverrides:
         assert "--numeric" not in err
         code, _, err = fitted(run, tmp_path / "table.csv", columns, "--numeric", "income")
         assert code == 3
-        assert "none of its 90 cells is one; the first that is none is '$1 000'" in err
+        assert "0 of its 90 cells are numbers; the first that is none is '$1 000'" in err
 
     def test_contradictions(self, run, tmp_path):
         for options, message in (
@@ -342,7 +342,7 @@ class TestGermanFiles:
         )
         code, _, err = run("predict", "it.erm", "en.csv", "--quiet")
         assert code == 3
-        assert "en.csv, line 2, column 'Abweichung': found '1.038', which is 1038 with a decimal comma" in err
+        assert "en.csv, line 2, column 'Abweichung': found '1.038'; expected a finite number with" in err
         assert "--decimal comma or --decimal point says which it is" in err
         assert run("predict", "it.erm", "en.csv", "--quiet", "--decimal", "point")[0] == 0
 

@@ -1,7 +1,5 @@
 """Rows without a class: one rule for empty cells and for whatever else stands for a missing value."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -80,16 +78,3 @@ def test_parquet(run):
             code, _, err = run("fit", "t.parquet", "--target", "vote", "-o", "m.erm", *FIT)
             assert code == 3
             assert "t.parquet, column 'vote': 12 of 60 rows have no class (rows 3, 8, 13, 18, 23, ...)" in err
-
-
-def test_blocks_count_lines_as_the_file_does(run):
-    from exclusivity.io._formats import format_of
-    from exclusivity.io._reading import Reading
-
-    write("holed.csv", votes("NA"))
-    parts = format_of("holed.csv").parts("holed.csv", Reading(), 800)
-    assert len(parts) > 1
-    with pytest.raises(ValueError, match=r"holed.csv, line (\d+), column 'vote': .*\(lines? \1") as caught:
-        format_of("holed.csv").read_part(parts[-1], Reading("vote"))
-    lines = Path("holed.csv").read_text().splitlines()
-    assert ",NA," in lines[caught.value.line - 1]

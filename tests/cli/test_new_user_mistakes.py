@@ -61,7 +61,11 @@ def test_wrong_path(erm, command):
 
 @pytest.mark.parametrize(
     ("name", "news"),
-    [("bad.parquet", "a Parquet file starts"), ("bad.npy", "not a .npy file"), ("bad.csv", "quote")],
+    [
+        ("bad.parquet", "not a Parquet file that pyarrow can read"),
+        ("bad.npy", "not a .npy file"),
+        ("bad.csv", "quote"),
+    ],
 )
 @pytest.mark.parametrize("target", ["state", "-1"])
 def test_a_damaged_file_is_the_news_and_not_its_column(erm, tmp_path, name, news, target):

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from exclusivity.io import datasets, load_dataset
-from exclusivity.io.datasets import REGISTRY
+from exclusivity.io import load_dataset
+from exclusivity.io.datasets import BUNDLED as MANIFEST
+from reproduction.datasets import REGISTRY
 
 FOLDER = files("exclusivity.io").joinpath("data")
 SCRIPT = Path(__file__).parent.parent.parent / "scripts" / "build_datasets.py"
-MANIFEST = datasets._manifest()
 CONTENT = json.loads(FOLDER.joinpath("manifest.json").read_text(encoding="utf-8"))
 
 
@@ -36,18 +36,17 @@ class TestFiles:
 
     def test_nothing_else_is_there(self):
         licences = {package["licence_file"] for package in CONTENT["packages"].values()} - {None}
-        expected = {"manifest.json", "sets.json", *licences, *(entry["file"] for entry in MANIFEST.values())}
+        expected = {"manifest.json", *licences, *(entry["file"] for entry in MANIFEST.values())}
         assert {file.name for file in FOLDER.iterdir()} == expected
 
     def test_small(self):
         assert sum(len(file.read_bytes()) for file in FOLDER.iterdir()) < 150_000
 
     @pytest.mark.parametrize("name", MANIFEST)
-    def test_what_the_manifest_says(self, name, monkeypatch):
+    def test_what_the_manifest_says(self, name):
         entry = MANIFEST[name]
         content = FOLDER.joinpath(entry["file"]).read_bytes()
         assert hashlib.sha256(content).hexdigest() == entry["sha256"]
-        monkeypatch.delenv("EXCLUSIVITY_DATA", raising=False)
         table = load_dataset(name, scaled=False)
         assert table.data.shape == (entry["rows"], entry["columns"])
         assert (table.target == 1).sum() == entry["positive"]
@@ -63,6 +62,7 @@ class TestFiles:
         assert entry["version"] == package["version"]
         assert entry["licence"] == package["licence"] == "MIT"
         assert entry["licence_of_the_data"] == REGISTRY[name].licence
+        assert (entry["title"], entry["classes"]) == (REGISTRY[name].title, REGISTRY[name].classes)
         assert entry["path"]
         assert package["evidence"]
 

@@ -27,6 +27,9 @@ CONVERT = (
 UNPACK = "the file looks compressed, and the name of such a file must end in .gz or .bz2"
 
 
+FINITE = "expected a finite number with a decimal point, no thousands commas and no per cent sign."
+
+
 def refusal(text, **options):
     with pytest.raises(DataFileError) as caught:
         read_csv(io.BytesIO(text), **options)
@@ -40,7 +43,7 @@ BAD_FIELDS = [
     (b'""', f"the value is missing; {FILL_IN}"),
     (b"nan", f"found 'nan'; {FILL_IN}"),
     (b"-inf", f"found '-inf'; {NUMBER}"),
-    (b"1e999", "found '1e999', which is too large."),
+    (b"1e999", f"found '1e999'; {FINITE}"),
     (b"1_000", f"found '1_000'; {NUMBER}"),
     (b"0x1", f"found '0x1'; {NUMBER}"),
     (b"1 2", f"found '1 2'; {NUMBER}"),
@@ -104,19 +107,19 @@ class TestLines:
         [
             (b"1", "1"),
             (b"1,2", "2"),
-            (b"1,2,3,4", "more than 3"),
-            (b"1,2,3,", "more than 3"),
+            (b"1,2,3,4", "4"),
+            (b"1,2,3,", "4"),
             (b"1;2;3", "1"),
         ],
     )
     def test_ragged_row(self, line, found):
         error = refusal(b"a,b,c\n1,2,3\n" + line + b"\n1,2,3\n")
         assert (error.line, error.column) == (3, None)
-        more = " A comma inside a number or a text needs quotes around the field." * found.startswith("more")
+        more = " A comma inside a number or a text needs quotes around the field." * (found == "4")
         assert error.cause == f"the row has {found} fields; expected 3, as in the first line.{more}"
 
     def test_quoted_row_with_more_fields(self):
-        assert "more than 2 fields" in refusal(b'a,b\n"1","2","3","4"\n').cause
+        assert "the row has 4 fields" in refusal(b'a,b\n"1","2","3","4"\n').cause
         error = refusal(b'a,b\n1,2,"3\n')
         assert (error.line, error.column) == (2, None)
         assert "a quote that is not closed" in error.cause

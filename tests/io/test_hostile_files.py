@@ -21,8 +21,8 @@ FILES = {
     "text.csv": (b"a,y\n1,1\none,2\n", r"line 3, column 'a': it holds numbers, and a text, 'one'"),
     "label.csv": (b"a,y\n1,1\n1,\n", r"line 3, column 'y': 1 of 2 rows has no class \(line 3\)"),
     "garbage.csv": (GARBAGE, r"line 1: found byte 0x00 at position 1"),
-    "line.csv": (b"a,y\n1,1\n" + b"1," * 5_200_000, r"line 3: the row has more than 2 fields"),
-    "garbage.parquet": (GARBAGE, r"the file starts with b'\\x00\\x01\\x02\\x03'"),
+    "line.csv": (b"a,y\n1,1\n" + b"1," * 5_200_000, r"line 3: the row has \d+ fields; expected 2"),
+    "garbage.parquet": (GARBAGE, r"not a Parquet file that pyarrow can read"),
 }
 
 

@@ -1,4 +1,4 @@
-"""read_npy: what numpy.save writes, in parts or as a whole, and nothing else."""
+"""read_npy: what numpy.save writes, and nothing else."""
 
 import re
 
@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from exclusivity.io import DataFileError, read_table
-from exclusivity.io._formats import FORMATS
-from exclusivity.io._reading import Reading
 from readers import read_npy
 
 ROWS = np.arange(12.0).reshape(4, 3)
@@ -31,17 +29,16 @@ def test_numbers_of_every_kind(path, kind, order):
     assert table.names is None
 
 
-def test_columns_and_rows(path):
+def test_columns(path):
     np.save(path, ROWS)
     assert read_npy(path).target is None
-    some = FORMATS["npy"].read(str(path), Reading(-1, (0,)), (1, 3))
-    assert some.data.tolist() == [[4], [7]]
-    assert some.target.tolist() == [5, 8]
+    some = read_npy(path, target=-1, ignore=(0,))
+    assert some.data.tolist() == [[1], [4], [7], [10]]
+    assert some.target.tolist() == [2, 5, 8, 11]
     with pytest.raises(DataFileError, match="there is no column 3 for the target among 3 columns"):
         read_npy(path, target=3)
     with pytest.raises(DataFileError, match=r"takes? 96 bytes, more than max_bytes=95"):
         read_npy(path, max_bytes=95)
-    assert FORMATS["npy"].read(str(path), Reading(max_bytes=95), (0, 1)).data.shape == (1, 3)
 
 
 def test_a_table_by_its_name(path):
@@ -127,17 +124,3 @@ def test_random_damage_is_an_error_or_numbers(path):
         except DataFileError:
             continue
         assert np.isfinite(table.data).all()
-
-
-def test_some_row_groups_of_a_parquet_file(tmp_path):
-    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    file = tmp_path / "x.parquet"
-    pq.write_table(pa.table({"a": [1, 2, 3, 4, 5], "y": list("uvwxy")}), file, row_group_size=2)
-    parquet = FORMATS["parquet"]
-    parts = parquet.parts(str(file), Reading(n_features=1), 8)
-    assert [part.span for part in parts] == [(0, 1), (1, 2), (2, 3)]
-    some = parquet.read_part(parts[2], Reading("y", max_bytes=200))
-    assert (some.data.tolist(), some.target.tolist()) == ([[5]], ["y"])
-    assert parquet.read(str(file), Reading("y"), (0, 2)).data.ravel().tolist() == [1, 2, 3, 4]
-    file.write_bytes(b"PAR1 nothing PAR1")
-    assert [part.span for part in parquet.parts(str(file), Reading(), 8)] == [None]

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from exclusivity.io import DataFileError, _parquet, _reading
+from exclusivity.io import DataFileError, _reading, tables
 from exclusivity.io._cells import MISSING
 from readers import read_parquet
 
@@ -182,7 +182,7 @@ class TestHostile:
         """A million equal rows are a few hundred bytes; no row of them is read."""
         path = write([("a", np.zeros(1_000_000)), ("b", np.zeros(1_000_000))])
         assert path.stat().st_size < 20_000
-        monkeypatch.setattr(_parquet, "_column", None)
+        monkeypatch.setattr(tables, "_column", None)
         error = refusal(path, max_bytes=15_999_999)
         assert error.cause.startswith(
             "the table of 1000000 rows and 2 columns takes 16000000 bytes, more than max_bytes"
@@ -202,23 +202,15 @@ class TestHostile:
         assert len({id(word) for word in table.target}) <= -(-1_000_000 // (1 << 16)) + 1
 
     def test_too_many_columns(self, write, monkeypatch):
-        monkeypatch.setattr(_parquet, "MAX_COLUMNS", 2)
+        monkeypatch.setattr(tables, "MAX_COLUMNS", 2)
         assert "the table has 3 columns; expected 1 to 2." in refusal(write([(n, [1]) for n in "abc"])).cause
 
-    @pytest.mark.parametrize(
-        ("content", "cause"),
-        [
-            (b"", "the file starts with b''; a Parquet file starts and ends with b'PAR1'."),
-            (b"a,b\n1,2\n", "the file starts with b'a,b\\n'; a Parquet file starts and ends with b'PAR1'."),
-            (b"PA", "the file starts with b'PA'; a Parquet file starts and ends with b'PAR1'."),
-            (b"PAR1 cut", "the file ends with b' cut'; a Parquet file starts and ends with b'PAR1'."),
-        ],
-    )
+    @pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n", b"PA", b"PAR1 cut"])
     @needs_pyarrow
-    def test_not_parquet(self, tmp_path, content, cause):
+    def test_not_parquet(self, tmp_path, content):
         path = tmp_path / "x.parquet"
         path.write_bytes(content)
-        assert refusal(path).cause == cause
+        assert "not a Parquet file that pyarrow can read (" in refusal(path).cause
 
     @pytest.mark.parametrize(
         "content", [b"PAR1PAR1", b"PAR1" + b"\xff" * 100 + b"PAR1", b"PAR1" + b"\0" * 100 + b"PAR1"]
@@ -248,9 +240,9 @@ class TestHostile:
     def test_fewer_rows_than_stated(self, write, monkeypatch):
         path = write([("a", [1, 2, 3])])
         parquet = pytest.importorskip("pyarrow.parquet")
-        original = parquet.ParquetFile.read_row_groups
+        original = parquet.ParquetFile.read
         cut = lambda *given, **options: original(*given, **options).slice(0, 2)  # noqa: E731
-        monkeypatch.setattr(parquet.ParquetFile, "read_row_groups", cut)
+        monkeypatch.setattr(parquet.ParquetFile, "read", cut)
         assert refusal(path).cause == "the file holds 2 rows; expected 3, as it says itself."
 
     def test_missing_file_and_folder(self, tmp_path):

@@ -215,7 +215,10 @@ def test_rules_of_one_file_read_another():
     other = csv(b"code,extra,when,size\n7,x,2024-02-01,3\n", rules=table.rules)
     assert list(other.data) == ["size", "when", "code"]
     assert other.data["code"].tolist() == ["7"]
-    with pytest.raises(DataFileError, match=r"line 2, column 'size': found '1.5', with a decimal point"):
+    with pytest.raises(
+        DataFileError,
+        match=r"line 2, column 'size': found '1.5'; expected a finite number with a decimal comma",
+    ):
         csv(b"size;when;code\n1.5;;7\n", rules=table.rules)
     with pytest.raises(DataFileError, match="there is no column 'when' that is a feature"):
         csv(b"size;code\n1,5;7\n", rules=table.rules)

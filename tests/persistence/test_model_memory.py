@@ -14,7 +14,6 @@ from exclusivity.classifier._fitted import Ensemble, FittedState
 from exclusivity.io import ModelFormatError, _model_kinds, load_model, save_model
 from exclusivity.io._model_values import MAX_PARTS
 from exclusivity.io.models import MAX_HEADER
-from exclusivity.solvers import History, IterationRecord
 from persistence.model_cases import X2, Y2, assert_same_model, joined, same, split
 
 MILLION = 10**6
@@ -49,11 +48,6 @@ def peak_of(call):
         tracemalloc.stop()
 
 
-def long_history():
-    records = tuple(IterationRecord(i, 2.0, 1.0, 0.1, 0.2, 1.0) for i in range(20_000))
-    return [History(records)]
-
-
 NAMES = {
     "tiny": lambda: np.array([chr(0x4E00 + i % 20_000) for i in range(N_NAMES)], dtype=object),
     "usual": lambda: np.array([f"feature_{i}" for i in range(N_NAMES)], dtype=object),
@@ -62,7 +56,7 @@ NAMES = {
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_million_features(tmp_path, dtype):
-    model = wide_model(dtype, history=long_history())
+    model = wide_model(dtype)
     path = tmp_path / "wide.erm"
     _, saving = peak_of(lambda: save_model(model, path))
     twin, loading = peak_of(lambda: load_model(path))
@@ -137,7 +131,7 @@ def test_promised_arrays_take_no_memory(tmp_path):
     assert peak_of(refused)[1] < 1 << 20
 
 
-def test_many_problems_without_a_history(tmp_path):
+def test_many_problems(tmp_path):
     """Objects for each of them would take ten times what the file has."""
     n_classes = 400
     n_problems = n_classes * (n_classes - 1) // 2
@@ -152,7 +146,6 @@ def test_many_problems_without_a_history(tmp_path):
         **{name: np.ones(n_problems) for name in ("objective", "dual_gap")},
         converged=np.ones(n_problems, dtype=bool),
         n_iter=np.ones(n_problems, dtype=np.int64),
-        history=[History(())] * (n_problems - 1) + long_history(),
         n_features=1,
         groups=np.zeros(1, dtype=np.intp),
     )
@@ -160,9 +153,7 @@ def test_many_problems_without_a_history(tmp_path):
     save_model(state.restore(ERMClassifier(1, multi_class="ovo")), path)
     twin, loading = peak_of(lambda: load_model(path))
     assert loading <= 2 * path.stat().st_size + (1 << 20)
-    assert [len(twin.history_), len(twin.history_[0]), len(twin.history_[-1])] == [n_problems, 0, 20_000]
-    assert twin.history_[-1].objective[3] == 2.0
-    assert [len(history) for history in twin.history_[-2:]] == [0, 20_000]
+    assert len(twin.dual_gap_) == n_problems
 
 
 @pytest.mark.parametrize("shape", [(MAX_PARTS, 2), (2, MAX_PARTS)])

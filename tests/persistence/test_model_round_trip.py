@@ -196,7 +196,7 @@ def test_search_for_the_cost(tmp_path):
         assert np.array_equal(values, twin.cv_results_[name]), name
     assert model.score(X3, Y3) == twin.score(X3, Y3)
     assert twin.scorer_(twin, X3, Y3) == model.scorer_(model, X3, Y3)
-    assert vars(model).keys() == vars(twin).keys()
+    assert vars(model).keys() - vars(twin).keys() == {"history_"}
     same(clone(twin).fit(X3, Y3).scores_, model.scores_)
     with pytest.raises(TypeError, match=r"ERMClassifierCV.cv=.* set_params\(cv=\.\.\.\)"):
         save_model(model.set_params(cv=StratifiedKFold(3)), tmp_path / "no.erm")
@@ -214,16 +214,13 @@ def test_warm_start_goes_on(tmp_path):
     assert twin.converged_.all()
 
 
-def test_history_looks_like_a_history(tmp_path):
+def test_histories_are_not_stored(tmp_path):
+    """They are about the fit; what it reached is stored."""
     model = ERMClassifier(2).fit(X3, Y3)
-    for before, after in zip(model.history_, reloaded(model, tmp_path).history_, strict=True):
-        assert len(before) == len(after) > 1
-        assert after.records[-1] == before.records[-1]
-        assert after.records[1:3] == tuple(before.records[1:3])
-        assert isinstance(after.records[0].iteration, int)
-        same(before.gap, after.gap)
-        with pytest.raises(IndexError):
-            after.records[len(after)]
+    twin = reloaded(model, tmp_path)
+    assert len(model.history_) == 3
+    assert not hasattr(twin, "history_")
+    assert twin.fit(X3, Y3).history_[0].objective.tolist() == model.history_[0].objective.tolist()
 
 
 @pytest.mark.parametrize(
@@ -345,7 +342,7 @@ def test_the_column_of_the_classes(tmp_path, target):
         assert reloaded(fitted, tmp_path).target_column_ == target
 
 
-@pytest.mark.parametrize("target", [-1, 1.5, True, ["diagnosis"]])
+@pytest.mark.parametrize("target", [-1, 1.5, True, "\ud800", ["diagnosis"]])
 def test_what_is_no_column(tmp_path, target):
     model = ERMClassifier(2).fit([[0.0], [1.0]], [0, 1])
     model.target_column_ = target
@@ -354,7 +351,7 @@ def test_what_is_no_column(tmp_path, target):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("target", [-1, 1.5, True, ["diagnosis"], {}])
+@pytest.mark.parametrize("target", [-1, 1.5, True, "\ud800", ["diagnosis"], {}])
 def test_a_file_with_what_is_no_column(tmp_path, target):
     save_model(ERMClassifier(2).fit([[0.0], [1.0]], [0, 1]), tmp_path / "m.erm")
     header, arrays = split((tmp_path / "m.erm").read_bytes())

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from exclusivity.io.datasets import REGISTRY
 from reproduction.data import DATASETS, DataSet, generator, load, random_split
+from reproduction.datasets import REGISTRY
 from reproduction_cases import toy_set
 
 

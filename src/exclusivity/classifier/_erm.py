@@ -178,7 +178,8 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
     n_iter_ : ndarray of shape (n_problems,)
         Iterations taken.
     history_ : list of History
-        Objective, bound, gap, residuals, penalty and passes over X of every iteration, per problem.
+        Objective, bound, gap, residuals, penalty and passes over X of every iteration, per problem; a model
+        that was loaded from a file has none.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -242,7 +242,7 @@ TEST, TRAINING_TOO = "test", "training and test"
 TRAINING_IF = f"{TRAINING_TOO} if the partition does not depend on the rows"
 """The scopes of a certificate: values of the row to be predicted, or of training rows as well."""
 
-_OPTIONAL = ("feature_names", "partition")
+_OPTIONAL = ("feature_names", "history", "partition")
 _ATTRIBUTES = {
     "ensemble": "_ensemble",
     "multi_class": "_fitted_multi_class",
@@ -270,7 +270,8 @@ class FittedState:
     objective, dual_gap : ndarray of shape (n_problems,), float64
     converged : ndarray of shape (n_problems,), bool
     n_iter : ndarray of shape (n_problems,), int64
-    history : sequence of History
+    history : sequence of History, or None
+        None of a model that was loaded from a file.
     n_features : int
     feature_names : ndarray of shape (n_features,), object, or None
     groups : ndarray of shape (n_features,), intp
@@ -296,7 +297,7 @@ class FittedState:
     dual_gap: Floats
     converged: Bools
     n_iter: NDArray[np.int64]
-    history: Sequence[History]
+    history: Sequence[History] | None
     n_features: int
     feature_names: NDArray[Any] | None
     groups: Ints

@@ -26,7 +26,7 @@ from exclusivity.cli.progress import Progress
 
 if TYPE_CHECKING:
     from exclusivity.io import DataFileError, Table
-    from exclusivity.io._formats import Format
+    from exclusivity.io.tables import Format
 
 _COPY = 1 << 20
 _LISTED, _NAMED = 8, 3
@@ -74,7 +74,7 @@ class Source:
                 self._copy(sys.stdin.buffer if path == "-" else _open_once(path))
 
     def _format(self, kind: str | None) -> Format:
-        from exclusivity.io import _formats as formats
+        from exclusivity.io import tables as formats
 
         if kind is not None:
             return formats.FORMATS[kind]
@@ -234,7 +234,7 @@ def _about_first_line(names: list[str]) -> str:
 
 def in_folder(path: str) -> str:
     """Return the error for a folder as data, with a file in it that could have been meant."""
-    from exclusivity.io._formats import format_of
+    from exclusivity.io.tables import format_of
 
     for entry in sorted(Path(path).iterdir()):
         with suppress(ValueError):

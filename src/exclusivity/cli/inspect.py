@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> None:
         "parameters": _as_options(loaded, document["parameters"]),
         **dict.fromkeys(("chosen_C", "feature_names", "note")),
     }
-    output.show(document, as_json=args.json, words=words, hidden=("history", "features"))
+    output.show(document, as_json=args.json, words=words, hidden=("features",))
 
 
 def _write_report(args: argparse.Namespace, loaded: models.Loaded) -> None:
@@ -90,11 +90,7 @@ def _linear_document(loaded: models.Loaded, n_strongest: int) -> dict[str, Any]:
     are_equal = summary.members_are_equal and summary.n_members > 1
     found = {key: getattr(summary, key) for key in ("kind", "steps", "parameters", "chosen_C", "classes")}
     found |= {"features": summary.n_features, "members": summary.n_members, "note": summary.note}
-    found["problems"] = [
-        dict(zip(_PROBLEM, problem[:5], strict=True))
-        | {"history": {"objective": problem.history.objective, "gap": problem.history.gap}}
-        for problem in summary.problems
-    ]
+    found["problems"] = [dict(zip(_PROBLEM, problem, strict=True)) for problem in summary.problems]
     found["by_member"] = [
         {"member": "all" if are_equal else number, "features_used": count, "largest_weights": dict(weights)}
         for number, count, weights in summary.members

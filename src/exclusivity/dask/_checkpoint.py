@@ -30,17 +30,15 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike[str], fit: dict[str, Any]) -> None:
-        self._path, self._fit = Path(path), json.dumps(fit, sort_keys=True, default=_plain)
-        self._points: dict[str, Floats] = {}
-        self._lock = Lock()
-        stored = read_checkpoint(path)
-        if stored:
-            if str(stored["fit"]) != self._fit:
-                raise ValueError(
-                    f"the checkpoint {os.fspath(path)!r} belongs to another fit: {stored['fit']}. Remove the "
-                    "file, or name another one."
-                )
-            self._points = {name: point for name, point in stored.items() if name != "fit"}
+        self._path, self._lock = Path(path), Lock()
+        self._fit = json.dumps(fit, sort_keys=True, default=_plain)
+        self._points: dict[str, Floats] = read_checkpoint(path)
+        found = str(self._points.pop("fit", self._fit))
+        if found != self._fit:
+            raise ValueError(
+                f"the checkpoint {os.fspath(path)!r} belongs to another fit: {found}. Remove the file, or "
+                "name another one."
+            )
 
     def start(self, number: int) -> Start | None:
         """Return the point of problem ``number``, if the file has it."""
@@ -53,16 +51,12 @@ class Checkpoint:
 
     def _watch(self, number: int, callback: Callback | None) -> Callback:
         def note(state: IterationState) -> bool:
-            self._write(number, np.append(state.weights[:, 0], state.intercepts[0]))
+            with self._lock, whole_file(self._path) as file:
+                self._points[str(number)] = np.append(state.weights[:, 0], state.intercepts[0])
+                np.savez(file, fit=np.array(self._fit), **self._points)  # type: ignore[arg-type]
             return callback is not None and bool(callback(state))
 
         return note
-
-    def _write(self, number: int, point: Floats) -> None:
-        with self._lock:
-            self._points[str(number)] = point
-            with whole_file(self._path) as file:
-                np.savez(file, fit=np.array(self._fit), **self._points)  # type: ignore[arg-type]
 
     def remove(self) -> None:
         """Remove the file when the fit is over."""

@@ -60,7 +60,7 @@ from exclusivity.solvers.newton.run import LossSums
 from exclusivity.solvers.newton.sums import WorkingSet
 
 FAN_IN = 8
-"""How many partial sums one task adds."""
+"""The number of partial sums that one task adds."""
 
 MAX_CLASSES = 10_000
 """More labels than this are no classes: they would also have to travel."""
@@ -73,7 +73,7 @@ _SMALL = 1 << 20
 _MEMORY_SHARE = 0.4
 
 Collection = Any
-"""What users of Dask hold: an array or a DataFrame; of labels and weights an array or a series."""
+"""A collection of Dask: an array or a DataFrame; of labels and weights an array or a series."""
 
 Nodes = dict[tuple[int, int], list[Any]]
 """Sums at (level, number) of the tree, one for each request; blocks are on level 0."""
@@ -514,8 +514,10 @@ def _column(values: Collection, X: Collection, name: str) -> Collection:
             values = values[:, 0]
         if values.ndim != 1:
             raise ValueError(f"{name} must have one value per row; got {values.ndim} dimensions.")
-        if _is_known(values) and isinstance(X, Array) and _is_known(X):
-            values = _cut_alike(values, X, name)
+        if isinstance(X, Array) and not np.isnan([*values.chunks[0], *X.chunks[0]]).any():
+            if values.shape[0] != X.shape[0]:
+                raise ValueError(f"X has {X.shape[0]} rows and {name} {values.shape[0]}.")
+            values = values.rechunk((X.chunks[0],))
     return values
 
 
@@ -537,16 +539,6 @@ def column_names(X: Collection) -> NDArray[Any] | None:
             "Convert the names to strings: X.columns = X.columns.astype(str)."
         )
     return names if all(are_text) else None
-
-
-def _is_known(array: Array) -> bool:
-    return not any(np.isnan(size) for size in array.chunks[0])
-
-
-def _cut_alike(values: Array, X: Array, name: str) -> Array:
-    if values.shape[0] != X.shape[0]:
-        raise ValueError(f"X has {X.shape[0]} rows and {name} {values.shape[0]}.")
-    return values.rechunk((X.chunks[0],))
 
 
 def _bytes_of(value: object) -> int:

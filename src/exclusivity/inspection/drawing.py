@@ -110,9 +110,9 @@ def problem_names(classes: NDArray[Any], multi_class: str) -> list[str]:
 
 
 def history_names(fitted: BaseEstimator) -> list[str]:
-    """Return the names of the problems of ``history_``: one for all of them above exclusivity 1."""
+    """Return the names of the problems that were solved: one for all of them above exclusivity 1."""
     names = problem_names(fitted.classes_, fitted.multi_class_)
-    return names if len(fitted.history_) >= len(names) else ["all problems together"]
+    return names if len(fitted.n_iter_) >= len(names) else ["all problems together"]
 
 
 def check_number(name: str, value: object, count: int) -> None:

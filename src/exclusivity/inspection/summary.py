@@ -12,7 +12,6 @@ from exclusivity.additive import RobustAdditiveClassifier
 from exclusivity.classifier._fitted import note
 from exclusivity.inspection import drawing
 from exclusivity.inspection.additive import duel_names
-from exclusivity.solvers import History
 
 # Members and problems in a summary: the summary of one takes more memory than the one itself.
 _MOST = 10_000
@@ -37,7 +36,6 @@ class ProblemSummary(NamedTuple):
     gap: float
     n_iter: int
     converged: bool
-    history: History
 
 
 class ModelSummary(NamedTuple):
@@ -89,10 +87,10 @@ def summarise(model: BaseEstimator, *, feature_names: object = None, n_strongest
         largest = [j for j in np.argsort(-size, kind="stable")[:n_strongest] if size[j] > 0]
         strongest = tuple((names[j], float(values[j])) for j in largest)
         members.append(MemberSummary(number, int((size > 0).sum()), strongest))
-    ends = (fitted.objective_, fitted.dual_gap_, fitted.n_iter_, fitted.converged_, fitted.history_)
+    ends = (fitted.objective_, fitted.dual_gap_, fitted.n_iter_, fitted.converged_)
     problems = [
-        ProblemSummary(name, float(objective), float(gap), int(n_iter), bool(converged), history)
-        for name, objective, gap, n_iter, converged, history in zip(
+        ProblemSummary(name, float(objective), float(gap), int(n_iter), bool(converged))
+        for name, objective, gap, n_iter, converged in zip(
             drawing.history_names(fitted)[:_MOST], *ends, strict=False
         )
     ]
@@ -115,7 +113,7 @@ def _summarise_additive(model: RobustAdditiveClassifier) -> ModelSummary:
     check_is_fitted(model)
     ends = (model.objective_, model.dual_gap_, model.n_iter_, model.converged_)
     problems = [
-        ProblemSummary(name, float(objective), float(gap), int(n_iter), bool(converged), History(()))
+        ProblemSummary(name, float(objective), float(gap), int(n_iter), bool(converged))
         for name, objective, gap, n_iter, converged in zip(duel_names(model), *ends, strict=True)
     ]
     return ModelSummary(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from exclusivity.io._errors import DataFileError
+from exclusivity.io._reading import DataFileError, Table
 from exclusivity.io.datasets import load_dataset
-from exclusivity.io.tables import Table, read_table
+from exclusivity.io.tables import read_table
 
 if TYPE_CHECKING:
     from exclusivity.io.models import ModelFormatError, load_model, save_model

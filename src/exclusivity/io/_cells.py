@@ -13,23 +13,23 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.io._errors import excerpt
+from exclusivity.io._reading import excerpt
 
 MISSING = ("", "NA", "N/A", "n/a", "<NA>", "#N/A", "NaN", "nan", "NULL", "null", "None", "?")
-"""What people write where there is nothing."""
+"""Texts for missing values."""
 
 MOST_TEXTS = 2_000
 """So many distinct texts of a column are looked at to find its rule."""
 
 OTHER_SIGN = {".": ",", ",": "."}
-"""What may separate thousands, by the decimal sign."""
+"""The separator of thousands, by the decimal sign."""
 
 _PLAIN = r"[-+]?(?:[0-9]+{0}?[0-9]*|{0}[0-9]+)(?:[eE][-+]?[0-9]+)?"
 _GROUPED = r"[-+]?[1-9][0-9]{{0,2}}(?:{1}[0-9]{{3}})+(?:{0}[0-9]+)?"
@@ -47,7 +47,7 @@ _FEWEST_NUMBERS = 0.1
 
 @dataclass(frozen=True)
 class ColumnRule:
-    """How the cells of a column are read.
+    """Read the cells of a column.
 
     Attributes
     ----------
@@ -76,12 +76,12 @@ class ColumnRule:
 
     @property
     def is_plain(self) -> bool:
-        """Whether numbers are written as programs write them, so that pyarrow can parse them."""
+        """True where numbers are written as programs write them, so that pyarrow can parse them."""
         return self.kind == "number" and self.decimal != "," and "%" not in self.notation
 
     @property
     def note(self) -> str:
-        """What a person should know about the notation; empty for 1234.5."""
+        """The peculiarities of the notation in words; empty for 1234.5."""
         words = ["per cent"] if "%" in self.notation else []
         words += ["decimal comma"] if self.decimal == "," else []
         words += (
@@ -96,18 +96,6 @@ class ColumnError(Exception):
     def __init__(self, cause: str, text: str, ways: tuple[str, ...] = ()) -> None:
         super().__init__(cause)
         self.cause, self.text, self.ways = cause, text, ways
-        self.column: str | int = ""
-
-
-def counted(count: int, noun: str) -> str:
-    """Return so many of something, one of them included.
-
-    Examples
-    --------
-    >>> counted(1, "text"), counted(2, "text")
-    ('1 text', '2 texts')
-    """
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def is_number(text: str) -> bool:
@@ -145,10 +133,6 @@ def signs_of(text: str) -> str:
     return "".join(sign for sign, pattern in _IS_NUMBER.items() if pattern.fullmatch(text))
 
 
-def _value(text: str, sign: str) -> float:
-    return float(text.replace(OTHER_SIGN[sign], "").replace(sign, "."))
-
-
 def _of_percent(text: str) -> str:
     """Return what stands before a per cent sign; nothing where there is none: it may then be a share."""
     return text[:-1].rstrip() if text.endswith("%") else ""
@@ -165,11 +149,6 @@ def _are_codes(texts: Sequence[str]) -> bool:
     """Return whether texts are digits, some with zeros in front: parts of a code, and no amounts."""
     has_zeros = any(len(text) > 1 and text[0] == "0" for text in texts)
     return has_zeros and all(text.isascii() and text.isdigit() for text in texts)
-
-
-def _number_rule(bodies: Iterable[str], decimal: str, percent: bool) -> ColumnRule:
-    grouped = bool(decimal) and any(OTHER_SIGN[decimal] in body for body in bodies)
-    return ColumnRule("number", decimal + "'" * grouped + "%" * percent)
 
 
 def decimal_of_file(columns: Iterable[Sequence[str]], delimiter: str) -> str:
@@ -236,12 +215,18 @@ def detect_rule(
     elif len(signs) > 1 and not decimal and shown:
         undecided = next((body for body in shown if "," in body), None)
         if undecided is not None:
-            cause = f"{_two_readings(undecided)}; nothing else in the file shows which."
+            comma, point = (
+                f"{float(undecided.replace(OTHER_SIGN[sign], '').replace(sign, '.')):.15g}" for sign in ",."
+            )
+            cause = f"found {excerpt(undecided)}, which is {comma} with a decimal comma and {point} with a "
+            cause += "decimal point; nothing else in the file shows which."
             raise ColumnError(cause, words[bodies.index(undecided)], ("decimal", "categorical", "ignore"))
         decimal = "."
-    rule = _number_rule([body for body in bodies if decimal in signs_of(body)], decimal, percent)
-    remark = (rule if shown else replace(rule, notation="%" * percent)).note
-    return (replace(rule, notation=f"{rule.notation}?") if said == "number" else rule), remark
+    numbers = [body for body in bodies if decimal and decimal in signs_of(body)]
+    is_grouped = any(OTHER_SIGN[decimal] in number for number in numbers)
+    notation = decimal + "'" * is_grouped + "%" * percent
+    remark = ColumnRule("number", notation if shown else "%" * percent).note
+    return ColumnRule("number", notation + "?" * (said == "number")), remark
 
 
 def _usual_signs(texts: Mapping[str, int], bodies: Sequence[str]) -> str:
@@ -250,9 +235,7 @@ def _usual_signs(texts: Mapping[str, int], bodies: Sequence[str]) -> str:
     n_cells, n_numbers = sum(texts.values()), sum(texts[text] for text, signs in found.items() if signs)
     if n_numbers < max(1, _FEWEST_NUMBERS * n_cells):
         first = next(text for text, signs in found.items() if not signs)
-        count = f"only {n_numbers}" if n_numbers else "none"
-        verb = "is one" if n_numbers < 2 else "are"
-        cause = f"it is said to hold numbers, and {count} of its {counted(n_cells, 'cell')} {verb}; "
+        cause = f"it is said to hold numbers, and {n_numbers} of its {n_cells} cells are numbers; "
         cause += f"the first that is none is {excerpt(first)}."
         raise ColumnError(cause, first, ("categorical", "ignore"))
     counts = Counter({sign: sum(texts[t] for t, signs in found.items() if sign in signs) for sign in ".,"})
@@ -261,48 +244,32 @@ def _usual_signs(texts: Mapping[str, int], bodies: Sequence[str]) -> str:
 
 def _refuse_mixtures(texts: list[str]) -> None:
     """Refuse texts among numbers or dates, and what is nearly one: more likely slips than categories."""
-    words, looked_at = [text for text in texts if not signs_of(text)], texts[:1000]
-    strays = [text for text in looked_at if not _ISO.fullmatch(text)]
-    almost = [text for text in looked_at if _ALMOST.fullmatch(text)]
-    date = date_among(looked_at)
-    ways: tuple[str, ...] = ("categorical", "ignore")
-    if texts and not words:
-        signs = [signs_of(text) for text in texts]
+    texts = texts[:1000]
+    signs, ways = list(filter(None, map(signs_of, texts))), ("categorical", "ignore")
+    if signs and len(signs) == len(texts):
         rare = min(",.", key=signs.count)
         text = texts[signs.index(rare)]
         cause = f"found {excerpt(text)}, with a decimal {_NAMES[rare]}, among numbers with a decimal "
-        cause += f"{_NAMES[OTHER_SIGN[rare]]}; write all of them alike."
-    elif words and 2 * len(words) <= len(texts):
-        text, ways = words[0], ("numeric", *ways)
-        what = "a text," if len(words) == 1 else f"{len(words)} different texts such as"
-        cause = f"it holds numbers, and {what} {excerpt(text)}.{_advice(text)}"
-    elif date is not None:
-        cause, text = f"it looks like dates, such as {excerpt(date)}; write {DATE_FORM}.", date
-    elif strays and len(looked_at) - len(strays) >= _NEARLY_ALL * len(looked_at):
-        text = strays[0]
-        cause = f"it holds dates, and a text, {excerpt(text)}; write a date, or nothing."
-    elif almost and 2 * len(almost) >= len(looked_at) and not all(map(str.isdigit, almost)):
-        text = almost[0]
-        plain = "".join(letter for letter in text if letter in "-+0123456789.,")
-        advice = _advice(text) or f" As numbers: write {plain}."
-        cause = f"it holds numbers such as {excerpt(text)}.{advice}"
-    else:
-        return
-    raise ColumnError(cause, text, ways)
+        raise ColumnError(f"{cause}{_NAMES[OTHER_SIGN[rare]]}; write all of them alike.", text, ways)
+    kinds = (("numbers", signs_of, 0.5, ("numeric", *ways)), ("dates", _ISO.fullmatch, _NEARLY_ALL, ways))
+    for kind, is_one, share, own_ways in kinds:
+        others = [text for text in texts if not is_one(text)]
+        if others and len(texts) - len(others) >= share * len(texts):
+            what = "a text," if len(others) == 1 else f"{len(others)} different texts such as"
+            cause = f"it holds {kind}, and {what} {excerpt(others[0])}.{_as_number(others[0])}"
+            raise ColumnError(cause, others[0], own_ways)
+    date, almost = date_among(texts), [text for text in texts if _ALMOST.fullmatch(text)]
+    if date is not None:
+        raise ColumnError(f"it looks like dates, such as {excerpt(date)}; write {DATE_FORM}.", date, ways)
+    if almost and 2 * len(almost) >= len(texts) and not all(map(str.isdigit, almost)):
+        cause = f"it holds numbers such as {excerpt(almost[0])}.{_as_number(almost[0])}"
+        raise ColumnError(cause, almost[0], ways)
 
 
-def _advice(text: str) -> str:
-    """Return what to do about a number as people write it, and programs do not read it."""
-    if re.fullmatch(r"[-+]?[0-9.,]+\s*%", text):
-        return " Write it without the per cent sign, in all rows."
-    if re.fullmatch(r"[-+]?[0-9]{1,3}([,.' \u00a0\u202f][0-9]{3})+([.,][0-9]+)?", text):
-        return " Write thousands without separators, decimals with a point."
-    return ""
-
-
-def _two_readings(text: str) -> str:
-    comma, point = (f"{_value(text, sign):.15g}" for sign in ",.")
-    return f"found {excerpt(text)}, which is {comma} with a decimal comma and {point} with a decimal point"
+def _as_number(text: str) -> str:
+    """Return how to write a number with a currency, a per cent sign or blanks; nothing for other texts."""
+    plain = "".join(letter for letter in text if letter in "-+0123456789.,")
+    return f" As numbers: write {plain}." if _ALMOST.fullmatch(text) else ""
 
 
 def as_array(column: Any) -> NDArray[Any]:
@@ -406,27 +373,24 @@ def _numbers(
 
 def _why_wrong(text: str, rule: ColumnRule, decimal: str) -> tuple[str, str, tuple[str, ...]]:
     """Say why a rule cannot take a cell, with the text and what the user can do."""
-    found, percent = f"found {excerpt(text)}", "%" in rule.notation
+    found = f"found {excerpt(text)}" if text else "the value is missing"
+    form, nothing = "a number", "" if rule.required else ", or nothing"
+    ways: tuple[str, ...] = ()
     if rule.kind == "date":
-        return f"{found}; expected a date written as {DATE_FORM}, or nothing.", text, ()
-    if rule.required and text in MISSING:
-        shown = "the value is missing" if not text else found
-        return f"{shown}; expected a number. Fill it in, or leave the row out.", text, ()
-    body = _of_percent(text) if percent else text
-    signs, sign = signs_of(body), decimal or rule.decimal or "."
-    if not signs:
-        cause = f"{found}; expected a number{'' if rule.required else ', or nothing'}."
-        if signs_of(text.rstrip("% ")):
-            cause += f" The column holds numbers {'with' if percent else 'without'} per cent signs."
-        return cause, text, ()
-    if sign not in signs:
-        owner = "the options state" if decimal else "this column has"
-        cause = f"{found}, with a decimal {_NAMES[signs]}; {owner} a decimal {_NAMES[sign]}."
-    elif len(signs) > 1 and OTHER_SIGN[sign] in body and not decimal and "'" not in rule.notation:
-        cause = f"{_two_readings(body)}; the column has no thousands elsewhere. Write it without thousands."
-    else:
-        return f"{found}, which is too large.", text, ()
-    return cause, text, () if decimal or rule.required else ("decimal",)
+        form = f"a date written as {DATE_FORM}"
+    elif text in MISSING:
+        nothing = ". Fill it in, or leave the row out"
+    elif signs_of(text.rstrip("% ")):  # a number, but not in the notation of the column
+        sign = decimal or rule.decimal or "."
+        body = _of_percent(text) if "%" in rule.notation else text
+        thousands = (
+            f"{'' if chr(39) in rule.notation or decimal else 'no '}thousands {_NAMES[OTHER_SIGN[sign]]}s"
+        )
+        per_cent = f"{'a' if '%' in rule.notation else 'no'} per cent sign"
+        form = f"a finite number with a decimal {_NAMES[sign]}, {thousands} and {per_cent}"
+        is_other = bool(body) and (sign not in signs_of(body) or OTHER_SIGN[sign] in body)
+        ways = ("decimal",) if is_other and not decimal and not rule.required else ()
+    return f"{found}; expected {form}{nothing}.", text, ways
 
 
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)?")

@@ -8,8 +8,9 @@ import os
 import re
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
+from io import BytesIO
 from itertools import chain, islice
 from typing import Any
 
@@ -28,18 +29,19 @@ from exclusivity.io._cells import (
     label,
     read_column,
 )
-from exclusivity.io._errors import DataFileError, NotANumberError, excerpt
 from exclusivity.io._reading import (
     DELIMITERS,
     MAX_COLUMNS,
     Columns,
-    Content,
+    DataFileError,
     Reading,
-    import_pyarrow,
+    Table,
+    excerpt,
+    import_extra,
     listed,
     whole_numbers,
 )
-from exclusivity.io._text import Piece, TextFile, TextSpan, is_packed, opened_text
+from exclusivity.io._text import Piece, TextFile, is_packed, opened_text
 
 _SAMPLE_PIECES = 2
 _SAMPLES, _SAMPLE_BYTES = 20, 1 << 16  # from all over a large file
@@ -101,60 +103,26 @@ def _columns(text: TextFile, piece: Piece, delimiter: str, reading: Reading) -> 
     return columns
 
 
-def _count_fields(line: bytes, delimiter: bytes) -> int:
-    """Count the fields of a line, in time and memory that quotes do not change."""
-    count, is_open = 1, False
-    for start in range(0, len(line), 1 << 16):
-        letters = np.frombuffer(line[start : start + (1 << 16)], dtype=np.uint8)
-        is_quoted = np.logical_xor.accumulate(letters == ord('"')) ^ is_open
-        count += int(np.count_nonzero((letters == ord(delimiter)) & ~is_quoted))
-        is_open = bool(is_quoted[-1])
-    return count
-
-
-def read_csv(source: Any, reading: Reading, usual: str = ",") -> Content | None:
-    """Read a CSV file; None where a span of one has no rows."""
+def read_csv(source: Any, reading: Reading, usual: str = ",") -> Table:
+    """Read a CSV file."""
     with opened_text(source, reading.max_bytes, reading.tell) as text:
         pieces = iter(text)
         start = list(islice(pieces, _SAMPLE_PIECES))
-        if not start and not isinstance(source, TextSpan):
-            raise text.error("the file ends without a single line; expected a table.")
         if not start:
-            return None
+            raise text.error("the file ends without a single line; expected a table.")
         rows = _Rows(text, start[0], reading, usual)
         if reading.header:
             start[0] = Piece(start[0].text.partition(b"\n")[2], start[0].lines[1:])
         start = [piece for piece in start if piece.text]
         if start and reading.rules is None:
             samples = [rows.parse(piece) for piece in start] + rows.samples(source)
-            try:
-                rows.detect(samples)
-            except ColumnError as error:
-                raise rows.located(error, chain(start, pieces)) from None
+            rows.detect(samples, chain(start, pieces))
+            del samples
         for piece in chain(start, pieces):
             rows.add(piece)
-        if not rows.lines and not isinstance(source, TextSpan):
+        if not rows.lines:
             raise text.error("the file ends after the header; expected rows.")
-        return rows.content() if rows.lines else None
-
-
-def detect_rules(
-    columns: Mapping[str | int, TextColumn], reading: Reading, delimiter: str
-) -> tuple[list[ColumnRule], list[str]]:
-    """Find the rules of columns, and what is peculiar about them; an error names the column."""
-    if not reading.wants_columns and all(map(_is_clean, columns.values())):
-        return [ColumnRule("number", ".")] * len(columns), [""] * len(columns)
-    said, found = reading.kinds, []
-    counts = {name: column.counts() for name, column in columns.items()}
-    texts = [list(counts[name]) for name in columns if said.get(name) != "category"]
-    decimal = reading.decimal or decimal_of_file(texts, delimiter)
-    for name in columns:
-        try:
-            found.append(detect_rule(counts[name], said.get(name), decimal))
-        except ColumnError as error:
-            error.column = name
-            raise
-    return [rule for rule, _ in found], [remark for _, remark in found]
+        return rows.table()
 
 
 class _Rows:
@@ -169,15 +137,21 @@ class _Rows:
         self._remarks = [""] * len(self._rules)
         self._stated = reading.decimal if reading.rules is not None else ""
         self._n_lost = Counter[int]()
-        self._numbers, self._has_missing = array("d"), False
+        self._numbers = array("d")
         self._chunks: dict[int, list[Any]] = {}
         self.lines: list[Any] = []
 
     def parse(self, piece: Piece, numbers: Collection[int] = ()) -> Any:
         """Return the fields of some rows by column: texts, and ``numbers``; None where these are none."""
-        arrow, reader = import_pyarrow(), import_pyarrow(".csv")
+        arrow, reader = import_extra("pyarrow"), import_extra("pyarrow.csv")
         content = _quoted(self._text, piece, self._delimiter) if b'"' in piece.text else piece.text
         used = [str(place) for place in self._columns.used]
+        ragged: list[Any] = []
+
+        def refuse(row: Any) -> str:
+            ragged.append(row)
+            return "error"
+
         types = dict.fromkeys(used, arrow.string()) | {str(p): arrow.float64() for p in numbers}
         try:
             table = reader.read_csv(
@@ -187,7 +161,10 @@ class _Rows:
                     column_names=[str(place) for place in range(self._count)],
                     block_size=len(content) + 1,
                 ),
-                reader.ParseOptions(delimiter=self._delimiter),
+                reader.ParseOptions(
+                    delimiter=self._delimiter,
+                    invalid_row_handler=refuse,
+                ),
                 reader.ConvertOptions(
                     check_utf8=False,  # all of the text has been checked
                     include_columns=used,
@@ -199,26 +176,21 @@ class _Rows:
         except arrow.ArrowInvalid as error:
             if len(numbers):
                 return None
-            raise self._ragged(piece, error) from None
+            raise self._ragged(piece, ragged[0] if ragged else None, error) from None
         if table.num_rows != len(piece.lines):
             raise DataFileError(self._text.name, None, None, _QUOTES)
         found = {place: table.column(str(place)).combine_chunks() for place in self._columns.used}
-        trim = import_pyarrow(".compute").ascii_trim
+        trim = import_extra("pyarrow.compute").ascii_trim
         return {place: cells if place in numbers else trim(cells, " \t") for place, cells in found.items()}
 
-    def _ragged(self, piece: Piece, error: Exception) -> DataFileError:
-        """Return the error about the first row of another length."""
-        sign = self._delimiter.encode()
-        for line, number in zip(piece.text.splitlines(), piece.lines, strict=True):
-            n_fields = _count_fields(line, sign)
-            if n_fields != self._count:
-                more = n_fields > self._count
-                found = f"more than {self._count}" if more else n_fields
-                cause = f"the row has {found} fields; expected {self._count}, as in the first line."
-                if more and sign == b",":
-                    cause += " A comma inside a number or a text needs quotes around the field."
-                return self._text.error(cause, int(number))
-        return self._text.error(f"pyarrow cannot read the text ({error!s:.200}).", int(piece.lines[0]))
+    def _ragged(self, piece: Piece, row: Any, error: Exception) -> DataFileError:
+        """Return the error about the first row of another length, or about anything else."""
+        if row is None:
+            return self._text.error(f"pyarrow cannot read the text ({error!s:.200}).", int(piece.lines[0]))
+        cause = f"the row has {row.actual_columns} fields; expected {self._count}, as in the first line."
+        if row.actual_columns > self._count and self._delimiter == ",":
+            cause += " A comma inside a number or a text needs quotes around the field."
+        return self._text.error(cause, int(piece.lines[row.number - 1]))
 
     def samples(self, source: Any) -> list[Any]:
         """Return rows from all over a large file; what is wrong with them is told when they are read."""
@@ -228,27 +200,32 @@ class _Rows:
             return found
         for start in range(size // _SAMPLES, size, size // _SAMPLES):
             with open(source, "rb") as stream, suppress(DataFileError):
-                span = TextSpan(stream, start, start + _SAMPLE_BYTES, header=False)
-                found += [self.parse(piece) for piece in TextFile(span, source, None)]
+                stream.seek(start)
+                stream.readline(_SAMPLE_BYTES)  # the rest of a line
+                lines = BytesIO(stream.read(_SAMPLE_BYTES).rpartition(b"\n")[0])
+                found += [self.parse(piece) for piece in TextFile(lines, source, None)]
         return found
 
-    def detect(self, samples: Sequence[Any]) -> None:
-        """Find the rules of the columns in some rows."""
-        texts = {
-            self._columns.all[place]: TextColumn.of([cells[place] for cells in samples])
-            for place in self._columns.features
-        }
-        self._rules, self._remarks = detect_rules(texts, self._reading, self._delimiter)
-
-    def located(self, error: ColumnError, pieces: Iterable[Piece]) -> DataFileError:
-        """Return the error about a column with the first line that has its text."""
-        place = self._columns.features[self._columns.titles.index(error.column)]
-        for piece in pieces:
-            row = self.parse(piece)[place].index(error.text).as_py()
-            if row >= 0:
-                line = int(piece.lines[row])
-                return DataFileError(self._text.name, line, error.column, error.cause, error.ways)
-        return DataFileError(self._text.name, None, error.column, error.cause, error.ways)
+    def detect(self, samples: Sequence[Any], pieces: Iterable[Piece]) -> None:
+        """Find the rules of the columns in some rows; an error names the first line of its text."""
+        columns, reading = self._columns, self._reading
+        found = [TextColumn.of([cells[place] for cells in samples]) for place in columns.features]
+        if not reading.kinds and reading.decimal != "," and all(map(_is_clean, found)):
+            self._rules, self._remarks = [ColumnRule("number", ".")] * len(found), [""] * len(found)
+            return
+        texts, said = [column.counts() for column in found], list(map(reading.kinds.get, columns.titles))
+        open_texts = [list(each) for each, kind in zip(texts, said, strict=True) if kind != "category"]
+        decimal = reading.decimal or decimal_of_file(open_texts, self._delimiter)
+        for place, each, kind in zip(columns.features, texts, said, strict=True):
+            try:
+                rule, remark = detect_rule(each, kind, decimal)
+            except ColumnError as error:
+                rows = ((self.parse(piece)[place].index(error.text).as_py(), piece.lines) for piece in pieces)
+                line = next((int(lines[row]) for row, lines in rows if row >= 0), None)
+                title = columns.all[place]
+                raise DataFileError(self._text.name, line, title, error.cause, error.ways) from None
+            self._rules.append(rule)
+            self._remarks.append(remark)
 
     def add(self, piece: Piece) -> None:
         """Read some rows."""
@@ -270,7 +247,6 @@ class _Rows:
                 values = self._read(place, rules[place], column, [piece.lines])
             block[:, j] = values
         self._numbers.frombytes(block.tobytes())
-        self._has_missing = self._has_missing or bool(np.isnan(block).any())
         for place in self._columns.used:
             if place not in rules or rules[place].kind != "number":
                 self._chunks.setdefault(place, []).append(fields[place].dictionary_encode())
@@ -281,20 +257,18 @@ class _Rows:
             values, n_lost = read_column(column, rule, self._stated)
         except ColumnError as error:
             line, ways = line_of(lines, column.row_of(error.text)), error.ways
-            if not ways and (self._reading.rules is None or self._reading.mixed):
+            if not ways and self._reading.rules is None:
                 ways = ("numeric", "categorical", "ignore")[rule.kind == "date" :]
-            kind = NotANumberError if rule.required else DataFileError
-            raise kind(self._text.name, line, self._columns.all[place], error.cause, ways) from None
+            raise DataFileError(self._text.name, line, self._columns.all[place], error.cause, ways) from None
         self._n_lost[place] += n_lost
         return values
 
-    def content(self) -> Content:
-        """Return the columns."""
+    def table(self) -> Table:
+        """Return all rows."""
         columns = self._columns
         target = None if columns.target is None else self._labels(TextColumn.of(self._chunks[columns.target]))
         X = np.frombuffer(self._numbers).reshape(sum(map(len, self.lines)), -1)
-        is_plain = all(rule.kind == "number" and rule.notation in ("", ".") for rule in self._rules)
-        if is_plain and not self._has_missing and not self._reading.wants_columns:
+        if all(rule.kind == "number" for rule in self._rules):
             found: Any = X
         else:
             numbers = iter(X.T)
@@ -304,13 +278,12 @@ class _Rows:
                 else self._read(place, rule, TextColumn.of(self._chunks.pop(place)), self.lines)
                 for place, rule in zip(columns.features, self._rules, strict=True)
             ]
-        return columns.content(
+        return columns.table(
             found,
             target,
-            rules=tuple(self._rules),
-            remarks=tuple(self._remarks),
-            n_lost=tuple(self._n_lost[place] for place in columns.features),
-            lines=tuple(self.lines),
+            rules=self._rules,
+            remarks=self._remarks,
+            n_lost=[self._n_lost[place] for place in columns.features],
         )
 
     def _labels(self, column: TextColumn) -> NDArray[Any]:
@@ -362,7 +335,7 @@ def _quoted(text: TextFile, piece: Piece, delimiter: str) -> bytes:
 
 def _plain_numbers(column: Any) -> NDArray[np.float64] | None:
     """Return an arrow array as numbers, NaN where missing; None where one is not finite, or no number."""
-    arrow, compute = import_pyarrow(), import_pyarrow(".compute")
+    arrow, compute = import_extra("pyarrow"), import_extra("pyarrow.compute")
     if not arrow.types.is_floating(column.type):
         try:
             known = compute.if_else(compute.is_in(column, arrow.array(MISSING)), None, column)

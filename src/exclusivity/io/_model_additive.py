@@ -1,4 +1,4 @@
-"""How RobustAdditiveClassifier is stored: the levels of its columns, and the values of their points.
+"""Store RobustAdditiveClassifier: the levels of its columns, and the values of their points.
 
 Columns lie one behind the other: those of numbers and dates as their knots, those of categories as their
 texts, the rare ones last. A threat is a number, and an interval for the last of them.

@@ -6,9 +6,7 @@ and back. To add one, add a row to ``_ROWS``. Arrays are stored in the order of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import MISSING, fields as fields_of
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -50,6 +48,7 @@ from exclusivity.io._model_values import (
     are_groups,
     class_rules,
     cut,
+    has_surrogates,
     int64,
     notation_rules,
     notations_of,
@@ -60,72 +59,19 @@ from exclusivity.io._model_values import (
     shown,
     texts_of,
 )
-from exclusivity.solvers import History, IterationRecord
 from exclusivity.tables import DateCode, InteractionFeatures, LevelCode, NumberCode, TableEncoder
 
 PASSTHROUGH = "passthrough"
 TARGET = "target_column_"
-"""What a model may know besides: the column of its classes, by name or number."""
+"""The attribute of a model that names the column of its classes, by name or number."""
 
 MAX_MEMBERS = 10**6
 """Equal members are stored once, whatever their number; votes are counted one by one."""
 
 _CHUNK = 1 << 18
 _PER_FEATURE = ("n_features",)
-# Histories: one table of numbers, a column per figure, the iterations of all problems below one another.
 
-_COLUMNS = {field.name: field.default is MISSING for field in fields_of(IterationRecord)}
-"""Names, and whether every file has the column."""
-
-
-class Lazy(Sequence[Any]):
-    """A sequence whose entries are made when somebody looks: objects would outgrow the file."""
-
-    def __init__(self, length: int, make: Callable[[int], Any]) -> None:
-        self._places, self._make = range(length), make
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return tuple(map(self._make, self._places[index]))
-        return self._make(self._places[index])
-
-
-def _record(table: NDArray[Any], columns: list[str], place: int) -> IterationRecord:
-    values: dict[str, Any] = dict(zip(columns, table[place].tolist(), strict=True))
-    return IterationRecord(**values | {"iteration": int(values["iteration"])})
-
-
-def _history(table: NDArray[Any], columns: list[str], ends: NDArray[Any], place: int) -> History:
-    rows = table[ends[place - 1] if place else 0 : ends[place]]
-    return History(Lazy(len(rows), partial(_record, rows, columns)))
-
-
-def _history_rules(found: dict[str, Any]) -> Rules:
-    columns, records = found["columns"], found["records"]
-    names = {name for name in columns if isinstance(name, str)}
-    yield len(names) == len(columns), "columns are no different names"
-    yield names <= set(_COLUMNS), "a column is unknown to this version of exclusivity"
-    yield all(name in columns for name, needed in _COLUMNS.items() if needed), "a column is missing"
-    yield records.shape[1] == len(columns), "expected a number for every column"
-    yield sum(found["lengths"].tolist()) == len(records), "expected as many records as lengths say"
-    numbers = records[:, columns.index("iteration")]
-    is_whole = (numbers >= 0) & (numbers < MOST) & (numbers == np.floor(numbers))
-    yield is_whole.all(), "iterations are not whole numbers"
-
-
-def _pack_history(histories: Sequence[History]) -> dict[str, Any]:
-    rows = [[getattr(record, name) for name in _COLUMNS] for each in histories for record in each.records]
-    return {
-        "columns": list(_COLUMNS),
-        "lengths": np.array([len(each) for each in histories], dtype=np.int64),
-        "records": np.array(rows, dtype=float).reshape(len(rows), len(_COLUMNS)),
-    }
-
-
-# ERMClassifier: parameters, members (equal ones once), labels, quality, history.
+# ERMClassifier: parameters, members (equal ones once), labels, quality.
 
 
 def count_problems(n_classes: int, multi_class: str) -> int:
@@ -173,14 +119,7 @@ _FITTED = Object(
         "dual_gap": Array("f8", ("n_problems",)),
         "converged": Array("bool", ("n_problems",)),
         "n_iter": Array("i8", ("n_problems",)),
-        "history": Object(
-            {
-                "columns": Is(list),
-                "lengths": Array("i8", ("n_problems",), 0),
-                "records": Array("f8", ("n_records", "n_columns")),
-            },
-            _history_rules,
-        ),
+        "history?": Is(dict),  # of versions up to 0.2.0; it is not read
         "feature_names": NAMES,
         "groups": Maybe(Array("i8", _PER_FEATURE, 0, MOST)),
         "partition": Maybe(Array("i8", ("n_groups",), -1)),
@@ -192,8 +131,8 @@ _FITTED = Object(
 
 def _pack_fitted(model: BaseEstimator) -> dict[str, Any]:
     state = FittedState.of(model)
-    packed = vars(state) | vars(state.ensemble) | {"history": _pack_history(state.history)}
-    del packed["ensemble"]
+    packed = vars(state) | vars(state.ensemble)
+    del packed["ensemble"], packed["history"]
     packed["exclusivity"] = pack(state.exclusivity, "exclusivity")
     for name in ("n_iter", "groups", "partition"):
         packed[name] = None if packed[name] is None else np.asarray(packed[name], dtype=np.int64)
@@ -207,10 +146,8 @@ def _pack_fitted(model: BaseEstimator) -> dict[str, Any]:
 
 def _restore_fitted(found: dict[str, Any], model: Any) -> Any:
     members = [found.pop(name) for name in ("weights", "intercepts", "n_members")]
-    table, columns, lengths = (found["history"][name] for name in ("records", "columns", "lengths"))
-    history = Lazy(len(lengths), partial(_history, table, columns, np.cumsum(lengths)))
     groups = np.arange(found["n_features"]) if found["groups"] is None else found["groups"]
-    found |= {"ensemble": Ensemble(*members), "history": history, "groups": groups}
+    found |= {"ensemble": Ensemble(*members), "history": None, "groups": groups}
     for name in ("groups", "partition"):
         found[name] = None if found[name] is None else found[name].astype(np.intp, copy=False)
     return FittedState(**found).restore(model)
@@ -288,7 +225,7 @@ def _restore_step(step: BaseEstimator, found: dict[str, Any]) -> None:
 
 
 class _Rows:
-    """How many rows a scaler has seen: one number, or one per column where values were missing."""
+    """The number of rows that a scaler has seen: one, or one per column where values were missing."""
 
     def read(self, value: Any, path: str, dims: dict[str, int]) -> Any:
         counts: Field = Array("i1 i2 i4 i8 f2 f4 f8", _PER_FEATURE, 0)
@@ -654,7 +591,8 @@ def unpack_model(value: Any) -> BaseEstimator:
     targets = [fields.pop(key) for key in ("target",) if key in fields]
     model = _unpack_pipeline(fields) if name == "Pipeline" else _unpack_kind(name, fields, is_classifier=True)
     for target in targets:
-        if not isinstance(target, str) and (type(target) is not int or target < 0):
+        is_name = isinstance(target, str) and not has_surrogates(target)
+        if not is_name and (type(target) is not int or target < 0):
             raise Refusal(f"{TARGET} is {shown(target)}; expected the name of a column or its number from 0.")
         setattr(model, TARGET, target)
     return model

@@ -1,4 +1,4 @@
-"""What a model file says: fields of known types and sizes, and parameters of estimators as JSON.
+"""Describe what a model file says: fields of known types and sizes, and parameters of estimators as JSON.
 
 =====================  ===========================================
 parameter              the header
@@ -65,7 +65,7 @@ def shown(value: object) -> str:
 
 
 Rules = Iterator[tuple[Any, str]]
-"""What has to be so, and what is wrong where it is not."""
+"""Conditions, and what is wrong where one does not hold."""
 
 
 class Field(Protocol):
@@ -334,7 +334,7 @@ def class_rules(classes: NDArray[Any]) -> Rules:
 
 _NOTATION = re.compile(r"[.,]?'?%?\??|-")
 NOTATIONS = Array("text", ("n_features",))
-"""How the numbers of each column are written; a dash where nobody knows."""
+"""The notation of the numbers of each column; a dash where nobody knows."""
 
 
 def pack_notations(columns: Sequence[Any]) -> dict[str, Any]:

@@ -1,19 +1,88 @@
-"""What is taken from a data file, and what comes of it, whatever its format."""
+"""Read data files: what to take, what comes of it, and errors that name file, line and column."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.io._cells import ColumnRule
-from exclusivity.io._errors import DataFileError, excerpt
-from exclusivity.io._text import DEFAULT_MAX_BYTES, is_packed
+if TYPE_CHECKING:
+    from exclusivity.io._cells import ColumnRule
+
+DEFAULT_MAX_BYTES = 4 << 30
+"""4 GiB of text."""
+
+_EXCERPT = 40
+
+
+def excerpt(text: str) -> str:
+    """Return the text in quotes, cut when it is long.
+
+    Examples
+    --------
+    >>> excerpt("abc" * 1000)
+    "'abcabcabcabcabcabcabcabcabcabcabcabcabca...'"
+    """
+    return repr(text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}...")
+
+
+class DataFileError(ValueError):
+    """A file that is not what it should be.
+
+    Attributes
+    ----------
+    file : str
+        Its name.
+    line : int or None
+        Where reading stopped, counted from 1; None where a file has no lines or all of it is meant.
+    column : str, int or None
+        The column that is wrong, where there is one: its name, or its number from 0 without names.
+    cause : str
+        What was found and what is expected.
+    ways : tuple of str
+        Arguments of ``read_table`` that would make something of the column: of "numeric", "categorical",
+        "decimal" and "ignore".
+
+    Examples
+    --------
+    >>> str(DataFileError("heart.csv", 3, "age", "found 'old'; expected a number, or nothing."))
+    "heart.csv, line 3, column 'age': found 'old'; expected a number, or nothing."
+    >>> str(DataFileError("heart.csv", None, None, "the file is empty."))
+    'heart.csv: the file is empty.'
+    """
+
+    def __init__(
+        self, file: str, line: int | None, column: str | int | None, cause: str, ways: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(file, line, column, cause, ways)
+        self.file, self.line, self.column, self.cause, self.ways = file, line, column, cause, ways
+
+    @property
+    def place(self) -> str:
+        """File, line and column in words."""
+        line = "" if self.line is None else f", line {self.line}"
+        name = excerpt(self.column) if isinstance(self.column, str) else f"{self.column} (from 0)"
+        return f"{self.file}{line}" + ("" if self.column is None else f", column {name}")
+
+    def __str__(self) -> str:
+        ways = f" Pass {' or '.join(f'{way}=...' for way in self.ways)}." if self.ways else ""
+        return f"{self.place}: {self.cause}{ways}"
+
+
+def refuse_pipe(path: str | os.PathLike[str]) -> None:
+    """Refuse a pipe or a device where a reader has to open its file more than once, or to seek in it."""
+    path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        cause = "it is a pipe or a device, which can be read only once; copy it to a file first."
+        raise DataFileError(str(path), None, None, cause)
+
 
 DELIMITERS = (",", "\t", ";", "|")
 
@@ -22,18 +91,13 @@ MAX_COLUMNS = 1 << 16
 
 _SHOWN, _LISTED = 5, 20
 
-Span = tuple[int, int] | None
-"""A part of a file in bytes, rows or row groups, as its format counts; None for all of it."""
-
 
 @dataclass(frozen=True)
 class Reading:
-    """What to take from a file, and how; most as in ``read_table``.
+    """Say what to take from a file; most as in ``read_table``.
 
     ``kinds`` says what columns hold ("number" or "category"), by name, or by number from 0 without names.
-    ``mixed`` asks for columns one by one though all of them may be plain numbers; with rules it says that
-    these were found in training rows, and options could change them. ``tell`` is called with the number of
-    bytes of text that have been read.
+    ``tell`` is called with the number of bytes of text that have been read.
     """
 
     target: str | int | None = None
@@ -45,7 +109,6 @@ class Reading:
     decimal: str = ""
     kinds: Mapping[str | int, str] = field(default_factory=dict)
     rules: Mapping[str | int, ColumnRule] | None = None
-    mixed: bool = False
     tell: Callable[[int], None] | None = None
 
     def __post_init__(self) -> None:
@@ -66,43 +129,32 @@ class Reading:
             if value is not None and (not isinstance(value, (int, np.integer)) or value < 1):
                 raise ValueError(f"{name} must be a whole number from 1, or None; got {value!r}.")
 
-    @property
-    def wants_columns(self) -> bool:
-        """Whether columns are wanted one by one: a model or a user says so."""
-        if self.rules is not None:
-            return not all(rule.required for rule in self.rules.values())
-        return self.mixed or bool(self.kinds) or self.decimal == ","
-
-    def unlimited(self, path: str) -> Reading:
-        """Return the same for the owner of a file: no limit, unless it is compressed and so may be a trap."""
-        return self if is_packed(path) else replace(self, max_bytes=None)
-
 
 @dataclass(frozen=True, eq=False)
-class Content:
-    """The content of a file.
+class Table:
+    """The content of a data file.
 
-    ``data`` is an array of plain numbers without missing values, a CSR matrix (LIBSVM), or a list of columns
-    as numpy or pyarrow arrays. ``target`` holds the classes. The features have ``names`` where the file has
-    them, and ``places`` in it. Of a CSV file there are the rules by which the features were read, what is
-    peculiar about each (or ""), how many of its texts were taken for missing values, the columns that are
-    neither features, target nor ignored, and the lines of the rows, piece by piece.
+    Attributes
+    ----------
+    data : DataFrame, ndarray or scipy.sparse.csr_matrix
+        The features: a pandas DataFrame of a CSV or Parquet file (float64 and
+        text with missing values, dates), a float64 array of a .npy file, a CSR matrix of a LIBSVM file.
+    target : ndarray or None
+        The classes: integers where all are whole numbers, else float64 or text. None where no target was
+        asked for.
+    rules : dict
+        How the columns of a CSV file were read; hand them to ``read_table`` to read other files alike.
+    remarks : dict
+        What is unusual about how columns are written.
+    n_lost : dict
+        The number of texts that were read as missing values, for columns with some.
     """
 
     data: Any
     target: NDArray[Any] | None
-    names: tuple[str, ...] | None = None
-    places: tuple[int, ...] = ()
-    rules: tuple[ColumnRule, ...] = ()
-    remarks: tuple[str, ...] = ()
-    n_lost: tuple[int, ...] = ()
-    left_out: tuple[str, ...] = ()
-    lines: tuple[Any, ...] = ()
-
-    @property
-    def titles(self) -> list[str | int]:
-        """The features as users call them: by name, or by number in the file."""
-        return list(self.names or self.places)
+    rules: dict[str | int, ColumnRule] = field(default_factory=dict)
+    remarks: dict[str | int, str] = field(default_factory=dict)
+    n_lost: dict[str | int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -113,7 +165,6 @@ class Columns:
     target: int | None
     features: tuple[int, ...]
     file: str
-    left_out: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -137,9 +188,8 @@ class Columns:
         if cause:
             raise DataFileError(file, line, None, cause)
         if is_named:
-            left_out = tuple(titles[place] for place in features if titles[place] not in rules)
             features = tuple(place_of(name, "that is a feature") for name in rules)
-            return cls(titles, target, features, file, left_out)
+            return cls(titles, target, features, file)
         if unknown := [name for name in reading.kinds if name not in [titles[place] for place in features]]:
             raise ValueError(f"{unknown[0]!r} is named in numeric or categorical, and is no feature.")
         return cls(titles, target, features, file)
@@ -154,10 +204,15 @@ class Columns:
         """Features and target."""
         return [*self.features, *([] if self.target is None else [self.target])]
 
-    def content(self, data: Any, target: NDArray[Any] | None, **facts: Any) -> Content:
-        """Return what was read of these columns."""
-        names = None if isinstance(self.all, range) else tuple(self.titles)
-        return Content(data, target, names, self.features, left_out=self.left_out, **facts)
+    def table(self, data: Any, target: NDArray[Any] | None, **facts: Sequence[Any]) -> Table:
+        """Return an array or a list of columns as a DataFrame; facts are about each column in turn."""
+        if isinstance(data, list):
+            data = dict(zip(self.titles, map(_for_pandas, data), strict=True))
+        frame = import_extra("pandas").DataFrame(data, columns=self.titles)
+        found = {name: dict(zip(self.titles, each, strict=True)) for name, each in facts.items()}
+        for name in ("remarks", "n_lost"):
+            found[name] = {title: fact for title, fact in found.get(name, {}).items() if fact}
+        return Table(frame, target, **found)
 
     def check_classes(self, is_missing: NDArray[np.bool_], lines: Callable[[int], int] | None = None) -> None:
         """Refuse rows without a class; ``lines`` gives the line of a row, where the file has lines."""
@@ -175,12 +230,12 @@ class Columns:
         line = None if lines is None else int(places[0])
         raise DataFileError(self.file, line, self.all[self.target or 0], cause)
 
-    def classes(self, values: NDArray[np.float64], start: int = 0) -> NDArray[Any]:
-        """Return a target of numbers, the first of them in row ``start``: integers where all are whole."""
-        self.check_classes(np.isnan(values) if not start else np.r_[np.zeros(start, bool), np.isnan(values)])
+    def classes(self, values: NDArray[np.float64]) -> NDArray[Any]:
+        """Return a target of numbers: integers where all are whole."""
+        self.check_classes(np.isnan(values))
         if np.isinf(values).any():
-            cause = f"the value in row {start + int(np.argmax(np.isinf(values))) + 1} is infinite; "
-            cause += "expected a finite number."
+            row = int(np.argmax(np.isinf(values))) + 1
+            cause = f"the value in row {row} is infinite; expected a finite number."
             raise DataFileError(self.file, None, self.all[self.target or 0], cause)
         return whole_numbers(values)
 
@@ -211,14 +266,25 @@ def whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(values.astype(np.int64))
 
 
-def import_pyarrow(module: str = "") -> Any:
-    """Return pyarrow, or one of its modules; the error says how to get it."""
+def import_extra(module: str) -> Any:
+    """Return a module of pandas or pyarrow; the error says how to get it."""
     try:
-        return import_module(f"pyarrow{module}")
+        return import_module(module)
     except ImportError as error:
+        name = module.partition(".")[0]
         raise ImportError(
-            "reading CSV and Parquet files needs pyarrow; install it with: pip install 'exclusivity[cli]'"
+            f"reading CSV and Parquet files needs {name}; install it with: pip install 'exclusivity[cli]'"
         ) from error
+
+
+def _for_pandas(column: Any) -> Any:
+    """Return texts as Python strings, equal ones once in memory; other columns as they are."""
+    if isinstance(column, np.ndarray):
+        return column
+    if not hasattr(column, "dictionary"):  # a typed column of a Parquet file
+        return column.to_pandas()
+    words = np.array([*column.dictionary.to_pylist(), None], dtype=object)
+    return words[column.indices.fill_null(len(words) - 1).to_numpy()]
 
 
 def check_size(file: str, n_rows: int, n_columns: int, said: int, reading: Reading) -> None:

@@ -1,4 +1,4 @@
-"""Text files in pieces of whole lines: plain or compressed, from a path, a pipe or a span of a file.
+"""Text files in pieces of whole lines: plain or compressed, from a path or an open file.
 
 What every reader of text needs is checked here, within bounds on memory: the size, the encoding (UTF-8),
 NUL bytes and the ends of lines.
@@ -15,23 +15,19 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.io._errors import DataFileError, refuse_pipe
+from exclusivity.io._reading import DataFileError, refuse_pipe
 
 PIECE_BYTES = 1 << 20
-"""How much text is handed out at once, apart from the end of its last line."""
+"""The text that is handed out at once, apart from the end of its last line."""
 
 MAX_LINE_BYTES = 1 << 26
 """64 MiB: five million features in one row. What is longer is more likely no text at all."""
-
-DEFAULT_MAX_BYTES = 4 << 30
-"""4 GiB of text."""
 
 MAX_RATIO = 100
 """Real tables become 3 to 40 times smaller; a file that unpacks to 100 times its size is a trap."""
@@ -99,7 +95,7 @@ class TextFile:
         limit: tuple[int, str] | None,
         tell: Callable[[int], None] | None = None,
     ) -> None:
-        self.name, self.line = name, 1 + int(getattr(stream, "lines_before", 0))
+        self.name, self.line = name, 1
         self._stream, self._limit, self._tell = stream, limit, tell
         self._total = 0
 
@@ -238,48 +234,3 @@ def _refuse_trap(path: Path, opener: Any, limit: tuple[int, str]) -> None:
                     raise DataFileError(str(path), None, None, limit[1])
         except (EOFError, zlib.error, OSError):
             pass  # who reads it says where the damage is
-
-
-def text_spans(path: str | os.PathLike[str], n_bytes: int) -> list[tuple[int, int]]:
-    """Cut a file into as few spans of about equal size as have at most ``n_bytes`` each."""
-    size = Path(path).stat().st_size
-    count = max(1, -(-size // n_bytes))
-    return list(pairwise(size * number // count for number in range(count + 1)))
-
-
-class TextSpan:
-    """The lines of an open file that begin within a span of bytes, as a file to its readers.
-
-    Every line belongs to exactly one of the spans that a file is cut into. With ``header`` a span has the
-    first line of the file that is not blank in front. With ``counts_lines`` its lines get the numbers that
-    they have in the file, for which all before is read.
-    """
-
-    def __init__(
-        self, stream: Any, start: int, stop: int, *, header: bool, counts_lines: bool = False
-    ) -> None:
-        self.name, self._stream, self._head = stream.name, stream, b""
-        while header and not self._head.removeprefix(BOM_UTF8).strip():
-            if not (line := stream.readline(MAX_LINE_BYTES)):
-                break
-            self._head = line
-        start, self._stop = max(stream.tell(), self._line_from(start)), self._line_from(stop)
-        self.lines_before = -int(header)
-        stream.seek(0)
-        while counts_lines and stream.tell() < start:
-            self.lines_before += stream.read(min(_CHUNK, start - stream.tell())).count(b"\n")
-        stream.seek(start)
-
-    def _line_from(self, place: int) -> int:
-        """Return where the first line starts that does not start before ``place``."""
-        self._stream.seek(max(0, place - 1))
-        while place and (piece := self._stream.readline(_CHUNK)) and not piece.endswith(b"\n"):
-            pass
-        return int(self._stream.tell())
-
-    def read(self, size: int, /) -> bytes:
-        """Return at most ``size`` bytes; none at the end of the span."""
-        if self._head:
-            block, self._head = self._head[:size], self._head[size:]
-            return block
-        return bytes(self._stream.read(max(0, min(size, self._stop - self._stream.tell()))))

@@ -1,47 +1,47 @@
-"""Read a table whatever its format: CSV and Parquet become DataFrames, LIBSVM a CSR matrix, .npy an array."""
+"""Read a table whatever its format: CSV and Parquet become DataFrames, LIBSVM a CSR matrix, .npy an array.
+
+Text files of columns are read in ``_csv``, the others here; ``FORMATS`` lists all.
+"""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib import import_module
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.io._cells import ColumnRule
-from exclusivity.io._formats import FORMATS, Format, format_of
-from exclusivity.io._reading import Reading
-from exclusivity.io._text import DEFAULT_MAX_BYTES, Readable
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """The content of a data file.
-
-    Attributes
-    ----------
-    data : DataFrame, ndarray or scipy.sparse.csr_matrix
-        The features: a pandas DataFrame of a CSV or Parquet file (float64 and
-        text with missing values, dates), a float64 array of a .npy file, a CSR matrix of a LIBSVM file.
-    target : ndarray or None
-        The classes: integers where all are whole numbers, else float64 or text. None where no target was
-        asked for.
-    rules : dict
-        How the columns of a CSV file were read; hand them to ``read_table`` to read other files alike.
-    remarks : dict
-        What is unusual about how columns are written.
-    n_lost : dict
-        The number of texts that were read as missing values, for columns with some.
-    """
-
-    data: Any
-    target: NDArray[Any] | None
-    rules: dict[str | int, ColumnRule] = field(default_factory=dict)
-    remarks: dict[str | int, str] = field(default_factory=dict)
-    n_lost: dict[str | int, int] = field(default_factory=dict)
+from exclusivity.io._cells import MISSING, ColumnRule, as_array
+from exclusivity.io._csv import csv_header, read_csv
+from exclusivity.io._reading import (
+    DEFAULT_MAX_BYTES,
+    MAX_COLUMNS,
+    Columns,
+    DataFileError,
+    Reading,
+    Table,
+    check_size,
+    excerpt,
+    import_extra,
+    refuse_pipe,
+    whole_numbers,
+)
+from exclusivity.io._text import (
+    Readable,
+    TextFile,
+    is_packed,
+    opened_text,
+    plain_suffix,
+    title_of,
+)
 
 
 def read_table(
@@ -134,32 +134,7 @@ def read_table(
     reading = Reading(
         target, left_out, n_features, delimiter, header, max_bytes, decimal, kinds, rules, tell=report
     )
-    content = chosen.read(os.fspath(source) if isinstance(source, os.PathLike) else source, reading)
-    found = dict(zip(content.titles, content.rules, strict=False))
-    remarks = {name: remark for name, remark in zip(found, content.remarks, strict=False) if remark}
-    if not chosen.has_columns:
-        return Table(content.data, content.target)
-    try:
-        pandas = import_module("pandas")
-    except ImportError as error:
-        raise ImportError(
-            "reading CSV and Parquet files needs pandas; install it with: pip install 'exclusivity[cli]'"
-        ) from error
-    data = content.data
-    if isinstance(data, list):
-        data = dict(zip(content.titles, map(_for_pandas, data), strict=True))
-    n_lost = {name: count for name, count in zip(content.titles, content.n_lost, strict=False) if count}
-    return Table(pandas.DataFrame(data, columns=content.titles), content.target, found, remarks, n_lost)
-
-
-def _for_pandas(column: Any) -> Any:
-    """Return texts as Python strings, equal ones once in memory; other columns as they are."""
-    if isinstance(column, np.ndarray):
-        return column
-    if not hasattr(column, "dictionary"):  # a typed column of a Parquet file
-        return column.to_pandas()
-    words = np.array([*column.dictionary.to_pylist(), None], dtype=object)
-    return words[column.indices.fill_null(len(words) - 1).to_numpy()]
+    return chosen.read(os.fspath(source) if isinstance(source, os.PathLike) else source, reading)
 
 
 def _format(source: Any, name: str | None) -> Format:
@@ -170,3 +145,310 @@ def _format(source: Any, name: str | None) -> Format:
     if name is None or not FORMATS[name].is_text:
         raise ValueError(f"an open file has no name to tell its format from; pass format; got {name!r}.")
     return FORMATS[name]
+
+
+LIBSVM_ROW = "'label index:value ...'"
+_MOST_INDEX = 2**31 - 1  # scikit-learn reads indices of 32 bits
+
+
+def read_libsvm(source: Any, reading: Reading) -> Any:
+    """Read a LIBSVM (svmlight) file: finite rows and labels; query numbers are left out."""
+    from scipy import sparse  # noqa: PLC0415 -- `erm --help` knows formats, and should not wait for it
+    from sklearn.datasets import load_svmlight_file  # noqa: PLC0415
+
+    if reading.target is not None:
+        raise ValueError(
+            f"target={reading.target!r}, but {Path(title_of(source)).name} is read as a LIBSVM file, which "
+            "has its target in front of every row; leave target out, or say what the file is with format."
+        )
+    with opened_text(source, reading.max_bytes, reading.tell) as text:
+        lines = _LibsvmLines(text)
+        try:
+            X, y = load_svmlight_file(lines, zero_based=False)
+        except DataFileError:
+            raise
+        except (ValueError, OverflowError, IndexError):
+            if lines.numbers:
+                raise lines.error(-1, lines.last, reading) from None
+        if not lines.numbers:
+            raise text.error(f"the file ends without a single row; expected {LIBSVM_ROW}.")
+    width = reading.n_features or X.shape[1]
+    fits = np.isfinite(X.data) & (X.indices < width)
+    wrong = [int(np.searchsorted(X.indptr, np.argmin(fits), "right")) - 1] if not fits.all() else []
+    wrong += [int(np.argmin(np.isfinite(y)))] if not np.isfinite(y).all() else []
+    if wrong:
+        row = min(wrong)
+        entries = zip(X[[row]].indices.tolist(), X[[row]].data.tolist(), strict=True)
+        odd = [f"{j + 1}:{value:g}" for j, value in entries if j >= width or not math.isfinite(value)]
+        raise lines.error(row, (odd or [f"{y[row]:g}"])[0], reading)
+    return Table(
+        sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width)), whole_numbers(y)
+    )
+
+
+class _LibsvmLines:
+    """The rows of a text, one by one, for scikit-learn; and the numbers of their lines."""
+
+    def __init__(self, text: TextFile) -> None:
+        self._text, self.last, self.numbers = text, "", array("q")
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Tell scikit-learn by its existence that this is a file; it is not called."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._text:
+            for line, number in zip(piece.text.splitlines(), piece.lines, strict=True):
+                content = line.partition(b"#")[0]
+                if content.strip():
+                    self.last = content.decode()
+                    self.numbers.append(int(number))
+                    if b"_" in content:  # which Python takes for a part of a number
+                        raise ValueError(f"found '_'; expected {LIBSVM_ROW}")
+                    yield content
+
+    def error(self, row: int, found: str, reading: Reading) -> DataFileError:
+        """Return the error about what was found in a row."""
+        most = _MOST_INDEX if reading.n_features is None else f"n_features={reading.n_features}"
+        cause = (
+            f"found {excerpt(found)}; expected {LIBSVM_ROW} with finite decimal numbers, and whole indices "
+        )
+        return self._text.error(f"{cause}that increase from 1 to at most {most}.", self.numbers[row])
+
+
+def open_npy(path: str) -> Any:
+    """Return the array as it lies on disk, after all that can be checked without reading it."""
+    refuse_pipe(path)
+    with open(path, "rb"):  # for the system's own words on what cannot be opened
+        pass
+    try:
+        values: Any = np.lib.format.open_memmap(path, mode="r")  # refuses pickles
+        shape, kind, end = values.shape, values.dtype, values.offset + values.nbytes
+    except Exception as error:  # NumPy parses the header as Python, and anything may come of that
+        reason = " ".join(str(error).split())[:200]
+        cause = f"the file is damaged, or not a .npy file ({reason})."
+        raise DataFileError(path, None, None, cause) from error
+    cause, size = "", Path(path).stat().st_size
+    if kind.kind not in "biuf":
+        cause = f"the array is of type {str(kind)[:100]}; expected {KINDS}."
+    elif len(shape) != 2 or 0 in shape:
+        cause = f"the array has the shape {str(shape)[:100]}; expected rows and columns."
+    elif end != size:
+        cause = f"the file has {size} bytes; expected {end}, as it says itself."
+    if cause:
+        raise DataFileError(path, None, None, cause)
+    return values
+
+
+def read_npy(source: str, reading: Reading) -> Table:
+    """Read a .npy file."""
+    values = open_npy(source)
+    if isinstance(reading.target, str):
+        raise ValueError(f"target={reading.target!r}, but a .npy file has no names; give a column's number.")
+    columns = Columns.of(None, values.shape[1], reading, source)
+    check_size(source, len(values), values.shape[1], 0, reading)
+    X = np.ascontiguousarray(values[:, list(columns.features)], dtype=np.float64)
+    if not (finite := np.isfinite(X)).all():
+        row, j = (int(place) for place in np.unravel_index(int(np.argmin(finite)), finite.shape))
+        shown = "missing" if np.isnan(X[row, j]) else X[row, j]
+        cause = f"the value in row {row + 1} is {shown}; expected a finite number."
+        raise DataFileError(source, None, columns.features[j], cause)
+    y = None if columns.target is None else np.asarray(values[:, columns.target], dtype=np.float64)
+    return Table(X, None if y is None else columns.classes(y))
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of files: what users call it, how their names end, and how to read them."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    read: Callable[..., Table]
+    is_text: bool = False
+    delimiter: str = ""
+
+    @property
+    def has_columns(self) -> bool:
+        """True where a file may hold columns of text and dates."""
+        return self.name in ("csv", "tsv", "parquet")
+
+    @property
+    def is_sparse(self) -> bool:
+        """True where labels stand in front of rows and features have numbers: CSR data and no columns."""
+        return self.name == "libsvm"
+
+    def columns(self, source: str, reading: Reading) -> list[str] | int | None:
+        """Return the names of the columns, their number without names, None where there are none."""
+        if self.delimiter:
+            return csv_header(source, reading, self.delimiter)[0]
+        if self.name == "npy":
+            return int(open_npy(source).shape[1])
+        if self.name == "libsvm":
+            return None
+        with open_parquet(source) as file:
+            return list(file.schema_arrow.names)
+
+
+KINDS = "integers, floating point numbers or booleans"
+
+
+@contextmanager
+def open_parquet(path: str) -> Iterator[Any]:
+    """Open a Parquet file; whatever pyarrow does not like about it is damage."""
+    arrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
+    refuse_pipe(path)
+    with open(path, "rb"):  # for the system's own words on what cannot be opened
+        pass
+    try:
+        # A text that a file repeats stays one text in memory: as a plain column it may fill all of it.
+        with parquet.ParquetFile(path, pre_buffer=False) as file:
+            texts = [each.name for each in file.schema_arrow if _is_text(each.type)]
+        with parquet.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
+            yield file
+    except (arrow.ArrowException, OSError, ValueError, OverflowError) as error:
+        if isinstance(error, DataFileError):
+            raise
+        # Names and texts of the file may be part of the message, and of any length.
+        reason = " ".join(str(error).split())[:200]
+        cause = f"the file is damaged, or not a Parquet file that pyarrow can read ({reason})."
+        raise DataFileError(path, None, None, cause) from error
+    finally:
+        arrow.default_memory_pool().release_unused()  # a hundred megabytes that it would keep for later
+
+
+def read_parquet(source: str, reading: Reading) -> Table:
+    """Read a Parquet file: as numbers alone, or column by column."""
+    with open_parquet(source) as file:
+        columns, metadata = _columns(file, source, reading), file.metadata
+        groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+        n_rows = sum(int(group.num_rows) for group in groups)
+        said = sum(int(group.total_byte_size) for group in groups)
+        if n_rows < 1:
+            cause = f"the table has {n_rows} rows and {len(columns.all)} columns; expected something in it."
+            raise DataFileError(source, None, None, cause)
+        check_size(source, n_rows, len(columns.all), said, reading)
+        target = None
+        if columns.target is not None:
+            target = _labels(_column(file, columns.all[columns.target], n_rows, source), columns)
+        found = [_column(file, title, n_rows, source) for title in columns.titles]
+        is_strict = reading.rules is not None and all(rule.required for rule in reading.rules.values())
+        is_plain = is_strict or (reading.rules is None and not reading.kinds)
+        for title, column in zip(columns.titles, found, strict=True):
+            values = _numbers(column) if _is_numeric(column.type) else np.full(1, np.nan)
+            if is_strict and not _is_numeric(column.type):
+                kind = column.type.value_type if _is_text(column.type) else column.type
+                cause = f"the column is of type {str(kind)[:200]}; expected {KINDS}."
+                raise DataFileError(source, None, title, cause)
+            _refuse(np.isnan(values) & is_strict, "missing", title, source)
+            _refuse(np.isinf(values), "infinite", title, source)
+            is_plain = is_plain and not np.isnan(values).any()
+        if not is_plain:
+            return columns.table(found, target)
+        X = np.empty((n_rows, len(found)), order="F")
+        for j in range(len(found)):
+            X[:, j], found[j] = _numbers(found[j]), None  # the memory of one column beside those of X
+        return columns.table(X, target)
+
+
+def _refuse(is_wrong: NDArray[np.bool_], what: str, title: str, file: str) -> None:
+    if is_wrong.any():
+        cause = f"the value in row {int(np.argmax(is_wrong)) + 1} is {what}; expected a finite number."
+        raise DataFileError(file, None, title, cause)
+
+
+def _columns(file: Any, path: str, reading: Reading) -> Columns:
+    """Return the columns; refuse too many, names that occur twice, and the index of a DataFrame."""
+    schema, cause = file.schema_arrow, ""
+    name, times = Counter(schema.names).most_common(1)[0] if schema.names else ("", 0)
+    if not times or len(schema.names) > MAX_COLUMNS:
+        cause = f"the table has {len(schema.names)} columns; expected 1 to {MAX_COLUMNS}."
+    elif times > 1:
+        cause = f"{times} columns are called {excerpt(name)}; expected different names."
+    if cause:
+        raise DataFileError(path, None, None, cause)
+    columns = Columns.of(tuple(schema.names), len(schema.names), reading, path)
+    try:
+        index = (schema.pandas_metadata or {}).get("index_columns", [])
+    except (ValueError, AttributeError):  # no JSON, or not what pandas writes
+        index = []
+    if indices := [title for title in columns.titles if title in index]:
+        cause = "the column is the index of a pandas DataFrame; write the file with index=False."
+        raise DataFileError(path, None, indices[0], cause, ("ignore",))
+    return columns
+
+
+def _column(file: Any, title: str, n_rows: int, path: str) -> Any:
+    """Return a column."""
+    column = file.read([title], use_threads=False).column(title)
+    column.validate(full=True)  # a damaged page may refer to texts that are not there
+    if len(column) != n_rows:
+        cause = f"the file holds {len(column)} rows; expected {n_rows}, as it says itself."
+        raise DataFileError(path, None, None, cause)
+    return column
+
+
+def _is_text(kind: Any) -> bool:
+    types = import_extra("pyarrow").types
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def _is_numeric(kind: Any) -> bool:
+    types = import_extra("pyarrow").types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
+def _numbers(column: Any) -> NDArray[np.float64]:
+    """Return a column of numbers or booleans as float64, NaN where missing."""
+    found = []
+    for chunk in column.chunks:
+        values = as_array(chunk.fill_null(False if str(chunk.type) == "bool" else 0))
+        found.append(np.where(as_array(chunk.is_null()), np.nan, values) if chunk.null_count else values)
+    return np.concatenate(found).astype(np.float64, copy=False)
+
+
+def _labels(column: Any, columns: Columns) -> NDArray[Any]:
+    """Return the target; refuse one with missing values."""
+    if _is_numeric(column.type):
+        return columns.classes(_numbers(column))
+    if not _is_text(column.type):
+        cause = f"the column is of type {str(column.type)[:200]}; expected {KINDS} or text."
+        raise DataFileError(columns.file, None, columns.all[columns.target or 0], cause)
+    column = column if hasattr(column.type, "value_type") else column.dictionary_encode()
+    chunks = column.unify_dictionaries().chunks
+    words = np.array([*chunks[0].dictionary.to_pylist(), None], dtype=object)
+    codes = np.concatenate([as_array(chunk.indices.fill_null(len(words) - 1)) for chunk in chunks])
+    columns.check_classes(np.array([word is None or word in MISSING for word in words])[codes])
+    return np.asarray(words[codes])
+
+
+_LIBSVM_ENDINGS = ("", ".svm", ".libsvm", ".svmlight", ".txt", ".t", ".tr", ".val", ".train", ".test")
+FORMATS: dict[str, Format] = {
+    found.name: found
+    for found in (
+        # The LIBSVM site names files by what sets are for, and by what was done to them.
+        Format("libsvm", (*_LIBSVM_ENDINGS, ".scale", ".numer", ".numer_scale"), read_libsvm, is_text=True),
+        Format("csv", (".csv",), read_csv, is_text=True, delimiter=","),
+        Format("tsv", (".tsv",), partial(read_csv, usual="\t"), is_text=True, delimiter="\t"),
+        Format("parquet", (".parquet", ".pq"), read_parquet),
+        Format("npy", (".npy",), read_npy),
+    )
+}
+
+
+def format_of(path: str | os.PathLike[str]) -> Format:
+    """Return the format that the name of a file tells.
+
+    Examples
+    --------
+    >>> format_of("heart.csv.gz").name, format_of("heart_scale").name
+    ('csv', 'libsvm')
+    """
+    for found in FORMATS.values():
+        if plain_suffix(path) in found.suffixes and (found.is_text or not is_packed(path)):
+            return found
+    endings = ", ".join(ending for found in FORMATS.values() for ending in found.suffixes if ending)
+    raise ValueError(
+        f"the name {Path(path).name!r} does not say what the file is: it ends in none of {endings} (for text "
+        f"also with .gz or .bz2 behind that); pass format, one of {tuple(FORMATS)}."
+    )
