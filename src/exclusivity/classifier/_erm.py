@@ -237,7 +237,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         fresh.monotonic_cst = signs_of_rows(self.monotonic_cst, X)
         check_parameters(vars(fresh))
         rows = MemoryTasks.of(fresh, X, y, sample_weight)
-        n_classes, n_rows = len(rows.classes), X.shape[0] if hasattr(X, "shape") else len(X)
+        n_classes, n_rows = len(rows.classes), rows.shown["X"].shape[0]
         # scikit-learn warns of more classes than half of the rows, and a TableEncoder of all these cases.
         if not 2 * n_classes > n_rows > 20 and groups_of_rows(None, X) is None:
             warn_of_many_classes(n_classes, n_rows, CALLER_OF_FIT)
