@@ -9,7 +9,11 @@ import pytest
 from exclusivity.solvers import SOLVERS
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+MADE = ("_build", "api", "gallery")
+PAGES = [
+    ROOT / "README.md",
+    *sorted(page for page in (ROOT / "docs").rglob("*.md") if page.relative_to(ROOT / "docs").parts[0] not in MADE),
+]
 POLICIES = sorted(set(ROOT.glob("*.md")) - set(PAGES))
 
 
