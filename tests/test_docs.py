@@ -9,11 +9,7 @@ import pytest
 from exclusivity.solvers import SOLVERS
 
 ROOT = Path(__file__).parent.parent
-MADE = ("_build", "api", "gallery")
-PAGES = [
-    ROOT / "README.md",
-    *sorted(page for page in (ROOT / "docs").rglob("*.md") if page.relative_to(ROOT / "docs").parts[0] not in MADE),
-]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("docs/research/*.md"))]
 POLICIES = sorted(set(ROOT.glob("*.md")) - set(PAGES))
 
 
