@@ -30,7 +30,7 @@
 #include <string.h>
 
 /* These and the constants of the other files were chosen on functions of Python packages, not on the texts of the
-   benchmark (docs/benchmark.md). */
+   benchmark (docs/research/solver-benchmark.md). */
 #define FIRST_REACH 4.0 /* rows may move so many times as far as typical ones did in the last step */
 /* The width shrinks where the gradient is to blame for no more than this share of the gap; less of it where the loss is
    sharp already, or features so many times as many as rows: dual variables then follow every small error of the scores. */
