@@ -145,7 +145,7 @@ class Guess:
 
     Where a run is to go on, ``method`` says with what: "semismooth", "truncated" or "shifted" (with the width
     and the dual vector, and the passes spent), "bands" (the width of the next one), or "interior" (the
-    multipliers and slacks of the rows and of the penalty). ``tried_kernel``: the compiled kernel came to little.
+    multipliers and slacks of the rows and of the penalty). ``tried_kernel``: the kernel came to little.
     """
 
     point: Point
