@@ -1,4 +1,4 @@
-"""The sessions of docs/command-line.md and docs/own-table.md run, from their first command to their last."""
+"""The sessions of the pages with commands run, from their first command to their last."""
 
 import re
 import shlex
@@ -27,6 +27,7 @@ def session(page):
             ["chosen.erm", "model.erm", "predictions.csv", "report.html", "robust.erm", "voters.onnx"],
         ),
         ("own-table.md", 4, ["mine.erm", "predictions.csv", "mine.html"]),
+        ("production.md", 5, ["heart.erm", "predictions.csv", "standing.csv"]),
     ],
 )
 def test_the_session_runs(name, n_commands, files, tmp_path, monkeypatch, capsys):
@@ -44,7 +45,7 @@ def test_the_session_runs(name, n_commands, files, tmp_path, monkeypatch, capsys
             n_run += 1
     assert n_run == n_commands
     out = capsys.readouterr().out
-    shown = re.search(r"```\n((?:model|test) .*?)```", page, re.DOTALL).group(1)
+    shown = re.search(r"```\n((?:model|test|rows) .*?)```", page, re.DOTALL).group(1)
     for line in shown.splitlines():
         # Seconds and the last digits of a gap differ between machines.
         assert re.split(", within| in 0", line)[0] in out

@@ -40,7 +40,7 @@ def test_a_constant_vote_is_told_by_every_command(erm, rare):
     assert "members vote common for every training row" in err
     assert "Set class_weight='balanced', a larger C, or fewer members." in err
     assert TOLD in err
-    assert "Fit with --class-weight balanced." in err
+    assert "Fit with --class-weight balanced," in err
     assert "most frequent class alone 90.0% accuracy, 50.0% balanced (always common)" in out
     for command in ("evaluate", "certify"):
         _, out, err = erm(command, "m.erm", "rare.csv")

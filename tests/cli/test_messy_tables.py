@@ -394,7 +394,7 @@ def test_nearly_a_level_for_every_row(run, tmp_path, n_levels, is_told):
     columns = {"street": [f"s{i % n_levels}" for i in rows], "size": rows / 7}
     labels = np.where(rows % 2, "a", "b")
     _, _, err = fitted(run, tmp_path / "table.csv", columns, labels=labels)
-    assert ("column 'street' has 150 distinct values in 200 rows and cannot generalise" in err) == is_told
+    assert ("Column 'street' has 150 distinct values in 200 rows and cannot generalise" in err) == is_told
 
 
 def test_a_graph_names_its_inputs(run, tmp_path):

@@ -312,3 +312,32 @@ class TestOtherMistakes:
         err = capsys.readouterr().err
         assert f"argument {option}" in err
         assert words in err
+
+    @pytest.mark.parametrize(
+        "options", [(), ("--additive",), ("--max-broken", 1)], ids=["", "encoded", "robust"]
+    )
+    def test_a_column_that_is_the_target(self, erm, options):
+        lines = Path("train.csv").read_text().splitlines()
+        with open("leak.csv", "w") as stream:
+            stream.writelines(
+                f"{'copy' if i == 0 else 1 + line.endswith('ill')},{line}\n" for i, line in enumerate(lines)
+            )
+        fit = ["fit", "leak.csv", "--target", "state", "-o", "m.erm", "--folds", 0, *options]
+        code, _, err = erm(*fit)
+        assert code == 0
+        assert "column 'copy' equals the target" in err
+        assert "--drop copy leaves it out" in err
+        code, _, err = erm(*fit, "--drop", "copy", "--force")
+        assert "equals" not in err
+        assert "determines" not in err
+
+    def test_monotone_rules_of_a_table(self, erm):
+        fit = ["fit", "train.csv", "--target", "state", "-o", "m.erm", "--folds", 0, "--additive"]
+        assert erm(*fit, "--monotonic", "c=1")[0] == 0
+        lines = [",".join(["0"] * 6), ",".join(["0", "500", *["0"] * 4])]
+        Path("two.csv").write_text("\n".join(["a b,c,d,e,f,g", *lines]) + "\n")
+        for sign, order in ((1, 1), (-1, -1)):
+            erm(*fit, "--force", "--monotonic", f"c={sign}")
+            out = erm("predict", "m.erm", "two.csv", "--scores")[1].splitlines()[1:]
+            low, high = (float(line.split(",")[1]) for line in out)
+            assert order * (high - low) >= 0

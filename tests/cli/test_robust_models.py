@@ -326,7 +326,7 @@ def test_rows_that_are_no_table(erm):
     ("options", "words"),
     [
         (["--scale", "minmax"], "with --additive numbers are standardised; leave --scale out"),
-        (["--monotonic", "c=1"], "with --additive a column becomes several features"),
+        (["--bounds", "c=0:1"], "with --additive a column becomes several features"),
     ],
 )
 def test_what_curves_have_no_use_for(options, words, erm):

@@ -204,6 +204,11 @@ def table_advice(name: str) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError) as error:
+        if "feature names should match" in str(error):
+            raise ValueError(
+                f"{error}\nexclusivity.tables.TableEncoder finds columns by name, and takes absent ones for "
+                f"missing values: fit make_pipeline(TableEncoder(), {name}(...))."
+            ) from None
         cause = re.split(r"\n| This means", str(error))[0]
         if not any(words in cause for words in _NO_NUMBERS):
             raise

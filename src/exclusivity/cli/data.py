@@ -374,9 +374,12 @@ def _match_features(
     if absent := [name for name in known if name not in columns]:
         renamed = _renamed(absent, columns)
         if not lenient or len(absent) == len(known):
+            other_model = ""
+            if loaded.columns is None and len(absent) < len(known):
+                other_model = ", or fit with --max-broken or --additive"
             raise FileError(
                 f"{source.title} lacks {listed(absent)}, which {loaded.title} was fitted to; it has "
-                f"{listed(columns)}. Use data with the same columns.{renamed}"
+                f"{listed(columns)}. Use data with the same columns{other_model}.{renamed}"
             )
         note(f"{source.title} lacks {listed(absent)}; all their cells count as missing values.{renamed}")
     if used := [name for name in known if name in chosen]:

@@ -24,7 +24,8 @@ DESCRIPTION = (
     "interval, balanced accuracy (the mean recall of the classes), both beside those of always predicting "
     "the most frequent class, a table by class and the confusion matrix. For two classes also ROC AUC, "
     "average precision, and the share of the second class that is detected where few rows of the first one "
-    "are taken for it; log-loss where the model has probabilities."
+    "are taken for it. Where the model has probabilities also log-loss and Brier score; --json compares "
+    "probabilities with the share that is right."
 )
 EPILOG = """examples:
   erm evaluate heart.erm test.csv --target disease
@@ -37,6 +38,7 @@ INPUTS = ("model", "data")
 # A model may predict another class for every row, and the matrix has the square of their number.
 _MOST_DRAWN = 100
 _MOST_IN_JSON = 1000
+_BINS = 10
 _Z = 1.959963984540054  # of the normal distribution, for 95 %
 
 
@@ -73,7 +75,7 @@ def run(args: argparse.Namespace) -> None:
     words = {
         "constant": f"most frequent class {describe_constant(scores['constant'])}",
         "accuracy": f"{scores['accuracy']:.1%} (95 % confidence: {low:.1%} to {high:.1%})",
-        "accuracy_interval": None,
+        **dict.fromkeys(("accuracy_interval", "reliability")),
     }
     output.show(document, as_json=args.json, words=words)
     if not args.json:
@@ -108,6 +110,8 @@ def ranking(loaded: models.Loaded, rows: Any, false_positives: float) -> dict[st
     if hasattr(loaded.classifier, "predict_proba"):
         probabilities = loaded.ask(rows.X, loaded.model.predict_proba)
         found["log_loss"] = float(metrics.log_loss(rows.y, probabilities, labels=classes))
+        found["brier_score"] = float(metrics.brier_score_loss(rows.y, probabilities, labels=classes))
+        found["reliability"] = reliability(probabilities.max(axis=1), rows.y == loaded.predict(rows.X))
     is_second = rows.y == classes[-1]
     if len(classes) > 2 or is_second.all() or not is_second.any():
         return found
@@ -126,6 +130,28 @@ def ranking(loaded: models.Loaded, rows: Any, false_positives: float) -> dict[st
             "high_detected": high,
         },
     }
+
+
+def reliability(confidence: NDArray[Any], is_right: NDArray[Any]) -> list[dict[str, Any]]:
+    """Compare probabilities of predicted classes with the share that is right, in bins of equal numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> reliability(np.array([0.9, 0.6]), np.array([True, False]))
+    [{'rows': 1, 'probability': 0.6, 'right': 0.0}, {'rows': 1, 'probability': 0.9, 'right': 1.0}]
+    """
+    import numpy as np
+
+    order = np.argsort(confidence, kind="stable")
+    return [
+        {
+            "rows": len(part),
+            "probability": float(confidence[part].mean()),
+            "right": float(is_right[part].mean()),
+        }
+        for part in np.array_split(order, min(_BINS, len(order)))
+    ]
 
 
 def check_labels(loaded: models.Loaded, y: NDArray[Any], title: str) -> None:
@@ -162,7 +188,7 @@ def warn_of_constant(scores: dict[str, Any], classifier: BaseEstimator) -> None:
     elif classifier.class_weight == "balanced":
         cure = "Choose another cost ('erm path'), or other features."
     else:
-        cure = "Fit with --class-weight balanced."
+        cure = "Fit with --class-weight balanced, or with columns that tell more."
     warnings.warn(f"{found} {cure}", UserWarning, stacklevel=2)
 
 

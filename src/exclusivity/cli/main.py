@@ -134,6 +134,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             warnings.simplefilter("always", UserWarning)
             # Columns have been matched by name already, and LIBSVM files have no names.
             warnings.filterwarnings("ignore", "X (does not have valid|has) feature names", UserWarning)
+            # 'erm fit' says it itself, and names --target.
+            warnings.filterwarnings("ignore", "y has .* different values", UserWarning)
             warnings.showwarning = partial(_show_warning, args.command)
             files.check_outputs(args, command)
             code = command.run(args)

@@ -29,8 +29,8 @@ FEW_CLASSES, _ROWS_OF_A_CLASS, _MOST_CLASSES = 20, 10, 50
 _BLOCK_ROWS = 1 << 16
 # More texts than this share of a column's cells are a loss that its owner should know of.
 _MANY_LOST = 0.1
-# A category with more levels than this, and more than a level for every other row, cannot generalise.
-_MANY_LEVELS = 100
+# Enough rows to see that a column does not determine the target.
+_SAMPLE_ROWS = 1000
 # Among fewer rows whole numbers may well be different by chance.
 _FEW_ROWS = 20
 
@@ -86,6 +86,8 @@ def read_training_data(args: argparse.Namespace, progress: Progress) -> Training
     names = titles if titles and isinstance(titles[0], str) else None
     check_target(names, target, np.unique(y), len(y), source.title)
     warn_of_row_names(row_names(X), titles, len(y))
+    if is_table:
+        warn_of_leaks(X, y)
     if asked_for_by(args) is not None or not is_plain(table):
         check_options(args)
         table = as_numbers(table, settings["numeric"])
@@ -274,9 +276,10 @@ def build(classifier: Any, args: argparse.Namespace, data: TrainingData) -> Pipe
         pass
     elif hasattr(data.X, "iloc"):
         # Groups are of columns, and only the encoder knows what becomes of columns: it hands them on.
-        groups = classifier.feature_groups
-        classifier.set_params(feature_groups=None)
-        steps.append(("encoder", encoder(args, groups, data.titles, data.categorical)))
+        groups, signs = classifier.feature_groups, classifier.monotonic_cst
+        classifier.set_params(feature_groups=None, monotonic_cst=None)
+        step = encoder(args, groups, data.titles, data.categorical).set_params(monotonic_cst=signs)
+        steps.append(("encoder", step))
     elif args.scale == "minmax":
         steps.append(("scaler", MaxAbsScaler() if is_sparse else MinMaxScaler((-1, 1))))
     elif args.scale == "standard" or (args.scale is None and not is_sparse):
@@ -300,7 +303,6 @@ def fit(pipeline: Pipeline, data: TrainingData, progress: Progress) -> None:
     if hasattr(X, "iloc") and len(pipeline) > 1:
         X = pipeline[0].fit_transform(X)
         remember_notation(pipeline[0], data.table)
-        warn_of_levels(pipeline[0].columns_, data.titles, n_rows)
     else:
         for _, scaler in pipeline.steps[:-1]:
             X = _scaled(scaler, X)
@@ -409,7 +411,7 @@ def check_options(args: argparse.Namespace) -> None:
         return
     asked = asked_for_by(args)
     where = "in a table with words, dates or missing values" if asked is None else f"with {asked}"
-    for option in ("monotonic", "bounds"):
+    for option in ("bounds", *["monotonic"] * bool(getattr(args, "dask", False))):
         if getattr(args, option) is not None:
             raise UsageError(
                 f"--{option} is for data of numbers alone: {where} a column becomes several features. In "
@@ -492,15 +494,26 @@ def warn_of_losses(table: Table) -> None:
             )
 
 
-def warn_of_levels(columns: list[Any], titles: list[Any], n_rows: int) -> None:
-    """Warn of categories of an encoder with nearly a level for every row, which are often something else."""
-    for title, column in zip(titles, columns, strict=True):
-        levels = column.n_levels or 0
-        if column.width and levels > _MANY_LEVELS and 2 * levels > n_rows - column.n_missing:
+def warn_of_leaks(X: Any, y: NDArray[Any]) -> None:
+    """Warn of columns of a DataFrame that equal or determine the classes."""
+    import numpy as np
+
+    from exclusivity.tables._codes import READERS
+    from exclusivity.tables._columns import column_of, kind_of
+    from exclusivity.tables._warnings import determines
+
+    codes = np.unique(y, return_inverse=True)[1]
+    for place, title in enumerate(X.columns):
+        how = ""
+        for rows in (slice(_SAMPLE_ROWS), slice(None)):
+            column = column_of(X.iloc[rows], place)
+            how = determines(READERS[kind_of(column)](column), codes[rows])
+            if not how:
+                break
+        if how:
             _warn(
-                f"column {title!r} has {levels} distinct values in {n_rows} rows and cannot generalise. "
-                f"Numbers or dates that are written in an unusual way? --drop {shlex.quote(str(title))} "
-                "leaves it out."
+                f"column {title!r} {how} the target: rows of one of its values are of one class. If it is "
+                f"not known when predictions are made, --drop {shlex.quote(str(title))} leaves it out."
             )
 
 

@@ -37,27 +37,33 @@ def classes_in(y: Any, n_rows: int) -> Ints | None:
 
 def warn_of_target(name: str, read: Any, classes: Ints) -> None:
     """Warn of a column that determines the class of every training row: it may not be known in time."""
+    if how := determines(read, classes):
+        _warn(
+            f"Column {name!r} {how} the target: rows of one of its values are of one class. If it "
+            "is not known when predictions are made, leave it out."
+        )
+
+
+def determines(read: Any, classes: Ints) -> str:
+    """Return "equals" or "determines" where a column that was read does so with the target, else ""."""
     if isinstance(read, np.ndarray):
         values = np.unique(read[:_MOST])
         codes = np.searchsorted(values, read).clip(max=max(len(values) - 1, 0))
         if len(values) > MANY_CLASSES or not np.array_equal(values[codes], read, equal_nan=True):
-            return
+            return ""
         levels: Sequence[Any] = values.tolist()
     elif isinstance(read, tuple):
         codes, levels = read[0] + 1, [None, *read[1]]
     else:
-        return
+        return ""
     n_rows, n_classes = len(classes), int(classes.max()) + 1
     if n_classes < 2 or _FEW * len(levels) > n_rows or np.bincount(classes).min() < _FEW:
-        return
+        return ""
     table = np.bincount(codes * n_classes + classes, minlength=len(levels) * n_classes)
     seen = table.reshape(len(levels), n_classes) > 0
-    if seen.sum(axis=1).max() == 1:
-        what = "equals" if int(seen.any(axis=1).sum()) == n_classes else "determines"
-        _warn(
-            f"Column {name!r} {what} the target: rows of one of its values are of one class. If it "
-            "is not known when predictions are made, leave it out."
-        )
+    if seen.sum(axis=1).max() > 1:
+        return ""
+    return "equals" if int(seen.any(axis=1).sum()) == n_classes else "determines"
 
 
 def warn_of_levels(name: str, levels: Sequence[str], n_known: int) -> None:
