@@ -1,4 +1,4 @@
-"""The day of docs/production.md on its three tables: nothing stops, columns are named, what stands is proven."""
+"""The day of docs/production.md on its three tables: what it names, and what it proves to stand."""
 
 import csv
 import json
