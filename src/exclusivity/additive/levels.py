@@ -66,7 +66,7 @@ class ColumnLevels:
     n_rows : float
         The total weight of the training rows.
     notation : str or None
-        How its numbers are written in a file, as in ``TableColumn``; None where nobody knows.
+        How its numbers are written in a file, as in ``TableColumn``; None where unknown.
     """
 
     name: str

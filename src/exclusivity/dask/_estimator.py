@@ -73,7 +73,7 @@ class ERMClassifier(LocalERMClassifier):
         Whether the workers keep the rows in memory. "auto": if they fill no more than 40 % of it. Else every
         pass reads them anew, from wherever the collection has them.
     checkpoint : path-like or None, default=None
-        A file for the iterates. A fit that broke off goes on from there when it is repeated; the file is
+        A file for the iterates. A fit that broke off continues from there when it is repeated; the file is
         removed when a fit is over.
 
     See Also

@@ -463,7 +463,7 @@ def joint_blocks(
     """List the blocks of rows, labels and weights (None each where there are none), cut alike.
 
     What they have in common is made once: columns of one array, or rows and labels from one file, would
-    otherwise be read twice in every pass, because optimising a graph merges steps that nobody shares.
+    otherwise be read twice in every pass, because optimising a graph merges steps that are not shared.
     """
     table = _table(X)
     columns = [(y, "y")] if sample_weight is None else [(y, "y"), (sample_weight, "sample_weight")]
