@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 
 TERMS = {
-    r"gaps? (?:in|of) (?:a |the )?(?:tables?|columns?|cells?)|(?:words|texts?), dates(?:,| and) gaps": "missing value",
+    r"gaps? (?:in|of) (?:a |the )?(?:tables?|columns?|cells?)|dates(?:,| and) gaps": "missing value",
     r"\bwalk(?:s|ed|ing)?\b": "solver run, iteration",
     r"\btravellers?\b": "solver run",
     r"\bcompany\b": "batch",
@@ -24,7 +24,8 @@ TERMS = {
     r"\bmeetings?\b|\bhears?\b|\bdoubts?\b": "barrier, poll, warning",
     r"\b(?:electorate|ballots?)\b": "voting ensemble, member preferences",
     r"\brows (?:in play|left out)\b": "active rows, held-out rows",
-    r"\b(?:is|are|be|was|were|been) told\b|\btold (?:apart|of|from|by|about)\b|\bdealt\b": "reported, distinguished, assigned",
+    r"\b(?:is|are|be|was|were|been) told\b|\btold (?:apart|of|from|by)\b": "reported, distinguished",
+    r"\bdealt\b": "assigned",
     r"\bprice of (?:robustness|the vote)\b|\bmean price\b": "accuracy loss",
     r"\bhonest(?:ly)?\b": "valid",
     r"\bat (?:its|their) word\b": "assumed exact",
@@ -43,6 +44,8 @@ ALLOWED = {
 }
 """Quotations in which a word may stand."""
 
+CODE = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)", re.DOTALL)
+
 LATER: set[str] = set()
 """Files of the package that still have such words; the list only shrinks."""
 
@@ -51,7 +54,7 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the line and text of each passage that a reader sees."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
-        text = re.sub(r"```.*?```|`[^`\n]*`|\]\([^)]*\)", lambda found: "\n" * found[0].count("\n"), text, flags=re.S)
+        text = CODE.sub(lambda found: "\n" * found[0].count("\n"), text)
         yield from enumerate(text.splitlines(), 1)
         return
     for node in ast.walk(ast.parse(text)):

@@ -1,6 +1,6 @@
 """Run graphs on the cluster of the current client, or on Dask's local scheduler without one.
 
-A cluster that has lost all its workers, or whose scheduler is frozen, lets a computation wait indefinitely, and
+A cluster that has lost all its workers, or whose scheduler is frozen, lets a computation wait indefinitely.
 Dask's own time-outs notice broken connections only. Here the client waits for a bounded time and then reports
 what is wrong.
 

@@ -150,7 +150,7 @@ class InteriorPoint:
     start : Point
         Where the rows' side is, and within the bounds.
     slacks : sequence of ndarrays or None
-        Multipliers and slacks of the penalty's rows, to continue from; those of the data are its own business.
+        Multipliers and slacks of the penalty's rows, to continue from; those of the data are its own.
     """
 
     def __init__(

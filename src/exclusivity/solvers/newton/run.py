@@ -284,7 +284,7 @@ class Run:
             self._status = Status.MAX_ITER
 
     def pass_by(self, point: Point, objective: float, *, residual: float = 0.0, mu: float = 0.0) -> bool:
-        """Note a point on the way, of which nothing is proven yet; True where a callback ends the run here."""
+        """Note a point on the way, of which nothing is proven yet; True if a callback ends the run here."""
         record = IterationRecord(
             iteration=len(self._recorder) + 1,
             objective=self.scale * objective,

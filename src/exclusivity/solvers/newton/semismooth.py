@@ -281,7 +281,7 @@ def drive_whole_steps(run: Run, reduced: ERMProblem, curvature: Floats | None = 
     """Whole Newton steps while they help, then a certificate of where they led.
 
     ``curvature`` is the matrix of second derivatives of all rows, if it is known, for the first step, which
-    takes all rows for active. Every step is reported to the run, and there are no more of them than it allows.
+    takes all rows for active. Every step is reported to the run, no more of them than it allows.
     """
     rows = _SmallRows(reduced)
     v, objective, residual = np.zeros(rows.n_weights), np.inf, np.inf
