@@ -67,5 +67,6 @@ def additive_pass(
     eps: float,
     loss: int,
     n_groups: int,
+    step: int,
     /,
 ) -> None: ...
