@@ -69,7 +69,8 @@ class _InMemory(LocalBlocks):
         yield self.block
 
 
-def _has_probabilities(model: RobustAdditiveClassifier) -> bool:
+def has_probabilities(model: RobustAdditiveClassifier) -> bool:
+    """Return True, or raise AttributeError where there are no probabilities."""
     if model.loss != "logistic":
         raise AttributeError("predict_proba needs loss='logistic'; decision_function gives scores.")
     return True
@@ -236,7 +237,14 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         source = _InMemory(RowBlock(X, codes.astype(np.int32), weight))
         return self._fit_source(source, classes, totals, X, weight)
 
-    def fit_rows(self, rows: RowSource, classes: ArrayLike, *, keep_encoded: bool = True) -> Self:
+    def fit_rows(
+        self,
+        rows: RowSource,
+        classes: ArrayLike,
+        *,
+        feature_names: ArrayLike | None = None,
+        keep_encoded: bool = True,
+    ) -> Self:
         """Fit the model to rows that are reached block by block: files, threads, a cluster.
 
         Levels are those of 200,000 rows, evenly spaced; with no more rows, the model is that of :meth:`fit`.
@@ -249,6 +257,8 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             kind that :meth:`fit` takes, the same kind and columns in all of them.
         classes : array-like of shape (n_classes,)
             The label of class 0, 1, ...; increasing.
+        feature_names : array-like of str, shape (n_features,), default=None
+            The names of the columns.
         keep_encoded : bool, default=True
             Whether blocks keep their encoded rows, twelve bytes for each cell. False: encode them in every
             pass.
@@ -258,12 +268,11 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         self : RobustAdditiveClassifier
         """
         self._check_parameters()
-        names, table, weight = join_samples(rows.total(Sample(max(1, -(-rows.n_rows // _SAMPLE_ROWS)))))
+        table, weight = join_samples(rows.total(Sample(max(1, -(-rows.n_rows // _SAMPLE_ROWS)))))
         self.n_features_in_ = table.shape[1]
-        if names is not None:
-            self.feature_names_in_ = np.array(names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        self.__dict__.pop("feature_names_in_", None)
+        if feature_names is not None:
+            self.feature_names_in_ = np.asarray(feature_names, dtype=object)
         classes = np.asarray(classes)
         totals = rows.total(ClassTotals(len(classes)))
         return self._fit_source(rows, classes, totals, table, weight, keep_encoded)
@@ -280,11 +289,11 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         """Learn the levels from a table with weights, encode the rows of a source, and solve the duels."""
         if len(classes) < 2:
             raise ValueError(
-                f"y has one class only, {classes[0]!r}; a classifier needs at least two classes."
+                f"y has one class only, {classes.tolist()[0]!r}; a classifier needs at least two classes."
             )
         costs = self.C * class_weights(self.class_weight, classes, totals)
         if not (costs * totals).all():
-            lacking = classes[costs * totals == 0][0]
+            lacking = classes[costs * totals == 0].tolist()[0]
             raise ValueError(f"All rows of the class {lacking!r} have weight 0.")
         names = self._names()
         labels = group_labels(self.feature_groups, names)
@@ -462,7 +471,7 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         scores = self.decision_function(X)  # before classes_, which may not be there yet
         return np.asarray(self.classes_[winners(scores)])
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities of the classes, for ``loss="logistic"``.
 

@@ -31,7 +31,6 @@ from exclusivity.tables._columns import (
     as_dates,
     as_levels,
     as_numbers,
-    column_names,
     column_of,
     join_columns,
     kind_of,
@@ -231,7 +230,7 @@ def _weighted_quantiles(values: Floats, weight: Floats, count: int) -> Floats:
 
 @dataclass(frozen=True)
 class Sample:
-    """Request every ``step``-th row of each block: a list with its names, columns and weights."""
+    """Request every ``step``-th row of each block: a list with its columns and weights."""
 
     step: int
 
@@ -239,16 +238,14 @@ class Sample:
         """See ``exclusivity.rows.Request``."""
         rows = slice(None, None, self.step)
         columns = [column_of(block.X, place)[rows] for place in range(block.X.shape[1])]
-        return [(column_names(block.X), columns, block.weights[rows])], None
+        return [(columns, block.weights[rows])], None
 
 
-def join_samples(parts: Sequence[Any]) -> tuple[list[str] | None, ColumnTable, Floats]:
-    """Return the names, the table and the weights of samples of all blocks."""
-    names, tables, weights = zip(*parts, strict=True)
-    for other in names:
-        if other != names[0]:
-            raise ValueError(f"the blocks of X differ in their columns: {names[0]} and {other}.")
-    return names[0], ColumnTable(list(map(join_columns, zip(*tables, strict=True)))), np.concatenate(weights)
+def join_samples(parts: Sequence[Any]) -> tuple[ColumnTable, Floats]:
+    """Return the table and the weights of samples of all blocks."""
+    tables, weights = zip(*parts, strict=True)
+    columns = [join_columns(column) for column in zip(*tables, strict=True)]
+    return ColumnTable(columns), np.concatenate(weights)
 
 
 class Levels:
