@@ -102,7 +102,7 @@ def tables(figure: Any) -> None:
 def partitions(figure: Any) -> None:
     """What learned groups gain over random ones, set by set."""
     axes = figure.subplots()
-    rows = list(table_rows("partitions", "| set | clean accuracy | r = 1"))
+    rows = list(table_rows("research/partitions", "| set | clean accuracy | r = 1"))
     names = [row[0] for row in rows if row[0] not in {"mean", "lowest"}]
     for number, (r, color) in enumerate(((1, GREY), (2, BLUE), (3, ORANGE))):
         gains = [float(row[1 + r]) for row in rows[: len(names)]]
@@ -116,7 +116,7 @@ def partitions(figure: Any) -> None:
 def reproduction(figure: Any) -> None:
     """Verdicts, and the average ranks of Table 1 here and in the paper."""
     left, right = figure.subplots(1, 2, width_ratios=[2, 3])
-    found = [row[2] for row in table_rows("reproduction", "| claim | where")]
+    found = [row[2] for row in table_rows("paper", "| claim | where")]
     counts = [found.count(outcome) for outcome in OUTCOMES]
     left.barh(list(OUTCOMES), counts, color=list(OUTCOMES.values()))
     left.bar_label(left.containers[0], padding=3)
@@ -124,7 +124,7 @@ def reproduction(figure: Any) -> None:
     left.set(title=f"{len(found)} claims", xticks=[], xlim=(0, 1.15 * max(counts)))
     ranks = {
         row[0]: tuple(float(rank) for rank in row[-1].split("<br>"))
-        for row in table_rows("reproduction", "| | german | diabetes")
+        for row in table_rows("paper", "| | german | diabetes")
     }
     names = sorted(ranks, key=ranks.__getitem__)
     for place, name in enumerate(names):

@@ -9,7 +9,7 @@ import pytest
 from exclusivity.solvers import SOLVERS
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("docs/research/*.md"))]
 POLICIES = sorted(set(ROOT.glob("*.md")) - set(PAGES))
 
 

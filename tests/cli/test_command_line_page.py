@@ -55,9 +55,9 @@ def test_rules_about_signs_run(tmp_path, monkeypatch):
     """Of a guide whose snippets build on each other."""
     monkeypatch.chdir(tmp_path)
     namespace, commands = {}, []
-    for language, block in session((DOCS / "monotone-scores.md").read_text(encoding="utf-8")):
+    for language, block in session((DOCS / "constraints.md").read_text(encoding="utf-8")):
         if language == "python":
-            exec(compile(block, "monotone-scores.md", "exec"), namespace)  # noqa: S102 -- our own page
+            exec(compile(block, "constraints.md", "exec"), namespace)  # noqa: S102 -- our own page
         else:
             commands += block.strip().splitlines()
             assert main(shlex.split(commands[-1], comments=True)[1:]) == 0
