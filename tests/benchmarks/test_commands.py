@@ -133,11 +133,11 @@ def test_sets_that_are_not_at_hand_are_named(monkeypatch, capsys):
     assert robustness.cases(["wine"], (5, 9), 2, 2) == [("wine", 5, 0), ("wine", 5, 1)]
 
 
-def test_a_study_from_end_to_end(capsys, monkeypatch):
-    monkeypatch.setattr(
-        robustness, "at_hand", lambda *names: [name for name in names if name == "breast cancer"]
-    )
-    robustness.main(["bounded"])
+def test_a_comparison_from_end_to_end(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(columns, "TRAIN", 80)
+    words = ["--sets", "breast cancer", "--families", "robust additive", "additive", "--splits", "1"]
+    columns.main([*words, "--csv", str(tmp_path / "columns.csv")])
     out = capsys.readouterr().out
-    assert "| breast cancer | vote of nine, no bounds |" in out
-    assert out.count("one SVM, C = ") == 4
+    assert "two classes, plain accuracy: means over 1 sets" in out
+    columns.main(["--report", "--csv", str(tmp_path / "columns.csv")])
+    assert capsys.readouterr().out == out
