@@ -12,14 +12,15 @@ import io
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout
+from contextlib import chdir, redirect_stdout
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from exclusivity.inspection import AdditiveDisplay, CertifiedAccuracyDisplay, ComponentsDisplay, PathDisplay
+from exclusivity.inspection import AdditiveDisplay, CertifiedAccuracyDisplay, PathDisplay
 from exclusivity.robustness import certified_accuracy_curve, certify, corruption_curve
 
 plt.switch_backend("Agg")
@@ -32,7 +33,7 @@ def run_page(name: str) -> dict[str, Any]:
     """What the snippets of a page leave behind."""
     text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
     namespace: dict[str, Any] = {}
-    with redirect_stdout(io.StringIO()):
+    with redirect_stdout(io.StringIO()), TemporaryDirectory() as folder, chdir(folder):
         for snippet in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
             exec(compile(snippet, name, "exec"), namespace)  # noqa: S102 -- our own pages
     plt.close("all")
@@ -49,14 +50,12 @@ def table_rows(name: str, header: str) -> Iterator[list[str]]:
 
 
 def quickstart(figure: Any) -> None:
-    """Which member uses which feature, and what the vote survives."""
-    left, right = figure.subplots(1, 2, width_ratios=[3, 2])
+    """Certified accuracy, and how many broken columns each prediction survives."""
+    left, right = figure.subplots(1, 2)
     page = run_page("quickstart")
-    ComponentsDisplay.from_estimator(page["vote"], ax=left)
-    left.tick_params(axis="x", labelsize=6)
-    proven = CertifiedAccuracyDisplay.from_estimator(page["vote"], page["X_test"], page["y_test"], plot=False)
-    proven.name = None
-    proven.plot(ax=right)
+    CertifiedAccuracyDisplay.from_estimator(page["robust"], page["X_test"], page["y_test"], ax=left)
+    right.bar(*np.unique(page["radii"], return_counts=True), color=BLUE)
+    right.set(xlabel="broken columns that cannot change the prediction", ylabel="test rows")
 
 
 def choosing_c(figure: Any) -> None:
@@ -96,7 +95,7 @@ def robustness(figure: Any) -> None:
 def tables(figure: Any) -> None:
     """What each column adds to the score."""
     page = run_page("tables")
-    AdditiveDisplay.from_estimator(page["model"], page["X"], max_panels=8, ax=figure.subplots())
+    AdditiveDisplay.from_estimator(page["model"], page["train"].data, max_panels=8, ax=figure.subplots())
 
 
 def partitions(figure: Any) -> None:
