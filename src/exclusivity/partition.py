@@ -94,7 +94,7 @@ class FeaturePartitionClassifier(MemberPredictions, MetaEstimatorMixin, Classifi
         Which member sees which column.
     certificate_scope_ : str
         What a radius is about: "test", values of the row to be predicted, where the partition was learned;
-        "training and test", values of the same features in training rows too (their labels honest), where it
+        "training and test", values of the same features in training rows too (their labels correct), where it
         was drawn; for labels that were given "training and test if the partition does not depend on the
         rows".
     n_features_in_ : int

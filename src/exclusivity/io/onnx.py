@@ -565,7 +565,7 @@ class AdditiveDuels:
         """Count the largest damages that fit into the lead of the winner of each duel, less four slacks."""
         graph, model = self.graph, self.model
         most = model._adversary.n_breakable
-        slack = np.array([SLACKS * score.slack for score in model._duels.scores])
+        slack = SLACKS * model._duels.slacks
         first, second = np.array(self.model._duels.pairs).T
         column = graph.expand(winner, 1)
         wins_second = graph.op("Equal", column, second)

@@ -62,5 +62,6 @@ def additive_pass(
     eps: float,
     loss: int,
     n_groups: int,
+    step: int,
     /,
 ) -> None: ...

@@ -169,7 +169,7 @@ def _check_solver(solver: str, problems: Sequence[ERMProblem], *, has_starts: bo
     if not spec.takes_bounds and any(problem.objective.bounds is not None for problem in problems):
         raise ValueError(f"solver={solver!r} knows no bounds of weights: solver='newton' does.")
     if has_starts and not {"start", "resume"} & spec.keywords:
-        raise ValueError(f"solver={solver!r} cannot go on from an earlier result: warm_start=False.")
+        raise ValueError(f"solver={solver!r} cannot continue from an earlier result: warm_start=False.")
 
 
 def _run_in_threads(

@@ -152,7 +152,7 @@ def doubtful_votes(member: BaseEstimator, X: Matrix) -> Bools:
     """Return whether rounding might turn a member's vote, for every row.
 
     Known for members that add up weighted columns: they have ``coef_``, ``intercept_`` and a
-    ``decision_function`` with one score per row, or one per class. Others are taken at their word.
+    ``decision_function`` with one score per row, or one per class. Others are taken as exact.
     """
     if isinstance(member, Pipeline):
         return doubtful_votes(member[-1], member[:-1].transform(X) if len(member) > 1 else X)

@@ -207,7 +207,7 @@ class Run:
         self.last_width = 1.0
         self._dual: Callable[[], Floats] | None = None
         self._start: IterationRecord | None = None
-        # Where the method is (a ``Guess``), for a warm start to go on from.
+        # Where the method is (a ``Guess``), for a warm start to continue from.
         self.state: Any = None
 
     @property
@@ -284,7 +284,7 @@ class Run:
             self._status = Status.MAX_ITER
 
     def pass_by(self, point: Point, objective: float, *, residual: float = 0.0, mu: float = 0.0) -> bool:
-        """Note a point on the way, of which nothing is proven yet; True where somebody ends the run here."""
+        """Note a point on the way, of which nothing is proven yet; True if a callback ends the run here."""
         record = IterationRecord(
             iteration=len(self._recorder) + 1,
             objective=self.scale * objective,

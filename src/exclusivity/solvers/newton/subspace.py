@@ -151,7 +151,7 @@ class SubspaceSolver:
         self.seems_converged = bool(ending == self._kernel.SEEMS_CONVERGED)
 
     def guess(self, spent: float) -> Guess:
-        """Return where to go on from, by this method or another."""
+        """Return where to continue from, by this method or another."""
         width = None if self.width == 0 else _WIDER * self.width
         return Guess(self.point, width=width, dual=self.dual, method="truncated", spent=spent)
 
