@@ -49,6 +49,7 @@ lint: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python scripts/check_words.py
 
 format: .venv/.dev
 	$(BIN)/ruff check --fix .

@@ -1,10 +1,8 @@
-"""Measure accuracies: certificates beside peers, what votes lose, schemes for classes, monotonic constraints.
+"""Measure accuracies: groups of votes, what votes lose, schemes for classes, monotonic constraints.
 
     python -m benchmarks.robustness partition --splits 3   # learned against random groups of features
     python -m benchmarks.robustness runoff --splits 3      # the same for run-off votes
     python -m benchmarks.robustness loss                   # accuracy of a vote against that of one SVM
-    python -m benchmarks.robustness trees [--plain]        # our members beside random forests and LightGBM
-    python -m benchmarks.robustness bounded                # one SVM on bounded columns beside a vote
     python -m benchmarks.robustness pairs                  # each class against the rest, or each pair
     python -m benchmarks.robustness signs                  # monotonic constraints on german
 
@@ -29,8 +27,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.metrics import accuracy_score, balanced_accuracy_score
+from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import (
     GridSearchCV,
     StratifiedKFold,
@@ -39,13 +36,12 @@ from sklearn.model_selection import (
     train_test_split,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from benchmarks.tables import markdown
-from exclusivity import ERMClassifier, ERMClassifierCV, make_robust_classifier
-from exclusivity.partition import FeaturePartitionClassifier
-from exclusivity.robustness import certified_accuracy, certified_accuracy_curve, certify, corrupt
+from exclusivity import ERMClassifier, ERMClassifierCV
+from exclusivity.robustness import certified_accuracy, certify, corrupt
 from reproduction.datasets import load_dataset
 
 LIBRARY = {"breast cancer": load_breast_cancer, "wine": load_wine, "digits": load_digits}
@@ -56,9 +52,6 @@ KEEL = ["bands", "contraceptive", "magic", "marketing", "optdigits", "penbased",
 KEEL += ["segment", "spambase", "texture", "twonorm", "vehicle", "vowel", "wisconsin", "page-blocks0"]
 # The search for groups was tuned on others: digits, vehicle and synthetic sets.
 RUNOFF = ["optdigits", "penbased", "satimage", "segment", "texture", "vowel", "movement_libras", "letter"]
-# At least 15 columns, so that each K exists, and at most five classes.
-BESIDE_TREES = ["breast cancer", "ionosphere", "sonar", "splice", "german", "ijcnn1"]
-BESIDE_TREES += ["bands", "ring", "spambase", "twonorm", "vehicle"]
 COSTS = (0.01, 0.1, 1.0)
 RADII = (0, 1, 2, 3)
 CERTIFIED = [f"r = {r}" for r in RADII]
@@ -121,10 +114,10 @@ def scaled(X: Any, y: Any, rows: Any, truth: Any) -> tuple[Any, ...]:
     return scaler.transform(X), y, scaler.transform(rows), truth
 
 
-def accuracies(model: Any, rows: Any, truth: Any, *, balanced: bool = True) -> dict[str, float]:
+def accuracies(model: Any, rows: Any, truth: Any) -> dict[str, float]:
     """Return accuracy and certified accuracy at every r, in percent."""
     predicted, radii = model.predict(rows), certify(model, rows)
-    safe = [100 * certified_accuracy(radii, truth, predicted, r, balanced=balanced) for r in RADII]
+    safe = [100 * certified_accuracy(radii, truth, predicted, r, balanced=True) for r in RADII]
     return {"clean": 100 * float(np.mean(predicted == truth)), **dict(zip(CERTIFIED, safe, strict=True))}
 
 
@@ -133,36 +126,34 @@ def mean_of(records: Iterable[dict[str, float]]) -> dict[str, float]:
 
 
 def collect(
-    file: Path | None, cases: Iterable[tuple[str, int, int]], study: Callable[..., Iterable[dict[str, Any]]]
+    file: Path | None,
+    cases: Iterable[tuple[Any, ...]],
+    study: Callable[..., Iterable[dict[str, Any]]],
+    keys: tuple[str, ...] = ("set", "K", "split"),
 ) -> pd.DataFrame:
-    """Return the records of all cases (set, K, split); those of the file are taken from it."""
-    frame = pd.read_csv(file) if file and file.exists() else pd.DataFrame(columns=["set", "K", "split"])
-    done = set(frame[["set", "K", "split"]].itertuples(index=False, name=None))
-    for name, n_members, split in cases:
-        if (name, n_members, split) in done:
+    """Return the records of all cases; those of the file are taken from it."""
+    frame = pd.read_csv(file) if file and file.exists() else pd.DataFrame(columns=list(keys))
+    done = set(frame[list(keys)].itertuples(index=False, name=None))
+    for case in cases:
+        if case in done:
             continue
-        case = {"set": name, "K": n_members, "split": split}
-        found = pd.DataFrame([case | record for record in study(name, n_members, split)])
+        named = dict(zip(keys, case, strict=True))
+        found = pd.DataFrame([named | record for record in study(*case)])
         frame = pd.concat([frame, found], ignore_index=True) if len(frame) else found
-        print(f"{name}, K = {n_members}, split {split}: done", file=sys.stderr, flush=True)
+        print(f"{', '.join(map(str, case))}: done", file=sys.stderr, flush=True)
         if file:
             frame.to_csv(file, index=False)
     return frame
 
 
-def gains(frame: pd.DataFrame, ours: str, peers: list[str]) -> str:
-    """Return ours minus the peer that is best on the set's test rows, set by set, then mean and lowest."""
+def gains(frame: pd.DataFrame) -> str:
+    """Return learned minus random groups, set by set, then mean and lowest."""
     columns = [each for each in ("clean", *CERTIFIED) if each in frame]
     means = frame.groupby(["set", "system"], sort=False)[columns].mean()
     means[MEAN] = means[CERTIFIED[1:]].mean(axis=1)
-    rows = {}
-    for name in means.index.unique("set"):
-        block = means.loc[name]
-        best = block.loc[peers, MEAN].idxmax()
-        rows[name if len(peers) == 1 else f"{name} ({best})"] = block.loc[ours] - block.loc[best]
-    table = pd.DataFrame(rows).T
+    table = means.xs("learned", level="system") - means.xs("random", level="system")
     table = pd.concat([table, table.agg(["mean", "min"]).rename(index={"min": "lowest"})])
-    shown = table.map("{:+.1f}".format).rename_axis(f"{ours} minus {' or '.join(peers)}").reset_index()
+    shown = table.map("{:+.1f}".format).rename_axis("learned minus random").reset_index()
     return markdown(shown)
 
 
@@ -213,7 +204,7 @@ def partition(args: argparse.Namespace) -> None:
 
     sets = ["breast cancer", "digits 3/8", "wine", "australian", "heart", "german", *PAPER[:3], "digits"]
     frame = collect(args.csv, cases(sets, (5, 9, 15), args.splits, 2), study)
-    print(gains(frame, "learned", ["random"]), whole(frame), sep="\n\n")
+    print(gains(frame), whole(frame), sep="\n\n")
 
 
 def runoff(args: argparse.Namespace) -> None:
@@ -234,7 +225,7 @@ def runoff(args: argparse.Namespace) -> None:
     tuning = cases(["digits"], (25,), args.splits, 1)
     frame = collect(args.csv, [*cases(RUNOFF, (5, 9, 15, 25), args.splits, 1.01), *tuning], study)
     judged = frame[frame["set"] != "digits"]
-    print(gains(judged, "learned", ["random"]), whole(frame), sep="\n\n")
+    print(gains(judged), whole(frame), sep="\n\n")
 
 
 def loss(args: argparse.Namespace) -> None:
@@ -270,103 +261,6 @@ def loss(args: argparse.Namespace) -> None:
         table = by_case.groupby(keys, observed=True)["loss"].agg(["count", "mean", "median", "min", "max"])
         table["below 3"] = by_case.groupby(keys, observed=True)["loss"].apply(lambda x: 100 * (x < 3).mean())
         print(markdown(table.round(1).reset_index()), "\n")
-
-
-def trees(args: argparse.Namespace) -> None:
-    """Compare members of ours with trees, all on disjoint columns and with the same certificate.
-
-    Each kind of members chooses one of three values (C, or the depth), once per split, by certified accuracy
-    on a third of the training rows with five members. Trees on learned groups get those of additive members.
-    """
-    from lightgbm import LGBMClassifier  # noqa: PLC0415 -- of one study
-
-    weight, score = (None, accuracy_score) if args.plain else ("balanced", balanced_accuracy_score)
-    values = {"interacting": (0.1, 1.0, 10.0), "forest": (3, 6, None), "LightGBM": (3, 6, -1)}
-    peers = ["forest, random", "LightGBM, random"]
-    systems = ["additive, learned", "interacting, learned", *peers]
-    if not args.plain:
-        systems += [
-            "interacting, random",
-            "additive, random",
-            "linear, learned",
-            "forest, learned",
-            "LightGBM, learned",
-        ]
-    chosen: dict[tuple[str, int, str], Any] = {}
-
-    def build(system: str, value: Any, K: int, seed: int, groups: Any) -> Any:
-        kind, partition = system.split(", ")
-        if kind in ("forest", "LightGBM"):
-            forest = RandomForestClassifier(
-                30, max_depth=value if kind == "forest" else None, class_weight=weight
-            )
-            boost = LGBMClassifier(max_depth=value or -1, class_weight=weight, n_jobs=1, verbose=-1)
-            owners = groups if partition == "learned" else "random"
-            model = forest if kind == "forest" else boost
-            return FeaturePartitionClassifier(model, K, partition=owners, random_state=seed)
-        shape = {"numeric": "linear"} if kind == "linear" else {"interactions": kind == "interacting"}
-        shape |= {"partition": partition, "class_weight": weight, "random_state": seed}
-        return make_robust_classifier(K, C=value, **shape)
-
-    def choose(system: str, X: Any, y: Any, split: int) -> Any:
-        X, rows, y, truth = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=split)
-
-        def certified(value: Any) -> float:
-            found = accuracies(
-                build(system, value, 5, split, None).fit(X, y), rows, truth, balanced=not args.plain
-            )
-            return float(np.mean([found[r] for r in CERTIFIED]))
-
-        return max(values.get(system.partition(",")[0], COSTS), key=certified)
-
-    def study(name: str, K: int, split: int) -> Iterable[dict[str, Any]]:
-        X, y, rows, truth = halves(name, split, 400, 500)
-        varies = np.ptp(X, axis=0) > 0  # the encoder leaves constant columns out, and has no owner for them
-        X, rows, groups = X[:, varies], rows[:, varies], None
-        for system in systems:
-            key = (name, split, system.partition(",")[0])
-            if key not in chosen:
-                chosen[key] = choose(system, X, y, split)
-            model = build(system, chosen[key], K, split, groups).fit(X, y)
-            groups = model[-1].partition_ if groups is None else groups
-            found = accuracies(model, rows, truth, balanced=not args.plain)
-            reachable = {f"r = {r}": found[f"r = {r}"] if 2 * r < K else np.nan for r in RADII}
-            yield {"system": system, "clean": 100 * score(truth, model.predict(rows))} | reachable
-
-    frame = collect(args.csv, cases(BESIDE_TREES, (5, 9, 15), args.splits, 1), study)
-    for system in systems[:2]:
-        print(gains(frame, system, peers), "\n")
-    means = frame.groupby("system", sort=False)[["clean", *CERTIFIED]].mean().round(1)
-    print(markdown(means.reset_index()), whole(frame), sep="\n\n")
-
-
-def bounded(_: argparse.Namespace) -> None:
-    """Certify one SVM whose columns are bounded, beside a vote of nine that needs no bounds.
-
-    A linear score moves by at most |w_j| times what is left of column j's range; a prediction stands if the r
-    largest moves against it add up to less than its margin. Bounds are those of the training rows.
-    """
-    rows_out = []
-    for name in at_hand("breast cancer", "digits 3/8", "ionosphere", "sonar"):
-        X, y = rows_of(name)
-        X, rows, y, truth = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
-        scaler = make_pipeline(MinMaxScaler(clip=True), StandardScaler()).fit(X)
-        X, rows = scaler.transform(X), scaler.transform(rows)
-        vote = ERMClassifier(9, C=0.1, random_state=0, **VOTE).fit(X, y)
-        found = {"vote of nine, no bounds": (vote.certify(rows), vote.predict(rows))}
-        for cost in (0.001, 0.01, 0.1, 1.0):
-            svm = LinearSVC(C=cost, class_weight="balanced", dual="auto", random_state=0).fit(X, y)
-            scores = svm.decision_function(rows)
-            weights = np.where(scores > 0, 1.0, -1.0)[:, None] * svm.coef_[0]
-            worst = np.maximum(weights * (rows - X.min(axis=0)), weights * (rows - X.max(axis=0)))
-            moves = np.cumsum(-np.sort(-worst, axis=1), axis=1)
-            found[f"one SVM, C = {cost:g}"] = (moves < np.abs(scores)[:, None]).sum(axis=1), svm.predict(rows)
-        for title, (radii, predicted) in found.items():
-            curve = certified_accuracy_curve(radii, truth, predicted, max_radius=3, balanced=True)
-            rows_out.append(
-                {"set": name, "model": title} | dict(zip(CERTIFIED, (100 * curve).round(1), strict=True))
-            )
-    print(markdown(pd.DataFrame(rows_out)))
 
 
 def pairs(_: argparse.Namespace) -> None:
@@ -413,7 +307,7 @@ def signs(_: argparse.Namespace) -> None:
     print(markdown(pd.DataFrame(rows_out)))
 
 
-STUDIES = {each.__name__: each for each in (partition, runoff, loss, trees, bounded, pairs, signs)}
+STUDIES = {each.__name__: each for each in (partition, runoff, loss, pairs, signs)}
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -423,7 +317,6 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("study", choices=STUDIES)
     parser.add_argument("--splits", type=int, help="default: 3; 2 for loss")
     parser.add_argument("--csv", type=Path, metavar="FILE")
-    parser.add_argument("--plain", action="store_true", help="trees: no weights of classes, plain accuracy")
     args = parser.parse_args(argv)
     args.splits = args.splits or (2 if args.study == "loss" else 3)
     warnings.simplefilter("ignore")

@@ -1,7 +1,8 @@
 """The figures of ``paper.md``: ``make paper-figures``, or ``python paper/figures.py``.
 
 Both are drawn by the functions that draw the README's and the documentation's pictures, so that they show the
-same measurements: models are trained on the spot, gains over random groups come from ``docs/partitions.md``.
+same measurements: models are trained on the spot, gains over random groups come from
+``docs/research/partitions.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The paper's claims, each judged by a number.
 
 A claim is a function of the results that returns a verdict and the measurement behind it, registered with
-its statement by ``@claim``. The reasons are told in docs/reproduction.md.
+its statement by ``@claim``. The reasons are told in docs/paper.md.
 """
 
 from __future__ import annotations

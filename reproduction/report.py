@@ -1,4 +1,4 @@
-"""The report: claims, tables and figures as one Markdown page, in the form of docs/reproduction.md."""
+"""The report: claims, tables and figures as one Markdown page, in the form of docs/paper.md."""
 
 from __future__ import annotations
 

@@ -233,6 +233,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"\nfinished trials are in {args.out}; the same command goes on", file=sys.stderr)
         return 130
     verdicts = write(results, parts, facts, args.out)
-    note = "Too few trials for firm verdicts: docs/reproduction.md has the full run.\n" if args.quick else ""
+    note = "Too few trials for firm verdicts: docs/paper.md has the full run.\n" if args.quick else ""
     print(f"{report.brief(verdicts)}\n{note}\n{args.out / 'report.md'}")
     return 0

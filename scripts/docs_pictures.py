@@ -12,14 +12,15 @@ import io
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout
+from contextlib import chdir, redirect_stdout
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from exclusivity.inspection import AdditiveDisplay, CertifiedAccuracyDisplay, ComponentsDisplay, PathDisplay
+from exclusivity.inspection import AdditiveDisplay, CertifiedAccuracyDisplay, PathDisplay
 from exclusivity.robustness import certified_accuracy_curve, certify, corruption_curve
 
 plt.switch_backend("Agg")
@@ -32,7 +33,7 @@ def run_page(name: str) -> dict[str, Any]:
     """What the snippets of a page leave behind."""
     text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
     namespace: dict[str, Any] = {}
-    with redirect_stdout(io.StringIO()):
+    with redirect_stdout(io.StringIO()), TemporaryDirectory() as folder, chdir(folder):
         for snippet in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
             exec(compile(snippet, name, "exec"), namespace)  # noqa: S102 -- our own pages
     plt.close("all")
@@ -49,14 +50,12 @@ def table_rows(name: str, header: str) -> Iterator[list[str]]:
 
 
 def quickstart(figure: Any) -> None:
-    """Which member uses which feature, and what the vote survives."""
-    left, right = figure.subplots(1, 2, width_ratios=[3, 2])
+    """Certified accuracy, and how many broken columns each prediction survives."""
+    left, right = figure.subplots(1, 2)
     page = run_page("quickstart")
-    ComponentsDisplay.from_estimator(page["vote"], ax=left)
-    left.tick_params(axis="x", labelsize=6)
-    proven = CertifiedAccuracyDisplay.from_estimator(page["vote"], page["X_test"], page["y_test"], plot=False)
-    proven.name = None
-    proven.plot(ax=right)
+    CertifiedAccuracyDisplay.from_estimator(page["robust"], page["X_test"], page["y_test"], ax=left)
+    right.bar(*np.unique(page["radii"], return_counts=True), color=BLUE)
+    right.set(xlabel="broken columns that cannot change the prediction", ylabel="test rows")
 
 
 def choosing_c(figure: Any) -> None:
@@ -96,13 +95,13 @@ def robustness(figure: Any) -> None:
 def tables(figure: Any) -> None:
     """What each column adds to the score."""
     page = run_page("tables")
-    AdditiveDisplay.from_estimator(page["model"], page["X"], max_panels=8, ax=figure.subplots())
+    AdditiveDisplay.from_estimator(page["model"], page["train"].data, max_panels=8, ax=figure.subplots())
 
 
 def partitions(figure: Any) -> None:
     """What learned groups gain over random ones, set by set."""
     axes = figure.subplots()
-    rows = list(table_rows("partitions", "| set | clean accuracy | r = 1"))
+    rows = list(table_rows("research/partitions", "| set | clean accuracy | r = 1"))
     names = [row[0] for row in rows if row[0] not in {"mean", "lowest"}]
     for number, (r, color) in enumerate(((1, GREY), (2, BLUE), (3, ORANGE))):
         gains = [float(row[1 + r]) for row in rows[: len(names)]]
@@ -116,7 +115,7 @@ def partitions(figure: Any) -> None:
 def reproduction(figure: Any) -> None:
     """Verdicts, and the average ranks of Table 1 here and in the paper."""
     left, right = figure.subplots(1, 2, width_ratios=[2, 3])
-    found = [row[2] for row in table_rows("reproduction", "| claim | where")]
+    found = [row[2] for row in table_rows("paper", "| claim | where")]
     counts = [found.count(outcome) for outcome in OUTCOMES]
     left.barh(list(OUTCOMES), counts, color=list(OUTCOMES.values()))
     left.bar_label(left.containers[0], padding=3)
@@ -124,7 +123,7 @@ def reproduction(figure: Any) -> None:
     left.set(title=f"{len(found)} claims", xticks=[], xlim=(0, 1.15 * max(counts)))
     ranks = {
         row[0]: tuple(float(rank) for rank in row[-1].split("<br>"))
-        for row in table_rows("reproduction", "| | german | diabetes")
+        for row in table_rows("paper", "| | german | diabetes")
     }
     names = sorted(ranks, key=ranks.__getitem__)
     for place, name in enumerate(names):

@@ -1,5 +1,6 @@
 """Every Python snippet of README and docs runs, page by page, in order, and prints what the page shows."""
 
+import json
 import math
 import re
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from exclusivity.solvers import SOLVERS
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("docs/research/*.md"))]
 POLICIES = sorted(set(ROOT.glob("*.md")) - set(PAGES))
 
 
@@ -114,3 +115,32 @@ def test_pages_speak_to_readers(page):
     assert not re.search(
         r"(?i)\bbars? (?:holds?|fails?|is)\b|\(bar[: ]|\bthe goal\b|\bbar \|", prose(page)[0]
     )
+
+
+FIGURES = json.loads((ROOT / "docs" / "figures.json").read_text(encoding="utf-8"))
+MARK = re.compile(r"([-+]?[\d.,]*\d)<!--([\w-]+)-->")
+
+
+def test_figures_have_a_source():
+    for figure in FIGURES.values():
+        assert set(figure) == {"value", "command", "commit", "date"}
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", figure["date"])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_figures_agree(page):
+    """A marked number, ``0.82<!--broken-3-robust-->``, is the one of docs/figures.json."""
+    for value, name in MARK.findall(page.read_text(encoding="utf-8")):
+        assert value == FIGURES[name]["value"], name
+
+
+def test_headline_figures_are_marked():
+    """All figures are on the page of results; all rows of it and of the README's table have a mark."""
+    results = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    assert {figure["command"] for figure in FIGURES.values()} <= set(re.findall(r"`([^`]+)`", results))
+    readme = (
+        (ROOT / "README.md").read_text(encoding="utf-8").partition("## Measured")[2].partition("\n## ")[0]
+    )
+    rows = re.findall(r"(?m)^\| \*\*.*", readme) + re.findall(r"(?m)^\| \*\*.*", results)
+    assert len(rows) >= 20
+    assert all(MARK.search(row) for row in rows)

@@ -1,4 +1,4 @@
-"""Ensembles of linear SVMs whose members are kept apart by the exclusivity regulariser."""
+"""Classifiers for tables whose predictions provably survive broken columns, and certified linear SVMs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from exclusivity.tables import make_robust_classifier
     from exclusivity.versions import show_versions
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "ERMClassifier",

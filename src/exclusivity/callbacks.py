@@ -16,7 +16,7 @@ class TimeLimit:
     """End a fit after a number of seconds, with what it has reached by then.
 
     The limit is looked at after every iteration. A fit that was cut short has ``converged_ == False``
-    and an honest ``dual_gap_``.
+    and a valid ``dual_gap_``.
 
     Parameters
     ----------

@@ -17,10 +17,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from exclusivity._errors import check_choice, check_number
-from exclusivity._typing import Floats, Ints, Matrix, RandomState
+from exclusivity._typing import Bools, Floats, Ints, Matrix, RandomState
 from exclusivity.classifier._fitted import fitted_attributes, replace_fitted, scope_of, snapshot
 from exclusivity.classifier._prediction import MemberPredictions
 from exclusivity.classifier._validation import (
+    abstaining_members,
     check_jobs,
     group_codes,
     groups_of_rows,
@@ -76,7 +77,8 @@ class FeaturePartitionClassifier(MemberPredictions, MetaEstimatorMixin, Classifi
         them. "runoff": the two classes with most votes meet in a second round, in which every member votes
         for the one it scores higher; ties go to the class with the higher mean score, every member's scores
         taken relative to their mean and spread. Of two classes the two are the same. A member whose columns
-        are all missing in a row abstains there (unless all columns are), where members take missing values.
+        are all missing in a row (NaN, where members take it, or missing cells of a ``TableEncoder`` in front)
+        abstains there, unless all columns are missing.
 
     Attributes
     ----------
@@ -92,7 +94,7 @@ class FeaturePartitionClassifier(MemberPredictions, MetaEstimatorMixin, Classifi
         Which member sees which column.
     certificate_scope_ : str
         What a radius is about: "test", values of the row to be predicted, where the partition was learned;
-        "training and test", values of the same features in training rows too (their labels honest), where it
+        "training and test", values of the same features in training rows too (their labels correct), where it
         was drawn; for labels that were given "training and test if the partition does not depend on the
         rows".
     n_features_in_ : int
@@ -219,7 +221,7 @@ class FeaturePartitionClassifier(MemberPredictions, MetaEstimatorMixin, Classifi
 
     def _winners(self, X: Matrix) -> Ints:
         rows = self._validate_rows(X)
-        return self._voters().winners(rows)
+        return self._voters().winners(rows, self._absent(X, rows))
 
     def _votes(self, X: Matrix) -> Ints:
         return self._voters().votes(X)
@@ -244,9 +246,16 @@ class FeaturePartitionClassifier(MemberPredictions, MetaEstimatorMixin, Classifi
         with table_advice(type(self).__name__):
             return validate_data(self, X, reset=False, **self._rows_allowed())
 
+    def _absent(self, X: Matrix, rows: Matrix) -> Bools | None:
+        """Return which members have nothing but missing values; X are rows as they were given."""
+        found = abstaining_members(X, self.supports_)
+        if found is None and not sparse.issparse(rows) and np.isnan(rows).any():
+            found = np.stack([np.isnan(rows[:, used]).all(axis=1) for used in self.supports_], axis=1)
+        return found
+
     def _voters(self, voting: str | None = None) -> VotingMembers:
         rule = RULES[self.voting if voting is None else voting]
-        return VotingMembers(self.estimators_, self.supports_, len(self.classes_), rule, abstain=True)
+        return VotingMembers(self.estimators_, self.supports_, len(self.classes_), rule)
 
     def _voting_ensemble(self, voting: str | None = None) -> VotingEnsemble:
         check_is_fitted(self)
@@ -254,10 +263,12 @@ class FeaturePartitionClassifier(MemberPredictions, MetaEstimatorMixin, Classifi
         voters = at._voters(voting)
 
         def preferences(X: Matrix) -> Iterator[MemberPreferences]:
-            return voters.preferences(at._validate_rows(X))
+            rows = at._validate_rows(X)
+            return voters.preferences(rows, at._absent(X, rows))
 
         def predict(X: Matrix) -> NDArray[Any]:
-            return np.asarray(at.classes_[voters.winners(at._validate_rows(X))])
+            rows = at._validate_rows(X)
+            return np.asarray(at.classes_[voters.winners(rows, at._absent(X, rows))])
 
         return VotingEnsemble(voters.rule, at.classes_, at.supports_, at.groups_, preferences, predict)
 

@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from additive.oracles import conic_optimum, exhaustive_labels, exhaustive_radius, phi, reachable, reached_from
-from exclusivity.additive import RobustAdditiveClassifier, objective
+from exclusivity.additive import RobustAdditiveClassifier, objective, sums
 from exclusivity.additive.classifier import _RIDGE
 
 # More of them: EXCLUSIVITY_ADDITIVE_MODELS=500 EXCLUSIVITY_ADDITIVE_PROBLEMS=300
@@ -182,7 +182,7 @@ def test_broken_cells_of_a_real_table_do_not_change_certified_labels(load):
     """Break as many columns as are certified, in every row, again and again."""
     rng = np.random.default_rng(0)
     X, y = load(return_X_y=True)
-    X = X.astype(float)
+    X, y = X[y < 4].astype(float), y[y < 4]
     X[rng.random(X.shape) < 0.01] = np.nan
     model = RobustAdditiveClassifier(2, C=0.03).fit(X[::2], y[::2])
     rows = X[1::2]
@@ -304,11 +304,11 @@ def test_compiled_passes_agree_with_numpy(monkeypatch):
         def both(problem, h, b, eps, calls=calls, smoothed=smoothed):
             fast = smoothed(problem, h, b, eps)
             with monkeypatch.context() as patched:
-                patched.setattr(objective, "compiled", None)
+                patched.setattr(sums, "compiled", None)
                 slow = smoothed(problem, h, b, eps)
             assert fast[0] == pytest.approx(slow[0], rel=1e-10)
             np.testing.assert_allclose(fast[1], slow[1], rtol=1e-8, atol=1e-9)
-            assert sum(fast[2].conjugate.values()) == pytest.approx(sum(slow[2].conjugate.values()), abs=1e-9)
+            assert fast[2].conjugate == pytest.approx(slow[2].conjugate, abs=1e-9)
             calls.append(1)
             return fast
 

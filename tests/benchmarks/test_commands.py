@@ -8,11 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from benchmarks import cost, peers, robustness, solvers
+from benchmarks import columns, cost, peers, robustness, solvers
 from benchmarks.workloads import WORKLOADS, Workload, class_rows
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = [ROOT / "README.md", ROOT / "Makefile", *ROOT.glob("benchmarks/*.md"), *ROOT.glob("docs/*.md")]
+PAGES = [ROOT / "README.md", ROOT / "Makefile", *ROOT.glob("benchmarks/*.md"), *ROOT.glob("docs/**/*.md")]
 
 
 def quoted(page):
@@ -107,29 +107,23 @@ def test_studies_go_on_where_they_were_ended(tmp_path):
     robustness.collect(file, [("a", 5, 0)], study)
     frame = robustness.collect(file, [("a", 5, 0), ("b", 9, 1)], study)
     assert asked == [("a", 5, 0), ("b", 9, 1)]
-    text = robustness.gains(frame, "learned", ["random"])
+    text = robustness.gains(frame)
     assert "| a | +4.5 | +10.0 | +10.0 | +10.0 | +10.0 | +10.0 |" in text
     assert "| lowest | +4.5 | +10.0 |" in text
     assert "| mean | +6.5 | +13.5 |" in text
     assert "| b | 9 | random | 0.5 ± 0.0 | 1.0 ± 0.0 |" in robustness.whole(frame)
 
 
-def test_the_best_peer_is_picked_for_each_set():
-    records = [
-        {
-            "set": name,
-            "K": 5,
-            "split": 0,
-            "system": system,
-            "clean": 0.0,
-            **dict.fromkeys(robustness.CERTIFIED, r),
-        }
-        for name, values in (("a", (9, 1, 2)), ("b", (9, 5, 4)))
-        for system, r in zip(("ours", "forest", "boost"), values, strict=True)
-    ]
-    text = robustness.gains(pd.DataFrame(records), "ours", ["forest", "boost"])
-    assert "| a (boost) | +0.0 | +7.0 |" in text
-    assert "| b (forest) | +0.0 | +4.0 |" in text
+def test_the_better_peer_is_picked_for_each_set_and_losses_come_first():
+    frame = pd.DataFrame(
+        {"set": name, "family": family, "clean": 1.0, robustness.MEAN: value}
+        for name, values in (("a", (9, 1, 2)), ("b", (4, 5, 3)))
+        for family, value in zip((columns.ROBUST, *columns.FPA), values, strict=True)
+    )
+    table = columns.differences(frame.set_index(["set", "family"]), columns.FPA, "clean")
+    assert table[robustness.MEAN].to_dict() == {"b": -1, "a": 7}
+    assert list(table.index) == ["b", "a"]
+    assert list(table["better peer"]) == list(columns.FPA)
 
 
 def test_sets_that_are_not_at_hand_are_named(monkeypatch, capsys):
@@ -139,11 +133,11 @@ def test_sets_that_are_not_at_hand_are_named(monkeypatch, capsys):
     assert robustness.cases(["wine"], (5, 9), 2, 2) == [("wine", 5, 0), ("wine", 5, 1)]
 
 
-def test_a_study_from_end_to_end(capsys, monkeypatch):
-    monkeypatch.setattr(
-        robustness, "at_hand", lambda *names: [name for name in names if name == "breast cancer"]
-    )
-    robustness.main(["bounded"])
+def test_a_comparison_from_end_to_end(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(columns, "TRAIN", 80)
+    words = ["--sets", "breast cancer", "--families", "robust additive", "additive", "--splits", "1"]
+    columns.main([*words, "--csv", str(tmp_path / "columns.csv")])
     out = capsys.readouterr().out
-    assert "| breast cancer | vote of nine, no bounds |" in out
-    assert out.count("one SVM, C = ") == 4
+    assert "two classes, plain accuracy: means over 1 sets" in out
+    columns.main(["--report", "--csv", str(tmp_path / "columns.csv")])
+    assert capsys.readouterr().out == out

@@ -1,4 +1,4 @@
-"""The sessions of docs/command-line.md and docs/own-table.md run, from their first command to their last."""
+"""The sessions of docs/command-line.md and docs/tables.md run, from their first command to their last."""
 
 import re
 import shlex
@@ -26,16 +26,16 @@ def session(page):
             13,
             ["chosen.erm", "model.erm", "predictions.csv", "report.html", "robust.erm", "voters.onnx"],
         ),
-        ("own-table.md", 4, ["mine.erm", "predictions.csv", "mine.html"]),
+        ("tables.md", 4, ["mine.erm", "predictions.csv", "mine.html"]),
     ],
 )
 def test_the_session_runs(name, n_commands, files, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     page = (DOCS / name).read_text(encoding="utf-8")
-    n_run = 0
+    n_run, namespace = 0, {}
     for language, block in session(page):
         if language == "python":
-            exec(compile(block, name, "exec"), {})  # noqa: S102 -- our own page
+            exec(compile(block, name, "exec"), namespace)  # noqa: S102 -- our own page
             continue
         for line in block.strip().splitlines():
             program, *argv = shlex.split(line, comments=True)
@@ -55,9 +55,9 @@ def test_rules_about_signs_run(tmp_path, monkeypatch):
     """Of a guide whose snippets build on each other."""
     monkeypatch.chdir(tmp_path)
     namespace, commands = {}, []
-    for language, block in session((DOCS / "monotone-scores.md").read_text(encoding="utf-8")):
+    for language, block in session((DOCS / "constraints.md").read_text(encoding="utf-8")):
         if language == "python":
-            exec(compile(block, "monotone-scores.md", "exec"), namespace)  # noqa: S102 -- our own page
+            exec(compile(block, "constraints.md", "exec"), namespace)  # noqa: S102 -- our own page
         else:
             commands += block.strip().splitlines()
             assert main(shlex.split(commands[-1], comments=True)[1:]) == 0

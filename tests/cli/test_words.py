@@ -287,7 +287,7 @@ class TestTargets:
         assert "30 different numbers in 90 rows" in err
         assert "--target" in err
         code, _, err = erm("evaluate", "m.erm", "ages.csv")
-        assert "hardly told apart" in err
+        assert "hardly distinguished" in err
         assert "Are its 30 numbers classes, and not amounts? --target chooses another column." in err
         assert "balanced." not in err
 

@@ -51,7 +51,7 @@ def test_estimators_and_paths_know_it():
         ERMClassifier(3, solver="lbfgs", solver_options={"memori": 5}).fit(X, y)
     path = erm_path(X, y, Cs=[0.1, 10.0], n_estimators=3, solver="lbfgs", tol=1e-6)
     assert np.all(path.gaps <= 1e-6)
-    with pytest.raises(ValueError, match="cannot go on"):
+    with pytest.raises(ValueError, match="cannot continue"):
         clf.set_params(warm_start=True).fit(X, y)
 
 

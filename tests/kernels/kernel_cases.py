@@ -1,4 +1,4 @@
-"""Sparse problems, and ways to walk them, that the tests of the compiled kernels share."""
+"""Sparse problems, and ways to solve them, that the tests of the compiled kernels share."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ ENDINGS = (
     ()
     if compiled is None
     else (
-        compiled.IS_CLOSE,
-        compiled.SEEMS_CLOSE,
-        compiled.IS_SLOW,
-        compiled.IS_ON_ITS_WAY,
+        compiled.CONVERGED,
+        compiled.SEEMS_CONVERGED,
+        compiled.STALLED,
+        compiled.STEP_LIMIT,
     )
 )
 
@@ -48,32 +48,26 @@ def sparse_rows(n_rows, n_features, per_row, seed=0):
 
 
 @contextmanager
-def counted_walks():
-    """A list of the types of rows and indices of every compiled walk that is started and goes on."""
-    walks = []
+def counted_runs():
+    """A list of the types of rows and indices of every run of the kernel."""
+    runs = []
 
     def start(numbers, columns, *others):
-        walks.append((numbers.dtype, columns.dtype))
+        runs.append((numbers.dtype, columns.dtype))
         return original(numbers, columns, *others)
 
     with pytest.MonkeyPatch.context() as patch:
-        original = compiled.start_walk
-        patch.setattr(compiled, "start_walk", start)
-        yield walks
+        original = compiled.new_solver
+        patch.setattr(compiled, "new_solver", start)
+        yield runs
 
 
 @contextmanager
 def only_python():
-    """No compiled walk, as where no compiler was."""
+    """No compiled kernel, as where no compiler was."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(newton_cg, "has_kernel", lambda problem: False)
         yield
-
-
-def go_on(walk, goal, most_steps):
-    """One walk goes on alone."""
-    (place,) = compiled.go_on((walk,), (goal,), most_steps)
-    return place
 
 
 def endless(n_rows=200_000, n_features=1000, per_row=10):

@@ -20,7 +20,7 @@ def test_a_split_is_a_partition_and_comes_back():
 
 
 def test_splits_are_those_of_the_published_page():
-    """The numbers of docs/reproduction.md rest on these draws."""
+    """The numbers of docs/paper.md rest on these draws."""
     assert generator(0, "heart", 0).permutation(270)[:5].tolist() == [257, 269, 9, 56, 222]
     assert generator(0, "sweep sonar", 1).permutation(208)[:5].tolist() == [155, 91, 9, 4, 134]
 

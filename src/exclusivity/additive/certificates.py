@@ -17,7 +17,6 @@ change a certified label.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import NamedTuple
@@ -25,52 +24,14 @@ from typing import NamedTuple
 import numpy as np
 
 from exclusivity._typing import Bools, Floats, Ints
-from exclusivity.additive.objective import Reach, contributions, smooth_ends, worst_sums
+from exclusivity.additive.sums import Reach, contributions, smooth_ends, worst_sums
 
 _UNIT = 2.0**-53
 _SLACKS = 4
 
 
-@dataclass(frozen=True, eq=False)
-class Score:
-    """An additive score: f(x) = b + the values of the points that the cells of x show.
-
-    Attributes
-    ----------
-    points : ndarray of shape (n_points,)
-        The values of the points of all columns.
-    b : float
-        The intercept.
-    starts : ndarray of int of shape (n_columns + 1,)
-        Where the points of each column begin.
-    """
-
-    points: Floats
-    b: float
-    starts: Ints
-
-    @property
-    def slack(self) -> float:
-        """A bound of the rounding error of a score."""
-        largest = np.maximum.reduceat(np.abs(self.points), self.starts[:-1])
-        size = abs(self.b) + 2 * float(largest.sum()) + np.finfo(float).tiny
-        return (len(largest) + 4) * _UNIT * size
-
-    def contributions(self, left: Ints, weight: Floats) -> Floats:
-        """Return what each cell adds to the score."""
-        return contributions(self.points, left, weight)
-
-    def decide(self, left: Ints, weight: Floats) -> Floats:
-        """Return the scores of rows."""
-        return self.total(self.contributions(left, weight))
-
-    def total(self, contribution: Floats) -> Floats:
-        """Return the scores of rows with these contributions."""
-        return np.asarray(contribution.sum(axis=1) + self.b)
-
-
 class Duels:
-    """The scores of all pairs of classes; the second class of a pair is favoured by positive scores.
+    """Additive scores of all pairs of classes; positive ones favour the second class of a pair.
 
     Parameters
     ----------
@@ -82,21 +43,33 @@ class Duels:
         Where the points of each column begin.
     n_classes : int
         The number of classes.
+
+    Attributes
+    ----------
+    pairs : list of tuple of int
+        The numbers of the classes of each duel.
+    slacks : ndarray of shape (n_duels,)
+        Bounds of the rounding errors of scores.
     """
 
     def __init__(self, points: Floats, intercepts: Floats, starts: Ints, n_classes: int) -> None:
-        self.scores = [Score(p, float(b), starts) for p, b in zip(points, intercepts, strict=True)]
-        self.pairs = list(combinations(range(n_classes), 2))
-        self.n_classes = n_classes
-        self.starts = starts
+        self.points, self.intercepts, self.starts = points, intercepts, starts
+        self.n_classes, self.pairs = n_classes, list(combinations(range(n_classes), 2))
+        largest = np.maximum.reduceat(np.abs(points), starts[:-1], axis=1)
+        sizes = np.abs(intercepts) + 2 * largest.sum(axis=1) + np.finfo(float).tiny
+        self.slacks = (len(starts) + 3) * _UNIT * sizes
+
+    def scores(self, left: Ints, weight: Floats) -> Iterator[tuple[tuple[int, int], Floats]]:
+        """Yield the classes and the scores of each duel."""
+        for pair, points, b in zip(self.pairs, self.points, self.intercepts, strict=True):
+            yield pair, total(contributions(points, left, weight), b)
 
     def decide(self, left: Ints, weight: Floats) -> Floats:
         """Return the scores of two classes, or the smallest lead of each of several classes."""
-        if len(self.scores) == 1:
-            return self.scores[0].decide(left, weight)
         smallest = np.full((len(left), self.n_classes), np.inf)
-        for (first, second), score in zip(self.pairs, self.scores, strict=True):
-            lead = score.decide(left, weight)
+        for (first, second), lead in self.scores(left, weight):
+            if self.n_classes == 2:
+                return lead
             np.minimum(smallest[:, first], -lead, out=smallest[:, first])
             np.minimum(smallest[:, second], lead, out=smallest[:, second])
         return smallest
@@ -104,12 +77,17 @@ class Duels:
     def probabilities(self, left: Ints, weight: Floats) -> Floats:
         """Return probabilities where scores are log odds: those of duels, coupled as Price et al. (1994)."""
         inverse = np.zeros((len(left), self.n_classes))
-        for (first, second), score in zip(self.pairs, self.scores, strict=True):
-            odds = np.exp(np.clip(score.decide(left, weight), -700, 700))
+        for (first, second), score in self.scores(left, weight):
+            odds = np.exp(np.clip(score, -700, 700))
             inverse[:, first] += 1 + odds
             inverse[:, second] += 1 + 1 / odds
         found = 1 / (inverse - self.n_classes + 2)
         return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+
+def total(contribution: Floats, b: float) -> Floats:
+    """Return the scores of rows with these contributions."""
+    return np.asarray(contribution.sum(axis=1) + b)
 
 
 def winners(scores: Floats) -> Ints:
@@ -172,13 +150,8 @@ class Adversary:
     @cached_property
     def _ends(self) -> list[tuple[Floats, Floats]]:
         """The smallest and the largest value of each slice, for every duel; none are inf and -inf."""
-        return [
-            (
-                smooth_ends(score.points, self.reach, 0.0).value,
-                -smooth_ends(-score.points, self.reach, 0.0).value,
-            )
-            for score in self.duels.scores
-        ]
+        low, high = ([smooth_ends(s * p, self.reach, 0.0).value for p in self.duels.points] for s in (1, -1))
+        return [(least, -most) for least, most in zip(low, high, strict=True)]
 
     def _worst(self, number: int, left: Ints, weight: Floats) -> tuple[Floats, Floats]:
         """Return the smallest and the largest values that cells can reach: none are inf and -inf."""
@@ -188,27 +161,28 @@ class Adversary:
 
     def contests(self, left: Ints, weight: Floats) -> Iterator[Contest]:
         """Yield each duel with the rows whose predicted class takes part in it."""
-        is_only = len(self.duels.scores) == 1
-        predicted = np.empty(0) if is_only else winners(self.duels.decide(left, weight))
-        for number, (score, pair) in enumerate(zip(self.duels.scores, self.duels.pairs, strict=True)):
+        is_only, duels = len(self.duels.pairs) == 1, self.duels
+        predicted = np.empty(0) if is_only else winners(duels.decide(left, weight))
+        for number, pair in enumerate(duels.pairs):
             rows = slice(None) if is_only else np.flatnonzero(np.isin(predicted, pair))
-            contribution = score.contributions(left[rows], weight[rows])
-            total = score.total(contribution)
-            is_second = total > 0 if is_only else predicted[rows] == pair[1]
+            contribution = contributions(duels.points[number], left[rows], weight[rows])
+            score = total(contribution, duels.intercepts[number])
+            is_second = score > 0 if is_only else predicted[rows] == pair[1]
             sign = np.where(is_second, 1, -1)
             low, high = self._worst(number, left[rows], weight[rows])
             damage = np.where(is_second[:, None], contribution - low, high - contribution)
             np.maximum(damage, 0.0, out=damage)
-            yield Contest(number, rows, sign, contribution, sign * total, damage, _SLACKS * score.slack)
+            slack = _SLACKS * float(duels.slacks[number])
+            yield Contest(number, rows, sign, contribution, sign * score, damage, slack)
 
     def radii(self, left: Ints, weight: Floats) -> Ints:
         """Return how many groups may break before a predicted class can lose a duel; -1: it wins not all."""
         found = np.full(len(left), self.n_breakable)
         for contest in self.contests(left, weight):
             largest = -np.sort(-self.reach.by_group(contest.damage), axis=1)
-            total = np.cumsum(largest, axis=1, out=largest)
+            worst = np.cumsum(largest, axis=1, out=largest)
             lead = contest.margin - contest.slack
-            radius = np.where(lead > 0, (total < lead[:, None]).sum(axis=1), -1)
+            radius = np.where(lead > 0, (worst < lead[:, None]).sum(axis=1), -1)
             found[contest.rows] = np.minimum(found[contest.rows], radius)
         return found
 
@@ -230,20 +204,18 @@ class Adversary:
         """Return which classes can be predicted when at most ``r`` groups break."""
         shape = (len(left), self.duels.n_classes)
         least, most = np.full(shape, np.inf), np.full(shape, np.inf)
-        slack = 2 * _SLACKS * max(score.slack for score in self.duels.scores)
-        for number, ((first, second), score) in enumerate(
-            zip(self.duels.pairs, self.duels.scores, strict=True)
-        ):
-            contribution = score.contributions(left, weight)
-            total = score.total(contribution)
+        slack = 2 * _SLACKS * float(self.duels.slacks.max())
+        for number, (first, second) in enumerate(self.duels.pairs):
+            contribution = contributions(self.duels.points[number], left, weight)
+            score = total(contribution, self.duels.intercepts[number])
             low, high = self._worst(number, left, weight)
             loss, gain = (
                 worst_sums(self.reach.by_group(np.maximum(change, 0.0)), np.array([r]))[:, 0]
                 for change in (contribution - low, high - contribution)
             )
             for place, smallest, largest in (
-                (first, -total - gain, -total + loss),
-                (second, total - loss, total + gain),
+                (first, -score - gain, -score + loss),
+                (second, score - loss, score + gain),
             ):
                 np.minimum(least[:, place], smallest, out=least[:, place])
                 np.minimum(most[:, place], largest, out=most[:, place])
@@ -263,7 +235,7 @@ class Adversary:
             after = contest.margin - np.take_along_axis(groups, order, axis=1).sum(axis=1)
             is_broken = np.zeros(groups.shape, dtype=bool)
             np.put_along_axis(is_broken, order, True, axis=1)
-            points = self.duels.scores[contest.number].points
+            points = self.duels.points[contest.number]
             low, high = (
                 self.reach.start + np.argmax(smooth_ends(side * points, self.reach, 0.0).distribution, axis=1)
                 for side in (1, -1)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from html import escape
 from itertools import combinations
@@ -11,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, assert_all_finite
@@ -30,20 +31,22 @@ from exclusivity.additive.certificates import Adversary, Duels, winners
 from exclusivity.additive.inputs import (
     categorical_places,
     column_place,
+    columns_of_fit,
     group_labels,
-    match_columns,
     monotone_signs,
     numbered,
-    weights_of_classes,
 )
-from exclusivity.additive.levels import ColumnLevels, Levels, learn_levels
-from exclusivity.additive.objective import Quadratic, RobustObjective, Rows
+from exclusivity.additive.levels import ColumnLevels, Levels, Sample, join_samples, learn_levels
+from exclusivity.additive.objective import Quadratic, RobustObjective
 from exclusivity.additive.scorecard import scorecard
 from exclusivity.additive.solver import Solution, solve
+from exclusivity.additive.sums import Encode, RobustSums
 from exclusivity.additive.suspects import Suspects, find_suspects
 from exclusivity.additive.threats import Threat, check_threats, reach_of, threats_by_column
-from exclusivity.classifier._validation import check_jobs
+from exclusivity.classifier._fit import ClassTotals
+from exclusivity.classifier._validation import check_jobs, class_weights
 from exclusivity.objective.losses import Logistic, MarginLoss, PowerHinge
+from exclusivity.rows.source import LocalBlocks, Question, RowBlock, RowSource
 from exclusivity.tables._columns import as_array, column_of, frame_package
 
 _LOSSES: dict[str, MarginLoss] = {
@@ -52,9 +55,22 @@ _LOSSES: dict[str, MarginLoss] = {
     "logistic": Logistic(),
 }
 _RIDGE = 0.05
+_SAMPLE_ROWS = 200_000
 
 
-def _has_probabilities(model: RobustAdditiveClassifier) -> bool:
+class _InMemory(LocalBlocks):
+    """A table in memory as one block."""
+
+    def __init__(self, block: RowBlock) -> None:
+        self.block, (self.n_rows, self.n_features) = block, block.X.shape
+
+    def blocks(self) -> Iterator[RowBlock]:
+        """See ``LocalBlocks``."""
+        yield self.block
+
+
+def has_probabilities(model: RobustAdditiveClassifier) -> bool:
+    """Return True, or raise AttributeError where there are no probabilities."""
     if model.loss != "logistic":
         raise AttributeError("predict_proba needs loss='logistic'; decision_function gives scores.")
     return True
@@ -217,41 +233,104 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             raise ValueError(f"X has {X.shape[0]} rows and y has {len(y)}; expected as many.")
         weight = _check_sample_weight(sample_weight, np.zeros((len(y), 1)), ensure_non_negative=True)
         classes, codes = np.unique(y, return_inverse=True)
+        totals = np.bincount(codes, weight).astype(float)
+        source = _InMemory(RowBlock(X, codes.astype(np.int32), weight))
+        return self._fit_source(source, classes, totals, X, weight)
+
+    def fit_rows(
+        self,
+        rows: RowSource,
+        classes: ArrayLike,
+        *,
+        feature_names: ArrayLike | None = None,
+        keep_encoded: bool = True,
+    ) -> Self:
+        """Fit the model to rows that are reached block by block: files, threads, a cluster.
+
+        Levels are those of 200,000 rows, evenly spaced; with no more rows, the model is that of :meth:`fit`.
+        All rows count in training, and the duality gap is that of all rows.
+
+        Parameters
+        ----------
+        rows : RowSource
+            A source of rows, see :class:`exclusivity.rows.RowSource`. ``X`` of its blocks is a table of any
+            kind that :meth:`fit` takes, the same kind and columns in all of them.
+        classes : array-like of shape (n_classes,)
+            The label of class 0, 1, ...; increasing.
+        feature_names : array-like of str, shape (n_features,), default=None
+            The names of the columns.
+        keep_encoded : bool, default=True
+            Whether blocks keep their encoded rows, twelve bytes for each cell. False: encode them in every
+            pass.
+
+        Returns
+        -------
+        self : RobustAdditiveClassifier
+        """
+        self._check_parameters()
+        table, weight = join_samples(rows.total(Sample(max(1, -(-rows.n_rows // _SAMPLE_ROWS)))))
+        self.n_features_in_ = table.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
+        if feature_names is not None:
+            self.feature_names_in_ = np.asarray(feature_names, dtype=object)
+        classes = np.asarray(classes)
+        totals = rows.total(ClassTotals(len(classes)))
+        return self._fit_source(rows, classes, totals, table, weight, keep_encoded)
+
+    def _fit_source(
+        self,
+        source: RowSource,
+        classes: NDArray[Any],
+        totals: Floats,
+        table: Any,
+        weight: Floats,
+        keep_encoded: bool = True,
+    ) -> Self:
+        """Learn the levels from a table with weights, encode the rows of a source, and solve the duels."""
         if len(classes) < 2:
             raise ValueError(
-                f"y has one class only, {classes[0]!r}; a classifier needs at least two classes."
+                f"y has one class only, {classes.tolist()[0]!r}; a classifier needs at least two classes."
             )
-        cost = self.C * weight * weights_of_classes(self.class_weight, classes, codes, weight)[codes]
-        lacking = np.bincount(codes, cost, len(classes)) == 0
-        if lacking.any():
-            raise ValueError(f"All rows of the class {classes[lacking][0]!r} have weight 0.")
+        costs = self.C * class_weights(self.class_weight, classes, totals)
+        if not (costs * totals).all():
+            lacking = classes[costs * totals == 0].tolist()[0]
+            raise ValueError(f"All rows of the class {lacking!r} have weight 0.")
         names = self._names()
         labels = group_labels(self.feature_groups, names)
         threats = threats_by_column(self.threats, names, labels)
-        columns = self._learn_columns(X, names, weight, threats)
+        columns = self._learn_columns(table, names, weight, threats)
         check_threats(threats, columns)
         monotone = monotone_signs(self.monotonic_cst, columns, len(classes))
         starts = self._starts(columns, classes) if self.warm_start else {}
-        self.classes_, self.columns_, self.threats_ = classes, columns, threats
+        self.classes_, self.threats_ = classes, threats
         self.feature_groups_ = numbered(labels, len(names))
-        levels = Levels(columns)
+        encode = Encode(Levels(columns), costs)
+        encoded = source.ask([Question(encode, None, keep_encoded)])[0]
+        n_rows, cost, at_points = np.split(encoded.total, [len(classes), 2 * len(classes)])
+        levels = encode.levels.with_rows(at_points)
         reach = reach_of(levels, threats, self.feature_groups_)
-        rows = [np.flatnonzero((codes == code) & (cost > 0)) for code in range(len(classes))]
-        encoded = [Rows(*levels.encode(X, own), cost[own]) for own in rows]
         quadratic = Quadratic(levels.joined, _RIDGE, self.smoothness)
-        radii = np.arange(self.max_broken + 1)
         broken = np.full(self.max_broken, (1 - self.clean_weight) / max(1, self.max_broken))
-        shares = np.append(1 - broken.sum(), broken)
+        sums = RobustSums(
+            (0, 1),
+            reach,
+            _LOSSES[self.loss],
+            radii=np.arange(self.max_broken + 1),
+            shares=np.append(1 - broken.sum(), broken),
+            encode=encode,
+        )
 
-        def duel(first: int, second: int) -> Solution:
-            sides = {-1: encoded[first], 1: encoded[second]}
-            settings = (levels, reach, quadratic, _LOSSES[self.loss], radii, monotone, shares)
-            problem = RobustObjective(sides, *settings)
-            report = self._reporter(f"{classes[first]} against {classes[second]}") if self.verbose else None
-            return solve(problem, self.tol, self.max_iter, starts.get((first, second)), report)
+        def duel(pair: tuple[int, int]) -> Solution:
+            of_pair, own = replace(sums, classes=pair), list(pair)
+            problem = RobustObjective(
+                source, encoded.states, of_pair, levels, quadratic, n_rows[own].sum(), cost[own], monotone
+            )
+            report = self._reporter("{} against {}".format(*classes[own])) if self.verbose else None
+            return solve(problem, self.tol, self.max_iter, starts.get(pair), report)
 
-        pairs = list(combinations(range(len(classes)), 2))
-        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(duel)(*pair) for pair in pairs)
+        pairs = combinations(range(len(classes)), 2)
+        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(duel)(pair) for pair in pairs)
+        self.columns_ = levels.columns
         self._keep(found, levels)
         return self
 
@@ -347,7 +426,7 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
                 self, X, reset=reset, dtype=None, ensure_all_finite=False, accept_sparse=False
             )
         if not reset and hasattr(self, "feature_names_in_"):
-            X = match_columns(X, self._names())
+            X = columns_of_fit(X, self._names())
         else:
             validate_data(self, X, reset=reset, skip_check_array=True)
         if 0 in X.shape:
@@ -392,7 +471,7 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         scores = self.decision_function(X)  # before classes_, which may not be there yet
         return np.asarray(self.classes_[winners(scores)])
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities of the classes, for ``loss="logistic"``.
 

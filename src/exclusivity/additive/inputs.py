@@ -7,14 +7,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils import compute_class_weight
 
 from exclusivity._errors import ParameterError
-from exclusivity._typing import Floats, Ints
+from exclusivity._typing import Ints
 from exclusivity.additive.levels import ColumnLevels
 from exclusivity.classifier._validation import group_codes
-from exclusivity.tables._columns import ColumnTable, column_of
+from exclusivity.tables._columns import column_names, match_columns
 
 
 def column_place(column: Any, names: Sequence[str], parameter: str) -> int:
@@ -94,36 +92,18 @@ def monotone_signs(given: Any, columns: Sequence[ColumnLevels], n_classes: int) 
     return [int(sign) for sign in signs]
 
 
-def weights_of_classes(class_weight: Any, classes: NDArray[Any], codes: Ints, weight: Floats) -> Floats:
-    """Return the weight of each class; a row of weight 2 counts as two rows for "balanced", too."""
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        totals = np.bincount(codes, weight, len(classes))
-        return np.asarray(totals.sum() / (len(classes) * np.maximum(totals, np.finfo(float).tiny)))
-    try:
-        return np.asarray(compute_class_weight(class_weight, classes=classes, y=classes[codes]))
-    except ValueError as error:
-        raise ParameterError("class_weight", str(error)) from error
-
-
-def match_columns(X: Any, wanted: Sequence[str]) -> Any:
+def columns_of_fit(X: Any, names: Sequence[str]) -> Any:
     """Return the columns of fit from a table; those that it does not have are missing, with a warning."""
-    given = [str(name) for name in (X.column_names if hasattr(X, "column_names") else X.columns)]
-    if given == list(wanted):
-        return X
-    places = {name: place for place, name in enumerate(given)}
-    if len(places) < len(given):
+    given = column_names(X) or []
+    if len(set(given)) < len(given):
         twice = next(name for place, name in enumerate(given) if name in given[:place])
         raise ValueError(f"X has two columns with the name {twice!r}; rename or drop one of them.")
-    absent = [name for name in wanted if name not in places]
-    if len(absent) == len(wanted):
-        raise ValueError(f"X has none of the columns of fit, {list(wanted)[:20]}; it has {given[:20]}.")
+    X, absent, unknown = match_columns(X, names)
     if absent:
         _warn(f"X has no column {_listed(absent)}; all of its cells count as missing.")
-    unknown = sorted(set(given) - set(wanted), key=given.index)
     if unknown:
         _warn(f"X has columns that fit did not see, {_listed(unknown)}; they are ignored.")
-    nothing = np.full(X.shape[0], None, dtype=object)
-    return ColumnTable([column_of(X, places[name]) if name in places else nothing for name in wanted])
+    return X
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ new rows look different.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,8 +23,8 @@ import numpy as np
 from scipy import sparse
 
 from exclusivity._typing import Bools, Floats, Ints
+from exclusivity.rows.source import RowBlock
 from exclusivity.tables._columns import (
-    CellError,
     Column,
     ColumnTable,
     DictionaryColumn,
@@ -32,6 +32,7 @@ from exclusivity.tables._columns import (
     as_levels,
     as_numbers,
     column_of,
+    join_columns,
     kind_of,
 )
 
@@ -66,7 +67,7 @@ class ColumnLevels:
     n_rows : float
         The total weight of the training rows.
     notation : str or None
-        How its numbers are written in a file, as in ``TableColumn``; None where nobody knows.
+        How its numbers are written in a file, as in ``TableColumn``; None where unknown.
     """
 
     name: str
@@ -75,8 +76,8 @@ class ColumnLevels:
     categories: tuple[str, ...]
     rare: tuple[str, ...]
     has_missing: bool
-    shares: Floats
-    n_rows: float
+    shares: Floats = field(default_factory=lambda: np.empty(0))
+    n_rows: float = 0.0
     notation: str | None = None
 
     @property
@@ -102,7 +103,11 @@ class ColumnLevels:
             left, weight = self.encode(column.cells)
             return np.append(left, nothing)[column.codes], np.append(weight, 0.0)[column.codes]
         if self.kind == "category":
-            return self._encode_categories(column), np.zeros(len(column))
+            codes, texts = as_levels(column, strict=False)
+            other = len(self.categories) if self.rare else nothing
+            known = {text: place for place, text in enumerate(self.categories)}
+            left = np.array([*(known.get(text, other) for text in texts), nothing])[codes]
+            return left, np.zeros(len(left))
         numbers = _numbers(column, self.kind)
         is_missing = np.isnan(numbers)
         if not len(self.knots):
@@ -116,20 +121,13 @@ class ColumnLevels:
             left[is_missing], weight[is_missing] = nothing, 0.0
         return left, weight
 
-    def _encode_categories(self, column: Column) -> Ints:
-        codes, texts = _texts(column)
-        other = len(self.categories) if self.rare else self.n_points - 1
-        known = {text: place for place, text in enumerate(self.categories)}
-        places = [known.get(text, other) for text in texts]
-        return np.array([*places, self.n_points - 1])[codes]
-
     def is_odd(self, column: Column) -> Bools:
         """Return which cells are numbers outside the range of the training rows, or unseen categories."""
         if self.kind != "category":
             numbers = _numbers(column, self.kind)
             ends = (self.knots[0], self.knots[-1]) if len(self.knots) else (np.inf, -np.inf)
             return np.asarray((numbers < ends[0]) | (numbers > ends[1]))
-        codes, texts = _texts(column)
+        codes, texts = as_levels(column, strict=False)
         known = {*self.categories, *self.rare}
         return np.array([*(text not in known for text in texts), False])[codes]
 
@@ -166,40 +164,12 @@ class ColumnLevels:
 
 def _numbers(column: Column, kind: str) -> Floats:
     """Return numbers or dates as float64, NaN where a cell is missing or holds something else."""
-    read = as_numbers if kind == "number" else as_dates
-    found: Any
-    try:
-        found = read(column)
-    except CellError:  # a word among numbers: it says as little as a missing value
-        found = np.concatenate([_one_cell(column[place : place + 1], kind) for place in range(len(column))])
     if kind == "number":
-        return np.asarray(found, dtype=np.float64)
-    numbers: Floats = (found - _EPOCH).astype(np.float64)
-    numbers[np.isnat(found)] = np.nan
-    return numbers
-
-
-def _one_cell(cell: Column, kind: str) -> Any:
-    try:
-        return as_numbers(cell) if kind == "number" else as_dates(cell)
-    except CellError:
-        return np.array([np.nan if kind == "number" else np.datetime64("NaT", "us")])
-
-
-def _texts(column: Column) -> tuple[Ints, list[str]]:
-    """Return codes and texts of categories; a cell that is none counts as missing."""
-    try:
-        return as_levels(column)
-    except CellError:
-        texts = [_one_text(column[place : place + 1]) for place in range(len(column))]
-        return as_levels(np.array([*texts, None], dtype=object)[:-1])
-
-
-def _one_text(cell: Column) -> str | None:
-    try:
-        return next(iter(as_levels(cell)[1]), None)
-    except CellError:
-        return None
+        return as_numbers(column, strict=False)
+    moments = as_dates(column, strict=False)
+    numbers = (moments - _EPOCH).astype(np.float64)
+    numbers[np.isnat(moments)] = np.nan
+    return np.asarray(numbers)
 
 
 def _with_inner(knots: Floats, values: Sequence[float]) -> Floats:
@@ -216,7 +186,10 @@ def learn_levels(
     is_category: bool,
     extra: Sequence[float] = (),
 ) -> ColumnLevels:
-    """Choose the levels of a column of training rows; ``extra`` are values that must be knots."""
+    """Choose the levels of a column of training rows; ``extra`` are values that must be knots.
+
+    The shares of the rows on the levels are not known before the rows are encoded.
+    """
     kind = "category" if is_category else kind_of(column)
     if kind == "category":
         levels = _learn_categories(name, column, weight)
@@ -225,20 +198,15 @@ def learn_levels(
         known = np.isfinite(numbers) & (weight > 0)
         knots = _with_inner(_weighted_quantiles(numbers[known], weight[known], n_knots), extra)
         has_missing = bool((np.isnan(numbers) & (weight > 0)).any())
-        levels = ColumnLevels(name, kind, knots, (), (), has_missing, np.empty(0), 0.0)
+        levels = ColumnLevels(name, kind, knots, (), (), has_missing)
     if levels.n_levels == 0:  # no row has a value, and none is missing
         levels = replace(levels, has_missing=True)
-    left, share = levels.encode(column)
-    total = np.bincount(left, weight * (1 - share), levels.n_points + 1)
-    total += np.bincount(left + 1, weight * share, levels.n_points + 1)
-    shares = total[: levels.n_levels]
-    shares = shares / max(shares.sum(), np.finfo(float).tiny)
-    return replace(levels, shares=shares, n_rows=float(weight.sum()))
+    return levels
 
 
 def _learn_categories(name: str, column: Column, weight: Floats) -> ColumnLevels:
     """Choose categories; those of less than ten rows (or 5 %, if that is less) share a level."""
-    codes, texts = _texts(column)
+    codes, texts = as_levels(column, strict=False)
     min_frequency = min(_MIN_FREQUENCY, _MIN_SHARE * float(weight.sum()))
     counts = np.bincount(codes[codes >= 0], weight[codes >= 0], len(texts))
     order = sorted(np.flatnonzero(counts > 0).tolist(), key=lambda place: (-counts[place], texts[place]))
@@ -246,7 +214,7 @@ def _learn_categories(name: str, column: Column, weight: Floats) -> ColumnLevels
     rare = tuple(sorted(texts[place] for place in set(order) - set(kept)))
     has_missing = bool((weight[codes < 0] > 0).any())
     categories = tuple(sorted(texts[place] for place in kept))
-    return ColumnLevels(name, "category", np.empty(0), categories, rare, has_missing, np.empty(0), 0.0)
+    return ColumnLevels(name, "category", np.empty(0), categories, rare, has_missing)
 
 
 def _weighted_quantiles(values: Floats, weight: Floats, count: int) -> Floats:
@@ -258,6 +226,26 @@ def _weighted_quantiles(values: Floats, weight: Floats, count: int) -> Floats:
     wanted = np.linspace(0, share[-1], count)
     at = np.searchsorted(share, wanted * (1 - 1e-12), side="left")
     return np.unique(distinct[np.r_[0, at[1:-1], len(distinct) - 1]])
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Request every ``step``-th row of each block: a list with its columns and weights."""
+
+    step: int
+
+    def answer(self, block: RowBlock, state: object) -> tuple[list[Any], None]:
+        """See ``exclusivity.rows.Request``."""
+        rows = slice(None, None, self.step)
+        columns = [column_of(block.X, place)[rows] for place in range(block.X.shape[1])]
+        return [(columns, block.weights[rows])], None
+
+
+def join_samples(parts: Sequence[Any]) -> tuple[ColumnTable, Floats]:
+    """Return the table and the weights of samples of all blocks."""
+    tables, weights = zip(*parts, strict=True)
+    columns = [join_columns(column) for column in zip(*tables, strict=True)]
+    return ColumnTable(columns), np.concatenate(weights)
 
 
 class Levels:
@@ -279,6 +267,16 @@ class Levels:
         self.columns = list(columns)
         self.starts = np.cumsum([0, *(column.n_points for column in columns)])
         self.level_starts = np.cumsum([0, *(column.n_levels for column in columns)])
+
+    def with_rows(self, weight: Floats) -> Levels:
+        """Return the same levels, with the shares of training rows from their weights on all points."""
+        columns = []
+        for column, start in zip(self.columns, self.starts.tolist(), strict=False):
+            own = weight[start : start + column.n_levels]
+            shares = own / max(own.sum(), np.finfo(float).tiny)
+            n_rows = float(weight[start : start + column.n_points].sum())
+            columns.append(replace(column, shares=shares, n_rows=n_rows))
+        return Levels(columns)
 
     @cached_property
     def expand(self) -> Any:

@@ -85,15 +85,14 @@ def _solve(
 ) -> tuple[Solution, float]:
     """Return the solution, and the last smoothing."""
     n_levels = int(problem.levels.level_starts[-1])
-    n_rows = sum(len(rows.cost) for rows in problem.rows.values())
-    by_newton = problem.has_hessian and n_rows >= _ROWS_PER_LEVEL * n_levels
+    by_newton = problem.has_hessian and problem.n_rows >= _ROWS_PER_LEVEL * n_levels
     eps, count, idle = _FIRST_EPS, 0, 0
     cuts: deque[Cut] = deque(maxlen=_CUTS)
     if start is not None:
         x = np.append(*start)
         eps = _eps_of_start(problem, x, cuts)
         count = len(cuts)
-    elif by_newton and n_rows >= _THINNING * _ROWS_PER_LEVEL * n_levels:
+    elif by_newton and problem.n_rows >= _THINNING * _ROWS_PER_LEVEL * n_levels:
         part, eps = _solve(problem.thinned(_THINNING), tol, max_iter, None, None)
         x, count = np.append(part.h, part.b), part.n_iter
     else:
@@ -143,8 +142,7 @@ def _by_newton(
 
     The second derivatives are those of a part of the rows, and serve as long as the gradient falls fast.
     """
-    n_rows = sum(len(rows.cost) for rows in problem.rows.values())
-    sample = problem.thinned(max(1, n_rows // (_SAMPLE_PER_LEVEL * len(x))))
+    sample = problem.thinned(max(1, int(problem.n_rows) // (_SAMPLE_PER_LEVEL * len(x))))
     value, gradient, cut = problem.smoothed(x[:-1], x[-1], eps)
     cuts.append(cut)
     count, factor, before = 1, None, np.inf

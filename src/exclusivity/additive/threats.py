@@ -26,7 +26,7 @@ import numpy as np
 from exclusivity._errors import ParameterError
 from exclusivity._typing import Ints
 from exclusivity.additive.levels import ColumnLevels, Levels
-from exclusivity.additive.objective import Reach
+from exclusivity.additive.sums import Reach
 
 KINDS = ("any", "trusted", "increase", "decrease", "missing")
 _REVERSED = {"increase": "decrease", "decrease": "increase"}

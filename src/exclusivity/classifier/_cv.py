@@ -1,4 +1,4 @@
-"""ERMClassifierCV: the value of C that predicts best on rows left out, found along warm-started paths."""
+"""ERMClassifierCV: the value of C that predicts best on held-out rows, found along warm-started paths."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
     certificate_scope_ : str
         What a radius of :meth:`certify` is about: "test", values of the row to be predicted, where the
         partition was learned; "training and test", values of the same features in training rows too (their
-        labels honest), where it was drawn; for labels that were given "training and test if the partition
+        labels correct), where it was drawn; for labels that were given "training and test if the partition
         does not depend on the rows", which only you can know.
     supports_ : ndarray of bool, shape (n_estimators, n_features_in_)
         Which member uses which feature.
@@ -325,5 +325,5 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         self, results: Sequence[SolverResult], classes: NDArray[Any], groups: Ints, dtype: DTypeLike
     ) -> None:
         FittedState.of_results(self, results, classes, groups, dtype).restore(self)
-        # Some numbers per row and problem: kept only where the next fit will go on from them.
+        # Some numbers per row and problem: kept only where the next fit will continue from them.
         self._starts = [Start.again(result) for result in results] if self.warm_start else []

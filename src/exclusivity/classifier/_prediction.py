@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.classifier._fitted import Ensemble, snapshot
-from exclusivity.classifier._validation import are_plain_labels, validate_rows
+from exclusivity.classifier._validation import abstaining_members, are_plain_labels, validate_rows
 from exclusivity.objective.losses import LOSSES
 from exclusivity.voting._scores import member_votes, winning_codes
 from exclusivity.voting.certificates import CertifiedVotes, VotingEnsemble
@@ -185,9 +185,15 @@ class EnsemblePredictions(MemberPredictions):
         check_is_fitted(self)
         rule, scheme = RULES[self.voting], (len(self.classes_), self.multi_class_)
         ensemble = self._ensemble.voters() if rule.counts_votes else self._ensemble.mean()
+        abstaining = abstaining_members(X, ensemble.supports) if rule.counts_votes else None
+        present = None
+        if abstaining is not None:  # where all would abstain, all vote
+            present = np.where(abstaining.all(axis=1, keepdims=True), 1, ~abstaining)
 
-        def decide(rows: Matrix) -> NDArray[Any]:
-            return take(ensemble.rounded(rule.decide(ensemble.scores(rows), *scheme, ensemble.copies)))
+        def decide(rows: Matrix, block: slice) -> NDArray[Any]:
+            votes = None if present is None else present[block]
+            found = rule.decide(ensemble.scores(rows), *scheme, ensemble.copies, present=votes)
+            return take(ensemble.rounded(found))
 
         return _by_blocks(decide, self._validate_rows(X), ensemble)
 
@@ -315,20 +321,20 @@ class EnsemblePredictions(MemberPredictions):
 
     def _preferences(self, X: Matrix) -> Iterator[MemberPreferences]:
         """Yield rough preferences of the stored members, block by block, and the way to finer ones."""
-        X, scheme, ensemble = self._validate_rows(X), (len(self.classes_), self.multi_class_), self._ensemble
+        scheme, ensemble = (len(self.classes_), self.multi_class_), self._ensemble
+        abstaining = abstaining_members(X, ensemble.supports)
+        X = self._validate_rows(X)
         for block in _blocks(X.shape[0], ensemble):
-            rows = X[block]
-            scores = ensemble.scores(rows)
-
-            def finer(some: Ints, rows: Matrix = rows, scores: Floats = scores) -> MemberPreferences:
-                return certain_preferences(scores[some], ensemble.slack(rows[some], score_slack), *scheme)
-
-            yield certain_preferences(scores, ensemble.slack(rows, rough_slack), *scheme, finer)
+            yield _preferences(X[block], ensemble, scheme, None if abstaining is None else abstaining[block])
 
     def _votes(self, X: Matrix) -> Ints:
         """Return class numbers, (n_samples, n_stored)."""
         scheme = (len(self.classes_), self.multi_class_)
-        return _by_blocks(lambda rows: member_votes(self._ensemble.scores(rows), *scheme), X, self._ensemble)
+
+        def vote(rows: Matrix, _: slice) -> Ints:
+            return np.asarray(member_votes(self._ensemble.scores(rows), *scheme))
+
+        return _by_blocks(vote, X, self._ensemble)
 
     def _vote_counts(self, X: Matrix) -> Ints:
         """Count how often each member votes for each class, (n_estimators, n_classes)."""
@@ -347,10 +353,26 @@ class EnsemblePredictions(MemberPredictions):
             )
 
 
-def _by_blocks(decide: Callable[[Any], NDArray[Any]], X: Matrix, ensemble: Ensemble) -> NDArray[Any]:
+def _preferences(
+    rows: Matrix, ensemble: Ensemble, scheme: tuple[int, str], abstaining: Bools | None
+) -> MemberPreferences:
+    """Return rough preferences of the stored members, and the way to finer ones."""
+    scores = ensemble.scores(rows)
+
+    def finer(some: Ints) -> MemberPreferences:
+        slack = ensemble.slack(rows[some], score_slack)
+        absent = None if abstaining is None else abstaining[some]
+        return certain_preferences(scores[some], slack, *scheme, abstaining=absent)
+
+    return certain_preferences(scores, ensemble.slack(rows, rough_slack), *scheme, finer, abstaining)
+
+
+def _by_blocks(decide: Callable[[Any, slice], NDArray[Any]], X: Matrix, ensemble: Ensemble) -> NDArray[Any]:
     """Decide on blocks of rows: the scores of all members take far more memory than what comes of them."""
     blocks = _blocks(X.shape[0], ensemble)
-    return decide(X) if len(blocks) == 1 else np.concatenate([decide(X[rows]) for rows in blocks])
+    if len(blocks) == 1:
+        return decide(X, blocks[0])
+    return np.concatenate([decide(X[rows], rows) for rows in blocks])
 
 
 def _blocks(n_rows: int, ensemble: Ensemble) -> list[slice]:

@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from exclusivity._errors import ParameterError, ParameterTypeError, check_choice, check_number
-from exclusivity._typing import Floats, Ints, Matrix
+from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.classifier._bounds import check_bounded
 from exclusivity.classifier._fitted import ClassWeight
 from exclusivity.objective.losses import LOSSES, POWER_LOSS
@@ -26,6 +26,7 @@ from exclusivity.objective.objective import Contrast
 from exclusivity.rows.design import DesignMatrix, LabelledRows, RowScale
 from exclusivity.rows.sparse_rows import check_sparse
 from exclusivity.solvers import SOLVERS, parse_options, resolve_solver
+from exclusivity.voting._changes import group_supports
 from exclusivity.voting.rules import RULES
 
 
@@ -431,6 +432,22 @@ def groups_of_rows(feature_groups: object, X: Matrix, exclusivity: float = np.in
     if feature_groups is not None or not exclusivity > 1 or not may_carry:
         return feature_groups
     return getattr(X, "feature_groups", None)
+
+
+def abstaining_members(X: Matrix, supports: Bools) -> Bools | None:
+    """Return which members have nothing but missing values in rows of a TableEncoder, (n_samples, n_members).
+
+    ``supports``, (n_members, n_features), tells which features a member uses. None where every member has a
+    value in every row.
+    """
+    may_carry = isinstance(X, np.ndarray) or sparse.issparse(X)
+    missing = getattr(X, "missing", None) if may_carry else None
+    if missing is None or not missing.any():
+        return None
+    uses = group_supports(supports, np.asarray(X.feature_groups))
+    lacks = missing[:, : uses.shape[1]].astype(np.float32) @ uses.T.astype(np.float32)
+    found = (lacks == uses.sum(axis=1)) & uses.any(axis=1)
+    return np.asarray(found) if found.any() else None
 
 
 def signs_of_rows(monotonic_cst: object, X: Matrix) -> object:

@@ -161,11 +161,11 @@ class Source:
             progress.clear()
 
     def _explain(self, error: DataFileError) -> str:
-        """Return the message of a reader, for somebody who has options and no arguments."""
+        """Return the message of a reader, for a user of options."""
         quoted = shlex.quote(str(error.column))
         ways = {
             "decimal": "--decimal comma or --decimal point says which it is",
-            "numeric": f"--numeric {quoted} takes what is no number for missing values",
+            "numeric": f"--numeric {quoted} takes other text for missing values",
             "categorical": f"--categorical {quoted} takes all for categories",
             "ignore": f"--drop {quoted} leaves the column out",
         }
@@ -211,7 +211,7 @@ class Source:
         return names[place] if names and names.count(names[place]) == 1 and names[place] else place % count
 
     def which_target(self, names: list[str]) -> FileError:
-        """Return the error about a target that nobody named."""
+        """Return the error about a target that is not named."""
         candidates = f" It may be {listed(names)}." if names else ""
         return FileError(
             f"say with --target which column of {self.title} holds the classes: its name, or its number from "

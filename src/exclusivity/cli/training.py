@@ -64,7 +64,7 @@ class Trained:
 
 
 def read_training_data(args: argparse.Namespace, progress: Progress) -> TrainingData:
-    """Read the data of a fit: numbers where it holds nothing else and nobody asks for more, else a table."""
+    """Read the data of a fit: numbers if it holds nothing else and no option asks for more, else a table."""
     import numpy as np
 
     source = Source(args.data, args)

@@ -1,6 +1,7 @@
-"""The same classifier on Dask collections: rows stay with the workers, sums travel."""
+"""The same classifiers on Dask collections: rows stay with the workers, sums travel."""
 
 try:
+    from exclusivity.dask._additive import RobustAdditiveClassifier
     from exclusivity.dask._estimator import ERMClassifier
 except ModuleNotFoundError as error:  # pragma: no cover -- the tests have Dask
     if error.name not in ("dask", "distributed"):
@@ -9,4 +10,4 @@ except ModuleNotFoundError as error:  # pragma: no cover -- the tests have Dask
         "exclusivity.dask needs Dask; install it with: pip install 'exclusivity[dask]'.", name=error.name
     ) from error
 
-__all__ = ["ERMClassifier"]
+__all__ = ["ERMClassifier", "RobustAdditiveClassifier"]

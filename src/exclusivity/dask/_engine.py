@@ -1,6 +1,6 @@
 """Run graphs on the cluster of the current client, or on Dask's local scheduler without one.
 
-A cluster that has lost all its workers, or whose scheduler is frozen, lets a computation wait for ever, and
+A cluster that has lost all its workers, or whose scheduler is frozen, lets a computation wait indefinitely.
 Dask's own time-outs notice broken connections only. Here the client waits for a bounded time and then reports
 what is wrong.
 
@@ -61,14 +61,14 @@ class Engine:
 
     @property
     def memory(self) -> float:
-        """Return the bytes that all workers may use in total; infinite where nobody says."""
+        """Return the bytes that all workers may use in total; infinite where unknown."""
         limits = [float(worker["memory_limit"] or 0) for worker in self._workers()]
         return sum(limits) if limits and all(limits) else float("inf")
 
     def placement(self, values: Sequence[Any]) -> list[list[int]]:
         """Group persisted values by worker, in one list of their numbers for each thread there.
 
-        Values of which nobody knows where they are have lists of their own.
+        Values in unknown places have lists of their own.
         """
         known = futures_of(list(values)) if self._client is not None else []
         if self._client is None or not known:
@@ -158,7 +158,7 @@ class Engine:
         return asked.result()
 
     def _begin(self, coroutine: Coroutine[Any, Any, Any]) -> LocalFuture[Any]:
-        """Let it run on the client's loop, whether or not somebody waits for it."""
+        """Let it run on the client's loop, whether or not a caller waits for it."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._client.loop.asyncio_loop)
 
 

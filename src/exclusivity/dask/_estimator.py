@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Self
 
 import dask.array as da
@@ -45,15 +45,18 @@ from exclusivity.solvers import Callback, SolverResult, Start
 from exclusivity.solvers.blocks import Settings, Target
 
 
-def _lazy(name: str) -> Callable[..., Any]:
-    """Make a method that maps the method of this name of the classifier in memory over blocks of rows."""
+def lazy(kind: type, name: str) -> Callable[..., Any]:
+    """Make a method that maps the method of this name of a classifier in memory over blocks of rows."""
 
-    @wraps(getattr(LocalERMClassifier, name))
-    def mapped(self: ERMClassifier, X: Collection, *args: Any, **options: Any) -> Array:
+    @wraps(getattr(kind, name))
+    def mapped(self: Any, X: Collection, *args: Any, **options: Any) -> Array:
         check_is_fitted(self)
         return _mapped(self.to_local(), name, X, *args, **options)
 
     return mapped
+
+
+_lazy = partial(lazy, LocalERMClassifier)
 
 
 @describe_parameters_like(LocalERMClassifier)
@@ -73,7 +76,7 @@ class ERMClassifier(LocalERMClassifier):
         Whether the workers keep the rows in memory. "auto": if they fill no more than 40 % of it. Else every
         pass reads them anew, from wherever the collection has them.
     checkpoint : path-like or None, default=None
-        A file for the iterates. A fit that broke off goes on from there when it is repeated; the file is
+        A file for the iterates. A fit that broke off continues from there when it is repeated; the file is
         removed when a fit is over.
 
     See Also
@@ -203,7 +206,7 @@ class _CheckpointedTasks(BlockTasks):
         return results
 
 
-def _mapped(model: LocalERMClassifier, method: str, X: Collection, *args: Any, **options: Any) -> Array:
+def _mapped(model: Any, method: str, X: Collection, *args: Any, **options: Any) -> Array:
     """Map ``model.method`` over the blocks of rows, as one lazy array.
 
     Shape and type are those of the answer for one row, which also shows wrong arguments at once. Empty
@@ -213,8 +216,8 @@ def _mapped(model: LocalERMClassifier, method: str, X: Collection, *args: Any, *
     blocks = row_blocks(X)
     if n_features != model.n_features_in_:
         raise ValueError(
-            f"X has {n_features} features, but ERMClassifier is expecting {model.n_features_in_} features "
-            "as input."
+            f"X has {n_features} features, but {type(model).__name__} is expecting {model.n_features_in_} "
+            "features as input."
         )
     one = getattr(_without_names(model), method)(np.zeros((1, n_features)), *args, **options)
     sizes = X.chunks[0] if isinstance(X, Array) else (np.nan,) * len(blocks)
@@ -227,14 +230,14 @@ def _mapped(model: LocalERMClassifier, method: str, X: Collection, *args: Any, *
     return da.concatenate(parts, allow_unknown_chunksizes=True)
 
 
-def _without_names(model: LocalERMClassifier) -> LocalERMClassifier:
+def _without_names(model: Any) -> Any:
     """Return the model for rows without column names."""
     model = snapshot(model)
     model.__dict__.pop("feature_names_in_", None)
     return model
 
 
-def _answer(sent: tuple[LocalERMClassifier, str, NDArray[Any], Any, Any], rows: Matrix) -> NDArray[Any]:
+def _answer(sent: tuple[Any, str, NDArray[Any], Any, Any], rows: Matrix) -> NDArray[Any]:
     model, method, nothing, args, options = sent
     n_rows = rows.shape[0] if hasattr(rows, "shape") else len(rows)
     return nothing if n_rows == 0 else np.ascontiguousarray(getattr(model, method)(rows, *args, **options))

@@ -58,6 +58,7 @@ from exclusivity.rows.sparse_rows import check_sparse
 from exclusivity.solvers.newton.barrier import Barrier, BarrierSums
 from exclusivity.solvers.newton.run import LossSums
 from exclusivity.solvers.newton.sums import WorkingSet
+from exclusivity.tables._columns import ColumnTable, column_of
 
 FAN_IN = 8
 """The number of partial sums that one task adds."""
@@ -80,14 +81,22 @@ Nodes = dict[tuple[int, int], list[Any]]
 
 
 def distributed_rows(
-    engine: Engine, X: Collection, y: Collection, sample_weight: Collection | None, persist: bool | str
+    engine: Engine,
+    X: Collection,
+    y: Collection,
+    sample_weight: Collection | None,
+    persist: bool | str,
+    *,
+    as_tables: bool = False,
 ) -> tuple[Rows, NDArray[Any], Floats]:
     """Check, describe and encode all blocks: the rows, the classes, and the sums of their sample weights.
 
-    With ``persist`` the workers keep them; without, every pass makes them anew from the collections.
+    With ``persist`` the workers keep them; without, every pass makes them anew from the collections. Rows are
+    matrices, or with ``as_tables`` columns of any types.
     """
     blocks = [
-        delayed(checked_block)(*parts) for parts in zip(*joint_blocks(X, y, sample_weight), strict=True)
+        delayed(checked_block)(*parts, as_tables)
+        for parts in zip(*joint_blocks(X, y, sample_weight), strict=True)
     ]
     keep = persist if isinstance(persist, bool) else fits(_known_bytes(X), engine)
     if keep:
@@ -169,6 +178,7 @@ class Rows(RowSource):
         self.engine, self.n_rows, self.n_features, self.dtype = engine, n_rows, n_features, dtype
         unknown = RowScale(np.inf, np.full(n_features, np.inf), n_features)
         self.row_scale = unknown if row_scale is None else row_scale
+        self.are_kept = groups is not None
         self.groups = [[number] for number in range(len(blocks))] if groups is None else groups
         self.n_blocks = len(blocks)
         self._keys = [block.key for block in blocks]
@@ -308,7 +318,7 @@ class Fingerprint(NamedTuple):
 class LabelledBlock:
     """Rows of positive weight with their labels, and the fingerprint of all rows, those of weight 0 too."""
 
-    X: Matrix
+    X: Any
     y: NDArray[Any]
     weights: Floats
     fingerprint: Fingerprint
@@ -355,14 +365,9 @@ class BlockFacts:
         )
 
 
-def checked_block(X: Matrix, y: NDArray[Any], weights: NDArray[Any]) -> LabelledBlock:
+def checked_block(X: Any, y: NDArray[Any], weights: NDArray[Any], as_table: bool = False) -> LabelledBlock:
     """Check the rows of a block as the classifier in memory does; leave out rows of weight 0."""
-    if sparse.issparse(X):
-        check_sparse(X)
-    with table_advice("ERMClassifier"):
-        X = check_array(
-            X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=0, input_name="X"
-        )
+    X = _column_table(X) if as_table else _checked_matrix(X)
     n_rows = X.shape[0]
     y = column_or_1d(y, warn=True)
     require_labels(y, " of a block")
@@ -381,6 +386,20 @@ def checked_block(X: Matrix, y: NDArray[Any], weights: NDArray[Any]) -> Labelled
     return LabelledBlock(X, y, weights, fingerprint)
 
 
+def _column_table(X: Any) -> ColumnTable:
+    return ColumnTable([column_of(X, place) for place in range(X.shape[1])])
+
+
+def _checked_matrix(X: Matrix) -> Matrix:
+    if sparse.issparse(X):
+        check_sparse(X)
+    with table_advice("ERMClassifier"):
+        found: Matrix = check_array(
+            X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=0, input_name="X"
+        )
+    return found
+
+
 def block_facts(block: LabelledBlock) -> BlockFacts:
     """Describe one block."""
     labels = np.unique(block.y)
@@ -388,11 +407,14 @@ def block_facts(block: LabelledBlock) -> BlockFacts:
         raise ValueError(f"a block of y has {len(labels)} different labels; at most {MAX_CLASSES} classes.")
     codes = np.searchsorted(labels, block.y)
     totals = np.bincount(codes, weights=block.weights, minlength=len(labels)).astype(float)
-    (n_rows, n_features), X = block.X.shape, block.X
-    n_bytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
-    scale = DesignMatrix(X).row_scale
-    check_scale(scale)
-    return BlockFacts(n_rows, (block.fingerprint,), n_bytes, n_features, X.dtype, labels, totals, scale)
+    (n_rows, n_features), X, dtype = block.X.shape, block.X, np.dtype(np.float64)
+    if isinstance(X, ColumnTable):  # nobody computes products with it
+        n_bytes, scale = int(sizeof(X.columns)), RowScale(0.0, np.zeros(n_features), n_features)
+    else:
+        n_bytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
+        dtype, scale = X.dtype, DesignMatrix(X).row_scale
+        check_scale(scale)
+    return BlockFacts(n_rows, (block.fingerprint,), n_bytes, n_features, dtype, labels, totals, scale)
 
 
 def encoded_block(
@@ -409,11 +431,14 @@ def encoded_block(
             "X, y = dask.persist(X, y) before the fit."
         )
     codes = np.searchsorted(classes, block.y).astype(np.int32)
-    return RowBlock(aligned(block.X), codes, block.weights)
+    X = block.X if isinstance(block.X, ColumnTable) else aligned(block.X)
+    return RowBlock(X, codes, block.weights)
 
 
-def _checksum(X: Matrix, y: NDArray[Any], weights: Floats) -> int:
+def _checksum(X: Any, y: NDArray[Any], weights: Floats) -> int:
     """Sum up all labels, and of the numbers the sum of their bits and some rows."""
+    if isinstance(X, ColumnTable):
+        return zlib.crc32(tokenize(X.columns, y, weights).encode())
     parts = [X.data, X.indices, X.indptr, weights] if sparse.issparse(X) else [X, weights]
     text = "\0".join(map(str, y)).encode() if y.dtype.kind == "O" else y.tobytes()
     found = [zlib.crc32(text)]
@@ -463,7 +488,7 @@ def joint_blocks(
     """List the blocks of rows, labels and weights (None each where there are none), cut alike.
 
     What they have in common is made once: columns of one array, or rows and labels from one file, would
-    otherwise be read twice in every pass, because optimising a graph merges steps that nobody shares.
+    otherwise be read twice in every pass, because optimising a graph merges steps that are not shared.
     """
     table = _table(X)
     columns = [(y, "y")] if sample_weight is None else [(y, "y"), (sample_weight, "sample_weight")]
@@ -550,5 +575,15 @@ def _bytes_of(value: object) -> int:
     return int(sum(sizeof(part) for part in vars(value).values()))
 
 
-for _kind in (Barrier, BarrierSums, BlockFacts, LabelledBlock, LossSums, RowBlock, RowList, WorkingSet):
+for _kind in (
+    Barrier,
+    BarrierSums,
+    BlockFacts,
+    ColumnTable,
+    LabelledBlock,
+    LossSums,
+    RowBlock,
+    RowList,
+    WorkingSet,
+):
     sizeof.register(_kind, _bytes_of)

@@ -70,7 +70,7 @@ def caution(scores: dict[str, Any]) -> str:
     if least == 1 or balanced >= least + _LEAST_GAIN * (1 - least):
         return ""
     return (
-        f"the classes are hardly told apart: {balanced:.1%} balanced accuracy, where always saying "
+        f"the classes are hardly distinguished: {balanced:.1%} balanced accuracy, where always saying "
         f"{printable(constant['class'])} gets {least:.1%} (and {constant['accuracy']:.1%} accuracy, against "
         f"{scores['accuracy']:.1%})."
     )

@@ -193,7 +193,7 @@ class _Rows:
         return self._text.error(cause, int(piece.lines[row.number - 1]))
 
     def samples(self, source: Any) -> list[Any]:
-        """Return rows from all over a large file; what is wrong with them is told when they are read."""
+        """Return rows from all over a large file; what is wrong with them is reported when they are read."""
         size = os.path.getsize(source) if isinstance(source, str) and os.path.isfile(source) else 0
         found: list[Any] = []
         if size < _SAMPLES * _SAMPLE_BYTES or is_packed(source):

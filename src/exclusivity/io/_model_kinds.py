@@ -95,7 +95,7 @@ def _fitted_rules(found: dict[str, Any]) -> Rules:
     yield len(weights) == n_problems, "weights are not those of so many classes"
     yield weights.shape[1] in (1, n_members), "expected the weights of one member or of all"
     yield found["intercepts"].dtype == weights.dtype, "intercepts are of another type than weights"
-    yield isinstance(exclusivity, float) and exclusivity >= 0, "exclusivity is no number >= 0"
+    yield isinstance(exclusivity, float) and exclusivity >= 0, "exclusivity is not a number >= 0"
     # A loaded model has groups in any case, and must not take more than twice the memory of its file.
     is_long = weights.nbytes >= 8 * found["n_features"]
     yield groups is not None or is_long, "a file of so few bytes needs groups"

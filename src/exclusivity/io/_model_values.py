@@ -334,17 +334,17 @@ def class_rules(classes: NDArray[Any]) -> Rules:
 
 _NOTATION = re.compile(r"[.,]?'?%?\??|-")
 NOTATIONS = Array("text", ("n_features",))
-"""The notation of the numbers of each column; a dash where nobody knows."""
+"""The notation of the numbers of each column; a dash where unknown."""
 
 
 def pack_notations(columns: Sequence[Any]) -> dict[str, Any]:
-    """Return how the numbers of columns are written; nothing where nobody knows."""
+    """Return how the numbers of columns are written; nothing where unknown."""
     tags = ["-" if column.notation is None else column.notation for column in columns]
     return {} if set(tags) == {"-"} else {"notations": texts_of(tags)}
 
 
 def notations_of(found: dict[str, Any]) -> list[str | None]:
-    """Return the notation of each column, None where nobody knows."""
+    """Return the notation of each column, None where unknown."""
     tags = found.get("notations", ["-"] * found["n_features"])
     return [None if tag == "-" else tag for tag in tags]
 

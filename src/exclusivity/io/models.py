@@ -139,7 +139,7 @@ def save_model(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
 
 
 def load_model(path: str | os.PathLike[str]) -> BaseEstimator:
-    """Load a model that ``save_model`` wrote. Safe with files of strangers: nothing in a file is executed.
+    """Load a model that ``save_model`` wrote. Safe with untrusted files: nothing in a file is executed.
 
     The model is as good as the saved one: it predicts bit by bit the same, can be cloned and fitted again.
     Loading takes at most twice the memory of the file, and 16 MiB.

@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
+from exclusivity._typing import Bools
 from exclusivity.additive import RobustAdditiveClassifier
 from exclusivity.additive.certificates import _SLACKS as SLACKS
 from exclusivity.additive.levels import ColumnLevels
@@ -27,6 +28,7 @@ from exclusivity.tables import (
     TableColumn,
     TableEncoder,
 )
+from exclusivity.voting._changes import group_supports
 from exclusivity.voting.rules import RULES
 
 _INPUT_TYPES = ("float32", "float64")
@@ -101,11 +103,13 @@ def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
     graph = GraphWriter()
     rows = Rows(graph, "X", dtype)
     for step in before:
+        rows.missing = None
         _WRITERS[type(step).__name__](rows, step)
     rule, n_classes = RULES[classifier.voting], len(state.classes)
     ensemble = state.ensemble.voters() if rule.counts_votes else state.ensemble.mean()
     margins = _margins(graph, rows.wide, ensemble, rule.counts_votes)
-    scores = rule.decide(margins, n_classes, state.multi_class, ensemble.copies, TENSORS)
+    present = _present(rows, ensemble.supports) if rule.counts_votes else None
+    scores = rule.decide(margins, n_classes, state.multi_class, ensemble.copies, TENSORS, present)
     graph.cast(scores.name, score_type, output="scores")
     _write_label(graph, state.classes, score_type)
     if hasattr(classifier, "predict_proba"):
@@ -140,6 +144,8 @@ class Rows:
 
     def __init__(self, graph: GraphWriter, name: str, dtype: np.dtype[Any]) -> None:
         self.graph, self.name, self.dtype = graph, name, dtype
+        # Of an encoder right before: missing cells, and the groups of its columns and of its features.
+        self.missing: tuple[str, NDArray[Any], NDArray[Any]] | None = None
 
     @property
     def wide(self) -> str:
@@ -200,15 +206,20 @@ def _inputs(before: list[BaseEstimator], dtype: np.dtype[Any], n_features: int) 
 
 def _encoder(rows: Rows, encoder: TableEncoder) -> None:
     graph, is_array = rows.graph, _takes_one_array(encoder)
-    parts = [
-        _column(
-            graph,
-            graph.op("Gather", rows.name, np.array([place]), axis=1) if is_array else _input_name(column),
-            column,
-        )
-        for place, column in enumerate(encoder.columns_)
-        if column.code is not None
-    ]
+    used = [place for place, column in enumerate(encoder.columns_) if column.code is not None]
+    parts, missing = [], []
+    for place in used:
+        column = encoder.columns_[place]
+        name = graph.op("Gather", rows.name, np.array([place]), axis=1) if is_array else _input_name(column)
+        parts.append(_column(graph, name, column))
+        if column.kind == "number":
+            missing.append(graph.cast(graph.op("IsNaN", graph.cast(name, np.float64)), np.float64))
+        elif column.kind == "date":
+            missing.append(graph.cast(_moments(graph, name)[1], np.float64))
+        else:
+            missing.append(_one_hot(graph, name, {"": 0}, 1))
+    groups = encoder._groups()
+    rows.missing = graph.op("Concat", *missing, axis=1), groups[used], groups[encoder.sources_]
     rows.dtype = np.dtype(encoder.dtype)
     rows.become(graph.op("Concat", *parts, axis=1))
 
@@ -331,6 +342,18 @@ def _margins(graph: GraphWriter, rows: str, ensemble: Ensemble, counts_votes: bo
     flat = graph.op("Add", flat, ensemble.intercepts.astype(float).reshape(-1))
     margins = graph.op("Reshape", flat, np.array([-1, n_problems, n_members]))
     return Tensor(graph, margins, np.float64)
+
+
+def _present(rows: Rows, supports: Bools) -> Tensor | None:
+    """Return 1 for members with a value in a row and 0 for others, (rows, members); 1 where none has any."""
+    if rows.missing is None:
+        return None
+    graph, (missing, of_columns, of_features) = rows.graph, rows.missing
+    uses = group_supports(supports, of_features)[:, of_columns].astype(float)
+    lacks = graph.op("Equal", graph.op("MatMul", missing, uses.T), uses.sum(axis=1))
+    votes = graph.op("Sub", np.int64(1), graph.cast(lacks, np.int64))
+    nobody = graph.op("Sub", np.int64(1), graph.reduce("Max", votes, 1, keepdims=1))
+    return Tensor(graph, graph.op("Max", votes, nobody), np.int64)
 
 
 def _write_label(graph: GraphWriter, classes: NDArray[Any], score_type: DTypeLike) -> str:
@@ -581,7 +604,7 @@ def _write_radius(
 ) -> None:
     """Count the largest damages that fit into the lead of the winner of each duel, less four slacks."""
     most = np.int64(model._adversary.n_breakable)
-    slack = np.array([SLACKS * score.slack for score in model._duels.scores])
+    slack = SLACKS * model._duels.slacks
     first, second = np.array(model._duels.pairs).T
     column = graph.expand(winner, 1)
     wins_second = graph.op("Equal", column, second)

@@ -62,7 +62,7 @@ def read_table(
 ) -> Table:
     r"""Read a table from a CSV, Parquet, LIBSVM or .npy file.
 
-    What the columns of a CSV file hold is told from a sample of its rows: numbers, also with a decimal comma,
+    The columns of a CSV file are inferred from a sample of its rows: numbers, also with a decimal comma,
     thousands or per cent signs; dates (2024-12-31); else text. Numbers mixed with text, numbers that can be
     read in two ways, and cells that are not what the sample showed are errors that say what to do. Empty
     cells and the texts NA, N/A, NaN, null, None and ? are missing values.

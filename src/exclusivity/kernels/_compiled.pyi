@@ -1,4 +1,4 @@
-"""The compiled walk, as ``module.c`` has it."""
+"""The compiled extension, as ``module.c`` has it."""
 
 from collections.abc import Callable
 
@@ -7,15 +7,14 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-class Walk: ...  # opaque
+class Solver: ...  # opaque
 
-MOST_WALKS: int
-IS_CLOSE: int
-SEEMS_CLOSE: int
-IS_SLOW: int
-IS_ON_ITS_WAY: int
+CONVERGED: int
+SEEMS_CONVERGED: int
+STALLED: int
+STEP_LIMIT: int
 
-def start_walk(
+def new_solver(
     numbers: object,
     columns: object,
     starts: object,
@@ -30,16 +29,12 @@ def start_walk(
     width: float,
     has_intercept: bool,
     /,
-) -> Walk: ...
-def go_on(
-    walks: tuple[Walk, ...],
-    goals: tuple[float, ...],
-    most_steps: int,
-    is_cancelled: Callable[[], bool] = ...,
-    /,
-) -> list[tuple[int, float, float, float, float, float, float]]: ...
-def write_walk(walk: Walk, weights: Floats, slopes: Floats, dual: Floats, /) -> None: ...
-def survey_rows(
+) -> Solver: ...
+def advance(
+    solver: Solver, goal: float, most_steps: int, is_cancelled: Callable[[], bool] = ..., /
+) -> tuple[int, float, float, float, float, float, float]: ...
+def write_iterate(solver: Solver, weights: Floats, slopes: Floats, dual: Floats, /) -> None: ...
+def summarise_rows(
     numbers: object,
     columns: object,
     starts: object,
@@ -67,5 +62,6 @@ def additive_pass(
     eps: float,
     loss: int,
     n_groups: int,
+    step: int,
     /,
 ) -> None: ...

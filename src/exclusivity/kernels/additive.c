@@ -34,8 +34,8 @@ typedef struct {
     double *own, *moved, *totals;
     double *hessian; /* upper triangle, (n_points + n_slices + 2) squared; NULL: not wanted */
     Py_ssize_t n_rows, n_columns, n_points, n_slices, n_groups, n_radii;
-    double intercept, eps;
-    int loss;
+    double intercept, eps; /* eps = 0: the loss without any smoothing, and nothing else */
+    int loss, step;        /* every step-th row, with the costs of all */
 } Pass;
 
 /* The n + 1 largest numbers, in falling order; zeros behind the last one. */
@@ -274,8 +274,9 @@ static void run_pass(Pass *pass, double *room, int most, Entries *entries, doubl
     double *largest = chosen + G;
     int32_t *place = (int32_t *)(largest + most + 1);
     int is_single = M == G, can_be_idle = pass->loss != LOGISTIC;
+    double factor = (double)pass->n_rows / (double)((pass->n_rows + pass->step - 1) / pass->step);
     memset(z, 0, (size_t)G * sizeof(double));
-    for (Py_ssize_t i = 0; i < pass->n_rows; i++) {
+    for (Py_ssize_t i = 0; i < pass->n_rows; i += pass->step) {
         const int32_t *left = pass->left + i * M;
         const double *weight = pass->weight + i * M;
         double score = pass->intercept;
@@ -286,7 +287,7 @@ static void run_pass(Pass *pass, double *room, int most, Entries *entries, doubl
             int32_t slice = pass->reach[left[j] + (pass->shifted[j] && weight[j] > 0)];
             double d = fmax(value - pass->low[slice], 0.0);
             score += value;
-            share[j] = is_single ? 1.0 : fmin(d / pass->eps, 1.0);
+            share[j] = is_single || pass->eps == 0 ? 1.0 : fmin(d / pass->eps, 1.0);
             damage[pass->group[j]] += is_single ? d : share[j] * (d - pass->eps / 2 * share[j]);
         }
         take_largest(damage, G, most, largest);
@@ -296,12 +297,17 @@ static void run_pass(Pass *pass, double *room, int most, Entries *entries, doubl
             memset(bends, 0, (size_t)pass->n_radii * sizeof(double));
         for (Py_ssize_t k = 0; k < pass->n_radii; k++) {
             int q = pass->radii[k] < most ? pass->radii[k] : most;
-            double cost = pass->cost[i] * pass->shares[k];
+            double cost = factor * pass->cost[i] * pass->shares[k];
             double violation = 1 - score, worst = violation, value, slope, conjugate, curvature;
             for (int g = 0; g < q; g++)
                 worst += largest[g];
             if (can_be_idle && worst <= 0)
                 continue;
+            if (pass->eps == 0) {
+                evaluate(pass->loss, worst, 0.0, &value, &slope, &conjugate, &curvature);
+                pass->totals[0] += cost * value;
+                continue;
+            }
             Py_ssize_t n_chosen = select_groups(damage, G, q, pass->eps, largest, place, chosen);
             for (Py_ssize_t c = 0; c < n_chosen; c++)
                 violation += chosen[c] * (damage[place[c]] - pass->eps / 2 * chosen[c]);
@@ -384,9 +390,10 @@ PyObject *additive_pass(PyObject *self, PyObject *args)
     PyObject *given[N_ARRAYS];
     Pass pass;
     int n_groups;
-    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOOOddii", &given[LEFT], &given[WEIGHT], &given[COST], &given[POINTS],
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOOOddiii", &given[LEFT], &given[WEIGHT], &given[COST], &given[POINTS],
                           &given[REACH], &given[LOW], &given[SHIFTED], &given[GROUP], &given[RADII], &given[SHARES],
-                          &given[OWN], &given[MOVED], &given[TOTALS], &given[HESSIAN], &pass.intercept, &pass.eps, &pass.loss, &n_groups))
+                          &given[OWN], &given[MOVED], &given[TOTALS], &given[HESSIAN], &pass.intercept, &pass.eps, &pass.loss, &n_groups,
+                          &pass.step))
         return NULL;
     Py_buffer arrays[N_ARRAYS];
     memset(arrays, 0, sizeof(arrays));
@@ -420,7 +427,7 @@ PyObject *additive_pass(PyObject *self, PyObject *args)
     if (arrays[HESSIAN].len > 0 && !has_length(&arrays[HESSIAN], size * size, "hessian"))
         goto done;
     pass.hessian = arrays[HESSIAN].len > 0 ? arrays[HESSIAN].buf : NULL;
-    if (pass.n_points < 1 || n_groups < 1 || !(pass.eps > 0) || pass.loss < SQUARED_HINGE || pass.loss > LOGISTIC ||
+    if (pass.n_points < 1 || n_groups < 1 || pass.step < 1 || !(pass.eps >= 0) || pass.loss < SQUARED_HINGE || pass.loss > LOGISTIC ||
         !is_sound(&pass)) {
         PyErr_SetString(PyExc_ValueError, "an index of the rows or of the adversary is out of range.");
         goto done;

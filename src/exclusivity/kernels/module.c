@@ -1,4 +1,4 @@
-/* The door from Python to the compiled walk: arrays are checked here, and nowhere behind. */
+/* What Python calls: arrays are checked here, and nowhere behind. */
 
 #include "arrays.h"
 
@@ -6,20 +6,20 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "planes.h"
+#include "subspace.h"
 
-static const char CAPSULE[] = "exclusivity.kernels.Walk";
+static const char CAPSULE[] = "exclusivity.kernels.Solver";
 
 enum { MOST_STEPS = 1000000 }; /* at a time: far more than anybody waits for */
 
 enum { NUMBERS, COLUMNS, STARTS, MEAN_SQUARES, N_KEPT };
 
 typedef struct {
-    Walk *walk;
-    Py_buffer kept[N_KEPT]; /* arrays that the walk reads as long as it lives */
+    Solver *solver;
+    Py_buffer kept[N_KEPT]; /* arrays that the solver reads as long as it lives */
     Py_ssize_t n_rows, n_features;
     PyThreadState *thread; /* while others may run */
-    PyObject *is_cancelled; /* asked where signals are heard: other threads hear none (NULL: nobody to ask) */
+    PyObject *is_cancelled; /* called where signals are polled: they reach the main thread only (NULL: none) */
     int is_busy;
 } Held;
 
@@ -66,7 +66,7 @@ int has_length(const Py_buffer *view, Py_ssize_t length, const char *name)
 
 /* Whether rows start where the last one ended, and all columns are features: memory beyond is not ours to touch. */
 #define ARE_SOUND(NAME, INDEX, UNSIGNED)                                                                         \
-    static int NAME(const Rows *rows, Py_ssize_t n_numbers)                                                      \
+    static int NAME(const Csr *rows, Py_ssize_t n_numbers)                                                      \
     {                                                                                                            \
         const INDEX *starts = rows->starts, *columns = rows->columns;                                            \
         int is_wrong = starts[0] != 0 || starts[rows->n_rows] != n_numbers;                                      \
@@ -80,7 +80,7 @@ ARE_SOUND(are_sound, int32_t, uint32_t)
 ARE_SOUND(are_sound_long, int64_t, uint64_t)
 
 /* CSR rows out of their three arrays. */
-static int make_rows(const Py_buffer arrays[], Py_ssize_t n_rows, Py_ssize_t n_features, Rows *rows)
+static int make_rows(const Py_buffer arrays[], Py_ssize_t n_rows, Py_ssize_t n_features, Csr *rows)
 {
     const Py_buffer *numbers = &arrays[NUMBERS], *columns = &arrays[COLUMNS], *starts = &arrays[STARTS];
     Py_ssize_t n_numbers = numbers->len / numbers->itemsize;
@@ -94,7 +94,7 @@ static int make_rows(const Py_buffer arrays[], Py_ssize_t n_rows, Py_ssize_t n_f
     }
     if (!has_length(columns, n_numbers, "columns") || !has_length(starts, n_rows + 1, "starts"))
         return 0;
-    *rows = (Rows){n_rows, n_features, numbers->buf, columns->buf, starts->buf, numbers->itemsize == 4,
+    *rows = (Csr){n_rows, n_features, numbers->buf, columns->buf, starts->buf, numbers->itemsize == 4,
                    columns->itemsize == 8};
     if (n_features > (rows->has_long_indices ? PTRDIFF_MAX : INT32_MAX) ||
         !(rows->has_long_indices ? are_sound_long : are_sound)(rows, n_numbers)) {
@@ -104,11 +104,11 @@ static int make_rows(const Py_buffer arrays[], Py_ssize_t n_rows, Py_ssize_t n_f
     return 1;
 }
 
-/* ---- a walk and its end ---- */
+/* ---- a solver ---- */
 
 static void release(Held *held)
 {
-    walk_free(held->walk);
+    solver_free(held->solver);
     release_arrays(held->kept, N_KEPT);
     PyMem_Free(held);
 }
@@ -118,12 +118,12 @@ static void release_capsule(PyObject *capsule)
     release(PyCapsule_GetPointer(capsule, CAPSULE));
 }
 
-/* Signals are heard in between; other threads run while the walk goes on. */
-static int hear_signals(void *context)
+/* Signals are polled in between; other threads run while the solver does. */
+static int poll_signals(void *context)
 {
     Held *held = context;
     PyEval_RestoreThread(held->thread);
-    int is_interrupted = PyErr_Occurred() != NULL || PyErr_CheckSignals(); /* another walk may have heard it first */
+    int is_interrupted = PyErr_CheckSignals() != 0;
     if (!is_interrupted && held->is_cancelled != NULL) {
         PyObject *answer = PyObject_CallNoArgs(held->is_cancelled);
         is_interrupted = answer == NULL || PyObject_IsTrue(answer);
@@ -137,7 +137,7 @@ enum { LABELS, COSTS, WEIGHTS, CENTRE, N_COPIED };
 
 static PyObject *start_held(Held *held, Task task, double intercept, double width, const Py_buffer *copied)
 {
-    Rows rows;
+    Csr rows;
     held->n_rows = copied[LABELS].len / copied[LABELS].itemsize;
     held->n_features = copied[WEIGHTS].len / copied[WEIGHTS].itemsize;
     if (!has_length(&copied[COSTS], held->n_rows, "costs") || !has_length(&copied[CENTRE], held->n_rows, "centre"))
@@ -152,19 +152,19 @@ static PyObject *start_held(Held *held, Task task, double intercept, double widt
     if (!make_rows(held->kept, held->n_rows, held->n_features, &rows))
         return NULL;
     held->thread = PyEval_SaveThread();
-    held->walk = walk_new(&rows, task, copied[LABELS].buf, copied[COSTS].buf, copied[WEIGHTS].buf,
-                          copied[CENTRE].buf, squares->obj == NULL ? NULL : squares->buf, intercept, width,
-                          hear_signals, held);
+    held->solver = solver_new(&rows, task, copied[LABELS].buf, copied[COSTS].buf, copied[WEIGHTS].buf,
+                              copied[CENTRE].buf, squares->obj == NULL ? NULL : squares->buf, intercept, width,
+                              poll_signals, held);
     PyEval_RestoreThread(held->thread);
     if (PyErr_Occurred() != NULL)
         return NULL;
-    return held->walk == NULL ? PyErr_NoMemory() : PyCapsule_New(held, CAPSULE, release_capsule);
+    return held->solver == NULL ? PyErr_NoMemory() : PyCapsule_New(held, CAPSULE, release_capsule);
 }
 
-static PyObject *start_walk(PyObject *module, PyObject *arguments)
+static PyObject *new_solver(PyObject *module, PyObject *arguments)
 {
     static const char *const names[] = {"labels", "costs", "weights", "centre"};
-    PyObject *kept[N_KEPT], *sources[N_COPIED], *walk = NULL;
+    PyObject *kept[N_KEPT], *sources[N_COPIED], *solver = NULL;
     double intercept, width;
     Task task;
     (void)module;
@@ -182,134 +182,56 @@ static PyObject *start_walk(PyObject *module, PyObject *arguments)
     for (int i = 0; is_sound && i < N_COPIED; i++)
         is_sound = take_array(sources[i], names[i], "d", 0, &copied[i]);
     if (is_sound)
-        walk = start_held(held, task, intercept, width, copied);
+        solver = start_held(held, task, intercept, width, copied);
     release_arrays(copied, N_COPIED);
-    if (walk == NULL)
+    if (solver == NULL)
         release(held);
-    return walk;
+    return solver;
 }
 
 static Held *get_held(PyObject *capsule)
 {
     Held *held = PyCapsule_GetPointer(capsule, CAPSULE);
     if (held != NULL && held->is_busy) {
-        PyErr_SetString(PyExc_RuntimeError, "the walk is on in another thread.");
+        PyErr_SetString(PyExc_RuntimeError, "the solver is running in another thread.");
         return NULL;
     }
     return held;
 }
 
-static int have_same_rows(const Held *one, const Held *other)
+static PyObject *advance(PyObject *module, PyObject *arguments)
 {
-    int is_same = one->n_rows == other->n_rows && one->n_features == other->n_features;
-    for (int array = 0; array <= STARTS; array++) {
-        const Py_buffer *a = &one->kept[array], *b = &other->kept[array];
-        is_same &= a->buf == b->buf && a->len == b->len && a->itemsize == b->itemsize;
-    }
-    return is_same;
-}
-
-/* The walks of a tuple, up to MOST_WALKS; how many they are, 0 with an error set. */
-static int get_walks(PyObject *tuple, Held **held)
-{
-    Py_ssize_t n = PyTuple_Check(tuple) ? PyTuple_Size(tuple) : 0; /* a list may change while others run */
-    if (n < 1 || n > MOST_WALKS) {
-        PyErr_Format(PyExc_ValueError, "walks must be a tuple of 1 to %d walks.", MOST_WALKS);
-        return 0;
-    }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        if ((held[i] = get_held(PyTuple_GetItem(tuple, i))) == NULL)
-            return 0;
-        for (Py_ssize_t before = 0; before < i; before++) {
-            if (held[before] == held[i]) {
-                PyErr_SetString(PyExc_ValueError, "a walk is there twice.");
-                return 0;
-            }
-        }
-        if (!have_same_rows(held[i], held[0])) {
-            PyErr_SetString(PyExc_ValueError, "the walks must be over the same rows.");
-            return 0;
-        }
-        if (walk_is_interrupted(held[i]->walk)) {
-            PyErr_SetString(PyExc_RuntimeError, "the walk was interrupted.");
-            return 0;
-        }
-    }
-    return (int)n;
-}
-
-/* The goals of up to MOST_WALKS walks; how many they are, 0 with an error set. */
-static int get_goals(PyObject *tuple, double *goals)
-{
-    Py_ssize_t n = PyTuple_Check(tuple) ? PyTuple_Size(tuple) : 0;
-    if (n < 1 || n > MOST_WALKS) {
-        PyErr_SetString(PyExc_ValueError, "goals must be a tuple of a number for every walk.");
-        return 0;
-    }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        goals[i] = PyFloat_AsDouble(PyTuple_GetItem(tuple, i));
-        if (PyErr_Occurred() != NULL)
-            return 0;
-    }
-    return (int)n;
-}
-
-static void walk_together(Held *const *held, int n, const double *goals, int most_steps, PyObject *is_cancelled,
-                          Ending *endings)
-{
-    Walk *walks[MOST_WALKS];
-    for (int i = 0; i < n; i++) { /* before any other thread can ask for them */
-        walks[i] = held[i]->walk;
-        held[i]->is_busy = 1;
-        held[i]->is_cancelled = is_cancelled;
-    }
-    PyThreadState *thread = PyEval_SaveThread();
-    for (int i = 0; i < n; i++)
-        held[i]->thread = thread;
-    walks_on(walks, n, goals, most_steps, endings);
-    PyEval_RestoreThread(thread);
-    for (int i = 0; i < n; i++) {
-        held[i]->is_busy = 0;
-        held[i]->is_cancelled = NULL;
-    }
-}
-
-static PyObject *go_on(PyObject *module, PyObject *arguments)
-{
-    PyObject *walks, *wanted, *places, *is_cancelled = NULL;
-    Held *held[MOST_WALKS];
-    double goals[MOST_WALKS];
-    Ending endings[MOST_WALKS];
-    int most_steps, n, n_goals;
+    PyObject *capsule, *is_cancelled = NULL;
+    Held *held;
+    double goal;
+    int most_steps;
     (void)module;
-    /* The goals first: asking an object for its number may let other threads run. */
-    if (!PyArg_ParseTuple(arguments, "OOi|O", &walks, &wanted, &most_steps, &is_cancelled) ||
-        (n_goals = get_goals(wanted, goals)) == 0 || (n = get_walks(walks, held)) == 0)
+    if (!PyArg_ParseTuple(arguments, "Odi|O", &capsule, &goal, &most_steps, &is_cancelled) ||
+        (held = get_held(capsule)) == NULL)
         return NULL;
-    if (n != n_goals) {
-        PyErr_Format(PyExc_ValueError, "there are %d walks and %d goals.", n, n_goals);
+    if (solver_is_interrupted(held->solver)) {
+        PyErr_SetString(PyExc_RuntimeError, "the solver was interrupted.");
         return NULL;
     }
     if (most_steps > MOST_STEPS) {
         PyErr_Format(PyExc_ValueError, "at most %d steps at a time; got %d.", MOST_STEPS, most_steps);
         return NULL;
     }
-    walk_together(held, n, goals, most_steps, is_cancelled, endings);
-    if (PyErr_Occurred() != NULL || (places = PyList_New(n)) == NULL)
+    held->is_busy = 1; /* before any other thread can ask for it */
+    held->is_cancelled = is_cancelled;
+    held->thread = PyEval_SaveThread();
+    Ending ending = solver_advance(held->solver, goal, most_steps);
+    PyEval_RestoreThread(held->thread);
+    held->is_busy = 0;
+    held->is_cancelled = NULL;
+    if (PyErr_Occurred() != NULL)
         return NULL;
-    for (int i = 0; i < n; i++) {
-        Place place = walk_place(held[i]->walk);
-        PyObject *item = Py_BuildValue("idddddd", (int)endings[i], place.intercept, place.width, place.objective,
-                                       place.bound, place.gradient_norm, place.passes);
-        if (item == NULL || PyList_SetItem(places, i, item) != 0) {
-            Py_DECREF(places);
-            return NULL;
-        }
-    }
-    return places;
+    Iterate at = solver_iterate(held->solver);
+    return Py_BuildValue("idddddd", (int)ending, at.intercept, at.width, at.objective, at.bound, at.gradient_norm,
+                         at.passes);
 }
 
-static PyObject *write_walk(PyObject *module, PyObject *arguments)
+static PyObject *write_iterate(PyObject *module, PyObject *arguments)
 {
     static const char *const names[] = {"weights", "slopes", "dual"};
     PyObject *capsule, *arrays[3];
@@ -324,7 +246,7 @@ static PyObject *write_walk(PyObject *module, PyObject *arguments)
         is_sound = take_array(arrays[i], names[i], "d", 1, &views[i]) &&
                    has_length(&views[i], i == 0 ? held->n_features : held->n_rows, names[i]);
     if (is_sound)
-        walk_write(held->walk, views[0].buf, views[1].buf, views[2].buf);
+        solver_write(held->solver, views[0].buf, views[1].buf, views[2].buf);
     release_arrays(views, 3);
     if (!is_sound)
         return NULL;
@@ -333,20 +255,20 @@ static PyObject *write_walk(PyObject *module, PyObject *arguments)
 
 /* ---- rows alone ---- */
 
-enum { LARGEST, ROW_SQUARES, FEATURE_SQUARES, N_SURVEYED };
+enum { LARGEST, ROW_SQUARES, FEATURE_SQUARES, N_SUMMARIES };
 
-static PyObject *survey_rows(PyObject *module, PyObject *arguments)
+static PyObject *summarise_rows(PyObject *module, PyObject *arguments)
 {
     static const char *const names[] = {"largest", "row_squares", "feature_squares"};
-    PyObject *sources[N_KEPT], *targets[N_SURVEYED];
-    Py_buffer arrays[N_KEPT] = {0}, written[N_SURVEYED] = {0};
-    Rows rows;
+    PyObject *sources[N_KEPT], *targets[N_SUMMARIES];
+    Py_buffer arrays[N_KEPT] = {0}, written[N_SUMMARIES] = {0};
+    Csr rows;
     (void)module;
     if (!PyArg_ParseTuple(arguments, "OOOOOO", &sources[NUMBERS], &sources[COLUMNS], &sources[STARTS],
                           &targets[LARGEST], &targets[ROW_SQUARES], &targets[FEATURE_SQUARES]))
         return NULL;
     int is_sound = take_rows(sources, arrays);
-    for (int i = 0; is_sound && i < N_SURVEYED; i++)
+    for (int i = 0; is_sound && i < N_SUMMARIES; i++)
         is_sound = take_array(targets[i], names[i], "d", 1, &written[i]);
     if (is_sound) {
         Py_ssize_t n_features = written[LARGEST].len / written[LARGEST].itemsize;
@@ -355,21 +277,21 @@ static PyObject *survey_rows(PyObject *module, PyObject *arguments)
     }
     if (is_sound) {
         PyThreadState *thread = PyEval_SaveThread();
-        rows_survey(&rows, written[LARGEST].buf, written[ROW_SQUARES].buf, written[FEATURE_SQUARES].buf);
+        csr_summarise(&rows, written[LARGEST].buf, written[ROW_SQUARES].buf, written[FEATURE_SQUARES].buf);
         PyEval_RestoreThread(thread);
     }
     release_arrays(arrays, N_KEPT);
-    release_arrays(written, N_SURVEYED);
+    release_arrays(written, N_SUMMARIES);
     if (!is_sound)
         return NULL;
     Py_RETURN_NONE;
 }
 
 static PyMethodDef methods[] = {
-    {"start_walk", start_walk, METH_VARARGS, "A walk over CSR rows that starts at these weights."},
-    {"go_on", go_on, METH_VARARGS, "On until the gaps are about so small, for at most so many steps each."},
-    {"write_walk", write_walk, METH_VARARGS, "Write weights, slopes and the best dual vector into arrays."},
-    {"survey_rows", survey_rows, METH_VARARGS, "Largest numbers and sums of squares of CSR rows, into arrays."},
+    {"new_solver", new_solver, METH_VARARGS, "Return a subspace solver over CSR rows that starts at these weights."},
+    {"advance", advance, METH_VARARGS, "Advance it to about this gap, for at most so many steps."},
+    {"write_iterate", write_iterate, METH_VARARGS, "Write weights, slopes and the best dual vector into arrays."},
+    {"summarise_rows", summarise_rows, METH_VARARGS, "Write largest numbers and sums of squares of CSR rows into arrays."},
     {"additive_pass", additive_pass, METH_VARARGS, "Sums over rows of the robust additive model, into arrays."},
     {NULL, NULL, 0, NULL},
 };
@@ -377,19 +299,17 @@ static PyMethodDef methods[] = {
 static struct PyModuleDef definition = {
     .m_base = PyModuleDef_HEAD_INIT,
     .m_name = "_compiled",
-    .m_doc = "Steps in planes over sparse rows.",
+    .m_doc = "The subspace method over sparse rows, and passes of the robust additive model.",
     .m_methods = methods,
 };
 
 PyMODINIT_FUNC PyInit__compiled(void)
 {
     PyObject *module = PyModule_Create(&definition);
-    if (module != NULL &&
-        (PyModule_AddIntConstant(module, "IS_CLOSE", IS_CLOSE) ||
-         PyModule_AddIntConstant(module, "SEEMS_CLOSE", SEEMS_CLOSE) ||
-         PyModule_AddIntConstant(module, "IS_SLOW", IS_SLOW) ||
-         PyModule_AddIntConstant(module, "IS_ON_ITS_WAY", IS_ON_ITS_WAY) ||
-         PyModule_AddIntConstant(module, "MOST_WALKS", MOST_WALKS))) {
+    if (module != NULL && (PyModule_AddIntConstant(module, "CONVERGED", CONVERGED) ||
+                           PyModule_AddIntConstant(module, "SEEMS_CONVERGED", SEEMS_CONVERGED) ||
+                           PyModule_AddIntConstant(module, "STALLED", STALLED) ||
+                           PyModule_AddIntConstant(module, "STEP_LIMIT", STEP_LIMIT))) {
         Py_DECREF(module);
         return NULL;
     }

@@ -35,7 +35,7 @@ plane. With a = min(max(m, 0), 1),
     phi = 0 | m^2 / 2 | m - 1/2    for    m <= 0 | 0 <= m <= 1 | m >= 1 ,    phi = a (m - a / 2),   phi' = a ,
 
 the hinge with its corner replaced by the parabola that a Huber function has, up to where rows change sides.
-As with the hinge no row pulls harder than its cost, so that far outliers count no more than rows just beyond
+As with the hinge no row weighs more than its cost, so that far outliers count no more than rows just beyond
 the plane; as with the squared hinge there is a curvature for Newton steps, and only rows inside the margin
 have one. A dual variable is alpha = c a with 0 <= a <= 1, and loss*(alpha) = c a^2 / 2.
 

@@ -7,7 +7,7 @@ sum_i y_i alpha_i = 0 (only needed where the intercept is free), and u = X^T (y 
     D(alpha) = sum_i t_i alpha_i - 1/2 |soft(u, l)|^2 - sum_i loss*_i(alpha_i)  <=  min f,
 
 so that F(W, b) - K kappa D(alpha) bounds the excess of ANY (W, b) from ANY solver. The bound is only
-as honest as alpha is feasible: every vector is repaired before it is used. And it is only as honest as its
+as valid as alpha is feasible: every vector is repaired before it is used. And it is only as valid as its
 sums are exact: bounds are rounded down by what rounding may have done to them (see ``rows.design``), and
 objectives come with how much larger they may be, so that the gap between the two is one of exact numbers.
 """

@@ -72,7 +72,7 @@ def certify(estimator: BaseEstimator, X: Matrix, *, voting: str | None = None, t
 
     Up to its radius a label does not depend on the rows beside it, on sparse or dense storage, nor on float32
     or float64 for the same values: where the rounding error of linear scores might turn a member's vote, it
-    counts as if it could be for any class. Members that are not linear are taken at their word.
+    counts as if it could be for any class. Members that are not linear are taken as exact.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def certificate_scope(estimator: BaseEstimator) -> str:
         every step before the classifier is known to look at one column at a time and to make one of it
         (scalers, powers, ordinal numbers, a QuantileTransformer with ``subsample=None``). A radius r then
         holds whatever r features show in the row AND whatever they showed in training rows, the labels being
-        honest; all else that was done by looking at the rows, such as a choice of C, has to be done without
+        correct; all else that was done by looking at the rows, such as a choice of C, has to be done without
         those features, and no software can see that. For a partition that was given it is "training and test
         if the partition does not depend on the rows". Everything else, a search over parameters included, is
         "test".

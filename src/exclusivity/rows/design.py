@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from exclusivity._typing import Floats, Ints, Matrix
-from exclusivity.rows.sparse_rows import SparseCuts, Survey, View, survey
+from exclusivity.rows.sparse_rows import RowSummary, SparseCuts, View, summarise
 
 UNIT = 2.0**-53
 """The relative error of one rounding."""
@@ -197,8 +197,8 @@ class DesignMatrix:
         return SparseCuts(self.X)
 
     @cached_property
-    def _survey(self) -> Survey:
-        return survey(self.X)
+    def _summary(self) -> RowSummary:
+        return summarise(self.X)
 
     @cached_property
     def n_numbers(self) -> int:
@@ -250,7 +250,7 @@ class DesignMatrix:
         """What rounding errors of products with these rows depend on; one pass, found once."""
         moved = 0.0 if self.offset is None else float(np.linalg.norm(self.offset))
         if self.is_sparse:
-            columns, n_terms = self._survey.largest, int(np.diff(self.X.indptr).max(initial=0))
+            columns, n_terms = self._summary.largest, int(np.diff(self.X.indptr).max(initial=0))
             longest = float(np.sqrt(self.squared_lengths.max(initial=0.0)))
         else:
             columns, n_terms = self._largest_of_columns(), self.n_features
@@ -262,13 +262,13 @@ class DesignMatrix:
     def squared_lengths(self) -> Floats:
         """|x_i|^2 of every row; one pass, found once."""
         if self.is_sparse:
-            return self._survey.row_squares
+            return self._summary.row_squares
         return np.concatenate([np.einsum("ij,ij->i", X, X, dtype=float) for _, X in self.blocks(0)])
 
     @property
     def mean_squares(self) -> Floats:
         """The mean of x_ij^2 over the rows, for every feature of a CSR matrix."""
-        return np.asarray(self._survey.feature_squares / self.n_rows)
+        return np.asarray(self._summary.feature_squares / self.n_rows)
 
     def _largest_of_columns(self) -> Floats:
         """max_i |x_ij|; rows side by side, as numpy is slow on short ones."""

@@ -161,7 +161,7 @@ class SharedPasses:
             self._changed.notify_all()
 
     def stop(self, error: BaseException) -> None:
-        """Nobody gets another answer, and the pass that is under way is given up."""
+        """No request gets another answer, and the pass that is under way is given up."""
         with self._changed:
             self._error = error
             self._changed.notify_all()

@@ -130,7 +130,7 @@ def _sharing(kind: type, parts: tuple[Matrix, ...], shape: tuple[int, int]) -> M
     return made
 
 
-class Survey(NamedTuple):
+class RowSummary(NamedTuple):
     """What one pass over a CSR matrix tells.
 
     ``largest`` and ``feature_squares`` are max_i |x_ij| and sum_i x_ij^2 of every feature, ``row_squares``
@@ -142,12 +142,12 @@ class Survey(NamedTuple):
     feature_squares: Floats
 
 
-def survey(X: Matrix) -> Survey:
-    """Survey a CSR matrix: some numbers at a time, where there is no compiled loop for them."""
-    found = Survey(np.zeros(X.shape[1]), np.zeros(X.shape[0]), np.zeros(X.shape[1]))
+def summarise(X: Matrix) -> RowSummary:
+    """Summarise a CSR matrix: some numbers at a time, where there is no compiled loop for them."""
+    found = RowSummary(np.zeros(X.shape[1]), np.zeros(X.shape[0]), np.zeros(X.shape[1]))
     if has_compiled_loops(X):
         assert compiled is not None  # noqa: S101 -- that is what it says
-        compiled.survey_rows(X.data, X.indices, X.indptr, *found)
+        compiled.summarise_rows(X.data, X.indices, X.indptr, *found)
         return found
     for start in range(0, X.nnz, _FEW):
         some = slice(start, min(start + _FEW, X.nnz))  # there may be room for more

@@ -158,7 +158,7 @@ class SolverResult:
         Why the run ended.
     history : History
     state : object
-        Where the method was, in its own terms: a warm start goes on from there (see ``Start``).
+        Where the method was, in its own terms: a warm start continues from there (see ``Start``).
     """
 
     weights: Floats
@@ -178,7 +178,7 @@ class Start:
     """A point to start from: an earlier result, on these rows or on others.
 
     ``dual`` may be missing or belong to other rows (then its length differs, and it is left out). With
-    ``state`` come the objective and the gap of that result: a method goes on from its state only where both
+    ``state`` come the objective and the gap of that result: a method continues from its state only where both
     are what they were, that is, in the problem that it was stopped in.
     """
 
@@ -292,7 +292,7 @@ class Recorder:
     def add(self, record: IterationRecord, members: Callable[[], tuple[Floats, Floats]]) -> bool:
         """Keep the record; True when the callback wants to stop.
 
-        ``members`` gives weights and intercepts, and is asked only where somebody is watching.
+        ``members`` gives weights and intercepts, and is asked only where a callback is set.
         """
         self.keep(record)
         if self._callback is None:

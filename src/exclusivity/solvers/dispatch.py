@@ -40,12 +40,6 @@ class SolverSpec:
         Compute what problems that differ in their labels only can share.
     solve_path : callable or None
         Solve many costs together where that saves work; it may return None to leave it.
-    group_size : callable or None
-        From a problem and the solver's options to how many that differ from it in their labels only
-        ``solve_together`` should take at once; 1 leaves each to ``solve``.
-    solve_together : callable or None
-        From such problems, ``tol``, ``max_iter``, ``options`` and a list of ``callbacks`` to what ``solve``
-        would give for each, without a start.
     takes_bounds : bool
         Whether its weights stay within ``Objective.bounds``.
     """
@@ -54,8 +48,6 @@ class SolverSpec:
     options: type = NoOptions
     make_system: Callable[[ERMProblem], Any] | None = None
     solve_path: Callable[..., list[SolverResult] | None] | None = None
-    group_size: Callable[[ERMProblem, Any], int] | None = None
-    solve_together: Callable[..., list[SolverResult]] | None = None
     takes_bounds: bool = False
 
     @cached_property
@@ -72,8 +64,6 @@ SOLVERS: dict[str, SolverSpec] = {
         options=newton.NewtonOptions,
         make_system=newton.make_system,
         solve_path=newton.solve_newton_path,
-        group_size=newton.newton_group_size,
-        solve_together=newton.solve_newton_together,
         takes_bounds=True,
     ),
     # For exclusivity > 1, where all problems of a classifier are solved together: not by ``solve_all``.
@@ -131,8 +121,7 @@ def solve_all(
 ) -> list[SolverResult]:
     """Solve every problem; those that differ in their labels only share what does not depend on these.
 
-    Results do not depend on ``n_threads``, nor on which problems are solved together: each is solved from its
-    own start and seed.
+    Results do not depend on ``n_threads``: each problem is solved from its own start and seed.
 
     Examples
     --------
@@ -150,31 +139,24 @@ def solve_all(
     _check_solver(solver, problems, has_starts=bool(started))
     systems = _shared_systems(problems, spec)
 
-    def run(group: Sequence[int], watchers: Sequence[Callback | None]) -> list[SolverResult]:
-        if len(group) > 1 and spec.solve_together is not None:
-            return spec.solve_together([problems[i] for i in group], callbacks=watchers, **limits)
-        (index,), (callback,) = group, watchers
-        extra: dict[str, Any] = {}
-        if _system_key(problems[index]) in systems:
-            extra["system"] = systems[_system_key(problems[index])]
+    def run(index: int, callback: Callback | None) -> SolverResult:
+        problem, extra = problems[index], dict[str, Any]()
+        if _system_key(problem) in systems:
+            extra["system"] = systems[_system_key(problem)]
         if seeds is not None and "random_state" in spec.keywords:
             extra["random_state"] = seeds[index]
         if index in started and starts is not None:
             extra["start" if "start" in spec.keywords else "resume"] = starts[index]
-        return [spec.solve(problems[index], callback=callback, **limits, **extra)]
+        result: SolverResult = spec.solve(problem, callback=callback, **limits, **extra)
+        return result
 
-    def group_size(problem: ERMProblem) -> int:
-        return 1 if spec.group_size is None else spec.group_size(problem, settings)
-
-    groups = _groups(problems, unsolved, started, group_size, n_threads)
-    watchers = [[None if callbacks is None else callbacks[i] for i in group] for group in groups]
-    if n_threads == 1 or len(groups) == 1:
-        found = [run(*pair) for pair in zip(groups, watchers, strict=True)]
+    watchers = [None if callbacks is None else callbacks[index] for index in unsolved]
+    if n_threads == 1 or len(unsolved) == 1:
+        found = list(map(run, unsolved, watchers))
     else:
-        found = _run_in_threads(run, groups, watchers, n_threads)
-    for group, solved in zip(groups, found, strict=True):
-        for index, result in zip(group, solved, strict=True):
-            results[index] = result
+        found = _run_in_threads(run, unsolved, watchers, n_threads)
+    for index, result in zip(unsolved, found, strict=True):
+        results[index] = result
     return [result for result in results if result is not None]
 
 
@@ -187,43 +169,22 @@ def _check_solver(solver: str, problems: Sequence[ERMProblem], *, has_starts: bo
     if not spec.takes_bounds and any(problem.objective.bounds is not None for problem in problems):
         raise ValueError(f"solver={solver!r} knows no bounds of weights: solver='newton' does.")
     if has_starts and not {"start", "resume"} & spec.keywords:
-        raise ValueError(f"solver={solver!r} cannot go on from an earlier result: warm_start=False.")
-
-
-def _groups(
-    problems: Sequence[ERMProblem],
-    unsolved: Sequence[int],
-    started: set[int],
-    group_size: Callable[[ERMProblem], int],
-    n_threads: int,
-) -> list[list[int]]:
-    """Group problems that are solved together: as many with equal keys as the solver takes."""
-    groups = [[index] for index in unsolved if index in started]
-    alike: dict[tuple[Any, ...], list[int]] = {}
-    for index in unsolved:
-        if index not in started:
-            alike.setdefault(_system_key(problems[index]), []).append(index)
-    for indices in alike.values():
-        size = -(-len(indices) // n_threads)
-        if size > 1:
-            size = min(size, group_size(problems[indices[0]]))
-        groups += [indices[at : at + size] for at in range(0, len(indices), size)]
-    return groups
+        raise ValueError(f"solver={solver!r} cannot continue from an earlier result: warm_start=False.")
 
 
 def _run_in_threads(
-    run: Callable[[Sequence[int], Sequence[Callback | None]], list[SolverResult]],
-    groups: Sequence[Sequence[int]],
-    watchers: Sequence[Sequence[Callback | None]],
+    run: Callable[[int, Callback | None], SolverResult],
+    indices: Sequence[int],
+    callbacks: Sequence[Callback | None],
     n_threads: int,
-) -> list[list[SolverResult]]:
-    """Call ``run`` for every group with its callbacks; an error or Ctrl-C ends them all."""
+) -> list[SolverResult]:
+    """Call ``run`` for every problem with its callback; an error or Ctrl-C ends them all."""
     cancelled = Event()
     with ThreadPoolExecutor(n_threads) as pool:
         try:  # around the first thread already: from then on Ctrl-C has something to end
             futures = [
-                pool.submit(run, group, [_Cancellable(watcher, cancelled) for watcher in of_group])
-                for group, of_group in zip(groups, watchers, strict=True)
+                pool.submit(run, index, _Cancellable(callback, cancelled))
+                for index, callback in zip(indices, callbacks, strict=True)
             ]
             for future in wait(futures, return_when=FIRST_EXCEPTION).done:
                 future.result()  # an error shows at once, not when its turn comes

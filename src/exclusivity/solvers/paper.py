@@ -13,7 +13,7 @@ columns there. What the paper leaves open is filled in as follows.
 * ``exclusivity`` and ``sparsity`` enter through the reweighting only (see the regulariser).
 
 With mu growing without bound the iterates freeze before they reach the optimum, and from the paper's start
-all members stay equal for ever; the reported gap says how far from the optimum a run ended.
+all members stay equal; the reported gap says how far from the optimum a run ended.
 """
 
 from __future__ import annotations

@@ -431,20 +431,27 @@ def hats(values: Floats, knots: Floats) -> tuple[Ints, Floats]:
 class GroupedArray(np.ndarray[Any, Any]):
     """An array that carries ``feature_groups``, one label per column, for the estimator that gets it next.
 
-    And ``monotonic_cst``, one sign per column, where there are such rules. What is computed or cut from it
-    has neither, because columns may then be others.
+    And ``monotonic_cst``, one sign per column, where there are such rules; and ``missing``, (n_samples,
+    n_groups), where rows have groups without any value. What is computed or cut from it has none of them,
+    because rows and columns may then be others.
     """
 
     feature_groups: NDArray[Any] | None = None
     monotonic_cst: NDArray[Any] | None = None
+    missing: Bools | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Keep both in pickles, as in the cache of a pipeline or on the way to another process."""
-        return grouped, (np.asarray(self), self.feature_groups, self.monotonic_cst)
+        """Keep them in pickles, as in the cache of a pipeline or on the way to another process."""
+        return grouped, (np.asarray(self), self.feature_groups, self.monotonic_cst, self.missing)
 
 
-def grouped(rows: Any, groups: NDArray[Any] | None, signs: NDArray[Any] | None = None) -> Any:
-    """Return the same rows, an array or a sparse matrix, carrying groups and signs of their columns.
+def grouped(
+    rows: Any,
+    groups: NDArray[Any] | None,
+    signs: NDArray[Any] | None = None,
+    missing: Bools | None = None,
+) -> Any:
+    """Return the same rows, an array or a sparse matrix, carrying what is known of their columns.
 
     Examples
     --------
@@ -453,7 +460,7 @@ def grouped(rows: Any, groups: NDArray[Any] | None, signs: NDArray[Any] | None =
     ([0, 0], None)
     """
     found: Any = rows.view(GroupedArray) if isinstance(rows, np.ndarray) else rows
-    found.feature_groups, found.monotonic_cst = groups, signs
+    found.feature_groups, found.monotonic_cst, found.missing = groups, signs, missing
     return found
 
 

@@ -167,12 +167,36 @@ def column_of(X: Any, place: int) -> Column:
     return np.asarray(as_array(X)[:, place])
 
 
+def column_names(X: Any) -> list[str] | None:
+    """Return the names of the columns of a frame as texts; None for arrays."""
+    names = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", None)
+    return None if names is None or isinstance(X, ColumnTable) else [str(name) for name in names]
+
+
+def join_columns(parts: Sequence[Column]) -> Column:
+    """Return one column of several parts, one below the other."""
+    coded = [part for part in parts if isinstance(part, DictionaryColumn)]
+    if len(coded) == len(parts):
+        before = np.cumsum([0, *(len(part.cells) for part in coded)])
+        codes = [np.where(part.codes < 0, -1, part.codes + n) for part, n in zip(coded, before, strict=False)]
+        cells = np.concatenate([part.cells for part in coded])
+        return DictionaryColumn(np.concatenate(codes), cells, any(part.is_category for part in coded))
+    plain = [part.map(_objects_of, None) if isinstance(part, DictionaryColumn) else part for part in parts]
+    if len({part.dtype.kind for part in plain}) > 1:  # which numpy would turn into one another
+        plain = [part.astype(object) for part in plain]
+    return np.concatenate(plain)
+
+
+def _objects_of(cells: Values) -> Values:
+    return cells.astype(object)
+
+
 def match_columns(X: Any, names: Sequence[str]) -> tuple[Any, list[str], list[str]]:
     """Return the columns of a frame in this order, which of them are absent, and which others there are.
 
     All cells of an absent column are missing.
     """
-    given = [str(name) for name in (X.column_names if hasattr(X, "column_names") else X.columns)]
+    given = column_names(X) or []
     absent = [name for name in names if name not in given]
     if given == list(names):
         return X, [], []

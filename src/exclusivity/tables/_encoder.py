@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from exclusivity._errors import check_choice, check_number
-from exclusivity._typing import Ints, Matrix
+from exclusivity._typing import Bools, Ints, Matrix
 from exclusivity.classifier._validation import group_codes
 from exclusivity.tables._codes import (
     READERS,
@@ -263,12 +263,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         rows : ndarray or CSR matrix of shape (n_samples, n_features_out)
-            With attributes ``feature_groups`` and ``monotonic_cst``, which classifiers of this package look
-            for.
+            With attributes ``feature_groups``, ``monotonic_cst`` and ``missing`` (which groups have no value
+            in a row), which classifiers of this package look for.
         """
         check_is_fitted(self)
         X, remarks = self._matched(X)
-        ready = []
+        ready, groups = [], self._groups()
+        # Columns that are left out tell nothing: a group is missing where all others of it are.
+        missing = np.ones((X.shape[0], int(groups.max()) + 1), dtype=bool)
         for place, known in enumerate(self.columns_):
             if known.code is not None:
                 column = column_of(X, place)
@@ -276,6 +278,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     read = READERS[known.kind](column, strict=self.strict)
                 if not self.strict:
                     remarks += _unreadable(known, column, read)
+                missing[:, groups[place]] &= missing_in(read)
                 ready.append(known.code.ready(read))
         if remarks:
             warnings.warn(
@@ -283,12 +286,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 UserWarning,
                 stacklevel=3,  # a wrapper of scikit-learn stands between
             )
-        return self._assemble(ready)
+        return self._assemble(ready, missing)
 
-    def _assemble(self, ready: Sequence[Ready]) -> Matrix:
+    def _assemble(self, ready: Sequence[Ready], missing: Bools | None = None) -> Matrix:
         assemble = assemble_sparse if self.sparse_output_ else assemble_dense
         rows = assemble(self._codes(), ready, len(ready[0]), self.dtype)
-        return grouped(rows, self._groups()[self.sources_], self._output_signs())
+        return grouped(rows, self._groups()[self.sources_], self._output_signs(), missing)
 
     def _matched(self, X: Any) -> tuple[Any, list[str]]:
         """Return the columns of ``fit``, and remarks on absent and unknown ones."""

@@ -52,16 +52,25 @@ class Election:
 
 
 def election_of_scores(
-    scores: Any, n_classes: int, multi_class: str, copies: int = 1, xp: Any = np
+    scores: Any, n_classes: int, multi_class: str, copies: int = 1, xp: Any = np, present: Any = None
 ) -> Election:
-    """Return what members say about more than two classes; the mean of their margins breaks ties."""
+    """Return what members say about more than two classes; the mean of their margins breaks ties.
+
+    ``present``, (n_samples, n_members), is 1 for members that vote and 0 for those that abstain; None: all
+    vote.
+    """
     scores = finite(scores, xp)
     votes, margins = _choices(scores, n_classes, multi_class, xp)
+    if present is not None:
+        votes = (votes + 1) * present - 1
+        margins = margins * xp.expand_dims(present, axis=1)
 
     def prefer_first(first: Any, second: Any) -> Any:
         if multi_class == "ovo":
-            return _chosen(scores, pair_numbers(first, second, n_classes), xp) > 0
-        return _chosen(scores, first, xp) >= _chosen(scores, second, xp)
+            prefers = _chosen(scores, pair_numbers(first, second, n_classes), xp) > 0
+        else:
+            prefers = _chosen(scores, first, xp) >= _chosen(scores, second, xp)
+        return prefers if present is None else prefers.astype(np.int64) * present
 
     return Election(votes, squash(xp.mean(margins, axis=2), xp), n_classes, prefer_first, copies, xp)
 

@@ -1,8 +1,8 @@
 """Members of any kind: how they vote, each from its own columns, and how to read those of other ensembles.
 
-A missing value is an erasure: with ``abstain`` a member whose columns are all missing in a row gives no vote.
-It would say a constant, which takes 2 off a lead when one change turns it; an abstention takes 1. Where all
-columns of a row are missing members vote all the same, without a certificate.
+A missing value is an erasure: a member whose columns are all missing in a row gives no vote. It would say a
+constant, which takes 2 off a lead when one change turns it; an abstention takes 1. Where all columns of a row
+are missing members vote all the same, without a certificate.
 """
 
 from __future__ import annotations
@@ -55,50 +55,43 @@ class VotingMembers:
         The columns that each of them sees: numbers, or truths.
     n_classes : int
     rule : VotingRule
-    abstain : bool
-        Whether members abstain where all of their columns are missing.
     """
 
     estimators: Sequence[Any]
     columns: Sequence[Any]
     n_classes: int
     rule: VotingRule
-    abstain: bool = False
 
     def votes(self, X: Matrix) -> Ints:
         """Return the class number that every member votes for, (n_samples, n_members)."""
         return np.stack([np.asarray(m.predict(rows), dtype=np.intp) for m, rows in self._views(X)], axis=1)
 
-    def winners(self, X: Matrix) -> Ints:
-        """Return the class numbers that win.
+    def winners(self, X: Matrix, absent: Bools | None = None) -> Ints:
+        """Return the class numbers that win; members that are ``absent`` in a row abstain.
 
         Hard: ties go to the class whose voters are surest, by the sum of their margins, then to the first
         member's, then to the first class. In a run-off they go, in both rounds, to the class that members
         score higher: on average, each member's scores counted from its mean and divided by their spread.
         """
-        return np.concatenate([self._winners(rows) for rows in self._blocks(X)])
+        return np.concatenate([self._winners(*block) for block in self._blocks(X, absent)])
 
-    def preferences(self, X: Matrix) -> Iterator[MemberPreferences]:
+    def preferences(self, X: Matrix, absent: Bools | None = None) -> Iterator[MemberPreferences]:
         """Yield votes, and scores of classes where the rule asks for them, block by block."""
-        for rows in self._blocks(X):
+        for rows, abstaining in self._blocks(X, absent):
             doubtful = np.stack([doubtful_votes(*view) for view in self._views(rows)], axis=1)
             votes = np.where(doubtful, UNDECIDED, self.votes(rows))
-            votes[self._abstaining(rows)] = -1
+            votes[abstaining] = -1
             yield RankedPreferences(votes, *self._scores(rows)) if self._ranks else MemberPreferences(votes)
 
     @property
     def _ranks(self) -> bool:
         return self.rule.ranks_classes and self.n_classes > 2
 
-    def _abstaining(self, X: Matrix) -> Bools:
-        """Return which members have nothing but missing values, (n_samples, n_members)."""
-        if not self.abstain or sparse.issparse(X) or not np.isnan(X).any():
-            return np.zeros((X.shape[0], len(self.estimators)), dtype=bool)
-        return np.stack([np.isnan(rows).all(axis=1) for _, rows in self._views(X)], axis=1)
-
-    def _blocks(self, X: Matrix) -> Iterator[Matrix]:
+    def _blocks(self, X: Matrix, absent: Bools | None) -> Iterator[tuple[Matrix, Bools]]:
+        absent = np.zeros((X.shape[0], len(self.estimators)), dtype=bool) if absent is None else absent
         step = max(1, _BLOCK_SCORES // (self.n_classes * len(self.estimators)))
-        return (X[start : start + step] for start in range(0, X.shape[0], step))
+        starts = range(0, X.shape[0], step)
+        return ((X[start : start + step], absent[start : start + step]) for start in starts)
 
     def _views(self, X: Matrix) -> Iterator[tuple[Any, Matrix]]:
         """Yield members with the rows as they see them."""
@@ -110,9 +103,8 @@ class VotingMembers:
         scores, slack = (np.stack(parts, axis=2) for parts in zip(*found, strict=True))
         return finite(scores), slack
 
-    def _winners(self, X: Matrix) -> Ints:
-        votes, abstaining = self.votes(X), self._abstaining(X)
-        abstaining[abstaining.all(axis=1)] = False
+    def _winners(self, X: Matrix, absent: Bools) -> Ints:
+        votes, abstaining = self.votes(X), absent & ~absent.all(axis=1, keepdims=True)
         votes[abstaining] = -1
         if not self._ranks:
             margins = np.stack([vote_margins(*view) for view in self._views(X)], axis=1)
@@ -160,7 +152,7 @@ def doubtful_votes(member: BaseEstimator, X: Matrix) -> Bools:
     """Return whether rounding might turn a member's vote, for every row.
 
     Known for members that add up weighted columns: they have ``coef_``, ``intercept_`` and a
-    ``decision_function`` with one score per row, or one per class. Others are taken at their word.
+    ``decision_function`` with one score per row, or one per class. Others are taken as exact.
     """
     if isinstance(member, Pipeline):
         return doubtful_votes(member[-1], member[:-1].transform(X) if len(member) > 1 else X)

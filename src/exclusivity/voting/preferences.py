@@ -140,6 +140,7 @@ def certain_preferences(
     n_classes: int,
     multi_class: str,
     finer: Callable[[Ints], MemberPreferences] | None = None,
+    abstaining: Bools | None = None,
 ) -> MemberPreferences:
     """Return the preferences of linear members, undecided where a change by ``slack`` might turn them.
 
@@ -150,6 +151,8 @@ def certain_preferences(
     multi_class : {"ovr", "ovo"}
     finer : callable or None
         See ``MemberPreferences``.
+    abstaining : ndarray of bool, shape (n_samples, n_members), or None
+        Members that give no vote in a row; None: all vote.
 
     Examples
     --------
@@ -158,6 +161,8 @@ def certain_preferences(
     array([ 1, -2, -2], dtype=int8)
     """
     votes = certain_votes(scores, slack, n_classes, multi_class)
+    if abstaining is not None:
+        votes[abstaining] = -1
     if n_classes == 2:
         return MemberPreferences(votes, finer=finer)
     scores = finite(scores)
@@ -165,6 +170,7 @@ def certain_preferences(
         return RankedPreferences(votes, scores, slack, finer=finer)
     sides = np.where(scores > 0, FIRST, SECOND).astype(np.int8)
     sides[~((np.abs(scores) > slack) | (slack == 0))] = UNDECIDED
+    np.copyto(sides, -1, where=(votes == -1)[:, None])
     return PairPreferences(votes, sides, n_classes, finer=finer)
 
 

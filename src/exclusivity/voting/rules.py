@@ -54,7 +54,15 @@ class VotingRule(ABC):
     search: ClassVar[str] = "hard"
     """The relaxed vote that the search for a partition maximises, see ``exclusivity.solvers.exclusive``."""
 
-    def decide(self, scores: Any, n_classes: int, multi_class: str, copies: int = 1, xp: Any = np) -> Any:
+    def decide(
+        self,
+        scores: Any,
+        n_classes: int,
+        multi_class: str,
+        copies: int = 1,
+        xp: Any = np,
+        present: Any = None,
+    ) -> Any:
         """Return scores of classes from the scores of linear members.
 
         Parameters
@@ -66,6 +74,8 @@ class VotingRule(ABC):
             How many equal members each one stands for.
         xp : namespace
             numpy, or what writes the same operations as an ONNX graph.
+        present : array of shape (n_samples, n_members) or None
+            1 for members that vote in a row, 0 for those that abstain; None: all vote.
 
         Returns
         -------
@@ -74,10 +84,12 @@ class VotingRule(ABC):
             the first, plus the squashed mean margin, which breaks ties.
         """
         if n_classes > 2:
-            return self.count(election_of_scores(scores, n_classes, multi_class, copies, xp))
-        votes = member_votes(scores, n_classes, multi_class, xp)
-        margins = xp.mean(xp.take(finite(scores, xp), 0, axis=1), axis=1)
-        return copies * xp.sum(2 * votes - 1, axis=1) + squash(margins, xp)
+            return self.count(election_of_scores(scores, n_classes, multi_class, copies, xp, present))
+        votes = 2 * member_votes(scores, n_classes, multi_class, xp) - 1
+        margins = xp.take(finite(scores, xp), 0, axis=1)
+        if present is not None:
+            votes, margins = votes * present, margins * present
+        return copies * xp.sum(votes, axis=1) + squash(xp.mean(margins, axis=1), xp)
 
     @abstractmethod
     def count(self, election: Election) -> Any:
@@ -151,7 +163,15 @@ class SoftVoting(VotingRule):
 
     counts_votes = False
 
-    def decide(self, scores: Any, n_classes: int, multi_class: str, copies: int = 1, xp: Any = np) -> Any:
+    def decide(
+        self,
+        scores: Any,
+        n_classes: int,
+        multi_class: str,
+        copies: int = 1,
+        xp: Any = np,
+        present: Any = None,
+    ) -> Any:
         """See ``VotingRule``; the only member is the averaged model."""
         if n_classes > 2:
             scores = class_scores(scores, n_classes, multi_class, xp)

@@ -254,8 +254,8 @@ Columns = Ints
 class RidgeMember:
     """One member's ridge regression: its columns, their rows, the inverse matrix, and its centred scores.
 
-    Scores are (problems, rows): sums over a few problems are quick that way. They may be those of rows left
-    out; ``fitted`` has those of the fit, and ``leverages`` x M x^T of every row, for rows left out.
+    Scores are (problems, rows): sums over a few problems are quick that way. They may be those of held-out
+    rows; ``fitted`` has those of the fit, and ``leverages`` x M x^T of every row, for held-out rows.
     """
 
     columns: Columns
@@ -391,7 +391,7 @@ class LeftOutSurrogate(RidgeSurrogate):
         return self._left_out(member.fitted - (old @ np.linalg.solve(inner, weights)).T, leverages)
 
     def _left_out(self, fitted: Floats, leverages: Floats) -> Floats:
-        """Return the scores (..., problems, rows) of rows left out, from those of the fit."""
+        """Return the scores (..., problems, rows) of held-out rows, from those of the fit."""
         shares = self.left_weights * (1 / self.sums.total + leverages)
         scores = fitted - self.labels
         scores /= np.maximum(1 - shares, _LEAST_OTHERS)[..., None, :]

@@ -118,7 +118,7 @@ def drive_interior(run: Run, rows: ProblemRows, guess: Guess) -> None:
 def _passes_by(
     run: Run, data: RowsSide, penalty: Penalty, point: Point, complementarity: float, *, is_start: bool
 ) -> bool:
-    """Whether the point is too far from the optimum for a proof; of a step the run is told then."""
+    """Whether the point is too far from the optimum for a proof; a step is reported to the run then."""
     if not penalty.is_smooth or not run.may_go_on:
         return False
     objective = penalty.value(point.weights) + data.rough_loss()
@@ -150,7 +150,7 @@ class InteriorPoint:
     start : Point
         Where the rows' side is, and within the bounds.
     slacks : sequence of ndarrays or None
-        Multipliers and slacks of the penalty's rows, to go on from; those of the data are its own business.
+        Multipliers and slacks of the penalty's rows, to continue from; those of the data are its own.
     """
 
     def __init__(
@@ -250,7 +250,7 @@ class RowsSide:
     rows : ProblemRows
     start : Point
     slacks : ndarray or None
-        Multipliers and slacks of rows in memory, to go on from.
+        Multipliers and slacks of rows in memory, to continue from.
     linear : pair of ndarray and float
         The linear term (a_w, a_b).
     """

@@ -41,7 +41,7 @@ from exclusivity.solvers.newton.linear import ProductSystem
 from exclusivity.solvers.newton.model import model_step
 from exclusivity.solvers.newton.rounding import Balanced, RoundedLoss, balanced, rounded_loss, shifted_loss
 from exclusivity.solvers.newton.run import Certificate, Guess, Point, Run, Step, objective_of
-from exclusivity.solvers.newton.subspace import SubspaceRun, drive_subspace, has_few_rows, has_kernel
+from exclusivity.solvers.newton.subspace import drive_subspace, has_few_rows, has_kernel
 
 PATIENCE = 300.0
 """Passes, 20 to 60 as a rule, after which an interior point is the better bet."""
@@ -124,8 +124,7 @@ def drive_truncated(
     """
     if reduced.design.is_sparse and not is_shifted and not tried_kernel and has_kernel(reduced):
         limits = {"spent": spent, "most_passes": most_passes}
-        drive_subspace([traveller := SubspaceRun(run, reduced, start, alpha, width=width, **limits)])
-        guess = traveller.best
+        guess = drive_subspace(run, reduced, start, alpha, width=width, **limits)
         if run.is_over or guess.spent > most_passes:
             return
         start, alpha, width, spent = guess.point, guess.dual, guess.width, guess.spent

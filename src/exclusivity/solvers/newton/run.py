@@ -145,7 +145,7 @@ class Guess:
 
     Where a run is to go on, ``method`` says with what: "semismooth", "truncated" or "shifted" (with the width
     and the dual vector, and the passes spent), "bands" (the width of the next one), or "interior" (the
-    multipliers and slacks of the rows and of the penalty). ``tried_kernel``: a compiled walk came to little.
+    multipliers and slacks of the rows and of the penalty). ``tried_kernel``: the kernel came to little.
     """
 
     point: Point
@@ -195,6 +195,8 @@ class Run:
         offset: Floats | None = None,
     ) -> None:
         self.objective, self.tol, self.max_iter, self._offset = objective, tol, max_iter, offset
+        # Whether other threads want the run to end: compiled loops ask, as signals reach the main one alone.
+        self.is_cancelled: Callable[[], bool] = getattr(callback, "is_cancelled", bool)
         self.scale = objective.n_members * objective.kappa
         self.passes = 0.0
         self._incumbent, self._recorder = Incumbent(), Recorder(callback)
@@ -205,7 +207,7 @@ class Run:
         self.last_width = 1.0
         self._dual: Callable[[], Floats] | None = None
         self._start: IterationRecord | None = None
-        # Where the method is (a ``Guess``), for a warm start to go on from.
+        # Where the method is (a ``Guess``), for a warm start to continue from.
         self.state: Any = None
 
     @property
@@ -282,7 +284,7 @@ class Run:
             self._status = Status.MAX_ITER
 
     def pass_by(self, point: Point, objective: float, *, residual: float = 0.0, mu: float = 0.0) -> bool:
-        """Note a point on the way, of which nothing is proven yet; True where somebody ends the run here."""
+        """Note a point on the way, of which nothing is proven yet; True if a callback ends the run here."""
         record = IterationRecord(
             iteration=len(self._recorder) + 1,
             objective=self.scale * objective,
@@ -380,21 +382,13 @@ def repaired_weights(sums: LossSums, reduced: Objective) -> Floats:
     return factors[0] * above - factors[1] * below
 
 
-def certificate_of(
-    reduced: ERMProblem, point: Point, alpha: Floats, products: tuple[Floats, Floats] | None = None
-) -> Certificate:
-    """What a point and a dual vector prove, evaluated from scratch: two products with all rows.
-
-    They may be given, X w and X^T (y alpha), for a dual vector that has been repaired.
-    """
-    if products is None:
-        alpha = repair_dual(reduced, alpha)
-        products = (
-            reduced.design.times(point.weights),
-            reduced.design.transposed_times(reduced.labels * alpha),
-        )
-    objective = objective_of(reduced, point, products[0] + point.intercept)
-    return Certificate(*objective, dual_bound(reduced, alpha, products[1]), partial(np.asarray, alpha))
+def certificate_of(reduced: ERMProblem, point: Point, alpha: Floats) -> Certificate:
+    """Compute what a point and a dual vector prove, evaluated from scratch: two products with all rows."""
+    alpha = repair_dual(reduced, alpha)
+    scores = reduced.design.times(point.weights)
+    dual_weights = reduced.design.transposed_times(reduced.labels * alpha)
+    objective = objective_of(reduced, point, scores + point.intercept)
+    return Certificate(*objective, dual_bound(reduced, alpha, dual_weights), partial(np.asarray, alpha))
 
 
 def dual_weights_of(reduced: ERMProblem, alpha: Floats) -> Floats:

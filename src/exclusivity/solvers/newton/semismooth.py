@@ -281,7 +281,7 @@ def drive_whole_steps(run: Run, reduced: ERMProblem, curvature: Floats | None = 
     """Whole Newton steps while they help, then a certificate of where they led.
 
     ``curvature`` is the matrix of second derivatives of all rows, if it is known, for the first step, which
-    takes all rows for active. The run is told of every step, and there are no more of them than it allows.
+    takes all rows for active. Every step is reported to the run, no more of them than it allows.
     """
     rows = _SmallRows(reduced)
     v, objective, residual = np.zeros(rows.n_weights), np.inf, np.inf
@@ -330,7 +330,7 @@ class _SmallRows:
         return solution if info == 0 else None
 
     def shortfall(self, v: Floats) -> Floats:
-        """t_i - z_i . v, good enough to go on from."""
+        """t_i - z_i . v, good enough to continue from."""
         return np.asarray(self._reduced.rows.goal() - self._Z @ v)
 
     def parts(self, v: Floats, missed: Floats) -> tuple[float, Floats]:

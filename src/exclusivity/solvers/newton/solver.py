@@ -363,7 +363,7 @@ def continue_run(
     *,
     is_chosen: bool = False,
 ) -> None:
-    """Go on from a guess, method after method, until the run is over or nothing helps any more.
+    """Continue from a guess, method after method, until the run is over or nothing helps any more.
 
     ``is_chosen``: the user has named the regime, so that it has the first turn.
     """

@@ -1,4 +1,4 @@
-"""The compiled walk over sparse rows: its optimum, what does not matter to it, how it ends."""
+"""The compiled solver over sparse rows: its optimum, what does not matter to it, how it ends."""
 
 from __future__ import annotations
 
@@ -26,17 +26,16 @@ from exclusivity.kernels import compiled
 from exclusivity.objective.losses import PowerHinge, SmoothHinge
 from exclusivity.objective.problem import ERMProblem, dual_bound, member_costs
 from exclusivity.solvers import Start, Status, solve_newton
-from exclusivity.solvers.newton import subspace as compiled_module
+from exclusivity.solvers.newton import subspace as subspace_module
 from exclusivity.solvers.newton.run import Point, Run
-from exclusivity.solvers.newton.subspace import SubspaceRun, SubspaceSolver, drive_subspace, has_kernel
+from exclusivity.solvers.newton.subspace import SubspaceSolver, drive_subspace, has_kernel
 from kernels.kernel_cases import (
     ITERATIVE,
     TALL,
     WIDE,
     by_loss,
-    counted_walks,
+    counted_runs,
     endless,
-    go_on,
     needs_compiled,
     only_python,
     sparse_rows,
@@ -46,20 +45,20 @@ from newton.newton_cases import assert_honest, oracle, plain_objective, radius
 pytestmark = needs_compiled
 
 
-def walked(problem, tol=1e-7, **settings):
-    """What "newton" finds, and that it has walked by compiled loops."""
-    with counted_walks() as walks:
+def solved(problem, tol=1e-7, **settings):
+    """What "newton" finds, and that the kernel has been used."""
+    with counted_runs() as runs:
         result = solve_newton(problem, tol=tol, options=ITERATIVE, **settings)
-    assert walks
+    assert runs
     return result
 
 
 def alone(problem, tol=1e-7):
-    """Where the compiled walk comes by itself, no other method being there to help."""
+    """Where the compiled solver comes by itself, no other method being there to help."""
     run, reduced = Run(problem.objective, tol, 500), problem.reduced()
     start = Point(np.zeros(reduced.design.n_features), 0.0)
     with np.errstate(over="ignore", invalid="ignore"):  # as in ``solve_newton``
-        drive_subspace([SubspaceRun(run, reduced, start)])
+        drive_subspace(run, reduced, start)
         return run.result(reduced.design.n_rows)
 
 
@@ -149,7 +148,7 @@ def test_the_hinge_is_that_of_libsvm(cost, is_weighted):
     problem = ERMProblem.build(X, y, p=1, cost=cost, weights=weights)
     other = SVC(kernel="linear", C=cost, tol=1e-9).fit(X, y, sample_weight=weights)
     known = plain_objective(problem, other.coef_.toarray()[0], other.intercept_[0])
-    result = walked(problem, 1e-8)
+    result = solved(problem, 1e-8)
     assert result.converged
     assert_honest(result, known)
     assert result.objective <= known * (1 + 1e-8)
@@ -158,10 +157,10 @@ def test_the_hinge_is_that_of_libsvm(cost, is_weighted):
 @by_loss
 def test_many_members_that_differ_in_their_exclusivity_are_one_problem(loss):
     X, y = sparse_rows(*TALL)
-    one = walked(ERMProblem.build(X, y, loss=loss, cost=2.0))
+    one = solved(ERMProblem.build(X, y, loss=loss, cost=2.0))
     many = ERMProblem.build(X, y, loss=loss, cost=2.0 * 2.0, n_members=3, exclusivity=0.5)
     assert many.kappa == 2.0
-    result = walked(many)
+    result = solved(many)
     assert result.objective == pytest.approx(6 * one.objective, rel=1e-12)
     np.testing.assert_array_equal(result.weights, np.repeat(one.weights, 3, axis=1))
 
@@ -176,7 +175,7 @@ def test_the_order_of_rows_does_not_matter(loss):
     order = np.random.default_rng(0).permutation(len(y))
     problem = ERMProblem.build(X, y, loss=loss, weights=weights)
     other = ERMProblem.build(X[order], y[order], loss=loss, weights=weights[order])
-    assert_same(problem, walked(other), walked(problem))
+    assert_same(problem, solved(other), solved(problem))
 
 
 @by_loss
@@ -184,8 +183,8 @@ def test_the_order_of_features_does_not_matter(loss):
     X, y = sparse_rows(*TALL)
     order = np.random.default_rng(0).permutation(X.shape[1])
     problem = ERMProblem.build(X, y, loss=loss)
-    moved = walked(ERMProblem.build(sparse.csr_array(X[:, order]), y, loss=loss))
-    assert_same(problem, moved, walked(problem), lambda w, b: (w[np.argsort(order)], b))
+    moved = solved(ERMProblem.build(sparse.csr_array(X[:, order]), y, loss=loss))
+    assert_same(problem, moved, solved(problem), lambda w, b: (w[np.argsort(order)], b))
 
 
 @by_loss
@@ -194,15 +193,15 @@ def test_a_row_twice_is_a_row_of_weight_two(loss):
     counts = np.random.default_rng(0).integers(1, 4, size=len(y))
     rows = np.repeat(np.arange(len(y)), counts)
     problem = ERMProblem.build(X, y, loss=loss, weights=counts.astype(float))
-    assert_same(problem, walked(ERMProblem.build(X[rows], y[rows], loss=loss)), walked(problem))
+    assert_same(problem, solved(ERMProblem.build(X[rows], y[rows], loss=loss)), solved(problem))
 
 
 @by_loss
 def test_flipped_labels_flip_the_plane(loss):
     X, y = sparse_rows(*TALL)
     problem = ERMProblem.build(X, y, loss=loss)
-    flipped = walked(ERMProblem.build(X, -y, loss=loss))
-    assert_same(problem, flipped, walked(problem), lambda w, b: (-w, -b))
+    flipped = solved(ERMProblem.build(X, -y, loss=loss))
+    assert_same(problem, flipped, solved(problem), lambda w, b: (-w, -b))
 
 
 @by_loss
@@ -210,8 +209,8 @@ def test_longer_rows_are_higher_costs(loss):
     """1/2 |w|^2 + C sum phi(1 - y (s x . w + b)) is 1/s^2 of the same with s w for w, x for s x and s^2 C."""
     X, y = sparse_rows(*TALL)
     problem = ERMProblem.build(X, y, loss=loss, cost=9.0)
-    scaled = walked(ERMProblem.build(3.0 * X, y, loss=loss))
-    assert 9 * scaled.objective == pytest.approx(walked(problem).objective, rel=2e-7)
+    scaled = solved(ERMProblem.build(3.0 * X, y, loss=loss))
+    assert 9 * scaled.objective == pytest.approx(solved(problem).objective, rel=2e-7)
 
 
 @by_loss
@@ -221,9 +220,9 @@ def test_indices_of_64_bits_are_as_good(loss):
     wide.indices, wide.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
     results = []
     for data in (X, wide):
-        with counted_walks() as walks:
+        with counted_runs() as runs:
             results.append(solve_newton(ERMProblem.build(data, y, loss=loss), options=ITERATIVE))
-        assert {columns for _, columns in walks} == {data.indices.dtype}
+        assert {columns for _, columns in runs} == {data.indices.dtype}
     np.testing.assert_array_equal(results[0].weights, results[1].weights)
     np.testing.assert_array_equal(results[0].dual, results[1].dual)
 
@@ -233,11 +232,11 @@ def test_indices_of_64_bits_are_as_good(loss):
 def test_float32_is_widened_and_not_rounded_again(loss, shape):
     X, y = sparse_rows(*shape)
     narrow = X.astype(np.float32)
-    with counted_walks() as walks:
+    with counted_runs() as runs:
         found = solve_newton(ERMProblem.build(narrow, y, loss=loss), tol=1e-7, options=ITERATIVE)
-    assert {numbers for numbers, _ in walks} == {np.dtype(np.float32)}
-    same = walked(ERMProblem.build(narrow.astype(float), y, loss=loss))
-    # As close as two walks of the same numbers are, far closer than the tolerance.
+    assert {numbers for numbers, _ in runs} == {np.dtype(np.float32)}
+    same = solved(ERMProblem.build(narrow.astype(float), y, loss=loss))
+    # As close as two runs of the same numbers are, far closer than the tolerance.
     np.testing.assert_allclose(found.weights, same.weights, atol=1e-9 * np.abs(same.weights).max(), rtol=0)
     assert found.objective == pytest.approx(same.objective, rel=1e-12)
 
@@ -266,8 +265,8 @@ def test_zeros_order_and_parts_of_stored_numbers_do_not_matter(loss):
     assert messy.nnz > X.nnz
     np.testing.assert_allclose(messy.toarray(), X.toarray(), rtol=1e-15)
     problem = ERMProblem.build(X, y, loss=loss)
-    result = walked(ERMProblem.build(messy, y, loss=loss))
-    assert_same(problem, result, walked(problem))
+    result = solved(ERMProblem.build(messy, y, loss=loss))
+    assert_same(problem, result, solved(problem))
 
 
 @by_loss
@@ -280,7 +279,7 @@ def test_rows_and_features_may_be_empty(loss):
     labels = np.where(np.arange(80) % 3 == 0, 1.0, -1.0)
     weights = np.random.default_rng(1).uniform(0.5, 2, size=80)
     problem = ERMProblem.build(padded, labels, loss=loss, cost=0.7, weights=weights)
-    result = walked(problem)
+    result = solved(problem)
     assert result.converged
     assert_honest(result, best_known(padded, labels, loss, 0.7, weights, True), 1e-8)
     np.testing.assert_array_equal(result.weights[30:], 0)
@@ -291,7 +290,7 @@ def test_rows_and_features_may_be_empty(loss):
 def test_a_matrix_without_numbers_has_the_best_intercept(loss, fit_intercept):
     y = np.array([1.0, -1.0, -1.0, -1.0])
     problem = ERMProblem.build(sparse.csr_array((4, 3)), y, loss=loss, fit_intercept=fit_intercept)
-    result = walked(problem)
+    result = solved(problem)
     assert result.converged
     np.testing.assert_array_equal(result.weights, 0)
     at_best = {PowerHinge(1): 2.0, PowerHinge(2): 3.0, SmoothHinge(): 1.5}[loss]  # b = -1, -1/2, and -1/2
@@ -306,7 +305,7 @@ def test_a_class_may_have_one_row(loss):
     X, _ = sparse_rows(*TALL)
     y = np.where(np.arange(60) == 7, 1.0, -1.0)
     problem = ERMProblem.build(X, y, loss=loss, cost=2.0)
-    result = walked(problem)
+    result = solved(problem)
     assert result.converged
     assert_honest(result, best_known(X, y, loss, 2.0, np.ones(60), True), 1e-8)
 
@@ -316,7 +315,7 @@ def test_a_class_may_have_one_row(loss):
 def test_rows_may_all_be_of_one_class(loss, fit_intercept):
     X, _ = sparse_rows(*TALL)
     problem = ERMProblem.build(X, np.ones(60), loss=loss, fit_intercept=fit_intercept)
-    result = walked(problem)
+    result = solved(problem)
     if fit_intercept:
         assert result.objective == pytest.approx(0, abs=1e-12)
     else:
@@ -324,7 +323,7 @@ def test_rows_may_all_be_of_one_class(loss, fit_intercept):
         assert_honest(result, best_known(X, np.ones(60), loss, 1.0, np.ones(60), False), 1e-8)
 
 
-# ---------------------------------------------------------------- rows left out, copies
+# ---------------------------------------------------------------- rows held out, copies
 
 
 @pytest.fixture(scope="module")
@@ -348,7 +347,7 @@ def few_rows_that_matter(wrong, n_rows=8000):
 
 
 class Step(NamedTuple):
-    """What a walk says of itself after a step, and how many passes that took."""
+    """What a solver says of itself after a step, and how many passes that took."""
 
     passes: float
     ending: int
@@ -363,20 +362,20 @@ class Step(NamedTuple):
 
 
 def steps_of(problem, goal, *, has_preconditioner, most=300):
-    """Every step of a walk."""
+    """Every step of a solver."""
     reduced = problem.reduced()
     n_rows, n_features = reduced.design.X.shape
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled_module, "has_few_rows", lambda problem: not has_preconditioner)
-        walk = SubspaceSolver(reduced, Point(np.zeros(n_features), 0.0))
+        patch.setattr(subspace_module, "has_few_rows", lambda problem: not has_preconditioner)
+        solver = SubspaceSolver(reduced, Point(np.zeros(n_features), 0.0))
     before = 0.0
     for _ in range(most):
-        ending, *place, passes = go_on(walk.handle, goal, 1)
+        ending, *place, passes = compiled.advance(solver.handle, goal, 1)
         arrays = np.empty(n_features), np.empty(n_rows), np.empty(n_rows)
-        compiled.write_walk(walk.handle, *arrays)
+        compiled.write_iterate(solver.handle, *arrays)
         yield Step(passes - before, ending, *place, *arrays)
         before = passes
-        if ending not in (compiled.IS_ON_ITS_WAY, compiled.SEEMS_CLOSE):
+        if ending not in (compiled.STEP_LIMIT, compiled.SEEMS_CONVERGED):
             return
 
 
@@ -387,30 +386,34 @@ def steps_of(problem, goal, *, has_preconditioner, most=300):
     [(PowerHinge(1), 0.3, 0.02), (PowerHinge(2), 10.0, 0.0), (SmoothHinge(), 10.0, 0.002)],
     ids=str,
 )
-def test_what_a_walk_says_of_itself_is_so_at_every_step(loss, cost, wrong, has_preconditioner, fit_intercept):
+def test_what_the_kernel_says_of_its_iterate_is_so_at_every_step(
+    loss, cost, wrong, has_preconditioner, fit_intercept
+):
     X, y = few_rows_that_matter(wrong)
     problem = ERMProblem.build(X, y, loss=loss, cost=cost, fit_intercept=fit_intercept)
     costs, top, k = member_costs(problem.reduced()), loss.largest_slope, loss.conjugate_stiffness
     steps = list(steps_of(problem, 1e-5, has_preconditioner=has_preconditioner))
     for step in steps:
         w, b, a = step.weights, step.intercept, step.slopes
-        pull, proven = X.T @ (y * costs * a), X.T @ (y * costs * step.dual)
-        assert step.norm == pytest.approx(np.linalg.norm(w - pull), rel=1e-6, abs=1e-9 * np.linalg.norm(w))
+        dual_weights, proven = X.T @ (y * costs * a), X.T @ (y * costs * step.dual)
+        assert step.norm == pytest.approx(
+            np.linalg.norm(w - dual_weights), rel=1e-6, abs=1e-9 * np.linalg.norm(w)
+        )
         bound = costs @ step.dual - proven @ proven / 2 - k / 2 * costs @ step.dual**2
         assert step.bound == pytest.approx(bound, abs=1e-9 * step.objective)
         for each in (a, step.dual):
             assert 0 <= each.min() <= each.max() <= top
-        # Rows whose slope is 0 or the largest are on a line, and stay there while they are left out.
+        # Rows whose slope is 0 or the largest are on a line, and stay there while they are held out.
         s = 1 - y * (X @ w + b)
         losses = np.where((a == 0) | (a == top), a * (s - k * a / 2), loss.value(s))
         assert step.objective == pytest.approx(w @ w / 2 + costs @ losses, rel=1e-9)
     # Half of a pass are products with all rows. A step of less than an eighth was over a quarter of the
-    # numbers at most, or the loss was sharpened: rows have been left out, and the others copied.
+    # numbers at most, or the loss was sharpened: rows have been held out, and the others copied.
     same_loss = [two.passes for one, two in pairwise(steps) if one.width == two.width and two.passes > 0]
     assert min(same_loss) < 0.125
-    # In the end nothing is left out.
+    # In the end nothing is held out.
     last = steps[-1]
-    assert last.ending == compiled.IS_CLOSE
+    assert last.ending == compiled.CONVERGED
     value = problem.reduced().value(last.weights[:, None], np.array([last.intercept]))
     assert last.objective == pytest.approx(value, rel=1e-9)
     assert (value - last.bound) / value <= 1e-5
@@ -420,9 +423,9 @@ def test_what_a_walk_says_of_itself_is_so_at_every_step(loss, cost, wrong, has_p
 @by_loss
 @pytest.mark.parametrize("cost", [0.3, 10.0])
 @pytest.mark.parametrize("easy", [True, False])
-def test_rows_left_out_and_copied_lead_to_the_same_optimum(loss, cost, easy, text):
+def test_rows_held_out_and_copied_lead_to_the_same_optimum(loss, cost, easy, text):
     problem = ERMProblem.build(*(few_rows_that_matter(0.005) if easy else text), loss=loss, cost=cost)
-    result = walked(problem)
+    result = solved(problem)
     with only_python():
         plain = solve_newton(problem, tol=1e-7, options=ITERATIVE)
     assert_same(problem, result, plain)
@@ -431,8 +434,8 @@ def test_rows_left_out_and_copied_lead_to_the_same_optimum(loss, cost, easy, tex
 
 
 @by_loss
-def test_two_walks_are_the_same_to_the_bit(loss, text):
-    one, two = (walked(ERMProblem.build(*text, loss=loss, cost=3.0)) for _ in range(2))
+def test_two_runs_are_the_same_to_the_bit(loss, text):
+    one, two = (solved(ERMProblem.build(*text, loss=loss, cost=3.0)) for _ in range(2))
     np.testing.assert_array_equal(one.weights, two.weights)
     np.testing.assert_array_equal(one.intercepts, two.intercepts)
     np.testing.assert_array_equal(one.dual, two.dual)
@@ -443,35 +446,35 @@ def test_two_walks_are_the_same_to_the_bit(loss, text):
 def test_threads_do_not_matter_to_the_bit(settings, text):
     X, y = text
     classes = np.where(y > 0, np.where(np.arange(len(y)) % 2 == 0, "a", "b"), "c")
-    with counted_walks() as walks:
+    with counted_runs() as runs:
         one, two = (ERMClassifier(2, n_jobs=n, **settings).fit(X, classes) for n in (1, 2))
-    assert len(walks) == 6
+    assert len(runs) == 6
     np.testing.assert_array_equal(one.components_, two.components_)
     np.testing.assert_array_equal(one.component_intercepts_, two.component_intercepts_)
     np.testing.assert_array_equal(one.dual_gap_, two.dual_gap_)
 
 
 @by_loss
-def test_a_walk_from_the_optimum_of_a_cost_close_by_is_shorter(loss, text):
+def test_a_run_from_the_optimum_of_a_cost_close_by_is_shorter(loss, text):
     problem = ERMProblem.build(*text, loss=loss, cost=1.0)
-    near = walked(problem.changed(cost=0.95), 1e-6)
-    cold, warm = walked(problem, 1e-6), walked(problem, 1e-6, start=Start.after(near, 1.0 / 0.95))
+    near = solved(problem.changed(cost=0.95), 1e-6)
+    cold, warm = solved(problem, 1e-6), solved(problem, 1e-6, start=Start.after(near, 1.0 / 0.95))
     assert_same(problem, warm, cold)
     assert warm.history.passes[-1] < cold.history.passes[-1]
     assert_honest(warm, cold.objective)
 
 
 @pytest.mark.parametrize("settings", [{"p": 1}, {"p": 2}, {"loss": "smooth_hinge"}], ids=str)
-def test_paths_and_warm_starts_walk_too(settings, text):
+def test_paths_and_warm_starts_use_the_kernel_too(settings, text):
     X, y = text
     costs = [0.5, 1.0, 2.0]
-    with counted_walks() as walks:
+    with counted_runs() as runs:
         path = erm_path(X, y, Cs=costs, tol=1e-6, **settings)
-        n_of_path = len(walks)
+        n_of_path = len(runs)
         clf = ERMClassifier(warm_start=True, tol=1e-6, **settings)
         fits = [clf.set_params(C=cost).fit(X, y).objective_[0] for cost in costs]
     assert n_of_path >= 3
-    assert len(walks) - n_of_path >= 3
+    assert len(runs) - n_of_path >= 3
     with only_python():
         plain = [ERMClassifier(C=cost, tol=1e-6, **settings).fit(X, y).objective_[0] for cost in costs]
     np.testing.assert_allclose(fits, plain, rtol=1e-6)
@@ -486,20 +489,20 @@ LONG = {"p": 1, "cost": 3.0}
 
 def test_the_number_of_iterations_is_a_limit(text):
     problem = ERMProblem.build(*text, **LONG)
-    whole = walked(problem, 1e-9)
+    whole = solved(problem, 1e-9)
     assert whole.converged
     assert whole.n_iter >= 3
-    part = walked(problem, 1e-9, max_iter=3)
+    part = solved(problem, 1e-9, max_iter=3)
     assert part.status is Status.MAX_ITER
     assert not part.converged
     assert part.n_iter == 3
     assert_honest(part, whole.objective)
-    rest = walked(problem, 1e-9, start=Start.after(part, 1.0))
+    rest = solved(problem, 1e-9, start=Start.after(part, 1.0))
     assert rest.converged
     assert rest.history.passes[-1] < whole.history.passes[-1]  # it goes on where it was
 
 
-def test_a_callback_sees_every_certificate_and_may_end_the_walk(text):
+def test_a_callback_sees_every_certificate_and_may_end_the_run(text):
     problem, seen = ERMProblem.build(*text, **LONG), []
 
     def callback(state):
@@ -509,24 +512,24 @@ def test_a_callback_sees_every_certificate_and_may_end_the_walk(text):
         seen.append(state.record.passes)
         return len(seen) == 2
 
-    result = walked(problem, 1e-9, callback=callback)
+    result = solved(problem, 1e-9, callback=callback)
     assert result.status is Status.CALLBACK
     assert not result.converged
     assert result.n_iter == len(seen) == 2
     assert 0 < seen[0] < seen[1]
 
 
-def test_an_error_in_a_callback_ends_the_walk_and_gives_the_rows_back(text):
+def test_an_error_in_a_callback_ends_the_run_and_gives_the_rows_back(text):
     X, y = text
     problem = ERMProblem.build(X, y, **LONG)
-    walked(problem, 0.1)  # what the problem remembers of its rows it remembers from here on
+    solved(problem, 0.1)  # what the problem remembers of its rows it remembers from here on
     before = counts(X)
 
     def callback(state):
         raise RuntimeError("enough")
 
     with pytest.raises(RuntimeError, match="enough"):
-        walked(problem, 1e-9, callback=callback)
+        solved(problem, 1e-9, callback=callback)
     gc.collect()
     assert counts(X) == before
 
@@ -534,57 +537,57 @@ def test_an_error_in_a_callback_ends_the_walk_and_gives_the_rows_back(text):
 def test_a_fit_that_ends_early_says_so_and_goes_on_where_it_was(text):
     X, y = text
     settings = {"p": 1, "C": 3.0, "tol": 1e-9, "warm_start": True}
-    with counted_walks() as walks, pytest.warns(ConvergenceWarning, match="after 1 iterations"):
+    with counted_runs() as runs, pytest.warns(ConvergenceWarning, match="after 1 iterations"):
         clf = ERMClassifier(max_iter=1, **settings).fit(X, y)
-    assert len(walks) == 1
+    assert len(runs) == 1
     assert not clf.converged_.any()
     assert clf.dual_gap_[0] > 1e-9
     clf.set_params(max_iter=None).fit(X, y)
     assert clf.converged_.all()
-    assert len(walks) == 1
+    assert len(runs) == 1
 
 
 # ---------------------------------------------------------------- Ctrl-C
 
 
 @needs_signals
-def test_ctrl_c_is_heard_within_the_compiled_walk():
+def test_ctrl_c_is_heard_within_the_compiled_run():
     X, y = endless()
     problem = ERMProblem.build(X, y, p=1, cost=100.0)
     before = counts(X)
-    walk = SubspaceSolver(problem.reduced(), Point(np.zeros(X.shape[1]), 0.0))
+    solver = SubspaceSolver(problem.reduced(), Point(np.zeros(X.shape[1]), 0.0))
     arrays = [np.empty(n) for n in (X.shape[1], *2 * [X.shape[0]])]
 
-    def is_on(walk=walk.handle):
+    def is_on(solver=solver.handle):
         try:
-            compiled.write_walk(walk, *arrays)
+            compiled.write_iterate(solver, *arrays)
         except RuntimeError:
             return True
         return False
 
     # One call, which would go on for a hundred steps before it could find itself too slow.
     with CtrlC(is_on) as pressed, pytest.raises(KeyboardInterrupt):
-        go_on(walk.handle, 0.0, 10**6)
+        compiled.advance(solver.handle, 0.0, 10**6)
     assert pressed.seconds < 2
-    # The walk is over, but no longer on: nothing has been locked.
+    # The solver is over, but no longer on: nothing has been locked.
     with pytest.raises(RuntimeError, match="was interrupted"):
-        go_on(walk.handle, 0.0, 10**6)
-    compiled.write_walk(walk.handle, *arrays)
+        compiled.advance(solver.handle, 0.0, 10**6)
+    compiled.write_iterate(solver.handle, *arrays)
     assert counts(X) > before
-    del walk, is_on, pressed
+    del solver, is_on, pressed
     assert counts(X) == before
 
 
 @needs_signals
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_ctrl_c_ends_a_fit_that_walks(n_jobs):
+def test_ctrl_c_ends_a_fit_by_the_kernel(n_jobs):
     X, y = endless(40_000)
     classes = np.where(y > 0, "a", np.where(np.arange(len(y)) % 2 == 0, "b", "c"))
     clf = ERMClassifier(p=1, C=100.0, tol=1e-14, n_jobs=n_jobs, solver_options={"regime": "iterative"})
     before, threads = counts(X), threading.active_count()
     with (
-        counted_walks() as walks,
-        CtrlC(lambda: len(walks) >= n_jobs) as pressed,
+        counted_runs() as runs,
+        CtrlC(lambda: len(runs) >= n_jobs) as pressed,
         pytest.raises(KeyboardInterrupt),
     ):
         clf.fit(X, classes)
@@ -611,7 +614,7 @@ def test_ctrl_c_ends_a_fit_that_walks(n_jobs):
 @pytest.mark.parametrize("scale", [1e-300, 1e-100])
 def test_rows_of_almost_nothing_leave_the_intercept(scale, cost, shape, loss):
     X, y = sparse_rows(*shape, seed=1)
-    result = walked(ERMProblem.build(scale * X, y, loss=loss, cost=cost))
+    result = solved(ERMProblem.build(scale * X, y, loss=loss, cost=cost))
     b = np.linspace(-1, 1, 2001)
     best = loss.value(1 - np.multiply.outer(y, b)).sum(axis=0).min()
     assert result.converged
@@ -628,7 +631,7 @@ def test_rows_of_any_length_have_an_honest_end(scale, cost, loss):
     by_itself = alone(problem, 1e-6)
     assert not by_itself.converged or np.isfinite(by_itself.objective)
     assert by_itself.n_iter < 50  # steps that lead nowhere are no reason to take more of them
-    result = walked(problem, 1e-6, max_iter=None if scale == 1e8 else 50)
+    result = solved(problem, 1e-6, max_iter=None if scale == 1e8 else 50)
     assert np.all(np.isfinite(result.weights))
     assert np.all(np.isfinite(result.intercepts))
     assert 0 <= result.gap <= 1
@@ -645,7 +648,7 @@ def test_rows_of_any_length_have_an_honest_end(scale, cost, loss):
 def test_a_cost_beyond_all_measure_is_mended_by_others(loss):
     X, y = sparse_rows(*TALL, seed=2)
     problem = ERMProblem.build(X, y, loss=loss, cost=1e12)
-    result = walked(problem, 1e-6)
+    result = solved(problem, 1e-6)
     with only_python():
         plain = solve_newton(problem, tol=1e-6)
     assert result.converged
@@ -658,9 +661,9 @@ def test_a_fit_of_rows_that_are_too_long_is_told(settings):
     X, y = sparse_rows(500, 450, 5)
     with pytest.raises(ValueError, match="squares leave the range of floating point"):
         ERMClassifier(**settings).fit(1e160 * X, y)
-    with counted_walks() as walks, pytest.warns(ConvergenceWarning):
+    with counted_runs() as runs, pytest.warns(ConvergenceWarning):
         clf = ERMClassifier(C=1e12, max_iter=5, **settings).fit(1e130 * X, y)
-    assert walks
+    assert runs
     assert not clf.converged_.any()
     assert np.all(np.isfinite(clf.coef_))
 
@@ -695,25 +698,92 @@ def test_labels_need_not_be_contiguous():
     assert np.array_equal(one.weights, two.weights)
 
 
-# ---------------------------------------------------------------- rows that were left out
+# ---------------------------------------------------------------- rows that were held out
 
 
 @by_loss
 def test_where_it_only_seems_close_all_rows_are_looked_at_before_it_goes_on(loss):
     X, y = sparse_rows(3000, 800, 8)
     reduced = ERMProblem.build(X, y, loss=loss, cost=0.3 if loss.is_hinge else 4.0).reduced()
-    walk = SubspaceSolver(reduced, Point(np.zeros(X.shape[1]), 0.0)).handle
+    solver = SubspaceSolver(reduced, Point(np.zeros(X.shape[1]), 0.0)).handle
     endings, passes = [], [0.0]
-    while not endings or endings[-1] in (compiled.SEEMS_CLOSE, compiled.IS_ON_ITS_WAY):
-        place = go_on(walk, 1e-4, 1000)
+    while not endings or endings[-1] in (compiled.SEEMS_CONVERGED, compiled.STEP_LIMIT):
+        place = compiled.advance(solver, 1e-4, 1000)
         endings.append(place[0])
         passes.append(place[-1])
-    assert endings[-1] == compiled.IS_CLOSE
-    assert endings[-2] == compiled.SEEMS_CLOSE
-    assert passes[-1] - passes[-2] > 0.1  # the rows that were left out, which are most of them
+    assert endings[-1] == compiled.CONVERGED
+    assert endings[-2] == compiled.SEEMS_CONVERGED
+    assert passes[-1] - passes[-2] > 0.1  # the rows that were held out, which are most of them
 
 
 def test_a_cost_that_vanishes_is_refused():
     X, y = sparse_rows(60, 30, 3)
     with pytest.raises(ValueError, match="would vanish in floating point"):
         ERMProblem.build(X * 1e200, y, p=1, cost=1e-200, weights=np.full(len(y), 1e-200))
+
+
+# ---------------------------------------------------------------- several classes
+
+
+def classes_of_noise(n_classes, n_rows=1500, n_features=400):
+    """Rows enough for some to be held out, of classes of different sizes."""
+    X, _ = sparse_rows(n_rows, n_features, 8)
+    rng = np.random.default_rng(0)
+    scores = X @ rng.normal(size=(n_features, n_classes)) + np.linspace(0, 2, n_classes)
+    return X, scores.argmax(axis=1)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_a_classifier_does_not_depend_on_jobs(p):
+    X, y = classes_of_noise(11)
+    one, two = (ERMClassifier(3, p=p, n_jobs=n).fit(X, y) for n in (1, 2))
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+    np.testing.assert_array_equal(one.intercept_, two.intercept_)
+    np.testing.assert_array_equal(one.dual_gap_, two.dual_gap_)
+
+
+def test_where_the_kernel_comes_to_little_others_go_on(monkeypatch):
+    """Every call of the kernel ends after a step: Newton-CG has to take over."""
+    monkeypatch.setattr(subspace_module, "_MOST_STEPS", 1)
+    X, y = classes_of_noise(3)
+    for label in range(3):
+        problem = ERMProblem.build(X, np.where(y == label, 1.0, -1.0), p=1, cost=10.0)
+        assert solved(problem, 1e-6).converged
+
+
+def test_a_thread_that_gets_no_signal_can_be_cancelled():
+    X, y = endless(50_000)
+    reduced = ERMProblem.build(X, y, p=1, cost=100.0).reduced()
+    start, asked = Point(np.zeros(X.shape[1]), 0.0), []
+
+    def is_cancelled():
+        asked.append(len(asked))
+        return len(asked) == 3
+
+    ending = compiled.advance(SubspaceSolver(reduced, start).handle, 0.0, 10**6, is_cancelled)[0]
+    assert asked == [0, 1, 2]
+    assert ending not in (compiled.CONVERGED, compiled.SEEMS_CONVERGED)
+
+    def fails():
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        compiled.advance(SubspaceSolver(reduced, start).handle, 0.0, 10**6, fails)
+
+
+@needs_signals
+def test_ctrl_c_ends_classes_in_threads_soon(monkeypatch):
+    X, _ = endless(100_000)
+    labels = np.random.default_rng(0).integers(8, size=X.shape[0])
+    began = threading.Event()
+    original = compiled.advance
+
+    def advance(*arguments):
+        began.set()
+        return original(*arguments)
+
+    monkeypatch.setattr(compiled, "advance", advance)
+    clf = ERMClassifier(1, p=1, C=100.0, n_jobs=2)
+    with CtrlC(began.is_set) as pressed, pytest.raises(KeyboardInterrupt):
+        clf.fit(X, labels)
+    assert pressed.seconds < 2

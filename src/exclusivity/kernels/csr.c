@@ -1,4 +1,4 @@
-#include "rows.h"
+#include "csr.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -8,7 +8,7 @@
 /* Two sums side by side: one would wait for each addition to end before the next begins, and with more of them short
    rows are mostly what is left over. */
 #define PRODUCTS(KIND, NUMBER, INDEX)                                                                           \
-    static ptrdiff_t times_##KIND(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n, const double *vector,  \
+    static ptrdiff_t times_##KIND(const Csr *rows, const ptrdiff_t *which, ptrdiff_t n, const double *vector,  \
                                   double *products)                                                             \
     {                                                                                                           \
         const NUMBER *numbers = rows->numbers;                                                                  \
@@ -29,7 +29,7 @@
         return n_read;                                                                                          \
     }                                                                                                           \
                                                                                                                 \
-    static ptrdiff_t add_##KIND(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n, const double *factors,   \
+    static ptrdiff_t add_##KIND(const Csr *rows, const ptrdiff_t *which, ptrdiff_t n, const double *factors,   \
                                 double *sum)                                                                    \
     {                                                                                                           \
         const NUMBER *numbers = rows->numbers;                                                                  \
@@ -47,7 +47,7 @@
         return n_read;                                                                                          \
     }                                                                                                           \
                                                                                                                 \
-    static ptrdiff_t size_##KIND(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n)                         \
+    static ptrdiff_t size_##KIND(const Csr *rows, const ptrdiff_t *which, ptrdiff_t n)                         \
     {                                                                                                           \
         const INDEX *starts = rows->starts;                                                                     \
         ptrdiff_t size = 0;                                                                                     \
@@ -56,7 +56,7 @@
         return size;                                                                                            \
     }                                                                                                           \
                                                                                                                 \
-    static void count_##KIND(const Rows *rows, int32_t *counts)                                                 \
+    static void count_##KIND(const Csr *rows, int32_t *counts)                                                 \
     {                                                                                                           \
         const INDEX *columns = rows->columns, *starts = rows->starts;                                           \
         for (ptrdiff_t at = 0; at < starts[rows->n_rows]; at++)                                                 \
@@ -64,7 +64,7 @@
     }                                                                                                           \
                                                                                                                 \
     /* The numbers feature by feature, with their rows; ``ends`` is where those of a feature go. */             \
-    static void turn_##KIND(const Rows *rows, int32_t *ends, double *to, int32_t *to_rows)                      \
+    static void turn_##KIND(const Csr *rows, int32_t *ends, double *to, int32_t *to_rows)                      \
     {                                                                                                           \
         const NUMBER *numbers = rows->numbers;                                                                  \
         const INDEX *columns = rows->columns, *starts = rows->starts;                                           \
@@ -77,7 +77,7 @@
         }                                                                                                       \
     }                                                                                                           \
                                                                                                                 \
-    static void survey_##KIND(const Rows *rows, double *largest, double *row_squares, double *feature_squares)  \
+    static void summarise_##KIND(const Csr *rows, double *largest, double *row_squares, double *feature_squares)  \
     {                                                                                                           \
         const NUMBER *numbers = rows->numbers;                                                                  \
         const INDEX *columns = rows->columns, *starts = rows->starts;                                           \
@@ -95,7 +95,7 @@
     }                                                                                                           \
                                                                                                                 \
     /* Features are numbered as they come; ``known`` has a -1 for those that have not. */                       \
-    static void copy_##KIND(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n, int32_t *known, double *to,  \
+    static void copy_##KIND(const Csr *rows, const ptrdiff_t *which, ptrdiff_t n, int32_t *known, double *to,  \
                             int32_t *to_columns, int32_t *to_starts, ptrdiff_t *features, ptrdiff_t *n_features) \
     {                                                                                                           \
         const NUMBER *numbers = rows->numbers;                                                                  \
@@ -121,43 +121,43 @@ PRODUCTS(doubles_long, double, int64_t)
 PRODUCTS(floats, float, int32_t)
 PRODUCTS(floats_long, float, int64_t)
 
-ptrdiff_t rows_times(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n, const double *vector, double *products)
+ptrdiff_t csr_times(const Csr *rows, const ptrdiff_t *which, ptrdiff_t n, const double *vector, double *products)
 {
     return OF_KIND(times, rows)(rows, which, n, vector, products);
 }
 
-ptrdiff_t rows_add(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n, const double *factors, double *sum)
+ptrdiff_t csr_add(const Csr *rows, const ptrdiff_t *which, ptrdiff_t n, const double *factors, double *sum)
 {
     return OF_KIND(add, rows)(rows, which, n, factors, sum);
 }
 
-ptrdiff_t rows_size(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n)
+ptrdiff_t csr_size(const Csr *rows, const ptrdiff_t *which, ptrdiff_t n)
 {
     return OF_KIND(size, rows)(rows, which, n);
 }
 
-void rows_survey(const Rows *rows, double *largest, double *row_squares, double *feature_squares)
+void csr_summarise(const Csr *rows, double *largest, double *row_squares, double *feature_squares)
 {
-    OF_KIND(survey, rows)(rows, largest, row_squares, feature_squares);
+    OF_KIND(summarise, rows)(rows, largest, row_squares, feature_squares);
 }
 
-static int new_copy(ptrdiff_t n_rows, size_t size, size_t most_features, RowsCopy *copy)
+static int new_copy(ptrdiff_t n_rows, size_t size, size_t most_features, CsrCopy *copy)
 {
     double *numbers = malloc(size * sizeof *numbers + 1);
     int32_t *columns = malloc((size + (size_t)n_rows + 1) * sizeof *columns);
     copy->features = malloc(most_features * sizeof *copy->features + 1);
-    copy->rows = (Rows){.n_rows = n_rows, .numbers = numbers, .columns = columns, .starts = columns + size};
+    copy->rows = (Csr){.n_rows = n_rows, .numbers = numbers, .columns = columns, .starts = columns + size};
     copy->numbers = numbers;
     copy->indices = columns;
     if (numbers != NULL && columns != NULL && copy->features != NULL)
         return 1;
-    rows_free(copy);
+    csr_free(copy);
     return 0;
 }
 
-int rows_copy(const Rows *rows, const ptrdiff_t *which, ptrdiff_t n, RowsCopy *copy)
+int csr_copy(const Csr *rows, const ptrdiff_t *which, ptrdiff_t n, CsrCopy *copy)
 {
-    size_t size = (size_t)rows_size(rows, which, n), m = (size_t)rows->n_features;
+    size_t size = (size_t)csr_size(rows, which, n), m = (size_t)rows->n_features;
     if (size >= INT32_MAX || n >= INT32_MAX)
         return 0;
     int32_t *known = malloc(m * sizeof *known + 1);
@@ -193,7 +193,7 @@ static ptrdiff_t by_frequency(const int32_t *counts, ptrdiff_t n_features, int32
 }
 
 /* Rows out of numbers that are sorted by features: each row gets them in this order. */
-static void write_sorted(RowsCopy *copy, const int32_t *counts, const double *numbers, const int32_t *rows_of,
+static void write_sorted(CsrCopy *copy, const int32_t *counts, const double *numbers, const int32_t *rows_of,
                          int32_t *ends)
 {
     double *to = copy->numbers;
@@ -209,10 +209,10 @@ static void write_sorted(RowsCopy *copy, const int32_t *counts, const double *nu
     }
 }
 
-int rows_copy_frequent_first(const Rows *rows, const ptrdiff_t *all, RowsCopy *copy)
+int csr_copy_by_frequency(const Csr *rows, const ptrdiff_t *all, CsrCopy *copy)
 {
     ptrdiff_t n = rows->n_rows, m = rows->n_features;
-    size_t size = (size_t)rows_size(rows, all, n);
+    size_t size = (size_t)csr_size(rows, all, n);
     if (size >= INT32_MAX || n >= INT32_MAX || m >= INT32_MAX || !new_copy(n, size, (size_t)m, copy))
         return 0;
     int32_t *starts = (int32_t *)copy->indices + size;
@@ -225,7 +225,7 @@ int rows_copy_frequent_first(const Rows *rows, const ptrdiff_t *all, RowsCopy *c
         OF_KIND(count, rows)(rows, counts);
         for (ptrdiff_t i = 0, before = 0; i <= n; i++) {
             starts[i] = (int32_t)before;
-            before += i < n ? rows_size(rows, all + i, 1) : 0;
+            before += i < n ? csr_size(rows, all + i, 1) : 0;
         }
         copy->rows.n_features = by_frequency(counts, m, ends, n, copy->features);
         for (ptrdiff_t j = 0, before = 0; j < copy->rows.n_features; j++) {
@@ -235,7 +235,7 @@ int rows_copy_frequent_first(const Rows *rows, const ptrdiff_t *all, RowsCopy *c
         OF_KIND(turn, rows)(rows, ends, numbers, rows_of);
         write_sorted(copy, counts, numbers, rows_of, ends);
     } else {
-        rows_free(copy);
+        csr_free(copy);
     }
     free(counts);
     free(ends);
@@ -244,10 +244,10 @@ int rows_copy_frequent_first(const Rows *rows, const ptrdiff_t *all, RowsCopy *c
     return has_memory;
 }
 
-void rows_free(RowsCopy *copy)
+void csr_free(CsrCopy *copy)
 {
     free(copy->numbers);
     free(copy->indices);
     free(copy->features);
-    *copy = (RowsCopy){0};
+    *copy = (CsrCopy){0};
 }

@@ -1,4 +1,4 @@
-"""The door to the compiled kernels: what is wrong is refused, and all that was lent is given back."""
+"""Arguments of the compiled kernels: what is wrong is refused, and all that was lent is given back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scipy import sparse
 
 from exclusivity.kernels import compiled
 from exclusivity.rows import sparse_rows as sparse_rows_module
-from kernels.kernel_cases import ENDINGS, go_on, needs_compiled, sparse_rows
+from kernels.kernel_cases import ENDINGS, needs_compiled, sparse_rows
 
 pytestmark = needs_compiled
 
@@ -23,8 +23,8 @@ REFUSED = (TypeError, ValueError, BufferError)
 N_ROWS, N_FEATURES, N_NUMBERS = 6, 4, 12
 
 
-def walk_arguments():
-    """By name, in the order of ``start_walk``: six rows of two numbers each."""
+def solver_arguments():
+    """By name, in the order of ``new_solver``: six rows of two numbers each."""
     rng = np.random.default_rng(0)
     return {
         "numbers": rng.normal(size=N_NUMBERS),
@@ -43,17 +43,17 @@ def walk_arguments():
     }
 
 
-def survey_arguments():
-    """By name, in the order of ``survey_rows``."""
+def summary_arguments():
+    """By name, in the order of ``summarise_rows``."""
     rows = {
-        name: value for name, value in walk_arguments().items() if name in ("numbers", "columns", "starts")
+        name: value for name, value in solver_arguments().items() if name in ("numbers", "columns", "starts")
     }
     targets = {"largest": N_FEATURES, "row_squares": N_ROWS, "feature_squares": N_FEATURES}
     return rows | {name: np.zeros(size) for name, size in targets.items()}
 
 
 def started(**changes):
-    return compiled.start_walk(*(walk_arguments() | changes).values())
+    return compiled.new_solver(*(solver_arguments() | changes).values())
 
 
 def targets():
@@ -90,70 +90,70 @@ WRONG_VECTORS = {
     "too long": lambda v: np.append(v, v[-1:]),
     "empty": lambda v: v[:0],
 }
-OF_WALK = ["numbers", "columns", "starts", "labels", "costs", "weights", "centre", "mean_squares"]
-OF_SURVEY = ["numbers", "columns", "starts", "largest", "row_squares", "feature_squares"]
+OF_SOLVER = ["numbers", "columns", "starts", "labels", "costs", "weights", "centre", "mean_squares"]
+OF_SUMMARY = ["numbers", "columns", "starts", "largest", "row_squares", "feature_squares"]
 
 
 @pytest.mark.parametrize("wrong", WRONG_VECTORS)
-@pytest.mark.parametrize("name", OF_WALK)
-def test_a_walk_needs_its_vectors_as_they_are(name, wrong):
-    arguments = walk_arguments()
+@pytest.mark.parametrize("name", OF_SOLVER)
+def test_a_solver_needs_its_vectors_as_they_are(name, wrong):
+    arguments = solver_arguments()
     arguments[name] = WRONG_VECTORS[wrong](arguments[name])
     if name == "mean_squares" and wrong == "nothing":
-        assert go_on(compiled.start_walk(*arguments.values()), 1e-6, 50)[0] == compiled.IS_CLOSE
+        assert compiled.advance(compiled.new_solver(*arguments.values()), 1e-6, 50)[0] == compiled.CONVERGED
         return
     counts = [sys.getrefcount(value) for value in arguments.values()]
     with pytest.raises(REFUSED):
-        compiled.start_walk(*arguments.values())
+        compiled.new_solver(*arguments.values())
     assert [sys.getrefcount(value) for value in arguments.values()] == counts
 
 
 @pytest.mark.parametrize("wrong", [*WRONG_VECTORS, "read-only"])
-@pytest.mark.parametrize("name", OF_SURVEY)
+@pytest.mark.parametrize("name", OF_SUMMARY)
 def test_a_survey_needs_its_vectors_as_they_are(name, wrong):
-    arguments = survey_arguments()
+    arguments = summary_arguments()
     arguments[name] = (
         read_only(arguments[name]) if wrong == "read-only" else WRONG_VECTORS[wrong](arguments[name])
     )
     if wrong == "read-only" and name in ("numbers", "columns", "starts"):
-        compiled.survey_rows(*arguments.values())
+        compiled.summarise_rows(*arguments.values())
         assert arguments["largest"].max() == np.abs(arguments["numbers"]).max()
         return
     counts = [sys.getrefcount(value) for value in arguments.values()]
     with pytest.raises(REFUSED):
-        compiled.survey_rows(*arguments.values())
+        compiled.summarise_rows(*arguments.values())
     assert [sys.getrefcount(value) for value in arguments.values()] == counts
 
 
 @pytest.mark.parametrize("wrong", [*WRONG_VECTORS, "read-only", "float32"])
 @pytest.mark.parametrize("at", [0, 1, 2])
-def test_a_walk_is_written_into_vectors_of_its_own_size_only(at, wrong):
-    walk, into = started(), targets()
+def test_a_solver_is_written_into_vectors_of_its_own_size_only(at, wrong):
+    solver, into = started(), targets()
     change = {"read-only": read_only, "float32": lambda v: v.astype(np.float32)} | WRONG_VECTORS
     with np.errstate(invalid="ignore"):  # of numbers that nobody has written
         into[at] = change[wrong](into[at])
     counts = [sys.getrefcount(value) for value in into]
     with pytest.raises(REFUSED):
-        compiled.write_walk(walk, *into)
+        compiled.write_iterate(solver, *into)
     assert [sys.getrefcount(value) for value in into] == counts
-    compiled.write_walk(walk, *targets())
+    compiled.write_iterate(solver, *targets())
 
 
 @pytest.mark.parametrize("name", ["labels", "costs", "weights", "centre", "mean_squares"])
 def test_only_the_numbers_of_the_rows_may_be_float32(name):
     with pytest.raises(TypeError, match=name):
-        started(**{name: walk_arguments()[name].astype(np.float32)})
-    started(numbers=walk_arguments()["numbers"].astype(np.float32))
+        started(**{name: solver_arguments()[name].astype(np.float32)})
+    started(numbers=solver_arguments()["numbers"].astype(np.float32))
 
 
 INDICES = pytest.mark.parametrize("kind", [np.int32, np.int64])
 
 
 def refused_rows(**changes):
-    """Neither a walk nor a survey takes such rows, and both let go of them."""
+    """Neither a solver nor a summary takes such rows, and both let go of them."""
     for arguments, call in (
-        (walk_arguments() | changes, compiled.start_walk),
-        (survey_arguments() | changes, compiled.survey_rows),
+        (solver_arguments() | changes, compiled.new_solver),
+        (summary_arguments() | changes, compiled.summarise_rows),
     ):
         counts = [sys.getrefcount(value) for value in arguments.values()]
         with pytest.raises(REFUSED):
@@ -170,7 +170,7 @@ BEYOND = {
 @pytest.mark.parametrize("at", [0, 5, N_NUMBERS - 1])
 @pytest.mark.parametrize(("kind", "column"), [(kind, each) for kind in BEYOND for each in BEYOND[kind]])
 def test_columns_are_features(kind, column, at):
-    columns, starts = (walk_arguments()[name].astype(kind) for name in ("columns", "starts"))
+    columns, starts = (solver_arguments()[name].astype(kind) for name in ("columns", "starts"))
     columns[at] = column
     refused_rows(columns=columns, starts=starts)
 
@@ -194,12 +194,12 @@ def test_columns_are_features(kind, column, at):
     ids=str,
 )
 def test_rows_begin_where_the_last_one_ended(starts, kind):
-    columns = walk_arguments()["columns"].astype(kind)
+    columns = solver_arguments()["columns"].astype(kind)
     refused_rows(columns=columns, starts=np.array(starts, dtype=kind))
 
 
 def test_indices_are_of_one_kind():
-    columns, starts = (walk_arguments()[name] for name in ("columns", "starts"))
+    columns, starts = (solver_arguments()[name] for name in ("columns", "starts"))
     refused_rows(columns=columns.astype(np.int64))
     refused_rows(starts=starts.astype(np.int64))
     started(columns=columns.astype(np.int64), starts=starts.astype(np.int64))
@@ -211,22 +211,22 @@ def test_there_are_rows():
     with pytest.raises(ValueError, match="no rows"):
         started(**empty, labels=nothing, costs=nothing, centre=nothing)
     with pytest.raises(ValueError, match="no rows"):
-        compiled.survey_rows(*empty.values(), np.zeros(3), nothing, np.zeros(3))
+        compiled.summarise_rows(*empty.values(), np.zeros(3), nothing, np.zeros(3))
 
 
 def test_rows_may_have_no_numbers_and_no_features():
     nothing, starts = np.empty(0), np.zeros(N_ROWS + 1, dtype=np.int32)
     empty = {"numbers": nothing, "columns": starts[:0], "starts": starts}
-    walk = started(**empty, weights=nothing, mean_squares=nothing)
-    ending, intercept, _, objective, *_ = go_on(walk, 1e-9, 10)
-    assert ending == compiled.IS_CLOSE
+    solver = started(**empty, weights=nothing, mean_squares=nothing)
+    ending, intercept, _, objective, *_ = compiled.advance(solver, 1e-9, 10)
+    assert ending == compiled.CONVERGED
     assert intercept == pytest.approx(0, abs=1e-9)
     assert objective == pytest.approx(N_ROWS)
     into = [nothing, *targets()[1:]]
-    compiled.write_walk(walk, *into)
+    compiled.write_iterate(solver, *into)
     np.testing.assert_allclose(into[1], 2.0)
     lengths = np.full(N_ROWS, 7.0)
-    compiled.survey_rows(*empty.values(), nothing, lengths, nothing)
+    compiled.summarise_rows(*empty.values(), nothing, lengths, nothing)
     np.testing.assert_array_equal(lengths, 0)
 
 
@@ -240,45 +240,45 @@ def test_a_loss_with_a_corner_needs_a_width(stiffness, width):
 
 
 def test_all_arguments_are_needed():
-    arguments = [*walk_arguments().values()]
+    arguments = [*solver_arguments().values()]
     for wrong in (arguments[:-1], [*arguments, 1.0], []):
         with pytest.raises(TypeError):
-            compiled.start_walk(*wrong)
+            compiled.new_solver(*wrong)
     with pytest.raises(TypeError):
-        compiled.start_walk(*arguments[:8], "zero", *arguments[9:])
+        compiled.new_solver(*arguments[:8], "zero", *arguments[9:])
     with pytest.raises(TypeError):
-        compiled.survey_rows()
-    walk = started()
+        compiled.summarise_rows()
+    solver = started()
     with pytest.raises(TypeError):
-        compiled.go_on((walk,), (1e-6,))
+        compiled.advance(solver, 1e-6)
     with pytest.raises(TypeError):
-        go_on(walk, 1e-6, 2.5)
+        compiled.advance(solver, 1e-6, 2.5)
     with pytest.raises(OverflowError):
-        go_on(walk, 1e-6, 2**40)
+        compiled.advance(solver, 1e-6, 2**40)
     for most_steps in (2**31 - 1, 1_000_001):
         with pytest.raises(ValueError, match="at most 1000000 steps at a time"):
-            go_on(walk, 1e-6, most_steps)
+            compiled.advance(solver, 1e-6, most_steps)
     with pytest.raises(TypeError):
-        compiled.write_walk(walk)
+        compiled.write_iterate(solver)
 
 
 @pytest.mark.parametrize(
     "other", [None, object(), 7, dt.datetime_CAPI], ids=["None", "object", "7", "capsule"]
 )
-def test_only_a_walk_goes_on(other):
+def test_only_a_solver_goes_on(other):
     with pytest.raises((TypeError, ValueError)):
-        go_on(other, 1e-6, 5)
+        compiled.advance(other, 1e-6, 5)
     with pytest.raises((TypeError, ValueError)):
-        compiled.write_walk(other, *targets())
+        compiled.write_iterate(other, *targets())
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 0.0, -1.0])
 @pytest.mark.parametrize(
-    "name", [*OF_WALK[:1], *OF_WALK[3:], "intercept", "stiffness", "top", "width", "goal"]
+    "name", [*OF_SOLVER[:1], *OF_SOLVER[3:], "intercept", "stiffness", "top", "width", "goal"]
 )
-def test_no_number_makes_a_walk_without_end(name, value):
+def test_no_number_makes_a_solver_without_end(name, value):
     """Nonsense in, nonsense out: but in few steps, and nothing beyond the arrays is touched."""
-    arguments, goal = walk_arguments() | {"width": 0.1}, 1e-9
+    arguments, goal = solver_arguments() | {"width": 0.1}, 1e-9
     if name == "goal":
         goal = value
     elif np.ndim(arguments[name]) == 0:
@@ -286,26 +286,28 @@ def test_no_number_makes_a_walk_without_end(name, value):
     else:
         arguments[name] = np.where(np.arange(len(arguments[name])) % 2 == 0, value, arguments[name])
     try:
-        walk = compiled.start_walk(*arguments.values())
+        solver = compiled.new_solver(*arguments.values())
     except ValueError:
         assert name in ("stiffness", "width")
         return
-    ending, *place = go_on(walk, goal, 2000)
+    ending, *place = compiled.advance(solver, goal, 2000)
     assert ending in ENDINGS
     assert all(isinstance(each, float) for each in place)
     guarded = [np.full(size + 2, 1234.5) for size in (N_FEATURES, N_ROWS, N_ROWS)]
-    compiled.write_walk(walk, *(each[1:-1] for each in guarded))
+    compiled.write_iterate(solver, *(each[1:-1] for each in guarded))
     assert all(each[0] == each[-1] == 1234.5 for each in guarded)
 
 
 @pytest.mark.parametrize("most_steps", [0, -1, -(2**31)])
 def test_no_steps_lead_nowhere(most_steps):
-    walk, before, after = started(), targets(), targets()
-    assert go_on(walk, 1e-9, most_steps)[0] == compiled.IS_ON_ITS_WAY  # it has found out where it is
-    compiled.write_walk(walk, *before)
-    assert go_on(walk, 1e-9, most_steps)[0] == compiled.IS_ON_ITS_WAY
-    compiled.write_walk(walk, *after)
-    np.testing.assert_array_equal(before[0], walk_arguments()["weights"])
+    solver, before, after = started(), targets(), targets()
+    assert (
+        compiled.advance(solver, 1e-9, most_steps)[0] == compiled.STEP_LIMIT
+    )  # it has found out where it is
+    compiled.write_iterate(solver, *before)
+    assert compiled.advance(solver, 1e-9, most_steps)[0] == compiled.STEP_LIMIT
+    compiled.write_iterate(solver, *after)
+    np.testing.assert_array_equal(before[0], solver_arguments()["weights"])
     for one, other in zip(before, after, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -318,7 +320,7 @@ def lent():
     codes = {np.dtype(np.float64): "d", np.dtype(np.int32): "i"}
     return {
         name: array(codes[value.dtype], value.tobytes()) if isinstance(value, np.ndarray) else value
-        for name, value in walk_arguments().items()
+        for name, value in solver_arguments().items()
     }
 
 
@@ -332,61 +334,61 @@ def is_free(vector):
     return True
 
 
-def test_a_walk_holds_its_rows_as_long_as_it_lives_and_nothing_else():
+def test_a_solver_holds_its_rows_as_long_as_it_lives_and_nothing_else():
     arguments = lent()
-    walk = compiled.start_walk(*arguments.values())
-    held = {name for name in OF_WALK if not is_free(arguments[name])}
+    solver = compiled.new_solver(*arguments.values())
+    held = {name for name in OF_SOLVER if not is_free(arguments[name])}
     assert held == {"numbers", "columns", "starts", "mean_squares"}
-    assert go_on(walk, 1e-9, 1000)[0] == compiled.IS_CLOSE
+    assert compiled.advance(solver, 1e-9, 1000)[0] == compiled.CONVERGED
     into = [array("d", bytes(8 * size)) for size in (N_FEATURES, N_ROWS, N_ROWS)]
-    compiled.write_walk(walk, *into)
+    compiled.write_iterate(solver, *into)
     assert any(into[0])
     assert all(map(is_free, into))
-    del walk
-    assert all(is_free(arguments[name]) for name in OF_WALK)
+    del solver
+    assert all(is_free(arguments[name]) for name in OF_SOLVER)
 
 
 def test_rows_outlive_their_owners():
-    arguments = walk_arguments()
-    walk, same = started(), compiled.start_walk(*arguments.values())
+    arguments = solver_arguments()
+    solver, same = started(), compiled.new_solver(*arguments.values())
     del arguments
     gc.collect()
     junk = [np.full(N_NUMBERS, np.nan) for _ in range(100)]  # where they were, were they gone
-    assert go_on(walk, 1e-9, 1000) == go_on(same, 1e-9, 1000)
+    assert compiled.advance(solver, 1e-9, 1000) == compiled.advance(same, 1e-9, 1000)
     assert len(junk) == 100
 
 
-@pytest.mark.parametrize("name", OF_WALK)
-def test_a_refused_walk_holds_nothing(name):
+@pytest.mark.parametrize("name", OF_SOLVER)
+def test_a_refused_solver_holds_nothing(name):
     arguments = lent()
     arguments[name].pop()
     with pytest.raises(ValueError, match=r"must have|must not"):
-        compiled.start_walk(*arguments.values())
-    assert all(is_free(arguments[each]) for each in OF_WALK)
+        compiled.new_solver(*arguments.values())
+    assert all(is_free(arguments[each]) for each in OF_SOLVER)
     arguments = lent() | {name: array("h", [1])}
     with pytest.raises(TypeError, match=name):
-        compiled.start_walk(*arguments.values())
-    assert all(is_free(arguments[each]) for each in OF_WALK)
+        compiled.new_solver(*arguments.values())
+    assert all(is_free(arguments[each]) for each in OF_SOLVER)
 
 
 def test_a_survey_holds_nothing():
-    arguments = {name: lent()[name] for name in OF_SURVEY[:3]}
+    arguments = {name: lent()[name] for name in OF_SUMMARY[:3]}
     into = [array("d", bytes(8 * size)) for size in (N_FEATURES, N_ROWS, N_FEATURES)]
-    compiled.survey_rows(*arguments.values(), *into)
+    compiled.summarise_rows(*arguments.values(), *into)
     assert all(map(is_free, [*arguments.values(), *into]))
     arguments["columns"][3] = N_FEATURES
     with pytest.raises(ValueError, match="columns must be from 0"):
-        compiled.survey_rows(*arguments.values(), *into)
+        compiled.summarise_rows(*arguments.values(), *into)
     into[1].pop()
     with pytest.raises(ValueError, match="starts must have 6 numbers"):
-        compiled.survey_rows(*arguments.values(), *into)
+        compiled.summarise_rows(*arguments.values(), *into)
     assert all(map(is_free, [*arguments.values(), *into]))
 
 
 def test_one_thread_at_a_time_goes_on():
     X, y = sparse_rows(30_000, 300, 15)
     n_rows, n_features = X.shape
-    walk = compiled.start_walk(
+    solver = compiled.new_solver(
         *(
             X.data,
             X.indices,
@@ -404,26 +406,26 @@ def test_one_thread_at_a_time_goes_on():
     def disturb():
         while not (over.is_set() or refused):
             try:
-                compiled.write_walk(walk, np.empty(n_features), np.empty(n_rows), np.empty(n_rows))
+                compiled.write_iterate(solver, np.empty(n_features), np.empty(n_rows), np.empty(n_rows))
             except RuntimeError as error:
                 with pytest.raises(RuntimeError, match="in another thread"):
-                    go_on(walk, 0.0, 1)
+                    compiled.advance(solver, 0.0, 1)
                 refused.append(str(error))
 
     other = threading.Thread(target=disturb)
     other.start()
     try:
         while not refused:
-            ending, *_ = go_on(walk, 0.0, 20)
-            assert ending == compiled.IS_ON_ITS_WAY, "it has come to its end undisturbed"
+            ending, *_ = compiled.advance(solver, 0.0, 20)
+            assert ending == compiled.STEP_LIMIT, "it has come to its end undisturbed"
     finally:
         over.set()
         other.join()
-    assert refused == ["the walk is on in another thread."]
-    assert go_on(walk, 0.0, 1)[0] == compiled.IS_ON_ITS_WAY
+    assert refused == ["the solver is running in another thread."]
+    assert compiled.advance(solver, 0.0, 1)[0] == compiled.STEP_LIMIT
 
 
-# ---------------------------------------------------------------- surveys
+# ---------------------------------------------------------------- summaries
 
 
 @settings(deadline=None, max_examples=40)
@@ -444,10 +446,10 @@ def test_a_compiled_survey_is_that_of_numpy(seed, n_rows, n_features, density, k
     X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
     assert X.dtype == number
     assert sparse_rows_module.has_compiled_loops(X)
-    found = sparse_rows_module.survey(X)
+    found = sparse_rows_module.summarise(X)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sparse_rows_module, "has_compiled_loops", lambda X: False)
-        known = sparse_rows_module.survey(X)
+        known = sparse_rows_module.summarise(X)
     np.testing.assert_array_equal(found.largest, known.largest)
     np.testing.assert_allclose(found.row_squares, known.row_squares, rtol=1e-13)
     np.testing.assert_allclose(found.feature_squares, known.feature_squares, rtol=1e-13)
@@ -455,7 +457,7 @@ def test_a_compiled_survey_is_that_of_numpy(seed, n_rows, n_features, density, k
 
 def test_a_survey_is_what_it_says():
     X = sparse.csr_array(np.array([[0.0, -3.0, 0.0], [0.0, 0.0, 0.0], [4.0, 2.0, 0.0]]))
-    found = sparse_rows_module.survey(X)
+    found = sparse_rows_module.summarise(X)
     np.testing.assert_array_equal(found.largest, [4, 3, 0])
     np.testing.assert_array_equal(found.row_squares, [9, 0, 20])
     np.testing.assert_array_equal(found.feature_squares, [16, 13, 0])
@@ -464,10 +466,10 @@ def test_a_survey_is_what_it_says():
 @pytest.mark.parametrize("change", ["integers", "other indices", "steps", "spare room"])
 def test_other_matrices_are_left_to_numpy(change):
     X, _ = sparse_rows(20, 30, 2)
-    plain = sparse_rows_module.survey(X)
+    plain = sparse_rows_module.summarise(X)
     if change == "integers":
         X = (10 * X).astype(int)
-        plain = sparse_rows_module.survey(X.astype(float))
+        plain = sparse_rows_module.summarise(X.astype(float))
     elif change == "other indices":
         X.indptr = X.indptr.astype(np.int64)
     elif change == "steps":
@@ -476,5 +478,5 @@ def test_other_matrices_are_left_to_numpy(change):
         X.data, X.indices = np.append(X.data, 7.0), np.append(X.indices, np.int32(1))
     assert not sparse_rows_module.has_compiled_loops(X)
     if change != "spare room":  # of which NumPy's sums by feature know nothing
-        for one, other in zip(sparse_rows_module.survey(X), plain, strict=True):
+        for one, other in zip(sparse_rows_module.summarise(X), plain, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-14)
