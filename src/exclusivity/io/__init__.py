@@ -10,16 +10,20 @@ from exclusivity.io.datasets import load_dataset
 from exclusivity.io.tables import read_table
 
 if TYPE_CHECKING:
+    from exclusivity.io._mlflow import TRUSTED_TYPES, log_mlflow, save_mlflow
     from exclusivity.io.models import ModelFormatError, load_model, save_model
     from exclusivity.io.onnx import to_onnx
 
 __all__ = [
+    "TRUSTED_TYPES",
     "DataFileError",
     "ModelFormatError",
     "Table",
     "load_dataset",
     "load_model",
+    "log_mlflow",
     "read_table",
+    "save_mlflow",
     "save_model",
     "to_onnx",
 ]
@@ -29,5 +33,10 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'exclusivity.io' has no attribute {name!r}")
     # Models need scikit-learn, which imports pandas where it is installed; readers of tables do not.
-    module = import_module(f"exclusivity.io.{'onnx' if name == 'to_onnx' else 'models'}")
-    return getattr(module, name)
+    modules = {
+        "to_onnx": "onnx",
+        "TRUSTED_TYPES": "_mlflow",
+        "log_mlflow": "_mlflow",
+        "save_mlflow": "_mlflow",
+    }
+    return getattr(import_module(f"exclusivity.io.{modules.get(name, 'models')}"), name)

@@ -12,6 +12,7 @@ from exclusivity.robustness.certificates import (
 )
 from exclusivity.robustness.corruption import CorruptionCurve, corrupt, corruption_curve
 from exclusivity.robustness.sources import feature_groups_from_transformer
+from exclusivity.robustness.words import certify_words
 
 __all__ = [
     "Attack",
@@ -23,6 +24,7 @@ __all__ = [
     "certified_accuracy_scorer",
     "certify",
     "certify_set",
+    "certify_words",
     "corrupt",
     "corruption_curve",
     "elect",
