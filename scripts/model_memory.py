@@ -26,6 +26,7 @@ import random
 import resource
 import sys
 import tempfile
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
@@ -335,8 +336,9 @@ def ordinary(_: random.Random) -> Case:
     return Case(ERMClassifier(3, voting="hard").fit(X, np.digitize(X[:, 0], [-0.5, 0.5])))
 
 
-def run(count: int, seed: int, out: Path) -> int:
+def run(count: int, seed: int, out: Path, minutes: float) -> int:
     """Craft, measure and report; the number of runs that broke the rule."""
+    end = time.monotonic() + 60 * minutes
     broken, worst = 0, dict.fromkeys(["load", *COMMANDS, "time"], (0.0, ""))
     codes: Counter[int] = Counter()
     with tempfile.TemporaryDirectory() as name:
@@ -349,6 +351,9 @@ def run(count: int, seed: int, out: Path) -> int:
                 (folder / "out").unlink(missing_ok=True)
         usual = {command: measure(command, folder, rows)[1] for command in COMMANDS}
         for number in range(count):
+            if time.monotonic() > end:
+                count = number
+                break
             family = FAMILIES[number % len(FAMILIES)]
             facts = craft(family, random.Random(f"{seed} {number}"), folder)
             title = f"{family.__name__} {number}, a file of {facts['file']} bytes"
@@ -386,10 +391,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=np.inf, help="stop after so many")
     parser.add_argument("--out", type=Path, default=Path())
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    sys.exit(1 if run(options.count, options.seed, options.out) else 0)
+    sys.exit(1 if run(options.count, options.seed, options.out, options.minutes) else 0)
 
 
 if __name__ == "__main__":

@@ -222,6 +222,8 @@ def run_graph(model, rows):
         elif each.type == "tensor(string)":
             texts = ["" if pd.isna(cell) else str(cell) for cell in rows[each.name]]
             feed[each.name] = np.array(texts, dtype=object)[:, None]
+        elif each.type == "tensor(int64)":
+            feed[each.name] = rows[each.name].to_numpy("datetime64[us]").view(np.int64)[:, None]
         else:
             feed[each.name] = rows[each.name].to_numpy(dtype=float)[:, None]
     names = [output.name for output in session.get_outputs()]
@@ -230,7 +232,7 @@ def run_graph(model, rows):
 
 @pytest.mark.parametrize("name", CASES)
 def test_graphs_agree(name):
-    model, rows = fitted(name, "abcef"), odd_rows()[list("abcef")]
+    model, rows = fitted(name), odd_rows()
     found = run_graph(model, rows)
     assert found["label"].tolist() == model.predict(rows).tolist()
     np.testing.assert_allclose(found["scores"], model.decision_function(rows), rtol=1e-12, atol=1e-12)
@@ -250,6 +252,11 @@ def test_a_graph_of_numbers_takes_one_array():
     assert found["radius"].tolist() == model.certify(others).tolist()
 
 
-def test_dates_are_refused_in_graphs():
-    with pytest.raises(ValueError, match="'d' holds dates"):
-        to_onnx(fitted("two classes"))
+def test_graphs_of_columns_without_values():
+    rows = table(120).assign(f=np.nan, c=None)
+    model = RobustAdditiveClassifier(C=2.0, tol=0.3, threats={"a": "trusted"}).fit(
+        rows, labels_of(table(120))
+    )
+    found = run_graph(model, odd_rows())
+    assert found["label"].tolist() == model.predict(odd_rows()).tolist()
+    assert found["radius"].tolist() == model.certify(odd_rows()).tolist()

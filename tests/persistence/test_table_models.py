@@ -312,6 +312,8 @@ def inputs_of(model, table, dtype=np.float64):
         values = table[column.name]
         if column.kind == "number":
             found[column.name] = values.to_numpy(dtype=dtype)[:, None]
+        elif column.kind == "date":
+            found[column.name] = values.to_numpy("datetime64[us]").view(np.int64)[:, None]
         else:
             texts = ["" if pd.isna(value) else str(value) for value in values]
             found[column.name] = np.array(texts, dtype=object)[:, None]
@@ -328,9 +330,6 @@ def assert_graph_agrees(model, table, inputs, **options):
     assert label.tolist() == model.predict(table).tolist()
 
 
-WITHOUT_DATES = [name for name in TABLE if name != "day"]
-
-
 class TestOnnx:
     @pytest.mark.parametrize(
         "parameters",
@@ -345,9 +344,8 @@ class TestOnnx:
         ],
     )
     def test_raw_rows(self, parameters):
-        X, rows = TABLE[WITHOUT_DATES], OTHER[WITHOUT_DATES]
-        X = X.assign(constant=0.0, seen=np.where(np.arange(len(X)) % 3 == 0, "x", None))
-        rows = rows.assign(constant=5.0, seen=np.where(np.arange(len(rows)) % 2 == 0, "y", None))
+        X = TABLE.assign(constant=0.0, seen=np.where(np.arange(len(TABLE)) % 3 == 0, "x", None))
+        rows = OTHER.assign(constant=5.0, seen=np.where(np.arange(len(OTHER)) % 2 == 0, "y", None))
         model = make_robust_classifier(3, random_state=0, **QUICK, **parameters).fit(X, CLASSES)
         assert_graph_agrees(model, rows, inputs_of(model, rows))
 
@@ -376,12 +374,20 @@ class TestOnnx:
         inputs = {f"input_{name}": values for name, values in inputs_of(model, X).items()}
         assert_graph_agrees(model, X, inputs)
 
-    def test_what_cannot_be(self):
-        model = make_robust_classifier(3, random_state=0, **QUICK).fit(
-            TABLE[["age", "day", "colour"]], CLASSES
+    def test_dates_of_all_centuries(self):
+        rng = np.random.default_rng(0)
+        moments = rng.integers(-6 * 10**16, 2 * 10**17, 400).view("datetime64[us]")
+        leap = np.array(
+            ["2000-02-29T23:59:59.999999", "1900-02-28", "1969-12-31T23:00", "1970-01-01"], "M8[us]"
         )
-        with pytest.raises(ValueError, match="'day' holds dates"):
-            to_onnx(model)
+        days = pd.DataFrame({"day": np.r_[moments, leap, np.datetime64("NaT"), leap[:1]]})
+        days["since"] = pd.Series([None, "2024-01-01"] * 203).astype("datetime64[us]")
+        y = (days["day"].dt.month.fillna(0) > 6) ^ (days["day"].dt.hour > 12)
+        for fitted_rows in (days, days.assign(day=days["day"].dt.floor("D"))):
+            model = make_pipeline(TableEncoder(), ERMClassifier(2)).fit(fitted_rows, y)
+            assert_graph_agrees(model, days, inputs_of(model, days))
+
+    def test_what_cannot_be(self):
         X = np.c_[np.arange(40.0), np.arange(40) % 2]
         late = make_pipeline(StandardScaler(), TableEncoder(categorical=[1]), ERMClassifier(2)).fit(
             X, X[:, 1]

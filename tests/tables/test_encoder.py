@@ -274,7 +274,7 @@ class TestNumbers:
         rng = np.random.default_rng(seed)
         values = rng.choice([rng.normal(size=50), rng.poisson(1, 50) * 1.0, np.zeros(50)], axis=0)
         values[: rng.integers(0, 40)] = 0.0
-        knots = place_knots(values, int(rng.integers(3, 9)))
+        knots = place_knots(np.sort(values), int(rng.integers(3, 9)))
         if len(np.unique(values)) < 3:
             assert len(knots) == 0
         else:
@@ -284,7 +284,7 @@ class TestNumbers:
 
     def test_ties_take_no_knots_away(self):
         values = np.r_[np.zeros(950), np.random.default_rng(0).exponential(size=50)]
-        knots = place_knots(values, 6)
+        knots = place_knots(np.sort(values), 6)
         assert knots[0] == 0
         assert len(knots) >= 5
 

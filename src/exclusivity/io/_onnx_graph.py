@@ -40,7 +40,7 @@ class GraphWriter:
     def __init__(self) -> None:
         self.onnx = import_onnx()
         self._nodes: list[Any] = []
-        self._constants: list[Any] = []
+        self._constants: dict[Any, Any] = {}
         self._count = 0
         self._domains = {"": OPSET}
 
@@ -93,7 +93,7 @@ class GraphWriter:
             for part in (inputs, outputs)
         ]
         model = helper.make_model(
-            helper.make_graph(self._nodes, "exclusivity", *described, self._constants),
+            helper.make_graph(self._nodes, "exclusivity", *described, list(self._constants.values())),
             producer_name="exclusivity",
             producer_version=__version__,
             opset_imports=[helper.make_opsetid(*pair) for pair in self._domains.items()],
@@ -103,9 +103,12 @@ class GraphWriter:
         return model
 
     def _constant(self, values: NDArray[Any]) -> str:
-        name = self._name()
-        self._constants.append(self.onnx.numpy_helper.from_array(np.asarray(values, order="C"), name))
-        return name
+        values = np.asarray(values, order="C")
+        content = tuple(values.flat) if values.dtype.kind == "O" else values.tobytes()
+        key = values.dtype.str, values.shape, content  # equal constants are stored once
+        if key not in self._constants:
+            self._constants[key] = self.onnx.numpy_helper.from_array(values, self._name())
+        return str(self._constants[key].name)
 
     def _name(self) -> str:
         self._count += 1

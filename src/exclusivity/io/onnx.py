@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +20,7 @@ from exclusivity.classifier._fitted import Ensemble, FittedState
 from exclusivity.io._onnx_graph import GraphWriter
 from exclusivity.io.models import packed_file
 from exclusivity.tables import (
+    DateCode,
     InteractionFeatures,
     KernelMap,
     LevelCode,
@@ -32,6 +32,10 @@ from exclusivity.voting._changes import group_supports
 from exclusivity.voting.rules import RULES
 
 _INPUT_TYPES = ("float32", "float64")
+_NO_MOMENT = np.iinfo(np.int64).min
+_DAY = 24 * 60 * 60 * 10**6
+_DAYS_TO_1970 = 719468
+"""Since the first of March of the year 0."""
 _RESERVED = re.compile(r"label|scores|X|v\d+")
 
 
@@ -45,10 +49,12 @@ def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
 
     Of a pipeline that begins with a :class:`~exclusivity.tables.TableEncoder` the graph takes raw rows: X,
     where all columns are numbers, else one input of shape (rows, 1) for every column that the encoder uses,
-    under the column's name (``input_`` in front of it where that is X, label, scores or v0, v1, ...). Gaps
-    are NaN, categories are texts ("3" and "True" for what was a number or a boolean), an empty text is a
-    gap. Dates are refused. A :class:`~exclusivity.additive.RobustAdditiveClassifier` has the same inputs, and
-    the output ``radius`` besides, which is ``certify``.
+    under the column's name (``input_`` in front of it where that is X, label, scores or v0, v1, ...). Missing
+    numbers are NaN. Categories are texts ("3" and "True" for what was a number or a boolean), an empty text
+    is a missing value. Dates are int64, microseconds since 1970 from the year 0 on, the smallest integer
+    where missing: ``moments.astype("datetime64[us]").view("int64")``. A
+    :class:`~exclusivity.additive.RobustAdditiveClassifier` has the same inputs, and the output ``radius``
+    besides, which is ``certify``.
 
     Parameters
     ----------
@@ -123,29 +129,10 @@ def _outputs(model: BaseEstimator, score_type: DTypeLike) -> dict[str, Any]:
     return outputs
 
 
-def _additive_graph(model: RobustAdditiveClassifier, dtype: np.dtype[Any]) -> Any:
-    """Return the graph of an additive model: labels, scores and radii, perhaps probabilities."""
-    graph = GraphWriter()
-    columns = {_input_name(column): column for column in model.columns_}
-    _refuse_dates(model.columns_)
-    is_array = all(column.kind == "number" for column in model.columns_)
-    duels = AdditiveDuels(graph, model)
-    for place, (name, column) in enumerate(columns.items()):
-        cells = graph.op("Gather", "X", np.array([place]), axis=1) if is_array else name
-        duels.add(cells, column)
-    duels.write()
-    inputs = {name: (object if c.kind == "category" else dtype, ["rows", 1]) for name, c in columns.items()}
-    inputs = {"X": (dtype, ["rows", len(columns)])} if is_array else inputs
-    return graph.model(inputs, _outputs(model, np.float64))
-
-
-def _refuse_dates(columns: Iterable[TableColumn | ColumnLevels]) -> None:
-    for column in columns:
-        if column.kind == "date":
-            raise ValueError(
-                f"column {column.name!r} holds dates, which an ONNX graph cannot take apart; fit without it, "
-                "or on its year, month and weekday as numbers."
-            )
+def _moments(graph: GraphWriter, name: str) -> tuple[str, str]:
+    """Return microseconds since 1970, (rows, 1), 0 where the date is missing, and where that is so."""
+    is_missing = graph.op("Equal", name, np.int64(_NO_MOMENT))
+    return graph.op("Where", is_missing, np.int64(0), name), is_missing
 
 
 class Rows:
@@ -213,8 +200,8 @@ def _inputs(before: list[BaseEstimator], dtype: np.dtype[Any], n_features: int) 
             "has no way from numbers to categories."
         )
     used = [column for column in encoders[0].columns_ if column.code is not None]
-    _refuse_dates(used)
-    return {_input_name(each): (dtype if each.kind == "number" else object, ["rows", 1]) for each in used}
+    types = {"number": dtype, "date": np.int64, "category": object}
+    return {_input_name(each): (types[each.kind], ["rows", 1]) for each in used}
 
 
 def _encoder(rows: Rows, encoder: TableEncoder) -> None:
@@ -227,6 +214,8 @@ def _encoder(rows: Rows, encoder: TableEncoder) -> None:
         parts.append(_column(graph, name, column))
         if column.kind == "number":
             missing.append(graph.cast(graph.op("IsNaN", graph.cast(name, np.float64)), np.float64))
+        elif column.kind == "date":
+            missing.append(graph.cast(_moments(graph, name)[1], np.float64))
         else:
             missing.append(_one_hot(graph, name, {"": 0}, 1))
     groups = encoder._groups()
@@ -236,14 +225,16 @@ def _encoder(rows: Rows, encoder: TableEncoder) -> None:
 
 
 def _column(graph: GraphWriter, name: str, column: TableColumn) -> str:
-    """Return the output columns of one input column, (rows, width) in float64; an empty text is a gap."""
+    """Return the output columns of one input column, (rows, width) in float64; an empty text is missing."""
     code = column.code
     if isinstance(code, LevelCode):
         places = code.places | ({"": code.width - 1} if code.has_missing else {})
         return _one_hot(graph, name, places, code.width)
     if isinstance(code, NumberCode):
         return _number(graph, graph.cast(name, np.float64), code)
-    if column.kind == "number":  # nothing but gaps is told; dates are refused
+    if column.kind == "date":
+        return _date(graph, name, code)
+    if column.kind == "number":  # nothing but missing values counts
         return graph.cast(graph.op("IsNaN", graph.cast(name, np.float64)), np.float64)
     return _one_hot(graph, name, {"": 0}, 1)
 
@@ -251,6 +242,44 @@ def _column(graph: GraphWriter, name: str, column: TableColumn) -> str:
 def _one_hot(graph: GraphWriter, name: str, places: dict[str, int], width: int) -> str:
     number = graph.labels(name, places, -1)
     return graph.cast(graph.op("Equal", number, np.arange(width)), np.float64)
+
+
+def _date(graph: GraphWriter, name: str, code: Any) -> str:
+    """Return the output columns of a date; of missing values, those that the code of missing parts has."""
+    name, is_missing = _moments(graph, name)
+    if not isinstance(code, DateCode):  # nothing but missing values counts
+        return graph.cast(is_missing, np.float64)
+    found = _date_parts(Tensor(graph, name, np.int64))
+    parts = [_part(graph, found[part].name, is_missing, own) for part, own in code.parts]
+    indicator = [graph.cast(is_missing, np.float64)] if code.has_missing else []
+    return graph.op("Concat", *parts, *indicator, axis=1)
+
+
+def _date_parts(moment: Tensor) -> dict[str, Tensor]:
+    """Return the parts of microseconds since 1970; years begin in March, so that leap days come last."""
+    moment = moment + _DAYS_TO_1970 * _DAY
+    days = moment // _DAY
+    cycle = days // 146097  # of 400 years
+    day = days - cycle * 146097
+    year = (day - day // 1460 + day // 36524 - day // 146096) // 365
+    day = day - (year * 365 + year // 4 - year // 100)
+    month = (day * 5 + 2) // 153
+    later = month // 10  # January and February
+    return {
+        "year": year + cycle * 400 + later,
+        "month": month + 3 - later * 12,
+        "weekday": days + 3 - (days + 2) // 7 * 7,
+        "hour": (moment - days * _DAY) / 3.6e9,
+    }
+
+
+def _part(graph: GraphWriter, name: str, is_missing: str, code: NumberCode | LevelCode) -> str:
+    """Return the output columns of a part of a date."""
+    if isinstance(code, NumberCode):
+        return _number(graph, graph.op("Where", is_missing, np.nan, graph.cast(name, np.float64)), code)
+    levels = np.array([*map(int, code.levels)])
+    is_level = graph.op("And", graph.op("Equal", name, levels), graph.op("Not", is_missing))
+    return graph.cast(is_level, np.float64)
 
 
 def _number(graph: GraphWriter, name: str, code: NumberCode) -> str:
@@ -468,122 +497,131 @@ TENSORS = SimpleNamespace(
 """The functions of numpy that voting rules use, on tensors: the ``xp`` of ``VotingRule.decide``."""
 
 
-class AdditiveDuels:
-    """The duels of all pairs of classes, column by column."""
+def _additive_graph(model: RobustAdditiveClassifier, dtype: np.dtype[Any]) -> Any:
+    """Return the graph of an additive model: labels, scores and radii, perhaps probabilities."""
+    graph, columns, starts = GraphWriter(), model.columns_, model._levels.starts
+    numbers = [place for place, column in enumerate(columns) if column.kind != "category"]
+    others = [place for place, column in enumerate(columns) if column.kind == "category"]
+    points = np.append(model.points_.T, np.zeros((1, len(model.points_))), axis=0)
+    is_array = all(column.kind == "number" for column in columns)
+    found, lefts = [], []
+    if numbers:
+        cells = "X"
+        if not is_array:
+            cells = graph.op("Concat", *(_numbers(graph, columns[place]) for place in numbers), axis=1)
+        cells = graph.cast(cells, np.float64)
+        left, share = _between_knots(graph, cells, [columns[place] for place in numbers], starts[numbers])
+        first, second = (graph.op("Gather", points, at) for at in (left, graph.op("Add", left, np.int64(1))))
+        change = graph.op("Mul", graph.expand(share, 2), graph.op("Sub", second, first))
+        found.append(graph.op("Add", first, change))
+        is_inside = graph.cast(graph.op("Greater", share, 0.0), np.int64)
+        shifted = model._reach.shifted[numbers].astype(np.int64)
+        lefts.append(graph.op("Add", left, graph.op("Mul", is_inside, shifted)))
+    for place in others:
+        lefts.append(_level(graph, columns[place], int(starts[place])))
+        found.append(graph.op("Gather", points, lefts[-1]))
+    contributions = graph.op("Concat", *found, axis=1)  # (rows, columns, duels)
+    leads = graph.op("Add", graph.reduce("Sum", contributions, 1), model.intercept_)
+    by_class = partial(_by_class, graph, np.array(model._duels.pairs), len(model.classes_))
+    if len(model.classes_) == 2:
+        graph.op("Squeeze", leads, np.array([1]), output="scores")
+    else:
+        graph.reduce("Min", by_class(leads), 2, output="scores")
+    winner = _write_label(graph, model.classes_, np.float64)
+    groups = model.feature_groups_[numbers + others]
+    _write_radius(graph, model, leads, winner, contributions, graph.op("Concat", *lefts, axis=1), groups)
+    if hasattr(model, "predict_proba"):
+        odds = graph.op("Exp", graph.op("Neg", by_class(graph.op("Clip", leads, -700.0, 700.0))))
+        inverse = graph.op("Add", graph.reduce("Sum", graph.op("Add", odds, 1.0), 2), 2.0)
+        share = graph.op("Div", 1.0, graph.op("Sub", inverse, float(len(model.classes_))))
+        graph.op("Div", share, graph.reduce("Sum", share, 1, keepdims=1), output="probabilities")
+    types = {"number": dtype, "date": np.int64, "category": object}
+    inputs = {_input_name(column): (types[column.kind], ["rows", 1]) for column in columns}
+    inputs = {"X": (dtype, ["rows", len(columns)])} if is_array else inputs
+    return graph.model(inputs, _outputs(model, np.float64))
 
-    def __init__(self, graph: GraphWriter, model: RobustAdditiveClassifier) -> None:
-        self.graph, self.model, self.n_classes = graph, model, len(model.classes_)
-        reach, ends = model._reach, zip(*model._adversary._ends, strict=True)
-        # What the adversary can make of a cell with each point at its left: the least and the most.
-        self._reached = [np.where(np.isfinite(end), end, 0.0)[:, reach.of_point].T for end in ends]
-        self._can_change = (reach.stop > reach.start)[reach.of_point].astype(float)
-        self._contributions: list[str] = []
-        self._damages: dict[int, list[list[str]]] = {}
 
-    def add(self, cells: str, column: ColumnLevels) -> None:
-        """Add the next column, whose cells are numbers, NaN where missing, or texts."""
-        graph, place = self.graph, len(self._contributions)
-        start = int(self.model._levels.starts[place])
-        points = self.model.points_[:, start : start + column.n_points].T
-        if column.kind == "category":
-            left = self._category(cells, column)
-            found, reached_from = graph.op("Gather", points, left), left
-        elif not len(column.knots):
-            is_missing = graph.op("IsNaN", graph.cast(cells, np.float64))
-            left = reached_from = graph.op("Mul", self._flat(graph.cast(is_missing, np.int64)), np.int64(0))
-            found = graph.op("Gather", points[-1:], left)
-        else:
-            found, reached_from = self._number(graph.cast(cells, np.float64), column, points, place)
-        self._contributions.append(found)
-        group = int(self.model._reach.group[place])
-        at = graph.op("Add", reached_from, np.int64(start))
-        can_change = graph.expand(graph.op("Gather", self._can_change, at), 1)
-        damages = []
-        for side, end in zip((1.0, -1.0), self._reached, strict=True):
-            change = graph.op("Sub", found, graph.op("Gather", end, at))
-            damage = graph.op("Max", graph.op("Mul", change, side), 0.0)
-            damages.append(graph.op("Mul", damage, can_change))
-        self._damages.setdefault(group, []).append(damages)
+def _numbers(graph: GraphWriter, column: ColumnLevels) -> str:
+    """Return the input of a column of numbers or dates in float64, NaN where missing."""
+    if column.kind == "number":
+        return graph.cast(_input_name(column), np.float64)
+    moments, is_missing = _moments(graph, _input_name(column))
+    return graph.op("Where", is_missing, np.nan, graph.cast(moments, np.float64))
 
-    def _category(self, cells: str, column: ColumnLevels) -> str:
-        """Return the point of each cell, (rows,); an empty text is a missing value."""
-        places = {text: place for place, text in enumerate(column.categories)}
-        other = len(places) if column.rare else column.n_points - 1
-        places[""] = column.n_points - 1
-        return self._flat(self.graph.labels(cells, places, other))
 
-    def _number(self, cells: str, column: ColumnLevels, points: NDArray[Any], place: int) -> tuple[str, str]:
-        """Return contributions, and the points from which the adversary starts."""
-        graph, knots, last = self.graph, column.knots, len(column.knots) - 1
-        is_missing = graph.op("IsNaN", cells)
-        value = graph.op("Clip", graph.op("Where", is_missing, knots[0], cells), knots[0], knots[-1])
-        passed = graph.cast(graph.op("GreaterOrEqual", value, knots), np.int64)
-        left = graph.op("Sub", graph.reduce("Sum", passed, 1), np.int64(1))
-        right = graph.op("Min", graph.op("Add", left, np.int64(1)), np.int64(last))
-        low = graph.op("Gather", knots / 2, left)
-        width = graph.op("Sub", graph.op("Gather", knots / 2, right), low)
-        share = graph.op("Sub", self._flat(graph.op("Mul", value, 0.5)), low)
-        share = graph.op("Where", graph.op("Greater", width, 0.0), graph.op("Div", share, width), 0.0)
-        is_right = graph.cast(graph.op("Greater", share, 0.0), np.int64)
-        share = graph.expand(graph.op("Clip", share, 0.0, 1.0), 1)
-        first, second = (graph.op("Gather", points, point) for point in (left, right))
-        found = graph.op("Add", first, graph.op("Mul", share, graph.op("Sub", second, first)))
-        found = graph.op("Where", is_missing, points[-1:], found)
-        if self.model._reach.shifted[place]:
-            left = graph.op("Add", left, is_right)
-        return found, graph.op("Where", self._flat(is_missing), np.int64(column.n_points - 1), left)
+def _level(graph: GraphWriter, column: ColumnLevels, start: int) -> str:
+    """Return the point of each cell of a category, (rows, 1); an empty text is a missing value."""
+    places = {text: start + place for place, text in enumerate(column.categories)}
+    places[""] = start + column.n_points - 1
+    other = start + len(column.categories) if column.rare else places[""]
+    return graph.labels(_input_name(column), places, other)
 
-    def _flat(self, cells: str) -> str:
-        return self.graph.op("Squeeze", cells, np.array([1]))
 
-    def write(self) -> None:
-        """Write the outputs scores, label, radius and probabilities."""
-        graph, model = self.graph, self.model
-        leads = graph.op("Add", graph.op("Sum", *self._contributions), model.intercept_)
-        if self.n_classes == 2:
-            graph.op("Squeeze", leads, np.array([1]), output="scores")
-        else:
-            graph.reduce("Min", self._by_class(leads), 2, output="scores")
-        self._write_radius(leads, _write_label(graph, model.classes_, np.float64))
-        if hasattr(model, "predict_proba"):
-            odds = graph.op("Exp", graph.op("Neg", self._by_class(graph.op("Clip", leads, -700.0, 700.0))))
-            inverse = graph.op("Add", graph.reduce("Sum", graph.op("Add", odds, 1.0), 2), 2.0)
-            found = graph.op("Div", 1.0, graph.op("Sub", inverse, float(self.n_classes)))
-            graph.op("Div", found, graph.reduce("Sum", found, 1, keepdims=1), output="probabilities")
+def _between_knots(
+    graph: GraphWriter, cells: str, columns: list[ColumnLevels], starts: NDArray[Any]
+) -> tuple[str, str]:
+    """Return the left point of every cell, (rows, columns), and the weight of the point to its right."""
+    has_knots = np.array([len(column.knots) > 0 for column in columns])
+    n_steps = max(len(column.knots) for column in columns).bit_length()
+    grid = np.full((len(columns), 1 << n_steps), np.inf)
+    for row, column in zip(grid, columns, strict=True):
+        row[: len(column.knots)] = column.knots
+    low = np.where(has_knots, grid[:, 0], 0.0)
+    high = np.array([column.knots[-1] if len(column.knots) else 0.0 for column in columns])
+    is_missing = graph.op("Or", graph.op("IsNaN", cells), ~has_knots)
+    cells = graph.op("Min", graph.op("Max", graph.op("Where", is_missing, low, cells), low), high)
+    firsts = np.arange(len(columns), dtype=np.int64) << n_steps
+    at = graph.op("Add", graph.op("Mul", graph.cast(is_missing, np.int64), np.int64(0)), firsts)
+    for step in reversed(range(n_steps)):  # a binary search in all columns at once
+        after = graph.op("Add", at, np.int64(1 << step))
+        is_beyond = graph.op("GreaterOrEqual", cells, graph.op("Gather", grid.ravel(), after))
+        at = graph.op("Where", is_beyond, after, at)
+    half = np.where(np.isfinite(grid), grid, 0.0) / 2  # because the difference of two knots may overflow
+    width = np.diff(half, axis=1, append=np.inf)
+    width[~(width > 0)] = np.inf
+    above = graph.op("Sub", graph.op("Mul", cells, 0.5), graph.op("Gather", half.ravel(), at))
+    share = graph.op("Div", above, graph.op("Gather", width.ravel(), at))
+    ends = starts + [column.n_points - 1 for column in columns]
+    left = graph.op("Where", is_missing, ends, graph.op("Add", at, starts - firsts))
+    return left, graph.op("Where", is_missing, 0.0, share)
 
-    def _by_class(self, leads: str) -> str:
-        """Return the leads of each class in its duels, (rows, classes, duels of a class)."""
-        own = [
-            [n for n, duel in enumerate(self.model._duels.pairs) if c in duel] for c in range(self.n_classes)
-        ]
-        signs = [
-            [1.0 if self.model._duels.pairs[n][1] == c else -1.0 for n in row] for c, row in enumerate(own)
-        ]
-        return self.graph.op("Mul", self.graph.op("Gather", leads, np.array(own), axis=1), np.array(signs))
 
-    def _write_radius(self, leads: str, winner: str) -> None:
-        """Count the largest damages that fit into the lead of the winner of each duel, less four slacks."""
-        graph, model = self.graph, self.model
-        most = model._adversary.n_breakable
-        slack = SLACKS * model._duels.slacks
-        first, second = np.array(self.model._duels.pairs).T
-        column = graph.expand(winner, 1)
-        wins_second = graph.op("Equal", column, second)
-        takes_part = graph.op("Or", wins_second, graph.op("Equal", column, first))
-        margin = graph.op("Where", wins_second, leads, graph.op("Neg", leads))
-        by_group = []
-        for parts in self._damages.values():
-            for_second, for_first = (
-                parts[0][side] if len(parts) == 1 else graph.op("Sum", *(each[side] for each in parts))
-                for side in (0, 1)
-            )
-            by_group.append(graph.expand(graph.op("Where", wins_second, for_second, for_first), 2))
-        damages = graph.op("Concat", *by_group, axis=2)
-        ordered = graph.op("TopK", damages, np.array([len(by_group)]), axis=2)
-        total = graph.op("CumSum", ordered, np.int64(2))
-        room = graph.op("Sub", margin, slack)
-        stands = graph.cast(graph.op("Less", total, graph.expand(room, 2)), np.int64)
-        radius = graph.op("Min", graph.reduce("Sum", stands, 2), np.int64(most))
-        radius = graph.op("Where", graph.op("Greater", room, 0.0), radius, np.int64(-1))
-        radius = graph.op("Where", takes_part, radius, np.int64(most))
-        graph.reduce("Min", radius, 1, output="radius")
+def _by_class(graph: GraphWriter, pairs: NDArray[Any], n_classes: int, leads: str) -> str:
+    """Return the leads of each class in its duels, (rows, classes, duels of a class)."""
+    own = np.array([np.flatnonzero((pairs == place).any(axis=1)) for place in range(n_classes)])
+    signs = np.where(pairs[own, 1] == np.arange(n_classes)[:, None], 1.0, -1.0)
+    return graph.op("Mul", graph.op("Gather", leads, own, axis=1), signs)
+
+
+def _write_radius(
+    graph: GraphWriter,
+    model: RobustAdditiveClassifier,
+    leads: str,
+    winner: str,
+    contributions: str,
+    lefts: str,
+    groups: NDArray[Any],
+) -> None:
+    """Count the largest damages that fit into the lead of the winner of each duel, less four slacks."""
+    most = np.int64(model._adversary.n_breakable)
+    slack = SLACKS * model._duels.slacks
+    first, second = np.array(model._duels.pairs).T
+    column = graph.expand(winner, 1)
+    wins_second = graph.op("Equal", column, second)
+    takes_part = graph.op("Or", wins_second, graph.op("Equal", column, first))
+    margin = graph.op("Where", wins_second, leads, graph.op("Neg", leads))
+    # What the adversary can make of a cell: the least and the most, infinite where it stays as it is.
+    low, high = (
+        graph.op("Gather", np.array(end)[:, model._reach.of_point].T, lefts)
+        for end in zip(*model._adversary._ends, strict=True)
+    )
+    changes = graph.op("Sub", contributions, low), graph.op("Sub", high, contributions)
+    damages = graph.op("Max", graph.op("Where", graph.expand(wins_second, 1), *changes), 0.0)
+    if len(np.unique(groups)) < len(groups):
+        damages = graph.op("MatMul", (np.unique(groups)[:, None] == groups).astype(float), damages)
+    ordered = graph.op("TopK", damages, np.array([len(np.unique(groups))]), axis=1)
+    room = graph.op("Sub", margin, slack)
+    fits = graph.op("Less", graph.op("CumSum", ordered, np.int64(1)), graph.expand(room, 1))
+    radius = graph.op("Min", graph.reduce("Sum", graph.cast(fits, np.int64), 1), most)
+    radius = graph.op("Where", graph.op("Greater", room, 0.0), radius, np.int64(-1))
+    graph.reduce("Min", graph.op("Where", takes_part, radius, most), 1, output="radius")

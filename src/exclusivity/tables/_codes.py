@@ -61,6 +61,8 @@ _FEW_KNOTS = 16
 _LARGE = 1 << 26
 # So many rows, encoded, stay in the processor's cache until all of their columns are written.
 _BLOCK_ROWS = 1 << 12
+# So many of them stay in its smallest cache while they are transposed.
+_TRANSPOSED_ROWS = 1 << 7
 
 
 @dataclass(frozen=True)
@@ -315,12 +317,15 @@ def _learn_number(numbers: Floats, rules: Rules) -> NumberCode | None:
     if is_drawn:
         known = known[np.random.RandomState(0).randint(len(known), size=MOST_VALUES)]
     standardised = code.standardised(known)
-    fill = float(np.median(standardised))
+    standardised.sort()
+    middle = standardised[(len(known) - 1) // 2 : len(known) // 2 + 1]
+    code = replace(code, fill=float(middle.mean()))
     if not rules.n_knots:
-        return replace(code, fill=fill)
+        return code
     if is_drawn:  # the ends may not be among them
-        standardised = np.concatenate([standardised, code.standardised(np.array([low, high]))])
-    return replace(code, fill=fill, knots=place_knots(standardised, rules.n_knots))
+        ends = code.standardised(np.array([low, high]))
+        standardised = np.concatenate([ends[:1], standardised, ends[1:]])
+    return replace(code, knots=place_knots(standardised, rules.n_knots))
 
 
 def _learn_levels(codes: Ints, levels: Sequence[str], rules: Rules) -> LevelCode | None:
@@ -375,7 +380,7 @@ def date_parts(moments: Values) -> dict[str, Column]:
 
 
 def place_knots(values: Floats, n_knots: int) -> Floats:
-    """Return where a curve through standardised values may bend; empty where it is a straight line.
+    """Return where a curve through sorted, standardised values may bend; empty where it is a straight line.
 
     Knots are quantiles. A value that more than its share of the rows have (a zero, as a rule) gets a knot of
     its own, and the quantiles are those of the other values: ties take no knots away. Of up to ``n_knots``
@@ -386,11 +391,12 @@ def place_knots(values: Floats, n_knots: int) -> Floats:
     >>> place_knots(np.r_[np.zeros(90), np.arange(1.0, 11.0)], 4)
     array([ 0. ,  1. ,  5.5, 10. ])
     """
-    knots, counts = np.unique(values, return_counts=True)
+    starts = np.flatnonzero(np.r_[True, values[1:] != values[:-1]])
+    knots, counts = values[starts], np.diff(starts, append=len(values))
     if len(knots) > n_knots:
         ends, is_heavy = knots[[0, -1]], counts * (n_knots - 1) > len(values)
         heavy = knots[is_heavy]
-        light = np.repeat(knots[~is_heavy], counts[~is_heavy])
+        light = np.repeat(knots[~is_heavy], counts[~is_heavy]) if len(heavy) else values
         shares = np.linspace(0, 1, max(2, n_knots - len(heavy)))
         knots = np.unique(np.concatenate([heavy, np.quantile(light, shares), ends]))
     knots = knots[np.r_[True, np.diff(knots) > _CLOSEST_KNOTS]]
@@ -493,23 +499,29 @@ def assemble_sparse(codes: Sequence[Code], columns: Sequence[Ready], n_rows: int
     # As much as there may be; where nothing is written no memory is taken.
     indices, data = np.empty(n_rows * slots, dtype=index), np.empty(n_rows * slots, dtype=dtype)
     indptr = np.zeros(n_rows + 1, dtype=index)
-    end = 0
+    # Written slot by slot, which are contiguous, then transposed, a few rows at a time. (Were the number of
+    # rows a power of two, all slots of a row would compete for the same lines of the cache.)
+    shape = slots, min(n_rows, _BLOCK_ROWS) + 24
+    places, values = np.empty(shape, dtype=index), np.empty(shape, dtype=dtype)
     for block in row_blocks(n_rows):
         size, slot, start = block.stop - block.start, 0, 0
-        part = slice(end, end + size * slots)
-        places, values = indices[part].reshape(size, slots), data[part].reshape(size, slots)
         for code, column in zip(codes, columns, strict=True):
-            for place, entry in code.entries(column[block], start):
-                places[:, slot], values[:, slot] = place, entry
+            for places[slot, :size], values[slot, :size] in code.entries(column[block], start):
                 slot += 1
             start += code.width
-        ends = np.arange(0, (size + 1) * slots, slots, dtype=index)
-        kept = sparse.csr_matrix((data[part], indices[part], ends), shape=(size, width), copy=False)
-        kept.has_canonical_format = True  # slots are in the order of columns; to check takes a while
-        kept.eliminate_zeros()
-        indptr[block.start + 1 : block.stop + 1] = end + kept.indptr[1:]
-        first, end = end, end + kept.nnz
-        indices[first:end], data[first:end] = kept.indices, kept.data
+        for first in range(0, size, _TRANSPOSED_ROWS):
+            part = slice(first, min(first + _TRANSPOSED_ROWS, size))
+            entries, at = (
+                values[:, part].T.ravel(),
+                slice(block.start + first + 1, block.start + part.stop + 1),
+            )
+            kept = np.flatnonzero(entries != 0)
+            begin = indptr[at.start - 1]
+            indptr[at] = begin + np.searchsorted(kept, np.arange(slots, len(entries) + 1, slots))
+            own = slice(begin, begin + len(kept))
+            entries.take(kept, out=data[own], mode="clip")  # a check of indices would take a copy
+            places[:, part].T.ravel().take(kept, out=indices[own], mode="clip")
+    end = indptr[-1]
     rows = sparse.csr_matrix((data[:end], indices[:end], indptr), shape=(n_rows, width))
     rows.has_canonical_format = True
     return rows
