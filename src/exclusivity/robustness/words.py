@@ -76,7 +76,7 @@ def certify_words(
     Examples
     --------
     >>> from exclusivity import ERMClassifier
-    >>> X = [[1, 1, 1, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 0, 1]]  # cheap, watches, win, meeting
+    >>> X = [[1, 1, 1, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 0, 1]]  # cheap, watches, win, minutes
     >>> y = ["spam", "spam", "work", "work"]
     >>> certify_words(ERMClassifier(1).fit(X, y), X)
     array([1, 1, 1, 1])
