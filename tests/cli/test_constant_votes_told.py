@@ -17,7 +17,7 @@ from robustness.test_constant_votes import rare_class
 
 FIT = ["fit", "rare.csv", "--target", "state", "-o", "m.erm", "--members", 3, "--cost", 0.1, *VOTES]
 UNWEIGHTED = ["--class-weight", "none"]
-TOLD = "the classes are hardly told apart: 50.0% balanced accuracy, where always saying common gets 50.0%"
+TOLD = "the classes are hardly distinguished: 50.0% balanced accuracy, where always saying common gets 50.0%"
 
 
 @pytest.fixture

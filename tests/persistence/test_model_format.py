@@ -143,7 +143,7 @@ def test_checksum(refused, sound):
         (
             b'"exclusivity":1.0,"feature_names"',
             b'"exclusivity":-1.0,"feature_names"',
-            "no number >= 0",
+            "not a number >= 0",
         ),
         (b'"classes":{"array":0}', b'"classes":{"array":99}', "refers to array 99, which is not there"),
         (b'"classes":{"array":0}', b'"classes":{"array":1}', "refers to array 1, which is not there"),

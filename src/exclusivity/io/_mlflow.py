@@ -21,11 +21,10 @@ from exclusivity.tables import TableEncoder
 TRUSTED_TYPES = [
     "exclusivity.additive.certificates.Adversary",
     "exclusivity.additive.certificates.Duels",
-    "exclusivity.additive.certificates.Score",
     "exclusivity.additive.classifier.RobustAdditiveClassifier",
     "exclusivity.additive.levels.ColumnLevels",
     "exclusivity.additive.levels.Levels",
-    "exclusivity.additive.objective.Reach",
+    "exclusivity.additive.sums.Reach",
     "exclusivity.classifier._cv.ERMClassifierCV",
     "exclusivity.classifier._erm.ERMClassifier",
     "exclusivity.classifier._fitted.Ensemble",
