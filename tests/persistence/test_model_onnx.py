@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from exclusivity import ERMClassifier
 from exclusivity.io import to_onnx
-from exclusivity.io._onnx_graph import import_onnx
+from exclusivity.io.onnx import import_onnx
 from exclusivity.robustness import certify
 from exclusivity.tables import InteractionFeatures, TableEncoder
 from persistence.model_cases import LABELS, MODELS, SCALERS, X2, X3, Y2, Y3, last, rows_for
