@@ -34,8 +34,7 @@ from exclusivity.classifier._validation import (
 )
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.rows.sparse_rows import check_sparse
-from exclusivity.solvers.exclusive._search import ExclusiveOptions, find_partition
-from exclusivity.solvers.exclusive._surrogate import MemorySums, sharing_rows
+from exclusivity.solvers.partition_search import ExclusiveOptions, MemorySums, find_partition, sharing_rows
 from exclusivity.voting.certificates import VotingEnsemble
 from exclusivity.voting.members import VotingMembers
 from exclusivity.voting.preferences import MemberPreferences

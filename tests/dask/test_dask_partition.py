@@ -12,8 +12,7 @@ from exclusivity.dask import ERMClassifier
 from exclusivity.objective.losses import LOSSES
 from exclusivity.rows.design import RowList
 from exclusivity.rows.source import RowBlock
-from exclusivity.solvers import IterationRecord
-from exclusivity.solvers.exclusive import _surrogate
+from exclusivity.solvers import IterationRecord, partition_search
 
 
 @pytest.fixture(scope="module")
@@ -108,20 +107,20 @@ def test_more_members_than_features(local, table):
 
 
 def test_a_pool_keeps_the_lowest_numbers_of_every_class(monkeypatch):
-    monkeypatch.setattr(_surrogate, "MAX_ROWS", 3)
+    monkeypatch.setattr(partition_search, "MAX_ROWS", 3)
     labels = np.array([0, 0, 0, 0, 1, 0, 1])
     numbers = np.array([0.9, 0.1, 0.5, 0.2, 0.8, 0.3, 0.7])
-    pool = _surrogate.RowPool(RowList(np.arange(7.0)[:, None], labels, np.ones(7)), numbers).cut()
+    pool = partition_search.RowPool(RowList(np.arange(7.0)[:, None], labels, np.ones(7)), numbers).cut()
     assert pool.rows.X.ravel().tolist() == [1, 3, 4, 5, 6]
-    more = _surrogate.RowPool(RowList(np.array([[7.0]]), np.array([0]), np.ones(1)), np.array([0.0]))
+    more = partition_search.RowPool(RowList(np.array([[7.0]]), np.array([0]), np.ones(1)), np.array([0.0]))
     assert (pool + more).rows.X.ravel().tolist() == [1, 3, 4, 6, 7]
 
 
 def test_a_pool_of_many_rows_is_bounded_and_repeats(rows):
     X, _, _ = rows
     big = RowBlock(np.repeat(X, 5, axis=0), np.zeros(3000, dtype=np.int32), np.ones(3000))
-    pools = [_surrogate.DrawPool().answer(big, None)[0] for _ in range(2)]
-    assert len(pools[0].numbers) == _surrogate.MAX_ROWS
+    pools = [partition_search.DrawPool().answer(big, None)[0] for _ in range(2)]
+    assert len(pools[0].numbers) == partition_search.MAX_ROWS
     assert np.array_equal(pools[0].rows.X, pools[1].rows.X)
 
 

@@ -10,7 +10,7 @@ from exclusive.exclusive_cases import binary_problem, joint_objective, one_vs_re
 from exclusivity.objective.penalties import ExclusivityRegulariser, exclusivity
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers import Status, solve_newton
-from exclusivity.solvers.exclusive import ExclusiveOptions, _solver, solve_exclusive
+from exclusivity.solvers.exclusive import ExclusiveOptions, solve_exclusive
 
 FINITE = [1.01, 2.0, 30.0, 1e4]
 
@@ -159,7 +159,7 @@ def test_sweeps_that_take_too_much_work_end_unless_the_user_says_how_many(monkey
     whole = solve_exclusive([problem], tol=1e-9, random_state=0)[0]
     assert whole.converged
     assert whole.n_iter > 6
-    monkeypatch.setattr(_solver, "_MOST_WORK", 1.0)
+    monkeypatch.setattr("exclusivity.solvers.exclusive._MOST_WORK", 1.0)
     cut = solve_exclusive([problem], tol=1e-9, random_state=0)[0]
     assert cut.status is Status.MAX_ITER
     assert cut.n_iter == 6  # one sweep on columns of their own, one of competition

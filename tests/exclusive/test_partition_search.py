@@ -14,19 +14,18 @@ from scipy import sparse
 from exclusive.exclusive_cases import binary_problem, one_vs_rest_problems
 from exclusivity import ERMClassifier
 from exclusivity.objective.problem import ERMProblem
-from exclusivity.solvers.exclusive import (
-    ExclusiveOptions,
-    _search as search_module,
-    _surrogate as surrogate_module,
-    solve_exclusive,
-)
-from exclusivity.solvers.exclusive._search import (
+from exclusivity.solvers import partition_search
+from exclusivity.solvers.exclusive import ExclusiveOptions, solve_exclusive
+from exclusivity.solvers.partition_search import (
+    MemorySums,
     SoftVotes,
     assign_round_robin,
     fill_members,
     find_partition,
+    sharing_rows,
+    strength_of,
+    surrogates_of,
 )
-from exclusivity.solvers.exclusive._surrogate import MemorySums, sharing_rows, strength_of, surrogates_of
 
 
 def rng():
@@ -132,7 +131,7 @@ def test_scales_at_the_ends_of_floating_point_are_searched(scale):
 
 
 def test_many_rows_are_sampled_with_a_share_for_every_class(monkeypatch):
-    monkeypatch.setattr(surrogate_module, "MAX_ROWS", 50)
+    monkeypatch.setattr(partition_search, "MAX_ROWS", 50)
     X = np.random.default_rng(0).normal(size=(400, 4))
     y = np.where(np.arange(400) < 10, 1.0, -1.0)
     surrogate = surrogate_of([ERMProblem.build(X, y, n_members=2, exclusivity=np.inf)])
@@ -172,7 +171,7 @@ def test_values_after_a_move_equal_those_of_the_new_partition(kind, moved):
 
 def test_hard_votes_make_the_value_the_certified_accuracy(monkeypatch):
     """With undecided votes gone, minus the value + 1/2 is the sum of balanced certified accuracies."""
-    monkeypatch.setattr("exclusivity.solvers.exclusive._search._SHARPNESS", 1e-9)
+    monkeypatch.setattr("exclusivity.solvers.partition_search._SHARPNESS", 1e-9)
     problem = binary_problem(5, n_features=15)
     partition = np.arange(15) % 5
     ballot = SoftVotes(surrogate_of([problem]), columns_of(partition, 5), 3)
@@ -261,7 +260,7 @@ def test_a_row_of_weight_two_counts_like_two_rows(n_rows):
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, sparse.csr_matrix])
 def test_very_many_columns_are_dealt_out_without_a_gram_matrix(monkeypatch, make):
-    monkeypatch.setattr(search_module, "MAX_COLUMNS", 8)
+    monkeypatch.setattr(partition_search, "MAX_COLUMNS", 8)
     dense = binary_problem(4)
     problem = ERMProblem.build(make(dense.design.X), dense.labels, n_members=4, exclusivity=np.inf)
     monkeypatch.setattr(type(problem.design), "gram", None)

@@ -9,12 +9,14 @@ from exclusivity import ERMClassifier
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.solvers import ExclusiveOptions
-from exclusivity.solvers.exclusive._search import (
+from exclusivity.solvers.partition_search import (
+    MemorySums,
     SoftVotes,
     duels_of_truth,
     runoff_leads,
+    sharing_rows,
+    surrogates_of,
 )
-from exclusivity.solvers.exclusive._surrogate import MemorySums, sharing_rows, surrogates_of
 from exclusivity.voting.rules import RULES
 from robustness.runoff_oracle import preferences_of, random_election
 

@@ -1,4 +1,4 @@
-"""Solver "exclusive": gamma > 1, members that compete for features.
+"""Solver "exclusive": gamma > 1, members that compete for features, up to disjoint supports.
 
 gamma = inf: a partition of the feature groups over the members is searched, then each member is the exact SVM
 on its own columns, in every class. gamma finite: block coordinate descent over the members from there; given
@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,25 +43,44 @@ from exclusivity.solvers.base import (
     constant_result,
 )
 from exclusivity.solvers.blocks import Settings, Target, solve_targets
-from exclusivity.solvers.exclusive._search import (
-    ExclusiveOptions,
-    ExclusiveResult,
-    Partition,
-    check_groups,
-    find_partition,
-)
-from exclusivity.solvers.exclusive._surrogate import BlockSums, MemorySums, sharing_rows
 from exclusivity.solvers.newton import solve_newton
+from exclusivity.solvers.partition_search import (
+    BlockSums,
+    ExclusiveOptions,
+    MemorySums,
+    Partition,
+    find_partition,
+    sharing_rows,
+)
+
+__all__ = ["ExclusiveOptions", "ExclusiveResult", "solve_exclusive", "solve_exclusive_targets"]
 
 DEFAULT_SWEEPS = 100
 # Without a limit of the user's, sweeps end after about so many multiplications: half a minute or a minute.
 _MOST_WORK = 5e11
-
+# Members that compete are fitted more sharply than asked: then every move gains, and there cannot be many.
 _FIT_SHARE = 0.2
-
 # |x_j . (y alpha)| of a column outside may exceed its penalty by this share before it is let in: rounding,
 # not a violation.
 _SLACK = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class ExclusiveResult(SolverResult):
+    """The end of an exclusive run, for one of the problems that were solved together.
+
+    ``objective`` is F of this problem alone; ``history`` shows the objective of all of them together, which
+    is what the run minimises. ``gap`` is NaN: above exclusivity = 1 nothing bounds the distance to the best
+    F. ``converged`` says that every member is within the tolerance of ITS optimum, given the partition (at
+    ``inf``) or the other members (finite exclusivity), and that the stopping rule was met.
+
+    Attributes
+    ----------
+    partition : ndarray of shape (n_groups,)
+        The member that owns each feature group (at finite exclusivity: that weighs it most), -1 if none.
+    """
+
+    partition: Partition
 
 
 def solve_exclusive(
@@ -115,38 +135,28 @@ def solve_exclusive(
     >>> np.count_nonzero(result.weights, axis=1)
     array([1, 1, 1, 1, 1, 1])
     """
-    _check_problems(problems)
-    first = problems[0]
-    codes = check_groups(groups, first.design.n_features)
+    options = options or ExclusiveOptions()
+    codes = _check_problems(problems, groups)
     to_divide = [problem for problem in problems if constant_result(problem) is None]
-    if not to_divide:
-        return _constant_results(problems, int(codes.max()) + 1)
-    descent, recorder = _stopped_here(problems, resume), Recorder(callback)
+    if not to_divide:  # one class has all the rows: members own no features and are constant
+        shared = {"gap": np.nan, "dual": np.empty(0), "status": Status.RULE}
+        shared["partition"] = np.full(codes.max() + 1, -1, dtype=np.intp)
+        return [ExclusiveResult(**vars(constant_result(problem)) | shared) for problem in problems]
+    descent, recorder, status = _stopped_here(problems, resume), Recorder(callback), Status.MAX_ITER
     with ThreadPoolExecutor(n_threads) as pool:
         run_all: Callable[..., Any] = map if n_threads == 1 or len(problems) == 1 else pool.map
-
-        def fit_own(columns: Ints) -> list[Member]:
-            return list(run_all(lambda problem: fit_on_columns(problem, columns, tol), problems))
-
-        def fit_competing(penalties: Floats, current: Floats) -> list[Member]:
-            # Sharper than what is asked of a member: then every move gains, and there cannot be many of them.
-            sharp = tol * _FIT_SHARE
-            return list(
-                run_all(lambda *one: fit_against(one[0], penalties, one[1], sharp), problems, current)
-            )
-
-        status = Status.MAX_ITER
         if descent is None:
             sums, rng = MemorySums(sharing_rows(to_divide)), np.random.default_rng(random_state)
             owners = find_partition(sums, codes, options, rng)
             totals = np.array([problem.weights.sum() for problem in problems])
             descent = _Descent([problem.objective for problem in problems], totals, codes, owners)
-            status = descent.fit_own(map(fit_own, descent.own_columns()), tol, recorder)
+            fits = (
+                list(run_all(partial(fit_on_columns, columns=columns, tol=tol), problems))
+                for columns in descent.own_columns()
+            )
+            status = descent.fit_own(fits, tol, recorder)
         if status is not Status.CALLBACK and np.isfinite(descent.gamma):
-            change = (options or ExclusiveOptions()).change
-            limit = DEFAULT_SWEEPS * first.n_members if max_iter is None else max_iter
-            most_work = _MOST_WORK if max_iter is None else np.inf
-            status = descent.compete(fit_competing, tol, change, limit, most_work, recorder)
+            status = _compete(descent, problems, run_all, tol, options.change, max_iter, recorder)
     pairs = zip(problems, descent.weights, descent.intercepts, strict=True)
     return descent.results(status, [problem.value(*numbers) for problem, *numbers in pairs], recorder)
 
@@ -173,9 +183,10 @@ def solve_exclusive_targets(
             "rows that are reached block by block need exclusivity = np.inf for members on different "
             f"features; got {objective.regulariser.exclusivity:g}."
         )
-    codes, sums = check_groups(groups, rows.n_features), BlockSums(rows, targets)
+    codes, sums = _check_groups(groups, rows.n_features), BlockSums(rows, targets)
     owners = find_partition(sums, codes, options, np.random.default_rng(random_state))
-    descent = _Descent([target.objective for target in targets], sums.totals, codes, owners)
+    totals = np.concatenate([[total] * len(labels) for _, labels, total in sums.means])
+    descent = _Descent([target.objective for target in targets], totals, codes, owners)
     members = [
         replace(target, objective=_of_one_member(target.objective, columns), columns=columns)
         for columns in descent.own_columns()
@@ -183,40 +194,47 @@ def solve_exclusive_targets(
     ]
     results = iter(solve_targets(rows, members, Settings(tol)))  # all members look at the rows together
     fits = (
-        [_on_own_columns(next(results), columns, len(codes)) for _ in targets]
-        for columns in descent.own_columns()
+        [Member.of(next(results), columns, len(codes)) for _ in targets] for columns in descent.own_columns()
     )
     status = descent.fit_own(fits, tol, recorder)
     return descent.results(status, descent.own.sum(axis=1), recorder)
 
 
-def _check_problems(problems: Sequence[ERMProblem]) -> None:
+def _check_problems(problems: Sequence[ERMProblem], groups: Ints | None) -> Ints:
+    """Raise where problems cannot be solved together; return the group code of each of their columns."""
     if not problems:
         raise ValueError("solve_exclusive needs at least one problem.")
-    shapes = []
     for problem in problems:
         check_targets(problem, "exclusive")
-        gamma = problem.regulariser.exclusivity
-        if not gamma > 1:
+        if not problem.regulariser.exclusivity > 1:
             raise ValueError(
                 "solver='exclusive' needs exclusivity > 1 (np.inf for disjoint features); got "
-                f"{gamma:g}. Up to 1 use solver='newton'."
+                f"{problem.regulariser.exclusivity:g}. Up to 1 use solver='newton'."
             )
-        shapes.append((problem.design.n_features, problem.n_members, gamma))
-    if len(set(shapes)) > 1:
+    shapes = {(p.design.n_features, p.n_members, p.regulariser.exclusivity) for p in problems}
+    if len(shapes) > 1:
         raise ValueError(
             "problems that are solved together must share the number of features, n_members and "
-            f"exclusivity; got {sorted(set(shapes))}."
+            f"exclusivity; got {sorted(shapes)}."
         )
+    return _check_groups(groups, problems[0].design.n_features)
 
 
-def _constant_results(problems: Sequence[ERMProblem], n_groups: int) -> list[ExclusiveResult]:
-    """Return the results where one class has all the rows: members own no features and are constant."""
-    shared = {"gap": np.nan, "dual": np.empty(0), "status": Status.RULE}
-    known = [constant_result(problem) for problem in problems]
-    return [
-        ExclusiveResult(**vars(one) | shared, partition=np.full(n_groups, -1, dtype=np.intp)) for one in known
-    ]
+def _check_groups(groups: Ints | None, n_features: int) -> Ints:
+    """Return one group code per column, 0 to G - 1, all of them in use; ``None``: each column its own."""
+    if groups is None:
+        return np.arange(n_features)
+    codes = np.asarray(groups)
+    if codes.shape != (n_features,):
+        raise ValueError(f"groups needs one code per feature ({n_features}); got shape {codes.shape}.")
+    if not np.issubdtype(codes.dtype, np.integer):
+        raise TypeError(f"groups must hold integer codes; got {codes.dtype}.")
+    if not np.array_equal(np.unique(codes), np.arange(codes.max() + 1)):
+        raise ValueError(
+            "group codes must be 0, 1, ..., G - 1 without gaps; number them with np.unique(labels, "
+            "return_inverse=True)[1]."
+        )
+    return codes.astype(np.intp, copy=False)
 
 
 def _stopped_here(problems: Sequence[ERMProblem], resume: Sequence[Start]) -> _Descent | None:
@@ -233,6 +251,35 @@ def _stopped_here(problems: Sequence[ERMProblem], resume: Sequence[Start]) -> _D
     return descent
 
 
+def _compete(
+    descent: _Descent,
+    problems: Sequence[ERMProblem],
+    run_all: Callable[..., Any],
+    tol: float,
+    change: float,
+    max_iter: int | None,
+    recorder: Recorder,
+) -> Status:
+    """Fit members against the others, sweep by sweep; return why it ended."""
+    K, work = problems[0].n_members, 0.0
+    limit, most_work = (DEFAULT_SWEEPS * K, _MOST_WORK) if max_iter is None else (max_iter, np.inf)
+    descent.is_competing = True
+    while len(recorder) < limit and (work < most_work or descent.turn > 0):
+        k = descent.turn
+        descent.has_moved &= k > 0
+        penalties = problems[0].regulariser.sparsity + descent.gamma * descent.others(k)
+        fit = partial(fit_against, penalties=penalties, tol=tol * _FIT_SHARE)
+        fits = list(run_all(fit, problems, descent.weights[:, :, k]))
+        descent.has_moved |= descent.replace(k, fits, tol, change)
+        work += sum(one.work for one in fits)
+        descent.turn = (k + 1) % K
+        if descent.record(recorder):
+            return Status.CALLBACK
+        if descent.turn == 0 and not descent.has_moved:
+            return descent.end
+    return Status.MAX_ITER
+
+
 class _Descent:
     """The weights of K members in P binary problems that share the columns of X, and the way to better ones.
 
@@ -242,8 +289,8 @@ class _Descent:
 
     which is F itself for one problem whose groups are single columns. Charging sources (a group of columns,
     in all classes) instead of single numbers is what makes a feature belong to ONE member for all classes.
-
-    Rows are not needed: members come with their values.
+    Rows are not needed: members come with their values. ``own`` has the objective of each member by itself,
+    (P, K): the joint objective without its last term.
 
     Parameters
     ----------
@@ -255,11 +302,6 @@ class _Descent:
         Group codes.
     owners : ndarray of shape (n_groups,)
         The partition of the first sweep.
-
-    Attributes
-    ----------
-    own : ndarray of shape (n_problems, n_members)
-        The objective of each member by itself: the joint objective without its last term.
     """
 
     def __init__(
@@ -274,18 +316,8 @@ class _Descent:
         pairs = zip(objectives, totals, strict=True)
         empty = [one.cost * total * one.loss.value(np.ones(1)) for one, total in pairs]
         self.own = np.repeat(np.array(empty, dtype=float), K, axis=1)
-        self.sparsity = objectives[0].regulariser.sparsity
         self.is_competing, self.turn, self.has_moved = False, 0, False
         self.uncertified: set[int] = set()
-
-    @property
-    def objective(self) -> float:
-        """Return the joint objective; at gamma = inf for supports that are disjoint."""
-        if np.isinf(self.gamma):
-            return float(self.own.sum())
-        totals = self.l1_norms.sum(axis=1)
-        squares = np.einsum("gk,gk->", self.l1_norms, self.l1_norms)
-        return float(self.own.sum()) + float(self.gamma * (totals @ totals - squares) / 2)
 
     def own_columns(self) -> Iterator[Ints]:
         """Yield the columns of each member that owns any."""
@@ -295,55 +327,30 @@ class _Descent:
     def fit_own(self, fits: Iterable[list[Member]], tol: float, recorder: Recorder) -> Status:
         """Take in every member's fit on its own columns, in their order; return why it ended."""
         for columns, fit in zip(self.own_columns(), fits, strict=True):
-            self._replace(int(self.owners[self.groups[columns[0]]]), fit, tol, 0.0)
-            if self._record(recorder):
+            self.replace(int(self.owners[self.groups[columns[0]]]), fit, tol, 0.0)
+            if self.record(recorder):
                 return Status.CALLBACK
-        return self._end
-
-    def compete(
-        self,
-        fit: Callable[[Floats, Floats], list[Member]],
-        tol: float,
-        change: float,
-        limit: float,
-        most_work: float,
-        recorder: Recorder,
-    ) -> Status:
-        """Fit members against the others, sweep by sweep; return why it ended.
-
-        ``fit`` takes a penalty for each column and the weights of the member in all problems.
-        """
-        self.is_competing, K, work = True, self.own.shape[1], 0.0
-        while len(recorder) < limit and (work < most_work or self.turn > 0):
-            k = self.turn
-            self.has_moved &= k > 0
-            fits = fit(self.sparsity + self.gamma * self._others(k), self.weights[:, :, k])
-            self.has_moved |= self._replace(k, fits, tol, change)
-            work += sum(one.work for one in fits)
-            self.turn = (k + 1) % K
-            if self._record(recorder):
-                return Status.CALLBACK
-            if self.turn == 0 and not self.has_moved:
-                return self._end
-        return Status.MAX_ITER
+        return self.end
 
     @property
-    def _end(self) -> Status:
+    def end(self) -> Status:
+        """Why a run ends in which no member moves any more."""
         return Status.MAX_ITER if self.uncertified else Status.RULE
 
-    def _record(self, recorder: Recorder) -> bool:
-        """Keep an iterate, the arrays of all problems or of the only one; True when the callback stops it."""
-        record = IterationRecord(len(recorder) + 1, self.objective, -np.inf, np.nan, np.nan, np.nan)
-        weights, intercepts = self.weights, self.intercepts
-        if len(weights) == 1:
-            weights, intercepts = weights[0], intercepts[0]
-        return recorder.add(record, lambda: (weights, intercepts))
+    @property
+    def objective(self) -> float:
+        """The joint objective; at gamma = inf for supports that are disjoint."""
+        if np.isinf(self.gamma):
+            return float(self.own.sum())
+        totals = self.l1_norms.sum(axis=1)
+        squares = np.einsum("gk,gk->", self.l1_norms, self.l1_norms)
+        return float(self.own.sum()) + float(self.gamma * (totals @ totals - squares) / 2)
 
-    def _others(self, member: int) -> Floats:
+    def others(self, member: int) -> Floats:
         """Return a_g, the l1 norm of all other members on every group, spread over the columns."""
         return np.asarray((self.l1_norms.sum(axis=1) - self.l1_norms[:, member])[self.groups])
 
-    def _replace(self, member: int, fits: Sequence[Member], tol: float, change: float) -> bool:
+    def replace(self, member: int, fits: Sequence[Member], tol: float, change: float) -> bool:
         """Put in a new version of one member, problem by problem, where the present one is not good enough.
 
         Good enough is what lies within ``tol`` of the new version's bound, unless the new one lowers the
@@ -355,7 +362,7 @@ class _Descent:
         """
         uses_features = any(np.any(fit.weights) for fit in fits)
         moved, certified = False, uses_features or all(fit.certified for fit in fits)
-        penalty = 0.0 if np.isinf(self.gamma) else self.gamma * self._others(member)
+        penalty = 0.0 if np.isinf(self.gamma) else self.gamma * self.others(member)
         for number, fit in enumerate(fits if uses_features else ()):
             before = self.weights[number, :, member]
             present = self.own[number, member] + float(np.sum(penalty * np.abs(before)))
@@ -374,6 +381,13 @@ class _Descent:
 
     def _l1_norms(self, weights: Floats) -> Floats:
         return np.bincount(self.groups, weights=np.abs(weights), minlength=len(self.l1_norms)).astype(float)
+
+    def record(self, recorder: Recorder) -> bool:
+        """Keep an iterate, the arrays of all problems or of the only one; True when the callback stops it."""
+        record = IterationRecord(len(recorder) + 1, self.objective, -np.inf, np.nan, np.nan, np.nan)
+        at = 0 if len(self.weights) == 1 else slice(None)
+        weights, intercepts = self.weights[at], self.intercepts[at]
+        return recorder.add(record, lambda: (weights, intercepts))
 
     def results(
         self, status: Status, values: Sequence[float] | Floats, recorder: Recorder
@@ -415,22 +429,22 @@ class Member:
     certified: bool
     work: float = 0.0
 
+    @classmethod
+    def of(cls, result: SolverResult, columns: Ints, n_features: int) -> Member:
+        """Return the member whose SVM on these columns, the only ones it may use, has this result."""
+        weights, bound = np.zeros(n_features), result.objective * (1 - result.gap)
+        weights[columns] = result.weights[:, 0]
+        return cls(weights, float(result.intercepts[0]), result.objective, bound, result.converged)
+
 
 def fit_on_columns(problem: ERMProblem, columns: Ints, tol: float) -> Member:
     """Fit the SVM on these columns alone, each penalised by beta."""
     single = _on_columns(problem, columns, problem.regulariser.sparsity)
     result = constant_result(single) or solve_newton(single, tol=tol)
-    return _on_own_columns(result, columns, problem.design.n_features)
+    return Member.of(result, columns, problem.design.n_features)
 
 
-def _on_own_columns(result: SolverResult, columns: Ints, n_features: int) -> Member:
-    """Return the member whose SVM on these columns, the only ones it may use, has this result."""
-    bound = result.objective * (1 - result.gap)
-    weights = _on_all_columns(result, columns, n_features)
-    return Member(weights, float(result.intercepts[0]), result.objective, bound, result.converged)
-
-
-def fit_against(problem: ERMProblem, penalties: Floats, current: Floats, tol: float) -> Member:
+def fit_against(problem: ERMProblem, current: Floats, penalties: Floats, tol: float) -> Member:
     """Fit the SVM on all columns with one penalty for each, solved on the few that matter.
 
     Start from the columns in use and those that no other member uses. Where a column outside has more than
@@ -449,12 +463,12 @@ def fit_against(problem: ERMProblem, penalties: Floats, current: Floats, tol: fl
         if not entering.any():
             break
         inside |= entering
+    member = Member.of(result, columns, len(penalties))
     bound = dual_bound(_on_columns(problem, np.arange(len(penalties)), penalties), result.dual)
-    weights, intercept = _on_all_columns(result, columns, len(penalties)), float(result.intercepts[0])
-    shortfall = 1 - problem.labels * (problem.design.times(weights) + intercept)
+    shortfall = 1 - problem.labels * (problem.design.times(member.weights) + member.intercept)
     loss = problem.cost * weighted_total(problem.weights, problem.loss.value(shortfall))
-    value = ElasticPenalty(problem.regulariser.sparsity).value(weights) + loss
-    return Member(weights, intercept, value, bound, result.converged, work)
+    value = ElasticPenalty(problem.regulariser.sparsity).value(member.weights) + loss
+    return replace(member, value=value, bound=bound, work=work)
 
 
 def _on_columns(problem: ERMProblem, columns: Ints, penalties: Floats | float) -> ERMProblem:
@@ -474,10 +488,3 @@ def _of_one_member(objective: Objective, columns: Ints, penalties: Floats | floa
         regulariser=ExclusivityRegulariser(0.0, penalties if np.any(penalties) else 0.0),
         bounds=None if objective.bounds is None else objective.bounds.of_columns(columns),
     )
-
-
-def _on_all_columns(result: SolverResult, columns: Ints, n_features: int) -> Floats:
-    """Return the weights of the only member on all columns."""
-    weights = np.zeros(n_features)
-    weights[columns] = result.weights[:, 0]
-    return weights
