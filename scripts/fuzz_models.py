@@ -61,15 +61,9 @@ from exclusivity.io.models import (
     write_container,
 )
 from exclusivity.robustness import certify
-from exclusivity.tables import (
-    LONGEST_LEVEL,
-    MONTHS,
-    WEEKDAYS,
-    DateCode,
-    InteractionFeatures,
-    TableEncoder,
-    is_missing,
-)
+from exclusivity.tables import InteractionFeatures, TableEncoder
+from exclusivity.tables._codes import MONTHS, WEEKDAYS, DateCode
+from exclusivity.tables._columns import LONGEST_LEVEL, is_missing
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "persistence" / "golden"
 EXTRA_MEMORY = 16 << 20

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from exclusivity.additive import RobustAdditiveClassifier
     from exclusivity.classifier import ERMClassifier, ERMClassifierCV, erm_path
-    from exclusivity.tables import make_robust_classifier
+    from exclusivity.tables._interactions import make_robust_classifier
     from exclusivity.versions import show_versions
 
 __version__ = "0.3.0"
@@ -34,7 +34,7 @@ def __getattr__(name: str) -> Any:
 
         return RobustAdditiveClassifier
     if name == "make_robust_classifier":
-        from exclusivity.tables import make_robust_classifier
+        from exclusivity.tables._interactions import make_robust_classifier
 
         return make_robust_classifier
     if name == "show_versions":

@@ -15,7 +15,8 @@ from exclusivity import ERMClassifier, ERMClassifierCV
 from exclusivity.cli.main import main
 from exclusivity.inspection import AdditiveDisplay, ComponentsDisplay, ConvergenceDisplay, PathDisplay
 from exclusivity.io import save_model
-from exclusivity.tables import ColumnTable, TableEncoder
+from exclusivity.tables import TableEncoder
+from exclusivity.tables._columns import ColumnTable
 
 TERMINAL = ["\x1b]0;owned\x07\x1b[2J", "two\nlines", "\x9b31m \u202etxt.exe"]
 FORMULAS = ["$10_$", "_$x_{"]

@@ -317,7 +317,7 @@ class TestNumbers:
         np.testing.assert_array_equal(rows[0], rows[1])
         with pytest.raises(ValueError, match=r"Column 'it': it held numbers in fit.*'two'"):
             encoded([1.0, 2.0, 9.0], ["two"])
-        with pytest.raises(ValueError, match=r"Column 'it'.*holds dates"):
+        with pytest.raises(ValueError, match=r"Column 'it': it held numbers in fit.*2024"):
             TableEncoder(strict=True).fit(pd.DataFrame({"it": [1.0, 2.0]})).transform(
                 pd.DataFrame({"it": pd.to_datetime(["2024-01-01"])})
             )
@@ -434,7 +434,7 @@ class TestCategories:
 
     def test_numbers_of_too_many_digits(self):
         for number in (10**5000, Decimal("1e999999")):
-            with pytest.raises(ValueError, match=r"Column 'it': .*more than 4000 digits"):
+            with pytest.raises(ValueError, match=r"Column 'it': .*4000 digits"):
                 encoded(["a", "b"] * 2, [number])
 
     def test_numbers_of_any_type(self):
@@ -500,7 +500,7 @@ class TestDates:
                 encoded(["2024-01-01", "2023-03-02"], [cell])
         encoder = TableEncoder(strict=True)
         encoder.fit(pd.DataFrame({"it": pd.to_datetime(["2024-01-01", "2023-02-02"])}))
-        with pytest.raises(ValueError, match=r"Column 'it'.*holds numbers"):
+        with pytest.raises(ValueError, match=r"Column 'it': it held dates in fit.*1\.0"):
             encoder.transform(pd.DataFrame({"it": [1.0]}))
 
 

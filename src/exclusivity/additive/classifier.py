@@ -28,14 +28,6 @@ from sklearn.utils.validation import (
 from exclusivity._errors import ParameterError, check_choice, check_number
 from exclusivity._typing import Bools, Floats, Ints
 from exclusivity.additive.certificates import Adversary, Duels, winners
-from exclusivity.additive.inputs import (
-    categorical_places,
-    column_place,
-    columns_of_fit,
-    group_labels,
-    monotone_signs,
-    numbered,
-)
 from exclusivity.additive.levels import ColumnLevels, Levels, Sample, join_samples, learn_levels
 from exclusivity.additive.objective import Quadratic, RobustObjective
 from exclusivity.additive.scorecard import scorecard
@@ -47,7 +39,24 @@ from exclusivity.classifier._fit import ClassTotals
 from exclusivity.classifier._validation import check_jobs, class_weights
 from exclusivity.objective.losses import Logistic, MarginLoss, PowerHinge
 from exclusivity.rows.source import LocalBlocks, Question, RowBlock, RowSource
-from exclusivity.tables._columns import as_array, column_of, frame_package
+from exclusivity.tables._codes import READERS, missing_in
+from exclusivity.tables._columns import (
+    ColumnTable,
+    as_array,
+    column_of,
+    frame_package,
+    match_columns,
+    odd_cells,
+)
+from exclusivity.tables._encoder import describe_odd_cells
+from exclusivity.tables._parameters import (
+    categorical_places,
+    column_place,
+    group_labels,
+    monotone_signs,
+    number_labels,
+)
+from exclusivity.tables._warnings import warn_of_changes
 
 _LOSSES: dict[str, MarginLoss] = {
     "squared_hinge": PowerHinge(2.0),
@@ -300,10 +309,13 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         threats = threats_by_column(self.threats, names, labels)
         columns = self._learn_columns(table, names, weight, threats)
         check_threats(threats, columns)
-        monotone = monotone_signs(self.monotonic_cst, columns, len(classes))
+        monotone = monotone_signs(self.monotonic_cst, columns, ("number", "date"))
+        if self.monotonic_cst is not None and len(classes) > 2:
+            message = "monotonic_cst is for two classes, and y has more; leave it out."
+            raise ParameterError("monotonic_cst", message)
         starts = self._starts(columns, classes) if self.warm_start else {}
         self.classes_, self.threats_ = classes, threats
-        self.feature_groups_ = numbered(labels, len(names))
+        self.feature_groups_ = number_labels(labels, len(names))
         encode = Encode(Levels(columns), costs)
         encoded = source.ask([Question(encode, None, keep_encoded)])[0]
         n_rows, cost, at_points = np.split(encoded.total, [len(classes), 2 * len(classes)])
@@ -399,7 +411,7 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     def _learn_columns(
         self, X: Any, names: Sequence[str], weight: Floats, threats: Sequence[Threat]
     ) -> list[ColumnLevels]:
-        chosen = categorical_places(self.categorical_features, names)
+        chosen = categorical_places(self.categorical_features, names, "categorical_features")
         return [
             learn_levels(
                 name,
@@ -419,19 +431,26 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         return [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(n) for n in names]
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
-        """Return rows as a frame or an array; absent columns of a frame become missing values."""
+        """Return rows as a frame or an array; for a prediction as columns, with a warning of odd ones."""
+        remarks: list[str] = []
         if frame_package(X) is None:
             X = X if hasattr(X, "dtype") else as_array(X)
-            return validate_data(
-                self, X, reset=reset, dtype=None, ensure_all_finite=False, accept_sparse=False
-            )
-        if not reset and hasattr(self, "feature_names_in_"):
-            X = columns_of_fit(X, self._names())
+            X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False, accept_sparse=False)
+        elif not reset and hasattr(self, "feature_names_in_"):
+            X, remarks = match_columns(X, self._names())
         else:
             validate_data(self, X, reset=reset, skip_check_array=True)
         if 0 in X.shape:
             raise ValueError(f"Found a table of shape {X.shape}; expected at least one row and one column.")
-        return X
+        if reset:
+            return X
+        columns = [column_of(X, place) for place in range(X.shape[1])]
+        for known, column in zip(self.columns_, columns, strict=True):
+            if known.kind == "date" or getattr(column, "dtype", np.dtype("O")).kind not in "iufb":
+                odd = odd_cells(column, missing_in(READERS[known.kind](column)))
+                remarks += describe_odd_cells(known, *odd)
+        warn_of_changes(remarks, stacklevel=6)  # of predict
+        return ColumnTable(columns)
 
     def _over_rows(self, X: Any, question: Callable[[Ints, Floats], Any], levels: Any = None) -> Any:
         """Return the answers for all rows to a question about encoded rows."""

@@ -24,6 +24,7 @@ from scipy import sparse
 
 from exclusivity._typing import Bools, Floats, Ints
 from exclusivity.rows.source import RowBlock
+from exclusivity.tables._codes import places_of_texts
 from exclusivity.tables._columns import (
     Column,
     ColumnTable,
@@ -103,9 +104,9 @@ class ColumnLevels:
             left, weight = self.encode(column.cells)
             return np.append(left, nothing)[column.codes], np.append(weight, 0.0)[column.codes]
         if self.kind == "category":
-            codes, texts = as_levels(column, strict=False)
+            codes, texts = as_levels(column)
             other = len(self.categories) if self.rare else nothing
-            known = {text: place for place, text in enumerate(self.categories)}
+            known = places_of_texts(self.categories, self.rare)
             left = np.array([*(known.get(text, other) for text in texts), nothing])[codes]
             return left, np.zeros(len(left))
         numbers = _numbers(column, self.kind)
@@ -127,8 +128,8 @@ class ColumnLevels:
             numbers = _numbers(column, self.kind)
             ends = (self.knots[0], self.knots[-1]) if len(self.knots) else (np.inf, -np.inf)
             return np.asarray((numbers < ends[0]) | (numbers > ends[1]))
-        codes, texts = as_levels(column, strict=False)
-        known = {*self.categories, *self.rare}
+        codes, texts = as_levels(column)
+        known = places_of_texts(self.categories, self.rare)
         return np.array([*(text not in known for text in texts), False])[codes]
 
     def with_knots(self, values: Sequence[float], points: Floats) -> tuple[ColumnLevels, Floats]:
@@ -165,8 +166,8 @@ class ColumnLevels:
 def _numbers(column: Column, kind: str) -> Floats:
     """Return numbers or dates as float64, NaN where a cell is missing or holds something else."""
     if kind == "number":
-        return as_numbers(column, strict=False)
-    moments = as_dates(column, strict=False)
+        return as_numbers(column)
+    moments = as_dates(column)
     numbers = (moments - _EPOCH).astype(np.float64)
     numbers[np.isnat(moments)] = np.nan
     return np.asarray(numbers)
@@ -206,7 +207,7 @@ def learn_levels(
 
 def _learn_categories(name: str, column: Column, weight: Floats) -> ColumnLevels:
     """Choose categories; those of less than ten rows (or 5 %, if that is less) share a level."""
-    codes, texts = as_levels(column, strict=False)
+    codes, texts = as_levels(column)
     min_frequency = min(_MIN_FREQUENCY, _MIN_SHARE * float(weight.sum()))
     counts = np.bincount(codes[codes >= 0], weight[codes >= 0], len(texts))
     order = sorted(np.flatnonzero(counts > 0).tolist(), key=lambda place: (-counts[place], texts[place]))

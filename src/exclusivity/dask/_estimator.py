@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial, wraps
@@ -219,7 +220,9 @@ def _mapped(model: Any, method: str, X: Collection, *args: Any, **options: Any) 
             f"X has {n_features} features, but {type(model).__name__} is expecting {model.n_features_in_} "
             "features as input."
         )
-    one = getattr(_without_names(model), method)(np.zeros((1, n_features)), *args, **options)
+    with warnings.catch_warnings():  # the zeros of this row may be dates or words to the model
+        warnings.simplefilter("ignore", UserWarning)
+        one = getattr(_without_names(model), method)(np.zeros((1, n_features)), *args, **options)
     sizes = X.chunks[0] if isinstance(X, Array) else (np.nan,) * len(blocks)
     answer = delayed(_answer)
     sent = delayed((model, method, one[:0], args, options), traverse=False)

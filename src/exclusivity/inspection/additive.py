@@ -262,7 +262,7 @@ def _panels(model: BaseEstimator, weights: Floats, X: object) -> list[Panel]:
     for number, title, part, code, outputs in _codes(model[0]):
         values = None
         if X is not None:
-            values = READERS[model[0].columns_[number].kind](column_of(X, number), strict=False)
+            values = READERS[model[0].columns_[number].kind](column_of(X, number))
             values = values if part is None else values[part]
         users = np.flatnonzero(supports[:, outputs].any(axis=1))
         member = int(users[0]) if len(users) == 1 and len(supports) > 1 else None
@@ -300,7 +300,7 @@ def _level_panels(model: RobustAdditiveClassifier, problem: int, X: Any) -> list
             places = np.asarray(column.knots, dtype=float)
             at_missing = float(effect[-1]) if column.has_missing else None
             if X is not None and column.kind == "number":
-                read = as_numbers(column_of(X, number), strict=False)
+                read = as_numbers(column_of(X, number))
                 known = np.clip(read[~np.isnan(read)], places[0], places[-1])
                 data = np.histogram(known, bins=_BINS, range=(places[0], max(places[-1], places[0] + 1)))[0]
             if column.kind == "date":

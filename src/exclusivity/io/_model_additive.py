@@ -39,7 +39,7 @@ from exclusivity.io._model_values import (
     refusing,
     texts_of,
 )
-from exclusivity.tables import is_missing
+from exclusivity.tables._columns import is_missing
 
 _KINDS = ("number", "date", "category")
 _THREATS = (*KINDS, "interval")

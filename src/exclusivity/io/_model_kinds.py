@@ -16,7 +16,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity import tables
 from exclusivity.classifier import ERMClassifier, ERMClassifierCV
 from exclusivity.classifier._cv import SearchState
 from exclusivity.classifier._fitted import TEST, TRAINING_IF, TRAINING_TOO, Ensemble, FittedState
@@ -59,7 +58,11 @@ from exclusivity.io._model_values import (
     shown,
     texts_of,
 )
-from exclusivity.tables import DateCode, InteractionFeatures, LevelCode, NumberCode, TableEncoder
+from exclusivity.tables._codes import MONTHS, PARTS, WEEKDAYS, DateCode, LevelCode, MissingCode, NumberCode
+from exclusivity.tables._columns import LONGEST_LEVEL, is_missing
+from exclusivity.tables._encoder import TableColumn, TableEncoder, output_sources
+from exclusivity.tables._interactions import InteractionFeatures, KernelMap
+from exclusivity.tables._parameters import categorical_places
 
 PASSTHROUGH = "passthrough"
 TARGET = "target_column_"
@@ -289,10 +292,10 @@ def _scaler(made: Any, params: str, columns: dict[str, str], *, counts_rows: boo
 
 _KINDS = ("number", "category", "date")
 _FLAGGED = (NumberCode, LevelCode, DateCode)
-_CODES = (type(None), *_FLAGGED, tables.MissingCode)
+_CODES = (type(None), *_FLAGGED, MissingCode)
 _NUMBER, _LEVEL, _DATE = 1, 2, 3
 _PARTS = {"year": _NUMBER, "month": _LEVEL, "weekday": _LEVEL, "hour": _NUMBER}
-_TEXTS = {"month": set(tables.MONTHS), "weekday": set(tables.WEEKDAYS)}
+_TEXTS = {"month": set(MONTHS), "weekday": set(WEEKDAYS)}
 
 
 def _order(codes: dict[str, Any]) -> list[tuple[int, str]]:
@@ -306,7 +309,7 @@ def _order(codes: dict[str, Any]) -> list[tuple[int, str]]:
 
 
 def _chosen(mask: int) -> list[str]:
-    return [part for bit, part in enumerate(tables.PARTS) if mask >> bit & 1]
+    return [part for bit, part in enumerate(PARTS) if mask >> bit & 1]
 
 
 def _code_rules(found: dict[str, Any]) -> Rules:
@@ -329,7 +332,7 @@ def _encoder_rules(found: dict[str, Any]) -> Rules:
     yield isinstance(dtype, str) and dtype in ("float64", "float32"), "dtype is not float64 or float32"
     yield from notation_rules(found)
     kinds, types = found["kinds"].astype(int), found["codes"]["types"].astype(int)
-    of_any_kind = np.isin(types, [_CODES.index(type(None)), _CODES.index(tables.MissingCode)])
+    of_any_kind = np.isin(types, [_CODES.index(type(None)), _CODES.index(MissingCode)])
     yield np.all(of_any_kind | (types == kinds + 1)), "a column is coded as one of another kind"
 
 
@@ -348,7 +351,7 @@ _ENCODER = Object(
             {
                 "types": Array("u1", _PER_FEATURE, 0, len(_CODES) - 1),
                 "has_gaps": Array("bool", ("n_codes",)),
-                "parts": Array("u1", ("n_dates",), 1, 2 ** len(tables.PARTS) - 1),
+                "parts": Array("u1", ("n_dates",), 1, 2 ** len(PARTS) - 1),
                 "figures": Array("f8", ("n_numbers", 5), *FINITE),
                 "n_knots": Array("i8", ("n_numbers",), 0),
                 "knots": Array("f8", ("all_knots",)),
@@ -381,7 +384,7 @@ def _pack_codes(codes: list[Any]) -> dict[str, Any]:
     flat = [each for code in codes for each in (code, *dict(getattr(code, "parts", ())).values())]
     numbers = [code for code in flat if isinstance(code, NumberCode)]
     levels = [code for code in flat if isinstance(code, LevelCode)]
-    masks = [sum(1 << tables.PARTS.index(part) for part, _ in parts) for parts in dates]
+    masks = [sum(1 << PARTS.index(part) for part, _ in parts) for parts in dates]
     figures = [[code.low, code.high, code.mean, code.scale, code.fill] for code in numbers]
     return {
         "types": np.array([_CODES.index(type(code)) for code in codes], dtype=np.uint8),
@@ -401,16 +404,16 @@ def _build_encoder(found: dict[str, Any]) -> TableEncoder:
     encoder.sparse_output_ = found["sparse_output"]
     names = encoder._input_names()
     with refusing("TableEncoder"):
-        encoder._rules()
+        encoder._check_parameters()
         encoder._groups()
-        encoder._chosen(names)
+        categorical_places(encoder.categorical, names, "categorical")
     kinds, n_gaps = [_KINDS[kind] for kind in found["kinds"]], found["n_gaps"].tolist()
     n_levels = [None if number < 0 else number for number in found["n_levels"].tolist()]
     codes, tags = _codes(found["codes"]), notations_of(found)
     parts = (names, kinds, codes, n_gaps, n_levels, found["left_out"], tags)
     with refusing("TableEncoder"):
-        encoder.columns_ = encoder._with_ramps(list(map(tables.TableColumn, *parts)))
-    encoder.sources_ = tables.output_sources(encoder.columns_)
+        encoder.columns_ = encoder._with_ramps(list(map(TableColumn, *parts)))
+    encoder.sources_ = output_sources(encoder.columns_)
     return encoder
 
 
@@ -432,7 +435,7 @@ def _codes(found: dict[str, Any]) -> Iterator[Any]:
             parts = [(part, simple(_PARTS[part], part)) for part in _chosen(next(masks))]
             yield DateCode(tuple(parts), has_gaps)
         else:
-            yield simple(kind) if kind in (_NUMBER, _LEVEL) else None if kind == 0 else tables.MissingCode()
+            yield simple(kind) if kind in (_NUMBER, _LEVEL) else None if kind == 0 else MissingCode()
 
 
 def _number(code: NumberCode) -> NumberCode:
@@ -450,7 +453,7 @@ def _level(code: LevelCode, part: str) -> LevelCode:
     texts = {*code.levels, *code.rare}
     if not code.levels or len(texts) < len(code.levels) + len(code.rare):
         raise Refusal("TableEncoder: the levels of a category are not different texts.")
-    if any(tables.is_missing(text) or len(text) > tables.LONGEST_LEVEL for text in texts):
+    if any(is_missing(text) or len(text) > LONGEST_LEVEL for text in texts):
         raise Refusal("TableEncoder: a level of a category is missing or too long.")
     if part and not texts <= _TEXTS[part]:
         raise Refusal(f"TableEncoder: a date has a {part} that there is not.")
@@ -540,7 +543,7 @@ def _build_interactions(found: dict[str, Any]) -> InteractionFeatures:
         parts = cut(found[name], np.array([rows * width for rows, width in shapes]))
         matrices[name] = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
     maps = map(
-        tables.KernelMap, _columns(found), matrices["landmarks"], found["decays"].tolist(), matrices["mixing"]
+        KernelMap, _columns(found), matrices["landmarks"], found["decays"].tolist(), matrices["mixing"]
     )
     owners = found["owners"].astype(np.intp, copy=False)
     step._store(owners, dict(zip(found["members"].tolist(), maps, strict=True)))

@@ -24,7 +24,9 @@ from exclusivity.additive.certificates import _SLACKS as SLACKS
 from exclusivity.additive.levels import ColumnLevels
 from exclusivity.classifier._fitted import Ensemble, FittedState
 from exclusivity.io.models import packed_file
-from exclusivity.tables import DateCode, InteractionFeatures, LevelCode, NumberCode, TableColumn, TableEncoder
+from exclusivity.tables._codes import DateCode, LevelCode, NumberCode, places_of_texts
+from exclusivity.tables._encoder import TableColumn, TableEncoder
+from exclusivity.tables._interactions import InteractionFeatures
 from exclusivity.voting._changes import group_supports
 from exclusivity.voting.rules import RULES
 
@@ -551,7 +553,8 @@ def _write_additive(graph: Graph, model: RobustAdditiveClassifier, dtype: np.dty
         lefts.append(left + (share > 0.0).astype(np.int64) * shifted)
     for place in others:  # an empty text is a missing value
         column, start = columns[place], int(starts[place])
-        levels = {text: start + number for number, text in enumerate(column.categories)}
+        known = places_of_texts(column.categories, column.rare)
+        levels = {text: start + number for text, number in known.items()}
         levels[""] = start + column.n_points - 1
         default = start + len(column.categories) if column.rare else levels[""]
         lefts.append(_numbered(inputs[_input_name(column)], levels, default))

@@ -20,12 +20,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from exclusivity._typing import (
-    Bools,
-    Floats,
-    Ints,
-    Matrix,
-)
+from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.tables._columns import (
     Column,
     ColumnTable,
@@ -61,17 +56,6 @@ _FEW_KNOTS = 16
 _LARGE = 1 << 26
 # So many rows, encoded, stay in the processor's cache until all of their columns are written.
 _BLOCK_ROWS = 1 << 12
-# So many of them stay in its smallest cache while they are transposed.
-_TRANSPOSED_ROWS = 1 << 7
-
-
-@dataclass(frozen=True)
-class Rules:
-    """Parameters of a :class:`TableEncoder` that codes depend on."""
-
-    n_knots: int
-    min_frequency: int
-    max_levels: int
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -169,14 +153,8 @@ class LevelCode:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The output column of every text that has one.
-
-        Where the training rows had either True or 1, but not both, each of them counts as the other, and so
-        do False and 0: booleans become numbers on their way through an array of numbers.
-        """
-        own = dict.fromkeys(self.rare, len(self.levels))
-        own |= {level: place for place, level in enumerate(self.levels)}
-        return {text: own[level] for text, level in _ALIASES if level in own} | own
+        """The output column of every text that has one."""
+        return places_of_texts(self.levels, self.rare)
 
     def places_of(self, levels: Sequence[str]) -> Ints:
         """Return the output column of every category, -1 for unseen ones; last, that of missing values."""
@@ -256,12 +234,22 @@ class MissingCode:
         yield start, rows
 
 
+def places_of_texts(levels: Sequence[str], rare: Sequence[str]) -> dict[str, int]:
+    """Return the place of every text: levels are numbered, and rare ones share the next number.
+
+    Where the training rows had either True or 1, but not both, each of them counts as the other, and so do
+    False and 0: booleans become numbers on their way through an array of numbers.
+    """
+    own = dict.fromkeys(rare, len(levels)) | {level: place for place, level in enumerate(levels)}
+    return {text: own[level] for text, level in _ALIASES if level in own} | own
+
+
 Code = NumberCode | LevelCode | DateCode | MissingCode
 
 
-def _read_dates(column: Column, *, strict: bool = True) -> dict[str, Any]:
+def _read_dates(column: Column) -> dict[str, Any]:
     """Return the parts of dates, each of them read, and which rows are missing."""
-    moments = as_dates(column, strict=strict)
+    moments = as_dates(column)
     parts = date_parts(moments)
     months, weekdays = (as_levels(parts[name]) for name in ("month", "weekday"))
     return {
@@ -273,12 +261,12 @@ def _read_dates(column: Column, *, strict: bool = True) -> dict[str, Any]:
     }
 
 
-READERS: dict[str, Callable[..., Any]] = {
+READERS: dict[str, Callable[[Column], Any]] = {
     "number": as_numbers,
     "category": as_levels,
     "date": _read_dates,
 }
-"""What reads a column, by its kind; with ``strict=False`` cells that it cannot hold are missing."""
+"""What reads a column, by its kind."""
 
 
 def missing_in(read: Any) -> Bools:
@@ -288,14 +276,16 @@ def missing_in(read: Any) -> Bools:
     return np.isnan(read) if isinstance(read, np.ndarray) else read[0] < 0
 
 
-def learn_code(kind: str, read: Any, rules: Rules) -> Code | None:
+def learn_code(kind: str, read: Any, n_knots: int, min_frequency: int, max_levels: int) -> Code | None:
     """Choose the code of a column that was read; None where no value tells rows apart."""
     if kind == "number":
-        return _learn_number(read, rules)
-    return _learn_levels(read[0], read[1], rules) if kind == "category" else _learn_date(read, rules)
+        return _learn_number(read, n_knots)
+    if kind == "category":
+        return _learn_levels(read[0], read[1], min_frequency, max_levels)
+    return _learn_date(read, n_knots)
 
 
-def _learn_number(numbers: Floats, rules: Rules) -> NumberCode | None:
+def _learn_number(numbers: Floats, n_knots: int) -> NumberCode | None:
     # Infinite ones say nothing about scale, and count neither as missing nor as known.
     is_finite = np.isfinite(numbers)
     known = numbers if is_finite.all() else numbers[is_finite]
@@ -320,30 +310,32 @@ def _learn_number(numbers: Floats, rules: Rules) -> NumberCode | None:
     standardised.sort()
     middle = standardised[(len(known) - 1) // 2 : len(known) // 2 + 1]
     code = replace(code, fill=float(middle.mean()))
-    if not rules.n_knots:
+    if not n_knots:
         return code
     if is_drawn:  # the ends may not be among them
         ends = code.standardised(np.array([low, high]))
         standardised = np.concatenate([ends[:1], standardised, ends[1:]])
-    return replace(code, knots=place_knots(standardised, rules.n_knots))
+    return replace(code, knots=place_knots(standardised, n_knots))
 
 
-def _learn_levels(codes: Ints, levels: Sequence[str], rules: Rules) -> LevelCode | None:
+def _learn_levels(
+    codes: Ints, levels: Sequence[str], min_frequency: int, max_levels: int
+) -> LevelCode | None:
     n_missing, *counts = np.bincount(codes + 1, minlength=len(levels) + 1).tolist()
     # The most frequent first, equal ones in the order of the alphabet.
     ranked = sorted(zip(counts, levels, strict=True), key=lambda each: (-each[0], each[1]))
-    kept = [level for count, level in ranked[: rules.max_levels] if count >= rules.min_frequency]
+    kept = [level for count, level in ranked[:max_levels] if count >= min_frequency]
     rare = sorted(level for _, level in ranked[len(kept) : len(kept) + MOST_RARE])
     if not kept or (len(kept) == 1 and not rare):
         return None
     return LevelCode(tuple(sorted(kept)), tuple(rare), n_missing > 0)
 
 
-def _learn_date(read: dict[str, Any], rules: Rules) -> DateCode | None:
+def _learn_date(read: dict[str, Any], n_knots: int) -> DateCode | None:
     parts: list[tuple[str, NumberCode | LevelCode]] = []
     for part in PARTS:
         if part in ("year", "hour"):
-            number = _learn_number(read[part], rules)
+            number = _learn_number(read[part], n_knots)
             if number is not None:
                 parts.append((part, replace(number, has_missing=False)))
         elif len(read[part][1]) > 1:
@@ -499,28 +491,18 @@ def assemble_sparse(codes: Sequence[Code], columns: Sequence[Ready], n_rows: int
     # As much as there may be; where nothing is written no memory is taken.
     indices, data = np.empty(n_rows * slots, dtype=index), np.empty(n_rows * slots, dtype=dtype)
     indptr = np.zeros(n_rows + 1, dtype=index)
-    # Written slot by slot, which are contiguous, then transposed, a few rows at a time. (Were the number of
-    # rows a power of two, all slots of a row would compete for the same lines of the cache.)
-    shape = slots, min(n_rows, _BLOCK_ROWS) + 24
+    shape = min(n_rows, _BLOCK_ROWS), slots
     places, values = np.empty(shape, dtype=index), np.empty(shape, dtype=dtype)
     for block in row_blocks(n_rows):
         size, slot, start = block.stop - block.start, 0, 0
         for code, column in zip(codes, columns, strict=True):
-            for places[slot, :size], values[slot, :size] in code.entries(column[block], start):
+            for places[:size, slot], values[:size, slot] in code.entries(column[block], start):
                 slot += 1
             start += code.width
-        for first in range(0, size, _TRANSPOSED_ROWS):
-            part = slice(first, min(first + _TRANSPOSED_ROWS, size))
-            entries, at = (
-                values[:, part].T.ravel(),
-                slice(block.start + first + 1, block.start + part.stop + 1),
-            )
-            kept = np.flatnonzero(entries != 0)
-            begin = indptr[at.start - 1]
-            indptr[at] = begin + np.searchsorted(kept, np.arange(slots, len(entries) + 1, slots))
-            own = slice(begin, begin + len(kept))
-            entries.take(kept, out=data[own], mode="clip")  # a check of indices would take a copy
-            places[:, part].T.ravel().take(kept, out=indices[own], mode="clip")
+        kept = values[:size] != 0
+        indptr[block.start + 1 : block.stop + 1] = indptr[block.start] + kept.sum(axis=1).cumsum()
+        own = slice(indptr[block.start], indptr[block.stop])
+        indices[own], data[own] = places[:size][kept], values[:size][kept]
     end = indptr[-1]
     rows = sparse.csr_matrix((data[:end], indices[:end], indptr), shape=(n_rows, width))
     rows.has_canonical_format = True

@@ -5,8 +5,8 @@ nor on what holds the column (a list, an array, a DataFrame of pandas or polars,
 one type are read at once, with the same result as cell by cell. No package for tables is needed: pandas and
 pyarrow are imported where such a table comes in.
 
-A cell that its column cannot hold, such as a word among numbers, is an error, or with ``strict=False`` a
-missing value.
+A cell that its column cannot hold, such as a word among numbers, is read as a missing value; ``odd_cells``
+finds such cells, for whoever reports or refuses them.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -38,10 +38,6 @@ _FRAMES = ("pandas", "polars", "pyarrow")
 
 Values = NDArray[Any]
 """One column of any type; missing values are NaN, NaT, None, the NA of pandas, or empty texts."""
-
-
-class CellError(ValueError):
-    """A cell that its column cannot hold; who knows the column names it."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -191,20 +187,25 @@ def _objects_of(cells: Values) -> Values:
     return cells.astype(object)
 
 
-def match_columns(X: Any, names: Sequence[str]) -> tuple[Any, list[str], list[str]]:
-    """Return the columns of a frame in this order, which of them are absent, and which others there are.
+def match_columns(X: Any, names: Sequence[str]) -> tuple[Any, list[str]]:
+    """Return the columns of a frame in this order, and remarks on absent and unknown ones.
 
-    All cells of an absent column are missing.
+    All cells of an absent column are missing, and unknown columns are ignored.
     """
     given = column_names(X) or []
-    absent = [name for name in names if name not in given]
     if given == list(names):
-        return X, [], []
+        return X, []
+    if len(set(given)) < len(given):
+        twice = next(name for place, name in enumerate(given) if name in given[:place])
+        raise ValueError(f"X has two columns with the name {twice!r}; rename or drop one of them.")
+    absent = [name for name in names if name not in given]
     if len(absent) == len(names):
         raise ValueError(f"X has none of the columns of fit, {list(names)[:20]}; it has {given[:20]}.")
     nothing = np.full(X.shape[0], None, dtype=object)
     columns = [column_of(X, given.index(name)) if name in given else nothing for name in names]
-    return ColumnTable(columns), absent, [name for name in given if name not in set(names)]
+    remarks = [f"column {name!r} is absent, and all of its cells count as missing" for name in absent]
+    remarks += [f"column {name!r} is unknown and ignored" for name in given if name not in set(names)]
+    return ColumnTable(columns), remarks
 
 
 def _pandas_column(series: Any) -> Column:
@@ -290,7 +291,7 @@ def missing(values: Column) -> Bools:
 
 
 def kind_of(values: Column) -> str:
-    """Return what a column holds: "number", "date" or "category".
+    """Return what a column of training rows holds: "number", "date" or "category".
 
     Texts are categories, unless all of them are dates such as 2024-02-29, 2024/02/29 or 2024-02-29T18:30Z.
     Numbers among texts are texts.
@@ -305,10 +306,10 @@ def kind_of(values: Column) -> str:
     by_type = {"i": "number", "u": "number", "f": "number", "m": "number", "M": "date", "b": "category"}
     if values.dtype.kind in by_type:
         return by_type[values.dtype.kind]
-    try:
-        known = [cell for cell in _factorize(values.tolist(), text_of)[0] if not is_missing(cell)]
-    except CellError:  # no kind of cell: refused where the column is read
-        return "category"
+    cells = values.tolist()
+    with suppress(TypeError):  # a list, say, which is no category
+        cells = [cell for _, cell in {(type(cell), cell) for cell in cells}]
+    known = [cell for cell in cells if not is_missing(cell)]
     if known and all(map(_is_number, known)):
         return "number"
     return "date" if known and all(map(_is_date, known)) else "category"
@@ -325,39 +326,22 @@ def _is_date(cell: object) -> bool:
     return isinstance(cell, (dt.date, np.datetime64))
 
 
-def as_numbers(values: Column, *, strict: bool = True) -> Floats:
-    """Return a column as float64, NaN where missing: texts as what they spell, durations in seconds."""
+def as_numbers(values: Column) -> Floats:
+    """Return a column as float64: texts as what they spell, durations in seconds, NaN for other cells."""
     if isinstance(values, DictionaryColumn):
-        return values.map(partial(as_numbers, strict=strict), np.nan)
+        return values.map(as_numbers, np.nan)
     if values.dtype.kind in "fiub":
         return values.astype(np.float64, copy=False)
     if values.dtype.kind == "m":
         return np.asarray(_seconds(values))
     if values.dtype.kind == "M":
-        if strict and not np.isnat(values).all():
-            raise CellError("it held numbers in fit, and here it holds dates")
         return np.full(len(values), np.nan)
-    read = _number if strict else _lenient(_number, np.nan)
-    return np.fromiter(map(read, values.tolist()), dtype=np.float64, count=len(values))
-
-
-def _lenient(read: Callable[[Any], Any], missing: Any) -> Callable[[Any], Any]:
-    """Return a reader of cells that takes what it cannot read for missing."""
-
-    def read_or_miss(cell: Any) -> Any:
-        try:
-            return read(cell)
-        except CellError:
-            return missing
-
-    return read_or_miss
+    return np.fromiter(map(_number, values.tolist()), dtype=np.float64, count=len(values))
 
 
 def _number(cell: Any) -> float:
     if isinstance(cell, float):
         return cell
-    if is_missing(cell):
-        return np.nan
     if isinstance(cell, (dt.timedelta, np.timedelta64)):
         return float(_seconds(_duration(cell)))
     try:
@@ -367,10 +351,7 @@ def _number(cell: Any) -> float:
         return np.inf if cell > 0 else -np.inf
     except (TypeError, ValueError):
         pass
-    raise CellError(
-        f"it held numbers in fit, and here a cell holds {shown(cell)}; give a number, or nothing for a "
-        "missing value"
-    )
+    return np.nan
 
 
 def _seconds(durations: Any) -> Any:
@@ -386,22 +367,19 @@ def _duration(cell: Any) -> np.timedelta64:
     return np.timedelta64(cell)
 
 
-def as_dates(values: Column, *, strict: bool = True) -> Values:
-    """Return a column as moments to the microsecond, by the clock on the wall; NaT where missing."""
+def as_dates(values: Column) -> Values:
+    """Return a column as moments to the microsecond, by the clock on the wall; NaT for other cells."""
     if isinstance(values, DictionaryColumn):
-        return values.map(partial(as_dates, strict=strict), _NO_MOMENT)
+        return values.map(as_dates, _NO_MOMENT)
     if values.dtype.kind == "M":
         return values.astype(_MOMENT, copy=False)
     if values.dtype.kind in "OUS":
-        read = _moment if strict else _lenient(_moment, _NO_MOMENT)
-        return np.array(list(map(read, values.tolist())), dtype=_MOMENT)
-    if strict and not missing(values).all():
-        raise CellError("it held dates in fit, and here it holds numbers")
+        return np.array(list(map(_moment, values.tolist())), dtype=_MOMENT)
     return np.full(len(values), _NO_MOMENT)
 
 
 def _moment(cell: Any) -> Any:
-    if is_missing(cell):
+    if is_missing(cell):  # NaT is a date to Python
         return _NO_MOMENT
     try:
         found = _DATE.match(cell) if isinstance(cell, str) else None
@@ -412,16 +390,13 @@ def _moment(cell: Any) -> Any:
             return np.datetime64(cell.replace(tzinfo=None), "us")
         if isinstance(cell, (dt.date, np.datetime64)):
             return np.array(cell, dtype=_MOMENT)[()]
-    except ValueError:
-        pass  # the 30th of February
-    raise CellError(
-        f"it held dates in fit, and here a cell holds {shown(cell)}; write it as 2024-12-31 or 2024-12-31 "
-        "23:59:00, or leave it empty"
-    )
+    except ValueError:  # the 30th of February
+        pass
+    return _NO_MOMENT
 
 
-def as_levels(values: Column, *, strict: bool = True) -> tuple[Ints, list[str]]:
-    """Return a column as codes of its categories, -1 where missing, and the categories: distinct texts.
+def as_levels(values: Column) -> tuple[Ints, list[str]]:
+    """Return a column as codes of its categories, -1 for other cells, and the categories: distinct texts.
 
     Examples
     --------
@@ -432,39 +407,38 @@ def as_levels(values: Column, *, strict: bool = True) -> tuple[Ints, list[str]]:
     """
     if isinstance(values, DictionaryColumn):
         values = values.without_unused()
-        codes, levels = as_levels(values.cells, strict=strict)
+        codes, levels = as_levels(values.cells)
         is_coded = np.array_equal(codes, np.arange(len(codes)))
         return (values.codes if is_coded else np.append(codes, -1)[values.codes]), levels
-    text = text_of if strict else _lenient(text_of, None)
     if values.dtype.kind in "iufbMm":
         distinct, places = np.unique(values, return_inverse=True)
         # Dates one by one: what tolist makes of them depends on their precision.
         cells: list[Any] = list(distinct) if distinct.dtype.kind in "Mm" else distinct.tolist()
     else:
-        cells, places = _factorize(values.tolist(), text)
+        cells, places = _factorize(values.tolist())
     numbers: dict[str, int] = {}  # different cells of the same text are one category
-    texts = map(text, cells)
+    texts = map(text_of, cells)
     found = [-1 if each is None else numbers.setdefault(each, len(numbers)) for each in texts]
     return np.asarray(found, dtype=np.intp)[places.ravel()], list(numbers)
 
 
-def _factorize(cells: list[Any], text: Callable[[Any], Any]) -> tuple[list[Any], Ints]:
+def _factorize(cells: list[Any]) -> tuple[list[Any], Ints]:
     """Return cells that stand for all of the same text, and which of them every cell is."""
     kinds = set(map(type, cells)) - {str, type(None)}
     keys = cells if len(kinds) < 2 else list(zip(map(type, cells), cells, strict=True))  # True equals 1
     try:
         if any(issubclass(kind, (dt.datetime, dt.time)) for kind in kinds):
-            keys = list(map(text, cells))  # noon in London equals one o'clock in Paris
+            keys = list(map(text_of, cells))  # noon in London equals one o'clock in Paris
         first = dict(zip(keys, cells, strict=True))
     except TypeError:  # a list, say, which is no category
-        keys = list(map(text, cells))
+        keys = list(map(text_of, cells))
         first = dict(zip(keys, cells, strict=True))
     place = {key: number for number, key in enumerate(first)}
     return list(first.values()), np.fromiter(map(place.__getitem__, keys), dtype=np.intp, count=len(keys))
 
 
 def text_of(cell: Any) -> str | None:
-    """Return the category of a cell: its text; None where it is missing.
+    """Return the category of a cell: its text; None where it is missing, or neither number, text nor date.
 
     Numbers that are equal have one text whatever their type: 3, 3.0 and Decimal("3.00") are "3", which the
     text "3" is, too. Booleans are "True" and "False", dates and durations are written to the microsecond.
@@ -489,13 +463,13 @@ def text_of(cell: Any) -> str | None:
     elif isinstance(cell, (dt.date, np.datetime64)):
         text = str(_moment(cell))
     else:
-        raise CellError(f"a cell holds {shown(cell)}; expected a number, a text, a date, or nothing")
+        return None
     text = text[:LONGEST_LEVEL]
-    return None if text.isspace() else text
+    return None if not text or text.isspace() else text
 
 
 def _numeral(number: Any) -> str:
-    """Return a number as text; a whole one without a point."""
+    """Return a number as text, a whole one without a point; nothing if it has more than 4000 digits."""
     if isinstance(number, Decimal):
         is_whole = number.is_finite() and number == number.to_integral_value()
     else:
@@ -503,12 +477,20 @@ def _numeral(number: Any) -> str:
         is_whole = isinstance(number, Integral) or number.is_integer()
     if not is_whole:
         return str(float(number))
-    if abs(number) >= _MOST_DIGITS:
-        raise CellError("a cell holds a number of more than 4000 digits; expected a category")
-    return str(int(number))
+    return str(int(number)) if abs(number) < _MOST_DIGITS else ""
 
 
-def shown(value: object) -> str:
-    """Return a cell as a message shows it."""
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
+def odd_cells(column: Column, is_missing: Bools) -> tuple[int, str]:
+    """Return how many cells were read as missing though they hold something, and the first as text."""
+    if not is_missing.any():
+        return 0, ""
+    rows = np.flatnonzero(is_missing & ~missing(column))
+    if not len(rows):
+        return 0, ""
+    first = column[rows[:1]]
+    cell = first.cells[first.codes[0]] if isinstance(first, DictionaryColumn) else first[0]
+    try:
+        text = repr(cell)
+    except ValueError:  # as Python refuses to write it
+        text = "a number of more than 4000 digits"
+    return len(rows), text if len(text) <= 40 else f"{text[:37]}..."

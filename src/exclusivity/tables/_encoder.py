@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -23,7 +21,6 @@ from exclusivity.tables._codes import (
     MissingCode,
     NumberCode,
     Ready,
-    Rules,
     assemble_dense,
     assemble_sparse,
     grouped,
@@ -32,8 +29,6 @@ from exclusivity.tables._codes import (
     sparse_is_better,
 )
 from exclusivity.tables._columns import (
-    CellError,
-    Column,
     ColumnTable,
     DictionaryColumn,
     as_array,
@@ -41,10 +36,18 @@ from exclusivity.tables._columns import (
     frame_package,
     kind_of,
     match_columns,
-    missing,
-    shown,
+    odd_cells,
 )
-from exclusivity.tables._warnings import classes_in, warn_of_levels, warn_of_target
+from exclusivity.tables._parameters import categorical_places, monotone_signs
+from exclusivity.tables._warnings import classes_in, warn_of_changes, warn_of_levels, warn_of_target
+
+_REFUSED = {
+    "number": "it held numbers in fit, and here a cell holds {}; give a number, or nothing for a missing "
+    "value",
+    "date": "it held dates in fit, and here a cell holds {}; write it as 2024-12-31 or 2024-12-31 23:59:00, "
+    "or leave it empty",
+    "category": "a cell holds {}; expected a number of at most 4000 digits, a text, a date, or nothing",
+}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -87,15 +90,6 @@ class TableColumn:
     def has_indicator(self) -> bool:
         """Whether the last output column indicates missing values."""
         return self.code is not None and self.code.has_missing
-
-
-@contextmanager
-def _named(name: str) -> Iterator[None]:
-    """Name the column in errors about its cells."""
-    try:
-        yield
-    except CellError as error:
-        raise ValueError(f"Column {name!r}: {error}.") from error
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -274,18 +268,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for place, known in enumerate(self.columns_):
             if known.code is not None:
                 column = column_of(X, place)
-                with _named(known.name):
-                    read = READERS[known.kind](column, strict=self.strict)
-                if not self.strict:
-                    remarks += _unreadable(known, column, read)
-                missing[:, groups[place]] &= missing_in(read)
+                read = READERS[known.kind](column)
+                is_missing = missing_in(read)
+                count, cell = odd_cells(column, is_missing)
+                if count and self.strict:
+                    raise ValueError(f"Column {known.name!r}: {_REFUSED[known.kind].format(cell)}.")
+                remarks += describe_odd_cells(known, count, cell)
+                missing[:, groups[place]] &= is_missing
                 ready.append(known.code.ready(read))
-        if remarks:
-            warnings.warn(
-                f"Columns are not as in training: {'; '.join(remarks)}. (strict=True refuses such tables.)",
-                UserWarning,
-                stacklevel=3,  # a wrapper of scikit-learn stands between
-            )
+        warn_of_changes(remarks, " (strict=True refuses such tables.)")
         return self._assemble(ready, missing)
 
     def _assemble(self, ready: Sequence[Ready], missing: Bools | None = None) -> Matrix:
@@ -298,10 +289,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         by_name = not isinstance(X, ColumnTable) and hasattr(self, "feature_names_in_")
         if self.strict or not by_name or frame_package(X) is None:
             return self._validate(X, reset=False), []
-        X, absent, unknown = match_columns(X, self._input_names())
+        X, remarks = match_columns(X, self._input_names())
         _check_shape(X)
-        remarks = [f"column {name!r} is absent, and all of its cells count as missing" for name in absent]
-        return X, [*remarks, *(f"column {name!r} is unknown and ignored" for name in unknown)]
+        return X, remarks
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
         """Return a frame or an array of the right width; cells are checked where columns are read."""
@@ -314,85 +304,77 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _learn_rows(self, X: Any, y: Any, *, encode: bool) -> list[Ready]:
         """Learn column by column; return these as their codes read them, if they are to be encoded."""
-        rules = self._rules()
+        self._check_parameters()
         X = self._validate(X, reset=True)
         classes = classes_in(y, X.shape[0])
         names, columns, ready = self._input_names(), [], []
-        chosen = self._chosen(names)
+        chosen = categorical_places(self.categorical, names, "categorical")
         for place, name in enumerate(names):
             column = column_of(X, place)
             is_declared = place in chosen or (isinstance(column, DictionaryColumn) and column.is_category)
-            with _named(name):
-                kind = "category" if place in chosen else kind_of(column)
-                read = READERS[kind](column)
-                learned = _learn_column(name, kind, read, rules)
-                if encode and learned.code is not None:
-                    ready.append(learned.code.ready(read))
+            kind = "category" if place in chosen else kind_of(column)
+            read = READERS[kind](column)
+            count, cell = odd_cells(column, missing_in(read))
+            if count:
+                raise ValueError(f"Column {name!r}: {_REFUSED['category'].format(cell)}.")
+            learned = self._learn_column(name, kind, read)
+            if encode and learned.code is not None:
+                ready.append(learned.code.ready(read))
             if kind == "category" and not (is_declared or isinstance(X, ColumnTable)):
                 warn_of_levels(name, read[1], len(column) - learned.n_missing)
             if classes is not None:
                 warn_of_target(name, read, classes)
             columns.append(learned)
-        self._store(columns, X.shape[0])
-        return ready
-
-    def _store(self, columns: list[TableColumn], n_rows: int) -> None:
-        """Keep what was learned of all columns of so many rows."""
         if not any(column.width for column in columns):
             raise ValueError(
-                f"No column of X (n_samples = {n_rows}) tells rows apart; the first, {columns[0].name!r}, is "
-                f"left out because {columns[0].left_out}."
+                f"No column of X (n_samples = {X.shape[0]}) tells rows apart; the first, "
+                f"{columns[0].name!r}, is left out because {columns[0].left_out}."
             )
         self._groups()  # labels may not fit the columns
         self.columns_ = self._with_ramps(columns)
         self.sources_ = output_sources(self.columns_)
-        is_better = sparse_is_better(self._codes(), n_rows, np.dtype(self.dtype).itemsize)
+        is_better = sparse_is_better(self._codes(), X.shape[0], np.dtype(self.dtype).itemsize)
         self.sparse_output_ = is_better if self.sparse_output == "auto" else bool(self.sparse_output)
+        return ready
+
+    def _learn_column(self, name: str, kind: str, read: Any) -> TableColumn:
+        """Learn a column from what was read of its training rows."""
+        n_knots = int(self.n_knots) if self.numeric == "spline" else 0
+        code = learn_code(kind, read, n_knots, int(self.min_frequency), int(self.max_levels))
+        is_missing = missing_in(read)
+        n_rows, n_missing = len(is_missing), int(np.count_nonzero(is_missing))
+        n_levels, why = len(read[1]) if kind == "category" else None, ""
+        if code is None and 0 < n_missing < n_rows:
+            code = MissingCode()
+        elif code is None and n_missing == n_rows:
+            why = "it has no value at all"
+        elif code is None and kind == "date":
+            why = "year, month, weekday and hour are the same"
+        elif code is None and n_levels is not None and n_levels > 1:
+            why = f"no level is in {self.min_frequency} rows or more, as in a column that names rows"
+        elif code is None:
+            why = "all its values are the same"
+        return TableColumn(name, kind, code, n_missing, n_levels, why)
 
     def _with_ramps(self, columns: Sequence[TableColumn]) -> list[TableColumn]:
         """Return columns with ramps instead of hats where ``monotonic_cst`` has a sign; check these."""
-        found = []
-        signs = self._signs([column.name for column in columns])
-        for column, sign in zip(columns, signs, strict=True):
-            if sign and column.kind != "number":
-                raise ValueError(
-                    f"monotonic_cst names {column.name!r}, which holds "
-                    f"{'dates' if column.kind == 'date' else 'categories, which have no order'}; expected a "
-                    "column of numbers."
-                )
-            code = column.code
-            if sign and isinstance(code, NumberCode):
-                code = replace(code, is_ramp=True)
-            found.append(replace(column, code=code))
-        return found
-
-    def _signs(self, names: list[str]) -> list[int]:
-        """Return the sign of every input column."""
-        given = self.monotonic_cst
-        if given is None:
-            return [0] * len(names)
+        if self.monotonic_cst is None:
+            return list(columns)
         if (getattr(self, "_sklearn_output_config", {}).get("transform") or "default") != "default":
             raise ValueError("monotonic_cst needs set_output(transform='default'): a DataFrame has no signs.")
-        if isinstance(given, Mapping):
-            unknown = [name for name in given if name not in names]
-            if unknown:
-                raise ValueError(
-                    f"monotonic_cst names {unknown[0]!r}, which is no column of X: {names[:20]}."
-                )
-            given = [given.get(name, 0) for name in names]
-        signs = np.asarray(given).tolist()
-        if not isinstance(signs, list) or len(signs) != len(names) or any(s not in (-1, 0, 1) for s in signs):
-            raise ValueError(
-                f"monotonic_cst must have 1, -1 or 0 for each of {len(names)} columns; got "
-                f"{self.monotonic_cst!r}."
-            )
-        return [int(sign) for sign in signs]
+        signs = monotone_signs(self.monotonic_cst, columns, ("number",))
+        return [
+            replace(column, code=replace(column.code, is_ramp=True))
+            if sign and isinstance(column.code, NumberCode)
+            else column
+            for column, sign in zip(columns, signs, strict=True)
+        ]
 
     def _output_signs(self) -> NDArray[Any] | None:
         """Return the sign of every output column; None where there are no rules."""
         if self.monotonic_cst is None:
             return None
-        signs = np.array(self._signs([column.name for column in self.columns_]))[self.sources_]
+        signs = np.array(monotone_signs(self.monotonic_cst, self.columns_, ("number",)))[self.sources_]
         ends = np.cumsum([column.width for column in self.columns_])
         signs[[end - 1 for end, column in zip(ends, self.columns_, strict=True) if column.has_indicator]] = 0
         return signs
@@ -436,8 +418,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 found[unique] = None
         return np.array(list(found), dtype=object)
 
-    def _rules(self) -> Rules:
-        """Check the parameters; return those that codes depend on."""
+    def _check_parameters(self) -> None:
         check_choice(vars(self), "numeric", ("linear", "spline"))
         for name, least in (("n_knots", 3), ("min_frequency", 1), ("max_levels", 1)):
             check_number(vars(self), name, least=least, integer=True)
@@ -447,25 +428,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"strict must be True or False; got {self.strict!r}.")
         if np.dtype(self.dtype) not in (np.float64, np.float32):
             raise ValueError(f"dtype must be float64 or float32; got {self.dtype!r}.")
-        n_knots = int(self.n_knots) if self.numeric == "spline" else 0
-        return Rules(n_knots, int(self.min_frequency), int(self.max_levels))
 
     def _input_names(self) -> list[str]:
         names = getattr(self, "feature_names_in_", range(self.n_features_in_))
         return [name if isinstance(name, str) else f"x{name}" for name in names]
-
-    def _chosen(self, names: list[str]) -> set[int]:
-        """Return the numbers of the columns that ``categorical`` names."""
-        if isinstance(self.categorical, str):
-            raise TypeError(f"categorical must be a sequence of columns; got the text {self.categorical!r}.")
-        chosen = set()
-        for column in [] if self.categorical is None else self.categorical:
-            is_number = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
-            place = int(column) if is_number else names.index(column) if column in names else len(names)
-            if not -len(names) <= place < len(names):
-                raise ValueError(f"categorical names {column!r}, which is no column of X: {names[:20]}.")
-            chosen.add(place % len(names))
-        return chosen
 
     @property
     def _n_features_out(self) -> int:
@@ -481,27 +447,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _learn_column(name: str, kind: str, read: Any, rules: Rules) -> TableColumn:
-    """Learn a column from what was read of its training rows."""
-    code = learn_code(kind, read, rules)
-    is_missing = missing_in(read)
-    n_rows, n_missing = len(is_missing), int(np.count_nonzero(is_missing))
-    n_levels = len(read[1]) if kind == "category" else None
-    if code is None and 0 < n_missing < n_rows:
-        code = MissingCode()
-    if code is not None:
-        return TableColumn(name, kind, code, n_missing, n_levels)
-    if n_missing == n_rows:
-        why = "it has no value at all"
-    elif kind == "date":
-        why = "year, month, weekday and hour are the same"
-    elif n_levels is not None and n_levels > 1:
-        why = f"no level is in {rules.min_frequency} rows or more, as in a column that names rows"
-    else:
-        why = "all its values are the same"
-    return TableColumn(name, kind, None, n_missing, n_levels, why)
-
-
 def _check_shape(X: Any) -> None:
     for what, count in zip(("sample(s)", "feature(s)"), X.shape, strict=True):
         if not count:
@@ -510,21 +455,10 @@ def _check_shape(X: Any) -> None:
             )
 
 
-def _unreadable(known: TableColumn, column: Column, read: Any) -> list[str]:
-    """Return a remark on cells that count as missing because their column cannot hold them."""
-    is_missing = missing_in(read)
-    if not is_missing.any() or (
-        known.kind == "number" and getattr(column, "dtype", np.dtype("O")).kind == "f"
-    ):
-        return []
-    rows = np.flatnonzero(is_missing & ~missing(column))
-    if not len(rows):
-        return []
-    first = column[rows[:1]]
-    cell = first.cells[first.codes[0]] if isinstance(first, DictionaryColumn) else first[0]
-    expected = {"number": "no number", "date": "no date", "category": "no category"}[known.kind]
-    count = f"{len(rows)} cell{'s' * (len(rows) > 1)}"
-    return [f"column {known.name!r}: {count} with {expected}, such as {shown(cell)}, count as missing"]
+def describe_odd_cells(known: Any, count: int, cell: str) -> list[str]:
+    """Return a remark on cells that a column of this name and kind cannot hold, the first of them as text."""
+    cells = f"{count} cell{'s' * (count > 1)} with no {known.kind}, such as {cell}"
+    return [f"column {known.name!r}: {cells}, count as missing"] * (count > 0)
 
 
 def output_sources(columns: Sequence[TableColumn]) -> Ints:

@@ -86,6 +86,13 @@ def warn_of_levels(name: str, levels: Sequence[str], n_known: int) -> None:
         )
 
 
+def warn_of_changes(remarks: Sequence[str], advice: str = "", stacklevel: int = 4) -> None:
+    """Warn of a table that is not as in training, with all remarks on it."""
+    if remarks:
+        message = f"Columns are not as in training: {'; '.join(remarks)}.{advice}"
+        warnings.warn(message, UserWarning, stacklevel=stacklevel)
+
+
 def _numbers(name: str, texts: list[str]) -> str | None:
     from exclusivity.io._cells import ColumnError, detect_rule  # noqa: PLC0415 -- as above
 
@@ -118,4 +125,4 @@ def _dates(name: str, texts: list[str]) -> str | None:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=4)
+    warnings.warn(message, UserWarning, stacklevel=5)
