@@ -185,3 +185,16 @@ def test_mixed_column_names_are_refused(local, frame):
     odd = frame.drop(columns="label").set_axis(["a", "b", "c", "d", "e", 5], axis=1)
     with pytest.raises(TypeError, match="Feature names are only supported"):
         ERMClassifier().fit(dd.from_pandas(odd, npartitions=2), dd.from_pandas(frame["label"], npartitions=2))
+
+
+@pytest.mark.parametrize("method", ["fit", "predict", "score"])
+def test_missing_values_are_a_case_for_other_classes_of_the_package(arrays, method):
+    """As in memory, and not scikit-learn's advice to take one of its trees."""
+    X, y = arrays
+    model, broken = ERMClassifier(3).fit(X, y), X.map_blocks(lambda block: block * np.nan, dtype=float)
+    with pytest.raises(ValueError, match="Input X contains NaN") as error:
+        np.asarray(getattr(model, method)(*((broken,) if method == "predict" else (broken, y))))
+    text = str(error.value)
+    assert "TableEncoder" in text
+    assert "RobustAdditiveClassifier" in text
+    assert "HistGradientBoosting" not in text

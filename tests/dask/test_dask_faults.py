@@ -271,7 +271,7 @@ def damage(kind, file):
 )
 def test_a_file_that_is_no_checkpoint_is_refused_before_any_row_is_read(local, rows, tmp_path, kind):
     file = tmp_path / "fit.npz"
-    Checkpoint(file, {}).watched([None])[0](
+    Checkpoint(file).watched([None])[0](
         IterationState(IterationRecord(1, 1.0, 0.0, 0.0, 0.0, 0.0), np.ones((6, 3)), np.ones(3), 0.0)
     )
     damage(kind, file)

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from exclusivity._errors import warn_of_many_classes
 from exclusivity._typing import Ints, Matrix
 from exclusivity.classifier._fit import (
+    ENDED_EARLY,
     BlockTasks,
     ClassTotals,
     FitTasks,
@@ -41,7 +42,7 @@ from exclusivity.classifier._progress import (
 )
 from exclusivity.classifier._validation import check_parameters, group_codes, groups_of_rows, signs_of_rows
 from exclusivity.rows.source import RowSource
-from exclusivity.solvers import SolverResult, Start, Status
+from exclusivity.solvers import SolverResult, Start
 
 
 class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, EnsembleEstimator):
@@ -312,7 +313,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         if context is not None:
             context.call_on_fit_task_end(estimator=self, reconstruction_attributes=dict, **rows.shown)
         for name, result in zip(names, results, strict=False):
-            if result.status in (Status.MAX_ITER, Status.DIVERGED, Status.ROUNDED):
+            if result.status in ENDED_EARLY:
                 message = advice(name, result, self.tol)
                 warnings.warn(message, ConvergenceWarning, stacklevel=CALLER_OF_FIT + 1)
         if self.exclusivity > 1:

@@ -22,25 +22,22 @@ from exclusivity.classifier._bounds import bounds_of
 from exclusivity.classifier._fitted import TEST, scope_of
 from exclusivity.classifier._progress import CALLER_OF_FIT, ProblemMonitor
 from exclusivity.classifier._validation import (
-    BinaryTask,
-    TrainingSet,
-    binary_tasks,
     check_scale,
     class_weights,
     contrasts,
+    number_classes,
     random_partition,
     read_partition,
     require_two_classes,
     sample_weights,
-    training_set,
     validate_classes,
 )
 from exclusivity.objective.losses import LOSSES, POWER_LOSS
 from exclusivity.objective.objective import Contrast, Objective, relative_gap
 from exclusivity.objective.penalties import ExclusivityRegulariser
 from exclusivity.objective.problem import ERMProblem
-from exclusivity.rows.design import RowScale, aligned
-from exclusivity.rows.source import Answer, Question, Request, RowBlock, RowSource
+from exclusivity.rows.design import DesignMatrix, LabelledRows, RowScale, aligned
+from exclusivity.rows.source import Question, RowBlock, RowSource
 from exclusivity.solvers import (
     Callback,
     ExclusiveOptions,
@@ -60,6 +57,9 @@ from exclusivity.voting.rules import RULES
 if TYPE_CHECKING:
     from exclusivity.classifier._erm import ERMClassifier
 
+ENDED_EARLY = (Status.MAX_ITER, Status.DIVERGED, Status.ROUNDED)
+"""The ends of a run that deserve a warning."""
+
 LARGE_SIDE = 4096
 """From this size of the smaller side of X on, BLAS keeps its threads, unless X is sparse."""
 
@@ -72,35 +72,70 @@ _is_limited = Lock()
 
 @dataclass(frozen=True, eq=False)
 class MemoryTasks:
-    """The binary tasks of a fit to rows in memory, and what callbacks may see of it."""
+    """The binary problems of a fit to rows in memory, and what callbacks may see of it.
 
-    data: TrainingSet
-    tasks: Sequence[BinaryTask]
+    Attributes
+    ----------
+    design : DesignMatrix
+        All rows of positive weight.
+    classes : ndarray of shape (n_classes,)
+    tasks : sequence of Contrast
+        The classes of each binary problem.
+    rows : sequence of LabelledRows
+        Its rows. One-vs-rest problems share one design matrix and one array of weights, hence one
+        factorisation. In one-vs-one the first class of a pair is positive, as in ``SVC``.
+    shown : dict
+    """
+
+    design: DesignMatrix
+    classes: NDArray[Any]
+    tasks: Sequence[Contrast]
+    rows: Sequence[LabelledRows]
     shown: dict[str, Any]
 
     @classmethod
     def of(cls, estimator: ERMClassifier, X: Matrix, y: Any, sample_weight: ArrayLike | None) -> Self:
         """Check the arguments of ``fit``; the number and the names of the features go to the estimator."""
         X, y = validate_classes(estimator, X, y)
-        data = training_set(X, y, sample_weights(sample_weight, X.shape[0]), estimator.class_weight)
         shown = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        return cls(data, binary_tasks(data, estimator.multi_class), shown)
+        return cls.build(estimator, X, y, sample_weights(sample_weight, X.shape[0]), shown)
 
-    @property
-    def classes(self) -> NDArray[Any]:
-        """Return the class labels."""
-        return self.data.classes
+    @classmethod
+    def build(
+        cls, estimator: ERMClassifier, X: Matrix, y: NDArray[Any], weights: Floats, shown: dict[str, Any]
+    ) -> Self:
+        """Number the classes of checked rows, leave out rows of weight 0, multiply class weights in.
+
+        A class whose rows all have weight 0 (in a bootstrap, say) stays a class.
+        """
+        classes, codes = number_classes(y)
+        if not np.all(weights):
+            keep = np.flatnonzero(weights)
+            X, codes, weights = X[keep], codes[keep], weights[keep]
+        require_two_classes(classes)
+        design = DesignMatrix(X)
+        check_scale(design.row_scale)
+        totals = np.bincount(codes, weights=weights, minlength=len(classes)).astype(float)
+        weights = weights * class_weights(estimator.class_weight, classes, totals)[codes]
+        tasks, rows = contrasts(classes, estimator.multi_class), []
+        for task in tasks:
+            own, labels, own_weights = design, np.where(codes == task.positive, 1.0, -1.0), weights
+            if task.negative is not None:
+                of_pair = np.flatnonzero((codes == task.positive) | (codes == task.negative))
+                own, labels, own_weights = DesignMatrix(X[of_pair]), labels[of_pair], weights[of_pair]
+            rows.append(LabelledRows(own, labels, own_weights))
+        return cls(design, classes, tasks, rows, shown)
 
     @property
     def dtype(self) -> Any:
-        """Return the type of the fitted weights."""
-        return self.data.dtype
+        """The type that the fitted weights get: float32 where the rows are, else float64."""
+        return np.dtype(np.float32 if self.design.X.dtype == np.float32 else np.float64)
 
     def problems(self, estimator: ERMClassifier) -> list[ERMProblem]:
         """Build one ERM problem per task, with the estimator's parameters."""
-        design = self.data.design
+        design = self.design
         objective = objective_of(estimator, design.n_features, design.X.dtype, len(self.tasks))
-        return [ERMProblem(objective, task.rows) for task in self.tasks]
+        return [ERMProblem(objective, rows) for rows in self.rows]
 
     def solve(
         self, estimator: ERMClassifier, groups: Ints, monitors: Sequence[ProblemMonitor] = ()
@@ -117,7 +152,7 @@ class MemoryTasks:
             "n_threads": _n_threads(estimator.n_jobs),
         }
         results: Sequence[SolverResult]
-        with fitting_threads(*self.data.X.shape, is_sparse=self.data.design.is_sparse):
+        with fitting_threads(*self.design.X.shape, is_sparse=self.design.is_sparse):
             if estimator.exclusivity > 1:
                 results = solve_exclusive(
                     problems,
@@ -142,7 +177,7 @@ class MemoryTasks:
 
     def vote_counts(self, model: ERMClassifier) -> Ints:
         """Count how often each member votes for each class in these rows."""
-        return model._vote_counts(self.data.X)
+        return model._vote_counts(self.design.X)
 
 
 # Rows in blocks
@@ -155,7 +190,8 @@ class BlockTasks:
     Parameters
     ----------
     rows : RowSource
-        Class weights multiplied in.
+    class_weights : ndarray of shape (n_classes,) or None
+        Factors on the weights of the rows.
     classes : ndarray of shape (n_classes,)
     dtype : dtype
         That of the fitted weights.
@@ -166,6 +202,7 @@ class BlockTasks:
     """
 
     rows: RowSource
+    class_weights: Floats | None
     classes: NDArray[Any]
     dtype: Any
     tasks: Sequence[Contrast]
@@ -191,9 +228,10 @@ class BlockTasks:
         if feature_names is not None:
             estimator.feature_names_in_ = feature_names
         dtype = np.dtype(getattr(rows, "dtype", np.float64))
+        factors = None
         if estimator.class_weight is not None:
-            rows = _WeightedRows(rows, class_weights(estimator.class_weight, classes, totals))
-        return cls(rows, classes, dtype, contrasts(classes, estimator.multi_class), shown)
+            factors = class_weights(estimator.class_weight, classes, totals)
+        return cls(rows, factors, classes, dtype, contrasts(classes, estimator.multi_class), shown)
 
     def solve(
         self, estimator: ERMClassifier, groups: Ints, monitors: Sequence[ProblemMonitor] = ()
@@ -201,7 +239,7 @@ class BlockTasks:
         """Solve every task; all of them share each pass over the rows."""
         rows = self.rows
         objective = objective_of(estimator, rows.n_features, self.dtype, len(self.tasks))
-        targets = [Target(objective, task) for task in self.tasks]
+        targets = [Target(objective, task, class_weights=self.class_weights) for task in self.tasks]
         # Of this process: its own systems, and the products of a source that works in its threads.
         with fitting_threads(rows.n_rows, rows.n_features):
             if estimator.exclusivity > 1:
@@ -218,19 +256,17 @@ class BlockTasks:
             else:
                 options = parse_options(NewtonOptions, estimator.solver_options)
                 settings = Settings(estimator.tol, estimator.max_iter, options.regime)
-                starts: list[Start | None] = [None] * len(targets)
-                if found := _warm_starts(estimator, len(targets)):
-                    starts = [start.for_objective(objective) for start in found]
-                callbacks: list[Callback | None] = [*monitors] or [None] * len(targets)
-                results = self.solve_convex(targets, settings, starts, callbacks)
+                found = _warm_starts(estimator, len(targets))
+                starts = None if found is None else [start.for_objective(objective) for start in found]
+                results = self.solve_convex(targets, settings, starts, monitors or None)
             return list(results) if self.dtype == np.float64 else self._as_stored(targets, results, estimator)
 
     def solve_convex(
         self,
         targets: Sequence[Target],
         settings: Settings,
-        starts: Sequence[Start | None],
-        callbacks: Sequence[Callback | None],
+        starts: Sequence[Start | None] | None,
+        callbacks: Sequence[Callback | None] | None,
     ) -> list[SolverResult]:
         """Solve problems of exclusivity at most 1."""
         return solve_targets(self.rows, targets, settings, starts, callbacks)
@@ -316,33 +352,6 @@ class _CountVotes:
         return self.model._vote_counts(aligned(block.X)), None
 
 
-class _WeightedRows(RowSource):
-    """Rows whose weights are multiplied by a factor for each class."""
-
-    def __init__(self, rows: RowSource, factors: Floats) -> None:
-        self._rows, self._factors = rows, factors
-        self.n_rows, self.n_features, self.row_scale = rows.n_rows, rows.n_features, rows.row_scale
-
-    def ask(self, questions: Sequence[Question]) -> list[Answer]:
-        """See ``RowSource``."""
-        return self._rows.ask([replace(q, request=_Weighted(q.request, self._factors)) for q in questions])
-
-    def abandon(self, error: BaseException) -> None:
-        """See ``RowSource``."""
-        self._rows.abandon(error)
-
-
-@dataclass(frozen=True, eq=False)
-class _Weighted:
-    request: Request
-    factors: Floats
-
-    def answer(self, block: RowBlock, state: Any) -> tuple[Any, Any]:
-        """See ``Request``."""
-        weights = block.weights * self.factors[block.codes]
-        return self.request.answer(replace(block, weights=weights), state)
-
-
 # Objectives, starts and options
 
 
@@ -371,16 +380,22 @@ def exclusive_options(estimator: ERMClassifier, groups: Ints, seed: int) -> Excl
 
     A warm start searches from the partition of the previous fit.
     """
-    options, former = parse_options(ExclusiveOptions, estimator.solver_options), None
-    if _is_warm(estimator):
-        former = _former_partition(estimator, groups)
+    options, n_members = parse_options(ExclusiveOptions, estimator.solver_options), estimator.n_estimators
+    former: Ints | None = getattr(estimator, "partition_", None) if _is_warm(estimator) else None
+    if former is not None:
+        n_former = len(estimator.supports_)
+        if n_former != n_members or not np.array_equal(estimator.groups_, groups):
+            raise ValueError(
+                f"warm_start=True, but the previous fit divided {len(former)} feature groups among "
+                f"{n_former} members, and this one has {int(groups.max()) + 1} groups and {n_members} "
+                "members, or other columns in the groups; set warm_start=False to start anew."
+            )
     if options.partition is None:
         options = replace(options, partition=former)
     if options.voting is None:  # soft votes have no certificate to count
         options = replace(options, voting=RULES[estimator.voting].search)
     if scope_of(estimator.partition) == TEST:
         return options
-    n_members = estimator.n_estimators
     if isinstance(estimator.partition, str):
         partition = random_partition(int(groups.max()) + 1, n_members, check_random_state(seed))
     else:
@@ -404,10 +419,10 @@ def _warm_starts(estimator: ERMClassifier, n_problems: int) -> list[Start] | Non
             f"warm_start=True, but the previous fit had {before[0]} binary problems with {before[1]} "
             f"features and this one has {n_problems} with {n_features}; set warm_start=False to start anew."
         )
-    if starts and ensemble.n_members == n_members:
-        return list(starts)
     if ensemble.n_members != n_members:
         ensemble = ensemble.mean()
+    elif starts:
+        return list(starts)
     return [
         Start(
             weights=np.broadcast_to(ensemble.weights[i].T, (n_features, n_members)).astype(float),
@@ -416,22 +431,6 @@ def _warm_starts(estimator: ERMClassifier, n_problems: int) -> list[Start] | Non
         )
         for i in range(n_problems)
     ]
-
-
-def _former_partition(estimator: ERMClassifier, groups: Ints) -> Ints | None:
-    """Return the partition of the previous fit; None if that had none."""
-    partition: Ints | None = getattr(estimator, "partition_", None)
-    if partition is None:
-        return None
-    n_members = len(estimator.supports_)
-    if n_members != estimator.n_estimators or not np.array_equal(estimator.groups_, groups):
-        raise ValueError(
-            f"warm_start=True, but the previous fit divided {len(partition)} feature groups among "
-            f"{n_members} members, and this one has {int(groups.max()) + 1} groups and "
-            f"{estimator.n_estimators} members, "
-            "or other columns in the groups; set warm_start=False to start anew."
-        )
-    return partition
 
 
 # Models of float32 rows

@@ -38,8 +38,8 @@ MINIMISED = (
 
 
 @dataclass(repr=False, eq=False, match_args=False)
-class EnsembleParameters(BaseEstimator):
-    """The parameters of ``ERMClassifier``, which describes them, and of the estimators like it."""
+class EnsembleEstimator(BaseEstimator):
+    """The parameters of ``ERMClassifier``, which describes them, and how estimators with them are shown."""
 
     n_estimators: int = 10
     _: KW_ONLY
@@ -64,6 +64,29 @@ class EnsembleParameters(BaseEstimator):
     random_state: RandomState = None
     n_jobs: int | None = None
     verbose: int = 0
+
+    def __sklearn_tags__(self) -> Tags:
+        """Accept sparse rows."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the usual repr, with a remark when all members are equal or on different features."""
+        plain, sentence = super().__repr__(N_CHAR_MAX), note(self)
+        return f"{plain}  # {sentence}" if sentence else plain
+
+    def _repr_html_inner(self) -> str:
+        """Return scikit-learn's diagram with the remark below it."""
+        diagram, sentence = str(estimator_html_repr(self)), note(self)
+        return f"{diagram}<p>{escape(sentence)}</p>" if sentence else diagram
+
+    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
+        """Return what a notebook shows."""
+        bundle = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
 
 
 def shared_parameters(estimator: BaseEstimator, kind: type[BaseEstimator]) -> dict[str, Any]:
@@ -365,33 +388,6 @@ def scope_of(partition: ArrayLike) -> str:
     if not isinstance(partition, str):
         return TRAINING_IF
     return TEST if partition == "learned" else TRAINING_TOO
-
-
-class EnsembleEstimator(EnsembleParameters):
-    """The parameters, and how an estimator with them is shown."""
-
-    def __sklearn_tags__(self) -> Tags:
-        """Accept sparse rows."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """Return the usual repr, with a remark when all members are equal or on different features."""
-        plain, sentence = super().__repr__(N_CHAR_MAX), note(self)
-        return f"{plain}  # {sentence}" if sentence else plain
-
-    def _repr_html_inner(self) -> str:
-        """Return scikit-learn's diagram with the remark below it."""
-        diagram, sentence = str(estimator_html_repr(self)), note(self)
-        return f"{diagram}<p>{escape(sentence)}</p>" if sentence else diagram
-
-    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
-        """Return what a notebook shows."""
-        bundle = {"text/plain": repr(self)}
-        if get_config()["display"] == "diagram":
-            bundle["text/html"] = self._repr_html_inner()
-        return bundle
 
 
 def note(estimator: BaseEstimator) -> str:

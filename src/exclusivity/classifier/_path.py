@@ -19,22 +19,16 @@ from exclusivity._errors import ParameterError, ParameterTypeError
 from exclusivity._typing import Floats, Ints, Matrix
 from exclusivity.classifier._erm import ERMClassifier
 from exclusivity.classifier._fit import (
+    ENDED_EARLY,
     MemoryTasks,
     as_stored,
     fitting_threads,
     problem_seeds,
     warn_of_surplus,
 )
-from exclusivity.classifier._validation import (
-    binary_tasks,
-    check_parameters,
-    group_codes,
-    sample_weights,
-    training_set,
-    validate_classes,
-)
+from exclusivity.classifier._validation import check_parameters, group_codes, sample_weights, validate_classes
 from exclusivity.objective.problem import cost_grid
-from exclusivity.solvers import SolverResult, Status, solve_path
+from exclusivity.solvers import SolverResult, solve_path
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,19 +59,6 @@ class ERMPath:
     gaps: Floats
     n_iter: Ints
     classifiers: tuple[ERMClassifier, ...]
-
-    @classmethod
-    def of(cls, Cs: Floats, classifiers: list[ERMClassifier]) -> ERMPath:
-        """Make the path of these classifiers, fitted one per C."""
-        return cls(
-            Cs=Cs,
-            coefs=np.stack([classifier.coef_ for classifier in classifiers]),
-            intercepts=np.stack([classifier.intercept_ for classifier in classifiers]),
-            objectives=np.stack([classifier.objective_ for classifier in classifiers]),
-            gaps=np.stack([classifier.dual_gap_ for classifier in classifiers]),
-            n_iter=np.stack([classifier.n_iter_ for classifier in classifiers]),
-            classifiers=tuple(classifiers),
-        )
 
     def __repr__(self) -> str:
         """Describe in one line what was solved and how well."""
@@ -156,7 +137,15 @@ def erm_path(
     classifiers = rows.solve(values)
     if template.exclusivity > 1:
         warn_of_surplus(rows.groups, template.n_estimators)
-    return ERMPath.of(values, classifiers)
+    return ERMPath(
+        Cs=values,
+        coefs=np.stack([classifier.coef_ for classifier in classifiers]),
+        intercepts=np.stack([classifier.intercept_ for classifier in classifiers]),
+        objectives=np.stack([classifier.objective_ for classifier in classifiers]),
+        gaps=np.stack([classifier.dual_gap_ for classifier in classifiers]),
+        n_iter=np.stack([classifier.n_iter_ for classifier in classifiers]),
+        classifiers=tuple(classifiers),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,10 +162,9 @@ class PathRows:
     @classmethod
     def build(cls, template: ERMClassifier, X: Matrix, y: NDArray[Any], weights: Floats) -> PathRows:
         """Build from validated arrays."""
-        data = training_set(X, y, weights, template.class_weight)
         names = getattr(template, "feature_names_in_", None)
         groups = group_codes(template.feature_groups, X.shape[1], names)
-        return cls(template, MemoryTasks(data, binary_tasks(data, template.multi_class), {}), groups)
+        return cls(template, MemoryTasks.build(template, X, y, weights, {}), groups)
 
     def costs(self, Cs: object) -> Floats:
         """Return the values of C to solve for."""
@@ -190,23 +178,21 @@ class PathRows:
 
     def solve(self, Cs: Floats) -> list[ERMClassifier]:
         """Fit one classifier per C; warn once about all that did not reach the tolerance."""
+        if self.template.exclusivity <= 1:
+            return self._stored(Cs, list(zip(*self._solve_convex(Cs), strict=True)))
+        return self._stored(Cs, [self._solve_one(float(C)) for C in Cs])
+
+    def refit(self, C: float) -> ERMClassifier:
+        """Fit what ``ERMClassifier(C=C)`` would fit to these rows, number by number."""
+        return self._stored(np.array([C]), [self._solve_one(C)])[0]
+
+    def _stored(self, Cs: Floats, solved: Sequence[Sequence[SolverResult]]) -> list[ERMClassifier]:
+        """Return a classifier with the results of each C, one per task."""
         classifiers = [self._new(float(C)) for C in Cs]
-        if self.template.exclusivity > 1:
-            solved = [self._solve_one(classifier) for classifier in classifiers]
-        else:
-            solved = list(zip(*self._solve_convex(Cs), strict=True))
         for classifier, results in zip(classifiers, solved, strict=True):
             classifier._store(results, self.rows.classes, self.groups, self.rows.dtype)
         _warn(Cs, solved, self.template.tol)
         return classifiers
-
-    def refit(self, C: float) -> ERMClassifier:
-        """Fit what ``ERMClassifier(C=C)`` would fit to these rows, number by number."""
-        classifier = self._new(C)
-        results = self._solve_one(classifier)
-        classifier._store(results, self.rows.classes, self.groups, self.rows.dtype)
-        _warn(np.array([C]), [results], self.template.tol)
-        return classifier
 
     def _new(self, C: float) -> ERMClassifier:
         # What ``clone`` would copy, without its look at signatures; the width of the rows comes along.
@@ -214,11 +200,11 @@ class PathRows:
         classifier.C = C
         return classifier
 
-    def _solve_one(self, classifier: ERMClassifier) -> Sequence[SolverResult]:
+    def _solve_one(self, C: float) -> Sequence[SolverResult]:
         started = perf_counter()
-        results = self.rows.solve(classifier, self.groups)
-        if classifier.verbose:
-            print(f"[ERM] C = {classifier.C:.3g}: {perf_counter() - started:.1f} s")  # noqa: T201
+        results = self.rows.solve(self._new(C), self.groups)
+        if self.template.verbose:
+            print(f"[ERM] C = {C:.3g}: {perf_counter() - started:.1f} s")  # noqa: T201
         return results
 
     def _solve_convex(self, Cs: Floats) -> list[list[SolverResult]]:
@@ -226,25 +212,24 @@ class PathRows:
         template = self.template
         problems = self.rows.problems(template)
         seeds = problem_seeds(template, len(problems))
+        limits: dict[str, Any] = {
+            "tol": template.tol,
+            "max_iter": template.max_iter,
+            "options": template.solver_options,
+        }
 
         def solve(number: int) -> list[SolverResult]:
-            started = perf_counter()
-            results = solve_path(
-                problems[number],
-                Cs.tolist(),
-                template.solver,
-                options=template.solver_options,
-                tol=template.tol,
-                max_iter=template.max_iter,
-                seed=seeds[number],
-            )
-            costs = [problems[number].changed(cost=C) for C in Cs.tolist()]
-            results = [as_stored(*pair, template.tol) for pair in zip(costs, results, strict=True)]
+            started, costs = perf_counter(), Cs.tolist()
+            results = solve_path(problems[number], costs, template.solver, seed=seeds[number], **limits)
+            results = [
+                as_stored(problems[number].changed(cost=C), result, template.tol)
+                for C, result in zip(costs, results, strict=True)
+            ]
             _report(self.rows.tasks[number].name, Cs, results, perf_counter() - started, template.verbose)
             return results
 
         workers = Parallel(n_jobs=template.n_jobs if len(problems) > 1 else 1, prefer="threads")
-        design = self.rows.data.design
+        design = self.rows.design
         with fitting_threads(*design.X.shape, is_sparse=design.is_sparse):
             return list(workers(delayed(solve)(number) for number in range(len(problems))))
 
@@ -279,13 +264,8 @@ def _report(name: str, Cs: Floats, results: list[SolverResult], seconds: float, 
 
 
 def _warn(Cs: Floats, solved: Sequence[Sequence[SolverResult]], tol: float) -> None:
-    ended_early = (Status.MAX_ITER, Status.DIVERGED, Status.ROUNDED)
-    short = [
-        (C, result)
-        for C, results in zip(Cs, solved, strict=True)
-        for result in results
-        if result.status in ended_early
-    ]
+    pairs = [(C, result) for C, results in zip(Cs, solved, strict=True) for result in results]
+    short = [(C, result) for C, result in pairs if result.status in ENDED_EARLY]
     if short:
         C, worst = max(short, key=lambda pair: np.nan_to_num(pair[1].gap, nan=np.inf))
         warnings.warn(
@@ -293,5 +273,5 @@ def _warn(Cs: Floats, solved: Sequence[Sequence[SolverResult]], tol: float) -> N
             f"C={C:.3g}, has a duality gap of {worst.gap:.1e} after {worst.n_iter} iterations: "
             f"{worst.status.value}. Scale the features (StandardScaler), raise max_iter, or raise tol.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )

@@ -51,13 +51,11 @@ class ProblemMonitor:
     ----------
     name : str
         The problem, for messages.
-    verbose : int
-        How much to print.
-    context : CallbackContext or None
-        scikit-learn's context of this problem; None without callbacks.
     estimator : ERMClassifier
     shown : dict
         What callbacks may ask for besides: X, y, metadata.
+    context : CallbackContext or None
+        scikit-learn's context of this problem; None without callbacks.
     describe : callable
         From an iteration state to the fitted attributes that a callback may ask for.
     """
@@ -65,21 +63,20 @@ class ProblemMonitor:
     def __init__(
         self,
         name: str,
-        verbose: int,
-        context: Any,
         estimator: ERMClassifier,
         shown: dict[str, Any],
+        context: Any,
         describe: Callable[[IterationState], dict[str, Any] | None],
     ) -> None:
-        self._name, self._verbose, self._context = name, verbose, context
-        self._estimator, self._shown, self._describe = estimator, shown, describe
+        self._name, self._estimator, self._shown = name, estimator, shown
+        self._context, self._describe = context, describe
         if context is not None:
             context.call_on_fit_task_begin(estimator=estimator, **shown)
 
     def __call__(self, state: IterationState) -> bool:
         """Print, call the callbacks, and return whether one of them wants to stop."""
         record = state.record
-        if _is_worth_a_line(record.iteration, self._verbose):
+        if _is_worth_a_line(record.iteration, self._estimator.verbose):
             gap = f"gap {record.gap:.1e}, " if np.isfinite(record.bound) else ""  # none above exclusivity = 1
             self._print(
                 f"iteration {record.iteration}, objective {record.objective:.6g}, {gap}{state.seconds:.1f} s"
@@ -98,7 +95,7 @@ class ProblemMonitor:
 
     def finish(self, result: SolverResult) -> None:
         """Report the end; the objective of problems that are solved together is their sum."""
-        if self._verbose:
+        if self._estimator.verbose:
             has_gap = not np.isnan(result.gap)
             objective = result.objective if has_gap else result.history.objective[-1]
             gap = f"gap {result.gap:.1e}, " if has_gap else ""
@@ -125,17 +122,8 @@ def watch_fit(
     estimator: ERMClassifier, width: dict[str, Any], names: Sequence[str], rows: FitTasks
 ) -> tuple[Any, list[ProblemMonitor]]:
     """Open scikit-learn's context of a fit (None without callbacks), and make a monitor per name."""
-    context = None
-    if getattr(estimator, "_skl_callbacks", None):
-        context = estimator._init_callback_context(max_subtasks=len(names), sequential_subtasks=False)
-        context = context.call_on_fit_task_begin(estimator=estimator, **rows.shown)
-    return context, _monitors(estimator, width, names, rows, context)
 
-
-def _monitors(
-    estimator: ERMClassifier, width: dict[str, Any], names: Sequence[str], rows: FitTasks, context: Any
-) -> list[ProblemMonitor]:
-    def fitted_attributes(state: IterationState) -> dict[str, Any] | None:
+    def describe(state: IterationState) -> dict[str, Any] | None:
         if len(names) > 1:  # halfway through a multi-class fit there is no classifier to show
             return None
         members = [(state.weights, state.intercepts)]
@@ -148,12 +136,16 @@ def _monitors(
             "_fitted_exclusivity": float(estimator.exclusivity),
         }
 
-    monitors = []
-    for number, name in enumerate(names):
-        task_context = None
-        if context is not None:
-            task_context = context.subcontext(task_name=name, task_id=number, max_subtasks=None)
-        monitors.append(
-            ProblemMonitor(name, estimator.verbose, task_context, estimator, rows.shown, fitted_attributes)
-        )
-    return monitors
+    context, contexts = None, [None] * len(names)
+    if getattr(estimator, "_skl_callbacks", None):
+        context = estimator._init_callback_context(max_subtasks=len(names), sequential_subtasks=False)
+        context = context.call_on_fit_task_begin(estimator=estimator, **rows.shown)
+        contexts = [
+            context.subcontext(task_name=name, task_id=number, max_subtasks=None)
+            for number, name in enumerate(names)
+        ]
+    monitors = [
+        ProblemMonitor(name, estimator, rows.shown, own, describe)
+        for name, own in zip(names, contexts, strict=True)
+    ]
+    return context, monitors

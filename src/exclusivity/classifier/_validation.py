@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import combinations
 from numbers import Integral, Real
 from typing import Any
@@ -20,10 +19,9 @@ from sklearn.utils.validation import validate_data
 from exclusivity._errors import ParameterError, ParameterTypeError, check_choice, check_number
 from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.classifier._bounds import check_bounded
-from exclusivity.classifier._fitted import ClassWeight
 from exclusivity.objective.losses import LOSSES, POWER_LOSS
 from exclusivity.objective.objective import Contrast
-from exclusivity.rows.design import DesignMatrix, LabelledRows, RowScale
+from exclusivity.rows.design import RowScale
 from exclusivity.rows.sparse_rows import check_sparse
 from exclusivity.solvers import SOLVERS, parse_options, resolve_solver
 from exclusivity.voting._changes import group_supports
@@ -148,34 +146,6 @@ NO_WEIGHT = "sample_weight is zero for every row: nothing to learn from."
 """The message where no row counts."""
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingSet:
-    """Rows of positive weight, their class numbers and their weights."""
-
-    design: DesignMatrix
-    codes: Ints
-    classes: NDArray[Any]
-    weights: Floats
-
-    @property
-    def X(self) -> Matrix:
-        """The rows themselves."""
-        return self.design.X
-
-    @property
-    def dtype(self) -> Any:
-        """The type that the fitted weights get: float32 where the rows are, else float64."""
-        return np.dtype(np.float32 if self.X.dtype == np.float32 else np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class BinaryTask:
-    """One binary problem: its rows, and a name for messages."""
-
-    name: str
-    rows: LabelledRows
-
-
 def validate_rows(estimator: BaseEstimator, X: Matrix, y: Any = "no_validation", **checks: Any) -> Any:
     """Check rows, and labels if given, as scikit-learn does; errors about missing values and text say more.
 
@@ -275,23 +245,6 @@ def check_weights(given: object, n_rows: int) -> Floats:
     return weights
 
 
-def training_set(X: Matrix, y: NDArray[Any], weights: Floats, class_weight: ClassWeight) -> TrainingSet:
-    """Leave out rows of weight 0, number the classes, multiply class weights in.
-
-    A class whose rows all have weight 0 (in a bootstrap, say) stays a class.
-    """
-    classes, codes = number_classes(y)
-    if not np.all(weights):
-        keep = np.flatnonzero(weights)
-        X, codes, weights = X[keep], codes[keep], weights[keep]
-    require_two_classes(classes)
-    design = DesignMatrix(X)
-    check_scale(design.row_scale)
-    totals = np.bincount(codes, weights=weights, minlength=len(classes)).astype(float)
-    factors = class_weights(class_weight, classes, totals)
-    return TrainingSet(design, codes, classes, weights * factors[codes])
-
-
 def number_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     """Return the classes in order, and each label's number among them: ``np.unique`` without sorting."""
     if np.issubdtype(y.dtype, np.integer) and np.can_cast(y.dtype, np.intp) and len(y) > 0:
@@ -375,23 +328,6 @@ def class_weights(given: object, classes: NDArray[Any], totals: Floats) -> Float
     return factors
 
 
-def binary_tasks(data: TrainingSet, multi_class: str) -> list[BinaryTask]:
-    """Make one task of two classes, the second one positive; of more, one per class or one per pair.
-
-    One-vs-rest tasks share one design matrix and one weight array, hence one factorisation. In
-    one-vs-one the first class of a pair is positive, as in ``SVC``.
-    """
-    return [
-        BinaryTask(
-            contrast.name,
-            LabelledRows(data.design, np.where(data.codes == contrast.positive, 1.0, -1.0), data.weights),
-        )
-        if contrast.negative is None
-        else _pair_task(data, contrast)
-        for contrast in contrasts(data.classes, multi_class)
-    ]
-
-
 def contrasts(classes: NDArray[Any], multi_class: str) -> list[Contrast]:
     """List the binary problems of a multi-class fit, in the order of the fitted attributes.
 
@@ -409,13 +345,6 @@ def contrasts(classes: NDArray[Any], multi_class: str) -> list[Contrast]:
     return [Contrast(f"{name} against the rest", c, None) for c, name in enumerate(names)]
 
 
-def _pair_task(data: TrainingSet, contrast: Contrast) -> BinaryTask:
-    i, j = contrast.positive, contrast.negative
-    rows = np.flatnonzero((data.codes == i) | (data.codes == j))
-    labels = np.where(data.codes[rows] == i, 1.0, -1.0)
-    return BinaryTask(contrast.name, LabelledRows(DesignMatrix(data.X[rows]), labels, data.weights[rows]))
-
-
 def check_scale(scale: RowScale) -> None:
     """Raise where squares of the features would leave the range of floating point."""
     largest = float(scale.columns.max(initial=0.0))
@@ -426,17 +355,29 @@ def check_scale(scale: RowScale) -> None:
         )
 
 
+def _carried(X: Matrix, name: str) -> Any:
+    """Return an attribute of rows that a :class:`~exclusivity.tables.TableEncoder` made, or None."""
+    # Not of a DataFrame: there an attribute may be a column.
+    return getattr(X, name, None) if isinstance(X, np.ndarray) or sparse.issparse(X) else None
+
+
 def groups_of_rows(feature_groups: object, X: Matrix, exclusivity: float = np.inf) -> object:
     """Return the parameter; where it is None and members compete, the groups that the rows carry.
 
-    A :class:`~exclusivity.tables.TableEncoder` hands out arrays with an attribute ``feature_groups``: the
-    columns that it made of one input column belong together.
+    The columns that a TableEncoder made of one input column belong together.
     """
-    # Not of a DataFrame: there an attribute may be a column.
-    may_carry = isinstance(X, np.ndarray) or sparse.issparse(X)
-    if feature_groups is not None or not exclusivity > 1 or not may_carry:
-        return feature_groups
-    return getattr(X, "feature_groups", None)
+    is_given = feature_groups is not None or not exclusivity > 1
+    return feature_groups if is_given else _carried(X, "feature_groups")
+
+
+def signs_of_rows(monotonic_cst: object, X: Matrix) -> object:
+    """Return the parameter as given; where it is None, the signs that rows of a TableEncoder carry."""
+    signs = _carried(X, "monotonic_cst")
+    if signs is not None and monotonic_cst is not None:
+        raise ParameterError(
+            "monotonic_cst", "monotonic_cst is given to the TableEncoder and to the classifier; choose one."
+        )
+    return monotonic_cst if signs is None else signs
 
 
 def abstaining_members(X: Matrix, supports: Bools) -> Bools | None:
@@ -445,25 +386,13 @@ def abstaining_members(X: Matrix, supports: Bools) -> Bools | None:
     ``supports``, (n_members, n_features), tells which features a member uses. None where every member has a
     value in every row.
     """
-    may_carry = isinstance(X, np.ndarray) or sparse.issparse(X)
-    missing = getattr(X, "missing", None) if may_carry else None
+    missing = _carried(X, "missing")
     if missing is None or not missing.any():
         return None
     uses = group_supports(supports, np.asarray(X.feature_groups))
     lacks = missing[:, : uses.shape[1]].astype(np.float32) @ uses.T.astype(np.float32)
     found = (lacks == uses.sum(axis=1)) & uses.any(axis=1)
     return np.asarray(found) if found.any() else None
-
-
-def signs_of_rows(monotonic_cst: object, X: Matrix) -> object:
-    """Return the parameter as given; where it is None, the signs that rows of a TableEncoder carry."""
-    may_carry = isinstance(X, np.ndarray) or sparse.issparse(X)
-    signs = getattr(X, "monotonic_cst", None) if may_carry else None
-    if signs is not None and monotonic_cst is not None:
-        raise ParameterError(
-            "monotonic_cst", "monotonic_cst is given to the TableEncoder and to the classifier; choose one."
-        )
-    return monotonic_cst if signs is None else signs
 
 
 def group_codes(feature_groups: object, n_features: int, names: NDArray[Any] | None) -> Ints:
@@ -483,31 +412,32 @@ def group_codes(feature_groups: object, n_features: int, names: NDArray[Any] | N
     >>> group_codes(["engine", "brake", "engine"], 3, None)
     array([0, 1, 0])
     """
-    if feature_groups is None:
+    labels: Any = feature_groups
+    if labels is None:
         return np.arange(n_features)
-    labels = feature_groups
-    if callable(feature_groups) or isinstance(feature_groups, Mapping):
-        if names is None:
-            raise ParameterError(
-                "feature_groups",
-                "feature_groups goes by column names, but X has none; fit on a DataFrame with string "
-                "columns, or give one label per column.",
-            )
-        if isinstance(feature_groups, Mapping):
-            return _group_numbers(_labels_of(feature_groups, names), n_features)
-        labels = feature_groups(names)
-    return _group_numbers(_as_list(labels), n_features)
-
-
-def _labels_of(groups: Mapping[Any, Any], names: NDArray[Any]) -> list[Any]:
-    """Return one label per column; a column without one is a group of its own."""
-    unknown = [name for name in groups if name not in names]
-    if unknown:
+    if names is None and (callable(labels) or isinstance(labels, Mapping)):
         raise ParameterError(
             "feature_groups",
-            f"feature_groups names {unknown[0]!r}, which is no column of X: {names.tolist()[:20]}.",
+            "feature_groups goes by column names, but X has none; fit on a DataFrame with string columns, or "
+            "give one label per column.",
         )
-    return [groups.get(name, ("alone", place)) for place, name in enumerate(names)]
+    if isinstance(labels, Mapping):
+        labels = _labels_by_name(labels, names)
+    else:
+        labels = _as_list(labels(names) if callable(labels) else labels)
+    if len(labels) != n_features:
+        raise ParameterError(
+            "feature_groups",
+            f"feature_groups must have one label per column: X has {n_features} columns, and "
+            f"{len(labels)} labels were given.",
+        )
+    # NaN is unlike itself: columns without a label would become groups of their own without a word.
+    if any(label is None or label != label for label in labels):  # noqa: PLR0124
+        raise ParameterError(
+            "feature_groups", "feature_groups has a missing label (None or NaN); give every column a label."
+        )
+    numbers: dict[Any, int] = {}
+    return np.array([numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.intp)
 
 
 def _as_list(labels: Any) -> list[Any]:
@@ -524,20 +454,15 @@ def _as_list(labels: Any) -> list[Any]:
     return labels.tolist() if hasattr(labels, "tolist") else list(labels)
 
 
-def _group_numbers(labels: list[Any], n_features: int) -> Ints:
-    if len(labels) != n_features:
+def _labels_by_name(groups: Mapping[Any, Any], names: Any) -> list[Any]:
+    """Return one label per column; a column without one is a group of its own."""
+    unknown = [name for name in groups if name not in names]
+    if unknown:
         raise ParameterError(
             "feature_groups",
-            f"feature_groups must have one label per column: X has {n_features} columns, and "
-            f"{len(labels)} labels were given.",
+            f"feature_groups names {unknown[0]!r}, which is no column of X: {names.tolist()[:20]}.",
         )
-    # NaN is unlike itself: columns without a label would become groups of their own without a word.
-    if any(label is None or label != label for label in labels):  # noqa: PLR0124
-        raise ParameterError(
-            "feature_groups", "feature_groups has a missing label (None or NaN); give every column a label."
-        )
-    numbers: dict[Any, int] = {}
-    return np.array([numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.intp)
+    return [groups.get(name, ("alone", place)) for place, name in enumerate(names)]
 
 
 def random_partition(n_groups: int, n_members: int, rng: np.random.RandomState) -> Ints:

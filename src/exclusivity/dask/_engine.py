@@ -62,7 +62,10 @@ class Engine:
     @property
     def memory(self) -> float:
         """Return the bytes that all workers may use in total; infinite where unknown."""
-        limits = [float(worker["memory_limit"] or 0) for worker in self._workers()]
+        if self._client is None:
+            return float("inf")
+        workers = self._ask(self._identity())["workers"].values()
+        limits = [float(worker["memory_limit"] or 0) for worker in workers]
         return sum(limits) if limits and all(limits) else float("inf")
 
     def placement(self, values: Sequence[Any]) -> list[list[int]]:
@@ -130,20 +133,16 @@ class Engine:
         asked, last_sign = self._begin(self._identity()), monotonic()
         while not wait([transfer, self._end], _LOOK_EVERY, FIRST_COMPLETED).done:
             seconds = monotonic() - last_sign
-            if not asked.done():
-                if seconds > self._silence:
-                    raise RuntimeError(_silent(self._silence))
-                continue
-            if _has_workers(asked):
-                last_sign = monotonic()
-            elif seconds > self._patience:
-                raise RuntimeError(_no_workers(f"has had no workers for {self._patience:.0f} seconds"))
-            asked = self._begin(self._identity())
+            if asked.done():
+                if _has_workers(asked):
+                    last_sign = monotonic()
+                elif seconds > self._patience:
+                    raise RuntimeError(_no_workers(f"has had no workers for {self._patience:.0f} seconds"))
+                asked = self._begin(self._identity())
+            elif seconds > self._silence:
+                raise RuntimeError(_silent(self._silence))
         if self._end.done():
             self._end.result()
-
-    def _workers(self) -> list[dict[str, Any]]:
-        return [] if self._client is None else list(self._ask(self._identity())["workers"].values())
 
     def _identity(self) -> Coroutine[Any, Any, Any]:
         """Ask the scheduler who it is and who its workers are."""

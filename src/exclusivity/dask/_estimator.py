@@ -31,7 +31,7 @@ from exclusivity.classifier._fitted import (
 from exclusivity.classifier._prediction import has_probabilities
 from exclusivity.classifier._progress import with_callbacks
 from exclusivity.classifier._validation import check_parameters
-from exclusivity.dask._checkpoint import Checkpoint, read_checkpoint
+from exclusivity.dask._checkpoint import Checkpoint
 from exclusivity.dask._engine import Engine
 from exclusivity.dask._rows import (
     Collection,
@@ -40,7 +40,6 @@ from exclusivity.dask._rows import (
     is_frame,
     joint_blocks,
     row_blocks,
-    tree_sum,
 )
 from exclusivity.solvers import Callback, SolverResult, Start
 from exclusivity.solvers.blocks import Settings, Target
@@ -123,22 +122,24 @@ class ERMClassifier(LocalERMClassifier):
         """
         check_parameters(vars(self))
         check_blockwise(self)
+        checkpoint = None
         if self.checkpoint is not None:
             if self.exclusivity > 1:
                 raise ValueError(
                     "checkpoint needs exclusivity <= 1: members on features of their own are fitted at once."
                 )
-            read_checkpoint(self.checkpoint)  # whether it can be used, before any work is done
+            checkpoint = Checkpoint(self.checkpoint)  # whether it can be used, before any work is done
         if not (isinstance(self.persist, (bool, np.bool_)) or self.persist == "auto"):
             raise ValueError(f"persist must be True, False or 'auto'; got {self.persist!r}.")
         fresh, names = snapshot(self), column_names(X)
         rows, classes, totals = distributed_rows(Engine.current(), X, y, sample_weight, self.persist)
         shown = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         found = BlockTasks.of(fresh, rows, classes, totals, shown, names)
-        if self.checkpoint is not None:
+        if checkpoint is not None:
             fit = {name: getattr(self, name) for name in MINIMISED}
             fit |= {"shape": [rows.n_rows, rows.n_features], "classes": classes.tolist()}
-            found = _CheckpointedTasks(**vars(found), checkpoint=Checkpoint(self.checkpoint, fit))
+            checkpoint.describe(fit)
+            found = _CheckpointedTasks(**vars(found), checkpoint=checkpoint)
         return self._fit(fresh, found, self.feature_groups)
 
     def to_local(self) -> LocalERMClassifier:
@@ -179,11 +180,9 @@ class ERMClassifier(LocalERMClassifier):
             The weighted share of right predictions.
         """
         check_is_fitted(self)
-        sent = delayed(self.to_local(), traverse=False)
-        parts = [
-            delayed(_hits)(sent, *block) for block in zip(*joint_blocks(X, y, sample_weight), strict=True)
-        ]
-        (sums,) = Engine.current().compute(tree_sum(parts))
+        sent, hits = delayed(self.to_local(), traverse=False), delayed(_hits)
+        parts = [hits(sent, *block) for block in zip(*joint_blocks(X, y, sample_weight), strict=True)]
+        sums = Engine.current().compute(delayed(np.sum)(parts, axis=0))
         return float(sums[0] / sums[1])
 
 
@@ -197,12 +196,14 @@ class _CheckpointedTasks(BlockTasks):
         self,
         targets: Sequence[Target],
         settings: Settings,
-        starts: Sequence[Start | None],
-        callbacks: Sequence[Callback | None],
+        starts: Sequence[Start | None] | None,
+        callbacks: Sequence[Callback | None] | None,
     ) -> list[SolverResult]:
         """See ``BlockTasks``."""
-        starts = [self.checkpoint.start(number) or start for number, start in enumerate(starts)]
-        results = super().solve_convex(targets, settings, starts, self.checkpoint.watched(callbacks))
+        nothing = [None] * len(targets)
+        starts = [self.checkpoint.start(number) or start for number, start in enumerate(starts or nothing)]
+        watched = self.checkpoint.watched(callbacks or nothing)
+        results = super().solve_convex(targets, settings, starts, watched)
         self.checkpoint.remove()
         return results
 
@@ -220,9 +221,11 @@ def _mapped(model: Any, method: str, X: Collection, *args: Any, **options: Any) 
             f"X has {n_features} features, but {type(model).__name__} is expecting {model.n_features_in_} "
             "features as input."
         )
+    nameless = snapshot(model)
+    nameless.__dict__.pop("feature_names_in_", None)
     with warnings.catch_warnings():  # the zeros of this row may be dates or words to the model
         warnings.simplefilter("ignore", UserWarning)
-        one = getattr(_without_names(model), method)(np.zeros((1, n_features)), *args, **options)
+        one = getattr(nameless, method)(np.zeros((1, n_features)), *args, **options)
     sizes = X.chunks[0] if isinstance(X, Array) else (np.nan,) * len(blocks)
     answer = delayed(_answer)
     sent = delayed((model, method, one[:0], args, options), traverse=False)
@@ -233,22 +236,15 @@ def _mapped(model: Any, method: str, X: Collection, *args: Any, **options: Any) 
     return da.concatenate(parts, allow_unknown_chunksizes=True)
 
 
-def _without_names(model: Any) -> Any:
-    """Return the model for rows without column names."""
-    model = snapshot(model)
-    model.__dict__.pop("feature_names_in_", None)
-    return model
-
-
 def _answer(sent: tuple[Any, str, NDArray[Any], Any, Any], rows: Matrix) -> NDArray[Any]:
     model, method, nothing, args, options = sent
     n_rows = rows.shape[0] if hasattr(rows, "shape") else len(rows)
     return nothing if n_rows == 0 else np.ascontiguousarray(getattr(model, method)(rows, *args, **options))
 
 
-def _hits(model: LocalERMClassifier, X: Matrix, y: NDArray[Any], weights: object) -> list[NDArray[Any]]:
+def _hits(model: LocalERMClassifier, X: Matrix, y: NDArray[Any], weights: object) -> NDArray[Any]:
     if X.shape[0] == 0:
-        return [np.zeros(2)]
+        return np.zeros(2)
     weights = np.ones(X.shape[0]) if weights is None else np.asarray(weights, dtype=float)
     right = accuracy_score(y, model.predict(X), sample_weight=weights, normalize=False)
-    return [np.array([right, weights.sum()])]
+    return np.array([right, weights.sum()])

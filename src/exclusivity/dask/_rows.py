@@ -37,7 +37,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from dask import is_dask_collection
-from exclusivity._typing import Floats, Matrix
+from exclusivity._typing import Floats
 from exclusivity.classifier._validation import (
     NO_WEIGHT,
     check_scale,
@@ -47,13 +47,7 @@ from exclusivity.classifier._validation import (
 )
 from exclusivity.dask._engine import Engine
 from exclusivity.rows.design import DesignMatrix, RowList, RowScale, aligned
-from exclusivity.rows.source import (
-    Answer,
-    Question,
-    Request,
-    RowBlock,
-    RowSource,
-)
+from exclusivity.rows.source import Answer, Question, Request, RowBlock, RowSource
 from exclusivity.rows.sparse_rows import check_sparse
 from exclusivity.solvers.newton.barrier import Barrier, BarrierSums
 from exclusivity.solvers.newton.run import LossSums
@@ -98,7 +92,9 @@ def distributed_rows(
         delayed(checked_block)(*parts, as_tables)
         for parts in zip(*joint_blocks(X, y, sample_weight), strict=True)
     ]
-    keep = persist if isinstance(persist, bool) else fits(_known_bytes(X), engine)
+    is_dense = isinstance(getattr(X, "_meta", None), np.ndarray)  # else only the blocks know their size
+    n_bytes = float(getattr(X, "nbytes", np.nan)) if is_dense else np.nan
+    keep = persist if isinstance(persist, bool) else fits(n_bytes, engine)
     if keep:
         blocks = engine.persist(blocks)
     facts: BlockFacts = Rows(engine, blocks, 0, 0).ask([Question(_Describe())])[0].total
@@ -123,13 +119,22 @@ class _Describe:
 
     def answer(self, block: LabelledBlock, state: object) -> tuple[BlockFacts, None]:
         """See ``Request``."""
-        return block_facts(block), None
-
-
-def _known_bytes(X: Collection) -> float:
-    """Return the size of the rows where the collection knows it; NaN where only the blocks do."""
-    is_dense = isinstance(getattr(X, "_meta", None), np.ndarray)
-    return float(getattr(X, "nbytes", np.nan)) if is_dense else np.nan
+        labels = np.unique(block.y)
+        if len(labels) > MAX_CLASSES:
+            raise ValueError(
+                f"a block of y has {len(labels)} different labels; at most {MAX_CLASSES} classes."
+            )
+        codes = np.searchsorted(labels, block.y)
+        totals = np.bincount(codes, weights=block.weights, minlength=len(labels)).astype(float)
+        (n_rows, n_features), X, dtype = block.X.shape, block.X, np.dtype(np.float64)
+        if isinstance(X, ColumnTable):  # nobody computes products with it
+            n_bytes, scale = int(sizeof(X.columns)), RowScale(0.0, np.zeros(n_features), n_features)
+        else:
+            n_bytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
+            dtype, scale = X.dtype, DesignMatrix(X).row_scale
+            check_scale(scale)
+        facts = (n_rows, (block.fingerprint,), n_bytes, n_features, dtype, labels, totals, scale)
+        return BlockFacts(*facts), None
 
 
 def fits(n_bytes: float, engine: Engine) -> bool | None:
@@ -186,35 +191,36 @@ class Rows(RowSource):
 
     def ask(self, questions: Sequence[Question]) -> list[Answer]:
         """Answer all questions in one pass."""
-        name = uuid4().hex
-        graph: dict[str, Any] = {}
+        name, graph = uuid4().hex, dict[str, Any]()
         sent: Any = pickle.dumps([question.request for question in questions])
         if len(sent) * len(self.groups) > _SMALL:
             graph[f"request-{name}"] = (bytes, sent)
             sent = f"request-{name}"
         keeps = any(question.keeps_state for question in questions)
-        places = [None if question.states is None else question.states.place for question in questions]
-        sums, kept = [], []
+        states: list[States | None] = [question.states for question in questions]
+        places = [None if state is None else state.place for state in states]
+        parts, kept = [], []
         for at, numbers in enumerate(self.groups):
             blocks = [self._keys[number] for number in numbers]
-            before = [None if q.states is None else q.states.answers[at].key for q in questions]
-            answers, part = f"answers-{name}-{at}", f"part-{name}-{at}"
+            before = [None if state is None else state.answers[at].key for state in states]
+            task: Any = (_answers, sent, blocks, before, places)
             if keeps:
-                graph[answers] = (_answers, sent, blocks, before, places)
-                graph[part] = (_part, answers, numbers, self.n_blocks)
-            else:
-                graph[part] = (_answer_sums, sent, blocks, before, places, numbers, self.n_blocks)
-            kept.append(answers)
-            sums.append(part)
-        total = _tree(sums, self.n_blocks, name, graph)
-        return self._run(questions, total, kept if keeps else [], graph)
-
-    def _run(
-        self, questions: Sequence[Question], total: str, kept: list[str], graph: dict[str, Any]
-    ) -> list[Answer]:
-        known = [answers.dask for q in questions if q.states is not None for answers in q.states.answers]
+                kept.append(f"answers-{name}-{at}")
+                graph[kept[-1]], task = task, kept[-1]
+            parts.append(f"part-{name}-{at}")
+            graph[parts[-1]] = (_part, task, numbers, self.n_blocks)
+        level = 0
+        while len(parts) > 1:
+            level += 1
+            neighbours = [parts[at : at + FAN_IN] for at in range(0, len(parts), FAN_IN)]
+            parts = [f"sum-{name}-{level}-{place}" for place in range(len(neighbours))]
+            graph |= {
+                part: (_joined, children, self.n_blocks)
+                for part, children in zip(parts, neighbours, strict=True)
+            }
+        known = [answers.dask for state in states if state is not None for answers in state.answers]
         whole = {**self._graph, **HighLevelGraph.merge(*known), **graph}
-        values = [Delayed(key, whole) for key in (total, *kept)]
+        values = [Delayed(key, whole) for key in (*parts, *kept)]
         if kept:
             values = self.engine.persist(values)
         (totals,) = self.engine.compute(values[0]).values()
@@ -226,26 +232,6 @@ class Rows(RowSource):
     def abandon(self, error: BaseException) -> None:
         """See ``RowSource``."""
         self.engine.abandon(error)
-
-
-def tree_sum(parts: list[Any]) -> Any:
-    """Return the delayed total of lists of summands, added item by item."""
-    while True:
-        parts = [delayed(_added)(parts[at : at + FAN_IN]) for at in range(0, len(parts), FAN_IN)]
-        if len(parts) == 1:
-            return parts[0]
-
-
-def _tree(parts: list[str], n_blocks: int, name: str, graph: dict[str, Any]) -> str:
-    """Put tasks into the graph that add up parts; return the name of the last one."""
-    level = 0
-    while len(parts) > 1:
-        level += 1
-        neighbours = [parts[at : at + FAN_IN] for at in range(0, len(parts), FAN_IN)]
-        parts = [f"sum-{name}-{level}-{place}" for place in range(len(neighbours))]
-        for part, children in zip(parts, neighbours, strict=True):
-            graph[part] = (_joined, children, n_blocks)
-    return parts[0]
 
 
 def _answers(
@@ -267,17 +253,6 @@ def _part(answers: list[list[tuple[Any, Any]]], numbers: list[int], n_blocks: in
     return collapse({(0, number): totals for number, totals in zip(numbers, sums, strict=True)}, n_blocks)
 
 
-def _answer_sums(
-    sent: bytes,
-    blocks: list[RowBlock],
-    before: list[Any],
-    places: list[int | None],
-    numbers: list[int],
-    n_blocks: int,
-) -> Nodes:
-    return _part(_answers(sent, blocks, before, places), numbers, n_blocks)
-
-
 def _joined(parts: list[Nodes], n_blocks: int) -> Nodes:
     return collapse({place: sums for part in parts for place, sums in part.items()}, n_blocks)
 
@@ -289,13 +264,10 @@ def collapse(nodes: Nodes, n_blocks: int) -> Nodes:
         for parent in sorted({place // FAN_IN for at, place in nodes if at == level}):
             children = [(level, place) for place in range(parent * FAN_IN, min((parent + 1) * FAN_IN, size))]
             if all(child in nodes for child in children):
-                nodes[level + 1, parent] = _added([nodes.pop(child) for child in children])
+                summands = zip(*(nodes.pop(child) for child in children), strict=True)
+                nodes[level + 1, parent] = [_sum(values) for values in summands]
         level, size = level + 1, -(-size // FAN_IN)
     return nodes
-
-
-def _added(parts: list[list[Any]]) -> list[Any]:
-    return [_sum(summands) for summands in zip(*parts, strict=True)]
 
 
 def _sum(parts: Sequence[Any]) -> Any:
@@ -367,7 +339,15 @@ class BlockFacts:
 
 def checked_block(X: Any, y: NDArray[Any], weights: NDArray[Any], as_table: bool = False) -> LabelledBlock:
     """Check the rows of a block as the classifier in memory does; leave out rows of weight 0."""
-    X = _column_table(X) if as_table else _checked_matrix(X)
+    if as_table:
+        X = ColumnTable([column_of(X, place) for place in range(X.shape[1])])
+    else:
+        if sparse.issparse(X):
+            check_sparse(X)
+        with table_advice("ERMClassifier"):
+            X = check_array(
+                X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=0, input_name="X"
+            )
     n_rows = X.shape[0]
     y = column_or_1d(y, warn=True)
     require_labels(y, " of a block")
@@ -384,37 +364,6 @@ def checked_block(X: Any, y: NDArray[Any], weights: NDArray[Any], as_table: bool
         keep = np.flatnonzero(weights)
         X, y, weights = X[keep], y[keep], weights[keep]
     return LabelledBlock(X, y, weights, fingerprint)
-
-
-def _column_table(X: Any) -> ColumnTable:
-    return ColumnTable([column_of(X, place) for place in range(X.shape[1])])
-
-
-def _checked_matrix(X: Matrix) -> Matrix:
-    if sparse.issparse(X):
-        check_sparse(X)
-    with table_advice("ERMClassifier"):
-        found: Matrix = check_array(
-            X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=0, input_name="X"
-        )
-    return found
-
-
-def block_facts(block: LabelledBlock) -> BlockFacts:
-    """Describe one block."""
-    labels = np.unique(block.y)
-    if len(labels) > MAX_CLASSES:
-        raise ValueError(f"a block of y has {len(labels)} different labels; at most {MAX_CLASSES} classes.")
-    codes = np.searchsorted(labels, block.y)
-    totals = np.bincount(codes, weights=block.weights, minlength=len(labels)).astype(float)
-    (n_rows, n_features), X, dtype = block.X.shape, block.X, np.dtype(np.float64)
-    if isinstance(X, ColumnTable):  # nobody computes products with it
-        n_bytes, scale = int(sizeof(X.columns)), RowScale(0.0, np.zeros(n_features), n_features)
-    else:
-        n_bytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
-        dtype, scale = X.dtype, DesignMatrix(X).row_scale
-        check_scale(scale)
-    return BlockFacts(n_rows, (block.fingerprint,), n_bytes, n_features, dtype, labels, totals, scale)
 
 
 def encoded_block(
@@ -443,12 +392,9 @@ def _checksum(X: Any, y: NDArray[Any], weights: Floats) -> int:
     text = "\0".join(map(str, y)).encode() if y.dtype.kind == "O" else y.tobytes()
     found = [zlib.crc32(text)]
     for part in parts:
-        found += [_sum_of_bits(part), zlib.crc32(part[::_CHECKED_STEP].tobytes())]
+        sum_of_bits = int(part.view(f"u{part.itemsize}").sum(dtype=np.uint64))
+        found += [sum_of_bits, zlib.crc32(part[::_CHECKED_STEP].tobytes())]
     return zlib.crc32(repr(found).encode())
-
-
-def _sum_of_bits(values: NDArray[Any]) -> int:
-    return int(values.view(f"u{values.itemsize}").sum(dtype=np.uint64))
 
 
 def _merged(one: BlockFacts, other: BlockFacts) -> tuple[NDArray[Any], Floats]:
@@ -473,12 +419,7 @@ def _kind_of(labels: NDArray[Any]) -> str:
 
 
 def row_blocks(X: Collection) -> list[Any]:
-    """List the blocks of a table, every one with all columns.
-
-    Parameters
-    ----------
-    X : dask Array of shape (n_samples, n_features), or dask DataFrame
-    """
+    """List the blocks of an array or a DataFrame, every one with all columns."""
     return list(np.ravel(_table(X).to_delayed()))
 
 

@@ -44,15 +44,30 @@ _FRACTION = 25
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """One SVM on the rows: what it minimises, which classes it tells apart, on which columns (None: all)."""
+    """One SVM on the rows of a source.
+
+    Parameters
+    ----------
+    objective : Objective
+        What is minimised.
+    contrast : Contrast
+        Which classes are set against each other.
+    columns : ndarray of int or None
+        On which columns; None: all.
+    class_weights : ndarray of shape (n_classes,) or None
+        A factor on the weights of the rows of each class.
+    """
 
     objective: Objective
     contrast: Contrast
     columns: Ints | None = None
+    class_weights: Floats | None = None
 
     def rows_of(self, block: RowBlock) -> ERMProblem:
-        """The problem on the rows of one block, which may be none."""
+        """Return the problem on the rows of one block, which may be none."""
         X, codes, weights = aligned(block.X), block.codes, aligned(block.weights)
+        if self.class_weights is not None:
+            weights = weights * self.class_weights[codes]
         if self.contrast.negative is not None:
             inside = np.flatnonzero((codes == self.contrast.positive) | (codes == self.contrast.negative))
             X, codes, weights = X[inside], codes[inside], weights[inside]
