@@ -9,10 +9,9 @@ point. ``1,038`` leaves it open.
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -43,6 +42,13 @@ _ALMOST = re.compile(r"[-+]?[$€£]?\s*[0-9][0-9.,' \u00a0\u202f]*\s*(?:%|[$€
 _NAMES = {",": "comma", ".": "point"}
 _FEWEST_NUMBERS = 0.1
 """A column with a smaller share of numbers than this is none of numbers, whatever its owner says."""
+
+DATE_FORM = "year-month-day, such as 2024-12-31 or 2024-12-31 23:59:00"
+_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)?")
+_DATE = re.compile(
+    r"(?:\d{4}([./-])\d{1,2}\1\d{1,2}|\d{1,2}([./-])\d{1,2}\2(?:\d{4}|\d{2}))(?:[T ,]+\d{1,2}[:.]\d\d.*)?"
+)
+_NEARLY_ALL = 0.9
 
 
 @dataclass(frozen=True)
@@ -82,12 +88,9 @@ class ColumnRule:
     @property
     def note(self) -> str:
         """The peculiarities of the notation in words; empty for 1234.5."""
-        words = ["per cent"] if "%" in self.notation else []
-        words += ["decimal comma"] if self.decimal == "," else []
-        words += (
-            [f"thousands {'points' if self.decimal == ',' else 'commas'}"] if "'" in self.notation else []
-        )
-        return ", ".join(words)
+        thousands = f"thousands {'points' if self.decimal == ',' else 'commas'}"
+        words = {"%": "per cent", ",": "decimal comma", "'": thousands}
+        return ", ".join(words[sign] for sign in words if sign in self.notation)
 
 
 class ColumnError(Exception):
@@ -103,52 +106,21 @@ def is_number(text: str) -> bool:
     return re.fullmatch(r"[-+.0-9eE]+", text) is not None and _IS_NUMBER["."].fullmatch(text) is not None
 
 
-def label(text: str) -> float | str:
-    """Return the number or the text of a target.
-
-    What is only almost a number (infinity, 1_000, the digits of other scripts) is neither: a ``ValueError``.
-
-    Examples
-    --------
-    >>> label("-1"), label("ill")
-    (-1.0, 'ill')
-    """
-    try:
-        value = float(text)
-    except ValueError:
-        return text
-    if is_number(text) and math.isfinite(value):
-        return value
-    raise ValueError(f"found {excerpt(text)}; expected a finite decimal number, or a class in words.")
-
-
-def signs_of(text: str) -> str:
-    """Return the decimal signs under which a text is a number.
-
-    Examples
-    --------
-    >>> signs_of("2.5"), signs_of("0,624"), signs_of("1,038"), signs_of("26.03.2026")
-    ('.', ',', '.,', '')
-    """
-    return "".join(sign for sign, pattern in _IS_NUMBER.items() if pattern.fullmatch(text))
-
-
-def _of_percent(text: str) -> str:
-    """Return what stands before a per cent sign; nothing where there is none: it may then be a share."""
-    return text[:-1].rstrip() if text.endswith("%") else ""
-
-
-def _common_signs(texts: Iterable[str]) -> str:
+def _signs(texts: Iterable[str]) -> str:
+    """Return the decimal signs under which all texts are numbers: both, one or none."""
     found = ".,"
     for text in texts:
         found = "".join(sign for sign in found if _IS_NUMBER[sign].fullmatch(text))
     return found
 
 
-def _are_codes(texts: Sequence[str]) -> bool:
-    """Return whether texts are digits, some with zeros in front: parts of a code, and no amounts."""
-    has_zeros = any(len(text) > 1 and text[0] == "0" for text in texts)
-    return has_zeros and all(text.isascii() and text.isdigit() for text in texts)
+def _is_date(text: str) -> bool:
+    return _ISO.fullmatch(text) is not None
+
+
+def _without_percent(text: str) -> str:
+    """Return what stands before a per cent sign; nothing where there is none: it may then be a share."""
+    return text[:-1].rstrip() if text.endswith("%") else ""
 
 
 def decimal_of_file(columns: Iterable[Sequence[str]], delimiter: str) -> str:
@@ -168,7 +140,7 @@ def decimal_of_file(columns: Iterable[Sequence[str]], delimiter: str) -> str:
     proven, in_every_cell = set(), []
     for texts in columns:
         bodies = [text.rstrip("%").rstrip() for text in texts]
-        signs = _common_signs(bodies) if bodies else ""
+        signs = _signs(bodies) if bodies else ""
         if len(signs) == 1:
             proven.add(signs)
         elif signs and any("," in body for body in bodies):
@@ -194,36 +166,32 @@ def detect_rule(
     >>> detect_rule({"007": 2, "012": 1})
     (ColumnRule(kind='category', notation='', required=False), 'codes: zeros in front')
     """
-    words = list(texts)
+    words, n_cells = list(texts), sum(texts.values())
     if said == "category":
         return ColumnRule("category"), ""
-    if said is None and _are_codes(words):
+    are_digits = all(text.isascii() and text.isdigit() for text in words)
+    if said is None and are_digits and any(len(text) > 1 and text[0] == "0" for text in words):
         return ColumnRule("category"), "codes: zeros in front"
-    percent = bool(words) and all(text.endswith("%") for text in words)
-    if said == "number":
-        percent = 2 * sum(count for text, count in texts.items() if text.endswith("%")) > sum(texts.values())
-    bodies = list(map(_of_percent, words)) if percent else words
-    signs = _common_signs(bodies)
+    n_percent = sum(count for text, count in texts.items() if text.endswith("%"))
+    percent = 2 * n_percent > n_cells if said == "number" else 0 < n_percent == n_cells
+    bodies = list(map(_without_percent, words)) if percent else words
+    signs = _signs(bodies)
     if said is None and not signs:
         _refuse_mixtures(words)
-        return ColumnRule("date" if words and all(map(_ISO.fullmatch, words)) else "category"), ""
-    if not signs:
-        signs = _usual_signs(texts, bodies)
-    shown = [body for body in bodies if ("," in body or "." in body) and signs_of(body)]
-    if len(signs) == 1 and signs != decimal:
+        return ColumnRule("date" if words and all(map(_is_date, words)) else "category"), ""
+    signs = signs or _usual_signs(texts, bodies)
+    shown = [body for body in bodies if ("," in body or "." in body) and _signs([body])]
+    if len(signs) == 1:
         decimal = signs
-    elif len(signs) > 1 and not decimal and shown:
+    elif not decimal and shown:
         undecided = next((body for body in shown if "," in body), None)
         if undecided is not None:
-            comma, point = (
-                f"{float(undecided.replace(OTHER_SIGN[sign], '').replace(sign, '.')):.15g}" for sign in ",."
-            )
-            cause = f"found {excerpt(undecided)}, which is {comma} with a decimal comma and {point} with a "
-            cause += "decimal point; nothing else in the file shows which."
+            ways = [float(undecided.replace(OTHER_SIGN[sign], "").replace(sign, ".")) for sign in ",."]
+            cause = f"found {excerpt(undecided)}, which is {ways[0]:.15g} with a decimal comma and "
+            cause += f"{ways[1]:.15g} with a decimal point; nothing else in the file shows which."
             raise ColumnError(cause, words[bodies.index(undecided)], ("decimal", "categorical", "ignore"))
         decimal = "."
-    numbers = [body for body in bodies if decimal and decimal in signs_of(body)]
-    is_grouped = any(OTHER_SIGN[decimal] in number for number in numbers)
+    is_grouped = any(decimal in _signs([body]) and OTHER_SIGN[decimal] in body for body in shown)
     notation = decimal + "'" * is_grouped + "%" * percent
     remark = ColumnRule("number", notation if shown else "%" * percent).note
     return ColumnRule("number", notation + "?" * (said == "number")), remark
@@ -231,33 +199,34 @@ def detect_rule(
 
 def _usual_signs(texts: Mapping[str, int], bodies: Sequence[str]) -> str:
     """Return the sign of most numbers in a column of numbers by decree; both where they are as many."""
-    found = dict(zip(texts, map(signs_of, bodies), strict=True))
+    found = {text: _signs([body]) for text, body in zip(texts, bodies, strict=True)}
     n_cells, n_numbers = sum(texts.values()), sum(texts[text] for text, signs in found.items() if signs)
     if n_numbers < max(1, _FEWEST_NUMBERS * n_cells):
         first = next(text for text, signs in found.items() if not signs)
         cause = f"it is said to hold numbers, and {n_numbers} of its {n_cells} cells are numbers; "
         cause += f"the first that is none is {excerpt(first)}."
         raise ColumnError(cause, first, ("categorical", "ignore"))
-    counts = Counter({sign: sum(texts[t] for t, signs in found.items() if sign in signs) for sign in ".,"})
-    return ".," if counts["."] == counts[","] else counts.most_common(1)[0][0]
+    points, commas = (sum(texts[text] for text, signs in found.items() if sign in signs) for sign in ".,")
+    return ".," if points == commas else "." if points > commas else ","
 
 
 def _refuse_mixtures(texts: list[str]) -> None:
     """Refuse texts among numbers or dates, and what is nearly one: more likely slips than categories."""
     texts = texts[:1000]
-    signs, ways = list(filter(None, map(signs_of, texts))), ("categorical", "ignore")
+    signs, ways = [signs for text in texts if (signs := _signs([text]))], ("categorical", "ignore")
     if signs and len(signs) == len(texts):
         rare = min(",.", key=signs.count)
         text = texts[signs.index(rare)]
         cause = f"found {excerpt(text)}, with a decimal {_NAMES[rare]}, among numbers with a decimal "
         raise ColumnError(f"{cause}{_NAMES[OTHER_SIGN[rare]]}; write all of them alike.", text, ways)
-    kinds = (("numbers", signs_of, 0.5, ("numeric", *ways)), ("dates", _ISO.fullmatch, _NEARLY_ALL, ways))
-    for kind, is_one, share, own_ways in kinds:
-        others = [text for text in texts if not is_one(text)]
+    dates = list(map(_is_date, texts))
+    kinds = ("numbers", [_signs([text]) for text in texts], 0.5), ("dates", dates, _NEARLY_ALL)
+    for kind, fits, share in kinds:
+        others = [text for text, is_one in zip(texts, fits, strict=True) if not is_one]
         if others and len(texts) - len(others) >= share * len(texts):
             what = "a text," if len(others) == 1 else f"{len(others)} different texts such as"
             cause = f"it holds {kind}, and {what} {excerpt(others[0])}.{_as_number(others[0])}"
-            raise ColumnError(cause, others[0], own_ways)
+            raise ColumnError(cause, others[0], ("numeric", *ways) if kind == "numbers" else ways)
     date, almost = date_among(texts), [text for text in texts if _ALMOST.fullmatch(text)]
     if date is not None:
         raise ColumnError(f"it looks like dates, such as {excerpt(date)}; write {DATE_FORM}.", date, ways)
@@ -272,13 +241,23 @@ def _as_number(text: str) -> str:
     return f" As numbers: write {plain}." if _ALMOST.fullmatch(text) else ""
 
 
+def date_among(texts: Sequence[str]) -> str | None:
+    """Return a text that looks like a date, but not as ISO 8601 has it; None where others stand there too.
+
+    Examples
+    --------
+    >>> date_among(["26.03.2026", "01.04.2026"]), date_among(["2022-08-28"]), date_among(["1.2.2003", "red"])
+    ('26.03.2026', None, None)
+    """
+    found = [text for text in texts if _DATE.fullmatch(text)]
+    odd = (text for text in found if not _is_date(text))
+    return next(odd, None) if len(found) >= _NEARLY_ALL * len(texts) else None
+
+
 def as_array(column: Any) -> NDArray[Any]:
-    """Return an arrow array of numbers or booleans without nulls; its own ``to_numpy`` imports pandas."""
-    arrow = import_module("pyarrow")
-    if arrow.types.is_boolean(column.type):
-        return as_array(column.cast(arrow.uint8())).astype(bool)
-    values = np.frombuffer(column.buffers()[1], column.type.to_pandas_dtype())
-    return values[column.offset : column.offset + len(column)]
+    """Return an arrow array of numbers or booleans without nulls."""
+    found: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,7 +273,7 @@ class TextColumn:
         column = import_module("pyarrow").chunked_array(chunks)
         if hasattr(column.type, "value_type"):
             chunks = column.unify_dictionaries().chunks
-        else:
+        else:  # faster than the method of a chunked array
             chunks = [column.combine_chunks().dictionary_encode()]
         return cls(np.concatenate([as_array(chunk.indices) for chunk in chunks]), chunks[0].dictionary)
 
@@ -304,9 +283,8 @@ class TextColumn:
 
     def counts(self) -> dict[str, int]:
         """Return how often each text occurs, missing values left out; of very many texts some."""
-        places = np.arange(0, len(self.texts), 1 + len(self.texts) // MOST_TEXTS)
-        known = np.bincount(self.codes, minlength=len(self.texts))[places].tolist()
-        texts = zip(self.texts.take(import_module("pyarrow").array(places)).to_pylist(), known, strict=True)
+        step, counts = 1 + len(self.texts) // MOST_TEXTS, np.bincount(self.codes, minlength=len(self.texts))
+        texts = zip(self.texts[::step].to_pylist(), counts[::step].tolist(), strict=True)
         return {text: count for text, count in texts if count and text not in MISSING}
 
 
@@ -324,22 +302,25 @@ def read_column(column: TextColumn, rule: ColumnRule, decimal: str = "") -> tupl
         codes = arrow.array(column.codes, mask=is_missing[column.codes] if is_missing.any() else None)
         return arrow.DictionaryArray.from_arrays(codes, column.texts), 0
     if rule.kind == "date":
-        values, is_wrong = _dates(column.texts.to_pylist(), is_missing)
-        is_lost = is_wrong & ("?" in rule.notation)
-        is_wrong = is_wrong & ~is_lost
+        values, is_wrong, is_text = _dates(column.texts, is_missing)
     else:
-        values, is_wrong, is_lost = _numbers(column.texts, is_missing, rule, decimal)
+        values, is_wrong, is_text = _numbers(column.texts, is_missing, rule, decimal)
+    if "?" not in rule.notation:
+        is_wrong, is_text = is_wrong | is_text, np.zeros_like(is_text)
+    if rule.required:
+        is_wrong = is_wrong | is_missing
     wrong = is_wrong[column.codes]
     if wrong.any():
         text = column.texts[int(column.codes[np.argmax(wrong)])].as_py()
         raise ColumnError(*_why_wrong(text, rule, decimal))
-    return values[column.codes], int(is_lost[column.codes].sum()) if is_lost.any() else 0
+    return values[column.codes], int(is_text[column.codes].sum()) if is_text.any() else 0
 
 
-def _numbers(
-    texts: Any, is_missing: NDArray[np.bool_], rule: ColumnRule, decimal: str
-) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the numbers that texts are, which of them are wrong, and which are taken for missing values."""
+_Read = tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_]]
+"""What texts are, which of them are wrong in any case, and which are text."""
+
+
+def _numbers(texts: Any, is_missing: NDArray[np.bool_], rule: ColumnRule, decimal: str) -> _Read:
     arrow, compute = import_module("pyarrow"), import_module("pyarrow.compute")
     sign = decimal or rule.decimal or "."
     bodies = texts
@@ -355,20 +336,24 @@ def _numbers(
     digits = compute.replace_substring(bodies, OTHER_SIGN[sign], "")
     digits = compute.utf8_ltrim(compute.replace_substring(digits, sign, "."), "+")
     numbers = digits.filter(arrow.array(fits))
-    try:
-        found = as_array(numbers.cast(arrow.float64()))
-    except arrow.ArrowInvalid:  # too large or too small for pyarrow
-        found = np.array([float(number) for number in numbers.to_pylist()])
     values = np.full(len(texts), np.nan)
-    values[fits] = found
+    try:
+        values[fits] = as_array(numbers.cast(arrow.float64()))
+    except arrow.ArrowInvalid:  # too large or too small for pyarrow
+        values[fits] = [float(number) for number in numbers.to_pylist()]
     is_text = ~(fits | fits_other | is_missing) | np.isinf(values)
-    is_wrong = is_open | (~fits & fits_other)
-    if rule.required:
-        is_wrong |= is_missing
-    if "?" not in rule.notation:
-        return values, is_wrong | is_text, np.zeros(len(texts), dtype=bool)
     values[is_text] = np.nan
-    return values, is_wrong, is_text
+    return values, is_open | (~fits & fits_other), is_text
+
+
+def _dates(texts: Any, is_missing: NDArray[np.bool_]) -> _Read:
+    values = np.full(len(texts), np.datetime64("NaT", "us"))
+    is_text = ~is_missing
+    for place, text in enumerate(texts.to_pylist()):
+        if is_text[place] and _is_date(text):
+            with suppress(ValueError):  # the 30th of February
+                values[place], is_text[place] = text, False
+    return values, np.zeros_like(is_text), is_text
 
 
 def _why_wrong(text: str, rule: ColumnRule, decimal: str) -> tuple[str, str, tuple[str, ...]]:
@@ -380,47 +365,12 @@ def _why_wrong(text: str, rule: ColumnRule, decimal: str) -> tuple[str, str, tup
         form = f"a date written as {DATE_FORM}"
     elif text in MISSING:
         nothing = ". Fill it in, or leave the row out"
-    elif signs_of(text.rstrip("% ")):  # a number, but not in the notation of the column
+    elif _signs([text.rstrip("% ")]):  # a number, but not in the notation of the column
         sign = decimal or rule.decimal or "."
-        body = _of_percent(text) if "%" in rule.notation else text
-        thousands = (
-            f"{'' if chr(39) in rule.notation or decimal else 'no '}thousands {_NAMES[OTHER_SIGN[sign]]}s"
-        )
-        per_cent = f"{'a' if '%' in rule.notation else 'no'} per cent sign"
-        form = f"a finite number with a decimal {_NAMES[sign]}, {thousands} and {per_cent}"
-        is_other = bool(body) and (sign not in signs_of(body) or OTHER_SIGN[sign] in body)
+        other, body = OTHER_SIGN[sign], _without_percent(text) if "%" in rule.notation else text
+        no = "" if "'" in rule.notation or decimal else "no "
+        form = f"a finite number with a decimal {_NAMES[sign]}, {no}thousands {_NAMES[other]}s and "
+        form += f"{'a' if '%' in rule.notation else 'no'} per cent sign"
+        is_other = bool(body) and (sign not in _signs([body]) or other in body)
         ways = ("decimal",) if is_other and not decimal and not rule.required else ()
     return f"{found}; expected {form}{nothing}.", text, ways
-
-
-_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)?")
-_DATE = re.compile(
-    r"(?:\d{4}([./-])\d{1,2}\1\d{1,2}|\d{1,2}([./-])\d{1,2}\2(?:\d{4}|\d{2}))(?:[T ,]+\d{1,2}[:.]\d\d.*)?"
-)
-_NEARLY_ALL = 0.9
-DATE_FORM = "year-month-day, such as 2024-12-31 or 2024-12-31 23:59:00"
-
-
-def _dates(texts: list[str], is_missing: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    values = np.full(len(texts), np.datetime64("NaT", "us"))
-    is_wrong = np.zeros(len(texts), dtype=bool)
-    for place in np.flatnonzero(~is_missing).tolist():
-        try:
-            is_wrong[place] = _ISO.fullmatch(texts[place]) is None
-            values[place] = "NaT" if is_wrong[place] else texts[place]
-        except ValueError:  # the 30th of February
-            is_wrong[place] = True
-    return values, is_wrong
-
-
-def date_among(texts: Sequence[str]) -> str | None:
-    """Return a text that looks like a date, but not as ISO 8601 has it; None where others stand there too.
-
-    Examples
-    --------
-    >>> date_among(["26.03.2026", "01.04.2026"]), date_among(["2022-08-28"]), date_among(["1.2.2003", "red"])
-    ('26.03.2026', None, None)
-    """
-    found = [text for text in texts if _DATE.fullmatch(text)]
-    odd = (text for text in found if not _ISO.fullmatch(text))
-    return next(odd, None) if len(found) >= _NEARLY_ALL * len(texts) else None

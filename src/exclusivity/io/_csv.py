@@ -26,7 +26,6 @@ from exclusivity.io._cells import (
     decimal_of_file,
     detect_rule,
     is_number,
-    label,
     read_column,
 )
 from exclusivity.io._reading import (
@@ -51,27 +50,21 @@ _QUOTES = (
 )
 
 
-def _delimiter_of(piece: Piece, reading: Reading, usual: str) -> str:
-    """Return what the caller says, else the usual delimiter or the only other one in the first line."""
-    line = piece.text.partition(b"\n")[0]
-    found = [character for character in DELIMITERS if character.encode() in line]
-    return reading.delimiter or (found[0] if usual not in found and len(found) == 1 else usual)
-
-
 def csv_header(source: Any, reading: Reading, usual: str = ",") -> tuple[list[str] | int, str]:
     """Return the names of the columns of a CSV file, or their number, and what separates its fields."""
     with opened_text(source, None) as text:
         piece = next(iter(text), None)
         if piece is None:
             return [], usual
-        delimiter = _delimiter_of(piece, reading, usual)
-        fields = _fields(text, piece, delimiter)
+        fields, delimiter = _first_line(text, piece, reading, usual)
         return (fields if reading.header else len(fields)), delimiter
 
 
-def _fields(text: TextFile, piece: Piece, delimiter: str) -> list[str]:
-    """Return the fields of the first line of a piece."""
+def _first_line(text: TextFile, piece: Piece, reading: Reading, usual: str) -> tuple[list[str], str]:
+    """Return the fields of the first line and the delimiter: that of the caller, the usual or only other."""
     line = piece.text.partition(b"\n")[0].decode("utf-8")
+    found = [sign for sign in DELIMITERS if sign in line]
+    delimiter = reading.delimiter or (found[0] if usual not in found and len(found) == 1 else usual)
     if line.count(delimiter) >= MAX_COLUMNS:
         cause = f"the line has more than {MAX_COLUMNS} fields; expected a table."
         raise text.error(cause, int(piece.lines[0]))
@@ -79,12 +72,11 @@ def _fields(text: TextFile, piece: Piece, delimiter: str) -> list[str]:
         (fields,) = csv.reader([line], delimiter=delimiter, skipinitialspace=True, strict=True)
     except (csv.Error, ValueError):
         raise text.error(_QUOTES, int(piece.lines[0])) from None
-    return [name.strip(" \t") for name in fields]
+    return [name.strip(" \t") for name in fields], delimiter
 
 
-def _columns(text: TextFile, piece: Piece, delimiter: str, reading: Reading) -> Columns:
+def _columns(text: TextFile, fields: list[str], line: int, reading: Reading) -> Columns:
     """Return the columns that the first line tells."""
-    fields, line = _fields(text, piece, delimiter), int(piece.lines[0])
     if not reading.header:
         return Columns.of(None, len(fields), reading, text.name, line)
     if all(map(is_number, fields)):
@@ -92,13 +84,13 @@ def _columns(text: TextFile, piece: Piece, delimiter: str, reading: Reading) -> 
         raise text.error(f"{cause}(pass header=False where a file has none).", line)
     columns, counts = Columns.of(tuple(fields), len(fields), reading, text.name, line), Counter(fields)
     for place in columns.used:
-        name = fields[place]
+        name, cause = fields[place], ""
         if not name:
             cause = f"column {place + 1} has no name; expected one (row numbers, as pandas writes them: "
             cause += f"leave them out with ignore=[{place}], or write the file without them)."
-            raise text.error(cause, line)
-        if counts[name] > 1:
+        elif counts[name] > 1:
             cause = f"{counts[name]} columns are called {excerpt(name)}; expected different names."
+        if cause:
             raise text.error(cause, line)
     return columns
 
@@ -115,9 +107,7 @@ def read_csv(source: Any, reading: Reading, usual: str = ",") -> Table:
             start[0] = Piece(start[0].text.partition(b"\n")[2], start[0].lines[1:])
         start = [piece for piece in start if piece.text]
         if start and reading.rules is None:
-            samples = [rows.parse(piece) for piece in start] + rows.samples(source)
-            rows.detect(samples, chain(start, pieces))
-            del samples
+            rows.detect([rows.parse(piece) for piece in start] + rows.samples(source), chain(start, pieces))
         for piece in chain(start, pieces):
             rows.add(piece)
         if not rows.lines:
@@ -130,9 +120,8 @@ class _Rows:
 
     def __init__(self, text: TextFile, first: Piece, reading: Reading, usual: str) -> None:
         self._text, self._reading = text, reading
-        self._delimiter = _delimiter_of(first, reading, usual)
-        self._columns = _columns(text, first, self._delimiter, reading)
-        self._count = len(self._columns.all)
+        fields, self._delimiter = _first_line(text, first, reading, usual)
+        self._columns = _columns(text, fields, int(first.lines[0]), reading)
         self._rules = list((reading.rules or {}).values())
         self._remarks = [""] * len(self._rules)
         self._stated = reading.decimal if reading.rules is not None else ""
@@ -145,30 +134,28 @@ class _Rows:
         """Return the fields of some rows by column: texts, and ``numbers``; None where these are none."""
         arrow, reader = import_extra("pyarrow"), import_extra("pyarrow.csv")
         content = _quoted(self._text, piece, self._delimiter) if b'"' in piece.text else piece.text
-        used = [str(place) for place in self._columns.used]
+        count, used = len(self._columns.all), self._columns.used
         ragged: list[Any] = []
 
         def refuse(row: Any) -> str:
             ragged.append(row)
             return "error"
 
-        types = dict.fromkeys(used, arrow.string()) | {str(p): arrow.float64() for p in numbers}
         try:
             table = reader.read_csv(
                 arrow.BufferReader(content),
                 reader.ReadOptions(
                     use_threads=False,
-                    column_names=[str(place) for place in range(self._count)],
+                    column_names=list(map(str, range(count))),
                     block_size=len(content) + 1,
                 ),
-                reader.ParseOptions(
-                    delimiter=self._delimiter,
-                    invalid_row_handler=refuse,
-                ),
+                reader.ParseOptions(delimiter=self._delimiter, invalid_row_handler=refuse),
                 reader.ConvertOptions(
                     check_utf8=False,  # all of the text has been checked
-                    include_columns=used,
-                    column_types=types,
+                    include_columns=list(map(str, used)),
+                    column_types={
+                        str(place): arrow.float64() if place in numbers else arrow.string() for place in used
+                    },
                     null_values=MISSING,
                     strings_can_be_null=False,
                 ),
@@ -176,21 +163,19 @@ class _Rows:
         except arrow.ArrowInvalid as error:
             if len(numbers):
                 return None
-            raise self._ragged(piece, ragged[0] if ragged else None, error) from None
+            if not ragged:
+                cause = f"pyarrow cannot read the text ({error!s:.200})."
+                raise self._text.error(cause, int(piece.lines[0])) from None
+            found = ragged[0].actual_columns
+            cause = f"the row has {found} fields; expected {count}, as in the first line."
+            if found > count and self._delimiter == ",":
+                cause += " A comma inside a number or a text needs quotes around the field."
+            raise self._text.error(cause, int(piece.lines[ragged[0].number - 1])) from None
         if table.num_rows != len(piece.lines):
             raise DataFileError(self._text.name, None, None, _QUOTES)
-        found = {place: table.column(str(place)).combine_chunks() for place in self._columns.used}
+        cells = {place: table.column(str(place)).combine_chunks() for place in used}
         trim = import_extra("pyarrow.compute").ascii_trim
-        return {place: cells if place in numbers else trim(cells, " \t") for place, cells in found.items()}
-
-    def _ragged(self, piece: Piece, row: Any, error: Exception) -> DataFileError:
-        """Return the error about the first row of another length, or about anything else."""
-        if row is None:
-            return self._text.error(f"pyarrow cannot read the text ({error!s:.200}).", int(piece.lines[0]))
-        cause = f"the row has {row.actual_columns} fields; expected {self._count}, as in the first line."
-        if row.actual_columns > self._count and self._delimiter == ",":
-            cause += " A comma inside a number or a text needs quotes around the field."
-        return self._text.error(cause, int(piece.lines[row.number - 1]))
+        return {at: each if at in numbers else trim(each, " \t") for at, each in cells.items()}
 
     def samples(self, source: Any) -> list[Any]:
         """Return rows from all over a large file; what is wrong with them is reported when they are read."""
@@ -210,7 +195,8 @@ class _Rows:
         """Find the rules of the columns in some rows; an error names the first line of its text."""
         columns, reading = self._columns, self._reading
         found = [TextColumn.of([cells[place] for cells in samples]) for place in columns.features]
-        if not reading.kinds and reading.decimal != "," and all(map(_is_clean, found)):
+        is_clean = not reading.kinds and reading.decimal != ","
+        if is_clean and all(_plain_numbers(column.texts, required=True) is not None for column in found):
             self._rules, self._remarks = [ColumnRule("number", ".")] * len(found), [""] * len(found)
             return
         texts, said = [column.counts() for column in found], list(map(reading.kinds.get, columns.titles))
@@ -228,23 +214,22 @@ class _Rows:
             self._remarks.append(remark)
 
     def add(self, piece: Piece) -> None:
-        """Read some rows."""
+        """Read some rows: plain numbers as pyarrow parses them, others and odd cells by the rule."""
         self.lines.append(piece.lines)
         rules = dict(zip(self._columns.features, self._rules, strict=True))
         numbers = [place for place, rule in rules.items() if rule.kind == "number"]
         plain = {place for place in numbers if rules[place].is_plain and self._stated != ","}
-        fields = self.parse(piece, plain)
-        is_parsed = fields is not None
-        if not is_parsed:  # a cell that is no plain number, or a row of another length
-            fields = self.parse(piece)
+        parsed = self.parse(piece, plain)
+        texts: Any = None if parsed else self.parse(piece)
+        fields: Any = parsed or texts
         block = np.empty((len(piece.lines), len(numbers)))
         for j, place in enumerate(numbers):
-            values = _plain_numbers(fields[place]) if place in plain else None
-            if values is None or (rules[place].required and np.isnan(values).any()):
-                if is_parsed and place in plain:
-                    fields, is_parsed = self.parse(piece), False
-                column = TextColumn.of([fields[place]])
-                values = self._read(place, rules[place], column, [piece.lines])
+            rule = rules[place]
+            values = _plain_numbers(fields[place], required=rule.required) if place in plain else None
+            if values is None:
+                if place in plain:
+                    texts = texts or self.parse(piece)
+                values = self._read(place, rule, TextColumn.of([(texts or fields)[place]]), [piece.lines])
             block[:, j] = values
         self._numbers.frombytes(block.tobytes())
         for place in self._columns.used:
@@ -267,42 +252,42 @@ class _Rows:
         """Return all rows."""
         columns = self._columns
         target = None if columns.target is None else self._labels(TextColumn.of(self._chunks[columns.target]))
-        X = np.frombuffer(self._numbers).reshape(sum(map(len, self.lines)), -1)
-        if all(rule.kind == "number" for rule in self._rules):
-            found: Any = X
-        else:
+        X: Any = np.frombuffer(self._numbers).reshape(sum(map(len, self.lines)), -1)
+        if not all(rule.kind == "number" for rule in self._rules):
             numbers = iter(X.T)
-            found = [
+            X = [
                 next(numbers)
                 if rule.kind == "number"
                 else self._read(place, rule, TextColumn.of(self._chunks.pop(place)), self.lines)
                 for place, rule in zip(columns.features, self._rules, strict=True)
             ]
-        return columns.table(
-            found,
-            target,
-            rules=self._rules,
-            remarks=self._remarks,
-            n_lost=[self._n_lost[place] for place in columns.features],
-        )
+        n_lost = [self._n_lost[place] for place in columns.features]
+        return columns.table(X, target, rules=self._rules, remarks=self._remarks, n_lost=n_lost)
 
     def _labels(self, column: TextColumn) -> NDArray[Any]:
-        """Return the target: all numbers, or all text."""
+        """Return the target: all numbers, or all text.
+
+        What is only almost a number (infinity, 1_000, the digits of other scripts) is neither.
+        """
         texts, title = column.texts.to_pylist(), self._columns.all[self._columns.target or 0]
         is_missing = np.array([text in MISSING for text in texts])[column.codes]
         self._columns.check_classes(is_missing, lambda row: line_of(self.lines, row))
-        values: list[float | str] = []
+        values: list[Any] = []
         for text in texts:
             try:
-                values.append(label(text))
-                if type(values[-1]) is type(values[0]):
-                    continue
-                before = "text" if isinstance(values[0], str) else "numbers"
-                cause = f"found {excerpt(text)}, but the rows before have {before}; expected only numbers or "
-                cause += "only text in the target."
-            except ValueError as error:
-                cause = str(error)
-            raise DataFileError(self._text.name, line_of(self.lines, column.row_of(text)), title, cause)
+                values.append(float(text))
+            except ValueError:
+                values.append(text)
+            cause, is_text = "", isinstance(values[-1], str)
+            if not (is_text or (is_number(text) and math.isfinite(values[-1]))):
+                cause = f"found {excerpt(text)}; expected a finite decimal number, or a class in words."
+            elif is_text != isinstance(values[0], str):
+                cause = (
+                    f"found {excerpt(text)}, but the rows before have {'numbers' if is_text else 'text'}; "
+                )
+                cause += "expected only numbers or only text in the target."
+            if cause:
+                raise DataFileError(self._text.name, line_of(self.lines, column.row_of(text)), title, cause)
         kind = object if isinstance(values[0], str) else np.float64
         return whole_numbers(np.array(values, dtype=kind)[column.codes])
 
@@ -319,7 +304,8 @@ def line_of(lines: Iterable[Any], row: int) -> int:
 def _quoted(text: TextFile, piece: Piece, delimiter: str) -> bytes:
     """Return a piece with quotes as pyarrow reads them; refuse those that do not enclose a field."""
     blank, end = (b" " if delimiter == "\t" else b" \t"), re.escape(delimiter.encode())
-    quoted = rb'(?:[%b]*+"(?:[^"]++|"")*+"[%b]*+|[^"%b]*+)' % (blank, blank, end)
+    field = rb'"(?:[^"]++|"")*+"'
+    quoted = rb'(?:[%b]*+%b[%b]*+|[^"%b]*+)' % (blank, field, blank, end)
     is_row = re.compile(rb"%b(?:%b%b)*+" % (quoted, end, quoted))
     for line, number in zip(piece.text.splitlines(), piece.lines, strict=True):
         if b'"' in line and is_row.fullmatch(line) is None:
@@ -327,13 +313,11 @@ def _quoted(text: TextFile, piece: Piece, delimiter: str) -> bytes:
     if re.search(rb'[%b]"|"[%b]' % (blank, blank), piece.text) is None:
         return piece.text
     # Blanks around quotes do not count, but pyarrow knows quotes beside a delimiter only.
-    around = re.compile(
-        rb'(?:(?<=%b)|^)([%b]*+)("(?:[^"]++|"")*+")([%b]*+)(?=%b|$)' % (end, blank, blank, end), re.M
-    )
-    return around.sub(rb"\2", piece.text)
+    around = re.compile(rb"(?:(?<=%b)|^)[%b]*+(%b)[%b]*+(?=%b|$)" % (end, blank, field, blank, end), re.M)
+    return around.sub(rb"\1", piece.text)
 
 
-def _plain_numbers(column: Any) -> NDArray[np.float64] | None:
+def _plain_numbers(column: Any, *, required: bool = False) -> NDArray[np.float64] | None:
     """Return an arrow array as numbers, NaN where missing; None where one is not finite, or no number."""
     arrow, compute = import_extra("pyarrow"), import_extra("pyarrow.compute")
     if not arrow.types.is_floating(column.type):
@@ -342,11 +326,7 @@ def _plain_numbers(column: Any) -> NDArray[np.float64] | None:
             column = known.cast(arrow.float64())
         except arrow.ArrowInvalid:
             return None
-    values = as_array(column.fill_null(math.nan) if column.null_count else column)
-    return values if np.isfinite(values).sum() + column.null_count == len(values) else None
-
-
-def _is_clean(column: TextColumn) -> bool:
-    """Return whether all texts are plain numbers, and none is missing."""
-    values = _plain_numbers(column.texts)
-    return values is not None and not np.isnan(values).any()
+    n_missing = column.null_count
+    values = as_array(column.fill_null(math.nan) if n_missing else column)
+    is_plain = np.isfinite(values).sum() + n_missing == len(values) and not (required and n_missing)
+    return values if is_plain else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,12 @@ if TYPE_CHECKING:
 DEFAULT_MAX_BYTES = 4 << 30
 """4 GiB of text."""
 
-_EXCERPT = 40
+DELIMITERS = (",", "\t", ";", "|")
+
+MAX_COLUMNS = 1 << 16
+"""65,536 columns, for each of which pyarrow takes some memory. Wider rows are better sparse (LIBSVM)."""
+
+_EXCERPT, _SHOWN, _LISTED = 40, 5, 20
 
 
 def excerpt(text: str) -> str:
@@ -31,6 +35,12 @@ def excerpt(text: str) -> str:
     "'abcabcabcabcabcabcabcabcabcabcabcabcabca...'"
     """
     return repr(text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}...")
+
+
+def listed(names: Sequence[str | int]) -> str:
+    """Return names of columns in a row, the first twenty of them."""
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(excerpt(str(name)) for name in names[:_LISTED]) + more
 
 
 class DataFileError(ValueError):
@@ -74,22 +84,6 @@ class DataFileError(ValueError):
     def __str__(self) -> str:
         ways = f" Pass {' or '.join(f'{way}=...' for way in self.ways)}." if self.ways else ""
         return f"{self.place}: {self.cause}{ways}"
-
-
-def refuse_pipe(path: str | os.PathLike[str]) -> None:
-    """Refuse a pipe or a device where a reader has to open its file more than once, or to seek in it."""
-    path = Path(path)
-    if path.exists() and not path.is_file() and not path.is_dir():
-        cause = "it is a pipe or a device, which can be read only once; copy it to a file first."
-        raise DataFileError(str(path), None, None, cause)
-
-
-DELIMITERS = (",", "\t", ";", "|")
-
-MAX_COLUMNS = 1 << 16
-"""65,536 columns, for each of which pyarrow takes some memory. Wider rows are better sparse (LIBSVM)."""
-
-_SHOWN, _LISTED = 5, 20
 
 
 @dataclass(frozen=True)
@@ -167,13 +161,22 @@ class Columns:
     file: str
 
     @classmethod
-    def of(
+    def of(  # noqa: C901 -- one cause after the other
         cls, names: tuple[str, ...] | None, count: int, reading: Reading, file: str, line: int | None = None
     ) -> Columns:
         """Choose columns; an error names one that is not there."""
         titles: Sequence[Any] = names or range(count)
 
-        place_of = partial(_place_of, titles, DataFileError(file, line, None, ""))
+        def place_of(column: str | int, role: str) -> int:
+            if isinstance(column, int) and -count <= column < count:
+                return column % count
+            if not isinstance(column, int) and column in titles:
+                return titles.index(column)
+            shown = f"{column} {role} among {count} columns"
+            if isinstance(column, str):
+                shown = f"{excerpt(column)} {role}; there are {listed(titles)}"
+            raise DataFileError(file, line, None, f"there is no column {shown}.")
+
         target = None if reading.target is None else place_of(reading.target, "for the target")
         ignored = {place_of(column, "to ignore") for column in reading.ignore}
         features = tuple(place for place in range(count) if place != target and place not in ignored)
@@ -189,8 +192,7 @@ class Columns:
             raise DataFileError(file, line, None, cause)
         if is_named:
             features = tuple(place_of(name, "that is a feature") for name in rules)
-            return cls(titles, target, features, file)
-        if unknown := [name for name in reading.kinds if name not in [titles[place] for place in features]]:
+        elif unknown := [name for name in reading.kinds if name not in [titles[at] for at in features]]:
             raise ValueError(f"{unknown[0]!r} is named in numeric or categorical, and is no feature.")
         return cls(titles, target, features, file)
 
@@ -233,30 +235,36 @@ class Columns:
     def classes(self, values: NDArray[np.float64]) -> NDArray[Any]:
         """Return a target of numbers: integers where all are whole."""
         self.check_classes(np.isnan(values))
-        if np.isinf(values).any():
-            row = int(np.argmax(np.isinf(values))) + 1
-            cause = f"the value in row {row} is infinite; expected a finite number."
-            raise DataFileError(self.file, None, self.all[self.target or 0], cause)
+        check_finite(values, self.file, self.all[self.target or 0])
         return whole_numbers(values)
 
 
-def _place_of(titles: Sequence[Any], where: DataFileError, column: str | int, role: str) -> int:
-    """Return the place of a column that is given by name, or by number from either end."""
-    count = len(titles)
-    if isinstance(column, int) and -count <= column < count:
-        return column % count
-    if not isinstance(column, int) and column in titles:
-        return titles.index(column)
-    shown = f"{column} {role} among {count} columns"
-    if isinstance(column, str):
-        shown = f"{excerpt(column)} {role}; there are {listed(titles)}"
-    raise DataFileError(where.file, where.line, None, f"there is no column {shown}.")
+def check_finite(values: NDArray[np.float64], file: str, title: Any, *, may_lack: bool = False) -> None:
+    """Refuse a column with infinite or missing numbers, in which rows have no lines."""
+    is_missing = np.isnan(values)
+    wrong = ~np.isfinite(values) & ~(is_missing & may_lack)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        what = "missing" if is_missing[row] else "infinite"
+        cause = f"the value in row {row + 1} is {what}; expected a finite number."
+        raise DataFileError(file, None, title, cause)
 
 
-def listed(names: Sequence[str | int]) -> str:
-    """Return names of columns in a row, the first twenty of them."""
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(excerpt(str(name)) for name in names[:_LISTED]) + more
+def check_size(file: str, n_rows: int, n_columns: int, said: int, reading: Reading) -> None:
+    """Refuse a table that is too large before memory is taken; ``said`` is the size that a file states."""
+    size = max(8 * n_rows * n_columns, said)
+    if reading.max_bytes is not None and size > reading.max_bytes:
+        cause = f"the table of {n_rows} rows and {n_columns} columns takes {size} bytes, more than max_bytes="
+        cause += f"{reading.max_bytes}; if you trust the file, pass a larger max_bytes, or None for no limit."
+        raise DataFileError(file, None, None, cause)
+
+
+def refuse_pipe(path: str | os.PathLike[str]) -> None:
+    """Refuse a pipe or a device where a reader has to open its file more than once, or to seek in it."""
+    path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        cause = "it is a pipe or a device, which can be read only once; copy it to a file first."
+        raise DataFileError(str(path), None, None, cause)
 
 
 def whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
@@ -285,15 +293,3 @@ def _for_pandas(column: Any) -> Any:
         return column.to_pandas()
     words = np.array([*column.dictionary.to_pylist(), None], dtype=object)
     return words[column.indices.fill_null(len(words) - 1).to_numpy()]
-
-
-def check_size(file: str, n_rows: int, n_columns: int, said: int, reading: Reading) -> None:
-    """Refuse a table that is too large before memory is taken; ``said`` is the size that a file states."""
-    size = max(8 * n_rows * n_columns, said)
-    if reading.max_bytes is not None and size > reading.max_bytes:
-        cause = (
-            f"the table of {n_rows} rows and {n_columns} columns takes {size} bytes, more than "
-            f"max_bytes={reading.max_bytes}; if you trust the file, pass a larger max_bytes, or None for no "
-            "limit."
-        )
-        raise DataFileError(file, None, None, cause)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity.io._cells import MISSING, ColumnRule, as_array
+from exclusivity.io._cells import MISSING, ColumnRule
 from exclusivity.io._csv import csv_header, read_csv
 from exclusivity.io._reading import (
     DEFAULT_MAX_BYTES,
@@ -28,6 +28,7 @@ from exclusivity.io._reading import (
     DataFileError,
     Reading,
     Table,
+    check_finite,
     check_size,
     excerpt,
     import_extra,
@@ -125,7 +126,12 @@ def read_table(
     >>> read_table(io.BytesIO(b"mass;age\n75;30\n"), format="csv", rules=table.rules).data.to_numpy()
     array([[30., 75.]])
     """
-    chosen = _format(source, format)
+    is_path = isinstance(source, (str, os.PathLike))
+    if format is not None and format not in FORMATS:
+        raise ValueError(f"format must be one of {tuple(FORMATS)}, or None; got {format!r}.")
+    if not is_path and (format is None or not FORMATS[format].is_text):
+        raise ValueError(f"an open file has no name to tell its format from; pass format; got {format!r}.")
+    chosen = FORMATS[format] if format is not None else format_of(source)  # type: ignore[arg-type]
     kinds: dict[str | int, str] = {
         **dict.fromkeys(numeric, "number"),
         **dict.fromkeys(categorical, "category"),
@@ -134,17 +140,7 @@ def read_table(
     reading = Reading(
         target, left_out, n_features, delimiter, header, max_bytes, decimal, kinds, rules, tell=report
     )
-    return chosen.read(os.fspath(source) if isinstance(source, os.PathLike) else source, reading)
-
-
-def _format(source: Any, name: str | None) -> Format:
-    if name is not None and name not in FORMATS:
-        raise ValueError(f"format must be one of {tuple(FORMATS)}, or None; got {name!r}.")
-    if isinstance(source, (str, os.PathLike)):
-        return format_of(source) if name is None else FORMATS[name]
-    if name is None or not FORMATS[name].is_text:
-        raise ValueError(f"an open file has no name to tell its format from; pass format; got {name!r}.")
-    return FORMATS[name]
+    return chosen.read(os.fspath(source) if is_path else source, reading)  # type: ignore[arg-type]
 
 
 LIBSVM_ROW = "'label index:value ...'"
@@ -216,23 +212,28 @@ class _LibsvmLines:
         return self._text.error(f"{cause}that increase from 1 to at most {most}.", self.numbers[row])
 
 
+def _check_openable(path: str) -> None:
+    """Refuse a pipe, and let the system say in its own words what cannot be opened."""
+    refuse_pipe(path)
+    with open(path, "rb"):
+        pass
+
+
 def open_npy(path: str) -> Any:
     """Return the array as it lies on disk, after all that can be checked without reading it."""
-    refuse_pipe(path)
-    with open(path, "rb"):  # for the system's own words on what cannot be opened
-        pass
+    _check_openable(path)
     try:
         values: Any = np.lib.format.open_memmap(path, mode="r")  # refuses pickles
-        shape, kind, end = values.shape, values.dtype, values.offset + values.nbytes
+        end = values.offset + values.nbytes
     except Exception as error:  # NumPy parses the header as Python, and anything may come of that
         reason = " ".join(str(error).split())[:200]
         cause = f"the file is damaged, or not a .npy file ({reason})."
         raise DataFileError(path, None, None, cause) from error
     cause, size = "", Path(path).stat().st_size
-    if kind.kind not in "biuf":
-        cause = f"the array is of type {str(kind)[:100]}; expected {KINDS}."
-    elif len(shape) != 2 or 0 in shape:
-        cause = f"the array has the shape {str(shape)[:100]}; expected rows and columns."
+    if values.dtype.kind not in "biuf":
+        cause = f"the array is of type {str(values.dtype)[:100]}; expected {KINDS}."
+    elif values.ndim != 2 or 0 in values.shape:
+        cause = f"the array has the shape {str(values.shape)[:100]}; expected rows and columns."
     elif end != size:
         cause = f"the file has {size} bytes; expected {end}, as it says itself."
     if cause:
@@ -248,11 +249,8 @@ def read_npy(source: str, reading: Reading) -> Table:
     columns = Columns.of(None, values.shape[1], reading, source)
     check_size(source, len(values), values.shape[1], 0, reading)
     X = np.ascontiguousarray(values[:, list(columns.features)], dtype=np.float64)
-    if not (finite := np.isfinite(X)).all():
-        row, j = (int(place) for place in np.unravel_index(int(np.argmin(finite)), finite.shape))
-        shown = "missing" if np.isnan(X[row, j]) else X[row, j]
-        cause = f"the value in row {row + 1} is {shown}; expected a finite number."
-        raise DataFileError(source, None, columns.features[j], cause)
+    for place, column in zip(columns.features, X.T, strict=True):
+        check_finite(column, source, place)
     y = None if columns.target is None else np.asarray(values[:, columns.target], dtype=np.float64)
     return Table(X, None if y is None else columns.classes(y))
 
@@ -296,9 +294,7 @@ KINDS = "integers, floating point numbers or booleans"
 def open_parquet(path: str) -> Iterator[Any]:
     """Open a Parquet file; whatever pyarrow does not like about it is damage."""
     arrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
-    refuse_pipe(path)
-    with open(path, "rb"):  # for the system's own words on what cannot be opened
-        pass
+    _check_openable(path)
     try:
         # A text that a file repeats stays one text in memory: as a plain column it may fill all of it.
         with parquet.ParquetFile(path, pre_buffer=False) as file:
@@ -322,10 +318,10 @@ def read_parquet(source: str, reading: Reading) -> Table:
         columns, metadata = _columns(file, source, reading), file.metadata
         groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
         n_rows = sum(int(group.num_rows) for group in groups)
-        said = sum(int(group.total_byte_size) for group in groups)
         if n_rows < 1:
             cause = f"the table has {n_rows} rows and {len(columns.all)} columns; expected something in it."
             raise DataFileError(source, None, None, cause)
+        said = sum(int(group.total_byte_size) for group in groups)
         check_size(source, n_rows, len(columns.all), said, reading)
         target = None
         if columns.target is not None:
@@ -334,14 +330,16 @@ def read_parquet(source: str, reading: Reading) -> Table:
         is_strict = reading.rules is not None and all(rule.required for rule in reading.rules.values())
         is_plain = is_strict or (reading.rules is None and not reading.kinds)
         for title, column in zip(columns.titles, found, strict=True):
-            values = _numbers(column) if _is_numeric(column.type) else np.full(1, np.nan)
-            if is_strict and not _is_numeric(column.type):
+            if _is_numeric(column.type):
+                values = _numbers(column)
+                check_finite(values, source, title, may_lack=not is_strict)
+                is_plain = is_plain and not np.isnan(values).any()
+            elif is_strict:
                 kind = column.type.value_type if _is_text(column.type) else column.type
                 cause = f"the column is of type {str(kind)[:200]}; expected {KINDS}."
                 raise DataFileError(source, None, title, cause)
-            _refuse(np.isnan(values) & is_strict, "missing", title, source)
-            _refuse(np.isinf(values), "infinite", title, source)
-            is_plain = is_plain and not np.isnan(values).any()
+            else:
+                is_plain = False
         if not is_plain:
             return columns.table(found, target)
         X = np.empty((n_rows, len(found)), order="F")
@@ -350,25 +348,19 @@ def read_parquet(source: str, reading: Reading) -> Table:
         return columns.table(X, target)
 
 
-def _refuse(is_wrong: NDArray[np.bool_], what: str, title: str, file: str) -> None:
-    if is_wrong.any():
-        cause = f"the value in row {int(np.argmax(is_wrong)) + 1} is {what}; expected a finite number."
-        raise DataFileError(file, None, title, cause)
-
-
 def _columns(file: Any, path: str, reading: Reading) -> Columns:
     """Return the columns; refuse too many, names that occur twice, and the index of a DataFrame."""
-    schema, cause = file.schema_arrow, ""
-    name, times = Counter(schema.names).most_common(1)[0] if schema.names else ("", 0)
-    if not times or len(schema.names) > MAX_COLUMNS:
-        cause = f"the table has {len(schema.names)} columns; expected 1 to {MAX_COLUMNS}."
-    elif times > 1:
-        cause = f"{times} columns are called {excerpt(name)}; expected different names."
+    names: list[str] = file.schema_arrow.names
+    twice, cause = [name for name, count in Counter(names).items() if count > 1], ""
+    if not 1 <= len(names) <= MAX_COLUMNS:
+        cause = f"the table has {len(names)} columns; expected 1 to {MAX_COLUMNS}."
+    elif twice:
+        cause = f"{names.count(twice[0])} columns are called {excerpt(twice[0])}; expected different names."
     if cause:
         raise DataFileError(path, None, None, cause)
-    columns = Columns.of(tuple(schema.names), len(schema.names), reading, path)
+    columns = Columns.of(tuple(names), len(names), reading, path)
     try:
-        index = (schema.pandas_metadata or {}).get("index_columns", [])
+        index = (file.schema_arrow.pandas_metadata or {}).get("index_columns", [])
     except (ValueError, AttributeError):  # no JSON, or not what pandas writes
         index = []
     if indices := [title for title in columns.titles if title in index]:
@@ -400,11 +392,7 @@ def _is_numeric(kind: Any) -> bool:
 
 def _numbers(column: Any) -> NDArray[np.float64]:
     """Return a column of numbers or booleans as float64, NaN where missing."""
-    found = []
-    for chunk in column.chunks:
-        values = as_array(chunk.fill_null(False if str(chunk.type) == "bool" else 0))
-        found.append(np.where(as_array(chunk.is_null()), np.nan, values) if chunk.null_count else values)
-    return np.concatenate(found).astype(np.float64, copy=False)
+    return np.asarray(column.cast(import_extra("pyarrow").float64(), safe=False).to_numpy())
 
 
 def _labels(column: Any, columns: Columns) -> NDArray[Any]:
@@ -414,12 +402,11 @@ def _labels(column: Any, columns: Columns) -> NDArray[Any]:
     if not _is_text(column.type):
         cause = f"the column is of type {str(column.type)[:200]}; expected {KINDS} or text."
         raise DataFileError(columns.file, None, columns.all[columns.target or 0], cause)
-    column = column if hasattr(column.type, "value_type") else column.dictionary_encode()
-    chunks = column.unify_dictionaries().chunks
-    words = np.array([*chunks[0].dictionary.to_pylist(), None], dtype=object)
-    codes = np.concatenate([as_array(chunk.indices.fill_null(len(words) - 1)) for chunk in chunks])
-    columns.check_classes(np.array([word is None or word in MISSING for word in words])[codes])
-    return np.asarray(words[codes])
+    cells = column.to_pandas().astype("category").cat
+    words = np.array([*cells.categories, None], dtype=object)  # the code of missing values is -1
+    is_missing = np.array([word is None or word in MISSING for word in words])
+    columns.check_classes(is_missing[cells.codes])
+    return np.asarray(words[cells.codes])
 
 
 _LIBSVM_ENDINGS = ("", ".svm", ".libsvm", ".svmlight", ".txt", ".t", ".tr", ".val", ".train", ".test")
