@@ -47,7 +47,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",  # every example is run
-    "within_subsection_order": "gallery_order.FromSimpleToLong",
+    "within_subsection_order": "gallery_order.FromUsesToMembers",
     "abort_on_example_error": True,
     "capture_repr": (),  # what an example shows, it prints or draws
     "download_all_examples": False,

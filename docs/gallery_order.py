@@ -1,13 +1,23 @@
-"""The order of the examples in the gallery."""
+"""The order of the examples in the gallery: what users have first, members of ensembles last."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-FIRST = ("quickstart", "choosing_c", "competing_members", "broken_sensors")
+FIRST = (
+    "vendors",
+    "good_words",
+    "credit_rules",
+    "gene_expression",
+    "text_classes",
+    "quickstart",
+    "choosing_c",
+    "broken_sensors",
+    "competing_members",
+)
 
 
-class FromSimpleToLong:
+class FromUsesToMembers:
     """Sort key of sphinx-gallery: the examples above in their order, then all others by name."""
 
     def __init__(self, src_dir: str) -> None:

@@ -1,12 +1,12 @@
 """
-Fit, look, trust
-================
+A linear model and its duality gap
+==================================
 
-Train an ensemble, see how far it is from its optimum, and watch it get there.
+Train a linear classifier, see how far it is from its optimum, and how it gets there.
 """
 
 # %%
-# An ``ERMClassifier`` is a classifier of scikit-learn's kind.
+# An ``ERMClassifier`` has scikit-learn's interface.
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
@@ -22,14 +22,14 @@ model = make_pipeline(StandardScaler(), ERMClassifier(n_estimators=30, C=2.0)).f
 print(f"accuracy {model.score(X_test, y_test):.3f}")
 
 # %%
-# The fitted classifier tells what it is: for ``exclusivity <= 1`` thirty members at their optimum are one SVM
-# of cost C / 30. The duality gap is a proof of how far the objective is above the optimum, at most.
+# Thirty members at their optimum are one SVM of cost C / 30 (for ``exclusivity <= 1``), which its
+# representation says. The duality gap bounds how far the objective is above the optimum.
 clf = model[-1]
 print(clf)
 print(f"relative duality gap {clf.dual_gap_[0]:.1e} after {clf.n_iter_[0]} iterations")
 
 # %%
-# The paper's own algorithm stops by a rule that proves nothing.
+# The paper's own algorithm stops when its objective changes little, which is no bound.
 paper = make_pipeline(StandardScaler(), ERMClassifier(30, C=2.0, solver="paper")).fit(X_train, y_train)
 excess = paper[-1].objective_[0] / clf.objective_[0] - 1
 print(f"the paper's algorithm ends {excess:.1%} above the optimum after {paper[-1].n_iter_[0]} iterations")

@@ -1,4 +1,4 @@
-"""Load the data sets that come with the package: seven of the nine of the ERM paper."""
+"""Load the data sets that come with the package: seven of the nine of the ERM paper, and two for examples."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def load_dataset(name: str, scaled: bool = True) -> Bunch:
     Parameters
     ----------
     name : str
-        "sonar", "german", "heart", "ionosphere", "diabetes", "liver" or "splice".
+        "sonar", "german", "heart", "ionosphere", "diabetes", "liver" or "splice"; "spambase" or "lung".
     scaled : bool, default True
         Whether each feature is mapped linearly to [-1, 1] over the whole set, as on the LIBSVM site; a
         constant feature becomes 0. False gives the original values.
@@ -35,8 +35,9 @@ def load_dataset(name: str, scaled: bool = True) -> Bunch:
     Returns
     -------
     sklearn.utils.Bunch
-        ``data`` (float64 array), ``target`` (-1.0 and +1.0), ``feature_names`` (list, or None where they are
-        not known), ``name``, ``source`` (where this copy came from), ``licence``, ``DESCR``.
+        ``data`` (float64 array), ``target`` (-1.0 and +1.0; 1.0 to 7.0 in "lung"), ``feature_names`` (list,
+        or None where they are not known), ``name``, ``source`` (where this copy came from), ``licence``,
+        ``DESCR``.
 
     Raises
     ------
