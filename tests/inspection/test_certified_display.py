@@ -48,11 +48,11 @@ def test_data_without_a_drawing_and_several_curves_in_one():
     )
     assert not hasattr(display, "ax_")
     assert len(display.certified) == 8
-    first = display.plot(color="red")
-    second = CertifiedAccuracyDisplay([0.9, 0.2]).plot(ax=first.ax_, name="other")
+    first = display.plot()
+    second = CertifiedAccuracyDisplay([0.9, 0.2], name="other").plot(ax=first.ax_)
     assert second.ax_ is first.ax_
     assert second.figure_ is first.ax_.figure
-    assert first.line_.get_color() == "red"
+    assert first.line_.get_color() != second.line_.get_color()
     assert [text.get_text() for text in first.ax_.get_legend().get_texts()] == ["vote", "other"]
     assert CertifiedAccuracyDisplay([1.0]).plot().ax_.get_legend() is None
 

@@ -86,7 +86,7 @@ class Panel:
         return not isinstance(self.places, list)
 
 
-class AdditiveDisplay:
+class AdditiveDisplay(drawing.Display):
     """Plot the contribution of each column of a table to the score, and the data below, one panel per column.
 
     A linear model behind a :class:`~exclusivity.tables.TableEncoder` is a sum of functions of one column
@@ -122,7 +122,6 @@ class AdditiveDisplay:
     """
 
     axes_: Any
-    figure_: Any
 
     def __init__(self, panels: Sequence[Panel], *, title: str = "") -> None:
         self.panels, self.title = list(panels), title
@@ -201,19 +200,8 @@ class AdditiveDisplay:
         n_rows, n_columns = self._grid()
         return _WIDTH * n_columns, _HEIGHT * n_rows + 0.4
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the plot.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            A subplot to draw in the place of; None makes a figure of the right size.
-
-        Returns
-        -------
-        display : AdditiveDisplay
-        """
-        figure = drawing.region(ax, self.size)
+    def _draw(self) -> None:
+        figure = drawing.region(self.ax_)
         inches = figure.bbox.width / figure.dpi
         n_rows, n_columns = self._grid(inches)
         axes = figure.subplots(n_rows, n_columns, squeeze=False, sharey=True)
@@ -229,8 +217,7 @@ class AdditiveDisplay:
         for each in axes[:, 0]:
             each.set_ylabel("adds to the score", fontsize="small")
         figure.suptitle(drawing.literal(self.title), fontsize="medium", x=0.01, ha="left")
-        self.axes_, self.figure_ = axes, figure.figure
-        return self
+        self.axes_ = axes
 
     def _grid(self, inches: float = np.inf) -> tuple[int, int]:
         n_columns = int(min(_MOST_ACROSS, len(self.panels), max(1.0, inches / _NARROWEST)))

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exclusivity._typing import Floats, Ints, Matrix
-from exclusivity.additive import RobustAdditiveClassifier
+from exclusivity._typing import Floats, Matrix
 from exclusivity.classifier import ERMPath
 from exclusivity.inspection import drawing
 from exclusivity.robustness.certificates import certified_accuracy_curve, certify
@@ -24,11 +23,13 @@ if TYPE_CHECKING:
 _FAR_BELOW, _LEAST_GAP = 1e-4, 1e-16
 # Room that a label needs to be read.
 _POINTS_PER_TICK = 11.0
+# Coefficients with a colour and their name, the largest ones; the others are grey.
+_MOST_LABELS = 6
 # Above, matplotlib chooses some of the radii.
 _MOST_TICKS = 20
 
 
-class ConvergenceDisplay:
+class ConvergenceDisplay(drawing.Display):
     """Plot the objective and, where there is a certificate, the relative duality gap of every iteration.
 
     Parameters
@@ -82,22 +83,18 @@ class ConvergenceDisplay:
         names = drawing.history_names(fitted)
         return cls(fitted.history_[: len(names)], names, tol=fitted.tol).plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the plot.
+    @property
+    def size(self) -> tuple[float, float]:
+        """Return width and height of a figure, in inches."""
+        return 6.4, 5.4 if self._has_gaps else 4.2
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            A subplot to draw in the place of; None makes a figure.
+    @property
+    def _has_gaps(self) -> bool:
+        return any(np.any(np.isfinite(history.gap)) for history in self.histories)
 
-        Returns
-        -------
-        display : ConvergenceDisplay
-        """
-        has_gaps = any(np.any(np.isfinite(history.gap)) for history in self.histories)
-        labels = ["objective", "relative duality gap"] if has_gaps else ["objective"]
-        figure = drawing.region(ax, (6.4, 5.4 if has_gaps else 4.2))
-        axes = figure.subplots(len(labels), 1, sharex=True, squeeze=False)[:, 0]
+    def _draw(self) -> None:
+        labels = ["objective", "relative duality gap"][: 1 + self._has_gaps]
+        axes = drawing.region(self.ax_).subplots(len(labels), 1, sharex=True, squeeze=False)[:, 0]
         floor = _LEAST_GAP if self.tol is None else max(_FAR_BELOW * self.tol, _LEAST_GAP)
         for number, (history, name) in enumerate(zip(self.histories, self.names, strict=True)):
             style: dict[str, Any] = {
@@ -114,7 +111,7 @@ class ConvergenceDisplay:
             each.xaxis.get_major_locator().set_params(integer=True)
             each.set_ylabel(label)
         axes[-1].set_xlabel("iteration")
-        if has_gaps:
+        if self._has_gaps:
             axes[1].set_yscale("log")
             if self.tol is not None:
                 line = axes[1].axhline(self.tol, color=drawing.QUIET, linestyle="--", linewidth=1.2)
@@ -123,11 +120,10 @@ class ConvergenceDisplay:
             drawing.title(axes[0], self.names[0])
         else:
             drawing.legend(axes[0], outside=len(self.names) > 4)
-        self.axes_, self.figure_ = axes, figure.figure
-        return self
+        self.axes_ = axes
 
 
-class ComponentsDisplay:
+class ComponentsDisplay(drawing.Display):
     """Plot the weights of the members as a heat map, members by features.
 
     Members that are all equal (the optimum for ``exclusivity <= 1``) are drawn once, and the title says so.
@@ -210,23 +206,17 @@ class ComponentsDisplay:
         )
         return display.plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the plot.
+    @property
+    def size(self) -> tuple[float, float]:
+        """Return width and height of a figure, in inches: a row and a column need a quarter of one."""
+        n_rows, n_features = (1 if self.members_are_equal else len(self.weights)), self.weights.shape[1]
+        names = 0.075 * max(map(len, map(drawing.cut, self.feature_names)))
+        height = float(np.clip(0.25 * n_rows, 0.6, 7)) + 0.6 + names
+        return float(np.clip(0.25 * n_features + 2, 5, 12)), height
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
-
-        Returns
-        -------
-        display : ComponentsDisplay
-        """
-        n_members, n_features = self.weights.shape
+    def _draw(self) -> None:
+        ax, n_members = self.ax_, len(self.weights)
         rows = self.weights[:1] if self.members_are_equal else self.weights
-        if ax is None:
-            size = np.clip(0.25 * n_features + 2, 5, 12), np.clip(0.25 * len(rows) + 2, 2.4, 9)
-            ax = drawing.new_figure(size).subplots()
         limit = float(np.abs(rows).max()) or 1.0
         # Zero is white: features that a member does not use are invisible.
         self.image_ = ax.imshow(
@@ -244,8 +234,6 @@ class ComponentsDisplay:
             _set_ticks(ax.yaxis, [str(k) for k in range(n_members)])
             ax.set_ylabel("member")
         drawing.title(ax, " · ".join(filter(None, (self.title, note))))
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def _set_ticks(axis: Axis, labels: Sequence[str]) -> None:
@@ -258,7 +246,7 @@ def _set_ticks(axis: Axis, labels: Sequence[str]) -> None:
     axis.set_ticks(places, labels=[drawing.literal(labels[i]) for i in places], fontsize="small")
 
 
-class PathDisplay:
+class PathDisplay(drawing.Display):
     """Plot cross-validated scores, or coefficients, against C.
 
     Build it with :meth:`from_estimator` (scores of an ``ERMClassifierCV``) or :meth:`from_path`
@@ -377,27 +365,14 @@ class PathDisplay:
         )
         return display.plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None, *, n_labels: int = 6) -> Self:
-        """Draw the plot.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
-        n_labels : int, default=6
-            How many of the largest coefficients get a colour and their name; the others are grey.
-
-        Returns
-        -------
-        display : PathDisplay
-        """
-        ax = drawing.new_figure().subplots() if ax is None else ax
+    def _draw(self) -> None:
+        ax = self.ax_
         drawing.tidy(ax)
         order = np.argsort(self.Cs)
         if self.scores is not None:
             self._plot_scores(ax, self.Cs[order], self.scores[:, order])
         elif self.coefs is not None:
-            self._plot_coefs(ax, self.Cs[order], self.coefs[order], n_labels)
+            self._plot_coefs(ax, self.Cs[order], self.coefs[order])
         ax.set(xscale="log", xlabel="C")
         if self.best_C is not None:
             label = f"C = {self.best_C:.3g}"
@@ -406,8 +381,6 @@ class PathDisplay:
             drawing.legend(ax, outside=self.coefs is not None)
         if self.title is not None:
             drawing.title(ax, self.title)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _plot_scores(self, ax: Axes, Cs: Floats, scores: Floats) -> None:
         mean, spread, colour = scores.mean(axis=0), scores.std(axis=0), drawing.COLOURS[0]
@@ -417,26 +390,18 @@ class PathDisplay:
             ax.fill_between(Cs, mean - spread, mean + spread, **style)
         ax.set_ylabel(self.score_name)
 
-    def _plot_coefs(self, ax: Axes, Cs: Floats, coefs: Floats, n_labels: int) -> None:
+    def _plot_coefs(self, ax: Axes, Cs: Floats, coefs: Floats) -> None:
         names = self.feature_names or [f"feature {j}" for j in range(coefs.shape[1])]
         by_size = np.argsort(-np.abs(coefs).max(axis=0), kind="stable")
-        n_labels = min(n_labels, len(drawing.COLOURS))
-        ax.plot(Cs, coefs[:, by_size[n_labels:]], color="#c8c8c8", linewidth=0.8)
-        for colour, j in zip(drawing.COLOURS, by_size[:n_labels], strict=False):
+        ax.plot(Cs, coefs[:, by_size[_MOST_LABELS:]], color="#c8c8c8", linewidth=0.8)
+        for colour, j in zip(drawing.COLOURS, by_size[:_MOST_LABELS], strict=False):
             label = drawing.literal(drawing.cut(names[j]))
             ax.plot(Cs, coefs[:, j], color=colour, linewidth=1.6, label=label)
         ax.axhline(0, color="#555555", linewidth=0.8)
         ax.set_ylabel("coefficient")
 
 
-def radii_of(model: Any, X: Any) -> Ints:
-    """Return how many columns of each row may take any value without changing its label."""
-    if isinstance(model, RobustAdditiveClassifier):
-        return model.certify(X)
-    return np.asarray(certify(model, X))
-
-
-class CertifiedAccuracyDisplay:
+class CertifiedAccuracyDisplay(drawing.Display):
     """Plot certified accuracy at r = 0, 1, 2, ... broken features.
 
     Parameters
@@ -468,8 +433,6 @@ class CertifiedAccuracyDisplay:
     (6,)
     """
 
-    ax_: Any
-    figure_: Any
     line_: Any
 
     def __init__(
@@ -505,14 +468,14 @@ class CertifiedAccuracyDisplay:
         name : str, default=None
             For the legend; None: the name of the class.
         **kwargs : dict
-            ``balanced``, ``max_radius``, ``plot``, ``ax`` and the rest for :meth:`from_predictions`.
+            ``balanced``, ``max_radius``, ``plot`` and ``ax`` of :meth:`from_predictions`.
 
         Returns
         -------
         display : CertifiedAccuracyDisplay
         """
         name = type(estimator).__name__ if name is None else name
-        return cls.from_predictions(radii_of(estimator, X), y, estimator.predict(X), name=name, **kwargs)
+        return cls.from_predictions(certify(estimator, X), y, estimator.predict(X), name=name, **kwargs)
 
     @classmethod
     def from_predictions(
@@ -526,7 +489,6 @@ class CertifiedAccuracyDisplay:
         name: str | None = None,
         plot: bool = True,
         ax: Axes | None = None,
-        **kwargs: Any,
     ) -> Self:
         """Plot certified radii that are known already.
 
@@ -546,8 +508,6 @@ class CertifiedAccuracyDisplay:
             Whether to draw at once.
         ax : matplotlib Axes, default=None
             Axes to draw on; None makes a figure.
-        **kwargs : dict
-            For ``Axes.plot``.
 
         Returns
         -------
@@ -559,31 +519,15 @@ class CertifiedAccuracyDisplay:
             np.zeros(len(np.asarray(radii)), dtype=int), y_true, y_pred, max_radius=0, balanced=balanced
         )
         display = cls(curve, balanced=balanced, accuracy=float(plain[0]), name=name)
-        return display.plot(ax=ax, **kwargs) if plot else display
+        return display.plot(ax) if plot else display
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw the plot.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes a figure.
-        name : str, default=None
-            For the legend, instead of the display's own.
-        **kwargs : dict
-            For ``Axes.plot``.
-
-        Returns
-        -------
-        display : CertifiedAccuracyDisplay
-        """
-        ax = drawing.new_figure().subplots() if ax is None else ax
-        radii, name = np.arange(len(self.certified)), self.name if name is None else name
-        style = {"color": drawing.COLOURS[len(ax.lines) % len(drawing.COLOURS)], "marker": "o", **kwargs}
-        label = style.setdefault("label", None if name is None else drawing.literal(name))
-        (self.line_,) = ax.plot(radii, self.certified, **style)
+    def _draw(self) -> None:
+        ax, radii = self.ax_, np.arange(len(self.certified))
+        colour = drawing.COLOURS[len(ax.lines) % len(drawing.COLOURS)]
+        label = None if self.name is None else drawing.literal(self.name)
+        (self.line_,) = ax.plot(radii, self.certified, color=colour, marker="o", label=label)
         if self.accuracy is not None:
-            ax.scatter([0], [self.accuracy], marker="x", color=self.line_.get_color())
+            ax.scatter([0], [self.accuracy], marker="x", color=colour)
         word = "balanced accuracy" if self.balanced else "accuracy"
         ax.set(xlabel="features that may take any value", ylabel=f"certified {word}", ylim=(0, 1.02))
         if len(radii) <= _MOST_TICKS:
@@ -591,5 +535,3 @@ class CertifiedAccuracyDisplay:
         drawing.tidy(ax)
         if label is not None:
             drawing.legend(ax, outside=False)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self

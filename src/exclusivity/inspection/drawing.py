@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,39 @@ QUIET = "#8c8c8c"
 _LONGEST_NAME = 60
 
 
-def new_figure(size: tuple[float, float] = (6.4, 4.2)) -> Any:
+class Display:
+    """Draw on one axes, or on several in the place of one; a display has ``_draw``, and data beside it."""
+
+    ax_: Any
+    figure_: Any
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Return width and height of a figure, in inches."""
+        return 6.4, 4.2
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the plot.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on, or for several axes a subplot to draw in the place of; None makes a figure.
+
+        Returns
+        -------
+        display : Display
+        """
+        self.ax_ = new_figure(self.size).subplots() if ax is None else ax
+        self.figure_ = self.ax_.figure
+        self._draw()
+        return self
+
+    def _draw(self) -> None:
+        raise NotImplementedError
+
+
+def new_figure(size: tuple[float, float]) -> Any:
     """Return a new figure of a size in inches."""
     try:
         import matplotlib.pyplot as plt  # noqa: PLC0415 -- optional
@@ -29,16 +61,15 @@ def new_figure(size: tuple[float, float] = (6.4, 4.2)) -> Any:
     return plt.figure(figsize=size, layout="constrained")
 
 
-def region(ax: Axes | None, size: tuple[float, float]) -> Any:
-    """Return a new figure for several axes, or a subfigure in the place of one axes."""
-    if ax is None:
-        return new_figure(size)
-    if ax.get_subplotspec() is None:
+def region(ax: Axes) -> Any:
+    """Return a subfigure in the place of one axes."""
+    place, figure = ax.get_subplotspec(), ax.figure
+    if place is None:
         raise ValueError(
             "ax must be a subplot, as plt.subplots makes it: several axes are drawn in its place."
         )
-    ax.set_axis_off()
-    return ax.figure.add_subfigure(ax.get_subplotspec())  # type: ignore[arg-type]  # looked above
+    ax.remove()
+    return figure.add_subfigure(place)
 
 
 def literal(text: object) -> str:

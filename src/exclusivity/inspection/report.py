@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from html import escape
+from importlib.resources import files
 from importlib.util import find_spec
 from io import StringIO
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -23,10 +26,10 @@ from exclusivity.inspection.displays import (
     ComponentsDisplay,
     ConvergenceDisplay,
     PathDisplay,
-    radii_of,
 )
 from exclusivity.inspection.scores import caution, scores_of
 from exclusivity.inspection.summary import ModelSummary, summarise
+from exclusivity.robustness import certify
 
 # Limits of tables, and of plots: beyond them a plot is megabytes in which nothing can be seen.
 _MOST_MEMBERS, _MOST_PROBLEMS, _MOST_CLASSES = 60, 12, 30
@@ -96,11 +99,13 @@ def model_report(
         ("quality", "Predictions", "" if scores is None else _quality(scores)),
     ]
     if scores is not None and summary.parameters.get("voting") != "soft":
-        radii = by_batches(model, X, lambda rows: radii_of(model, rows))
+        radii = by_batches(model, X, lambda rows: certify(model, rows))
         sections.append(("certificates", "When features break", _certificates(radii, y, predicted)))
     if summary.kind == "ERMClassifierCV":
-        svg = _draw("path", _SIZE, lambda ax: PathDisplay.from_estimator(model, ax=ax))
-        sections.append(("path", "The choice of C", _figure(svg, "Scores on held-out rows.")))
+        figure = _figure(
+            "path", _SIZE, partial(PathDisplay.from_estimator, model), "Scores on held-out rows."
+        )
+        sections.append(("path", "The choice of C", figure))
     sections.append(("training", "The fit", _training(summary, fitted)))
     sections.append(("parameters", "Parameters", _parameters(summary)))
     body = "".join(
@@ -108,39 +113,32 @@ def model_report(
         for anchor, heading, html in sections
         if html
     )
-    return _PAGE.format(
-        version=_text(__version__), title=_text(title), style=_STYLE, head=_head(summary, scores), body=body
-    )
+    page = Template(files("exclusivity.inspection").joinpath("report.html").read_text("utf-8"))
+    content = _head(summary, scores) + body
+    return page.substitute(version=_text(__version__), title=_text(title), content=content)
 
 
 def _head(summary: ModelSummary, scores: dict[str, Any] | None) -> str:
-    facts: list[tuple[object, str]] = []
-    warning = ""
-    if scores is not None:
-        constant = scores["constant"]
-        facts += [
-            (f"{scores['accuracy']:.1%}", f"accuracy on {scores['rows']} rows"),
-            (f"{scores['balanced_accuracy']:.1%}", "balanced accuracy"),
-            (
-                f"{constant['accuracy']:.1%}",
-                f"for always {constant['class']}, {constant['balanced_accuracy']:.1%} balanced",
-            ),
-        ]
-        warning = caution(scores)
-    facts += [(summary.n_members, "members")] if summary.n_members else []
-    facts += [
-        (summary.n_features, "features" if summary.n_members else "columns"),
-        (len(summary.classes), "classes"),
-    ]
-    items = "".join(f"<li><b>{_text(number)}</b>{_text(word)}</li>" for number, word in facts)
-    if warning:
-        warning = f"In these rows {warning} Fit with class_weight='balanced', or choose another C."
     chosen = "" if summary.chosen_C is None else f" that chose C = {summary.chosen_C:.4g}"
     before = f" after {', '.join(summary.steps)}" if summary.steps else ""
-    return (
-        f'{_paragraph(summary.kind + chosen + before)}<ul class="counts">{items}</ul>'
-        f"{_paragraph(warning, 'bad') if warning else ''}{_convergence_verdict(summary)}"
-    )
+    facts: list[tuple[object, str]] = [(summary.n_members, "members")] if summary.n_members else []
+    facts.append((summary.n_features, "features" if summary.n_members else "columns"))
+    facts.append((len(summary.classes), "classes"))
+    warning = ""
+    if scores is not None:
+        constant, warning = scores["constant"], caution(scores)
+        always = f"for always {constant['class']}, {constant['balanced_accuracy']:.1%} balanced"
+        facts = [
+            (f"{scores['accuracy']:.1%}", f"accuracy on {scores['rows']} rows"),
+            (f"{scores['balanced_accuracy']:.1%}", "balanced accuracy"),
+            (f"{constant['accuracy']:.1%}", always),
+            *facts,
+        ]
+    if warning:
+        warning = f"In these rows {warning} Fit with class_weight='balanced', or choose another C."
+    items = "".join(f"<li><b>{_text(number)}</b>{_text(word)}</li>" for number, word in facts)
+    counts = f'{_paragraph(summary.kind + chosen + before)}<ul class="counts">{items}</ul>'
+    return counts + (_paragraph(warning, "bad") if warning else "") + _convergence_verdict(summary)
 
 
 def _convergence_verdict(summary: ModelSummary) -> str:
@@ -150,13 +148,9 @@ def _convergence_verdict(summary: ModelSummary) -> str:
         return _paragraph(f"Not converged: {names}. Raise max_iter, or scale the features.", "bad")
     gaps = [problem.gap for problem in summary.problems]
     if np.all(np.isnan(gaps)):
-        return _paragraph(
-            "Converged. Above exclusivity 1 there is no bound on the distance from the optimum."
-        )
-    return _paragraph(
-        f"Converged: proven to be within {np.nanmax(gaps):.1e} (relative) of the optimum, and asked for "
-        f"{summary.parameters['tol']:g}."
-    )
+        return _paragraph("Converged. Above exclusivity 1 there is no bound on the distance to the optimum.")
+    proof = f"Converged: proven to be within {np.nanmax(gaps):.1e} (relative) of the optimum, and asked for "
+    return _paragraph(f"{proof}{summary.parameters['tol']:g}.")
 
 
 def _columns(model: Any, X: object) -> str:
@@ -164,20 +158,17 @@ def _columns(model: Any, X: object) -> str:
     is_robust = isinstance(model, RobustAdditiveClassifier)
     if not (is_robust or is_additive(model)):
         return ""
-    n_problems, columns = (
-        len(model.points_ if is_robust else model[-1].components_),
-        (model if is_robust else model[0]).columns_,
-    )
-    below = " Grey: the rows of this report." if X is not None else ""
+    estimator = model if is_robust else model[0]
+    n_problems = len(model.points_ if is_robust else model[-1].components_)
     html = ""
     for problem in range(min(n_problems, _MOST_PROBLEMS_DRAWN)):
         shown = AdditiveDisplay.from_estimator(model, X, problem=problem, plot=False)
-        is_cut = len(columns) > len(shown.panels)
-        more = " Columns that move the score less are left out." if is_cut else ""
-        band = " The band is what a broken cell can add." if is_robust else ""
         caption = f"What each column adds to the score, {shown.title}; a cross is a missing value."
-        caption += f"{band}{below}{more}"
-        html += _wide_figure(_draw(f"additive{problem}", shown.size, shown.plot), caption)
+        caption += " The band is what a broken cell can add." if is_robust else ""
+        caption += " Grey: the rows of this report." if X is not None else ""
+        if len(estimator.columns_) > len(shown.panels):
+            caption += " Columns that move the score less are left out."
+        html += _figure(f"additive{problem}", shown.size, shown.plot, caption, wide=True)
     return html
 
 
@@ -214,7 +205,6 @@ def _heat_maps(fitted: Any, names: list[str]) -> str:
     n_shown = n_members if weights.strides[1] == 0 else stored.shape[1]
     largest = np.argsort(-np.abs(stored).max(axis=(0, 1)), kind="stable")
     columns = np.sort(largest[:_MOST_FEATURES_DRAWN])
-    shown_names = [names[j] for j in columns]
     left_out = []
     if len(columns) < n_features:
         left_out.append(f"the {len(columns)} of {n_features} features with the largest weights")
@@ -224,14 +214,11 @@ def _heat_maps(fitted: Any, names: list[str]) -> str:
     titles = drawing.problem_names(fitted.classes_, fitted.multi_class_)
     for problem, title in enumerate(titles[:_MOST_PROBLEMS_DRAWN]):
         rows = np.broadcast_to(stored[problem][:, columns], (n_shown, len(columns)))
-        display = ComponentsDisplay(rows, shown_names, title=title)
+        display = ComponentsDisplay(rows, [names[j] for j in columns], title=title)
         caption = f"Weights of the members, {title}: {', '.join(left_out) or 'all features'}."
         if n_problems > _MOST_PROBLEMS_DRAWN and problem == _MOST_PROBLEMS_DRAWN - 1:
             caption += f" {n_problems - _MOST_PROBLEMS_DRAWN} problems are not drawn."
-        n_rows = 1 if display.members_are_equal else n_shown
-        letters = max(len(drawing.cut(name)) for name in shown_names)
-        size = np.clip(0.25 * len(columns) + 2, 5, 12), np.clip(0.22 * n_rows, 0.6, 7) + 0.4 + 0.075 * letters
-        html += _wide_figure(_draw(f"components{problem}", size, display.plot), caption)
+        html += _figure(f"components{problem}", display.size, display.plot, caption, wide=True)
     return html
 
 
@@ -251,16 +238,13 @@ def _quality(scores: dict[str, Any]) -> str:
 
 
 def _certificates(radii: Any, y: Any, predicted: Any) -> str:
-    plain, balanced = (
-        CertifiedAccuracyDisplay.from_predictions(
-            radii, y, predicted, balanced=is_balanced, name=name, plot=False
-        )
-        for is_balanced, name in ((False, "all rows alike"), (True, "balanced: all classes alike"))
-    )
+    of = partial(CertifiedAccuracyDisplay.from_predictions, radii, y, predicted, plot=False)
+    plain = of(name="all rows alike")
+    balanced = of(balanced=True, name="balanced: all classes alike")
 
     def plot(ax: Any) -> None:
-        plain.plot(ax=ax)
-        balanced.plot(ax=ax)
+        plain.plot(ax)
+        balanced.plot(ax)
         ax.set_ylabel("certified accuracy")
 
     pairs = zip(plain.certified, balanced.certified, strict=True)
@@ -268,8 +252,7 @@ def _certificates(radii: Any, y: Any, predicted: Any) -> str:
     header = ["broken features", "certified accuracy", "balanced"]
     listing = _table(header, rows, "Certified accuracy; balanced: the mean over the classes.")
     caption = "Predictions that are right and stay right whatever values so many features take."
-    svg = _draw("certified", _SIZE, plot)
-    return f'<div class="gallery">{_figure(svg, caption)}<div>{listing}</div></div>'
+    return f'<div class="gallery">{_figure("certified", _SIZE, plot, caption)}<div>{listing}</div></div>'
 
 
 def _training(summary: ModelSummary, fitted: Any) -> str:
@@ -290,12 +273,10 @@ def _training(summary: ModelSummary, fitted: Any) -> str:
         return _table(header, rows, ended)
     names = drawing.history_names(fitted)
     n_drawn = min(len(names), _MOST_CURVES)
-    display = ConvergenceDisplay(fitted.history_[:n_drawn], names[:n_drawn], tol=fitted.tol)
-    has_gaps = bool(np.isfinite(fitted.dual_gap_).any())
-    svg = _draw("convergence", (5.2, 4.8) if has_gaps else _SIZE, display.plot)
-    caption = f"Objective{' and relative duality gap' if has_gaps else ''} at every iteration"
+    shown = ConvergenceDisplay(fitted.history_[:n_drawn], names[:n_drawn], tol=fitted.tol)
+    caption = "Objective and, where it is known, relative duality gap at every iteration"
     caption += f"; {len(names) - n_drawn} problems are not drawn." if n_drawn < len(names) else "."
-    return _table(header, rows, ended) + _figure(svg, caption)
+    return _table(header, rows, ended) + _figure("convergence", shown.size, shown.plot, caption)
 
 
 def _parameters(summary: ModelSummary) -> str:
@@ -317,20 +298,16 @@ def _paragraph(value: str, css: str = "") -> str:
     return f'<p class="{css}">{_text(value)}</p>' if css else f"<p>{_text(value)}</p>"
 
 
-def _figure(svg: str | None, caption: str) -> str:
-    plot = (
-        f'<div class="plot" role="img" aria-label="{_text(caption)}">{svg}</div>'
-        if svg
-        else '<div class="plot absent">no plot: matplotlib is not installed</div>'
-    )
-    return f"<figure>{plot}<figcaption>{_text(caption)}</figcaption></figure>"
-
-
-def _wide_figure(svg: str | None, caption: str) -> str:
-    """Return a figure that scrolls on a small screen, and is not enlarged much on a large one."""
-    width = re.search(r'viewBox="0 0 ([\d.]+)', svg or "")
-    pixels = 0.0 if width is None else 1.15 * float(width[1])
-    return f'<div class="wide" style="--natural: {pixels:.0f}px">{_figure(svg, caption)}</div>'
+def _figure(
+    name: str, size: tuple[float, float], plot: Callable[..., object], caption: str, *, wide: bool = False
+) -> str:
+    """Return a plot with its caption; a wide one scrolls on a small screen, and is not enlarged much."""
+    svg = _draw(name, size, plot)
+    shown = f'<div class="plot" role="img" aria-label="{_text(caption)}">{svg}</div>'
+    if svg is None:
+        shown = '<div class="plot absent">no plot: matplotlib is not installed</div>'
+    html = f"<figure>{shown}<figcaption>{_text(caption)}</figcaption></figure>"
+    return f'<div class="wide" style="--natural: {83 * size[0]:.0f}px">{html}</div>' if wide else html
 
 
 def _table(header: Sequence[str], rows: Iterable[Iterable[object]], caption: str) -> str:
@@ -347,7 +324,7 @@ def _table(header: Sequence[str], rows: Iterable[Iterable[object]], caption: str
     )
 
 
-def _draw(name: str, size: tuple[float, float], plot: Callable[[Any], object]) -> str | None:
+def _draw(name: str, size: tuple[float, float], plot: Callable[..., object]) -> str | None:
     """Return what ``plot`` draws on an axes, as an SVG element; None without matplotlib."""
     if find_spec("matplotlib") is None:
         return None
@@ -355,15 +332,10 @@ def _draw(name: str, size: tuple[float, float], plot: Callable[[Any], object]) -
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     # The salt makes ids reproducible.
-    settings: Any = {
-        "svg.fonttype": "none",
-        "svg.hashsalt": name,
-        "font.family": "sans-serif",
-        "font.size": 10,
-    }
+    settings: Any = {"svg.fonttype": "none", "svg.hashsalt": name, "font.family": "sans-serif"}
     with mpl.rc_context(settings):
         figure: Any = Figure(figsize=size, layout="constrained")
-        plot(figure.subplots())
+        plot(ax=figure.subplots())
         stream = StringIO()
         figure.savefig(stream, format="svg", metadata={"Date": None}, transparent=True)
         figure.clear()
@@ -380,70 +352,3 @@ def inline_svg(svg: str, name: str) -> str:
     opening, rest = body.split(">", 1)
     # Without a size of its own it takes that of its box.
     return re.sub(r'\s+(width|height)="[^"]*"', "", opening) + ">" + rest
-
-
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="generator" content="exclusivity {version}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<link rel="icon" href="data:,">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<h1>{title}</h1><main>{head}{body}<p class="note">exclusivity {version}</p></main>
-</body>
-</html>
-"""
-_STYLE = """
-:root { --ink: #1d1d1f; --soft: #5f6368; --line: #dcdfe3; --ground: #ffffff; --tint: #f5f6f8;
-  --bad: #a01b13; --blue: #0072b2; }
-@media screen and (prefers-color-scheme: dark) {
-  :root { --ink: #e8e8ea; --soft: #a3a8b0; --line: #3a3f46; --ground: #16181c; --tint: #22262c;
-    --bad: #ff9d94; --blue: #4aa8e0; }
-  .plot svg { filter: invert(1) hue-rotate(180deg); }
-}
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1rem; max-width: 80rem; color: var(--ink); background: var(--ground);
-  overflow-wrap: anywhere; font: 16px/1.55 system-ui, "Segoe UI", Roboto, Helvetica, Arial, sans-serif;
-  -webkit-text-size-adjust: 100%; }
-h1 { font-size: 1.7rem; line-height: 1.2; margin: .5rem 0; }
-h2 { font-size: 1.3rem; margin: 2.2rem 0 .6rem; border-bottom: 1px solid var(--line);
-  padding-bottom: .25rem; break-after: avoid; }
-p, li { max-width: 46rem; }
-.scroll { overflow-x: auto; margin: .2rem 0 .8rem; }
-table { border-collapse: collapse; font-size: .82rem; }
-th, td { padding: .25rem .3rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top;
-  white-space: nowrap; font-variant-numeric: tabular-nums; }
-tbody th, thead th:first-child { text-align: left; font-weight: 600; position: sticky; left: 0;
-  background: var(--ground); }
-.wrapped :is(td, th):last-child { white-space: normal; text-align: left; min-width: 14rem; }
-.parameters td { white-space: normal; text-align: left; min-width: 12rem;
-  font-family: ui-monospace, monospace; }
-.gallery { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); gap: 1rem; }
-figure { margin: .6rem 0; max-width: 44rem; break-inside: avoid; }
-:is(.wide, .gallery) figure { max-width: none; }
-.plot svg { width: 100%; height: auto; display: block; }
-.wide .plot { overflow-x: auto; }
-.wide .plot svg { min-width: var(--natural); max-width: calc(1.5 * var(--natural)); }
-.plot.absent { background: var(--tint); color: var(--soft); padding: 2rem 1rem; text-align: center; }
-.callout { background: var(--tint); border-left: .4rem solid var(--blue); padding: .6rem .9rem;
-  max-width: 50rem; }
-.bad { color: var(--bad); font-weight: 600; }
-.counts { display: flex; flex-wrap: wrap; gap: .6rem; padding: 0; list-style: none; }
-.counts li { background: var(--tint); border-radius: .5rem; padding: .4rem .8rem; }
-.counts b { font-size: 1.3rem; margin-right: .3rem; }
-.note, .caption, figcaption { color: var(--soft); font-size: .86rem; }
-.caption { margin: 1rem 0 0; break-after: avoid; }
-@media print {
-  @page { size: A4; margin: 14mm; }
-  body { font-size: 10.5pt; padding: 0; max-width: none; }
-  .scroll { overflow: visible; }
-  table { font-size: 6.6pt; } th, td { padding: 1pt 2.5pt; }
-  tbody th, thead th:first-child { position: static; }
-  .gallery { grid-template-columns: 1fr 1fr; }
-}
-"""

@@ -71,61 +71,39 @@ def summarise(model: BaseEstimator, *, feature_names: object = None, n_strongest
     >>> summary.note, len(summary.members)
     ('30 equal members = one SVM at cost C/30', 1)
     """
-    if isinstance(model, RobustAdditiveClassifier):
-        return _summarise_additive(model)
-    fitted = drawing.last_step(model, "components_")
-    names = drawing.feature_names(model, feature_names)
-    weights = fitted.components_
-    # Members that are stored once have a stride of zero.
-    are_equal = weights.strides[1] == 0 or bool(np.all(weights == weights[:, :1]))
+    is_robust = isinstance(model, RobustAdditiveClassifier)
+    if is_robust:
+        check_is_fitted(model)
+    fitted = model if is_robust else drawing.last_step(model, "components_")
     steps = [step for _, step in model.steps[:-1]] if hasattr(model, "steps") else []
-    members = []
-    for number in range(1 if are_equal else min(weights.shape[1], _MOST)):
-        own = weights[:, number]
-        size = np.abs(own).max(axis=0)
-        values = own[0] if len(own) == 1 else size
-        largest = [j for j in np.argsort(-size, kind="stable")[:n_strongest] if size[j] > 0]
-        strongest = tuple((names[j], float(values[j])) for j in largest)
-        members.append(MemberSummary(number, int((size > 0).sum()), strongest))
     ends = (fitted.objective_, fitted.dual_gap_, fitted.n_iter_, fitted.converged_)
-    problems = [
-        ProblemSummary(name, float(objective), float(gap), int(n_iter), bool(converged))
-        for name, objective, gap, n_iter, converged in zip(
-            drawing.history_names(fitted)[:_MOST], *ends, strict=False
-        )
-    ]
+    names = (duel_names(model) if is_robust else drawing.history_names(fitted))[:_MOST]
+    problems = zip(names, *(end.tolist() for end in ends), strict=False)
+    n_members, are_equal, members = 0, False, []
+    if not is_robust:
+        weights, features = fitted.components_, drawing.feature_names(model, feature_names)
+        n_members = weights.shape[1]
+        # Members that are stored once have a stride of zero.
+        are_equal = weights.strides[1] == 0 or bool(np.all(weights == weights[:, :1]))
+        for number in range(1 if are_equal else min(n_members, _MOST)):
+            own = weights[:, number]
+            size = np.abs(own).max(axis=0)
+            values = own[0] if len(own) == 1 else size
+            largest = [j for j in np.argsort(-size, kind="stable")[:n_strongest] if size[j] > 0]
+            strongest = tuple((features[j], float(values[j])) for j in largest)
+            members.append(MemberSummary(number, int((size > 0).sum()), strongest))
     return ModelSummary(
         kind=type(fitted).__name__,
         steps=tuple(repr(step) for step in steps if step is not None and step != "passthrough"),
         parameters=fitted.get_params(deep=False),
         chosen_C=getattr(fitted, "C_", None),
         classes=tuple(fitted.classes_.tolist()),
-        n_features=weights.shape[2],
-        n_members=weights.shape[1],
-        note=note(fitted),
+        n_features=fitted.n_features_in_,
+        n_members=n_members,
+        note=f"one function per column, trained against {fitted.max_broken} broken columns"
+        if is_robust
+        else note(fitted),
         members_are_equal=are_equal,
         members=tuple(members),
-        problems=tuple(problems),
-    )
-
-
-def _summarise_additive(model: RobustAdditiveClassifier) -> ModelSummary:
-    check_is_fitted(model)
-    ends = (model.objective_, model.dual_gap_, model.n_iter_, model.converged_)
-    problems = [
-        ProblemSummary(name, float(objective), float(gap), int(n_iter), bool(converged))
-        for name, objective, gap, n_iter, converged in zip(duel_names(model), *ends, strict=True)
-    ]
-    return ModelSummary(
-        kind=type(model).__name__,
-        steps=(),
-        parameters=model.get_params(deep=False),
-        chosen_C=None,
-        classes=tuple(model.classes_.tolist()),
-        n_features=model.n_features_in_,
-        n_members=0,
-        note=f"one function per column, trained against {model.max_broken} broken columns",
-        members_are_equal=False,
-        members=(),
-        problems=tuple(problems),
+        problems=tuple(ProblemSummary(*problem) for problem in problems),
     )
