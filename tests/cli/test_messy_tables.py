@@ -228,6 +228,17 @@ class TestOverrides:
         curves = fitted(run, tmp_path / "table.csv", columns, "--additive")[1]
         assert kinds(curves) == dict.fromkeys(columns, "number")
 
+    @pytest.mark.parametrize("command", ["fit", "path"])
+    def test_curves_unless_lines_are_asked_for(self, command, run, tmp_path):
+        write(tmp_path / "table.csv", self.columns)
+        arguments = [command, "table.csv", "--target", "state", "-o", "it.erm", "--quiet"]
+        for options, numeric in (([], "spline"), (["--additive"], "spline"), (["--linear"], "linear")):
+            assert run(*arguments, *options)[0] == 0
+            assert load_model("it.erm")[0].numeric == numeric
+        code, _, err = run(*arguments, "--linear", "--additive")
+        assert code == 2
+        assert "--linear is not for --additive; leave one of them out" in err
+
 
 class TestAtPrediction:
     @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
+from sklearn.metrics import average_precision_score, brier_score_loss, log_loss, roc_auc_score
 
 from exclusivity import RobustAdditiveClassifier
 from exclusivity.cli import models
@@ -159,6 +159,7 @@ def test_numbers_with_a_decimal_comma_and_broken_cells(run):
         (["--voting", "hard"], "--voting is not for --max-broken"),
         (["--scale", "none"], "--scale is not for --max-broken"),
         (["--additive"], "--additive is not for --max-broken"),
+        (["--linear"], "--linear is not for --max-broken"),
         (["--trusted", "e"], "--trusted: there is no feature 'e'"),
         (["--threats", "e=any"], "--threats: there is no feature 'e'"),
         (["--dask"], "--max-broken is for rows in memory"),
@@ -265,7 +266,17 @@ class TestMetrics:
         assert found["detection"]["detected"] == pytest.approx(best)
         assert ("log_loss" in found) == (loss == "logistic")
         if loss == "logistic":
-            assert found["log_loss"] == pytest.approx(log_loss(is_well, model.predict_proba(table.data)))
+            probabilities = model.predict_proba(table.data)
+            assert found["log_loss"] == pytest.approx(log_loss(is_well, probabilities))
+            assert found["brier_score"] == pytest.approx(brier_score_loss(is_well, probabilities[:, 1]))
+            bins = found["reliability"]
+            misses = [abs(each["probability"] - each["right"]) * each["rows"] for each in bins]
+            assert found["calibration_error"] == pytest.approx(sum(misses) / len(scores))
+            assert sum(each["right"] * each["rows"] for each in bins) / len(scores) == pytest.approx(
+                found["accuracy"]
+            )
+            text = erm("evaluate", "m.erm", "test.csv")[1]
+            assert re.search(r"^calibration error +0\.\d+$", text, re.MULTILINE)
         low, high = found["accuracy_interval"]
         assert low < found["accuracy"] < high
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from exclusivity.cli import files, models, options, output, training
 from exclusivity.cli.data import rows_for
 from exclusivity.cli.evaluate import check_labels, describe_constant, warn_of_constant
 from exclusivity.cli.progress import Progress
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 SUMMARY = "count the features that may break without changing a prediction"
 DESCRIPTION = (
@@ -33,21 +30,17 @@ INPUTS = ("model", "data")
 OUTPUTS = {"output": files.TEXT}
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    options.add_rows(parser, "the column of the classes, if any (default: that of the training data)")
-    options.add(
-        parser,
-        ("--radius", "R", options.at_least(0), "only for R broken columns (default: 0, 1, 2, ...)"),
-        (
-            "--threats",
-            "COL=THREAT,...",
-            options.threats,
-            "what broken columns can contain, if not as in training",
-        ),
-        ("-o --output", "FILE", str, "CSV file for label and radius of every row"),
-    )
-    options.add_reporting(parser)
+ARGUMENTS = (
+    *options.ROWS,
+    ("--radius", "R", options.at_least(0), "only for R broken columns (default: 0, 1, 2, ...)"),
+    (
+        *("--threats", "COL=THREAT,...", options.threats),
+        "what broken columns can contain, if not as in training",
+    ),
+    ("-o --output", "FILE", str, "CSV file for label and radius of every row"),
+    *options.REPORTING,
+    *options.reading("the column of the classes, if any (default: that of the training data)"),
+)
 
 
 def radii_of(loaded: models.Loaded, X: Any, threats: Any = None) -> Any:
@@ -99,9 +92,7 @@ def run(args: argparse.Namespace) -> None:
         training.warn_of_votes(loaded.classifier)
 
 
-def _by_radius(
-    radii: NDArray[Any], predicted: NDArray[Any], y: NDArray[Any] | None, radius: int | None
-) -> list[dict[str, Any]]:
+def _by_radius(radii: Any, predicted: Any, y: Any, radius: int | None) -> list[dict[str, Any]]:
     """Return the share of certified rows by radius, and certified accuracies where there are labels."""
     from exclusivity.robustness import certified_accuracy
 

@@ -24,16 +24,13 @@ INPUTS = ("model", "data")
 OUTPUTS = {"output": files.TEXT}
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    options.add_rows(parser, "a column that holds classes, to be left out")
-    what = "columns not to rely on (default: those that look broken)"
-    options.add(
-        parser,
-        ("--columns", "COL,...", options.columns, what),
-        ("-o --output", "FILE", str, "CSV file with label, and whether it stands, of every row"),
-    )
-    options.add_reporting(parser)
+ARGUMENTS = (
+    *options.ROWS,
+    ("--columns", "COL,...", options.columns, "columns not to rely on (default: those that look broken)"),
+    ("-o --output", "FILE", str, "CSV file with label, and whether it stands, of every row"),
+    *options.REPORTING,
+    *options.reading("a column that holds classes, to be left out"),
+)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -25,8 +25,7 @@ DESCRIPTION = (
 _MEMBERS, _COST = 10, 2.0
 
 
-def configure(_parser: argparse.ArgumentParser) -> None:
-    """Declare no arguments."""
+ARGUMENTS = ()
 
 
 def run(_args: argparse.Namespace) -> None:

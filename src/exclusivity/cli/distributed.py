@@ -25,20 +25,17 @@ _SAMPLE_ROWS = 100_000
 """Rows from which an encoder learns what columns of a table hold."""
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    group = parser.add_argument_group(
+ARGUMENTS = (
+    (
         "more rows than memory",
         "DATA may be many CSV or Parquet files, or a pattern in quotes. Workers read them block by block, "
         "and again in every pass over the rows where they do not fit into memory.",
-    )
-    options.add(
-        group,
-        ("--dask", None, None, "train on Dask workers (pip install 'exclusivity[cli,dask]')"),
-        ("--workers", "N", options.COUNT, "worker processes on this machine (default: one for each core)"),
-        ("--memory", "SIZE", str, "memory of each of them, such as 1GB (default: this machine's, shared)"),
-        ("--scheduler", "ADDRESS", str, "a running Dask cluster instead, such as tcp://host:8786"),
-    )
+    ),
+    ("--dask", None, None, "train on Dask workers (pip install 'exclusivity[cli,dask]')"),
+    ("--workers", "N", options.COUNT, "worker processes on this machine (default: one for each core)"),
+    ("--memory", "SIZE", str, "memory of each of them, such as 1GB (default: this machine's, shared)"),
+    ("--scheduler", "ADDRESS", str, "a running Dask cluster instead, such as tcp://host:8786"),
+)
 
 
 def check_options(args: argparse.Namespace) -> None:
@@ -261,7 +258,7 @@ def _train(
     started, known = perf_counter(), _names(sources[0])
     title = sources[0].title if len(sources) == 1 else f"the {len(sources)} files"
     names = [name for name in known if name != target and name not in ignore]
-    settings = training.reading_settings(args, sources[0], known, [target, *ignore])
+    settings = training.reading_settings(args, sources[0], known, target, ignore)
     frames = [_frame(source, [*names, target], settings) for source in sources]
     for name in (*names, target):
         if len({frame[name].dtype.kind == "O" for frame in frames}) > 1:
@@ -276,7 +273,7 @@ def _train(
     )
     y, n_rows = _labels(y, counts, title), int(counts.sum())
     training.check_target(map(str, names), target, np.unique(counts.index), n_rows, title)
-    training.warn_of_row_names(training.row_names(start), names, len(start))
+    training.warn_of_row_names(start, names)
     names_of_features = names if isinstance(names[0], str) else None
     given, described = training.parameters(args, names_of_features, len(names)), None
     if are_numbers and training.asked_for_by(args) is None and not gaps.any():

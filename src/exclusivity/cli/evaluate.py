@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from exclusivity._text import printable
 from exclusivity.cli import models, options, output
@@ -14,18 +13,15 @@ from exclusivity.cli.files import FileError, UsageError
 from exclusivity.cli.progress import Progress
 from exclusivity.cli.training import FEW_CLASSES
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from sklearn.base import BaseEstimator
-
 SUMMARY = "compare predictions with the classes of a data file"
 DESCRIPTION = (
     "Predicts every row of DATA and compares with the classes it holds: accuracy with its 95 % confidence "
     "interval, balanced accuracy (the mean recall of the classes), both beside those of always predicting "
     "the most frequent class, a table by class and the confusion matrix. For two classes also ROC AUC, "
     "average precision, and the share of the second class that is detected where few rows of the first one "
-    "are taken for it. Where the model has probabilities also log-loss and Brier score; --json compares "
-    "probabilities with the share that is right."
+    "are taken for it. Where the model has probabilities also log-loss, Brier score and the calibration "
+    "error: how far the probability of the predicted class is from the share that is right, on average over "
+    "ten bins of rows, which --json shows."
 )
 EPILOG = """examples:
   erm evaluate heart.erm test.csv --target disease
@@ -39,20 +35,15 @@ INPUTS = ("model", "data")
 _MOST_DRAWN = 100
 _MOST_IN_JSON = 1000
 _BINS = 10
-_Z = 1.959963984540054  # of the normal distribution, for 95 %
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    options.add_rows(parser, "the column of the classes (default: that of the training data)")
-    parser.add_argument(
-        "--false-positives",
-        type=float,
-        default=0.01,
-        metavar="SHARE",
-        help="share of the first class that may be taken for the second one (default: 0.01)",
-    )
-    options.add_reporting(parser)
+_POSITIVES = "share of the first class that may be taken for the second one (default: 0.01)"
+ARGUMENTS = (
+    *options.ROWS,
+    ("--false-positives", "SHARE", float, _POSITIVES, {"default": 0.01}),
+    *options.REPORTING,
+    *options.reading("the column of the classes (default: that of the training data)"),
+)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -91,11 +82,12 @@ def wilson(share: float, count: int) -> tuple[float, float]:
     >>> [round(end, 3) for end in wilson(0.9, 100)]
     [0.826, 0.945]
     """
+    from scipy.stats import binomtest
+
     if not count:
         return 0.0, 1.0
-    centre = (share + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
-    half = _Z / (1 + _Z**2 / count) * math.sqrt(share * (1 - share) / count + _Z**2 / (4 * count**2))
-    return max(0.0, centre - half), min(1.0, centre + half)
+    interval = binomtest(round(share * count), count).proportion_ci(method="wilson")
+    return float(interval.low), float(interval.high)
 
 
 def ranking(loaded: models.Loaded, rows: Any, false_positives: float) -> dict[str, Any]:
@@ -111,7 +103,9 @@ def ranking(loaded: models.Loaded, rows: Any, false_positives: float) -> dict[st
         probabilities = loaded.ask(rows.X, loaded.model.predict_proba)
         found["log_loss"] = float(metrics.log_loss(rows.y, probabilities, labels=classes))
         found["brier_score"] = float(metrics.brier_score_loss(rows.y, probabilities, labels=classes))
-        found["reliability"] = reliability(probabilities.max(axis=1), rows.y == loaded.predict(rows.X))
+        bins = reliability(probabilities.max(axis=1), rows.y == loaded.predict(rows.X))
+        misses = [abs(each["probability"] - each["right"]) * each["rows"] for each in bins]
+        found |= {"calibration_error": sum(misses) / len(rows.y), "reliability": bins}
     is_second = rows.y == classes[-1]
     if len(classes) > 2 or is_second.all() or not is_second.any():
         return found
@@ -132,7 +126,7 @@ def ranking(loaded: models.Loaded, rows: Any, false_positives: float) -> dict[st
     }
 
 
-def reliability(confidence: NDArray[Any], is_right: NDArray[Any]) -> list[dict[str, Any]]:
+def reliability(confidence: Any, is_right: Any) -> list[dict[str, Any]]:
     """Compare probabilities of predicted classes with the share that is right, in bins of equal numbers.
 
     Examples
@@ -154,7 +148,7 @@ def reliability(confidence: NDArray[Any], is_right: NDArray[Any]) -> list[dict[s
     ]
 
 
-def check_labels(loaded: models.Loaded, y: NDArray[Any], title: str) -> None:
+def check_labels(loaded: models.Loaded, y: Any, title: str) -> None:
     """Raise if no label is a class of the model."""
     import numpy as np
 
@@ -175,7 +169,7 @@ def describe_constant(constant: dict[str, Any]) -> str:
     return f"alone {accuracies} (always {printable(constant['class'])})"
 
 
-def warn_of_constant(scores: dict[str, Any], classifier: BaseEstimator) -> None:
+def warn_of_constant(scores: dict[str, Any], classifier: Any) -> None:
     """Warn if a model hardly beats a constant, and say what to change."""
     from exclusivity.inspection.scores import caution
 

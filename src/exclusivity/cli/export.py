@@ -20,12 +20,10 @@ INPUTS = ("model",)
 OUTPUTS = {"output": files.BINARY}
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    options.add_model(parser)
-    parser.add_argument(
-        "-o", "--output", required=True, metavar="FILE", help="where to write the graph (model.onnx)"
-    )
+ARGUMENTS = (
+    options.MODEL,
+    ("-o --output", "FILE", str, "where to write the graph (model.onnx)", {"required": True}),
+)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -6,15 +6,12 @@ import argparse
 import math
 import warnings
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from exclusivity.cli import distributed, files, models, options, output, training
 from exclusivity.cli.data import reads_once, rows_for
 from exclusivity.cli.evaluate import describe_constant, warn_of_constant
 from exclusivity.cli.progress import Progress
-
-if TYPE_CHECKING:
-    from sklearn.pipeline import Pipeline
 
 SUMMARY = "train a model and write it to a file"
 DESCRIPTION = "Trains a classifier on a data file, scaling or encoding included."
@@ -37,27 +34,21 @@ FOLDS = 5
 _MOST_VALUES = 2_000_000
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    options.add_data(parser, "column of the classes: name or number (-1: last)", several=True)
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="model file (model.erm)")
-    options.add(
-        parser,
-        ("--features", "M", options.COUNT, "features of LIBSVM files (default: the largest index in them)"),
-        ("--test", "FILE", str, "rows to test the model on, in the same format"),
-        (
-            "--folds",
-            "N",
-            options.at_least(0),
-            "cross-validation (default: 5; of large data or with --test 0)",
-        ),
-        ("--cost", "C", float, "cost of errors (default: 2; with --max-broken 0.1)"),
-        ("--sample-weight", "COL", str, "column with a weight for each row, which is no feature"),
-    )
-    options.add_robust(parser)
-    options.add_training(parser)
-    distributed.add_options(parser)
-    options.add_reporting(parser)
+_FOLDS = "cross-validation (default: 5; of large data or with --test 0)"
+ARGUMENTS = (
+    (*options.DATA, {"nargs": "+"}),
+    ("-o --output", "FILE", str, "model file (model.erm)", {"required": True}),
+    ("--features", "M", options.COUNT, "features of LIBSVM files (default: the largest index in them)"),
+    ("--test", "FILE", str, "rows to test the model on, in the same format"),
+    ("--folds", "N", options.at_least(0), _FOLDS),
+    ("--cost", "C", float, "cost of errors (default: 2; with --max-broken 0.1)"),
+    ("--sample-weight", "COL", str, "column with a weight for each row, which is no feature"),
+    *options.REPORTING,
+    *options.reading("column of the classes: name or number (-1: last)"),
+    *options.ROBUST_TRAINING,
+    *options.TRAINING,
+    *distributed.ARGUMENTS,
+)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -113,7 +104,7 @@ def _train(args: argparse.Namespace, progress: Progress) -> training.Trained:
 
 
 def _out_of_sample(
-    args: argparse.Namespace, pipeline: Pipeline, data: training.TrainingData, progress: Progress
+    args: argparse.Namespace, pipeline: Any, data: training.TrainingData, progress: Progress
 ) -> dict[str, Any] | None:
     """Cross-validate the whole pipeline, for a vote also one SVM; None for large data, unless asked for.
 
@@ -132,14 +123,11 @@ def _out_of_sample(
         return None
     progress.update(f"{n_folds}-fold cross-validation")
 
-    def scores_of(model: Pipeline) -> dict[str, Any]:
+    def scores_of(model: Any) -> dict[str, Any]:
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=args.seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # the fit to all rows has said it; rare classes may miss some folds
-            weights = training.fit_parameters(data)
-            return _scores(data.y, cross_val_predict(model, data.X, data.y, cv=folds, params=weights))
+        with warnings.catch_warnings():  # the fit to all rows has said it; rare classes may miss some folds
+            warnings.simplefilter("ignore")
+            return _scores(data.y, cross_val_predict(model, data.X, data.y, cv=folds, params=data.weighted))
 
     scores = scores_of(pipeline)
     found = {"how": f"{n_folds}-fold cross-validation at the same settings", **scores}

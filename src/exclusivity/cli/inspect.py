@@ -27,19 +27,15 @@ OUTPUTS = {"html": files.BINARY}
 _NOT_SHOWN = ("verbose", "warm_start")
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    options.add_model(parser)
-    options.add(
-        parser,
-        ("--html", "FILE", str, "write a report with plots (needs matplotlib)"),
-        ("--features", "N", options.COUNT, "features to name per member (default: 5)"),
-    )
-    options.add_reporting(parser)
-    group = parser.add_argument_group("reading data for --html")
-    group.add_argument("--data", metavar="DATA", help="rows with classes to judge the model on")
-    options.add_reading(group, "their column (default: that of the training data)")
-    options.add_leniency(parser)
+ARGUMENTS = (
+    options.MODEL,
+    ("--html", "FILE", str, "write a report with plots (needs matplotlib)"),
+    ("--features", "N", options.COUNT, "features to name per member (default: 5)"),
+    *options.REPORTING,
+    *options.ROWS[2:],
+    *options.reading("their column (default: that of the training data)", "reading data for --html"),
+    ("--data", "DATA", str, "rows with classes to judge the model on"),
+)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -55,12 +51,19 @@ def run(args: argparse.Namespace) -> None:
     document |= {"columns": None if known is None else training.describe(known, list(names))}
     document |= {"target": loaded.target, "feature_names": loaded.names, "report": args.html}
     chosen = document.get("chosen_C")
+    default = type(loaded.classifier)().get_params()
+    parameters = [
+        f"{options.OPTIONS.get(name, name)} {'' if value is False else output.text_of(name, value)}".strip()
+        for name, value in document["parameters"].items()
+        if not (value is None or value is True or name in _NOT_SHOWN)
+        and (name in options.OPTIONS or repr(value) != repr(default.get(name)))
+    ]
     words = {
         "kind": document["kind"] + ("" if chosen is None else f" that chose C = {chosen:.6g}"),
         "steps": "; ".join(" ".join(step.split()) for step in document.get("steps", ())),
         "features": f"{document['features']}" + f", made of {count} columns" * (count > 0),
         "members": document.get("note") or str(document.get("members", "")),
-        "parameters": _as_options(loaded, document["parameters"]),
+        "parameters": " ".join(parameters),
         **dict.fromkeys(("chosen_C", "feature_names", "note")),
     }
     output.show(document, as_json=args.json, words=words, hidden=("features",))
@@ -121,22 +124,3 @@ def _robust_document(loaded: models.Loaded) -> dict[str, Any]:
             for place in np.argsort(-ranges, kind="stable")
         ],
     }
-
-
-def _as_options(loaded: models.Loaded, parameters: dict[str, Any]) -> str:
-    """Return parameters as options; those that are none by their names, if they are not the default."""
-    default = type(loaded.classifier)().get_params()
-    found, others = [], []
-    if getattr(loaded.model, "steps", None) and getattr(loaded.model[0], "numeric", "") == "spline":
-        found.append("--additive")
-    for name, value in parameters.items():
-        if value is None or name in _NOT_SHOWN:
-            continue
-        if name == "fit_intercept":
-            found += [] if value else ["--no-intercept"]
-        elif name in options.OPTIONS and isinstance(value, (str, int, float)):
-            found.append(f"{options.OPTIONS[name]} {value if isinstance(value, str) else format(value, 'g')}")
-        elif name not in default or default[name] != value:
-            text = repr(value)
-            others.append(f"{name}={text if len(text) <= 60 else text[:57] + '...'}")
-    return ", ".join(filter(None, [" ".join(found), *others]))

@@ -17,8 +17,19 @@ from typing import Any, NoReturn
 
 from exclusivity import __version__
 from exclusivity._text import printable
-from exclusivity.cli import certify, check, demo, evaluate, export, files, fit, inspect, path, predict
-from exclusivity.cli.options import OPTIONS
+from exclusivity.cli import (
+    certify,
+    check,
+    demo,
+    evaluate,
+    export,
+    files,
+    fit,
+    inspect,
+    options,
+    path,
+    predict,
+)
 
 COMMANDS: dict[str, Any] = {
     "fit": fit,
@@ -31,7 +42,7 @@ COMMANDS: dict[str, Any] = {
     "export": export,
     "demo": demo,
 }
-"""Each module has SUMMARY, DESCRIPTION, configure(parser) and run(args), and may have an EPILOG.
+"""Each module has SUMMARY, DESCRIPTION, ARGUMENTS (as in ``options``) and run(args), and may have an EPILOG.
 
 If it reads files it has INPUTS, and if it writes some it has OUTPUTS (see ``files.check_outputs``). If it has
 COMMON, its ``--help`` shows only these arguments, and ``--help-all`` all of them.
@@ -103,7 +114,7 @@ def build_parser() -> argparse.ArgumentParser:
         if hasattr(module, "COMMON"):
             command.common = (*module.COMMON, "help", "help_all", "force")
             command.add_argument("--help-all", action=_HelpAll, nargs=0, help="show all options and exit")
-        module.configure(command)
+        options.add(command, module.ARGUMENTS)
         if hasattr(module, "OUTPUTS"):
             command.add_argument("--force", action="store_true", help="replace an output that exists")
         # Not to overwrite what stands in front of the command.
@@ -160,7 +171,7 @@ def _explain(error: Exception) -> tuple[str, int]:
     """Return what to print for an error, and the exit code; name the option that sets its parameter."""
     if isinstance(error, files.CommandError):
         return str(error), error.exit_code
-    option = OPTIONS.get(getattr(error, "parameter", ""))
+    option = options.OPTIONS.get(getattr(error, "parameter", ""))
     if option is not None:
         return f"{option}: {error}", files.USAGE
     reason = "not enough memory" if isinstance(error, MemoryError) else str(error)
@@ -190,7 +201,7 @@ def _unknown(extras: list[str], known: list[str]) -> str:
         return f"{extras[0]!r} is one argument too many{each}"
     tried = word.partition("=")[0] if word.startswith("--") else word[:2]
     # Somebody who knows the parameters of the library finds their options.
-    option = OPTIONS.get(tried.lstrip("-").replace("-", "_"))
+    option = options.OPTIONS.get(tried.lstrip("-").replace("-", "_"))
     near = [option] if option in known else difflib.get_close_matches(tried.lower(), known, 1, cutoff=0.75)
     hint = f"did you mean {near[0]}?" if near else "see --help."
     return f"there is no option {tried}; {hint}"

@@ -1,10 +1,14 @@
-"""Options of the commands, and the parameters of classifiers that they set."""
+"""Options of the commands as data, and the parameters of classifiers that they set.
+
+An argument is a tuple of its names, metavar, type (or choices, or None for a switch) and help, and perhaps a
+dict with more for ``add_argument``. A tuple of a title and a description begins a group of arguments.
+"""
 
 from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
@@ -32,6 +36,8 @@ OPTIONS = {
     "Cs": "--costs",
     "cv": "--folds",
     "fit_intercept": "--no-intercept",
+    "categorical": "--categorical",
+    "categorical_features": "--categorical",
 }
 """Parameters of classifiers and the options that set them."""
 
@@ -118,112 +124,105 @@ def _threat(text: str) -> Any:
         raise argparse.ArgumentTypeError(f"{text!r} is no threat: {known}, or an interval LOW:HIGH") from None
 
 
-def add(group: Any, *options: tuple[str, str | None, Any, str]) -> None:
-    """Declare options: names, metavar, type (or choices, or None for a switch) and help."""
-    for names, metavar, kind, text in options:
-        settings = {"choices" if isinstance(kind, tuple) else "type": kind, "metavar": metavar}
-        group.add_argument(*names.split(), help=text, **settings if kind else {"action": "store_true"})
+MODEL = ("model", "MODEL", str, "model file that 'erm fit' wrote")
+DATA = ("data", "DATA", str, "CSV, TSV, Parquet, .npy or LIBSVM; - is stdin")
+_SIGNS = "what stands before decimals in all columns of a table (default: by column, as in training)"
+ROWS = (
+    MODEL,
+    DATA,
+    ("--decimal", None, tuple(DECIMALS), _SIGNS),
+    (
+        "--strict",
+        None,
+        None,
+        "refuse absent columns, and texts among numbers or dates (default: missing values)",
+    ),
+)
+"""A model, and rows for it."""
+
+REPORTING = (
+    ("--json", None, None, "print one JSON document instead of text"),
+    ("-q --quiet", None, None, "no progress on standard error"),
+)
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """Declare MODEL."""
-    parser.add_argument("model", metavar="MODEL", help="model file that 'erm fit' wrote")
-
-
-def add_data(parser: argparse.ArgumentParser, target_help: str, *, several: bool = False) -> None:
-    """Declare DATA, or ``several`` of them, and how to read it."""
-    help_text = "CSV, TSV, Parquet, .npy or LIBSVM; - is stdin"
-    parser.add_argument("data", metavar="DATA", nargs="+" if several else None, help=help_text)
-    add_reading(parser.add_argument_group("reading data"), target_help)
-
-
-def add_rows(parser: argparse.ArgumentParser, target_help: str) -> None:
-    """Declare MODEL, and DATA as rows for it."""
-    add_model(parser)
-    add_data(parser, target_help)
-    add_leniency(parser)
-
-
-def add_reading(group: argparse._ArgumentGroup, target_help: str) -> None:
-    """Declare how to read a data file."""
-    text = "a column to leave out (may be repeated)"
-    group.add_argument("--ignore", metavar="COL", action="append", default=[], help=text)
-    text = "between the fields of a CSV file; also as ',', ';', '\\t' or '|' (default: by the first line)"
-    group.add_argument("--delimiter", choices=list(DELIMITERS), type=delimiter, help=text)
-    add(
-        group,
+def reading(target_help: str, title: str = "reading data") -> tuple[Any, ...]:
+    """Return the group of arguments about how to read a data file."""
+    repeated = {"action": "append", "default": []}
+    by_name = {"choices": list(DELIMITERS)}
+    between = "between the fields of a CSV file; also as ',', ';', '\\t' or '|' (default: by the first line)"
+    return (
+        (title, None),
+        ("--ignore", "COL", str, "a column to leave out (may be repeated)", repeated),
+        ("--delimiter", None, delimiter, between, by_name),
         ("--target", "COL", str, target_help),
         ("--format", None, FORMATS, "format of the data (default: by the file's name)"),
         ("--no-header", None, None, "the first line of a CSV file holds data, not names"),
     )
 
 
-def add_leniency(parser: argparse.ArgumentParser) -> None:
-    """Declare how to read rows that a model is used on."""
-    signs = "what stands before decimals in all columns of a table (default: by column, as in training)"
-    strict = "refuse absent columns, and texts among numbers or dates (default: missing values, reported)"
-    add(parser, ("--decimal", None, tuple(DECIMALS), signs), ("--strict", None, None, strict))
+_CAN = "what they can contain: any (default), increase, decrease, missing, LOW:HIGH; for all or each"
+ROBUST_TRAINING = (
+    ("predictions that survive broken columns", None),
+    ("--max-broken", "R", at_least(0), "a curve per column, trained so that any R may break"),
+    ("--threats", "COL=THREAT,...", threats, _CAN),
+    ("--trusted", "COL,...", columns, "columns that never break"),
+)
+"""The model that is trained against broken columns."""
 
-
-def add_reporting(parser: argparse.ArgumentParser) -> None:
-    """Declare --json and --quiet."""
-    add(parser, ("--json", None, None, "print one JSON document instead of text"))
-    add(parser, ("-q --quiet", None, None, "no progress on standard error"))
-
-
-def add_training(parser: argparse.ArgumentParser) -> None:
-    """Declare the model and how it is trained, apart from its cost."""
-    signs, bounds = "COLUMN=SIGN,...", "COLUMN=LOWER:UPPER,..."
-    scales = "features to [-1, 1]; mean 0 and deviation 1 (default); or as they are (default for LIBSVM)"
-    shapes = per_column(signs, int), per_column(bounds, interval)
-    add(
-        parser.add_argument_group("the model"),
-        ("--members", "K", int, "members (default: 10)"),
-        ("--exclusivity", "G", float, "1: equal members (default); inf: no shared features"),
-        ("--voting", "RULE", ("soft", "hard", "runoff"), "soft (default); votes: hard, runoff"),
-        ("--loss", "LOSS", str, "hinge (default), smooth_hinge or logistic, which gives probabilities"),
-        ("--p", "P", float, "power of the hinge: 1 hinge, 2 squared hinge (default: 2)"),
-        ("--sparsity", "B", float, "l1 penalty: zero weights (default: 0)"),
-        ("--class-weight", "W", ("balanced", "none"), "balanced (default for votes) or none"),
-        ("--multi-class", None, ("ovr", "ovo"), "three or more classes: one-vs-rest (default) or one-vs-one"),
-        ("--groups", "FILE", str, "columns that belong together: lines 'feature,group', or a group per line"),
-        ("--monotonic", signs, shapes[0], "the score must rise (1) or fall (-1) with these columns"),
-        ("--bounds", bounds, shapes[1], "bounds of the weights of scaled columns; an end may be empty"),
-        ("--no-intercept", None, None, "members without an intercept"),
-        ("--scale", None, ("minmax", "standard", "none"), scales),
-    )
-    add(
-        parser.add_argument_group("the solver"),
-        ("--solver", None, SOLVERS, "method (default: auto)"),
-        ("--tol", "T", float, "relative duality gap to stop at (default: 1e-4; with --max-broken 1e-2)"),
-        ("--max-iter", "N", int, "most iterations (default: the method's)"),
-        ("--jobs", "J", int, "threads (default: 1); results do not depend on it"),
-        ("--seed", "S", at_least(0), "seed of random choices (default: 0)"),
-    )
-    parser.set_defaults(seed=0, drop=[], categorical=[], numeric=[])
-    group = parser.add_argument_group(
+_NONE: dict[str, Any] = {"default": []}
+_SCALES = "features to [-1, 1]; mean 0 and deviation 1 (default); or as they are (default for LIBSVM)"
+TRAINING = (
+    ("the model", None),
+    ("--members", "K", int, "members (default: 10)"),
+    ("--exclusivity", "G", float, "1: equal members (default); inf: no shared features"),
+    ("--voting", "RULE", ("soft", "hard", "runoff"), "soft (default); votes: hard, runoff"),
+    ("--loss", "LOSS", str, "hinge (default), smooth_hinge or logistic, which gives probabilities"),
+    ("--p", "P", float, "power of the hinge: 1 hinge, 2 squared hinge (default: 2)"),
+    ("--sparsity", "B", float, "l1 penalty: zero weights (default: 0)"),
+    ("--class-weight", "W", ("balanced", "none"), "balanced (default for votes) or none"),
+    ("--multi-class", None, ("ovr", "ovo"), "three or more classes: one-vs-rest (default) or one-vs-one"),
+    ("--groups", "FILE", str, "columns that belong together: lines 'feature,group', or a group per line"),
+    (
+        *("--monotonic", "COLUMN=SIGN,...", per_column("COLUMN=SIGN,...", int)),
+        "the score must rise (1) or fall (-1) with these columns",
+    ),
+    (
+        *("--bounds", "COLUMN=LOWER:UPPER,...", per_column("COLUMN=LOWER:UPPER,...", interval)),
+        "bounds of the weights of scaled columns; an end may be empty",
+    ),
+    ("--no-intercept", None, None, "members without an intercept"),
+    ("--scale", None, ("minmax", "standard", "none"), _SCALES),
+    ("the solver", None),
+    ("--solver", None, SOLVERS, "method (default: auto)"),
+    ("--tol", "T", float, "relative duality gap to stop at (default: 1e-4; with --max-broken 1e-2)"),
+    ("--max-iter", "N", int, "most iterations (default: the method's)"),
+    ("--jobs", "J", int, "threads (default: 1); results do not depend on it"),
+    ("--seed", "S", at_least(0), "seed of random choices (default: 0)", {"default": 0}),
+    (
         "tables",
         "Where a column holds words, dates or missing values, what columns hold is found out and reported: "
         "numbers (also with a decimal comma or per cent signs), categories, dates (2024-12-31).",
-    )
-    add(
-        group,
-        ("--categorical", "COL,...", columns, "columns that are categories though they hold numbers"),
-        ("--numeric", "COL,...", columns, "columns that are numbers; texts among them are missing values"),
-        ("--drop", "COL,...", columns, "columns to leave out; the same as --ignore for each"),
-        ("--decimal", None, tuple(DECIMALS), "what stands before decimals (default: what cells show)"),
-        ("--drop-missing-target", None, None, "leave out rows without a class, and report how many"),
-        ("--additive", None, None, "a curve of every number instead of a straight line"),
-    )
+    ),
+    ("--linear", None, None, "a straight line of every number (default where all columns are numbers)"),
+    ("--additive", None, None, "a curve of every number (default of other tables)"),
+    ("--categorical", "COL,...", columns, "columns that are categories though they hold numbers", _NONE),
+    ("--numeric", "COL,...", columns, "columns that are numbers; texts in them are missing values", _NONE),
+    ("--drop", "COL,...", columns, "columns to leave out; the same as --ignore for each", _NONE),
+    ("--decimal", None, tuple(DECIMALS), "what stands before decimals (default: what cells show)"),
+    ("--drop-missing-target", None, None, "leave out rows without a class, and report how many"),
+)
+"""The model and how it is trained, apart from its cost."""
 
 
-def add_robust(parser: argparse.ArgumentParser) -> None:
-    """Declare the model that is trained against broken columns."""
-    what = "what they can contain: any (default), increase, decrease, missing, LOW:HIGH; for all or each"
-    text = "a curve per column, trained so that any R may break"
-    add(
-        parser.add_argument_group("predictions that survive broken columns"),
-        ("--max-broken", "R", at_least(0), text),
-        ("--threats", "COL=THREAT,...", threats, what),
-        ("--trusted", "COL,...", columns, "columns that never break"),
-    )
+def add(parser: argparse.ArgumentParser, arguments: Sequence[tuple[Any, ...]]) -> None:
+    """Declare arguments."""
+    group: Any = parser
+    for names, *rest in arguments:
+        if len(rest) == 1:
+            group = parser.add_argument_group(names, *rest)
+            continue
+        metavar, kind, text, *more = rest
+        settings = {"choices" if isinstance(kind, tuple) else "type": kind, "metavar": metavar}
+        settings = (settings if kind else {"action": "store_true"}) | (more[0] if more else {})
+        group.add_argument(*names.split(), help=text, **settings)

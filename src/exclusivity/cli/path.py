@@ -27,18 +27,16 @@ COMMON = (
 )
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    options.add_data(parser, "column of the classes: name or number (-1: last)")
-    options.add(
-        parser,
-        ("-o --output", "FILE", str, "write the model with the best C"),
-        ("--costs", "C,C,...", options.numbers, "values to try (default: a grid from the data)"),
-        ("--folds", "N", options.at_least(2), "folds (default: 5)"),
-        ("--scoring", "S", SCORINGS, "score (default: accuracy)"),
-    )
-    options.add_training(parser)
-    options.add_reporting(parser)
+ARGUMENTS = (
+    options.DATA,
+    ("-o --output", "FILE", str, "write the model with the best C"),
+    ("--costs", "C,C,...", options.numbers, "values to try (default: a grid from the data)"),
+    ("--folds", "N", options.at_least(2), "folds (default: 5)"),
+    ("--scoring", "S", SCORINGS, "score (default: accuracy)"),
+    *options.REPORTING,
+    *options.reading("column of the classes: name or number (-1: last)"),
+    *options.TRAINING,
+)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -29,19 +29,17 @@ INPUTS = ("model", "data")
 OUTPUTS = {"output": files.TEXT}
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    options.add_rows(parser, "a column that holds classes already, to be left out")
-    options.add(
-        parser,
-        ("-o --output", "FILE", str, "CSV file to write (default: standard output)"),
-        ("--keep", "COL,...", options.columns, "columns of DATA to write in front of the predictions"),
-        ("--scores", None, None, "write the scores of the classes too"),
-        ("--probabilities", None, None, "write their probabilities too, after --loss logistic"),
-        ("--radius", None, None, "write how many columns may break without changing the class, too"),
-        ("--threshold", "T", float, "predict the second class from this score or probability on"),
-    )
-    options.add_reporting(parser)
+ARGUMENTS = (
+    *options.ROWS,
+    ("-o --output", "FILE", str, "CSV file to write (default: standard output)"),
+    ("--keep", "COL,...", options.columns, "columns of DATA to write in front of the predictions"),
+    ("--scores", None, None, "write the scores of the classes too"),
+    ("--probabilities", None, None, "write their probabilities too, after --loss logistic"),
+    ("--radius", None, None, "write how many columns may break without changing the class, too"),
+    ("--threshold", "T", float, "predict the second class from this score or probability on"),
+    *options.REPORTING,
+    *options.reading("a column that holds classes already, to be left out"),
+)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ import math
 import shlex
 import warnings
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from exclusivity._text import printable
 from exclusivity.cli.data import Source, counted, decimal_of, note
@@ -17,20 +17,11 @@ from exclusivity.cli.models import is_robust
 from exclusivity.cli.options import LINEAR, LINEAR_ONLY, ROBUST
 from exclusivity.cli.progress import Progress
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from sklearn.pipeline import Pipeline
-
-    from exclusivity._typing import Matrix
-    from exclusivity.io import Table
-
 # A column with nearly as many classes as rows is an identifier or a measurement.
 FEW_CLASSES, _ROWS_OF_A_CLASS, _MOST_CLASSES = 20, 10, 50
 _BLOCK_ROWS = 1 << 16
 # More texts than this share of a column's cells are a loss that its owner should know of.
 _MANY_LOST = 0.1
-# Enough rows to see that a column does not determine the target.
-_SAMPLE_ROWS = 1000
 # Among fewer rows whole numbers may well be different by chance.
 _FEW_ROWS = 20
 
@@ -41,12 +32,21 @@ class TrainingData:
 
     X: Any
     y: Any
-    names: list[str] | None
-    titles: list[Any]  # of the columns on the command line
+    titles: list[Any]  # of the columns on the command line: names, or numbers
     target: str | int | None  # the column that holds y, None for LIBSVM
-    table: Table  # as it was read
+    table: Any  # as it was read
     weights: Any = None
     categorical: list[Any] = field(default_factory=list)  # columns, because the user says so
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the columns."""
+        return self.titles if self.titles and isinstance(self.titles[0], str) else None
+
+    @property
+    def weighted(self) -> dict[str, Any]:
+        """What ``Pipeline.fit`` takes besides rows and classes."""
+        return {} if self.weights is None else {"classifier__sample_weight": self.weights}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +70,13 @@ def read_training_data(args: argparse.Namespace, progress: Progress) -> Training
     source = Source(args.data, args)
     known = source.columns()
     target, ignore = source.chosen(known, args)
-    settings = _settings(args, source, known, target, ignore)
-    table, weights = source.read(progress, **settings), None
+    settings = reading_settings(args, source, known, target, ignore)
+    if args.drop_missing_target:  # read as a feature, in which values may be missing
+        categorical = [*settings["categorical"], target]
+        table = source.read(progress, **settings | {"target": None, "categorical": categorical})
+    else:
+        table = source.read(progress, **settings)
+    weights = None
     if args.sample_weight is not None:
         table, weights = _without(table, source.column(args.sample_weight, known or []))
         if weights.dtype.kind not in "iuf" or not (weights >= 0).all():
@@ -83,32 +88,41 @@ def read_training_data(args: argparse.Namespace, progress: Progress) -> Training
     titles = list(X.columns) if is_table else []
     if isinstance(known, int) and not is_table:
         titles = [place for place in range(known) if place not in (target, *ignore)]
-    names = titles if titles and isinstance(titles[0], str) else None
-    check_target(names, target, np.unique(y), len(y), source.title)
-    warn_of_row_names(row_names(X), titles, len(y))
+    data = TrainingData(X, y, titles, target, table, weights, settings["categorical"])
+    check_target(data.names, target, np.unique(y), len(y), source.title)
+    warn_of_row_names(X, titles)
     if is_table:
         warn_of_leaks(X, y)
     if asked_for_by(args) is not None or not is_plain(table):
         check_options(args)
         table = as_numbers(table, settings["numeric"])
         warn_of_losses(table)
-    elif is_table:
+        return replace(data, table=table)
+    if is_table:
         X = X.to_numpy()
         X.setflags(write=True)  # nobody else has it, and it is scaled in place
-    categorical = [name for name in settings["categorical"] if name != target] if titles else []
-    return TrainingData(X, y, names, titles, target, table, weights, categorical)
+    return replace(data, X=X)
 
 
-def _settings(
+def reading_settings(
     args: argparse.Namespace, source: Source, known: Any, target: Any, ignore: list[Any]
 ) -> dict[str, Any]:
     """Return the arguments of ``read_table`` that the options give."""
-    settings = reading_settings(args, source, known, [target, *ignore])
-    for option in ("sample_weight", "drop_missing_target"):
-        if getattr(args, option) and not source.format.has_columns:
-            raise UsageError(f"--{option.replace('_', '-')} is for tables (CSV, TSV, Parquet).")
+    option = asked_for_by(args, "sample_weight", "drop_missing_target")
+    if option is not None and not source.format.has_columns:
+        raise UsageError(
+            f"{option} is for tables (CSV, TSV, Parquet), and {source.title} is read as "
+            f"{source.format.name}; leave {option} out, or write the rows as a table."
+        )
+    found: dict[str, Any] = {"decimal": decimal_of(args.decimal, source)}
+    for kind in ("categorical", "numeric"):
+        found[kind] = [source.column(text, known) for text in getattr(args, kind)]
+        if wrong := [name for name in found[kind] if name in (target, *ignore)]:
+            raise UsageError(f"{wrong[0]!r} is no feature: it is the target, or left out.")
+    if both := [name for name in found["categorical"] if name in found["numeric"]]:
+        raise UsageError(f"{both[0]!r} is named by --categorical and by --numeric; choose one.")
     if known is None:
-        return {"n_features": args.features, "categorical": [], "numeric": []}
+        return found | {"n_features": args.features}
     if args.features is not None:
         raise FileError(
             f"--features is for LIBSVM files; {source.title} is read as {source.format.name}, with a column "
@@ -116,19 +130,25 @@ def _settings(
         )
     if known and target is None:
         raise source.which_target(known if isinstance(known, list) else [])
-    settings |= {"target": target, "ignore": ignore}
-    if args.drop_missing_target:
-        settings |= {"target": None, "categorical": [*settings["categorical"], target]}
-    return settings
+    return found | {"target": target, "ignore": ignore}
 
 
-def _without(table: Table, name: Any) -> tuple[Table, Any]:
+def asked_for_by(args: argparse.Namespace, *others: str) -> str | None:
+    """Return the first option that needs a table that is read column by column; None where there is none."""
+    asked = {option: getattr(args, option) for option in ("categorical", "numeric", "additive")}
+    asked["decimal comma"] = args.decimal == "comma"
+    asked["max_broken"] = getattr(args, "max_broken", None) is not None
+    asked |= {option: getattr(args, option) for option in others}
+    return next((f"--{option.replace('_', '-')}" for option, value in asked.items() if value), None)
+
+
+def _without(table: Any, name: Any) -> tuple[Any, Any]:
     """Return a table without a column, and the column."""
     column = table.data.pop(name).to_numpy()
     return replace(table, rules={key: rule for key, rule in table.rules.items() if key != name}), column
 
 
-def _with_known_labels(table: Table, target: Any, weights: Any, source: Source) -> tuple[Table, Any]:
+def _with_known_labels(table: Any, target: Any, weights: Any, source: Source) -> tuple[Any, Any]:
     """Return the rows that have a class, and their weights; report how many have none."""
     import numpy as np
     import pandas as pd
@@ -146,7 +166,7 @@ def _with_known_labels(table: Table, target: Any, weights: Any, source: Source) 
     return replace(table, data=data, target=y), None if weights is None else weights[is_known]
 
 
-def check_target(names: Any, target: Any, classes: NDArray[Any], n_rows: int, title: str) -> None:
+def check_target(names: Any, target: Any, classes: Any, n_rows: int, title: str) -> None:
     """Refuse a first line that is a row, one class, and so many that they are none; warn of many."""
     from exclusivity.io._cells import is_number
 
@@ -185,8 +205,10 @@ def check_parameters(args: argparse.Namespace) -> None:
     from exclusivity.classifier import ERMClassifier
     from exclusivity.classifier._validation import check_parameters
 
+    if args.linear and args.additive:
+        raise UsageError("--linear is not for --additive; leave one of them out.")
     is_robust = getattr(args, "max_broken", None) is not None
-    others = (*LINEAR_ONLY.values(), "bounds", "scale", "no_intercept", "additive")
+    others = (*LINEAR_ONLY.values(), "bounds", "scale", "no_intercept", "additive", "linear")
     for option in others if is_robust else ("threats", "trusted"):
         if getattr(args, option, None) not in (None, False):
             way = "is not for --max-broken" if is_robust else "needs --max-broken"
@@ -194,6 +216,25 @@ def check_parameters(args: argparse.Namespace) -> None:
     if not is_robust:
         groups = None if args.groups is None else ()
         check_parameters(ERMClassifier(**_given(args, LINEAR), feature_groups=groups).get_params(deep=False))
+
+
+def check_options(args: argparse.Namespace) -> None:
+    """Refuse options that the encoding of a table has no use for."""
+    if getattr(args, "max_broken", None) is not None:
+        return
+    asked = asked_for_by(args)
+    where = "in a table with words, dates or missing values" if asked is None else f"with {asked}"
+    for option in ("bounds", *["monotonic"] * bool(getattr(args, "dask", False))):
+        if getattr(args, option) is not None:
+            raise UsageError(
+                f"--{option} is for data of numbers alone: {where} a column becomes several features. In "
+                "Python an ERMClassifier bounds encoded features one by one."
+            )
+    if args.scale not in (None, "standard"):
+        raise UsageError(
+            f"--scale {args.scale} is for data of numbers alone: {where} numbers are standardised; leave "
+            "--scale out."
+        )
 
 
 def _given(args: argparse.Namespace, parameters: dict[str, str]) -> dict[str, Any]:
@@ -265,7 +306,7 @@ def class_weight(args: argparse.Namespace) -> str | None:
     return "balanced" if args.voting in ("hard", "runoff") and args.exclusivity == math.inf else None
 
 
-def build(classifier: Any, args: argparse.Namespace, data: TrainingData) -> Pipeline:
+def build(classifier: Any, args: argparse.Namespace, data: TrainingData) -> Any:
     """Return a pipeline of the scaler that was asked for, or the encoder of a table, and the classifier."""
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
@@ -288,37 +329,31 @@ def build(classifier: Any, args: argparse.Namespace, data: TrainingData) -> Pipe
 
 
 def encoder(args: argparse.Namespace, groups: Any, titles: list[Any], categorical: list[Any]) -> Any:
-    """Return the encoder of a table."""
+    """Return the encoder of a table: curves of numbers, which predict better, unless lines are asked for."""
     from exclusivity.tables import TableEncoder
 
     places = [titles.index(name) for name in categorical] or None
-    numeric = "spline" if args.additive else "linear"
-    return TableEncoder(numeric, categorical=places, feature_groups=groups)
+    return TableEncoder("linear" if args.linear else "spline", categorical=places, feature_groups=groups)
 
 
-def fit(pipeline: Pipeline, data: TrainingData, progress: Progress) -> None:
+def fit(pipeline: Any, data: TrainingData, progress: Progress) -> None:
     """Fit with progress; afterwards no step is verbose."""
-    (n_rows, n_features), X, trained = data.X.shape, data.X, pipeline[-1:]
+    (n_rows, n_features), X = data.X.shape, data.X
     progress.update(f"scaling {n_rows} rows")
-    if hasattr(X, "iloc") and len(pipeline) > 1:
-        X = pipeline[0].fit_transform(X)
-        remember_notation(pipeline[0], data.table)
-    else:
-        for _, scaler in pipeline.steps[:-1]:
-            X = _scaled(scaler, X)
+    for _, step in pipeline.steps[:-1]:
+        X = step.fit_transform(X) if hasattr(X, "iloc") else _scaled(step, X)
     with progress.of_fit(f"training on {n_rows} rows of {n_features} features"):
-        trained.fit(X, data.y, **fit_parameters(data))
-    if is_robust(pipeline[-1]):
-        remember_notation(pipeline[-1], data.table)
+        pipeline[-1:].fit(X, data.y, **data.weighted)
+    rules = data.table.rules.values()
+    if rules and hasattr(pipeline[0], "columns_"):  # keep how the numbers of columns were written
+        pipeline[0].columns_ = [
+            replace(column, notation=rule.notation or None)
+            for column, rule in zip(pipeline[0].columns_, rules, strict=True)
+        ]
     pipeline.set_params(**{name: 0 for name in pipeline.get_params() if name.endswith("__verbose")})
 
 
-def fit_parameters(data: TrainingData) -> dict[str, Any]:
-    """Return what ``Pipeline.fit`` takes besides rows and classes."""
-    return {} if data.weights is None else {"classifier__sample_weight": data.weights}
-
-
-def _scaled(scaler: Any, X: Matrix) -> Matrix:
+def _scaled(scaler: Any, X: Any) -> Any:
     """Fit a scaler and scale in place, block by block: at once it would take twice the memory."""
     blocks = [slice(start, start + _BLOCK_ROWS) for start in range(0, X.shape[0], _BLOCK_ROWS)]
     scaler.set_params(copy=False)
@@ -377,54 +412,7 @@ def read_groups(path: str | None, names: list[str] | None, n_features: int) -> l
     return [found[name] for name in names]
 
 
-def asked_for_by(args: argparse.Namespace) -> str | None:
-    """Return the first option that needs a table that is read column by column; None where there is none."""
-    asked = {option: getattr(args, option) for option in ("categorical", "numeric", "additive")}
-    asked["decimal comma"] = args.decimal == "comma"
-    asked["max-broken"] = getattr(args, "max_broken", None) is not None
-    return next((f"--{option}" for option, value in asked.items() if value), None)
-
-
-def reading_settings(
-    args: argparse.Namespace, source: Source, columns: Any, apart: list[Any]
-) -> dict[str, Any]:
-    """Return the arguments of ``read_table`` that the options give; ``apart`` are no features."""
-    option = asked_for_by(args)
-    if option is not None and not source.format.has_columns:
-        raise UsageError(
-            f"{option} is for tables (CSV, TSV, Parquet), and {source.title} is read as "
-            f"{source.format.name}; leave {option} out, or write the rows as a table."
-        )
-    found: dict[str, Any] = {"decimal": decimal_of(args.decimal, source)}
-    for kind in ("categorical", "numeric"):
-        found[kind] = [source.column(text, columns) for text in getattr(args, kind)]
-        if wrong := [name for name in found[kind] if name in apart]:
-            raise UsageError(f"{wrong[0]!r} is no feature: it is the target, or left out.")
-    if both := [name for name in found["categorical"] if name in found["numeric"]]:
-        raise UsageError(f"{both[0]!r} is named by --categorical and by --numeric; choose one.")
-    return found
-
-
-def check_options(args: argparse.Namespace) -> None:
-    """Refuse options that the encoding of a table has no use for."""
-    if getattr(args, "max_broken", None) is not None:
-        return
-    asked = asked_for_by(args)
-    where = "in a table with words, dates or missing values" if asked is None else f"with {asked}"
-    for option in ("bounds", *["monotonic"] * bool(getattr(args, "dask", False))):
-        if getattr(args, option) is not None:
-            raise UsageError(
-                f"--{option} is for data of numbers alone: {where} a column becomes several features. In "
-                "Python an ERMClassifier bounds encoded features one by one."
-            )
-    if args.scale not in (None, "standard"):
-        raise UsageError(
-            f"--scale {args.scale} is for data of numbers alone: {where} numbers are standardised; leave "
-            "--scale out."
-        )
-
-
-def is_plain(table: Table) -> bool:
+def is_plain(table: Any) -> bool:
     """Return whether a table holds plain numbers alone, and none is missing."""
     data = table.data
     if not hasattr(data, "iloc"):
@@ -436,7 +424,7 @@ def is_plain(table: Table) -> bool:
     )
 
 
-def as_numbers(table: Table, numeric: list[Any]) -> Table:
+def as_numbers(table: Any, numeric: list[Any]) -> Any:
     """Return a table of typed columns with some as numbers; texts in them are missing values."""
     import pandas as pd
 
@@ -448,43 +436,37 @@ def as_numbers(table: Table, numeric: list[Any]) -> Table:
     return replace(table, n_lost=n_lost)
 
 
-def row_names(X: Any) -> list[int]:
-    """Return the places of columns with another whole number in every row, as identifiers have."""
+def warn_of_row_names(X: Any, titles: list[Any]) -> None:
+    """Warn of columns with another whole number in every row, as identifiers have.
+
+    Features of LIBSVM files have no titles, but numbers from 1.
+    """
     import numpy as np
 
     n_rows, n_columns = X.shape
+    full = list(range(n_columns if n_rows >= _FEW_ROWS else 0))
     if hasattr(X, "toarray"):  # one row may be a zero
-        full = np.flatnonzero(np.bincount(X.indices, minlength=n_columns) >= n_rows - 1)
-    else:
-        full = np.flatnonzero(
-            [not hasattr(X, "iloc") or X.dtypes.iloc[j].kind == "f" for j in range(n_columns)]
-        )
-    found = []
-    for place in full.tolist() if n_rows >= _FEW_ROWS else []:
+        full = np.flatnonzero(np.bincount(X.indices, minlength=n_columns)[full] >= n_rows - 1).tolist()
+    for place in full:
         cells = X.iloc[:, place].to_numpy() if hasattr(X, "iloc") else X[:, place]
         cells = cells.toarray().ravel() if hasattr(cells, "toarray") else cells
-        start = cells[:_FEW_ROWS]  # settles nearly every column
-        if all(
-            len(np.unique(some)) == len(some) and (some == np.rint(some)).all() for some in (start, cells)
+        if cells.dtype.kind != "f":
+            continue
+        if all(  # the first rows settle nearly every column
+            len(np.unique(some)) == len(some) and (some == np.rint(some)).all()
+            for some in (cells[:_FEW_ROWS], cells)
         ):
-            found.append(place)
-    return found
+            what, way_out = f"feature {place + 1}", "if it is one, write the file without it"
+            if titles:
+                what = f"column {titles[place]!r}"
+                way_out = f"--ignore {shlex.quote(str(titles[place]))} leaves it out"
+            _warn(
+                f"{what} has another whole number in each of the {n_rows} rows, as identifiers have and few "
+                f"features do; {way_out}."
+            )
 
 
-def warn_of_row_names(places: list[int], titles: list[Any], n_rows: int) -> None:
-    """Warn of columns that may name the rows. Features of LIBSVM files have no titles, but numbers from 1."""
-    for place in places:
-        what, way_out = f"feature {place + 1}", "if it is one, write the file without it"
-        if titles:
-            what = f"column {titles[place]!r}"
-            way_out = f"--ignore {shlex.quote(str(titles[place]))} leaves it out"
-        _warn(
-            f"{what} has another whole number in each of the {n_rows} rows, as identifiers have and few "
-            f"features do; {way_out}."
-        )
-
-
-def warn_of_losses(table: Table) -> None:
+def warn_of_losses(table: Any) -> None:
     """Warn of columns where many texts were taken for missing values."""
     for name, lost in table.n_lost.items():
         if lost > _MANY_LOST * len(table.data):
@@ -494,39 +476,18 @@ def warn_of_losses(table: Table) -> None:
             )
 
 
-def warn_of_leaks(X: Any, y: NDArray[Any]) -> None:
+def warn_of_leaks(X: Any, y: Any) -> None:
     """Warn of columns of a DataFrame that equal or determine the classes."""
-    import numpy as np
+    from exclusivity.tables._warnings import columns_that_determine
 
-    from exclusivity.tables._codes import READERS
-    from exclusivity.tables._columns import column_of, kind_of
-    from exclusivity.tables._warnings import determines
-
-    codes = np.unique(y, return_inverse=True)[1]
-    for place, title in enumerate(X.columns):
-        how = ""
-        for rows in (slice(_SAMPLE_ROWS), slice(None)):
-            column = column_of(X.iloc[rows], place)
-            how = determines(READERS[kind_of(column)](column), codes[rows])
-            if not how:
-                break
-        if how:
-            _warn(
-                f"column {title!r} {how} the target: rows of one of its values are of one class. If it is "
-                f"not known when predictions are made, --drop {shlex.quote(str(title))} leaves it out."
-            )
+    for title, how in columns_that_determine(X, y):
+        _warn(
+            f"column {title!r} {how} the target: rows of one of its values are of one class. If it is not "
+            f"known when predictions are made, --drop {shlex.quote(str(title))} leaves it out."
+        )
 
 
-def remember_notation(model: Any, table: Table) -> None:
-    """Keep in an encoder or a robust model how the numbers of its columns were written."""
-    if table.rules:
-        model.columns_ = [
-            replace(column, notation=rule.notation or None)
-            for column, rule in zip(model.columns_, table.rules.values(), strict=True)
-        ]
-
-
-def describe(columns: list[Any], titles: list[Any], table: Table | None = None) -> list[dict[str, Any]]:
+def describe(columns: list[Any], titles: list[Any], table: Any = None) -> list[dict[str, Any]]:
     """Return what is known of the columns of a model, one by one; with the table it was fitted to, more."""
     from exclusivity.io._cells import ColumnRule
 

@@ -11,6 +11,8 @@ import numpy as np
 
 from exclusivity._errors import MANY_CLASSES, warn_of_many_classes
 from exclusivity._typing import Ints
+from exclusivity.tables._codes import READERS
+from exclusivity.tables._columns import column_of, kind_of
 
 # So few levels may well be a category, whatever they look like.
 _FEW = 10
@@ -42,6 +44,19 @@ def warn_of_target(name: str, read: Any, classes: Ints) -> None:
             f"Column {name!r} {how} the target: rows of one of its values are of one class. If it "
             "is not known when predictions are made, leave it out."
         )
+
+
+def columns_that_determine(X: Any, y: Any) -> list[tuple[Any, str]]:
+    """Return the columns of a DataFrame that equal or determine the classes, and which of the two they do."""
+    codes, found = np.unique(y, return_inverse=True)[1], []
+    for place, title in enumerate(X.columns):
+        for rows in (slice(_MOST), slice(None)):  # the first rows settle nearly every column
+            column = column_of(X.iloc[rows], place)
+            how = determines(READERS[kind_of(column)](column), codes[rows])
+            if not how:
+                break
+        found += [(title, how)] if how else []
+    return found
 
 
 def determines(read: Any, classes: Ints) -> str:
