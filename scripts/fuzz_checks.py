@@ -40,7 +40,7 @@ ELSEWHERE = {
 }
 """Parts of conditions that none of these files meets, and what does."""
 
-PER_FIELD = ("not is_so", "self.least <= low")
+PER_FIELD = ("not is_so", "least <= low")
 """Conditions that differ from field to field: rules about several of them, and ranges of numbers."""
 
 _SHARED = re.compile(

@@ -23,7 +23,6 @@ from exclusivity.classifier._validation import check_parameters
 from exclusivity.io import _model_additive
 from exclusivity.io._model_values import (
     CLASSES,
-    FINITE,
     FLAG,
     LARGEST,
     MAX_PARTS,
@@ -31,32 +30,33 @@ from exclusivity.io._model_values import (
     NAMES,
     NEWER,
     NOTATIONS,
-    POSITIVE,
-    Array,
-    Choice,
     Field,
-    Is,
     Kind,
-    Maybe,
     Object,
-    Params,
     Refusal,
     Rules,
-    Value,
-    Whole,
     are_groups,
+    array,
+    choice,
     class_rules,
     cut,
+    finite,
     has_surrogates,
+    instance,
     int64,
+    maybe,
     notation_rules,
     notations_of,
     pack,
     pack_notations,
     pack_params,
+    parameter,
+    params,
+    positive,
     refusing,
     shown,
     texts_of,
+    whole,
 )
 from exclusivity.tables._codes import MONTHS, PARTS, WEEKDAYS, DateCode, LevelCode, MissingCode, NumberCode
 from exclusivity.tables._columns import LONGEST_LEVEL, is_missing
@@ -72,7 +72,6 @@ MAX_MEMBERS = 10**6
 """Equal members are stored once, whatever their number; votes are counted one by one."""
 
 _CHUNK = 1 << 18
-_PER_FEATURE = ("n_features",)
 
 # ERMClassifier: parameters, members (equal ones once), labels, quality.
 
@@ -111,22 +110,22 @@ def _fitted_rules(found: dict[str, Any]) -> Rules:
 
 _FITTED = Object(
     {
-        "n_features": Whole(1, MOST, "n_features"),
+        "n_features": whole(1, MOST),
         "classes": CLASSES,
-        "weights": Array("f4 f8", ("n_problems", "n_stored", "n_features"), *FINITE),
-        "intercepts": Array("f4 f8", ("n_problems", "n_stored"), *FINITE),
-        "n_members": Whole(1, MAX_MEMBERS),
-        "multi_class": Choice(("ovr", "ovo")),
-        "exclusivity": Value(),
-        "objective": Array("f8", ("n_problems",)),
-        "dual_gap": Array("f8", ("n_problems",)),
-        "converged": Array("bool", ("n_problems",)),
-        "n_iter": Array("i8", ("n_problems",)),
-        "history?": Is(dict),  # of versions up to 0.2.0; it is not read
+        "weights": finite("f4 f8", "n_problems", "n_stored", "n_features"),
+        "intercepts": finite("f4 f8", "n_problems", "n_stored"),
+        "n_members": whole(1, MAX_MEMBERS),
+        "multi_class": choice("ovr", "ovo"),
+        "exclusivity": parameter,
+        "objective": array("f8", "n_problems"),
+        "dual_gap": array("f8", "n_problems"),
+        "converged": array("bool", "n_problems"),
+        "n_iter": array("i8", "n_problems"),
+        "history?": instance(dict),  # of versions up to 0.2.0; it is not read
         "feature_names": NAMES,
-        "groups": Maybe(Array("i8", _PER_FEATURE, 0, MOST)),
-        "partition": Maybe(Array("i8", ("n_groups",), -1)),
-        "certificate_scope?": Choice((TRAINING_TOO, TRAINING_IF)),
+        "groups": maybe(array("i8", "n_features", least=0, most=MOST)),
+        "partition": maybe(array("i8", "n_groups", least=-1)),
+        "certificate_scope?": choice(TRAINING_TOO, TRAINING_IF),
     },
     _fitted_rules,
 )
@@ -157,15 +156,11 @@ def _restore_fitted(found: dict[str, Any], model: Any) -> Any:
 
 
 def _pack_classifier(model: BaseEstimator) -> dict[str, Any]:
-    packed = {"params": _pack_params(model), "fitted": _pack_fitted(model)}
+    packed = {"params": pack_params(model), "fitted": _pack_fitted(model)}
     if isinstance(model, ERMClassifierCV):
         search = vars(SearchState.of(model))
         packed["search"] = {name: np.asarray(values, float) for name, values in search.items()}
     return packed
-
-
-def _pack_params(model: BaseEstimator, **changes: Any) -> dict[str, Any]:
-    return pack_params(model.get_params(deep=False) | changes, type(model).__name__)
 
 
 def _build_erm(found: dict[str, Any]) -> Any:
@@ -183,10 +178,10 @@ def _search_rules(found: dict[str, Any]) -> Rules:
 
 _SEARCH = Object(
     {
-        "Cs": Array("f8", ("n_Cs",), *POSITIVE),
-        "scores": Array("f8", ("n_folds", "n_Cs")),
-        "mean_n_iter": Array("f8", ("n_Cs",)),
-        "max_dual_gap": Array("f8", ("n_Cs",)),
+        "Cs": positive("f8", "n_Cs"),
+        "scores": array("f8", "n_folds", "n_Cs"),
+        "mean_n_iter": array("f8", "n_Cs"),
+        "max_dual_gap": array("f8", "n_Cs"),
     },
     _search_rules,
 )
@@ -202,7 +197,7 @@ def _build_cv(found: dict[str, Any]) -> Any:
 # What all steps before a classifier have.
 
 _STEP: dict[str, Field] = {
-    "output": Choice((None, "default", "pandas", "polars")),
+    "output": choice(None, "default", "pandas", "polars"),
     "feature_names": NAMES,
 }
 
@@ -227,12 +222,10 @@ def _restore_step(step: BaseEstimator, found: dict[str, Any]) -> None:
 # scikit-learn's scalers: parameters, and arrays of a number per column.
 
 
-class _Rows:
-    """The number of rows that a scaler has seen: one, or one per column where values were missing."""
-
-    def read(self, value: Any, path: str, dims: dict[str, int]) -> Any:
-        counts: Field = Array("i1 i2 i4 i8 f2 f4 f8", _PER_FEATURE, 0)
-        return (counts if isinstance(value, np.ndarray) else Whole(0, MOST)).read(value, path, dims)
+def _rows(value: Any, path: str, dims: dict[str, int]) -> Any:
+    """Take the number of rows that a scaler has seen: one, or one per column where values were missing."""
+    counts = array("i1 i2 i4 i8 f2 f4 f8", "n_features", least=0)
+    return (counts if isinstance(value, np.ndarray) else whole(0, MOST))(value, path, dims)
 
 
 def _is_like(value: Any, default: Any) -> bool:
@@ -243,12 +236,12 @@ def _is_like(value: Any, default: Any) -> bool:
     return is_pair and all(type(part) in (int, float) and abs(part) <= LARGEST for part in value)
 
 
-def _scaler(made: Any, params: str, columns: dict[str, str], *, counts_rows: bool = True) -> Kind:
+def _scaler(made: Any, names: str, columns: dict[str, str], *, counts_rows: bool = True) -> Kind:
     """Return the kind of a scaler; its columns map to the parameter that needs them, "" stands for always."""
     # "clip" is False where an older scikit-learn does not know it.
-    defaults = {name: made().get_params().get(name, False) for name in params.split()}
-    arrays = {name: Array("f2 f4 f8", _PER_FEATURE, *FINITE) for name in columns}
-    arrays["scale_"] = Array("f2 f4 f8", _PER_FEATURE, *POSITIVE)
+    defaults = {name: made().get_params().get(name, False) for name in names.split()}
+    arrays = {name: finite("f2 f4 f8", "n_features") for name in columns}
+    arrays["scale_"] = positive("f2 f4 f8", "n_features")
 
     def rules(found: dict[str, Any]) -> Rules:
         for name, value in found["params"].items():
@@ -263,7 +256,7 @@ def _scaler(made: Any, params: str, columns: dict[str, str], *, counts_rows: boo
         seen = scaler.n_samples_seen_ if counts_rows else None
         rows = np.asarray(seen) if isinstance(seen, np.ndarray) and seen.ndim else seen and int(seen)
         fitted = {name: getattr(scaler, name) for name in columns}
-        return step | {"params": _pack_params(scaler), "columns": fitted, "rows": rows}
+        return step | {"params": pack_params(scaler), "columns": fitted, "rows": rows}
 
     def build(found: dict[str, Any]) -> BaseEstimator:
         scaler = made()
@@ -275,12 +268,12 @@ def _scaler(made: Any, params: str, columns: dict[str, str], *, counts_rows: boo
         return scaler
 
     fields: dict[str, Field] = {
-        "n_features": Whole(1, MOST, "n_features"),
-        "params": Params(defaults),
+        "n_features": whole(1, MOST),
+        "params": params(defaults),
         "columns": Object(
-            {name: Maybe(arrays[name]) if flag else arrays[name] for name, flag in columns.items()}
+            {name: maybe(arrays[name]) if flag else arrays[name] for name, flag in columns.items()}
         ),
-        "rows": _Rows() if counts_rows else Choice((None,)),
+        "rows": _rows if counts_rows else choice(None),
         **_STEP,
     }
     return Kind(made, Object(fields, rules), pack_scaler, build)
@@ -338,25 +331,25 @@ def _encoder_rules(found: dict[str, Any]) -> Rules:
 
 _ENCODER = Object(
     {
-        "n_features": Whole(1, MAX_PARTS, "n_features"),
-        "params": Params(TableEncoder().get_params() | {"dtype": "float64"}),
+        "n_features": whole(1, MAX_PARTS),
+        "params": params(TableEncoder().get_params() | {"dtype": "float64"}),
         **_STEP,
         "sparse_output": FLAG,
-        "kinds": Array("u1", _PER_FEATURE, 0, len(_KINDS) - 1),
-        "n_gaps": Array("i8", _PER_FEATURE, 0),
-        "n_levels": Array("i8", _PER_FEATURE, -1),
-        "left_out": Array("text", _PER_FEATURE),
+        "kinds": array("u1", "n_features", least=0, most=len(_KINDS) - 1),
+        "n_gaps": array("i8", "n_features", least=0),
+        "n_levels": array("i8", "n_features", least=-1),
+        "left_out": array("text", "n_features"),
         "notations?": NOTATIONS,
         "codes": Object(
             {
-                "types": Array("u1", _PER_FEATURE, 0, len(_CODES) - 1),
-                "has_gaps": Array("bool", ("n_codes",)),
-                "parts": Array("u1", ("n_dates",), 1, 2 ** len(PARTS) - 1),
-                "figures": Array("f8", ("n_numbers", 5), *FINITE),
-                "n_knots": Array("i8", ("n_numbers",), 0),
-                "knots": Array("f8", ("all_knots",)),
-                "sizes": Array("i8", ("n_levels", 2), 0),
-                "texts": Array("text", ("n_texts",)),
+                "types": array("u1", "n_features", least=0, most=len(_CODES) - 1),
+                "has_gaps": array("bool", "n_codes"),
+                "parts": array("u1", "n_dates", least=1, most=2 ** len(PARTS) - 1),
+                "figures": finite("f8", "n_numbers", 5),
+                "n_knots": array("i8", "n_numbers", least=0),
+                "knots": array("f8", "all_knots"),
+                "sizes": array("i8", "n_levels", 2, least=0),
+                "texts": array("text", "n_texts"),
             },
             _code_rules,
         ),
@@ -368,7 +361,7 @@ _ENCODER = Object(
 def _pack_encoder(encoder: TableEncoder) -> dict[str, Any]:
     columns = encoder.columns_
     packed = _pack_step(encoder) | {
-        "params": _pack_params(encoder, dtype=np.dtype(encoder.dtype).name),
+        "params": pack_params(encoder, dtype=np.dtype(encoder.dtype).name),
         "sparse_output": encoder.sparse_output_,
         "kinds": np.array([_KINDS.index(column.kind) for column in columns], dtype=np.uint8),
         "n_gaps": int64(column.n_missing for column in columns),
@@ -496,16 +489,16 @@ def _interaction_rules(found: dict[str, Any]) -> Rules:
 
 _INTERACTIONS = Object(
     {
-        "n_features": Whole(1, MOST, "n_features"),
-        "params": Params(InteractionFeatures().get_params(deep=False)),
-        "voters": Maybe(Params(ERMClassifier().get_params(deep=False))),
+        "n_features": whole(1, MOST),
+        "params": params(InteractionFeatures().get_params(deep=False)),
+        "voters": maybe(params(ERMClassifier().get_params(deep=False))),
         **_STEP,
-        "members": Array("i8", ("n_members",)),
-        "owners": Array("i8", _PER_FEATURE),
-        "sizes": Array("i8", ("n_members", 2)),
-        "decays": Array("f8", ("n_members",), *POSITIVE),
-        "landmarks": Array("f8", ("all_landmarks",), *FINITE),
-        "mixing": Array("f8", ("all_mixing",), *FINITE),
+        "members": array("i8", "n_members"),
+        "owners": array("i8", "n_features"),
+        "sizes": array("i8", "n_members", 2),
+        "decays": positive("f8", "n_members"),
+        "landmarks": finite("f8", "all_landmarks"),
+        "mixing": finite("f8", "all_mixing"),
     },
     _interaction_rules,
 )
@@ -518,8 +511,8 @@ def _pack_interactions(step: InteractionFeatures) -> dict[str, Any]:
             "ERMClassifier."
         )
     return _pack_step(step) | {
-        "params": _pack_params(step, voters=None),
-        "voters": None if step.voters is None else _pack_params(step.voters),
+        "params": pack_params(step, voters=None),
+        "voters": None if step.voters is None else pack_params(step.voters),
         "members": np.unique(step.members_).astype(np.int64),
         "owners": step.owners_.astype(np.int64),
         "sizes": np.array([each.mixing.shape for each in step.maps_], dtype=np.int64),
@@ -550,8 +543,8 @@ def _build_interactions(found: dict[str, Any]) -> InteractionFeatures:
     return step
 
 
-_ERM: dict[str, Field] = {"params": Params(ERMClassifier().get_params(deep=False)), "fitted": _FITTED}
-_CV = _ERM | {"params": Params(ERMClassifierCV().get_params(deep=False)), "search": _SEARCH}
+_ERM: dict[str, Field] = {"params": params(ERMClassifier().get_params(deep=False)), "fitted": _FITTED}
+_CV = _ERM | {"params": params(ERMClassifierCV().get_params(deep=False)), "search": _SEARCH}
 _ROWS = (
     Kind(ERMClassifier, Object(_ERM), _pack_classifier, _build_erm, is_classifier=True),
     Kind(ERMClassifierCV, Object(_CV), _pack_classifier, _build_cv, is_classifier=True),
@@ -578,7 +571,7 @@ _ROWS = (
 )
 KINDS = {kind.made.__name__: kind for kind in _ROWS}
 
-_PIPELINE = Object({"steps": Is(list), "verbose": FLAG})
+_PIPELINE = Object({"steps": instance(list), "verbose": FLAG})
 
 
 def pack_model(model: BaseEstimator) -> dict[str, Any]:
@@ -629,7 +622,7 @@ def _unpack_kind(name: str, fields: dict[str, Any], *, is_classifier: bool) -> A
     if kind is None or kind.is_classifier != is_classifier:
         role = "model" if is_classifier else "step before the classifier"
         raise Refusal(f"the file holds {shown(name)} as a {role}, which is unknown.", NEWER)
-    return kind.build(kind.fields.read(fields, name, {}))
+    return kind.build(kind.fields(fields, name, {}))
 
 
 def _pack_pipeline(pipeline: Pipeline) -> dict[str, Any]:
@@ -648,7 +641,7 @@ def _pack_pipeline(pipeline: Pipeline) -> dict[str, Any]:
 
 
 def _unpack_pipeline(fields: dict[str, Any]) -> Pipeline:
-    found = _PIPELINE.read(fields, "the pipeline", {})
+    found = _PIPELINE(fields, "the pipeline", {})
     packed = found["steps"]
     if not packed or not all(isinstance(step, list) and len(step) == 2 for step in packed):
         raise Refusal(f"the pipeline has {shown(packed)}; expected pairs of a name and a step.")

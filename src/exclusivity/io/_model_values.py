@@ -11,8 +11,8 @@ dict                   {"dict": [[key, value], ...]}
 ndarray, long list     {"array": number}
 =====================  ===========================================
 
-``read`` of a field takes a value of the header, arrays in the place of the references to them, and returns
-it or raises ``Refusal``. Shapes are given in named dimensions: what the first field finds, the others must
+A field takes a value of the header, arrays in the place of the references to them, and returns it or raises
+``Refusal``. Shapes are given in named dimensions: what the first field finds, the others must
 have. ``save_model`` passes every model through the same checks.
 """
 
@@ -23,7 +23,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ MOST = 2**53
 """No count is larger."""
 
 LARGEST = float(np.finfo(float).max)
-FINITE, POSITIVE = (-LARGEST, LARGEST), (5e-324, LARGEST)
+SMALLEST = 5e-324
 
 MAX_PARTS = 10_000
 """Columns of a table and parts of its dates, members with interactions, folds, values of C, pairs of classes:
@@ -68,96 +68,94 @@ Rules = Iterator[tuple[Any, str]]
 """Conditions, and what is wrong where one does not hold."""
 
 
-class Field(Protocol):
-    """A type of values of the header."""
-
-    def read(self, value: Any, path: str, dims: dict[str, int]) -> Any:
-        """Return the value that a model has; ``dims`` are the dimensions known so far."""
+Field = Callable[[Any, str, dict[str, int]], Any]
+"""Read a value of the header: from it, its path and the dimensions known so far to the value of a model."""
 
 
-@dataclass(frozen=True)
-class Whole:
-    """A whole number in a range, and perhaps the size of a dimension."""
+def whole(least: int, most: int) -> Field:
+    """Take a whole number in a range; in an object it is the dimension of its name, too."""
 
-    least: int
-    most: int
-    dimension: str = ""
-
-    def read(self, value: Any, path: str, dims: dict[str, int]) -> int:
-        if type(value) is not int or not self.least <= value <= self.most:
-            raise Refusal(
-                f"{path}: expected a whole number from {self.least} to {self.most}, found {shown(value)}."
-            )
-        dims[self.dimension] = value
+    def read(value: Any, path: str, _: object) -> int:
+        if type(value) is not int or not least <= value <= most:
+            raise Refusal(f"{path}: expected a whole number from {least} to {most}, found {shown(value)}.")
         return value
 
+    return read
 
-@dataclass(frozen=True)
-class Choice:
-    """One of some texts, truth values or None."""
 
-    options: tuple[Any, ...]
+def choice(*options: Any) -> Field:
+    """Take one of some texts, truth values or None."""
 
-    def read(self, value: Any, path: str, dims: dict[str, int]) -> Any:
-        if not any(type(value) is type(option) and value == option for option in self.options):
-            raise Refusal(f"{path}: expected {' or '.join(map(repr, self.options))}, found {shown(value)}.")
+    def read(value: Any, path: str, _: object) -> Any:
+        if not any(type(value) is type(option) and value == option for option in options):
+            raise Refusal(f"{path}: expected {' or '.join(map(repr, options))}, found {shown(value)}.")
         return value
 
+    return read
 
-FLAG = Choice((True, False))
+
+def instance(made: type) -> Field:
+    """Take any value of a type of Python."""
+
+    def read(value: Any, path: str, _: object) -> Any:
+        if not isinstance(value, made):
+            raise Refusal(f"{path}: expected a {made.__name__}, found {shown(value)}.")
+        return value
+
+    return read
 
 
-@dataclass(frozen=True)
-class Array:
-    """An array of one of some element types, of a shape in dimensions, and with entries in a range."""
+def maybe(field: Field) -> Field:
+    """Take null, too."""
+    return lambda value, path, dims: None if value is None else field(value, path, dims)
 
-    types: str
-    shape: tuple[str | int, ...]
-    least: float | None = None
-    most: float = LARGEST
 
-    def read(self, value: Any, path: str, dims: dict[str, int]) -> NDArray[Any]:
-        if not isinstance(value, np.ndarray) or type_of(value) not in self.types.split():
+def array(types: str, *shape: str | int, least: float | None = None, most: float = LARGEST) -> Field:
+    """Take an array of one of some element types, of a shape in dimensions, and with entries in a range."""
+    numbers = f"numbers from {least}" + ("" if most == LARGEST else f" to {most}")
+    if most == LARGEST and least in (-LARGEST, SMALLEST):
+        numbers = "finite numbers" if least == -LARGEST else "positive, finite numbers"
+
+    def read(value: Any, path: str, dims: dict[str, int]) -> NDArray[Any]:
+        if not isinstance(value, np.ndarray) or type_of(value) not in types.split():
             found = f"one of {type_of(value)}" if isinstance(value, np.ndarray) else shown(value)
-            raise Refusal(f"{path}: expected an array of {self.types.replace(' ', ' or ')}, found {found}.")
-        if value.ndim != len(self.shape) or any(
+            raise Refusal(f"{path}: expected an array of {types.replace(' ', ' or ')}, found {found}.")
+        if value.ndim != len(shape) or any(
             length != (dims.setdefault(dim, length) if isinstance(dim, str) else dim)
-            for dim, length in zip(self.shape, value.shape, strict=False)
+            for dim, length in zip(shape, value.shape, strict=False)
         ):
-            expected = ", ".join(str(dims.get(str(dim), dim)) for dim in self.shape)
+            expected = ", ".join(str(dims.get(str(dim), dim)) for dim in shape)
             raise Refusal(f"{path}: expected an array of shape ({expected}), found {value.shape}.")
-        if self.least is not None and value.size and value.dtype.kind in "iuf":
+        if least is not None and value.size and value.dtype.kind in "iuf":
             # Python's numbers: least would be rounded to the type of the array.
             with np.errstate(invalid="ignore"):
                 low, high = value.min().item(), value.max().item()
-            if not (self.least <= low and high <= self.most):
-                words = {FINITE: "finite numbers", POSITIVE: "positive, finite numbers"}
-                limit = "" if self.most == LARGEST else f" to {self.most}"
-                expected = words.get((self.least, self.most), f"numbers from {self.least}{limit}")
-                raise Refusal(f"{path}: expected {expected}, found {low} to {high}.")
+            if not (least <= low and high <= most):
+                raise Refusal(f"{path}: expected {numbers}, found {low} to {high}.")
         return value
 
-
-@dataclass(frozen=True)
-class Is:
-    """Any value of a type of Python."""
-
-    made: type
-
-    def read(self, value: Any, path: str, dims: dict[str, int]) -> Any:
-        if not isinstance(value, self.made):
-            raise Refusal(f"{path}: expected a {self.made.__name__}, found {shown(value)}.")
-        return value
+    return read
 
 
-@dataclass(frozen=True)
-class Maybe:
-    """A field that may be null."""
+def finite(types: str, *shape: str | int) -> Field:
+    """Take an array of finite numbers."""
+    return array(types, *shape, least=-LARGEST)
 
-    field: Field
 
-    def read(self, value: Any, path: str, dims: dict[str, int]) -> Any:
-        return None if value is None else self.field.read(value, path, dims)
+def positive(types: str, *shape: str | int) -> Field:
+    """Take an array of positive, finite numbers."""
+    return array(types, *shape, least=SMALLEST)
+
+
+def params(defaults: dict[str, Any]) -> Field:
+    """Take all parameters of an estimator; those that an older version did not know keep their defaults."""
+    known = Object({f"{name}?": parameter for name in defaults})
+    return lambda value, path, _: defaults | known(value, path, {})
+
+
+def parameter(value: Any, path: str, _: object) -> Any:
+    """Take a parameter of an estimator."""
+    return unpack(value, path)
 
 
 @dataclass(frozen=True)
@@ -170,7 +168,8 @@ class Object:
     fields: dict[str, Field]
     rules: Callable[[dict[str, Any]], Rules] = lambda _: iter(())
 
-    def read(self, value: Any, path: str, dims: dict[str, int]) -> dict[str, Any]:
+    def __call__(self, value: Any, path: str, dims: dict[str, int]) -> dict[str, Any]:
+        """Return the values of an object of the header."""
         if not isinstance(value, dict):
             raise Refusal(f"{path}: expected an object, found {shown(value)}.")
         missing = [key for key in self.fields if key not in value and not key.endswith("?")]
@@ -180,11 +179,12 @@ class Object:
         unknown = value.keys() - fields.keys()
         if unknown:
             raise Refusal(f"{path} has the unknown key {shown(min(unknown))}.", NEWER)
-        found = {
-            key: field.read(value[key], f"{path}.{key}", dims)
-            for key, field in fields.items()
-            if key in value
-        }
+        found = {}
+        for key, field in fields.items():
+            if key in value:
+                found[key] = field(value[key], f"{path}.{key}", dims)
+                if type(found[key]) is int:
+                    dims[key] = found[key]
         for is_so, words in self.rules(found):
             _demand(is_so, f"{path}: {words}")
         return found
@@ -202,24 +202,6 @@ class Object:
 def _demand(is_so: Any, path: str) -> None:
     if not is_so:
         raise Refusal(f"{path}.")
-
-
-class Value:
-    """A parameter of an estimator."""
-
-    def read(self, value: Any, path: str, dims: dict[str, int]) -> Any:
-        return unpack(value, path)
-
-
-@dataclass(frozen=True)
-class Params:
-    """All parameters of an estimator; those that an older version did not know keep their defaults."""
-
-    defaults: dict[str, Any]
-
-    def read(self, value: Any, path: str, dims: dict[str, int]) -> dict[str, Any]:
-        fields: dict[str, Field] = {f"{name}?": Value() for name in self.defaults}
-        return self.defaults | Object(fields).read(value, path, dims)
 
 
 def has_surrogates(text: str) -> bool:
@@ -263,9 +245,10 @@ def pack(value: Any, name: str) -> Any:
     )
 
 
-def pack_params(params: dict[str, Any], kind: str) -> dict[str, Any]:
+def pack_params(model: Any, **changes: Any) -> dict[str, Any]:
     """Return the header's form of all parameters of an estimator."""
-    return {name: pack(value, f"{kind}.{name}") for name, value in params.items()}
+    kind, values = type(model).__name__, model.get_params(deep=False) | changes
+    return {name: pack(value, f"{kind}.{name}") for name, value in values.items()}
 
 
 def unpack(value: Any, name: str, depth: int = 0) -> Any:  # noqa: C901, PLR0912 -- a case for each type
@@ -302,8 +285,9 @@ def unpack(value: Any, name: str, depth: int = 0) -> Any:  # noqa: C901, PLR0912
     return found
 
 
-NAMES = Maybe(Array("text", ("n_features",)))
-CLASSES = Array("f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 bool U text", ("n_classes",), *FINITE)
+FLAG = choice(True, False)
+NAMES = maybe(array("text", "n_features"))
+CLASSES = finite("f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 bool U text", "n_classes")
 
 
 @dataclass(frozen=True)
@@ -333,7 +317,7 @@ def class_rules(classes: NDArray[Any]) -> Rules:
 
 
 _NOTATION = re.compile(r"[.,]?'?%?\??|-")
-NOTATIONS = Array("text", ("n_features",))
+NOTATIONS = array("text", "n_features")
 """The notation of the numbers of each column; a dash where unknown."""
 
 

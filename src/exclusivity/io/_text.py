@@ -13,10 +13,10 @@ import os
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,13 +40,7 @@ _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 _ICONV = (
     "convert it, from the encoding of Windows for example: iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv."
 )
-
-
-class Readable(Protocol):
-    """All that is asked of an open file."""
-
-    def read(self, size: int, /) -> bytes:
-        """Return at most ``size`` bytes; none at the end of the file."""
+_TRUST = "if you trust the file, {}pass {} for no limit."
 
 
 def is_packed(path: str | os.PathLike[str]) -> bool:
@@ -90,7 +84,7 @@ class TextFile:
 
     def __init__(
         self,
-        stream: Readable,
+        stream: Any,
         name: str,
         limit: tuple[int, str] | None,
         tell: Callable[[int], None] | None = None,
@@ -134,17 +128,14 @@ class TextFile:
             cause = f"the compressed data are damaged or end early ({error}); fetch the file again."
             raise DataFileError(self.name, None, None, cause) from error
         if not isinstance(chunk, bytes):
-            raise TypeError(
-                f"{self.name} gave {type(chunk).__name__}, not bytes: open it in binary mode ('rb')."
-            )
+            kind = type(chunk).__name__
+            raise TypeError(f"{self.name} gave {kind}, not bytes: open it in binary mode ('rb').")
         if not self._total:
             zeros = [byte == 0 for byte in chunk[:4]]
             has_mark = chunk.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
             if has_mark or zeros in ([False, True] * 2, [True, False] * 2):
-                raise self.error(
-                    "the text is UTF-16; expected UTF-8: save the file as UTF-8, or convert it "
-                    "(iconv -f UTF-16 -t UTF-8 old > new)."
-                )
+                cause = "the text is UTF-16; expected UTF-8: save the file as UTF-8, or convert it "
+                raise self.error(f"{cause}(iconv -f UTF-16 -t UTF-8 old > new).")
             if chunk.startswith(BOM_UTF8):  # spreadsheets write one
                 self._total += len(BOM_UTF8)
                 chunk = chunk.removeprefix(BOM_UTF8) or self._stream.read(_CHUNK)
@@ -153,7 +144,7 @@ class TextFile:
             self._tell(self._total)
         if self._limit is not None and self._total > self._limit[0]:
             raise DataFileError(self.name, None, None, self._limit[1])
-        return chunk
+        return bytes(chunk)
 
     def _checked(self, text: bytes) -> Iterator[Piece]:
         first, n_lines = self.line, text.count(b"\n")
@@ -186,22 +177,20 @@ class TextFile:
         remedy = "save the file as UTF-8." if text[place] == 0 else f"save the file as UTF-8, or {_ICONV}"
         if text.startswith((b"\x1f\x8b", b"BZh"), start):
             remedy = "the file looks compressed, and the name of such a file must end in .gz or .bz2."
-        raise self.error(
-            f"found byte 0x{text[place]:02x} at position {place - start + 1}; expected UTF-8 text: {remedy}",
-            self.line + text.count(b"\n", 0, place),
+        cause = (
+            f"found byte 0x{text[place]:02x} at position {place - start + 1}; expected UTF-8 text: {remedy}"
         )
+        raise self.error(cause, self.line + text.count(b"\n", 0, place))
 
 
 @contextmanager
 def opened_text(
-    source: str | os.PathLike[str] | Readable,
-    max_bytes: int | None,
-    tell: Callable[[int], None] | None = None,
+    source: Any, max_bytes: int | None, tell: Callable[[int], None] | None = None
 ) -> Iterator[TextFile]:
     """Open a path, or take an open file as it is and leave it open; without ``max_bytes`` trust its size."""
     limit = None
     if max_bytes is not None:
-        advice = "if you trust the file, pass a larger max_bytes, or None for no limit."
+        advice = _TRUST.format("", "a larger max_bytes, or None")
         limit = (max_bytes, f"the text is larger than max_bytes={max_bytes}; {advice}")
     if not isinstance(source, (str, os.PathLike)):
         if not hasattr(source, "read"):
@@ -213,24 +202,16 @@ def opened_text(
     if is_packed(path):
         refuse_pipe(path)
         if limit is not None and (most := max(MIN_UNPACKED, MAX_RATIO * size)) < limit[0]:
-            advice = "if you trust the file, decompress it first, or pass max_bytes=None for no limit."
+            advice = _TRUST.format("decompress it first, or ", "max_bytes=None")
             limit = (most, f"the {size} compressed bytes unpack to more than {most}; {advice}")
-        if limit is not None:
-            _refuse_trap(path, opener, limit)
+        # Unpacked before it is read: a trap is found before its numbers take memory.
+        with opener(path, "rb") as stream, suppress(EOFError, zlib.error, OSError):  # told when it is read
+            total = 0
+            while limit is not None and (chunk := stream.read(_CHUNK)):
+                total += len(chunk)
+                if total > limit[0]:
+                    raise DataFileError(str(path), None, None, limit[1])
     elif limit is not None and size > limit[0]:
         raise DataFileError(str(path), None, None, limit[1])
     with opener(path, "rb") as stream:
         yield TextFile(stream, str(path), limit, tell)
-
-
-def _refuse_trap(path: Path, opener: Any, limit: tuple[int, str]) -> None:
-    """Unpack a compressed file before it is read: a trap is found before its numbers take memory."""
-    total = 0
-    with opener(path, "rb") as stream:
-        try:
-            while chunk := stream.read(_CHUNK):
-                total += len(chunk)
-                if total > limit[0]:
-                    raise DataFileError(str(path), None, None, limit[1])
-        except (EOFError, zlib.error, OSError):
-            pass  # who reads it says where the damage is

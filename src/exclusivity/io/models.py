@@ -32,15 +32,15 @@ from exclusivity import __version__
 from exclusivity.io._model_kinds import pack_model, unpack_model
 from exclusivity.io._model_values import (
     NEWER,
-    Choice,
     Field,
-    Is,
     Object,
     Refusal,
-    Whole,
+    choice,
     has_surrogates,
+    instance,
     shown,
     type_of,
+    whole,
 )
 from exclusivity.io._whole_file import whole_file
 
@@ -243,7 +243,7 @@ def _read(stream: BinaryIO, size: int) -> BaseEstimator:
         return buffer
 
     header_length = _check_prefix(bytes(fill(memoryview(bytearray(min(size, PREFIX.size))))), size)
-    header = _HEADER.read(parse_json(bytes(fill(memoryview(bytearray(header_length))))), "the header", {})
+    header = _HEADER(parse_json(bytes(fill(memoryview(bytearray(header_length))))), "the header", {})
     specs = [ArraySpec.from_json(value, size) for value in header["arrays"]]
     expected = PREFIX.size + header_length + sum(spec.n_bytes for spec in specs) + DIGEST_SIZE
     if expected != size:
@@ -333,7 +333,7 @@ def _with_arrays(value: Any, arrays: dict[int, NDArray[Any]]) -> Any:
     return arrays.pop(number)
 
 
-_HEADER = Object({"arrays": Is(list), "model": Is(object), "written_by": Is(str)})
+_HEADER = Object({"arrays": instance(list), "model": instance(object), "written_by": instance(str)})
 
 
 @dataclass(frozen=True)
@@ -389,12 +389,12 @@ class ArraySpec:
     def from_json(cls, value: object, size: int) -> ArraySpec:
         """Return the array that a file of ``size`` bytes describes."""
         kind = value.get("type") if isinstance(value, dict) else None
-        fields: dict[str, Field] = {"type": Choice(_TYPE_NAMES), "shape": Is(list)}
+        fields: dict[str, Field] = {"type": choice(*_TYPE_NAMES), "shape": instance(list)}
         if kind in ("U", "text"):
-            fields["width"] = Whole(MIN_TEXT_WIDTH if kind == "text" else 1, size)
-        found = Object(fields).read(value, "an array of the header", {})
+            fields["width"] = whole(MIN_TEXT_WIDTH if kind == "text" else 1, size)
+        found = Object(fields)(value, "an array of the header", {})
         for length in found["shape"]:
-            Whole(0, size).read(length, "the shape of an array", {})
+            whole(0, size)(length, "the shape of an array", {})
         if len(found["shape"]) > _MAX_DIMENSIONS:
             raise Refusal(f"an array has {len(found['shape'])} dimensions.")
         return cls(found["type"], tuple(found["shape"]), found.get("width", 0))

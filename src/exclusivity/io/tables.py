@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,6 @@ from exclusivity.io._reading import (
     whole_numbers,
 )
 from exclusivity.io._text import (
-    Readable,
     TextFile,
     is_packed,
     opened_text,
@@ -46,7 +45,7 @@ from exclusivity.io._text import (
 
 
 def read_table(
-    source: str | os.PathLike[str] | Readable,
+    source: str | os.PathLike[str] | BinaryIO,
     *,
     target: str | int | None = None,
     ignore: Sequence[str | int] = (),
