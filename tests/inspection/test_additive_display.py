@@ -80,10 +80,6 @@ def test_members():
         column = TABLE.columns.get_loc(panel.title.split(":")[0])
         uses = VOTE[-1].supports_[:, VOTE[0].sources_ == column].any(axis=1)
         assert np.flatnonzero(uses).tolist() == [panel.member]
-    one = AdditiveDisplay.from_estimator(VOTE, TABLE, member=panels[0].member, plot=False)
-    assert one.title.endswith(f"member {panels[0].member}")
-    assert {panel.member for panel in one.panels} == {panels[0].member}
-    assert one.panels[0].importance == pytest.approx(5 * panels[0].importance)
     assert {panel.member for panel in AdditiveDisplay.from_estimator(SOFT, plot=False).panels} == {None}
 
 
@@ -159,8 +155,6 @@ def test_what_it_needs():
     for model in (plain, plain[-1]):
         with pytest.raises(ValueError, match="begins with a TableEncoder"):
             AdditiveDisplay.from_estimator(model)
-    with pytest.raises(ValueError, match="member must be an integer from 0 to 4"):
-        AdditiveDisplay.from_estimator(VOTE, member=5)
     with pytest.raises(ValueError, match="problem must be"):
         AdditiveDisplay.from_estimator(VOTE, problem=1)
 

@@ -47,8 +47,6 @@ def test_plots():
     assert len(display.axes_.ravel()) >= len(display.panels)
     with pytest.raises(ValueError, match="problem must be an integer from 0 to 2"):
         AdditiveDisplay.from_estimator(THREE, problem=3)
-    with pytest.raises(ValueError, match="has no members"):
-        AdditiveDisplay.from_estimator(MODEL, member=0)
 
 
 def test_certified_accuracy():

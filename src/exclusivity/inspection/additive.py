@@ -133,7 +133,6 @@ class AdditiveDisplay(drawing.Display):
         X: object = None,
         *,
         problem: int = 0,
-        member: int | None = None,
         max_panels: int = 12,
         plot: bool = True,
         ax: Axes | None = None,
@@ -149,8 +148,6 @@ class AdditiveDisplay(drawing.Display):
             Rows to show below the curves and to weight columns by; None: no data are shown.
         problem : int, default=0
             The number of the binary problem, or of the duel of two classes.
-        member : int, default=None
-            The number of the member; None: the mean of all members.
         max_panels : int, default=12
             Columns to keep, the most important ones.
         plot : bool, default=True
@@ -165,31 +162,21 @@ class AdditiveDisplay(drawing.Display):
         if isinstance(estimator, RobustAdditiveClassifier):
             check_is_fitted(estimator)
             drawing.check_number("problem", problem, len(estimator.points_))
-            if member is not None:
-                raise ValueError("member is for votes; a RobustAdditiveClassifier has no members.")
             panels, title = _level_panels(estimator, problem, X), duel_names(estimator)[problem]
-            return cls._of(panels, title, max_panels, plot, ax)
-        fitted = drawing.last_step(estimator, "components_")
-        if not is_additive(estimator):
-            raise ValueError(
-                "AdditiveDisplay needs a pipeline that begins with a TableEncoder, such as "
-                "make_robust_classifier makes, and has no interactions: members that use several columns "
-                f"together have no such curves. Got {type(estimator).__name__}."
-            )
-        drawing.check_number("problem", problem, len(fitted.components_))
-        weights = fitted.components_[problem]
-        if member is not None:
-            drawing.check_number("member", member, len(weights))
-        # Members that are stored once have a stride of zero.
-        mean = weights[0] if weights.strides[0] == 0 else weights.mean(axis=0)
-        panels = _panels(estimator, mean if member is None else weights[member], X)
-        title = drawing.problem_names(fitted.classes_, fitted.multi_class_)[problem]
-        title = title if member is None else f"{title}, member {member}"
-        return cls._of(panels, title, max_panels, plot, ax)
-
-    @classmethod
-    def _of(cls, panels: list[Panel], title: str, max_panels: int, plot: bool, ax: Axes | None) -> Self:
-        panels = sorted(panels, key=lambda panel: -panel.importance)
+        else:
+            fitted = drawing.last_step(estimator, "components_")
+            if not is_additive(estimator):
+                raise ValueError(
+                    "AdditiveDisplay needs a pipeline that begins with a TableEncoder, such as "
+                    "make_robust_classifier makes, and has no interactions: members that use several columns "
+                    f"together have no such curves. Got {type(estimator).__name__}."
+                )
+            drawing.check_number("problem", problem, len(fitted.components_))
+            weights = fitted.components_[problem]
+            # Members that are stored once have a stride of zero.
+            panels = _panels(estimator, weights[0] if weights.strides[0] == 0 else weights.mean(axis=0), X)
+            title = drawing.problem_names(fitted.classes_, fitted.multi_class_)[problem]
+        panels.sort(key=lambda panel: -panel.importance)
         used = [panel for panel in panels if panel.importance > 0] or panels[:1]
         display = cls(used[:max_panels], title=title)
         return display.plot(ax) if plot else display
