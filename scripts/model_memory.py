@@ -58,6 +58,7 @@ COMMANDS: dict[str, list[str]] = {
     "predict": ["predict", "MODEL", "DATA", "-q", "-o", "OUT"],
     "certify": ["certify", "MODEL", "DATA", "-q"],
     "evaluate": ["evaluate", "MODEL", "DATA", "-q"],
+    "check": ["check", "MODEL", "DATA", "-q"],
     "inspect": ["inspect", "MODEL", "--json"],
     "inspect --html": ["inspect", "MODEL", "--html", "OUT", "--data", "DATA"],
     "export": ["export", "MODEL", "-o", "OUT"],

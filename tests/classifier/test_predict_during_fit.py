@@ -2,7 +2,6 @@
 
 import sys
 import threading
-import time
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,8 @@ from exclusivity import ERMClassifier, ERMClassifierCV
 from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import certify
 
-SECONDS = 1.0
+N_FITS, N_ANSWERS = 6, 10
+"""At least so many fits, and so many rounds of questions by every reader while they go on."""
 EXCLUSIVE = {"exclusivity": np.inf, "random_state": 0, "solver_options": {"restarts": 0}}
 MODELS = {
     "soft": lambda: ERMClassifier(2),
@@ -58,14 +58,18 @@ def test_predictions_are_those_of_one_model(name):
     # Other classes, other features, other names.
     tables = [table(2, 6, "a", 0), table(4, 9, "b", 1), table(3, 6, "c", 2)]
     expected = [[answers(MODELS[name]().fit(*fitted), asked) for fitted in tables] for asked in tables]
-    model, stop, wrong = MODELS[name]().fit(*tables[0]), threading.Event(), []
+    model, stop, wrong, n_answers = MODELS[name]().fit(*tables[0]), threading.Event(), [], [0, 0, 0]
 
     def read(number):
-        while not stop.is_set():
-            for method, answer in enumerate(answers(model, tables[number])):
-                if answer not in [found[method] for found in expected[number]]:
-                    wrong.append((number, method, answer))
-                    stop.set()
+        try:
+            while not stop.is_set():
+                for method, answer in enumerate(answers(model, tables[number])):
+                    if answer not in [found[method] for found in expected[number]]:
+                        wrong.append((number, method, answer))
+                        stop.set()
+                n_answers[number] += 1
+        finally:  # an error, which pytest reports, ends the fits, too
+            stop.set()
 
     readers = [threading.Thread(target=read, args=(number,)) for number in range(3)]
     before = sys.getswitchinterval()
@@ -73,8 +77,8 @@ def test_predictions_are_those_of_one_model(name):
     try:
         for reader in readers:
             reader.start()
-        until, n_fits = time.monotonic() + SECONDS, 0
-        while time.monotonic() < until and not stop.is_set():
+        n_fits = 0
+        while not stop.is_set() and (n_fits < N_FITS or min(n_answers) < N_ANSWERS):
             n_fits += 1
             model.fit(*tables[n_fits % 3])
     finally:
@@ -83,7 +87,53 @@ def test_predictions_are_those_of_one_model(name):
             reader.join()
         sys.setswitchinterval(before)
     assert not wrong
-    assert n_fits > 1
+
+
+def run_with(task, model, interrupt):
+    """Run a task; interrupt it at every line of a function that holds the model."""
+
+    def trace(frame, event, _):
+        if any(value is model for value in frame.f_locals.values()):
+            interrupt()
+        return trace
+
+    before = sys.gettrace()  # of coverage
+    sys.settrace(trace)
+    try:
+        return task()
+    finally:
+        sys.settrace(before)
+
+
+@pytest.mark.filterwarnings("ignore:.*members")
+@pytest.mark.parametrize("name", MODELS)
+def test_any_line_of_a_fit_may_be_followed_by_a_prediction(name):
+    tables = [table(2, 6, "a", 0), table(4, 9, "b", 1)]
+    model, asked = MODELS[name](), tables[0]
+    after, before = (answers(model.fit(*fitted), asked) for fitted in reversed(tables))
+    found = []
+    run_with(lambda: model.fit(*tables[1]), model, lambda: found.append(answers(model, asked)))
+    n_former = found.index(after)
+    assert found == [before] * n_former + [after] * (len(found) - n_former)
+    assert n_former > 10
+
+
+@pytest.mark.filterwarnings("ignore:.*members")
+@pytest.mark.parametrize("name", MODELS)
+def test_any_line_of_a_prediction_may_be_followed_by_a_fit(name):
+    tables = [table(2, 6, "a", 0), table(4, 9, "b", 1), table(3, 6, "c", 2)]
+    model, asked, n_fits = MODELS[name](), tables[0], 0
+    expected = [answers(model.fit(*fitted), asked) for fitted in tables]
+    states = [vars(MODELS[name]().fit(*fitted)) for fitted in tables]
+
+    def fit():
+        nonlocal n_fits
+        n_fits += 1
+        model.__dict__ = dict(states[n_fits % 3])
+
+    for method, found in enumerate(zip(*expected, strict=True)):
+        assert run_with(lambda: answers(model, asked)[method], model, fit) in found  # noqa: B023
+    assert n_fits > 10
 
 
 @pytest.mark.parametrize("name", MODELS)
