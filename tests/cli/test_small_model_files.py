@@ -57,18 +57,21 @@ def test_a_million_equal_members(folder, tmp_path, command, capsys):
     pytest.importorskip("onnx")
     pytest.importorskip("matplotlib")
 
-    def peak(model):
+    def run(model):
         places = {"MODEL": folder / model, "DATA": folder / "rows.libsvm", "OUT": tmp_path / model}
+        assert main([str(places.get(word, word)) for word in COMMANDS[command]]) == 0
+
+    def peak(model):
         gc.collect()  # old figures would be collected at any time
         tracemalloc.start()
         try:
-            assert main([str(places.get(word, word)) for word in COMMANDS[command]]) == 0
+            run(model)
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
 
     assert (folder / "million.erm").stat().st_size < 3000
-    peak("honest.erm")  # loads modules
+    run("honest.erm")  # loads modules
     (tmp_path / "honest.erm").unlink(missing_ok=True)
     usual = peak("honest.erm")
     assert peak("million.erm") < usual + (4 << 20)
