@@ -13,7 +13,8 @@ from sklearn.svm import SVC
 
 from exclusivity.objective.penalties import ExclusivityRegulariser
 from exclusivity.objective.problem import ERMProblem
-from exclusivity.solvers import Algorithm2, PaperOptions, make_system, solve_alm, solve_newton, solve_paper
+from exclusivity.solvers import PaperOptions, solve_alm, solve_newton, solve_paper
+from exclusivity.solvers.paper import Algorithm2, make_system
 from reproduction.data import DataSet, Floats, Split, generator, training_split
 from reproduction.published import COST, N_TRAIN
 from reproduction.tables import error_percent

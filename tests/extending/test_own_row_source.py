@@ -14,7 +14,7 @@ from exclusivity.objective.penalties import ExclusivityRegulariser
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.rows.source import LocalBlocks, RowBlock
 from exclusivity.solvers import blocks as sample_module, solve_newton
-from exclusivity.solvers.blocks import Settings, Target, solve_targets
+from exclusivity.solvers.blocks import Target, solve_targets
 from exclusivity.solvers.exclusive import solve_exclusive, solve_exclusive_targets
 from extending.pages import names_of
 from extending.test_own_loss import HuberisedHinge, Logistic
@@ -56,7 +56,7 @@ def test_the_optimum_is_that_of_rows_in_memory(mapped, loss, settings):
     y = np.where(codes == 1, 1.0, -1.0)
     problem = ERMProblem.build(X, y, n_members=3, cost=2.0, loss=loss, **settings)
     target = Target(problem.objective, Contrast("1 against 0", 1))
-    [found] = solve_targets(mapped(X, codes), [target], Settings(tol=TOL))
+    [found] = solve_targets(mapped(X, codes), [target], tol=TOL)
     assert found.gap <= TOL
     assert found.objective == pytest.approx(problem.value(found.weights, found.intercepts), rel=1e-11)
     assert found.objective == pytest.approx(solve_newton(problem, tol=1e-10).objective, rel=2 * TOL)
@@ -68,7 +68,7 @@ def test_many_rows_are_sampled_and_banded(mapped, monkeypatch, p):
     X, codes = labelled_rows(4000)
     problem = ERMProblem.build(X, np.where(codes == 1, 1.0, -1.0), cost=2.0, p=p)
     source = mapped(X, codes, block_rows=500)
-    [found] = solve_targets(source, [Target(problem.objective, Contrast("1", 1))], Settings(tol=1e-6))
+    [found] = solve_targets(source, [Target(problem.objective, Contrast("1", 1))], tol=1e-6)
     assert found.gap <= 1e-6
     assert found.objective == pytest.approx(solve_newton(problem, tol=1e-8).objective, rel=2e-6)
 
@@ -87,9 +87,9 @@ def test_classes_share_their_passes(mapped):
 
     source.blocks = counting
     targets = [Target(objective, Contrast(str(c), c)) for c in range(3)]
-    together = solve_targets(source, targets, Settings(tol=TOL))
+    together = solve_targets(source, targets, tol=TOL)
     shared, passes = passes, 0
-    alone = [solve_targets(source, [target], Settings(tol=TOL))[0] for target in targets]
+    alone = [solve_targets(source, [target], tol=TOL)[0] for target in targets]
     assert shared < passes
     for one, other in zip(together, alone, strict=True):
         np.testing.assert_array_equal(one.weights, other.weights)
@@ -108,7 +108,7 @@ def test_a_list_of_sparse_blocks_is_a_source():
 
     for p in (1, 2):
         problem = ERMProblem.build(sparse.csr_matrix(X), np.where(codes == 1, 1.0, -1.0), p=p)
-        [found] = solve_targets(SparseBlocks(), [Target(problem.objective, Contrast("1", 1))], Settings(TOL))
+        [found] = solve_targets(SparseBlocks(), [Target(problem.objective, Contrast("1", 1))], tol=TOL)
         assert found.gap <= TOL
         assert found.objective == pytest.approx(solve_newton(problem, tol=1e-10).objective, rel=2 * TOL)
 
@@ -151,10 +151,10 @@ def test_blocks_that_threads_ask_give_what_a_loop_gives(mapped, monkeypatch, p, 
     source = mapped(*labelled_rows(400, n_classes=3))
     objective = Objective(PowerHinge(p), ExclusivityRegulariser(), cost=2.0, n_members=3)
     targets = [Target(objective, Contrast(f"{code}", code)) for code in range(3)]
-    settings = Settings(tol=TOL, regime=regime)
+    settings = {"tol": TOL, "regime": regime}
     threaded = ThreadedBlocks(source.blocks())
     for one, other in zip(
-        solve_targets(source, targets, settings), solve_targets(threaded, targets, settings), strict=True
+        solve_targets(source, targets, **settings), solve_targets(threaded, targets, **settings), strict=True
     ):
         assert other.gap <= TOL
         np.testing.assert_array_equal(other.weights, one.weights)

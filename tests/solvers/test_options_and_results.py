@@ -21,13 +21,13 @@ from exclusivity.solvers import (
     Start,
     Status,
     dispatch,
-    resolve_solver,
     solve_all,
     solve_alm,
     solve_newton,
     solve_paper,
 )
 from exclusivity.solvers.base import parse_options
+from exclusivity.solvers.dispatch import resolve_solver
 
 OPTIONS = {"alm": ("mu0", "balance"), "paper": ("start", "mu0", "rho", "change", "w_step", "eps")}
 SOLVE = {"alm": solve_alm, "paper": solve_paper}

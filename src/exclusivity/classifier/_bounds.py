@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 from exclusivity._errors import ParameterError
 from exclusivity._typing import Floats
 from exclusivity.objective.penalties import Bounds
-from exclusivity.solvers import SOLVERS, resolve_solver
+from exclusivity.solvers.dispatch import SOLVERS, resolve_solver
 
 _FORMS = (
     "coef_bounds must be a pair (lower, upper) of numbers, of arrays with one number per column, of dicts "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -38,20 +38,11 @@ from exclusivity.objective.penalties import ExclusivityRegulariser
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.rows.design import DesignMatrix, LabelledRows, RowScale, aligned
 from exclusivity.rows.source import Question, RowBlock, RowSource
-from exclusivity.solvers import (
-    Callback,
-    ExclusiveOptions,
-    NewtonOptions,
-    SolverResult,
-    Start,
-    Status,
-    parse_options,
-    resolve_solver,
-    solve_all,
-    solve_exclusive,
-)
-from exclusivity.solvers.blocks import Settings, Target, TotalLoss, solve_targets
-from exclusivity.solvers.exclusive import solve_exclusive_targets
+from exclusivity.solvers.base import Callback, SolverResult, Start, Status, parse_options
+from exclusivity.solvers.blocks import Target, TotalLoss, solve_targets
+from exclusivity.solvers.dispatch import resolve_solver, solve_all
+from exclusivity.solvers.exclusive import ExclusiveOptions, solve_exclusive, solve_exclusive_targets
+from exclusivity.solvers.newton import NewtonOptions
 from exclusivity.voting.rules import RULES
 
 if TYPE_CHECKING:
@@ -104,7 +95,7 @@ class MemoryTasks:
     def build(
         cls, estimator: ERMClassifier, X: Matrix, y: NDArray[Any], weights: Floats, shown: dict[str, Any]
     ) -> Self:
-        """Number the classes of checked rows, leave out rows of weight 0, multiply class weights in.
+        """Build from checked rows: number the classes, drop rows of weight 0, multiply class weights in.
 
         A class whose rows all have weight 0 (in a bootstrap, say) stays a class.
         """
@@ -255,7 +246,7 @@ class BlockTasks:
                 )
             else:
                 options = parse_options(NewtonOptions, estimator.solver_options)
-                settings = Settings(estimator.tol, estimator.max_iter, options.regime)
+                settings = {"tol": estimator.tol, "max_iter": estimator.max_iter, "regime": options.regime}
                 found = _warm_starts(estimator, len(targets))
                 starts = None if found is None else [start.for_objective(objective) for start in found]
                 results = self.solve_convex(targets, settings, starts, monitors or None)
@@ -264,12 +255,12 @@ class BlockTasks:
     def solve_convex(
         self,
         targets: Sequence[Target],
-        settings: Settings,
+        settings: Mapping[str, Any],
         starts: Sequence[Start | None] | None,
         callbacks: Sequence[Callback | None] | None,
     ) -> list[SolverResult]:
         """Solve problems of exclusivity at most 1."""
-        return solve_targets(self.rows, targets, settings, starts, callbacks)
+        return solve_targets(self.rows, targets, **settings, starts=starts, callbacks=callbacks)
 
     def vote_counts(self, model: ERMClassifier) -> Ints:
         """Count how often each member votes for each class in these rows."""

@@ -21,7 +21,8 @@ from exclusivity._typing import Bools, Floats, Ints, Matrix, RandomState
 from exclusivity.objective.losses import LOSSES
 from exclusivity.objective.penalties import ExclusivityRegulariser
 from exclusivity.rows.design import DesignMatrix
-from exclusivity.solvers import ExclusiveResult, History, SolverResult
+from exclusivity.solvers.base import History, SolverResult
+from exclusivity.solvers.exclusive import ExclusiveResult
 
 if TYPE_CHECKING:
     from exclusivity.classifier._erm import ERMClassifier

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from typing import Any, Self
@@ -42,7 +42,7 @@ from exclusivity.dask._rows import (
     row_blocks,
 )
 from exclusivity.solvers import Callback, SolverResult, Start
-from exclusivity.solvers.blocks import Settings, Target
+from exclusivity.solvers.blocks import Target
 
 
 def lazy(kind: type, name: str) -> Callable[..., Any]:
@@ -195,7 +195,7 @@ class _CheckpointedTasks(BlockTasks):
     def solve_convex(
         self,
         targets: Sequence[Target],
-        settings: Settings,
+        settings: Mapping[str, Any],
         starts: Sequence[Start | None] | None,
         callbacks: Sequence[Callback | None] | None,
     ) -> list[SolverResult]:

@@ -171,7 +171,7 @@ class Objective:
 
 @dataclass(frozen=True)
 class Contrast:
-    """Which class numbers a binary problem sets against each other.
+    """The class numbers that a binary problem sets against each other.
 
     Parameters
     ----------

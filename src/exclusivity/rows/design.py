@@ -63,7 +63,7 @@ _MOST_GROWTH = 4
 
 
 def gamma(n_roundings: float, unit: float = UNIT) -> float:
-    """The relative error after so many roundings of ``unit`` in a row; infinite where nothing is left.
+    """Return the relative error after so many roundings of ``unit`` in a row; infinite where nothing is left.
 
     Parameters
     ----------
@@ -82,12 +82,12 @@ def gamma(n_roundings: float, unit: float = UNIT) -> float:
 
 
 def run_terms(n_terms: int) -> int:
-    """The longest chain of additions in :func:`weighted_total`."""
+    """Return the longest chain of additions in :func:`weighted_total`."""
     return min(n_terms, _RUN) + n_terms // _RUN
 
 
 def weighted_total(weights: Floats, values: Floats) -> float:
-    """sum_i s_i sum_k v_ik, in runs: a single chain of a million additions could lose six digits.
+    """Compute sum_i s_i sum_k v_ik in runs: a single chain of a million additions could lose six digits.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def weighted_total(weights: Floats, values: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class RowScale:
-    """What rounding errors of products with rows depend on.
+    """The lengths of rows and columns on which rounding errors of products depend.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class RowScale:
     target: float = 1.0
 
     def __add__(self, other: RowScale) -> RowScale:
-        """The scale of both sets of rows."""
+        """Return the scale of both sets of rows."""
         return RowScale(
             max(self.length, other.length),
             np.maximum(self.columns, other.columns),
@@ -139,7 +139,7 @@ class RowScale:
         )
 
     def score_error(self, weights: Floats, intercepts: Floats | float) -> Floats:
-        """Delta, how far the scores x_i . w_k + b_k may be off: one number for each column of ``weights``."""
+        """Bound by delta how far the scores x_i . w_k + b_k may be off: one number per column of weights."""
         squares = weights @ weights if weights.ndim == 1 else np.einsum("jk,jk->k", weights, weights)
         norms = np.sqrt(squares)
         # One of the two may be beyond the range of numbers, or infinity times zero.
@@ -149,7 +149,7 @@ class RowScale:
         return np.asarray(error + moved)
 
     def length_error(self, length: float) -> float:
-        """What :meth:`score_error` says of weights of this length without an intercept, or more."""
+        """Return what :meth:`score_error` says of weights of this length without an intercept, or more."""
         return gamma(self.n_terms + 2) * self.length * length + UNIT * (
             self.target + 2 * self.offset * length
         )
@@ -202,11 +202,11 @@ class DesignMatrix:
 
     @cached_property
     def n_numbers(self) -> int:
-        """How many numbers are stored."""
+        """The number of stored numbers."""
         return int(self.X.nnz if self.is_sparse else self.X.size)
 
     def rows(self, chosen: slice | NDArray[Any]) -> Matrix:
-        """Some of the rows, in floats: X itself may hold integers or booleans, which overflow."""
+        """Return some of the rows, in floats: X itself may hold integers or booleans, which overflow."""
         some = self.X[chosen]
         return some if self._holds_floats else some.astype(float)
 
@@ -232,7 +232,7 @@ class DesignMatrix:
         return DesignMatrix(np.subtract(X, centre, dtype=float), centre)
 
     def _far_centre(self) -> Floats:
-        """The mean of every feature far from zero, as some of the rows tell it; zero for the others."""
+        """Estimate the mean of every feature far from zero from some of the rows; zero for the others."""
         some = self.rows(slice(None, None, max(self.n_rows // _SAMPLE_ROWS, 1)))
         if self.is_sparse:
             # A feature that is zero in one of the rows varies by as much as it is away from zero.
@@ -247,7 +247,7 @@ class DesignMatrix:
 
     @cached_property
     def row_scale(self) -> RowScale:
-        """What rounding errors of products with these rows depend on; one pass, found once."""
+        """The scale on which rounding errors of products with these rows depend; one pass, found once."""
         moved = 0.0 if self.offset is None else float(np.linalg.norm(self.offset))
         if self.is_sparse:
             columns, n_terms = self._summary.largest, int(np.diff(self.X.indptr).max(initial=0))
@@ -271,7 +271,7 @@ class DesignMatrix:
         return np.asarray(self._summary.feature_squares / self.n_rows)
 
     def _largest_of_columns(self) -> Floats:
-        """max_i |x_ij|; rows side by side, as numpy is slow on short ones."""
+        """Compute max_i |x_ij|; rows side by side, as numpy is slow on short ones."""
         largest = np.zeros(self.n_features)
         for _, block in self.blocks(1):
             whole = len(block) - len(block) % _MIN_BLOCK_ROWS
@@ -281,14 +281,14 @@ class DesignMatrix:
         return largest
 
     def transposed_terms(self, n_columns: int = 1) -> int:
-        """The longest chain of additions behind a number of :meth:`transposed_times`."""
+        """Return the longest chain of additions behind a number of :meth:`transposed_times`."""
         if self.is_sparse:
             return int(self.n_rows)
         step = self._block_rows(n_columns)
         return int(min(step, self.n_rows) + self.n_rows // step)
 
     def blocks(self, n_columns: int) -> Iterator[tuple[slice, Matrix]]:
-        """Consecutive row slices with their rows, sized for work on ``n_columns`` columns beside X's own."""
+        """Yield consecutive row slices with their rows, sized for ``n_columns`` columns beside X's own."""
         if self.is_sparse:
             yield from ((view.rows, view.X) for view in self._sparse_blocks(n_columns))
             return
@@ -296,7 +296,7 @@ class DesignMatrix:
             yield rows, self.rows(rows)
 
     def row_slices(self, n_columns: int) -> Iterator[slice]:
-        """The same slices without their rows."""
+        """Yield the same slices without their rows."""
         if self.is_sparse:
             yield from (view.rows for view in self._sparse_blocks(n_columns))
             return
@@ -305,7 +305,7 @@ class DesignMatrix:
             yield slice(start, min(start + step, self.n_rows))
 
     def _views(self, n_columns: int) -> Iterable[View]:
-        """Rows of a CSR matrix in pieces: compiled code has to end soon enough for Ctrl-C.
+        """Yield rows of a CSR matrix in pieces: compiled code has to end soon enough for Ctrl-C.
 
         They are not much smaller than vectors of features. Up to 15 columns are cut, so rounded, as one is.
         """
@@ -313,7 +313,7 @@ class DesignMatrix:
         return self._cuts.into(self.n_numbers * eights // max(most, 4 * self.n_features * eights) + 1)
 
     def taken(self, rows: Ints) -> DesignMatrix:
-        """A copy of some rows, of floats if it is small; rounding does no more to them than to all."""
+        """Copy some rows, as floats if they are few; rounding does no more to them than to all."""
         is_small = len(rows) * self.n_numbers <= FEW_NUMBERS * self.n_rows
         some = DesignMatrix(self.rows(rows) if is_small else self.X[rows], self.offset)
         vars(some)["row_scale"] = self.row_scale
@@ -328,7 +328,7 @@ class DesignMatrix:
         return self._cuts.into(max(n_views, 1), n_columns)
 
     def times(self, weights: Floats) -> Floats:
-        """X @ weights for an M x K matrix, or for a vector."""
+        """Compute X @ weights for an M x K matrix, or for a vector."""
         if self.is_sparse:
             products = [view.X @ weights for view in self._views(_n_columns(weights))]
             return products[0] if len(products) == 1 else np.concatenate(products)
@@ -341,14 +341,14 @@ class DesignMatrix:
         return product
 
     def absolute_times(self, weights: Floats) -> Floats:
-        """|X| @ weights for an M x K matrix, without a second X in memory."""
+        """Compute |X| @ weights for an M x K matrix, without a second X in memory."""
         product = np.empty((self.n_rows, weights.shape[1]))
         for rows, block in self.blocks(weights.shape[1] + (0 if self.is_sparse else self.n_features)):
             product[rows] = abs(block) @ weights
         return product
 
     def transposed_times(self, values: Floats) -> Floats:
-        """X.T @ values for an N x K matrix, or for a vector."""
+        """Compute X.T @ values for an N x K matrix, or for a vector."""
         n_columns = _n_columns(values)
         if self.is_sparse:  # one after the other: all of them at once would be as many vectors
             products = (view.transposed @ values[view.rows] for view in self._views(n_columns))
@@ -361,11 +361,11 @@ class DesignMatrix:
         return product
 
     def mean(self, weights: Floats) -> Floats:
-        """The weighted mean row."""
+        """Compute the weighted mean row."""
         return np.asarray(self.transposed_times(weights) / weights.sum())
 
     def column_scatter(self, weights: Floats, mean: Floats) -> Floats:
-        """sum_i s_i (x_ij - mean_j)^2 for every feature j: the diagonal of :meth:`gram`."""
+        """Compute sum_i s_i (x_ij - mean_j)^2 for every feature j: the diagonal of :meth:`gram`."""
         scatter = np.zeros(self.n_features)
         if self.is_sparse:
             for view in self._views(1):
@@ -376,7 +376,7 @@ class DesignMatrix:
         return scatter
 
     def gram(self, weights: Floats, mean: Floats) -> Floats:
-        """sum_i s_i (x_i - mean)(x_i - mean)^T, M x M; ``mean`` is the weighted mean, or zero."""
+        """Compute sum_i s_i (x_i - mean)(x_i - mean)^T, M x M; ``mean`` is the weighted mean, or zero."""
         roots = np.sqrt(weights)[:, None]
         if self.is_sparse:
             scaled = self.X.multiply(roots).tocsr()
@@ -389,7 +389,7 @@ class DesignMatrix:
         return product
 
     def kernel(self, mean: Floats) -> Floats:
-        """(X - mean)(X - mean)^T, N x N, in blocks of columns so that no centred copy of X is made."""
+        """Compute (X - mean)(X - mean)^T, N x N, by blocks of columns: no centred copy of X is made."""
         if self.is_sparse:
             wide = self.X.astype(float, copy=False)
             product = (wide @ wide.T).toarray()
@@ -444,11 +444,11 @@ class LabelledRows:
             raise ValueError("targets must be finite numbers, one for each row.")
 
     def goal(self, rows: slice | NDArray[Any] = _ALL) -> Floats | float:
-        """The targets of these rows: one number where all are the same."""
+        """Return the targets of these rows: one number where all are the same."""
         return 1.0 if self.targets is None else np.asarray(self.targets[rows])
 
     def shortfall(self, scores: Floats, rows: slice | NDArray[Any] = _ALL) -> Floats:
-        """t_i - y_i f_i of these rows, from their scores: one column or several."""
+        """Compute t_i - y_i f_i of these rows, from their scores: one column or several."""
         goal, y = self.goal(rows), self.labels[rows]
         if scores.ndim == 2:
             goal, y = np.reshape(goal, (-1, 1)), y[:, None]
@@ -456,7 +456,7 @@ class LabelledRows:
 
     @property
     def row_scale(self) -> RowScale:
-        """What rounding errors of products with these rows depend on."""
+        """The scale on which rounding errors of products with these rows depend."""
         scale = self.design.row_scale
         return scale if self.targets is None else replace(scale, target=self._largest_target)
 
@@ -479,12 +479,12 @@ class RowList:
     weights: Floats
 
     def __add__(self, other: RowList) -> RowList:
-        """Both, in order."""
+        """Concatenate both, in order."""
         return RowList.combined([self, other])
 
     @staticmethod
     def combined(lists: Sequence[RowList]) -> RowList:
-        """All of them, in order."""
+        """Concatenate all of them, in order."""
         parts: list[Matrix] = [part.X for part in lists]
         return RowList(
             sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts),
@@ -493,12 +493,12 @@ class RowList:
         )
 
     def take(self, chosen: NDArray[Any]) -> RowList:
-        """The chosen rows."""
+        """Return the chosen rows."""
         return RowList(self.X[chosen], self.labels[chosen], self.weights[chosen])
 
 
 def aligned(X: Matrix) -> Matrix:
-    """The same numbers where products take their usual way.
+    """Return the same numbers, aligned in memory: products then take their usual way.
 
     An array that came from another process may begin anywhere in memory, and NumPy then multiplies it by
     other routines, which round differently: results would depend on which worker did what.

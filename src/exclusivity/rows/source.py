@@ -45,7 +45,7 @@ class Request(Protocol):
     """A question about one block of rows."""
 
     def answer(self, block: Any, state: Any) -> tuple[Any, Any]:
-        """What adds up over the blocks, and the block's state for later questions, if any."""
+        """Return what adds up over the blocks, and the block's state for later questions, if any."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,13 +81,13 @@ class RowSource(ABC):
 
     @abstractmethod
     def ask(self, questions: Sequence[Question]) -> list[Answer]:
-        """All questions in one pass over the rows."""
+        """Answer all questions in one pass over the rows."""
 
     def abandon(self, error: BaseException) -> None:  # noqa: B027 -- nothing to do, as a rule
         """Give up a pass that is under way in another thread; by default it just ends by itself."""
 
     def total(self, request: Request) -> Any:
-        """The answer to one question without a state."""
+        """Return the total of one question without a state."""
         return self.ask([Question(request)])[0].total
 
 
@@ -99,7 +99,7 @@ class LocalBlocks(RowSource):
 
     @abstractmethod
     def blocks(self) -> Iterator[RowBlock]:
-        """All blocks, in the same order every time."""
+        """Yield all blocks, in the same order every time."""
 
     @cached_property
     def row_scale(self) -> RowScale:  # type: ignore[override]
@@ -107,7 +107,7 @@ class LocalBlocks(RowSource):
         return reduce(operator.add, (DesignMatrix(block.X).row_scale for block in self.blocks()))
 
     def ask(self, questions: Sequence[Question]) -> list[Answer]:
-        """All questions to one block after the other."""
+        """Put all questions to one block after the other."""
         totals: list[Any] = [None] * len(questions)
         states: list[list[Any]] = [[] for _ in questions]
         for at, block in enumerate(self.blocks()):
@@ -155,13 +155,13 @@ class SharedPasses:
             return self._answers.pop(place)
 
     def leave(self) -> None:
-        """One solver less."""
+        """Leave: passes no longer wait for this solver."""
         with self._changed:
             self._n_present -= 1
             self._changed.notify_all()
 
     def stop(self, error: BaseException) -> None:
-        """No request gets another answer, and the pass that is under way is given up."""
+        """Answer no request any more, and give up the pass that is under way."""
         with self._changed:
             self._error = error
             self._changed.notify_all()

@@ -77,7 +77,7 @@ class View(NamedTuple):
     transposed: Matrix
 
     def squares(self) -> Matrix:
-        """The same rows, transposed, with every number squared."""
+        """Return the same rows, transposed, with every number squared."""
         X = self.X
         return type(X)((np.square(X.data, dtype=float), X.indices, X.indptr), shape=X.shape).T
 
@@ -98,7 +98,7 @@ class SparseCuts:
         self._known: dict[tuple[int, int], list[View]] = {}
 
     def into(self, n_views: int, per_row: int = 0) -> Iterable[View]:
-        """So many pieces of as many stored numbers, each row counting as ``per_row`` numbers more."""
+        """Cut into ``n_views`` pieces of as many stored numbers; a row counts as ``per_row`` more."""
         if (n_views, per_row) in self._known:
             return self._known[n_views, per_row]
         ends = [0, self._X.shape[0]]
@@ -124,14 +124,14 @@ class SparseCuts:
 
 
 def _sharing(kind: type, parts: tuple[Matrix, ...], shape: tuple[int, int]) -> Matrix:
-    """A sparse matrix of these arrays themselves: scipy's constructor copies parts of much larger arrays."""
+    """Make a sparse matrix of these arrays themselves: scipy copies parts of much larger ones."""
     made = kind(shape, dtype=parts[0].dtype)
     made.data, made.indices, made.indptr = parts
     return made
 
 
 class RowSummary(NamedTuple):
-    """What one pass over a CSR matrix tells.
+    """The lengths and sums that one pass over a CSR matrix finds.
 
     ``largest`` and ``feature_squares`` are max_i |x_ij| and sum_i x_ij^2 of every feature, ``row_squares``
     |x_i|^2 of every row; infinite where they are beyond all numbers.
@@ -167,7 +167,7 @@ def summarise(X: Matrix) -> RowSummary:
 
 
 def has_compiled_loops(X: Matrix) -> bool:
-    """Whether compiled loops take such a CSR matrix: floats, and indices of one kind.
+    """Return whether compiled loops take such a CSR matrix: floats, and indices of one kind.
 
     Parameters
     ----------

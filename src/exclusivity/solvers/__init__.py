@@ -4,36 +4,16 @@ from exclusivity.solvers.alm import AlmOptions, solve_alm
 from exclusivity.solvers.base import (
     Callback,
     History,
-    Incumbent as Incumbent,
     IterationRecord,
     IterationState,
-    Recorder as Recorder,
     SolverResult,
     Start,
     Status,
-    parse_options as parse_options,
 )
-from exclusivity.solvers.dispatch import (
-    SOLVERS,
-    SolverSpec,
-    register_solver,
-    resolve_solver as resolve_solver,
-    solve_all,
-)
-from exclusivity.solvers.exclusive import (
-    ExclusiveOptions,
-    ExclusiveResult as ExclusiveResult,
-    solve_exclusive,
-)
+from exclusivity.solvers.dispatch import SOLVERS, SolverSpec, register_solver, solve_all, solve_path
+from exclusivity.solvers.exclusive import ExclusiveOptions, solve_exclusive
 from exclusivity.solvers.newton import NewtonOptions, solve_newton
-from exclusivity.solvers.paper import (
-    Algorithm2 as Algorithm2,
-    PaperOptions,
-    make_system as make_system,
-    solve_paper as solve_paper,
-)
-from exclusivity.solvers.path import solve_path
-from exclusivity.solvers.ridge import RidgeSystem as RidgeSystem, ridge_system as ridge_system
+from exclusivity.solvers.paper import PaperOptions, solve_paper as solve_paper
 
 __all__ = [
     "SOLVERS",

@@ -49,7 +49,7 @@ from exclusivity.solvers.base import (
     check_targets,
     weighted_squares,
 )
-from exclusivity.solvers.ridge import RidgeSystem, ridge_system
+from exclusivity.solvers.ridge import RidgeSystem
 
 DEFAULT_MAX_ITER = 20_000
 
@@ -87,7 +87,7 @@ class AlmOptions:
 
 def make_system(problem: ERMProblem) -> RidgeSystem:
     """Factorise the (P, b) step; it serves every problem with the same rows, weights, cost and members."""
-    return ridge_system(
+    return RidgeSystem(
         problem.design,
         problem.weights,
         ridge=problem.kappa / (2 * problem.cost),
@@ -196,7 +196,7 @@ class _TwoBlocks:
         )
 
     def _split(self, mu_factor: float) -> tuple[float, float, float]:
-        """Multipliers and {W, E} in one pass: loss of the point, squared primal and dual residuals."""
+        """Update multipliers and {W, E} in one pass; return loss, squared primal and dual residuals."""
         problem = self.problem
         violation = self.P - self.relaxed_W
         self.mu *= mu_factor

@@ -33,7 +33,7 @@ class NoOptions:
 
 
 class Status(Enum):
-    """Why a solver stopped."""
+    """The reason for which a solver stopped."""
 
     CERTIFIED = "the duality gap reached the tolerance"
     RULE = "its own stopping rule was met"
@@ -133,7 +133,7 @@ class History:
 
     @property
     def passes(self) -> Floats:
-        """How often the rows of X had been read after every iteration."""
+        """The number of passes over the rows of X after every iteration."""
         return self.column("passes")
 
 

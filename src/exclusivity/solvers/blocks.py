@@ -169,7 +169,7 @@ class DrawnRows:
     fraction: float
 
     def of_target(self, target: Target) -> Sample | None:
-        """The target's problem on them; None where they are of one class: there is nothing to learn then."""
+        """Return the target's problem on them; None where they are of one class: nothing to learn then."""
         rows = self.rows
         problem = target.rows_of(RowBlock(rows.X, rows.labels.astype(np.int32), rows.weights))
         if problem.design.n_rows == 0 or abs(problem.labels.sum()) == len(problem.labels):
@@ -178,7 +178,7 @@ class DrawnRows:
 
 
 def draw_sample(rows: RowSource) -> DrawnRows | None:
-    """At most ``SAMPLE_BYTES`` of the rows; None where they are few."""
+    """Draw at most ``SAMPLE_BYTES`` of the rows; None where they are few."""
     if rows.n_rows <= MANY_ROWS:
         return None
     most = SAMPLE_BYTES / (8 * rows.n_features)
@@ -187,73 +187,64 @@ def draw_sample(rows: RowSource) -> DrawnRows | None:
     return DrawnRows(drawn, len(drawn.weights) / rows.n_rows)
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How to solve: the relative duality gap to reach, the most iterations, and the method."""
-
-    tol: float = 1e-4
-    max_iter: int | None = None
-    regime: Regime = "auto"
-
-
 def solve_targets(
     rows: RowSource,
     targets: Sequence[Target],
-    settings: Settings | None = None,
+    *,
+    tol: float = 1e-4,
+    max_iter: int | None = None,
+    regime: Regime = "auto",
     starts: Sequence[Start | None] | None = None,
     callbacks: Sequence[Callback | None] | None = None,
 ) -> list[SolverResult]:
-    """One result per target; ``targets`` hold the objectives of K members."""
-    settings = settings or Settings()
+    """Solve for every target, on shared passes; ``targets`` hold the objectives of K members.
+
+    ``regime`` is that of ``NewtonOptions``; all else as for ``solve_all``.
+    """
     starts = starts or [None] * len(targets)
-    watchers = callbacks or [None] * len(targets)
     is_hinge = targets[0].objective.loss.is_hinge
     drawn = draw_sample(rows) if is_hinge or any(start is None for start in starts) else None
     passes = SharedPasses(rows, len(targets))
 
     def solve(place: int) -> SolverResult:
+        target, start, callback = (
+            targets[place],
+            starts[place],
+            None if callbacks is None else callbacks[place],
+        )
+        run = Run(target.objective, tol, max_iter or DEFAULT_MAX_ITER, callback)
+        target = replace(target, objective=target.objective.reduced())
+        rows_of = TargetRows(passes, place, target)
+        facts = RowFacts(rows_of.n_rows, rows_of.n_features, has_vectors=False)
+        chosen = choose_regime(rows_of.objective, facts, regime)
+        sample = None if drawn is None else drawn.of_target(target)
+        guess = Guess(Point(np.zeros(rows_of.n_features), 0.0))
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if start is not None:
+                guess = _certify_start(run, rows_of, start)
+            elif sample is not None:
+                guess, _ = guess_of_sample(sample.problem, chosen)
+            continue_run(run, rows_of, chosen, guess, sample)
+        return run.result()
+
+    def solve_and_leave(place: int) -> SolverResult:
         try:
-            return _solve(passes, place, targets[place], settings, starts[place], watchers[place], drawn)
+            return solve(place)
         finally:
             passes.leave()
 
     if len(targets) == 1:
-        return [solve(0)]
+        return [solve_and_leave(0)]
     with ThreadPoolExecutor(len(targets)) as pool:
         try:
-            return list(pool.map(solve, range(len(targets))))
+            return list(pool.map(solve_and_leave, range(len(targets))))
         except BaseException as error:  # Ctrl-C too: the others end with the pass they are in
             passes.stop(error)
             raise
 
 
-def _solve(
-    passes: SharedPasses,
-    place: int,
-    target: Target,
-    settings: Settings,
-    start: Start | None,
-    callback: Callback | None,
-    drawn: DrawnRows | None,
-) -> SolverResult:
-    run = Run(target.objective, settings.tol, settings.max_iter or DEFAULT_MAX_ITER, callback)
-    target = replace(target, objective=target.objective.reduced())
-    rows = TargetRows(passes, place, target)
-    facts = RowFacts(rows.n_rows, rows.n_features, has_vectors=False)
-    regime = choose_regime(rows.objective, facts, settings.regime)
-    sample = None if drawn is None else drawn.of_target(target)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        guess = Guess(Point(np.zeros(rows.n_features), 0.0))
-        if start is not None:
-            guess = _certify_start(run, rows, start)
-        elif sample is not None:
-            guess, _ = guess_of_sample(sample.problem, regime)
-        continue_run(run, rows, regime, guess, sample)
-    return run.result()
-
-
 def _certify_start(run: Run, rows: TargetRows, start: Start) -> Guess:
-    """The mean member of an earlier result, or where its method was: one pass."""
+    """Certify the mean member of an earlier result; return it, or where its method was: one pass."""
     point = Point(start.weights.mean(axis=1), float(start.intercepts.mean()))
     sums = rows.reduce(evaluate, point, rows.objective.loss, False)
     objective = objective_from_sums(point, sums, rows.objective, rows.row_scale)

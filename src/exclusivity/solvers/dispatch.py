@@ -1,7 +1,8 @@
-"""Call a solver by its name, for one problem or for many on the same rows."""
+"""Call a solver by its name: for one problem, for many on the same rows, for one at many costs."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from functools import cached_property
 from inspect import signature
 from threading import Event
 from typing import Any
+
+import numpy as np
 
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers import alm, exclusive, newton, paper
@@ -25,7 +28,7 @@ from exclusivity.solvers.base import (
 
 @dataclass(frozen=True, kw_only=True)
 class SolverSpec:
-    """How a solver is called. What it can do beyond that, the signature of ``solve`` says.
+    """The call of a solver. What it can do beyond that, the signature of ``solve`` says.
 
     Parameters
     ----------
@@ -158,6 +161,59 @@ def solve_all(
     for index, result in zip(unsolved, found, strict=True):
         results[index] = result
     return [result for result in results if result is not None]
+
+
+def solve_path(
+    problem: ERMProblem,
+    costs: Sequence[float],
+    solver: str = "auto",
+    *,
+    options: Mapping[str, Any] | None = None,
+    tol: float = 1e-4,
+    max_iter: int | None = None,
+    seed: int | None = None,
+) -> list[SolverResult]:
+    """Solve ``problem`` for every cost; results come in the order of ``costs``, without dual vectors.
+
+    Costs are taken in ascending order. "newton" shares work between them, or starts each at the last solution
+    as "alm" does, and a solver that prescribes its own start solves each anew, with the same ``seed``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> problem = ERMProblem.build(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), p=1)
+    >>> [round(result.objective, 3) for result in solve_path(problem, [1.0, 0.1], tol=1e-9)]
+    [0.5, 0.18]
+    """
+    order = np.argsort(np.asarray(costs, dtype=float), kind="stable")
+    ascending = [float(costs[i]) for i in order]
+    known = constant_result(problem)
+    if known is not None:
+        return [dataclasses.replace(known, dual=np.empty(0))] * len(ascending)
+    name, solved = resolve_solver(solver), None
+    shared = SOLVERS[name].solve_path
+    if shared is not None:
+        settings: Any = parse_options(SOLVERS[name].options, options)
+        solved = shared(problem, ascending, tol=tol, max_iter=max_iter, options=settings)
+    if solved is None:
+        spec, solved = SOLVERS[name], list[SolverResult]()
+        for number, cost in enumerate(ascending):
+            start = None
+            if number > 0 and "start" in spec.keywords:
+                start = Start.after(solved[-1], cost / ascending[number - 1])
+            solved += solve_all(
+                [problem.changed(cost=cost)],
+                name,
+                options=options,
+                tol=tol,
+                max_iter=max_iter,
+                starts=[start],
+                seeds=None if seed is None else [seed],
+            )
+    results: list[SolverResult] = [solved[0]] * len(solved)
+    for place, result in zip(order, solved, strict=True):
+        results[place] = dataclasses.replace(result, dual=np.empty(0))
+    return results
 
 
 def _check_solver(solver: str, problems: Sequence[ERMProblem], *, has_starts: bool) -> None:

@@ -42,7 +42,7 @@ from exclusivity.solvers.base import (
     check_targets,
     constant_result,
 )
-from exclusivity.solvers.blocks import Settings, Target, solve_targets
+from exclusivity.solvers.blocks import Target, solve_targets
 from exclusivity.solvers.newton import solve_newton
 from exclusivity.solvers.partition_search import (
     BlockSums,
@@ -192,7 +192,7 @@ def solve_exclusive_targets(
         for columns in descent.own_columns()
         for target in targets
     ]
-    results = iter(solve_targets(rows, members, Settings(tol)))  # all members look at the rows together
+    results = iter(solve_targets(rows, members, tol=tol))  # all members look at the rows together
     fits = (
         [Member.of(next(results), columns, len(codes)) for _ in targets] for columns in descent.own_columns()
     )
@@ -334,7 +334,7 @@ class _Descent:
 
     @property
     def end(self) -> Status:
-        """Why a run ends in which no member moves any more."""
+        """The status of a run in which no member moves any more."""
         return Status.MAX_ITER if self.uncertified else Status.RULE
 
     @property

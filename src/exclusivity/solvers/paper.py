@@ -39,7 +39,7 @@ from exclusivity.solvers.base import (
     check_targets,
     weighted_squares,
 )
-from exclusivity.solvers.ridge import RidgeSystem, ridge_system
+from exclusivity.solvers.ridge import RidgeSystem
 
 DEFAULT_MAX_ITER = 1000
 
@@ -88,8 +88,8 @@ class PaperOptions:
 
 
 def make_system(problem: ERMProblem) -> RidgeSystem:
-    """K = I + X X^T of Eq. (17), factorised; it serves every problem on the same rows and weights."""
-    return ridge_system(problem.design, problem.weights, ridge=1.0, fit_intercept=False)
+    """Factorise K = I + X X^T of Eq. (17); it serves every problem on the same rows and weights."""
+    return RidgeSystem(problem.design, problem.weights, ridge=1.0, fit_intercept=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ class Algorithm2:
         return _Stopped(self.W, self.P, self.Q, self.b, self.E, self.Z, self.mu, self.objective)
 
     def update_weights(self) -> None:
-        """Eq. (8): W = argmin regulariser(W) + Phi(Q, P - W)."""
+        """Apply Eq. (8): W = argmin regulariser(W) + Phi(Q, P - W)."""
         point, regulariser, options = self.P + self.Q / self.mu, self.problem.regulariser, self.options
         if options.w_step == "exact":
             self.W = regulariser.prox(point, self.mu)
@@ -153,7 +153,7 @@ class Algorithm2:
             )
 
     def update_intercepts(self) -> None:
-        """Eq. (12): b is the (weighted) mean of Y - E - X P - Z / mu over the rows."""
+        """Apply Eq. (12): b is the (weighted) mean of Y - E - X P - Z / mu over the rows."""
         if not self.problem.fit_intercept:
             return
         total = np.zeros(self.problem.n_members)
@@ -163,7 +163,7 @@ class Algorithm2:
         self.b = total / self.problem.weights.sum()
 
     def update_residuals(self) -> None:
-        """Eqs. (13) to (15): E = prox of the loss at S = Y - X P - 1 b^T - Z / mu, in m = y e."""
+        """Apply Eqs. (13) to (15): E = prox of the loss at S = Y - X P - 1 b^T - Z / mu, in m = y e."""
         step = self.problem.cost / self.mu
         for rows, _ in self.problem.design.blocks(self.problem.n_members):
             y = self.y[rows]
@@ -173,11 +173,11 @@ class Algorithm2:
             self.targets[rows] = M - self.E[rows]
 
     def update_copy(self) -> None:
-        """Eq. (17): P = K^(-1) (W - Q / mu + X (M - E)) with M = Y - 1 b^T - Z / mu."""
+        """Apply Eq. (17): P = K^(-1) (W - Q / mu + X (M - E)) with M = Y - 1 b^T - Z / mu."""
         self.P, _ = self.system.solve(self.W - self.Q / self.mu, self.targets, self.P)
 
     def update_multipliers(self, iteration: int, previous: tuple[Floats, Floats]) -> IterationRecord:
-        """Eq. (18), and in the same pass over the rows the record of this iteration."""
+        """Apply Eq. (18), and make the record of this iteration in the same pass over the rows."""
         problem, weights = self.problem, self.problem.weights
         (old_P, old_b), loss = previous, 0.0
         primal, dual = weighted_squares(self.P - self.W), weighted_squares(self.P - old_P)
@@ -291,6 +291,6 @@ def _go_on(algorithm: Algorithm2, start: Start, incumbent: Incumbent) -> None:
 
 
 def _tighten(incumbent: Incumbent, problem: ERMProblem) -> None:
-    """For a smooth loss the final weights themselves give a dual point, often better than the multipliers."""
+    """Try the dual point that the final weights give for a smooth loss, often better than the multipliers."""
     dual = dual_from_scores(problem, problem.design.times(incumbent.weights.mean(axis=1)))
     incumbent.raise_bound(dual_bound(problem, dual), dual)

@@ -14,7 +14,7 @@ Nothing here depends on labels, so one system serves all iterations, members and
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from typing import Literal
 
 import numpy as np
 from scipy import linalg
@@ -30,77 +30,77 @@ _CG_TOL = 1e-11
 _CG_MAX_ITER = 2000
 
 
-class RidgeSystem(ABC):
-    """The shared step behind one method, :meth:`solve`."""
+class RidgeSystem:
+    """The least-squares step, ready to be solved with.
 
-    def __init__(self, design: DesignMatrix, weights: Floats, ridge: float, fit_intercept: bool) -> None:
-        self.design = design
-        self.weights = weights
-        self.ridge = ridge
-        self.fit_intercept = fit_intercept
+    Parameters
+    ----------
+    design : DesignMatrix
+    weights : ndarray of shape (n_rows,)
+    ridge : float
+    fit_intercept : bool
+    kind : {"primal", "dual", "iterative"} or None
+        The M x M factor, the N x N factor or conjugate gradients; None chooses by shape and memory cap.
+    memory_cap : int
+        The most bytes that a factor may take.
+    """
+
+    def __init__(
+        self,
+        design: DesignMatrix,
+        weights: Floats,
+        *,
+        ridge: float,
+        fit_intercept: bool,
+        kind: Literal["primal", "dual", "iterative"] | None = None,
+        memory_cap: int = DEFAULT_MEMORY_CAP,
+    ) -> None:
+        self.design, self.weights, self.ridge, self.fit_intercept = design, weights, ridge, fit_intercept
         self.mean = design.mean(weights) if fit_intercept else np.zeros(design.n_features)
+        if kind is None:
+            kind = "primal" if design.n_features <= design.n_rows else "dual"
+            if 8 * min(design.n_rows, design.n_features) ** 2 > memory_cap:
+                kind = "iterative"
+        self.kind = kind
+        if kind == "primal":
+            self._factor = ShiftedFactor(design.gram(weights, self.mean), ridge)
+        elif kind == "dual":
+            self._roots = np.sqrt(weights)[:, None]
+            self._factor = ShiftedFactor(self._roots * design.kernel(self.mean) * self._roots.T, ridge)
+        else:
+            self._diagonal = (ridge + design.column_scatter(weights, self.mean))[:, None]
 
     def solve(self, prior: Floats, targets: Floats, start: Floats) -> tuple[Floats, Floats]:
-        """P and b for H = ``prior`` and R = ``targets``; ``start`` is a guess of P for iterative methods."""
+        """Return P and b for H = ``prior`` and R = ``targets``; iterations begin at P = ``start``."""
         level = self._sums(targets) / self.weights.sum() if self.fit_intercept else np.zeros(targets.shape[1])
-        solution = self._solve_centred(prior, targets, level, start)
+        if self.kind == "dual":
+            missed = targets - level - (self.design.times(prior) - self.mean @ prior)
+            coefficients = self._roots * self._factor.solve(self._roots * missed)
+            step = self.design.transposed_times(coefficients) - np.outer(self.mean, coefficients.sum(axis=0))
+            solution = prior + step
+        else:
+            right = self.ridge * prior + self._moment(targets)
+            is_factorised = self.kind == "primal"
+            solution = self._factor.solve(right) if is_factorised else self._iterate(right, start)
         return solution, level - self.mean @ solution
 
-    @abstractmethod
-    def _solve_centred(self, prior: Floats, targets: Floats, level: Floats, start: Floats) -> Floats:
-        """P for centred data; ``level`` is the mean of the targets."""
-
     def _sums(self, values: Floats) -> Floats:
-        """sum_i s_i values_i, blockwise: one product over millions of rows would keep Ctrl-C waiting."""
+        """Compute sum_i s_i values_i by blocks: a product over millions of rows keeps Ctrl-C waiting."""
         total = np.zeros(values.shape[1])
         for rows in self.design.row_slices(values.shape[1]):
             total += self.weights[rows] @ values[rows]
         return total
 
     def _moment(self, values: Floats) -> Floats:
-        """X_c^T S values, blockwise."""
+        """Compute X_c^T S values by blocks."""
         moment = np.zeros((self.design.n_features, values.shape[1]))
         for rows, block in self.design.blocks(values.shape[1]):
             weighted = self.weights[rows, None] * values[rows]
             moment += block.T @ weighted
         return np.asarray(moment - np.outer(self.mean, self._sums(values)))
 
-
-class PrimalRidge(RidgeSystem):
-    """M <= N: an M x M factor."""
-
-    def __init__(self, design: DesignMatrix, weights: Floats, ridge: float, fit_intercept: bool) -> None:
-        super().__init__(design, weights, ridge, fit_intercept)
-        self._factor = ShiftedFactor(design.gram(weights, self.mean), ridge)
-
-    def _solve_centred(self, prior: Floats, targets: Floats, level: Floats, start: Floats) -> Floats:
-        return self._factor.solve(self.ridge * prior + self._moment(targets))
-
-
-class DualRidge(RidgeSystem):
-    """M > N: an N x N factor."""
-
-    def __init__(self, design: DesignMatrix, weights: Floats, ridge: float, fit_intercept: bool) -> None:
-        super().__init__(design, weights, ridge, fit_intercept)
-        self._roots = np.sqrt(weights)[:, None]
-        self._factor = ShiftedFactor(self._roots * design.kernel(self.mean) * self._roots.T, ridge)
-
-    def _solve_centred(self, prior: Floats, targets: Floats, level: Floats, start: Floats) -> Floats:
-        missed = targets - level - (self.design.times(prior) - self.mean @ prior)
-        coefficients = self._roots * self._factor.solve(self._roots * missed)
-        step = self.design.transposed_times(coefficients) - np.outer(self.mean, coefficients.sum(axis=0))
-        return prior + step
-
-
-class IterativeRidge(RidgeSystem):
-    """Beyond the memory cap: conjugate gradients, preconditioned by the diagonal, all columns at once."""
-
-    def __init__(self, design: DesignMatrix, weights: Floats, ridge: float, fit_intercept: bool) -> None:
-        super().__init__(design, weights, ridge, fit_intercept)
-        self._diagonal = (ridge + design.column_scatter(weights, self.mean))[:, None]
-
-    def _solve_centred(self, prior: Floats, targets: Floats, level: Floats, start: Floats) -> Floats:
-        right = self.ridge * prior + self._moment(targets)
+    def _iterate(self, right: Floats, start: Floats) -> Floats:
+        """Solve by conjugate gradients, preconditioned by the diagonal, all columns at once."""
         solution = start.copy()
         residual = right - self._apply(solution)
         direction = residual / self._diagonal
@@ -119,7 +119,7 @@ class IterativeRidge(RidgeSystem):
         return solution
 
     def _apply(self, direction: Floats) -> Floats:
-        """(ridge I + X_c^T S X_c) direction without the matrix."""
+        """Compute (ridge I + X_c^T S X_c) direction without the matrix."""
         image = self.ridge * direction
         shift = self.mean @ direction
         for rows, block in self.design.blocks(direction.shape[1]):
@@ -146,26 +146,10 @@ class ShiftedFactor:
             self._values = np.maximum(values, 0.0)[:, None] + shift
 
     def solve(self, right: Floats) -> Floats:
-        """(matrix + shift I)^(-1) right."""
+        """Compute (matrix + shift I)^(-1) right."""
         if self._cholesky is not None:
             return np.asarray(linalg.cho_solve(self._cholesky, right, check_finite=False))
         return np.asarray(self._vectors @ ((self._vectors.T @ right) / self._values))
-
-
-def ridge_system(
-    design: DesignMatrix,
-    weights: Floats,
-    *,
-    ridge: float,
-    fit_intercept: bool,
-    memory_cap: int = DEFAULT_MEMORY_CAP,
-) -> RidgeSystem:
-    """Choose the system for the shape of ``design`` and the memory cap (in bytes)."""
-    smaller = min(design.n_rows, design.n_features)
-    if 8 * smaller**2 > memory_cap:
-        return IterativeRidge(design, weights, ridge, fit_intercept)
-    kind = PrimalRidge if design.n_features <= design.n_rows else DualRidge
-    return kind(design, weights, ridge, fit_intercept)
 
 
 def _column_dots(left: Floats, right: Floats) -> Floats:
@@ -173,5 +157,5 @@ def _column_dots(left: Floats, right: Floats) -> Floats:
 
 
 def _safe_divide(numerator: Floats, denominator: Floats) -> Floats:
-    """Column-wise ratio; a column that has converged exactly (0/0) stands still."""
+    """Divide column by column; a column that has converged exactly (0/0) stands still."""
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
