@@ -16,21 +16,18 @@ from exclusivity.additive.levels import ColumnLevels
 from exclusivity.additive.threats import KINDS, Threat, check_threats
 from exclusivity.io._model_values import (
     CLASSES,
+    GROUPS,
     MAX_PARTS,
-    MOST,
     NAMES,
     NOTATIONS,
     Kind,
     Object,
     Refusal,
     Rules,
-    are_groups,
     array,
-    class_rules,
     cut,
     finite,
     int64,
-    notation_rules,
     notations_of,
     pack_notations,
     pack_params,
@@ -79,11 +76,8 @@ def _n_levels(columns: dict[str, Any]) -> NDArray[Any]:
 
 def _rules(found: dict[str, Any]) -> Rules:
     classes, points, columns = found["classes"], found["points"], found["columns"]
-    yield from class_rules(classes)
-    yield from notation_rules(found)
     yield len(points) == len(classes) * (len(classes) - 1) // 2, "expected points for each pair of classes"
     yield len(points) <= MAX_PARTS, f"expected at most {MAX_PARTS} pairs of classes"
-    yield are_groups(found["groups"]), "groups are not in the order of appearance"
     n_levels = _n_levels(columns)
     yield points.shape[1] == sum(n_levels + ~columns["has_missing"]), "expected a value for each point"
     spare = found["intervals"][found["threats"] != _INTERVAL]
@@ -124,7 +118,7 @@ _FIELDS = Object(
         "feature_names": NAMES,
         "classes": CLASSES,
         "columns": _COLUMNS,
-        "groups": array("i8", "n_features", least=0, most=MOST),
+        "groups": GROUPS,
         "notations?": NOTATIONS,
         "threats": array("u1", "n_features", least=0, most=len(_THREATS) - 1),
         "intervals": finite("f8", "n_features", 2),

@@ -24,6 +24,7 @@ from exclusivity.io import _model_additive
 from exclusivity.io._model_values import (
     CLASSES,
     FLAG,
+    GROUPS,
     LARGEST,
     MAX_PARTS,
     MOST,
@@ -35,17 +36,14 @@ from exclusivity.io._model_values import (
     Object,
     Refusal,
     Rules,
-    are_groups,
     array,
     choice,
-    class_rules,
     cut,
     finite,
     has_surrogates,
     instance,
     int64,
     maybe,
-    notation_rules,
     notations_of,
     pack,
     pack_notations,
@@ -92,7 +90,6 @@ def _are_plain(groups: NDArray[Any]) -> bool:
 def _fitted_rules(found: dict[str, Any]) -> Rules:
     classes, weights, exclusivity = found["classes"], found["weights"], found["exclusivity"]
     groups, partition, n_members = found["groups"], found["partition"], found["n_members"]
-    yield from class_rules(classes)
     n_problems = count_problems(len(classes), found["multi_class"])
     yield len(weights) == n_problems, "weights are not those of so many classes"
     yield weights.shape[1] in (1, n_members), "expected the weights of one member or of all"
@@ -101,7 +98,6 @@ def _fitted_rules(found: dict[str, Any]) -> Rules:
     # A loaded model has groups in any case, and must not take more than twice the memory of its file.
     is_long = weights.nbytes >= 8 * found["n_features"]
     yield groups is not None or is_long, "a file of so few bytes needs groups"
-    yield groups is None or are_groups(groups), "groups are not in the order of appearance"
     n_groups = found["n_features"] if groups is None else int(groups.max()) + 1
     if partition is not None:
         yield len(partition) == n_groups, "partition is not the owner of each group"
@@ -123,7 +119,7 @@ _FITTED = Object(
         "n_iter": array("i8", "n_problems"),
         "history?": instance(dict),  # of versions up to 0.2.0; it is not read
         "feature_names": NAMES,
-        "groups": maybe(array("i8", "n_features", least=0, most=MOST)),
+        "groups": maybe(GROUPS),
         "partition": maybe(array("i8", "n_groups", least=-1)),
         "certificate_scope?": choice(TRAINING_TOO, TRAINING_IF),
     },
@@ -323,7 +319,6 @@ def _code_rules(found: dict[str, Any]) -> Rules:
 def _encoder_rules(found: dict[str, Any]) -> Rules:
     dtype = found["params"]["dtype"]
     yield isinstance(dtype, str) and dtype in ("float64", "float32"), "dtype is not float64 or float32"
-    yield from notation_rules(found)
     kinds, types = found["kinds"].astype(int), found["codes"]["types"].astype(int)
     of_any_kind = np.isin(types, [_CODES.index(type(None)), _CODES.index(MissingCode)])
     yield np.all(of_any_kind | (types == kinds + 1)), "a column is coded as one of another kind"

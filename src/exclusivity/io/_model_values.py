@@ -47,6 +47,7 @@ may take besides twice the file."""
 
 _LARGEST_INT = 1 << 64
 _MAX_DEPTH = 8
+_CHUNK = 1 << 18
 _KEYS = (str, int, float, type(None))
 
 
@@ -153,6 +154,23 @@ def params(defaults: dict[str, Any]) -> Field:
     return lambda value, path, _: defaults | known(value, path, {})
 
 
+def ruled(field: Field, rules: Callable[[Any], Rules]) -> Field:
+    """Take what another field takes, if conditions on its value hold."""
+
+    def read(value: Any, path: str, dims: dict[str, int]) -> Any:
+        found = field(value, path, dims)
+        for is_so, words in rules(found):
+            _demand(is_so, f"{path}: {words}")
+        return found
+
+    return read
+
+
+def _demand(is_so: Any, path: str) -> None:
+    if not is_so:
+        raise Refusal(f"{path}.")
+
+
 def parameter(value: Any, path: str, _: object) -> Any:
     """Take a parameter of an estimator."""
     return unpack(value, path)
@@ -170,6 +188,10 @@ class Object:
 
     def __call__(self, value: Any, path: str, dims: dict[str, int]) -> dict[str, Any]:
         """Return the values of an object of the header."""
+        found: dict[str, Any] = ruled(self._read, self.rules)(value, path, dims)
+        return found
+
+    def _read(self, value: Any, path: str, dims: dict[str, int]) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise Refusal(f"{path}: expected an object, found {shown(value)}.")
         missing = [key for key in self.fields if key not in value and not key.endswith("?")]
@@ -185,8 +207,6 @@ class Object:
                 found[key] = field(value[key], f"{path}.{key}", dims)
                 if type(found[key]) is int:
                     dims[key] = found[key]
-        for is_so, words in self.rules(found):
-            _demand(is_so, f"{path}: {words}")
         return found
 
     def ordered(self, packed: dict[str, Any]) -> dict[str, Any]:
@@ -197,11 +217,6 @@ class Object:
             for key, field in fields.items()
             if key in packed
         }
-
-
-def _demand(is_so: Any, path: str) -> None:
-    if not is_so:
-        raise Refusal(f"{path}.")
 
 
 def has_surrogates(text: str) -> bool:
@@ -285,11 +300,6 @@ def unpack(value: Any, name: str, depth: int = 0) -> Any:  # noqa: C901, PLR0912
     return found
 
 
-FLAG = choice(True, False)
-NAMES = maybe(array("text", "n_features"))
-CLASSES = finite("f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 bool U text", "n_classes")
-
-
 @dataclass(frozen=True)
 class Kind:
     """One row of the table; a classifier stands at the end of a pipeline, all others before it."""
@@ -310,35 +320,6 @@ def refusing(name: str) -> Iterator[None]:
         raise Refusal(f"{name}: a parameter is not allowed: {str(error)[:300]}") from error
 
 
-def class_rules(classes: NDArray[Any]) -> Rules:
-    """Yield what labels have to be."""
-    yield len(classes) >= 2, "expected two classes or more"
-    yield np.all(classes[:-1] < classes[1:]), "the classes are not in increasing order"
-
-
-_NOTATION = re.compile(r"[.,]?'?%?\??|-")
-NOTATIONS = array("text", "n_features")
-"""The notation of the numbers of each column; a dash where unknown."""
-
-
-def pack_notations(columns: Sequence[Any]) -> dict[str, Any]:
-    """Return how the numbers of columns are written; nothing where unknown."""
-    tags = ["-" if column.notation is None else column.notation for column in columns]
-    return {} if set(tags) == {"-"} else {"notations": texts_of(tags)}
-
-
-def notations_of(found: dict[str, Any]) -> list[str | None]:
-    """Return the notation of each column, None where unknown."""
-    tags = found.get("notations", ["-"] * found["n_features"])
-    return [None if tag == "-" else tag for tag in tags]
-
-
-def notation_rules(found: dict[str, Any]) -> Rules:
-    """Yield what notations have to be."""
-    tags = found.get("notations", ())
-    yield all(map(_NOTATION.fullmatch, tags)), "a column is written in no known way"
-
-
 def int64(values: Iterable[Any]) -> NDArray[np.int64]:
     """Return whole numbers as they are stored."""
     return np.array(list(values), dtype=np.int64)
@@ -354,10 +335,7 @@ def cut(values: NDArray[Any], sizes: NDArray[Any]) -> list[NDArray[Any]]:
     return np.split(values, np.cumsum(sizes)[:-1]) if len(sizes) else []
 
 
-_CHUNK = 1 << 18
-
-
-def are_groups(groups: NDArray[Any]) -> bool:
+def _are_groups(groups: NDArray[Any]) -> bool:
     """Tell whether 0 is first, and nowhere a number more than one above all before it."""
     highest = -1
     for start in range(0, len(groups), _CHUNK):  # no arrays of the size of the file beside it
@@ -366,3 +344,36 @@ def are_groups(groups: NDArray[Any]) -> bool:
             return False
         highest = steps[-1]
     return True
+
+
+def _class_rules(classes: NDArray[Any]) -> Rules:
+    yield len(classes) >= 2, "expected two classes or more"
+    yield np.all(classes[:-1] < classes[1:]), "the classes are not in increasing order"
+
+
+def _notation_rules(tags: NDArray[Any]) -> Rules:
+    yield all(map(_NOTATION.fullmatch, tags)), "a column is written in no known way"
+
+
+FLAG = choice(True, False)
+NAMES = maybe(array("text", "n_features"))
+CLASSES = ruled(finite("f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 bool U text", "n_classes"), _class_rules)
+GROUPS = ruled(
+    array("i8", "n_features", least=0, most=MOST),
+    lambda groups: iter([(_are_groups(groups), "groups are not in the order of appearance")]),
+)
+_NOTATION = re.compile(r"[.,]?'?%?\??|-")
+NOTATIONS = ruled(array("text", "n_features"), _notation_rules)
+"""The notation of the numbers of each column; a dash where unknown."""
+
+
+def pack_notations(columns: Sequence[Any]) -> dict[str, Any]:
+    """Return how the numbers of columns are written; nothing where unknown."""
+    tags = ["-" if column.notation is None else column.notation for column in columns]
+    return {} if set(tags) == {"-"} else {"notations": texts_of(tags)}
+
+
+def notations_of(found: dict[str, Any]) -> list[str | None]:
+    """Return the notation of each column, None where unknown."""
+    tags = found.get("notations", ["-"] * found["n_features"])
+    return [None if tag == "-" else tag for tag in tags]
