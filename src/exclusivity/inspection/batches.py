@@ -19,15 +19,7 @@ def by_batches(model: Any, X: Any, ask: Callable[[Any], NDArray[Any]]) -> NDArra
 
     A model may have far more features than its rows have values, and an encoder makes many columns of one:
     all rows at once would take the product of the sizes of the model and the data. Sparse rows become dense
-    here where a scaler shifts them.
-
-    Parameters
-    ----------
-    model : fitted classifier or Pipeline
-    X : array-like, sparse matrix or table
-        Its slices are rows.
-    ask : callable
-        From some rows to one answer each, such as ``model.predict``.
+    here where a scaler shifts them. ``ask`` returns an answer for each of some rows.
 
     Examples
     --------

@@ -69,8 +69,6 @@ TARGET = "target_column_"
 MAX_MEMBERS = 10**6
 """Equal members are stored once, whatever their number; votes are counted one by one."""
 
-_CHUNK = 1 << 18
-
 # ERMClassifier: parameters, members (equal ones once), labels, quality.
 
 
@@ -79,12 +77,6 @@ def count_problems(n_classes: int, multi_class: str) -> int:
     if n_classes == 2:
         return 1
     return n_classes if multi_class == "ovr" else n_classes * (n_classes - 1) // 2
-
-
-def _are_plain(groups: NDArray[Any]) -> bool:
-    """Tell whether every column is a group of its own, 0, 1, 2, ..."""
-    parts = ((at, groups[at : at + _CHUNK]) for at in range(0, len(groups), _CHUNK))
-    return all(np.array_equal(part, np.arange(at, at + len(part))) for at, part in parts)
 
 
 def _fitted_rules(found: dict[str, Any]) -> Rules:
@@ -134,7 +126,8 @@ def _pack_fitted(model: BaseEstimator) -> dict[str, Any]:
     packed["exclusivity"] = pack(state.exclusivity, "exclusivity")
     for name in ("n_iter", "groups", "partition"):
         packed[name] = None if packed[name] is None else np.asarray(packed[name], dtype=np.int64)
-    if state.ensemble.weights.nbytes >= 8 * state.n_features and _are_plain(state.groups):
+    is_plain = np.array_equal(state.groups, np.arange(state.n_features))  # every column is a group
+    if is_plain and state.ensemble.weights.nbytes >= 8 * state.n_features:
         packed["groups"] = None
     # A key that older readers do not know: only where they must refuse the file.
     if packed["certificate_scope"] == TEST:

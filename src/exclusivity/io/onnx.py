@@ -7,7 +7,7 @@ them, also for ``VotingRule.decide``.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -224,6 +224,11 @@ class Graph:
         return f"v{self._count - 1}"
 
 
+def _operator(kind: str, **how: Any) -> Callable[..., Tensor]:
+    """Return an operator that writes an operation."""
+    return lambda self, *other: self.apply(kind, *other, **how)
+
+
 class Tensor:
     """A value of a graph, with the operators of numpy.
 
@@ -252,57 +257,19 @@ class Tensor:
         values, wide = _in_one_type(*((self, *others) if first else (*others, self)))
         return self.graph.op(kind, *values, dtype=wide if dtype is None else dtype)
 
-    def __neg__(self) -> Tensor:
-        return self.apply("Neg")
-
-    def __invert__(self) -> Tensor:
-        return self.apply("Not")
-
-    def __or__(self, other: Any) -> Tensor:
-        return self.apply("Or", other)
-
-    def __and__(self, other: Any) -> Tensor:
-        return self.apply("And", other)
-
-    def __add__(self, other: Any) -> Tensor:
-        return self.apply("Add", other)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Tensor:
-        return self.apply("Sub", other)
-
-    def __rsub__(self, other: Any) -> Tensor:
-        return self.apply("Sub", other, first=False)
-
-    def __mul__(self, other: Any) -> Tensor:
-        return self.apply("Mul", other)
-
-    __rmul__ = __mul__
-
     def __truediv__(self, other: Any) -> Tensor:
         return self.astype(np.float64).apply("Div", other)
 
-    def __floordiv__(self, other: int) -> Tensor:
-        return self.apply("Div", other)  # of integers that are not negative
-
-    def __matmul__(self, other: Any) -> Tensor:
-        return self.apply("MatMul", other)
-
-    def __rmatmul__(self, other: Any) -> Tensor:
-        return self.apply("MatMul", other, first=False)
-
-    def __gt__(self, other: Any) -> Tensor:
-        return self.apply("Greater", other, dtype=bool)
-
-    def __lt__(self, other: Any) -> Tensor:
-        return self.apply("Less", other, dtype=bool)
-
-    def __ge__(self, other: Any) -> Tensor:
-        return self.apply("GreaterOrEqual", other, dtype=bool)
-
-    def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
-        return self.apply("Equal", other, dtype=bool)
+    __neg__, __invert__ = _operator("Neg"), _operator("Not")
+    __or__, __and__ = _operator("Or"), _operator("And")
+    __add__ = __radd__ = _operator("Add")
+    __mul__ = __rmul__ = _operator("Mul")
+    __sub__, __rsub__ = _operator("Sub"), _operator("Sub", first=False)
+    __matmul__, __rmatmul__ = _operator("MatMul"), _operator("MatMul", first=False)
+    __floordiv__ = _operator("Div")  # of integers that are not negative
+    __gt__, __lt__ = _operator("Greater", dtype=bool), _operator("Less", dtype=bool)
+    __ge__ = _operator("GreaterOrEqual", dtype=bool)
+    __eq__ = _operator("Equal", dtype=bool)  # type: ignore[assignment]
 
 
 def _in_one_type(*values: Any) -> tuple[list[Any], np.dtype[Any]]:
