@@ -1,10 +1,12 @@
 """What the columns of a table add to the score, in numbers and in pictures."""
 
+import tracemalloc
 from itertools import pairwise
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -183,3 +185,17 @@ def test_several_classes():
     titles = [AdditiveDisplay.from_estimator(model, problem=k, plot=False).title for k in range(3)]
     assert titles == ["maybe against the rest", "no against the rest", "yes against the rest"]
     assert model_report(model).count("<figcaption>What each column adds") == 3
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:column 'code'")
+def test_thousands_of_categories_take_little_memory():
+    table = pd.DataFrame({"code": [f"level {k}" for k in range(3000)]})
+    encoder = TableEncoder(max_levels=3000, min_frequency=1)
+    model = make_pipeline(encoder, ERMClassifier(1, max_iter=1)).fit(table, np.arange(3000) % 2)
+    tracemalloc.start()
+    panels = AdditiveDisplay.from_estimator(model, table, plot=False).panels
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60 << 20  # a matrix of all categories by all columns has 72 MB
+    assert len(panels[0].places) == 3000
+    assert (panels[0].data == 1).all()

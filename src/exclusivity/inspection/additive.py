@@ -17,6 +17,7 @@ from exclusivity._text import printable
 from exclusivity._typing import Floats, Ints
 from exclusivity.additive import RobustAdditiveClassifier
 from exclusivity.inspection import drawing
+from exclusivity.inspection.batches import by_batches
 from exclusivity.tables._codes import (
     MISSING,
     RARE,
@@ -224,13 +225,17 @@ def _panels(model: BaseEstimator, weights: Floats, X: object) -> list[Panel]:
     steps = [step for _, step in model.steps[1:-1] if step is not None and step != "passthrough"]
     supports = model[-1]._ensemble.supports
 
-    def contribution(block: Floats, outputs: slice) -> Floats:
-        """Return the score of rows in which the other output columns of the encoder are zero."""
-        rows: Any = np.zeros((len(block), len(weights)))
-        rows[:, outputs] = block
-        for step in steps:
-            rows = np.asarray(step.transform(rows))
-        return np.asarray(rows[:, outputs] @ weights[outputs])
+    def contribution(code: Any, outputs: slice, values: Any) -> Floats:
+        """Return the score of rows in which the output columns of all other codes are zero."""
+
+        def ask(part: Any) -> Floats:
+            rows: Any = np.zeros((len(part), len(weights)))
+            rows[:, outputs] = assemble_dense([code], [part], len(part), np.float64)
+            for step in steps:
+                rows = np.asarray(step.transform(rows))
+            return np.asarray(rows[:, outputs] @ weights[outputs])
+
+        return by_batches(model, values, ask)
 
     panels = []
     for number, title, part, code, outputs in _codes(model[0]):
@@ -241,7 +246,7 @@ def _panels(model: BaseEstimator, weights: Floats, X: object) -> list[Panel]:
         users = np.flatnonzero(supports[:, outputs].any(axis=1))
         member = int(users[0]) if len(users) == 1 and len(supports) > 1 else None
         make = _curve if isinstance(code, NumberCode) else _bars
-        found = make(code, partial(contribution, outputs=outputs), values)
+        found = make(code, partial(contribution, code, outputs), values)
         panels.append(Panel(title, *found, member=member))
     return panels
 
@@ -299,41 +304,38 @@ def _codes(encoder: TableEncoder) -> Iterator[tuple[int, str, str | None, Any, s
             start += code.width
 
 
-def _encode(code: Any, read: Any) -> Floats:
-    ready = code.ready(read)
-    return assemble_dense([code], [ready], len(ready), np.float64)
-
-
 _Found = tuple[Floats | list[str], Floats, float | None, float, Ints | None]
 
 
-def _curve(code: NumberCode, score: Callable[[Floats], Floats], values: Floats | None) -> _Found:
+def _curve(code: NumberCode, score: Callable[[Any], Floats], values: Floats | None) -> _Found:
     """Return places, effect, effect of a missing value, importance and histogram of a column of numbers."""
     bends = code.mean + code.scale * code.knots
     places = np.union1d(np.linspace(code.low, code.high, _POINTS), np.clip(bends, code.low, code.high))
     # The knots are quantiles, and stand for rows where there are none; for a straight line its ends do.
     typical = bends if len(bends) else np.array([code.mean - code.scale, code.mean + code.scale])
-    rows = score(_encode(code, typical if values is None else values))
+    rows = score(typical if values is None else values)
     centre = rows.mean()
-    at_missing = float(score(_encode(code, np.array([np.nan])))[0] - centre) if code.has_missing else None
+    at_missing = float(score(np.array([np.nan]))[0] - centre) if code.has_missing else None
     data = None
     if values is not None:
         known = np.clip(values[~np.isnan(values)], code.low, code.high)
         data = np.histogram(known, bins=_BINS, range=(code.low, code.high))[0]
-    return places, score(_encode(code, places)) - centre, at_missing, float(rows.std()), data
+    return places, score(places) - centre, at_missing, float(rows.std()), data
 
 
-def _bars(code: LevelCode | MissingCode, score: Callable[[Floats], Floats], values: Any) -> _Found:
+def _bars(code: LevelCode | MissingCode, score: Callable[[Any], Floats], values: Any) -> _Found:
     """Return the same for a column of categories, or one that only says whether a value is missing."""
     count = None
     if isinstance(code, LevelCode):
         names = [*code.levels, *([RARE] if code.rare else []), *([_NO_VALUE] if code.has_missing else [])]
         if values is not None:  # categories that were not seen in training are not counted
-            count = np.asarray(_encode(code, values).sum(axis=0), dtype=np.intp)
+            ready: Any = code.ready(values)
+            count = np.bincount(ready + 1, minlength=len(names) + 1)[1:]
+        added = score(np.arange(len(names)))
     else:
         names = [_NO_VALUE, "a value"]
         count = None if values is None else np.bincount(~missing_in(values), minlength=2)
-    added = score(np.eye(len(names))[:, : code.width])
+        added = score(np.array([True, False]))
     shares = np.full(len(names), 1 / len(names)) if count is None or not count.sum() else count / count.sum()
     effect = added - shares @ added
     return names, effect, None, float(np.sqrt(shares @ effect**2)), count
