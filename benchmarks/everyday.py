@@ -4,9 +4,9 @@
     python -m benchmarks.everyday [--splits 3] [--csv everyday.csv]
 
 Accuracy of logistic regression (one-hot, imputed, scaled), an EBM, what ``erm fit`` trains with and without
-``--linear``, and the robust additive model with its defaults, for no and for one broken column; then the share
-of rows that are right whatever one column contains, whatever one column outside of the three with the widest
-curves contains ("three trusted"), and the share of the largest class. The tables were listed before
+``--linear``, and the robust additive model with its defaults, for no and for one broken column; then the
+share of rows that are right whatever one column contains, whatever one column outside of the three with the
+widest curves contains ("three trusted"), and the share of the largest class. The tables were listed before
 any was measured.
 """
 

@@ -32,7 +32,7 @@ def rows(n, seed):
 @pytest.fixture(autouse=True)
 def standing_clock(monkeypatch):
     """However busy the machine is, no command takes long enough to tell of its progress."""
-    monkeypatch.setattr("exclusivity.cli.progress.monotonic", lambda: 0.0)
+    monkeypatch.setattr("exclusivity.cli.output.monotonic", lambda: 0.0)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ import pytest
 from exclusivity.cli import output
 from exclusivity.cli.files import EXIT_STATUS
 from exclusivity.cli.main import COMMANDS, build_parser, main
-from exclusivity.cli.progress import Progress
+from exclusivity.cli.output import Progress
 from readers import read_csv
 
 
@@ -106,7 +106,7 @@ class TestProgress:
 
     def test_a_terminal_sees_one_line(self, monkeypatch):
         monkeypatch.setenv("TERM", "xterm")
-        monkeypatch.setattr("exclusivity.cli.progress._TERMINAL_INTERVAL", 0.0)
+        monkeypatch.setattr("exclusivity.cli.output._TERMINAL_INTERVAL", 0.0)
         stream = self.Terminal()
         progress = Progress("fit", stream)
         progress.update("reading " + "x" * 500)
@@ -119,7 +119,7 @@ class TestProgress:
 
     def test_a_log_sees_lines_after_a_while(self, monkeypatch):
         clock = iter([0.0, 1.0, 6.0, 7.0, 12.0])
-        monkeypatch.setattr("exclusivity.cli.progress.monotonic", lambda: next(clock))
+        monkeypatch.setattr("exclusivity.cli.output.monotonic", lambda: next(clock))
         stream = io.StringIO()
         progress = Progress("fit", stream)
         for text in ("one", "two", "three", "four"):
@@ -127,7 +127,7 @@ class TestProgress:
         assert stream.getvalue() == "erm fit: two\nerm fit: four\n"
 
     def test_reading_and_training_are_told(self, erm, monkeypatch):
-        monkeypatch.setattr("exclusivity.cli.progress._LOG_INTERVAL", 0.0)
+        monkeypatch.setattr("exclusivity.cli.output._LOG_INTERVAL", 0.0)
         code, out, err = erm("fit", "train.csv", "--target", "state", "-o", "m.erm")
         assert code == 0
         assert re.search(r"reading train.csv: \d+% of", err)

@@ -306,7 +306,7 @@ def test_nobody_else_is_served():
     """Scheduler, workers and the pages about them listen on this machine's own address alone."""
     import psutil
 
-    from exclusivity.cli.progress import Progress
+    from exclusivity.cli.output import Progress
 
     args = SimpleNamespace(scheduler=None, workers=1, memory=None)
     before = set(psutil.Process().net_connections())

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from exclusivity.io import DataFileError, _reading, tables
-from exclusivity.io._cells import MISSING
+from exclusivity.io._cells import MISSING, ColumnRule
 from readers import read_parquet
 
 needs_pyarrow = pytest.mark.skipif(
@@ -280,3 +280,16 @@ def test_ignored_columns_may_be_of_any_type(tmp_path):
     assert table.target.tolist() == ["u", "v"]
     with pytest.raises(DataFileError, match="target is among"):
         read_parquet(path, target="y", ignore=["y"])
+
+
+def test_texts_where_numbers_or_dates_are_wanted(write):
+    path = write([("size", ["1.5", "old", None]), ("day", ["2024-02-05", "soon", ""])])
+    found = tables.read_table(path, numeric=["size"])
+    assert found.data["size"].tolist() == pytest.approx([1.5, np.nan, np.nan], nan_ok=True)
+    assert found.n_lost == {"size": 1}
+    rules = {"day": ColumnRule("date", "?"), "size": ColumnRule("number", "?")}
+    found = tables.read_table(path, rules=rules)
+    assert found.data["day"].isna().tolist() == [False, True, True]
+    assert found.n_lost == {"day": 1, "size": 1}
+    with pytest.raises(DataFileError, match="column 'size': 1 cells are no number, such as 'old'"):
+        tables.read_table(path, rules=rules | {"size": ColumnRule("number")})

@@ -8,7 +8,7 @@ from typing import Any
 from exclusivity.cli import files, models, options, output, training
 from exclusivity.cli.data import rows_for
 from exclusivity.cli.evaluate import check_labels, describe_constant, warn_of_constant
-from exclusivity.cli.progress import Progress
+from exclusivity.cli.output import Progress
 
 SUMMARY = "count the features that may break without changing a prediction"
 DESCRIPTION = (

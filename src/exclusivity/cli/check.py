@@ -7,7 +7,7 @@ from typing import Any
 
 from exclusivity.cli import files, models, options, output
 from exclusivity.cli.data import rows_for
-from exclusivity.cli.progress import Progress
+from exclusivity.cli.output import Progress
 
 SUMMARY = "find columns of new data that look broken, and what stands without them"
 DESCRIPTION = (

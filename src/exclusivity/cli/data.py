@@ -16,17 +16,13 @@ import weakref
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from exclusivity._text import printable
 from exclusivity.cli.files import FileError, UsageError, file_errors
 from exclusivity.cli.models import Loaded
 from exclusivity.cli.options import DECIMALS, DELIMITERS, FORMATS
-from exclusivity.cli.progress import Progress
-
-if TYPE_CHECKING:
-    from exclusivity.io import DataFileError, Table
-    from exclusivity.io.tables import Format
+from exclusivity.cli.output import Progress
 
 _COPY = 1 << 20
 _LISTED, _NAMED = 8, 3
@@ -73,7 +69,7 @@ class Source:
             with file_errors(path):
                 self._copy(sys.stdin.buffer if path == "-" else _open_once(path))
 
-    def _format(self, kind: str | None) -> Format:
+    def _format(self, kind: str | None) -> Any:
         from exclusivity.io import tables as formats
 
         if kind is not None:
@@ -118,7 +114,7 @@ class Source:
                 raise FileError(f"{self.title} is empty; check how it was written, or give another file.")
             try:
                 if not self.format.delimiter:
-                    return self.format.columns(self.path, reading)
+                    return self.format.columns(self.path, reading)  # type: ignore[no-any-return]
                 found, delimiter = csv_header(self.path, reading, self.format.delimiter)
             except (DataFileError, ImportError):
                 return []
@@ -132,7 +128,7 @@ class Source:
         """Return the sign between fields, once the columns are known."""
         return self._delimiter or self.format.delimiter
 
-    def read(self, progress: Progress, **settings: Any) -> Table:
+    def read(self, progress: Progress, **settings: Any) -> Any:
         """Return the table, or raise an error that says what to do; settings are those of ``read_table``."""
         from exclusivity.io import DataFileError, read_table
 
@@ -160,7 +156,7 @@ class Source:
         finally:
             progress.clear()
 
-    def _explain(self, error: DataFileError) -> str:
+    def _explain(self, error: Any) -> str:
         """Return the message of a reader, for a user of options."""
         quoted = shlex.quote(str(error.column))
         ways = {
@@ -304,7 +300,7 @@ def rows_for(
         _warn_if_narrow(content.data, source, loaded)
         return Rows(content.data, None if wants_labels is False else content.target)
     kept = [source.column(text, names) for text in keep or ()]
-    rules: dict[Any, Any] = loaded.rules(strict=args.strict or not source.format.is_text)
+    rules: dict[Any, Any] = loaded.rules(strict=args.strict)
     if names and loaded.names is not None:
         _match_features(loaded, source, names, {target, *ignore}, lenient=is_table and not args.strict)
         left = [name for name in names if name not in {*loaded.names, *ignore, *kept, target}]
@@ -325,7 +321,7 @@ def rows_for(
         rules={**rules, **texts},
         decimal=decimal_of(args.decimal, source) if is_table else "",
     )
-    X = _as_trained(content, loaded, source, strict=args.strict) if is_table else content.data
+    X = _as_trained(content, loaded, source) if is_table else content.data
     kept_cells = content.data[kept] if kept else None
     return Rows(X.drop(columns=list(texts), errors="ignore") if kept else X, content.target, kept_cells)
 
@@ -420,23 +416,16 @@ def _renamed(missing: list[str], columns: list[str]) -> str:
     return f" Is {', and '.join(pairs[:_NAMED])}?" if pairs else ""
 
 
-def _as_trained(content: Table, loaded: Loaded, source: Source, *, strict: bool) -> Any:
-    """Return the columns of the model, with missing values for cells that it cannot take; report these."""
-    import pandas as pd
-
+def _as_trained(content: Any, loaded: Loaded, source: Source) -> Any:
+    """Return the columns of the model; report cells that it cannot take, which are missing values."""
     names: list[Any] = list(loaded.names or content.data.columns)
-    n_lost, table = dict(content.n_lost), content.data.reindex(columns=names)
+    table = content.data.reindex(columns=names)
     for name, column in zip(names, loaded.columns or (), strict=True):
         if column.kind == "category":
             _report_new_levels(column, name, table[name], source)
-        elif not strict and not source.format.is_text and table[name].dtype.kind not in "biufM":
-            read = pd.to_numeric if column.kind == "number" else pd.to_datetime
-            cells = read(table[name], errors="coerce")
-            n_lost[name] = int((cells.isna() & table[name].notna()).sum())
-            table[name] = cells
-        if n_lost.get(name):
+        if n_lost := content.n_lost.get(name):
             trained = ", as in training (--numeric)" * ("?" in (column.notation or ""))
-            lost = f"{counted(n_lost[name], 'text')} taken for missing values{trained}"
+            lost = f"{counted(n_lost, 'text')} taken for missing values{trained}"
             note(f"column {name!r} of {source.title}: {lost}")
     return table
 

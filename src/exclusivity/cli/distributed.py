@@ -18,7 +18,7 @@ from typing import Any
 from exclusivity.cli import options, training
 from exclusivity.cli.data import Source, in_folder, reads_once
 from exclusivity.cli.files import CommandError, FileError, UsageError, file_errors
-from exclusivity.cli.progress import Progress
+from exclusivity.cli.output import Progress
 
 _SECONDS_TO_CONNECT = 10
 _SAMPLE_ROWS = 100_000
@@ -150,13 +150,12 @@ def train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     if not known:  # a damaged file, or no pyarrow: reading it says so
         first.read(progress)
     target, ignore = first.chosen(known, args)
-    if target is None:
-        raise first.which_target(known if isinstance(known, list) else [])
+    settings = training.reading_settings(args, first, known, target, ignore)
     with cluster(args, progress), _worker_errors():
         from dask import config
 
         with config.set({"dataframe.convert-string": False}):
-            return _train(args, sources, target, ignore, progress)
+            return _train(args, sources, settings, progress)
 
 
 @contextmanager
@@ -245,7 +244,7 @@ def _as_numbers(cells: Any, decimal: str) -> Any:
 
 
 def _train(
-    args: argparse.Namespace, sources: list[Source], target: Any, ignore: list[Any], progress: Progress
+    args: argparse.Namespace, sources: list[Source], settings: dict[str, Any], progress: Progress
 ) -> training.Trained:
     import numpy as np
     import pandas as pd
@@ -255,10 +254,9 @@ def _train(
     from dask import dataframe
     from exclusivity.dask import ERMClassifier
 
-    started, known = perf_counter(), _names(sources[0])
+    started, target = perf_counter(), settings["target"]
     title = sources[0].title if len(sources) == 1 else f"the {len(sources)} files"
-    names = [name for name in known if name != target and name not in ignore]
-    settings = training.reading_settings(args, sources[0], known, target, ignore)
+    names = [name for name in _names(sources[0]) if name not in (target, *settings["ignore"])]
     frames = [_frame(source, [*names, target], settings) for source in sources]
     for name in (*names, target):
         if len({frame[name].dtype.kind == "O" for frame in frames}) > 1:
@@ -277,7 +275,7 @@ def _train(
     names_of_features = names if isinstance(names[0], str) else None
     given, described = training.parameters(args, names_of_features, len(names)), None
     if are_numbers and training.asked_for_by(args) is None and not gaps.any():
-        steps = [("scaler", _scaler(args.scale or "standard", found, n_rows))]
+        steps = _scaler(args.scale or "standard", found, n_rows)
     else:
         training.check_options(args)
         sample = X.sample(frac=_SAMPLE_ROWS / n_rows, random_state=args.seed) if n_rows > _SAMPLE_ROWS else X
@@ -286,7 +284,6 @@ def _train(
         described = training.describe(encoder.columns_, names)
         given["feature_groups"] = encoder.feature_groups_ if (args.exclusivity or 1) > 1 else None
         steps = [("encoder", encoder)]
-    steps = [(name, step) for name, step in steps if step is not None]
     width = len(encoder.sources_ if described is not None else names)
     meta = pd.DataFrame(np.empty((0, width)))
     with progress.of_fit(f"training on {n_rows} rows of {len(names)} features"):
@@ -328,19 +325,19 @@ def _labels(y: Any, counts: Any, title: str) -> Any:
     return y.astype(np.int64)
 
 
-def _scaler(kind: str, moments: list[Any], n_rows: int) -> Any:
-    """Return the scaler of all rows from their moments: that of two rows with the same moments."""
+def _scaler(kind: str, moments: list[Any], n_rows: int) -> list[tuple[str, Any]]:
+    """Return the scaler of all rows from their moments, that of two rows with the same moments, as a step."""
     import numpy as np
     from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
     mean, variance, least, largest = (np.asarray(moment, dtype=np.float64) for moment in moments)
     if kind == "none":
-        return None
+        return []
     if kind == "minmax":
-        return MinMaxScaler((-1, 1)).fit(np.array([least, largest]))
+        return [("scaler", MinMaxScaler((-1, 1)).fit(np.array([least, largest])))]
     scaler = StandardScaler().fit(mean + np.sqrt(variance) * np.array([[-1.0], [1.0]]))
     scaler.n_samples_seen_ = np.int64(n_rows)
-    return scaler
+    return [("scaler", scaler)]
 
 
 def _encoded(part: Any, steps: list[tuple[str, Any]], width: int) -> Any:

@@ -10,7 +10,7 @@ from exclusivity._text import printable
 from exclusivity.cli import models, options, output
 from exclusivity.cli.data import rows_for
 from exclusivity.cli.files import FileError, UsageError
-from exclusivity.cli.progress import Progress
+from exclusivity.cli.output import Progress
 from exclusivity.cli.training import FEW_CLASSES
 
 SUMMARY = "compare predictions with the classes of a data file"

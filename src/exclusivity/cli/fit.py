@@ -11,7 +11,7 @@ from typing import Any
 from exclusivity.cli import distributed, files, models, options, output, training
 from exclusivity.cli.data import reads_once, rows_for
 from exclusivity.cli.evaluate import describe_constant, warn_of_constant
-from exclusivity.cli.progress import Progress
+from exclusivity.cli.output import Progress
 
 SUMMARY = "train a model and write it to a file"
 DESCRIPTION = "Trains a classifier on a data file, scaling or encoding included."

@@ -8,7 +8,7 @@ from typing import Any
 
 from exclusivity.cli import files, models, options, output, training
 from exclusivity.cli.data import rows_for
-from exclusivity.cli.progress import Progress
+from exclusivity.cli.output import Progress
 
 SUMMARY = "show what is in a model file"
 DESCRIPTION = (

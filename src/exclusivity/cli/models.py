@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from exclusivity.cli.files import FileError, file_errors
-
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
-    from exclusivity.io._cells import ColumnRule
 
 
 @dataclass(frozen=True)
@@ -52,7 +47,7 @@ class Loaded:
         return names
 
     @property
-    def classifier(self) -> BaseEstimator:
+    def classifier(self) -> Any:
         """The last step."""
         return self.model[-1] if hasattr(self.model, "steps") else self.model
 
@@ -61,7 +56,7 @@ class Loaded:
         """Return whether it is a robust additive model."""
         return is_robust(self.classifier)
 
-    def rules(self, *, strict: bool) -> dict[str | int, ColumnRule]:
+    def rules(self, *, strict: bool) -> dict[str | int, Any]:
         """Return how to read its columns; unless ``strict``, texts among numbers or dates are missing."""
         from exclusivity.io._cells import ColumnRule
 
@@ -107,7 +102,7 @@ def load(path: str) -> Loaded:
         raise FileError(f"{error} (MODEL is the file that 'erm fit -o' wrote.)") from error
 
 
-def save(model: BaseEstimator, names: list[str] | None, target: str | int | None, path: str) -> None:
+def save(model: Any, names: list[str] | None, target: str | int | None, path: str) -> None:
     """Write a model file that knows the names of the features and the column of the classes."""
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Results: text for people, JSON for scripts, CSV files of predictions."""
+"""Results: text for people, JSON for scripts, CSV files of predictions; and progress on standard error."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import csv
 import io
 import json
 import math
+import os
+import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from time import monotonic
+from typing import Any, TextIO
 
 from exclusivity._text import CONTROLS_IN_LINES, printable
 from exclusivity.cli.files import file_errors
@@ -20,6 +24,7 @@ _SHARES = (
     *("in_training", "outside", "unseen"),
 )
 _MOST_LINES, _MOST_SHOWN = 60, 10
+_TERMINAL_INTERVAL, _LOG_INTERVAL = 0.1, 5.0  # seconds between two lines of progress
 
 
 def show(
@@ -183,3 +188,50 @@ def write_whole(path: str, blocks: Iterable[bytes]) -> None:
     is_special = Path(path).exists() and not Path(path).is_file()
     with file_errors(path), open(path, "wb") if is_special else whole_file(Path(path)) as stream:
         stream.writelines(blocks)
+
+
+class Progress:
+    """Show how far a command is: one line that changes at a terminal, a line now and then elsewhere."""
+
+    def __init__(self, command: str, stream: TextIO | None = None, *, quiet: bool = False) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._command, self._quiet = command, quiet
+        self._is_terminal = self._stream.isatty() and os.environ.get("TERM") != "dumb"
+        # A log of a quick command stays empty: its first line comes after some seconds.
+        self._last = 0.0 if self._is_terminal else monotonic()
+
+    def update(self, text: str) -> None:
+        """Show the text, unless the last one is too fresh."""
+        now = monotonic()
+        if self._quiet or now - self._last < (_TERMINAL_INTERVAL if self._is_terminal else _LOG_INTERVAL):
+            return
+        self._last = now
+        line = f"erm {self._command}: {printable(text)}"
+        if self._is_terminal:
+            line = f"\r\x1b[K{line[: shutil.get_terminal_size().columns - 1]}"
+        self._stream.write(line if self._is_terminal else f"{line}\n")
+        self._stream.flush()
+
+    def write(self, text: str) -> int:
+        """Show a line that a verbose fit prints: this is its standard output."""
+        if line := text.strip():
+            self.update(line.removeprefix("[ERM] "))
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: lines are flushed."""
+
+    def clear(self) -> None:
+        """Remove the line at a terminal, before something else is written."""
+        if self._is_terminal and not self._quiet:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+    @contextmanager
+    def of_fit(self, text: str) -> Iterator[None]:
+        """Show what a verbose fit prints instead of printing it."""
+        self.update(text)
+        stdout: Any = self
+        with redirect_stdout(stdout):
+            yield
+        self.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from exclusivity.cli import files, models, options, output, training
-from exclusivity.cli.progress import Progress
+from exclusivity.cli.output import Progress
 
 SUMMARY = "choose the cost C by cross-validation"
 DESCRIPTION = (

@@ -15,7 +15,7 @@ from exclusivity.cli.data import Source, counted, decimal_of, note
 from exclusivity.cli.files import FileError, UsageError, file_errors
 from exclusivity.cli.models import is_robust
 from exclusivity.cli.options import LINEAR, LINEAR_ONLY, ROBUST
-from exclusivity.cli.progress import Progress
+from exclusivity.cli.output import Progress
 
 # A column with nearly as many classes as rows is an identifier or a measurement.
 FEW_CLASSES, _ROWS_OF_A_CLASS, _MOST_CLASSES = 20, 10, 50
@@ -95,9 +95,8 @@ def read_training_data(args: argparse.Namespace, progress: Progress) -> Training
         warn_of_leaks(X, y)
     if asked_for_by(args) is not None or not is_plain(table):
         check_options(args)
-        table = as_numbers(table, settings["numeric"])
         warn_of_losses(table)
-        return replace(data, table=table)
+        return data
     if is_table:
         X = X.to_numpy()
         X.setflags(write=True)  # nobody else has it, and it is scaled in place
@@ -422,18 +421,6 @@ def is_plain(table: Any) -> bool:
         and all(dtype.kind == "f" for dtype in data.dtypes)
         and not data.isna().to_numpy().any()
     )
-
-
-def as_numbers(table: Any, numeric: list[Any]) -> Any:
-    """Return a table of typed columns with some as numbers; texts in them are missing values."""
-    import pandas as pd
-
-    n_lost = dict(table.n_lost)
-    for name in numeric if not table.rules else ():
-        cells = pd.to_numeric(table.data[name], errors="coerce")
-        n_lost[name] = int((cells.isna() & table.data[name].notna()).sum())
-        table.data[name] = cells
-    return replace(table, n_lost=n_lost)
 
 
 def warn_of_row_names(X: Any, titles: list[Any]) -> None:

@@ -87,7 +87,7 @@ def read_table(
     decimal : {",", "."}, optional
         What stands before decimals in a CSV file, where its cells leave it open (``1,038``).
     numeric, categorical : sequences of str or int, default ()
-        Columns of a CSV file that are numbers (texts among them are missing values), or text.
+        Columns that are numbers (texts among them are missing values), or text (of a CSV file).
     rules : dict, optional
         How to read each column of a CSV file, in this order, as ``Table.rules`` has it; other columns are
         left out. Every cell is then read by the rule of its column and by nothing else.
@@ -328,8 +328,13 @@ def read_parquet(source: str, reading: Reading) -> Table:
         found = [_column(file, title, n_rows, source) for title in columns.titles]
         is_strict = reading.rules is not None and all(rule.required for rule in reading.rules.values())
         is_plain = is_strict or (reading.rules is None and not reading.kinds)
-        for title, column in zip(columns.titles, found, strict=True):
-            if _is_numeric(column.type):
+        rules = [ColumnRule(reading.kinds.get(title, ""), "?") for title in columns.titles]
+        rules, n_lost = rules if reading.rules is None else list(reading.rules.values()), [0] * len(found)
+        for place, (title, column, rule) in enumerate(zip(columns.titles, found, rules, strict=True)):
+            if _is_text(column.type) and rule.kind in ("number", "date") and not is_strict:
+                found[place], n_lost[place] = _from_texts(column, title, rule, source)
+                is_plain = False
+            elif _is_numeric(column.type):
                 values = _numbers(column)
                 check_finite(values, source, title, may_lack=not is_strict)
                 is_plain = is_plain and not np.isnan(values).any()
@@ -340,7 +345,7 @@ def read_parquet(source: str, reading: Reading) -> Table:
             else:
                 is_plain = False
         if not is_plain:
-            return columns.table(found, target)
+            return columns.table(found, target, n_lost=n_lost)
         X = np.empty((n_rows, len(found)), order="F")
         for j in range(len(found)):
             X[:, j], found[j] = _numbers(found[j]), None  # the memory of one column beside those of X
@@ -392,6 +397,19 @@ def _is_numeric(kind: Any) -> bool:
 def _numbers(column: Any) -> NDArray[np.float64]:
     """Return a column of numbers or booleans as float64, NaN where missing."""
     return np.asarray(column.cast(import_extra("pyarrow").float64(), safe=False).to_numpy())
+
+
+def _from_texts(column: Any, title: str, rule: ColumnRule, path: str) -> tuple[NDArray[Any], int]:
+    """Return a column of texts as numbers or dates, and how many texts are none, and count as missing."""
+    from exclusivity.tables import _columns as cells  # noqa: PLC0415 -- with scikit-learn, for few files
+
+    texts = cells.column_of_arrow(column)
+    values: NDArray[Any] = cells.as_numbers(texts) if rule.kind == "number" else cells.as_dates(texts)
+    count, text = cells.odd_cells(texts, np.isnan(values))
+    if count and "?" not in rule.notation:
+        cause = f"{count} cells are no {rule.kind}, such as {text}; expected {rule.kind}s, or nothing."
+        raise DataFileError(path, None, title, cause)
+    return values, count
 
 
 def _labels(column: Any, columns: Columns) -> NDArray[Any]:
