@@ -15,10 +15,10 @@ from exclusivity.rows.source import RowBlock
 from exclusivity.solvers import blocks as sampling
 from exclusivity.solvers.blocks import OnTarget, Target
 from exclusivity.solvers.newton import shrinking
-from exclusivity.solvers.newton.run import Point, bound_from_sums
+from exclusivity.solvers.newton.barrier import WorkingSet, near_margin
 from exclusivity.solvers.newton.shrinking import solve_inside
 from exclusivity.solvers.newton.solver import solve_newton
-from exclusivity.solvers.newton.sums import WorkingSet, near_margin
+from exclusivity.solvers.newton.sums import Point, bound_from_sums
 
 N_ROWS = 4000
 

@@ -16,7 +16,7 @@ from exclusivity.diversity import (
     mutual_angular,
     pairwise_weight_diversity,
 )
-from exclusivity.objective.penalties import exclusivity, relaxed_exclusivity
+from exclusivity.objective.objective import exclusivity, relaxed_exclusivity
 
 pairwise_angle = partial(pairwise_weight_diversity, measure="angle")
 pairwise_exclusivity = partial(pairwise_weight_diversity, measure="exclusivity")

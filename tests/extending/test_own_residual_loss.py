@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from exclusivity.objective.losses import Logistic, PowerHinge, SmoothHinge
-from exclusivity.objective.penalties import Bounds
+from exclusivity.objective.objective import Bounds
 from exclusivity.objective.problem import ERMProblem, best_intercept, dual_bound, repair_dual
 from exclusivity.solvers import NewtonOptions, Start, solve_all, solve_newton, solve_path
 from exclusivity.solvers.base import constant_result

@@ -9,8 +9,7 @@ import pytest
 from scipy import sparse
 
 from exclusivity.objective.losses import PowerHinge
-from exclusivity.objective.objective import Contrast, Objective
-from exclusivity.objective.penalties import ExclusivityRegulariser
+from exclusivity.objective.objective import Contrast, ExclusivityRegulariser, Objective
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.rows.source import LocalBlocks, RowBlock
 from exclusivity.solvers import blocks as sample_module, solve_newton

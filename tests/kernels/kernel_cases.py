@@ -11,7 +11,7 @@ from scipy import sparse
 from exclusivity.kernels import compiled
 from exclusivity.objective.losses import PowerHinge, SmoothHinge
 from exclusivity.solvers import NewtonOptions
-from exclusivity.solvers.newton import newton_cg
+from exclusivity.solvers.newton import solver as solver_module
 
 ITERATIVE = NewtonOptions("iterative")
 LOSSES = [PowerHinge(1), PowerHinge(2), SmoothHinge()]
@@ -66,7 +66,7 @@ def counted_runs():
 def only_python():
     """No compiled kernel, as where no compiler was."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(newton_cg, "has_kernel", lambda problem: False)
+        patch.setattr(solver_module, "has_kernel", lambda problem: False)
         yield
 
 

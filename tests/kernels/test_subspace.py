@@ -27,8 +27,9 @@ from exclusivity.objective.losses import PowerHinge, SmoothHinge
 from exclusivity.objective.problem import ERMProblem, dual_bound, member_costs
 from exclusivity.solvers import Start, Status, solve_newton
 from exclusivity.solvers.newton import subspace as subspace_module
-from exclusivity.solvers.newton.run import Point, Run
+from exclusivity.solvers.newton.run import Guess, Run
 from exclusivity.solvers.newton.subspace import SubspaceSolver, drive_subspace, has_kernel
+from exclusivity.solvers.newton.sums import Point
 from kernels.kernel_cases import (
     ITERATIVE,
     TALL,
@@ -58,7 +59,7 @@ def alone(problem, tol=1e-7):
     run, reduced = Run(problem.objective, tol, 500), problem.reduced()
     start = Point(np.zeros(reduced.design.n_features), 0.0)
     with np.errstate(over="ignore", invalid="ignore"):  # as in ``solve_newton``
-        drive_subspace(run, reduced, start)
+        drive_subspace(run, reduced, Guess(start))
         return run.result(reduced.design.n_rows)
 
 

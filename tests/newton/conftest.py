@@ -2,10 +2,10 @@
 
 import pytest
 
-from exclusivity.solvers.newton import newton_cg
+from exclusivity.solvers.newton import solver as solver_module
 
 
 @pytest.fixture
-def without_compiled_walk(monkeypatch):
-    """Sparse rows are walked by the methods in Python, as where no compiler was."""
-    monkeypatch.setattr(newton_cg, "has_kernel", lambda problem: False)
+def without_kernel(monkeypatch):
+    """Sparse rows are solved by the methods in Python, as where no compiler was."""
+    monkeypatch.setattr(solver_module, "has_kernel", lambda problem: False)

@@ -9,8 +9,8 @@ from sklearn.svm import LinearSVC
 
 from exclusivity.solvers import NewtonOptions, Start, solve_newton
 from exclusivity.solvers.newton.interior import drive_interior
-from exclusivity.solvers.newton.run import Guess, Point, Run
-from exclusivity.solvers.newton.source import MemoryRows
+from exclusivity.solvers.newton.run import Guess, MemoryRows, Run
+from exclusivity.solvers.newton.sums import Point
 from newton.newton_cases import assert_honest, blobs, build, plain_objective, radius
 
 TOL = 1e-6
@@ -145,7 +145,7 @@ def outside_value(problem, X, y, **settings):
     return plain_objective(problem, other.coef_[0], other.intercept_[0])
 
 
-@pytest.mark.usefixtures("without_compiled_walk")
+@pytest.mark.usefixtures("without_kernel")
 def test_conjugate_gradients_on_wide_sparse_rows_p_2(wide):
     X, y = wide
     problem = build(X, y, p=2)
@@ -164,7 +164,7 @@ def test_conjugate_gradients_on_wide_sparse_rows_p_2(wide):
     np.testing.assert_array_equal(forced.weights, result.weights)
 
 
-@pytest.mark.usefixtures("without_compiled_walk")
+@pytest.mark.usefixtures("without_kernel")
 def test_conjugate_gradients_on_wide_sparse_rows_p_1(wide):
     X, y = wide
     problem = build(X, y, p=1, cost=0.05)

@@ -10,32 +10,33 @@ from hypothesis import given, settings, strategies as st
 from scipy import linalg, sparse
 
 from exclusivity.objective.losses import PowerHinge
-from exclusivity.objective.penalties import ExclusivityRegulariser
+from exclusivity.objective.objective import ExclusivityRegulariser
 from exclusivity.objective.problem import ERMProblem, dual_bound, member_costs, repair_dual
 from exclusivity.rows import design as design_module
 from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers import NewtonOptions, Start, solve_newton
-from exclusivity.solvers.newton import interior as interior_module, semismooth as semismooth_module
-from exclusivity.solvers.newton.barrier import Barrier
-from exclusivity.solvers.newton.interior import (
-    InteriorPoint,
-    RowsSide,
-    drive_interior,
-    with_exact_zeros,
-)
-from exclusivity.solvers.newton.linear import (
+from exclusivity.solvers.newton import factorised as factorised_module, interior as interior_module
+from exclusivity.solvers.newton.barrier import Barrier, dual_of, near_margin
+from exclusivity.solvers.newton.factorised import (
     DualSystem,
     LearningSystem,
     PrimalSystem,
-    bordered_gram,
+    drive_factorised,
     robust_cholesky,
 )
-from exclusivity.solvers.newton.run import Guess, Point, Run, bound_from_sums, dual_weights_of
-from exclusivity.solvers.newton.semismooth import semismooth_iterates
-from exclusivity.solvers.newton.shrinking import Pilot, drive_shrinking, solve_inside
+from exclusivity.solvers.newton.interior import InteriorPoint, drive_interior, with_exact_zeros
+from exclusivity.solvers.newton.run import Guess, MemoryRows, Run
+from exclusivity.solvers.newton.shrinking import SampleOptimum, drive_shrinking, solve_inside
 from exclusivity.solvers.newton.solver import MANY_ROWS, RowFacts, choose_regime, continue_run, sample_rows
-from exclusivity.solvers.newton.source import MemoryRows
-from exclusivity.solvers.newton.sums import curvature_rows, dual_of, near_margin, slopes as slopes_of
+from exclusivity.solvers.newton.sums import (
+    Point,
+    bordered_gram,
+    bound_from_sums,
+    curvature_rows,
+    dual_weights_of,
+    evaluate,
+    slopes as slopes_of,
+)
 from newton.newton_cases import assert_honest, blobs, build
 
 POWERS = [1, 1.2, 1.5, 2, 3]
@@ -158,7 +159,7 @@ def test_block_sums_are_the_sums(p, n_blocks, monkeypatch):
     assert sum(1 for _ in problem.design.blocks(1)) == n_blocks
     source = MemoryRows(problem)
     expected = plain(problem, POINT, width)
-    sums = source.evaluate(POINT, PowerHinge(p).rounded(width), curvature=True)
+    sums = source.reduce(evaluate, POINT, PowerHinge(p).rounded(width), True)
 
     pulls, masses, conjugates = sums.by_class()
     assert sums.loss == pytest.approx(expected["loss"], rel=1e-13)
@@ -177,7 +178,7 @@ def test_block_sums_are_the_sums(p, n_blocks, monkeypatch):
     )
 
     assert source.passes == 1
-    less = source.evaluate(POINT, PowerHinge(p).rounded(width), curvature=False)
+    less = source.reduce(evaluate, POINT, PowerHinge(p).rounded(width), False)
     assert less.curvature is None
     assert less.loss == sums.loss
     assert (less + sums).curvature is None
@@ -189,8 +190,8 @@ def test_csr_rows_give_the_sums_of_dense_ones(p, monkeypatch):
     monkeypatch.setattr(design_module, "_BLOCK_NUMBERS", 1)
     dense, csr = MemoryRows(rows_case(p)), MemoryRows(rows_case(p, kind="csr"))
     loss = PowerHinge(p).rounded(0.4)
-    a = dense.evaluate(POINT, loss, curvature=True)
-    b = csr.evaluate(POINT, loss, curvature=True)
+    a = dense.reduce(evaluate, POINT, loss, True)
+    b = csr.reduce(evaluate, POINT, loss, True)
     for name in ("loss", "smoothed", "weighted_sums", "alpha_sums", "conjugates", "curvature"):
         np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-12, atol=1e-12, err_msg=name)
     step, lengths = Point(np.array([1.0, -2.0, 0.5, 0.0]), 0.3), np.array([1.0, 0.5, 0.125])
@@ -214,7 +215,7 @@ def test_slopes_along_a_step_are_derivatives(p):
     assert source.passes == before + 1
     for length, slope in zip(lengths, slopes, strict=True):
         ahead, behind = (
-            source.evaluate(POINT.moved(step, length + d), loss, curvature=False).smoothed for d in (h, -h)
+            source.reduce(evaluate, POINT.moved(step, length + d), loss, False).smoothed for d in (h, -h)
         )
         # 300 rows with curvatures of up to a few tens: h times a jump of them at the joints, and rounding.
         assert slope == pytest.approx((ahead - behind) / (2 * h), rel=1e-5, abs=1e-3)
@@ -223,10 +224,10 @@ def test_slopes_along_a_step_are_derivatives(p):
 @pytest.mark.parametrize("p", POWERS)
 def test_gradient_and_curvature_of_the_sums_are_derivatives(p):
     source, loss, h = MemoryRows(rows_case(p)), PowerHinge(p).rounded(0.4), 1e-6
-    sums = source.evaluate(POINT, loss, curvature=True)
+    sums = source.reduce(evaluate, POINT, loss, True)
     for j in range(5):
         unit = Point(np.eye(5)[j, :4], float(j == 4))
-        pair = [source.evaluate(POINT.moved(unit, d), loss, curvature=False) for d in (h, -h)]
+        pair = [source.reduce(evaluate, POINT.moved(unit, d), loss, False) for d in (h, -h)]
         slope = (pair[0].smoothed - pair[1].smoothed) / (2 * h)
         assert slope == pytest.approx(
             -np.append(sums.negative_gradient.weights, sums.negative_gradient.intercept)[j],
@@ -252,7 +253,7 @@ def test_bound_from_sums_is_the_bound_of_the_repaired_vector(p, fit_intercept, i
     problem, width = rows_case(p, fit_intercept=fit_intercept), 0.4
     point = Point(POINT.weights, intercept)
     loss = PowerHinge(p).rounded(width if p < 2 else 0.0)
-    sums = MemoryRows(problem).evaluate(point, loss, curvature=False)
+    sums = MemoryRows(problem).reduce(evaluate, point, loss, False)
     bound, factors = bound_from_sums(sums, problem.objective, problem.design.row_scale)
 
     alpha = plain(problem, point, width)["alpha"]
@@ -400,9 +401,8 @@ def test_barrier_directions_solve_the_linearised_equations(p, target):
     rng = np.random.default_rng(5)
     costs, gain = rng.uniform(0.3, 3, size=9), rng.normal(size=9) * 2
     barrier = Barrier(costs, PowerHinge(p), target, gain)
-    for value in (barrier.xi, barrier.s, barrier.alpha, barrier.z):
-        assert np.all(value > 0)
-    np.testing.assert_allclose(barrier.s, barrier.xi - (target - gain))
+    assert np.all(barrier.values > 0)
+    np.testing.assert_allclose(barrier.values[2], barrier.values[3] - (target - gain))
     # Somewhere off that start, so that no residual is zero.
     barrier.values[:] = rng.uniform(0.2, 2, size=(4, 9))
     second = np.zeros((2, 9))
@@ -413,23 +413,24 @@ def test_barrier_directions_solve_the_linearised_equations(p, target):
         barrier.linearise(gain)
         barrier.right_side(sigma_mu, correct)
         barrier.turn(barrier.D * d_gain)
-        b, goal = barrier, sigma_mu * costs
-        d_alpha, d_z, d_s, d_xi = b.steps
-        bend = costs * p * (p - 1) * b.xi ** (p - 2)
+        (alpha, z, s, xi), goal = barrier.values, sigma_mu * costs
+        d_alpha, d_z, d_s, d_xi = barrier.steps
+        bend = costs * p * (p - 1) * xi ** (p - 2)
         near = {"rtol": 1e-10, "atol": 1e-10}
         # s = xi + gain - target
-        np.testing.assert_allclose(b.s + d_s, b.xi + d_xi + gain + d_gain - target, **near)
+        np.testing.assert_allclose(s + d_s, xi + d_xi + gain + d_gain - target, **near)
         # c p xi^(p-1) = alpha + z
-        slope = costs * p * b.xi ** (p - 1) + bend * d_xi
-        np.testing.assert_allclose(slope, b.alpha + d_alpha + b.z + d_z, **near)
+        slope = costs * p * xi ** (p - 1) + bend * d_xi
+        np.testing.assert_allclose(slope, alpha + d_alpha + z + d_z, **near)
         # alpha s = z xi = c sigma mu, up to the predictor's second order
-        np.testing.assert_allclose(b.alpha * b.s + b.alpha * d_s + b.s * d_alpha, goal - second[0], **near)
-        np.testing.assert_allclose(b.z * b.xi + b.z * d_xi + b.xi * d_z, goal - second[1], **near)
+        np.testing.assert_allclose(alpha * s + alpha * d_s + s * d_alpha, goal - second[0], **near)
+        np.testing.assert_allclose(z * xi + z * d_xi + xi * d_z, goal - second[1], **near)
 
-    assert b.complementarity == pytest.approx(b.alpha @ b.s + b.z @ b.xi)
+    b = barrier
+    assert b.complementarity == pytest.approx(alpha @ s + z @ xi)
     length = b.longest_step()
     assert 0 < length < np.inf
-    values = [(b.alpha, d_alpha), (b.s, d_s), (b.xi, d_xi), (b.z, d_z)]
+    values = list(zip(b.values, b.steps, strict=True))
     assert all(np.all(v + length * d >= -1e-12) for v, d in values)
     assert min((v + 1.01 * length * d).min() for v, d in values) < 0, "a longer step would be possible"
     after = b.complementarity_after(0.5 * length)
@@ -442,10 +443,9 @@ def test_barrier_directions_solve_the_linearised_equations(p, target):
 def interior_iterates(X, y, costs, *, loss, l1, fit_intercept, start, linear=(0.0, 0.0)):
     """Points, dual vectors and complementarity."""
     problem = ERMProblem.build(X, y, loss=loss, sparsity=l1, weights=costs, fit_intercept=fit_intercept)
-    data = RowsSide(MemoryRows(problem), start, linear=linear)
-    method = InteriorPoint(data, problem.penalty, fit_intercept, start)
+    method = InteriorPoint(MemoryRows(problem), start, linear=linear)
     for point, complementarity in method.iterates():
-        yield point, data.local_state.barrier.alpha, complementarity
+        yield point, method.state.barrier.alpha, complementarity
 
 
 @pytest.mark.parametrize("shape", [(40, 5), (10, 25)])
@@ -542,32 +542,29 @@ class TooFar:
         return 1e15 * r_w, 1e15 * r_b
 
 
-def test_a_borrowed_system_that_is_useless_is_given_back():
-    X, y = blobs(50, 4, seed=1)
-    problem = build(X, y, p=2)
-    source, start = MemoryRows(problem), Point(np.zeros(4), 0.0)
-    path = semismooth_iterates(source, Guess(start, TooFar()))
-    first = next(path)
-    second = path.send(1.0)
-    assert second.point is first.point, "no step that long helps, not even its 2^-23rd part"
-    third = path.send(1.0)
-    assert third.sums.loss < first.sums.loss
-    assert third.sums.curvature is not None, "its own system from now on"
-    values = [each.point.weights @ each.point.weights / 2 + each.sums.loss for each in (first, third)]
-    assert values[1] < values[0]
+def test_a_borrowed_system_that_is_useless_is_given_back(monkeypatch):
+    made, factorised = [], factorised_module.ridged_system
+    monkeypatch.setattr(
+        factorised_module, "ridged_system", lambda *matrix: made.append(1) or factorised(*matrix)
+    )
+    problem = build(*blobs(50, 4, seed=1), p=3)
+    run, start = Run(problem.objective, 1e-9, 100, None), Point(np.zeros(4), 0.0)
+    drive_factorised(run, MemoryRows(problem.reduced()), Guess(start, TooFar()))
+    result = run.result()
+    assert result.converged
+    objective, zero = result.history.objective, problem.value(np.zeros((4, 1)), np.zeros(1))
+    assert objective[0] == zero, "no step that long helps, not even its 2^-23rd part"
+    assert np.all(np.diff(objective) < 0)
+    assert len(made) == len(objective) - 1, "its own systems from then on"
 
 
-def test_semismooth_path_ends_at_its_limit(monkeypatch):
-    monkeypatch.setattr(semismooth_module, "_MAX_ITER", 2)
-    X, y = blobs(50, 4, seed=1)
-    problem = build(X, y, p=3, cost=100.0)
-    start = Guess(Point(np.zeros(4), 0.0))
-    reduced = problem.reduced()
-    path = semismooth_iterates(MemoryRows(reduced), start)
-    next(path)
-    path.send(1.0)
-    with pytest.raises(StopIteration):
-        path.send(1.0)
+def test_newton_on_the_primal_ends_at_its_limit(monkeypatch):
+    monkeypatch.setattr(factorised_module, "_MAX_ITER", 2)
+    problem = build(*blobs(50, 4, seed=1), p=3, cost=100.0)
+    run = Run(problem.objective, 1e-10, 100, None)
+    drive_factorised(run, MemoryRows(problem.reduced()), Guess(Point(np.zeros(4), 0.0)))
+    assert not run.is_over
+    assert run.result().n_iter == 1
     rest = solve_newton(problem, tol=1e-10, options=NewtonOptions("semismooth"))
     assert rest.converged, "the interior point takes over"
 
@@ -585,8 +582,8 @@ def test_exact_zeros_follow_the_dual_vector():
 
 def interior_run(problem, monkeypatch, tol=1e-4, max_steps=None):
     """The result of an interior point on its own from zero, and the points that it certified."""
-    proven, certify = [], RowsSide.certify
-    monkeypatch.setattr(RowsSide, "certify", lambda rows, at: proven.append(at) or certify(rows, at))
+    proven, certify = [], InteriorPoint.certify
+    monkeypatch.setattr(InteriorPoint, "certify", lambda self, at: proven.append(at) or certify(self, at))
     if max_steps is not None:
         step, done = InteriorPoint.step, []
         monkeypatch.setattr(
@@ -716,7 +713,7 @@ def test_a_wrong_margin_costs_time_but_nothing_else(many, guess, sparsity):
     problem, result = many if sparsity == 0 else certified_by_interior(penalised(many[0], sparsity))
     run = Run(problem.objective, 1e-6, 50, None)
     sample = sample_rows(problem)
-    drive_shrinking(run, MemoryRows(problem), Pilot(sample.problem, guess, sample.fraction))
+    drive_shrinking(run, MemoryRows(problem), SampleOptimum(sample.problem, guess, sample.fraction))
     if not run.is_over:
         continue_run(run, MemoryRows(problem), "interior", Guess(run.best))
     found = run.result()
@@ -769,7 +766,7 @@ def test_the_first_width_shrinks_with_the_root_of_the_rows():
     def width(n_rows, cost, length):
         X = np.where(np.arange(n_rows) % 2, 1.0, -1.0)[:, None]  # scores of this length
         problem = build(X, X[:, 0], p=1, cost=cost)
-        return Pilot(problem, Point(np.array([length]), 0.0), 0.1).width()
+        return SampleOptimum(problem, Point(np.array([length]), 0.0), 0.1).width()
 
     assert width(100, 4.0, 1.0) == pytest.approx(2 * width(400, 1.0, 1.0))
     assert width(400, 1.0, 7.0) == pytest.approx(7 * width(400, 1.0, 1.0))

@@ -17,8 +17,8 @@ from exclusivity.objective.problem import (
     repair_dual,
 )
 from exclusivity.solvers import NewtonOptions, Start, Status, solve_newton
-from exclusivity.solvers.newton import linear
-from exclusivity.solvers.newton.linear import robust_cholesky
+from exclusivity.solvers.newton import factorised
+from exclusivity.solvers.newton.factorised import robust_cholesky
 from newton.newton_cases import assert_honest, blobs, build, plain_objective, radius, regimes_for
 
 POWERS = [1, 1.5, 2, 3]
@@ -573,7 +573,7 @@ def test_kinks_that_many_weights_cross_need_few_systems(monkeypatch, shape, loss
         n_systems += 1
         return robust_cholesky(*args)
 
-    monkeypatch.setattr(linear, "robust_cholesky", counted)
+    monkeypatch.setattr(factorised, "robust_cholesky", counted)
     rng = np.random.default_rng(0)
     y = np.where(rng.random(shape[0]) < 0.5, 1.0, -1.0)
     X = rng.normal(size=shape) + 0.3 * y[:, None] * (rng.random(shape[1]) < 0.1)

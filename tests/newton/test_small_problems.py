@@ -1,4 +1,4 @@
-"""Whole Newton steps on small problems: the optimum, honest certificates, callbacks, limits, paths."""
+"""Small problems: the very optimum, honest certificates, callbacks, limits, paths."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ import pytest
 from exclusivity.objective.problem import ERMProblem, dual_bound
 from exclusivity.solvers import solve_alm, solve_newton, solve_path
 from exclusivity.solvers.base import Status
-from exclusivity.solvers.newton.semismooth import takes_whole_steps
 
 
 def problem(n_rows=90, n_features=6, *, seed=0, dtype=float, **settings):
@@ -21,7 +20,6 @@ def problem(n_rows=90, n_features=6, *, seed=0, dtype=float, **settings):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_it_is_the_optimum(shape, fit_intercept):
     small = problem(*shape, fit_intercept=fit_intercept, n_members=3)
-    assert takes_whole_steps(small.reduced())
     result = solve_newton(small, tol=1e-9)
     assert result.converged
     assert result.objective == pytest.approx(solve_alm(small, tol=1e-9).objective, rel=1e-8)
@@ -29,11 +27,12 @@ def test_it_is_the_optimum(shape, fit_intercept):
     assert result.objective * (1 - result.gap) <= bound * (1 + 1e-12) <= result.objective * (1 + 1e-9)
 
 
-def test_what_is_not_small_goes_another_way():
-    assert not takes_whole_steps(problem(p=1).reduced())
-    assert not takes_whole_steps(problem(p=3).reduced())
-    assert not takes_whole_steps(problem(sparsity=0.1).reduced())
-    assert not takes_whole_steps(problem(6000, 2).reduced())
+def test_only_the_last_point_is_certified_and_it_is_the_very_optimum():
+    result = solve_newton(problem(), tol=0.1)
+    assert result.gap < 1e-12
+    assert np.all(result.history.bound[:-1] == 0)
+    large = solve_newton(problem(60_000, 9), tol=0.1)
+    assert 1e-12 < large.gap <= 0.1
 
 
 @pytest.mark.parametrize("max_iter", [1, 2, 3])

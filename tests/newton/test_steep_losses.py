@@ -11,7 +11,7 @@ from exclusivity.objective.losses import PowerHinge
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers import NewtonOptions, Start, solve_newton
 from exclusivity.solvers.newton import solver as solver_module
-from exclusivity.solvers.newton.rounding import ShiftedSmooth, shifted_loss, steepness
+from exclusivity.solvers.newton.rounding import ProximalSmooth, proximal_loss, steepness
 
 ITERATIVE, INTERIOR = NewtonOptions("iterative"), NewtonOptions("interior")
 
@@ -38,7 +38,7 @@ def test_more_features_than_rows_take_few_steps_however_large_the_cost(p, C):
     assert exact.objective * (1 - 1e-6) <= result.objective <= exact.objective * (1 + 1.1e-4)
 
 
-@pytest.mark.usefixtures("without_compiled_walk")
+@pytest.mark.usefixtures("without_kernel")
 @pytest.mark.parametrize("p", [1, 2])
 def test_more_rows_than_features_get_there_where_no_matrix_fits(p, monkeypatch):
     monkeypatch.setattr(solver_module, "DENSE_LIMIT", 100)
@@ -63,7 +63,7 @@ def test_a_run_goes_on_where_it_was():
 )
 def test_the_shifted_loss_maximises_its_definition(rows, p, width):
     m, alpha, costs = (np.array(column) for column in zip(*rows, strict=True))
-    loss = ShiftedSmooth(costs, PowerHinge(p), alpha, width)
+    loss = ProximalSmooth(costs, PowerHinge(p), alpha, width)
     slope = loss.slope(m)
     grid = np.linspace(0, 2, 2001)[:, None] * np.maximum(slope, 1e-3)
 
@@ -78,7 +78,7 @@ def test_the_shifted_loss_maximises_its_definition(rows, p, width):
 @pytest.mark.parametrize("p", [1.2, 2, 3])
 def test_its_curvature_is_the_derivative_of_its_slope(p):
     m = np.linspace(-2, 3, 41) + 0.013
-    loss = ShiftedSmooth(np.full(41, 1e3), PowerHinge(p), np.linspace(0, 20, 41), width=50.0)
+    loss = ProximalSmooth(np.full(41, 1e3), PowerHinge(p), np.linspace(0, 20, 41), width=50.0)
     numeric = (loss.slope(m + 1e-6) - loss.slope(m - 1e-6)) / 2e-6
     np.testing.assert_allclose(loss.derivatives(m)[1], numeric, rtol=1e-4, atol=1e-5)
     assert np.all(loss.derivatives(m)[1] <= 1e3 / 50.0)
@@ -94,6 +94,6 @@ def test_steepness_is_the_mean_of_cost_times_square_in_hundreds():
 def test_a_width_is_a_number_whatever_the_rows(scale):
     problem = ERMProblem.build(np.array([[scale], [-scale]]), np.array([1.0, -1.0]))
     with np.errstate(over="ignore"):
-        loss = shifted_loss(problem)
+        loss = proximal_loss(problem)
     assert 0 < loss.width < np.inf
     assert np.all(np.isfinite(loss.slope(np.ones(2))))

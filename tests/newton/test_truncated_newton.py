@@ -13,11 +13,10 @@ from exclusivity.objective.losses import Logistic, PowerHinge
 from exclusivity.objective.problem import ERMProblem, dual_bound, member_costs
 from exclusivity.solvers import Start, solve_newton
 from exclusivity.solvers.newton import NewtonOptions, newton_cg
-from exclusivity.solvers.newton.linear import conjugate_gradients
-from exclusivity.solvers.newton.newton_cg import truncated_iterates
-from exclusivity.solvers.newton.rounding import RoundedCorner, ShiftedHinge, balanced, rounded_loss
-from exclusivity.solvers.newton.run import Point
+from exclusivity.solvers.newton.newton_cg import NewtonCG, conjugate_gradients
+from exclusivity.solvers.newton.rounding import ProximalHinge, RoundedCorner, balanced, rounded_loss
 from exclusivity.solvers.newton.solver import RowFacts, choose_regime
+from exclusivity.solvers.newton.sums import Point
 
 ITERATIVE = NewtonOptions("iterative")
 
@@ -54,9 +53,9 @@ def test_slopes_are_dual_feasible_and_curvatures_are_their_derivatives(shortfall
     np.testing.assert_allclose(bend[smooth], numeric[smooth], rtol=1e-4, atol=1e-4 * cost)
 
 
-def test_the_shifted_hinge_maximises_its_definition():
+def test_the_proximal_hinge_maximises_its_definition():
     costs = np.array([1.0, 2.0, 0.5])
-    loss = ShiftedHinge(costs, np.array([0.3, 1.0, 0.0]))
+    loss = ProximalHinge(costs, np.array([0.3, 1.0, 0.0]))
     m = np.array([0.1, -0.4, 5.0])
     grid = np.linspace(0, 1, 200_001)[:, None] * costs
     sharpness = 2.0  # with a dual vector to start from
@@ -67,7 +66,7 @@ def test_the_shifted_hinge_maximises_its_definition():
 
 def test_sharpening_follows_the_slope_and_ends_for_an_exact_loss():
     m, costs = np.array([0.2, -0.1]), np.ones(2)
-    hinge = ShiftedHinge(costs, None)
+    hinge = ProximalHinge(costs, None)
     first = hinge.slope(m)
     assert hinge.sharpen(m)
     assert hinge.slope(np.zeros(2)) == pytest.approx(first)  # the new centre
@@ -126,19 +125,22 @@ def test_every_bound_on_the_way_is_below_the_optimum(p, shape, fit_intercept, ki
     X = kind(X)
     problem = ERMProblem.build(X, y, cost=0.7, p=p, fit_intercept=fit_intercept)
     optimum = solve_newton(problem, tol=1e-10).objective
-    previous_passes = 0.0
-    path = truncated_iterates(problem, Point(np.zeros(shape[1]), 0.0), None)
-    for _, iterate in zip(range(40), path, strict=False):
-        weights, intercepts = iterate.point.weights[:, None], np.array([iterate.point.intercept])
-        assert iterate.objective == pytest.approx(problem.value(weights, intercepts), rel=1e-9)
-        assert iterate.bound <= optimum * (1 + 1e-9)
+    previous_passes, loss = 0.0, rounded_loss(problem.loss, member_costs(problem))
+    state = NewtonCG(problem, Point(np.zeros(shape[1]), 0.0), loss)
+    for _ in range(40):
+        certificate = state.certificate()
+        weights, intercepts = state.weights[:, None], np.array([state.intercept])
+        assert certificate.objective == pytest.approx(problem.value(weights, intercepts), rel=1e-9)
+        assert certificate.bound <= optimum * (1 + 1e-9)
         # What is claimed without a product is no more than what the repaired vector proves.
-        assert iterate.bound <= dual_bound(problem, iterate.alpha) + 1e-9 * optimum
-        assert iterate.passes > previous_passes
-        previous_passes = iterate.passes
+        assert certificate.bound <= dual_bound(problem, state.alpha) + 1e-9 * optimum
+        assert state.passes > previous_passes
+        previous_passes = state.passes
+        if not state.advance():
+            break
 
 
-@pytest.mark.usefixtures("without_compiled_walk")
+@pytest.mark.usefixtures("without_kernel")
 @pytest.mark.parametrize("p", [1, 1.2, 2, 2.5])
 def test_it_reaches_the_optimum_of_sparse_rows_with_weights(p):
     rng = np.random.default_rng(3)
@@ -187,60 +189,7 @@ def test_the_interior_point_takes_over_where_products_stall(p, monkeypatch):
     assert result.n_iter > 2
 
 
-def long_rows(seed=3, n=1500, m=500):
-    """Sparse rows of two overlapping classes, one of them rare."""
-    rng = np.random.default_rng(seed)
-    X = sparse.random(n, m, density=0.02, random_state=rng, format="csr")
-    scores = X @ rng.normal(size=m)
-    return X, np.where(scores + 0.1 * rng.normal(size=n) > np.quantile(scores, 0.85), 1.0, -1.0)
-
-
-def walked(problem, monkeypatch, reach):
-    """The result, and for every look at rows left out: all rows, those kept, whether others came back."""
-    walk, seen = newton_cg.NewtonCG, []
-    adopt = walk._adopt
-
-    def watched(self, part, rows):
-        before = self._reach
-        adopt(self, part, rows)
-        seen.append((len(self.y), len(rows), self._reach > before))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(walk, "_adopt", watched)
-        patch.setattr(newton_cg, "_REACH", reach)
-        return solve_newton(problem, tol=1e-7, options=ITERATIVE), seen
-
-
-@pytest.mark.usefixtures("without_compiled_walk")
-@pytest.mark.parametrize("p", [1, 1.5, 2])
-@pytest.mark.parametrize("reach", [1.0, 0.01])
-def test_rows_far_from_the_margin_are_left_out_until_they_come_back(p, reach, monkeypatch):
-    X, y = long_rows()
-    problem = ERMProblem.build(X, y, cost=20.0, p=p)
-    result, seen = walked(problem, monkeypatch, reach)
-    assert seen
-    assert all(part <= 0.7 * whole for whole, part, _ in seen)
-    assert any(came_back for *_, came_back in seen) or reach == 1
-    with monkeypatch.context() as patch:
-        patch.setattr(newton_cg, "_MANY_ROWS", np.inf)
-        plain = solve_newton(problem, tol=1e-7, options=ITERATIVE)
-    for one in (result, plain):
-        assert one.converged
-        value = problem.value(one.weights, one.intercepts)
-        assert one.objective == pytest.approx(value, rel=1e-12)
-        # Bounds are rounded down for as many rows as they are computed from.
-        assert one.gap >= (value - dual_bound(problem, one.dual)) / value - 1e-9
-    assert result.objective == pytest.approx(plain.objective, rel=2e-7)
-
-
-def test_no_row_is_left_out_where_each_has_a_slope(monkeypatch):
-    X, y = long_rows()
-    result, seen = walked(ERMProblem.build(X, y, loss=Logistic()), monkeypatch, 1.0)
-    assert result.converged
-    assert not seen
-
-
-@pytest.mark.usefixtures("without_compiled_walk")
+@pytest.mark.usefixtures("without_kernel")
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("loss", [PowerHinge(1), PowerHinge(2), PowerHinge(3), Logistic()])
 def test_wide_text_is_solved_without_the_kernel(loss, fit_intercept):
@@ -251,7 +200,7 @@ def test_wide_text_is_solved_without_the_kernel(loss, fit_intercept):
     assert result.gap >= 1 - dual_bound(problem, result.dual) / result.objective - 1e-9
 
 
-@pytest.mark.usefixtures("without_compiled_walk")
+@pytest.mark.usefixtures("without_kernel")
 def test_a_gap_that_only_rounding_leaves_ends_the_run(monkeypatch):
     problem = ERMProblem.build(*text_rows(300, 1500, 30), p=2, cost=1.0)
     steps, evaluate = [], newton_cg.NewtonCG._evaluate

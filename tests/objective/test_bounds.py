@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from exclusivity.objective.losses import PowerHinge
-from exclusivity.objective.objective import Objective
-from exclusivity.objective.penalties import (
+from exclusivity.objective.objective import (
     BoundedPenalty,
     Bounds,
     ElasticPenalty,
     ExclusivityRegulariser,
+    Objective,
 )
 
 vectors = st.lists(st.floats(-5, 5), min_size=3, max_size=3).map(np.array)

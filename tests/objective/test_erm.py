@@ -11,7 +11,7 @@ from scipy import sparse
 
 from conic import objective_by_loops, solve_conic
 from exclusivity.objective.losses import PowerHinge
-from exclusivity.objective.penalties import ExclusivityRegulariser
+from exclusivity.objective.objective import ExclusivityRegulariser
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.rows.design import DesignMatrix, weighted_total
 

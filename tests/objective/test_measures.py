@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from exclusivity.objective.penalties import exclusivity, relaxed_exclusivity
+from exclusivity.objective.objective import exclusivity, relaxed_exclusivity
 
 entries = st.one_of(st.just(0.0), st.floats(-1e3, 1e3), st.sampled_from([1e-200, -1e-200, 5e-324]))
 lengths = st.integers(1, 8)

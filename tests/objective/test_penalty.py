@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from exclusivity.objective.losses import PowerHinge
-from exclusivity.objective.objective import Objective
-from exclusivity.objective.penalties import ElasticPenalty, ExclusivityRegulariser
+from exclusivity.objective.objective import ElasticPenalty, ExclusivityRegulariser, Objective
 
 vectors = st.lists(st.floats(-5, 5), min_size=3, max_size=3).map(np.array)
 kinks = st.sampled_from([0.0, 0.7, np.array([0.0, 0.5, 2.0])])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from exclusivity.objective.penalties import ExclusivityRegulariser, relaxed_exclusivity
+from exclusivity.objective.objective import ExclusivityRegulariser, relaxed_exclusivity
 
 gammas = st.one_of(st.sampled_from([0.0, 0.3, 1.0, 2.0, 10.0]), st.floats(0, 10))
 betas = st.one_of(st.just(0.0), st.floats(0, 3))

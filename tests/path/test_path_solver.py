@@ -12,8 +12,8 @@ from exclusivity.objective.losses import PowerHinge
 from exclusivity.objective.problem import ERMProblem, cost_grid, natural_cost
 from exclusivity.solvers import Status, solve_newton, solve_path
 from exclusivity.solvers.newton.path import BatchSource, HessianChain
-from exclusivity.solvers.newton.run import Point
-from exclusivity.solvers.newton.source import MemoryRows
+from exclusivity.solvers.newton.run import MemoryRows
+from exclusivity.solvers.newton.sums import Point, evaluate
 
 
 def rows(n_rows=300, n_features=6, seed=0, weights=False, **settings):
@@ -134,7 +134,7 @@ def test_batches_sum_what_single_evaluations_sum():
         rng = np.random.default_rng(1)
         points = [Point(rng.standard_normal(4), float(b)) for b in rng.standard_normal(5)]
         for point, sums in zip(points, BatchSource(problem).sums(points), strict=True):
-            single = MemoryRows(problem).evaluate(point, PowerHinge(p), curvature=False)
+            single = MemoryRows(problem).reduce(evaluate, point, PowerHinge(p), False)
             for name in ("loss", "smoothed", "weighted_sums", "alpha_sums", "conjugates"):
                 np.testing.assert_allclose(getattr(sums, name), getattr(single, name), rtol=1e-12, atol=1e-9)
 
@@ -143,8 +143,8 @@ def test_sums_scale_with_the_cost():
     problem = rows(p=2, cost=1.0)
     point = Point(np.ones(6), 0.5)
     exact = PowerHinge(2)
-    once = MemoryRows(problem).evaluate(point, exact, curvature=True)
-    seven = MemoryRows(problem.changed(cost=7.0)).evaluate(point, exact, curvature=True)
+    once = MemoryRows(problem).reduce(evaluate, point, exact, True)
+    seven = MemoryRows(problem.changed(cost=7.0)).reduce(evaluate, point, exact, True)
     for field in dataclasses.fields(once):
         if field.name == "n_terms":  # scaling is one more rounding
             continue

@@ -14,7 +14,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from conic import solve_conic
-from exclusivity.objective.penalties import ExclusivityRegulariser
+from exclusivity.objective.objective import ExclusivityRegulariser
 from exclusivity.objective.problem import (
     ERMProblem,
     best_intercept,

@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from exclusivity._errors import ParameterError
 from exclusivity._typing import Floats
-from exclusivity.objective.penalties import Bounds
+from exclusivity.objective.objective import Bounds
 from exclusivity.solvers.dispatch import SOLVERS, resolve_solver
 
 _FORMS = (

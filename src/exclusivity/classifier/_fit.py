@@ -33,8 +33,7 @@ from exclusivity.classifier._validation import (
     validate_classes,
 )
 from exclusivity.objective.losses import LOSSES, POWER_LOSS
-from exclusivity.objective.objective import Contrast, Objective, relative_gap
-from exclusivity.objective.penalties import ExclusivityRegulariser
+from exclusivity.objective.objective import Contrast, ExclusivityRegulariser, Objective, relative_gap
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.rows.design import DesignMatrix, LabelledRows, RowScale, aligned
 from exclusivity.rows.source import Question, RowBlock, RowSource

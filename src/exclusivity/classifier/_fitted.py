@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from exclusivity._typing import Bools, Floats, Ints, Matrix, RandomState
 from exclusivity.objective.losses import LOSSES
-from exclusivity.objective.penalties import ExclusivityRegulariser
+from exclusivity.objective.objective import ExclusivityRegulariser
 from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers.base import History, SolverResult
 from exclusivity.solvers.exclusive import ExclusiveResult

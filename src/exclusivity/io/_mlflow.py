@@ -33,7 +33,8 @@ TRUSTED_TYPES = [
     "exclusivity.solvers.base.IterationRecord",
     "exclusivity.solvers.base.Start",
     "exclusivity.solvers.newton.run.Guess",
-    "exclusivity.solvers.newton.run.Point",
+    "exclusivity.solvers.newton.run.Point",  # of models saved by version 0.3
+    "exclusivity.solvers.newton.sums.Point",
     "exclusivity.tables._codes.DateCode",
     "exclusivity.tables._codes.LevelCode",
     "exclusivity.tables._codes.MissingCode",

@@ -9,8 +9,15 @@ from exclusivity.objective.losses import (
     SmoothHinge,
     register_loss,
 )
-from exclusivity.objective.objective import Contrast, Objective, relative_gap
-from exclusivity.objective.penalties import Bounds, ExclusivityRegulariser, exclusivity, relaxed_exclusivity
+from exclusivity.objective.objective import (
+    Bounds,
+    Contrast,
+    ExclusivityRegulariser,
+    Objective,
+    exclusivity,
+    relative_gap,
+    relaxed_exclusivity,
+)
 from exclusivity.objective.problem import ERMProblem, dual_bound, dual_from_scores, member_costs, natural_cost
 
 __all__ = [

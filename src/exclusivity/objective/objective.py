@@ -1,23 +1,414 @@
-"""The objective on any rows: loss, regulariser, cost, members, and the one SVM they reduce to."""
+"""What is minimised on any rows: loss, cost, members, and the penalty on weights.
+
+For row j of the M x K matrix W (feature j across the members), with gamma = ``exclusivity`` and
+beta = ``sparsity``, the exclusivity regulariser charges
+
+    gamma/2 |W_j|_1^2  +  (1 - gamma)/2 |W_j|_2^2  +  beta |W_j|_1 .
+
+gamma = 1, beta = 0 is the paper's 1/2 |W^T|_{1,2}^2, Eq. (4); gamma = 0 leaves K independent SVMs;
+beta > 0 is the extension of the paper's conclusion, W~ = [W, beta 1]. gamma = inf is the limit of growing
+gamma: what two members share costs infinitely much, what one member has alone costs 1/2 w^2 + beta |w|.
+
+One member
+----------
+By the equivalence theorem (``Objective.reduced``) solvers minimise g(w) + sum_i c_i phi(m_i) over one member.
+The penalty g is a sum over features of 1/2 w^2 + l |w| on an interval [lo, hi], which may be the whole line.
+Its conjugate g*(u) = sup_w u . w - g(w) is what the dual pays for u = X^T (y alpha); the w that attains it is
+the member that goes with alpha.
+
+Bounds
+------
+Sign and box constraints are part of the penalty. For one feature, with [lo, hi] instead of the whole line,
+the supremum in
+
+    g*(u) = max {u w - 1/2 w^2 - l |w| : lo <= w <= hi}
+
+is attained at w = clip(soft(u, l), lo, hi), as the function is concave and has one variable. For lo = 0,
+hi = inf that is 1/2 max(0, u - l)^2; for finite bounds g* is linear beyond them, as Huber's function is.
+All members have the same bounds, so that averaging over their permutations keeps them: the equivalence
+theorem (``Objective.reduced``) holds as it stands.
+
+g is 1-strongly convex whatever the bounds, hence g*(u + d) <= g*(u) + w . d + 1/2 |d|^2: with it a conjugate
+is rounded up.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from math import isnan, sqrt
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from exclusivity._typing import Floats
+from exclusivity._typing import Floats, Ints
 from exclusivity.objective.losses import MarginLoss
-from exclusivity.objective.penalties import (
-    BoundedPenalty,
-    Bounds,
-    ElasticPenalty,
-    ExclusivityRegulariser,
-    Penalty,
-)
 from exclusivity.rows.design import UNIT, RowScale, gamma
+
+
+@dataclass(frozen=True)
+class ExclusivityRegulariser:
+    """gamma/2 |W_j|_1^2 + (1-gamma)/2 |W_j|_2^2 + beta |W_j|_1, summed over the rows of W.
+
+    Parameters
+    ----------
+    exclusivity : float
+        The paper's gamma >= 0. Convex in W for gamma <= 1; at ``inf`` every feature belongs to one member.
+    sparsity : float or ndarray of shape (n_features,)
+        The penalty beta >= 0, for all features or for each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ExclusivityRegulariser().value(np.array([[1.0, -2.0]]))
+    4.5
+    >>> ExclusivityRegulariser(np.inf).value(np.array([[1.0, -2.0]]))
+    inf
+    """
+
+    exclusivity: float = 1.0
+    sparsity: float | Floats = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.exclusivity >= 0:
+            raise ValueError(f"exclusivity must be a number >= 0, or infinite; got {self.exclusivity!r}.")
+        if not np.all(np.isfinite(self.sparsity) & (np.asarray(self.sparsity) >= 0)):
+            raise ValueError(f"sparsity must be a finite number >= 0; got {self.sparsity!r}.")
+
+    @cached_property
+    def has_l1(self) -> bool:
+        """True if any feature has an l1 penalty of its own, beta > 0."""
+        return bool(np.any(self.sparsity))
+
+    def kappa(self, n_members: int) -> float:
+        """Compute 1 + gamma (K - 1): how many times stiffer K equal members are than one SVM."""
+        return 1.0 if n_members == 1 else 1.0 + self.exclusivity * (n_members - 1)
+
+    def value(self, weights: Floats) -> float:
+        """Compute the regulariser of the M x K matrix ``weights``."""
+        row_sums = np.abs(weights).sum(axis=1)
+        squares = np.einsum("jk,jk->", weights, weights)
+        penalty = float(np.sum(self.sparsity * row_sums))
+        gamma = self.exclusivity
+        if np.isinf(gamma):
+            is_shared = np.any(np.count_nonzero(weights, axis=1) > 1)
+            return np.inf if is_shared else float(squares / 2) + penalty
+        return float(gamma / 2 * (row_sums @ row_sums) + (1 - gamma) / 2 * squares) + penalty
+
+    @property
+    def _per_row(self) -> Floats:
+        """The penalty beta as a column, one entry or one per feature."""
+        return np.asarray(self.sparsity, dtype=float)[..., None]
+
+    def prox(self, point: Floats, mu: float) -> Floats:
+        """Compute argmin_x  mu/2 |x - v|^2 + regulariser(x) for every row v of ``point``, exactly.
+
+        Soft-threshold v by beta/mu. With a = mu + 1 - gamma > 0 the rest is strictly convex:
+        for z = mu v / a the solution is sign(z) max(|z| - tau, 0), where
+        tau = max_k gamma (|z|_(1) + ... + |z|_(k)) / (a + gamma k) over the entries sorted
+        downwards. For a <= 0 the mixed terms win and only the largest entry survives.
+        """
+        shrunk = np.maximum(np.abs(point) - self._per_row / mu, 0.0)
+        gamma, a = self.exclusivity, mu + 1 - self.exclusivity
+        if a > 0:
+            counts = np.arange(1, point.shape[1] + 1)
+            ordered = -np.sort(-shrunk, axis=1)
+            sums = np.cumsum(ordered, axis=1)
+            inside = a * ordered + gamma * (counts * ordered - sums) > 0
+            k = np.maximum(inside.sum(axis=1, keepdims=True), 1)
+            total = np.take_along_axis(sums, k - 1, axis=1)
+            # = (mu/a) (shrunk - gamma total / (a + gamma k)), without the cancellation as a -> 0.
+            size = np.maximum((shrunk + gamma / a * (k * shrunk - total)) * (mu / (a + gamma * k)), 0.0)
+        else:
+            rows, winner = np.arange(point.shape[0]), shrunk.argmax(axis=1)
+            size = np.zeros_like(shrunk)
+            size[rows, winner] = shrunk[rows, winner] * (mu / (mu + 1))
+        return np.asarray(np.copysign(size, point))
+
+    def reweighted(
+        self, point: Floats, mu: float, start: Floats, *, eps: float, max_iter: int, tol: float
+    ) -> Floats:
+        """Run Algorithm 1 of the paper: the same minimiser as :meth:`prox`, approached by reweighting.
+
+        Eq. (10): G_k = (gamma |H|_1 + beta) / (|H_k| + eps) + 1 - gamma, then
+        Eq. (11): H = mu v / (G + mu), row by row, until no entry of a row moves by more than
+        ``tol`` times its largest entry. An entry that is zero in ``start`` stays (nearly) zero, and
+        entries that should vanish do so slowly: that comes of dividing by |H_k|.
+        """
+        gamma, beta = self.exclusivity, np.broadcast_to(self._per_row, (len(point), 1))
+        if mu + 1 - gamma <= 0:
+            raise ValueError(
+                f"Reweighting needs mu > exclusivity - 1 (here mu={mu:g}, exclusivity={gamma:g}); "
+                "use the exact step."
+            )
+        result = np.array(start, dtype=float)
+        active = np.arange(result.shape[0])
+        for _ in range(max_iter):
+            old = result[active]
+            size = np.abs(old)
+            stiffness = (gamma * size.sum(axis=1, keepdims=True) + beta[active]) / (size + eps) + 1 - gamma
+            new = mu * point[active] / (stiffness + mu)  # Eq. (11)
+            result[active] = new
+            moved = np.abs(new - old).max(axis=1) > tol * np.abs(new).max(axis=1)
+            active = active[moved]
+            if active.size == 0:
+                break
+        return result
+
+
+class Penalty(ABC):
+    """A penalty on the weights of one member.
+
+    Attributes
+    ----------
+    is_smooth : bool
+        Whether it is 1/2 |w|^2 and nothing else, so that Newton steps on the primal see all of it.
+    kinks : float or ndarray of shape (n_features,)
+        Half the jump of the slope at zero, l, for all features or for each; where it is positive weights can
+        be exactly zero.
+    lower, upper : float or ndarray of shape (n_features,)
+        Between which weights have to be; infinite where they are free.
+    """
+
+    is_smooth: bool
+    kinks: float | Floats
+    lower: float | Floats = -np.inf
+    upper: float | Floats = np.inf
+
+    @abstractmethod
+    def value(self, weights: Floats) -> float:
+        """Compute g(w); infinite outside the bounds."""
+
+    @abstractmethod
+    def prox(self, point: Floats, step: float) -> Floats:
+        """Compute argmin_w  step g(w) + |w - point|^2 / 2."""
+
+    @abstractmethod
+    def largest_conjugate(self, dual_weights: Floats, reach: float, reaches: Floats) -> float:
+        """Bound g*(u) from above for every u so close to ``dual_weights``, as rounding of a sum makes it.
+
+        ``reach`` bounds the distance of the two vectors, ``reaches`` that of every feature.
+        """
+
+    @abstractmethod
+    def attained(self, dual_weights: Floats) -> Floats:
+        """Return the w that attains g*(dual_weights): a function of one feature at a time."""
+
+    def inside(self, weights: Floats) -> Floats:
+        """Return the nearest weights within the bounds; the same array where there are none."""
+        return weights
+
+    def settled(self, weights: Floats, dual_weights: Floats) -> Floats:
+        """Return the weights, exact where ``dual_weights`` says zero or a bound."""
+        goal = self.attained(dual_weights)
+        is_pinned = (goal == 0) | (goal == self.lower) | (goal == self.upper)
+        return np.where(is_pinned, goal, self.inside(weights))
+
+    def excess(self, weights: Floats, dual_weights: Floats) -> float:
+        """Compute g(w) + g*(u) - u . w >= 0, Fenchel's inequality: what a gap owes to w not going with u."""
+        goal = self.attained(dual_weights)
+        step = weights - goal
+        kinks = float(np.sum(self.kinks * (np.abs(weights) - np.abs(goal))))
+        return float(step @ step) / 2 + float((goal - dual_weights) @ step) + kinks
+
+    def slopes(self, weights: Floats, step: Floats, lengths: Floats) -> Floats:
+        """Compute d/dt of g(w + t step), inside the bounds, for every t in ``lengths``."""
+        slopes = weights @ step + lengths * (step @ step)
+        if np.any(self.kinks):
+            slopes = slopes + np.sign(weights + lengths[:, None] * step) @ (self.kinks * step)
+        return np.asarray(slopes)
+
+
+@dataclass(frozen=True, eq=False)
+class ElasticPenalty(Penalty):
+    """g(w) = 1/2 |w|^2 + sum_j l_j |w_j|: what the exclusivity regulariser leaves for equal members.
+
+    Parameters
+    ----------
+    kinks : float or ndarray of shape (n_features,)
+        The l_j.
+    """
+
+    kinks: float | Floats = 0.0
+
+    def __post_init__(self) -> None:
+        vars(self)["is_smooth"] = not np.any(self.kinks)
+
+    def value(self, weights: Floats) -> float:
+        """See ``Penalty``."""
+        ridge = float(weights @ weights) / 2
+        return ridge if self.is_smooth else ridge + float(np.sum(self.kinks * np.abs(weights)))
+
+    def prox(self, point: Floats, step: float) -> Floats:
+        """See ``Penalty``: soft-thresholding, then shrinking."""
+        size = np.maximum(np.abs(point) - step * np.asarray(self.kinks), 0.0) / (1 + step)
+        return np.asarray(np.copysign(size, point))
+
+    def largest_conjugate(self, dual_weights: Floats, reach: float, reaches: Floats) -> float:
+        """See ``Penalty``: g*(u) = 1/2 |soft(u, l)|^2, and soft is no longer than what it is applied to."""
+        shrunk = np.abs(dual_weights)
+        if not self.is_smooth:
+            shrunk = np.maximum(shrunk - self.kinks, 0.0)
+        longer = shrunk + reaches
+        by_rows, by_columns = sqrt(shrunk @ shrunk) + reach, sqrt(longer @ longer)
+        # One of the two may be beyond the range of numbers, or not a number: the other holds.
+        length = by_columns if by_columns <= by_rows or isnan(by_rows) else by_rows
+        length *= 1 + gamma(len(dual_weights) + 2)
+        return length * length / 2
+
+    def attained(self, dual_weights: Floats) -> Floats:
+        """See ``Penalty``: soft(u, l)."""
+        if self.is_smooth:
+            return dual_weights
+        return np.asarray(np.sign(dual_weights) * np.maximum(np.abs(dual_weights) - self.kinks, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """Between which every member's weights have to be, feature by feature.
+
+    Parameters
+    ----------
+    lower, upper : ndarray of shape (n_features,)
+        Infinite where there is no bound; equal where a weight is given. Zero need not be between them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Bounds(np.array([0.0, -1.0]), np.array([np.inf, 1.0])).clip(np.array([-2.0, 0.5]))
+    array([0. , 0.5])
+    """
+
+    lower: Floats
+    upper: Floats
+
+    def __post_init__(self) -> None:
+        if self.lower.ndim != 1 or self.lower.shape != self.upper.shape:
+            raise ValueError(
+                f"bounds are two vectors of one length; got {self.lower.shape}, {self.upper.shape}."
+            )
+        # Not a number is in no order either.
+        is_interval = (self.lower <= self.upper) & (self.lower < np.inf) & (self.upper > -np.inf)
+        if not np.all(is_interval):
+            first = int(np.argmin(is_interval))
+            raise ValueError(
+                f"a lower bound must not be above the upper one, nor be infinite on the wrong side; feature "
+                f"{first} has [{self.lower[first]:g}, {self.upper[first]:g}]."
+            )
+
+    @property
+    def contain_zero(self) -> bool:
+        """True if every weight may be zero."""
+        return bool(np.all((self.lower <= 0) & (self.upper >= 0)))
+
+    def clip(self, weights: Floats) -> Floats:
+        """Return the nearest weights within the bounds."""
+        return np.clip(weights, self.lower, self.upper)
+
+    def of_columns(self, columns: Ints) -> Bounds:
+        """Return the bounds of these columns alone."""
+        return Bounds(self.lower[columns], self.upper[columns])
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedPenalty(Penalty):
+    """g(w) = 1/2 |w|^2 + sum_j l_j |w_j| for lower <= w <= upper, else infinite.
+
+    Parameters
+    ----------
+    kinks : float or ndarray of shape (n_features,)
+        The l_j.
+    lower, upper : ndarray of shape (n_features,)
+    """
+
+    kinks: float | Floats
+    lower: Floats
+    upper: Floats
+    is_smooth = False
+
+    def value(self, weights: Floats) -> float:
+        """See ``Penalty``: a point outside loses every comparison."""
+        if np.any(weights < self.lower) or np.any(weights > self.upper):
+            return np.inf
+        return float(weights @ weights) / 2 + float(np.sum(self.kinks * np.abs(weights)))
+
+    def prox(self, point: Floats, step: float) -> Floats:
+        """See ``Penalty``: that of the whole line, clipped."""
+        return self.inside(_soft(point, step * np.asarray(self.kinks)) / (1 + step))
+
+    def attained(self, dual_weights: Floats) -> Floats:
+        """See ``Penalty``: clip(soft(u, l), lo, hi)."""
+        return self.inside(_soft(dual_weights, np.asarray(self.kinks)))
+
+    def inside(self, weights: Floats) -> Floats:
+        """See ``Penalty``."""
+        return np.clip(weights, self.lower, self.upper)
+
+    def largest_conjugate(self, dual_weights: Floats, reach: float, reaches: Floats) -> float:
+        """See ``Penalty``: by the quadratic bound above."""
+        goal = self.attained(dual_weights)
+        size, kinks = np.abs(goal), np.asarray(self.kinks)
+        gains, prices = dual_weights * goal, (size / 2 + kinks) * size
+        length = sqrt(size @ size)
+        by_rows, by_columns = length * reach + reach * reach / 2, float((size + reaches / 2) @ reaches)
+        # One of the two may be beyond the range of numbers, or not a number: the other holds.
+        raised = by_columns if by_columns <= by_rows or isnan(by_rows) else by_rows
+        lost = gamma(len(goal) + 6) * float(np.abs(gains).sum() + prices.sum() + raised)
+        return float(gains.sum() - prices.sum()) + raised + lost
+
+
+def _soft(values: Floats, threshold: Floats) -> Floats:
+    return np.asarray(np.copysign(np.maximum(np.abs(values) - threshold, 0.0), values))
+
+
+def exclusivity(u: ArrayLike, v: ArrayLike) -> int:
+    """Compute |u . v|_0: the number of entries in which both vectors are non-zero (Definition 1).
+
+    Zero means that the two share nothing. Note the identity |u|_0 = exclusivity(u, 1).
+
+    Parameters
+    ----------
+    u, v : array-like of shape (n,)
+        Two vectors.
+
+    Examples
+    --------
+    >>> exclusivity([1, 0, 2], [3, 4, 0])
+    1
+    """
+    left, right = _pair(u, v)
+    # Comparing each vector with zero, and not their product: a product of tiny numbers underflows.
+    return int(np.count_nonzero((left != 0) & (right != 0)))
+
+
+def relaxed_exclusivity(u: ArrayLike, v: ArrayLike) -> float:
+    """Compute |u . v|_1 = sum_i |u_i| |v_i| (Definition 2).
+
+    Note the identities |u|_1 = relaxed_exclusivity(u, 1) and |u|_2^2 = relaxed_exclusivity(u, u).
+
+    Parameters
+    ----------
+    u, v : array-like of shape (n,)
+        Two vectors.
+
+    Examples
+    --------
+    >>> relaxed_exclusivity([1, 0, -2], [3, 4, 1])
+    5.0
+    """
+    left, right = _pair(u, v)
+    return float(np.abs(left) @ np.abs(right))
+
+
+def _pair(u: ArrayLike, v: ArrayLike) -> tuple[Floats, Floats]:
+    left, right = np.asarray(u, dtype=float), np.asarray(v, dtype=float)
+    if left.ndim != 1 or left.shape != right.shape:
+        raise ValueError(
+            f"exclusivity compares two vectors of one length; got shapes {left.shape} and {right.shape}."
+        )
+    return left, right
 
 
 @dataclass(frozen=True, eq=False)

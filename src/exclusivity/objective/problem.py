@@ -25,8 +25,7 @@ from scipy.optimize import brentq
 
 from exclusivity._typing import Floats, Matrix
 from exclusivity.objective.losses import MarginLoss, PowerHinge
-from exclusivity.objective.objective import Objective
-from exclusivity.objective.penalties import Bounds, ExclusivityRegulariser, Penalty
+from exclusivity.objective.objective import Bounds, ExclusivityRegulariser, Objective, Penalty
 from exclusivity.rows.design import (
     FEW_NUMBERS,
     LONG_UNIT,

@@ -19,7 +19,7 @@ from exclusivity.objective.problem import ERMProblem
 from exclusivity.rows.design import DesignMatrix, LabelledRows, RowList, aligned
 from exclusivity.rows.source import Question, RowBlock, RowSource, SharedPasses
 from exclusivity.solvers.base import SAMPLE_SEED, Callback, SolverResult, Start
-from exclusivity.solvers.newton.run import Certificate, Guess, Point, Run, objective_from_sums
+from exclusivity.solvers.newton.run import Guess, ProblemRows, Run
 from exclusivity.solvers.newton.solver import (
     DEFAULT_MAX_ITER,
     MANY_ROWS,
@@ -30,8 +30,7 @@ from exclusivity.solvers.newton.solver import (
     continue_run,
     guess_of_sample,
 )
-from exclusivity.solvers.newton.source import ProblemRows
-from exclusivity.solvers.newton.sums import BlockOfRows, evaluate
+from exclusivity.solvers.newton.sums import BlockOfRows, Certificate, Point, evaluate, objective_from_sums
 
 SAMPLE_BYTES = 1 << 22
 """A sample of the rows, to start from, may bring so many bytes to the client."""

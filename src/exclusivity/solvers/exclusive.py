@@ -27,8 +27,7 @@ from typing import Any
 import numpy as np
 
 from exclusivity._typing import Floats, Ints
-from exclusivity.objective.objective import Objective, relative_gap
-from exclusivity.objective.penalties import ElasticPenalty, ExclusivityRegulariser
+from exclusivity.objective.objective import ElasticPenalty, ExclusivityRegulariser, Objective, relative_gap
 from exclusivity.objective.problem import ERMProblem, dual_bound
 from exclusivity.rows.design import DesignMatrix, weighted_total
 from exclusivity.rows.source import RowSource

@@ -1,168 +1,30 @@
-"""The rows' side of the interior point: multipliers and slacks of rows, and sums that steps ask for.
+"""The side of the rows in the methods for the hinge: multipliers and slacks, and the questions of steps.
 
-``interior`` says what is solved.
+``interior`` and ``shrinking`` say what is solved.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from exclusivity._typing import Floats
-from exclusivity.objective.losses import MarginLoss
-from exclusivity.solvers.newton.run import LossSums, Point
-from exclusivity.solvers.newton.sums import BlockOfRows
+from exclusivity._typing import Floats, Ints
+from exclusivity.objective.losses import MarginLoss, PowerHinge
+from exclusivity.objective.objective import Penalty
+from exclusivity.rows.design import RowList
+from exclusivity.solvers.newton.sums import BlockOfRows, LossSums, Point
 
-FIRST_SLACK = 0.5
-"""Where constraints begin."""
-
+# Where constraints begin.
+_FIRST_SLACK = 0.5
 # So much of the slope is the first multiplier of a row. Most rows end without one: the hinge takes a tenth
 # fewer steps (58 sets, costs of 1e-3 to 1e4) than from a half.
 _FIRST_SHARE = 0.2
-
-
-class Barrier:
-    """The multipliers and slacks of a set of rows. ``gain`` is y (x . w + o b) throughout.
-
-    ``values`` has the four numbers of every row, alpha, z, s and xi, in one array (with few rows numpy's time
-    is that of its calls), and ``steps`` their directions.
-    """
-
-    def __init__(
-        self,
-        costs: Floats,
-        loss: MarginLoss,
-        target: Floats | float,
-        gain: Floats,
-        *,
-        share: float = _FIRST_SHARE,
-    ) -> None:
-        self.costs, self.loss, self.target = costs, loss, target
-        shortfall = target - gain
-        self.values = np.empty((4, len(costs)))
-        self.steps = np.zeros_like(self.values)
-        self.xi[:] = np.maximum(shortfall, 0.0) + FIRST_SLACK
-        self.s[:] = self.xi - shortfall
-        slope = self._slope()
-        self.alpha[:] = share * slope
-        self.z[:] = slope - self.alpha
-
-    def copy(self) -> Barrier:
-        """The same variables; what is done to them leaves these as they are."""
-        other = Barrier.__new__(Barrier)
-        vars(other).update(vars(self))
-        return other
-
-    @property
-    def alpha(self) -> Floats:
-        """The multipliers of xi >= k - gain; the dual vector."""
-        return np.asarray(self.values[0])
-
-    @property
-    def z(self) -> Floats:
-        """The multipliers of xi >= 0."""
-        return np.asarray(self.values[1])
-
-    @property
-    def s(self) -> Floats:
-        """The slack of xi >= k - gain."""
-        return np.asarray(self.values[2])
-
-    @property
-    def xi(self) -> Floats:
-        """How far the margin is missed, at least."""
-        return np.asarray(self.values[3])
-
-    def _slope(self) -> Floats:
-        if self.loss.is_hinge:
-            return self.costs
-        return np.asarray(self.costs * self.loss.slope(self.xi))
-
-    @property
-    def total_cost(self) -> float:
-        """Of both kinds of multipliers together."""
-        return 2 * float(self.costs.sum())
-
-    @property
-    def complementarity(self) -> float:
-        """The sum alpha . s + z . xi, zero at the optimum."""
-        return _complementarity(self.values)
-
-    def linearise(self, gain: Floats) -> None:
-        """Residuals and the row weights D at the current point."""
-        alpha, z, s, xi = self.values
-        self._residual_xi = self._slope() - alpha - z
-        if self.loss.is_hinge:  # q = z / xi
-            self._shares = 1 / self.values[:2]
-        else:
-            q = z / xi + self.costs * self.loss.curvature(xi)
-            self._shares = np.stack([1 / alpha, 1 / (xi * q)])
-        # s / alpha and 1 / q.
-        self._ratios = ratios = self.values[2:] * self._shares
-        self.D = 1 / (ratios[0] + ratios[1])
-        # What v has of both residuals, the second being xi + gain - k - s.
-        self._rest = self._residual_xi * ratios[1] + (self.target - gain) + (s - xi)
-
-    def right_side(self, sigma_mu: float, correct: bool) -> Floats:
-        """The v that leads to alpha s = z xi = c sigma_mu; ``correct`` adds the predictor's second order."""
-        # What (alpha, s) and (z, xi) lack, then what s and xi have to move for it.
-        moves = sigma_mu * self.costs - self.values[:2] * self.values[2:]
-        if correct:
-            moves -= self.steps[:2] * self.steps[2:]
-        moves *= self._shares
-        self._moves = moves
-        self._v = moves[0] - moves[1] + self._rest
-        return np.asarray(self._v)
-
-    def right_side_slope(self) -> Floats:
-        """How v changes with sigma_mu: within one iteration it is a straight line."""
-        return np.asarray(self.costs * (self._shares[0] - self._shares[1]))
-
-    def turn(self, change: Floats) -> None:
-        """The directions of all row variables for D times a change of the gains.
-
-        dalpha, and what it leaves of alpha + z to the other side, take s / alpha and 1 / q of themselves from
-        the moves of s and xi.
-        """
-        self.steps = steps = np.empty_like(self.values)
-        np.subtract(self.D * self._v, change, out=steps[0])
-        np.subtract(self._residual_xi, steps[0], out=steps[1])
-        np.subtract(self._moves, self._ratios * steps[:2], out=steps[2:])
-        if not self.loss.is_hinge:  # z also takes what the slope of the loss gains
-            steps[1] = self._moves[1] / self._ratios[1] - self.values[1] * steps[3] / self.values[3]
-
-    def longest_step(self) -> float:
-        """How far all four stay non-negative."""
-        return longest_step(self.values, self.steps)
-
-    def complementarity_after(self, length: float) -> float:
-        """What :attr:`complementarity` would be after a step of ``length``."""
-        return _complementarity(self.values + length * self.steps)
-
-    def complementarity_growth(self) -> tuple[float, float]:
-        """Its first and second order in the length of the step."""
-        values, steps = self.values, self.steps
-        slope = np.vdot(values[:2], steps[2:]) + np.vdot(steps[:2], values[2:])
-        return float(slope), _complementarity(steps)
-
-    def move(self, length: float) -> None:
-        """Take the step; arrays handed out before stay as they are."""
-        self.values = self.values + length * self.steps
-
-
-def longest_step(values: Floats, steps: Floats) -> float:
-    """How far all values stay non-negative."""
-    if values.size == 0:
-        return np.inf
-    fastest = float((steps / values).min())  # the share that a full step takes away
-    return np.inf if fastest >= 0 else -1 / fastest
-
-
-def _complementarity(values: Floats) -> float:
-    return float(np.vdot(values[:2], values[2:]))
 
 
 class RowState(NamedTuple):
@@ -172,13 +34,16 @@ class RowState(NamedTuple):
     gains: Floats
 
 
+_NONE: Floats = np.zeros(0)
+
+
 @dataclass(eq=False)
 class BarrierSums:
-    """What a step has to know of all rows; None for what was not asked for.
+    """What a step has to know of all rows; empty for what was not asked for.
 
     ``slope`` and ``curvature`` make the complementarity after a step of length t a parabola in t.
     ``dual_weights`` is X^T (y alpha) with y . alpha behind it. ``right_sides`` holds X^T (y D v) and y . D v
-    for one sigma_mu, or for 0 and, in its second row, how they change with sigma_mu.
+    for sigma_mu = 0 and, from the predictor, in a second row how they change with sigma_mu.
     """
 
     total_cost: float = 0.0
@@ -186,13 +51,13 @@ class BarrierSums:
     slope: float = 0.0
     curvature: float = 0.0
     longest: float = np.inf
-    loss: float | None = None
+    loss: float = 0.0
     gram: Floats | None = None
-    dual_weights: Floats | None = None
-    right_sides: Floats | None = None
+    dual_weights: Floats = dataclasses.field(default_factory=lambda: _NONE)
+    right_sides: Floats = dataclasses.field(default_factory=lambda: _NONE)
 
     def __add__(self, other: BarrierSums) -> BarrierSums:
-        """The sums over both sets of rows, and the shorter of the two longest steps."""
+        """Return the sums over both sets of rows, and the shorter of the two longest steps."""
         values: dict[str, Any] = {}
         for field in dataclasses.fields(self):
             mine, yours = getattr(self, field.name), getattr(other, field.name)
@@ -204,85 +69,73 @@ class BarrierSums:
 
 
 def arrive(
-    block: BlockOfRows, state: RowState | None, point: Point, length: float, at_once: bool
+    block: BlockOfRows, state: RowState | None, point: Point, length: float, wants_gram: bool
 ) -> tuple[BarrierSums, RowState]:
-    """Move by ``length`` to ``point`` (at the first time: begin there); linearise, too, if all is at once."""
-    gains, total_cost = block.products.gains(point.weights, point.intercept), 0.0
+    """Move by ``length`` to ``point`` (at the first time: begin there), and linearise."""
+    gains, goal = block.products.gains(point.weights, point.intercept), block.problem.rows.goal()
     if state is None:
-        barrier = Barrier(block.costs, block.problem.loss, block.problem.rows.goal(), gains)
-        total_cost = float(barrier.costs.sum())
+        barrier = Barrier(block.costs, block.problem.loss, goal, gains)
     else:
         barrier = state.barrier.copy()
         barrier.move(length)
-    sums, here = BarrierSums(total_cost, barrier.complementarity), RowState(barrier, gains)
-    if at_once:
-        more, here = linearise(block, here, wants_gram=True)
-        loss = rough_loss(block, here)[0]
-        sums = dataclasses.replace(
-            more, total_cost=sums.total_cost, complementarity=sums.complementarity, loss=loss
-        )
-    return sums, here
-
-
-def rough_loss(block: BlockOfRows, state: RowState) -> tuple[float, RowState]:
-    """Compute the loss at the current point, whatever its rounding."""
-    missed = block.problem.rows.goal() - state.gains
-    return float(block.costs @ block.problem.loss.value(missed)), state
-
-
-def linearise(block: BlockOfRows, state: RowState, wants_gram: bool) -> tuple[BarrierSums, RowState]:
-    """Linearise at the current point, with the right-hand side for sigma_mu = 0."""
-    barrier = state.barrier.copy()
-    barrier.linearise(state.gains)
+    barrier.linearise(gains)
+    right_side = barrier.D * barrier.right_side(0.0, correct=False)
     sums = BarrierSums(
+        total_cost=float(barrier.costs.sum()),
+        complementarity=barrier.complementarity,
+        loss=float(block.costs @ block.problem.loss.value(goal - gains)),
         gram=block.products.gram(barrier.D) if wants_gram else None,
         dual_weights=block.products.folded(barrier.alpha),
-        right_sides=block.products.folded(barrier.D * barrier.right_side(0.0, correct=False))[None],
+        right_sides=block.products.folded(right_side)[None],
+    )
+    return sums, RowState(barrier, gains)
+
+
+def gram(block: BlockOfRows, state: RowState) -> tuple[Floats, RowState]:
+    """Compute sum_i D_i z_i z_i^T."""
+    return block.products.gram(state.barrier.D), state
+
+
+def predict(block: BlockOfRows, state: RowState, change: Point | Floats) -> tuple[BarrierSums, RowState]:
+    """Find the predictor's directions, and the right-hand side of the corrector.
+
+    ``change`` is that of the point, or the multipliers g of a system of the rows' side.
+    """
+    barrier = state.barrier.copy()
+    barrier.turn(_change_of_rows(block, barrier, change))
+    slope, curvature = barrier.complementarity_growth()
+    second, fold = barrier.copy(), block.products.folded
+    at_zero = fold(second.D * second.right_side(0.0, correct=True))
+    sums = BarrierSums(
+        longest=barrier.longest_step(),
+        slope=slope,
+        curvature=curvature,
+        right_sides=np.array([at_zero, fold(second.D * second.right_side_slope())]),
     )
     return sums, RowState(barrier, state.gains)
 
 
-def turn(
-    block: BlockOfRows,
-    state: RowState,
-    change: Point | Floats,
-    sigma_mu: float | None,
-    predicts: bool,
-    at_once: bool,
+def correct(
+    block: BlockOfRows, state: RowState, change: Point | Floats, sigma_mu: float
 ) -> tuple[BarrierSums, RowState]:
-    """Find the directions for a change of the point, or for the multipliers g of a system of the rows' side.
-
-    ``sigma_mu`` is that of the corrector, where its right-hand side has not been asked for.
-    """
+    """Find the corrector's directions; ``change`` as for the predictor."""
     barrier = state.barrier.copy()
-    if sigma_mu is not None:
-        barrier.right_side(sigma_mu, correct=True)
+    barrier.right_side(sigma_mu, correct=True)
+    barrier.turn(_change_of_rows(block, barrier, change))
+    return BarrierSums(longest=barrier.longest_step()), RowState(barrier, state.gains)
+
+
+def _change_of_rows(block: BlockOfRows, barrier: Barrier, change: Point | Floats) -> Floats:
     if isinstance(change, Point):
-        barrier.turn(barrier.D * block.products.gains(change.weights, change.intercept))
-    else:
-        barrier.turn(block.problem.labels * change)
-    sums = BarrierSums(longest=barrier.longest_step())
-    if predicts:
-        sums.slope, sums.curvature = barrier.complementarity_growth()
-    if predicts and at_once:
-        # On a copy: the corrector does it again, from the predictor's directions.
-        trial = barrier.copy()
-        at_zero = block.products.folded(trial.D * trial.right_side(0.0, correct=True))
-        sums.right_sides = np.array([at_zero, block.products.folded(trial.D * trial.right_side_slope())])
-    return sums, RowState(barrier, state.gains)
-
-
-def correct(block: BlockOfRows, state: RowState, sigma_mu: float) -> tuple[BarrierSums, RowState]:
-    """Compute the corrector's right-hand side."""
-    barrier = state.barrier.copy()
-    right = block.products.folded(barrier.D * barrier.right_side(sigma_mu, correct=True))
-    return BarrierSums(right_sides=right[None]), RowState(barrier, state.gains)
+        return np.asarray(barrier.D * block.products.gains(change.weights, change.intercept))
+    return block.problem.labels * change
 
 
 def dual_sums(block: BlockOfRows, state: RowState) -> tuple[LossSums, RowState]:
     """Compute the loss at the current point, and the sums of the dual vector that the barrier holds."""
     y, cost, loss = block.problem.labels, block.costs, block.problem.loss
-    goal, value = block.problem.rows.goal(), rough_loss(block, state)[0]
+    goal = block.problem.rows.goal()
+    value = float(cost @ loss.value(goal - state.gains))
     alpha = np.clip(state.barrier.alpha, 0.0, cost * loss.largest_slope)
     conjugate, alpha_sums = loss.conjugate(alpha, cost), np.array([alpha.sum(), y @ alpha])
     sums = LossSums(
@@ -299,3 +152,339 @@ def dual_sums(block: BlockOfRows, state: RowState) -> tuple[LossSums, RowState]:
         else np.array([(goal * alpha).sum(), y @ (goal * alpha)]),
     )
     return sums, state
+
+
+# ---------------------------------------------------------------- multipliers and slacks
+
+
+class _Slacks:
+    """Multipliers, then their slacks, as the rows of one array, and directions of all of them.
+
+    With few rows numpy's time is that of its calls: ``values`` and ``steps`` have all numbers of every row.
+    """
+
+    values: Floats
+    steps: Floats
+
+    @property
+    def alpha(self) -> Floats:
+        """The multipliers of the first constraint; the dual vector."""
+        return np.asarray(self.values[0])
+
+    @property
+    def complementarity(self) -> float:
+        """The sum of all multipliers times their slacks, zero at the optimum."""
+        return _complementarity(self.values)
+
+    def longest_step(self) -> float:
+        """Return how far all values stay non-negative."""
+        if self.values.size == 0:
+            return np.inf
+        fastest = float((self.steps / self.values).min())  # the share that a full step takes away
+        return np.inf if fastest >= 0 else -1 / fastest
+
+    def complementarity_after(self, length: float) -> float:
+        """Return what :attr:`complementarity` would be after a step of ``length``."""
+        return _complementarity(self.values + length * self.steps)
+
+    def complementarity_growth(self) -> tuple[float, float]:
+        """Return its first and second order in the length of the step."""
+        values, steps, half = self.values, self.steps, len(self.values) // 2
+        slope = np.vdot(values[:half], steps[half:]) + np.vdot(steps[:half], values[half:])
+        return float(slope), _complementarity(steps)
+
+    def move(self, length: float) -> None:
+        """Take the step; arrays handed out before stay as they are."""
+        self.values = self.values + length * self.steps
+
+
+def _complementarity(values: Floats) -> float:
+    half = len(values) // 2
+    return float(np.vdot(values[:half], values[half:]))
+
+
+class Barrier(_Slacks):
+    """The multipliers and slacks of a set of rows. ``gain`` is y (x . w + o b) throughout.
+
+    ``values`` has the four numbers of every row, alpha, z, s and xi.
+    """
+
+    def __init__(
+        self,
+        costs: Floats,
+        loss: MarginLoss,
+        target: Floats | float,
+        gain: Floats,
+        *,
+        share: float = _FIRST_SHARE,
+    ) -> None:
+        self.costs, self.loss, self.target = costs, loss, target
+        shortfall = target - gain
+        xi = np.maximum(shortfall, 0.0) + _FIRST_SLACK
+        slope = self._slope(xi)
+        alpha = share * slope
+        self.values = np.stack([alpha, slope - alpha, xi - shortfall, xi])
+        self.steps = np.zeros_like(self.values)
+
+    def copy(self) -> Barrier:
+        """Return the same variables; what is done to them leaves these as they are."""
+        other = Barrier.__new__(Barrier)
+        vars(other).update(vars(self))
+        return other
+
+    @property
+    def total_cost(self) -> float:
+        """Of both kinds of multipliers together."""
+        return 2 * float(self.costs.sum())
+
+    def _slope(self, xi: Floats) -> Floats:
+        return self.costs if self.loss.is_hinge else np.asarray(self.costs * self.loss.slope(xi))
+
+    def linearise(self, gain: Floats) -> None:
+        """Compute residuals and the row weights D at the current point."""
+        alpha, z, s, xi = self.values
+        self._residual_xi = self._slope(xi) - alpha - z
+        if self.loss.is_hinge:  # q = z / xi
+            self._shares = 1 / self.values[:2]
+        else:
+            q = z / xi + self.costs * self.loss.curvature(xi)
+            self._shares = np.stack([1 / alpha, 1 / (xi * q)])
+        # s / alpha and 1 / q.
+        self._ratios = ratios = self.values[2:] * self._shares
+        self.D = 1 / (ratios[0] + ratios[1])
+        # What v has of both residuals, the second being xi + gain - k - s.
+        self._rest = self._residual_xi * ratios[1] + (self.target - gain) + (s - xi)
+
+    def right_side(self, sigma_mu: float, correct: bool) -> Floats:
+        """Compute the v for alpha s = z xi = c sigma_mu; ``correct`` adds the predictor's second order."""
+        # What (alpha, s) and (z, xi) lack, then what s and xi have to move for it.
+        moves = sigma_mu * self.costs - self.values[:2] * self.values[2:]
+        if correct:
+            moves -= self.steps[:2] * self.steps[2:]
+        moves *= self._shares
+        self._moves = moves
+        self._v = moves[0] - moves[1] + self._rest
+        return np.asarray(self._v)
+
+    def right_side_slope(self) -> Floats:
+        """Compute how v changes with sigma_mu: within one iteration it is a straight line."""
+        return np.asarray(self.costs * (self._shares[0] - self._shares[1]))
+
+    def turn(self, change: Floats) -> None:
+        """Compute the directions of all row variables for D times a change of the gains.
+
+        dalpha, and what it leaves of alpha + z to the other side, take s / alpha and 1 / q of themselves from
+        the moves of s and xi.
+        """
+        self.steps = steps = np.empty_like(self.values)
+        np.subtract(self.D * self._v, change, out=steps[0])
+        np.subtract(self._residual_xi, steps[0], out=steps[1])
+        np.subtract(self._moves, self._ratios * steps[:2], out=steps[2:])
+        if not self.loss.is_hinge:  # z also takes what the slope of the loss gains
+            steps[1] = self._moves[1] / self._ratios[1] - self.values[1] * steps[3] / self.values[3]
+
+
+class Walls(_Slacks):
+    """The multipliers and slacks of constraints gain >= end: what ``Barrier`` is at an infinite cost.
+
+    ``values`` has alpha and s. ``costs`` only say how much of the complementarity each wall gets, and
+    ``rooms`` how far away the wall opposite is.
+    """
+
+    def __init__(self, costs: Floats, ends: Floats, gain: Floats, rooms: Floats) -> None:
+        self.costs, self._ends, self.total_cost = costs, ends, float(costs.sum())
+        slack = np.maximum(gain - ends, np.minimum(_FIRST_SLACK, rooms / 4))
+        self.values = np.stack([costs / 2, slack])
+        self.steps = np.zeros_like(self.values)
+
+    def linearise(self, gain: Floats) -> None:
+        """Compute residuals and the row weights D at the current point."""
+        alpha, s = self.values
+        self._residual_s = gain - self._ends - s
+        self.D = alpha / s
+
+    def right_side(self, sigma_mu: float, correct: bool) -> Floats:
+        """Compute the v for alpha s = c sigma_mu; ``correct`` adds the predictor's second order."""
+        self._tau = sigma_mu * self.costs - self.values[0] * self.values[1]
+        if correct:
+            self._tau -= self.steps[0] * self.steps[1]
+        self._v = self._tau / self.values[0] - self._residual_s
+        return np.asarray(self._v)
+
+    def turn(self, change: Floats) -> None:
+        """Compute the directions of both for D times a change of the gains."""
+        alpha, s = self.values
+        d_alpha = self.D * self._v - change
+        self.steps = np.stack([d_alpha, (self._tau - s * d_alpha) / alpha])
+
+
+class FeatureRows:
+    """Rows +-e_j with the variables that belong to them: the two sides of every kink, or the walls.
+
+    Parameters
+    ----------
+    columns, signs : ndarrays
+        The j and the sign of each row.
+    n_features : int
+    barrier : Barrier or Walls
+    """
+
+    def __init__(self, columns: Ints, signs: Floats, n_features: int, barrier: Barrier | Walls) -> None:
+        self._columns, self._signs, self._n_features = columns, signs, n_features
+        self.barrier = barrier
+
+    def gains(self, weights: Floats) -> Floats:
+        """Return +-w_j."""
+        return np.asarray(self._signs * weights[self._columns])
+
+    def folded(self, values: Floats) -> Floats:
+        """Sum over the rows of each feature, with signs."""
+        return np.bincount(self._columns, self._signs * values, self._n_features).astype(float, copy=False)
+
+    def ridge(self) -> Floats:
+        """Sum D over the rows of each feature."""
+        return np.bincount(self._columns, self.barrier.D, self._n_features).astype(float, copy=False)
+
+
+def penalty_rows(penalty: Penalty, weights: Floats, cost: float) -> list[FeatureRows]:
+    """Return the rows of the kinks and those of the walls, as far as there are any.
+
+    Kinks: first w_j <= xi, then -w_j <= xi. Walls: every finite bound of a weight that has room between its
+    bounds; ``cost`` is that of all data rows.
+    """
+    found, M = [], len(weights)
+    kinks, lower, upper = (
+        np.broadcast_to(np.asarray(part, dtype=float), M)
+        for part in (penalty.kinks, penalty.lower, penalty.upper)
+    )
+    chosen = np.flatnonzero(kinks)
+    if len(chosen) > 0:
+        columns, signs = np.tile(chosen, 2), np.repeat([-1.0, 1.0], len(chosen))
+        gain = signs * weights[columns]
+        # Neither side of a kink is the likelier one.
+        barrier = Barrier(kinks[columns], PowerHinge(1), 0.0, gain, share=0.5)
+        found.append(FeatureRows(columns, signs, M, barrier))
+    below, above = (np.flatnonzero(np.isfinite(bound) & (lower < upper)) for bound in (lower, upper))
+    columns, signs = np.append(below, above), np.repeat([1.0, -1.0], [len(below), len(above)])
+    if len(columns) > 0:
+        ends, rooms = np.append(lower[below], -upper[above]), (upper - lower)[columns]
+        walls = Walls(np.full(len(columns), cost / len(columns)), ends, signs * weights[columns], rooms)
+        found.append(FeatureRows(columns, signs, M, walls))
+    return found
+
+
+# ---------------------------------------------------------------- working sets, for shrinking
+
+
+@dataclass(frozen=True, eq=False)
+class WorkingSet:
+    """The rows near the margin of a point, at most ``most`` of them, and sums over the others.
+
+    Parameters
+    ----------
+    sums : LossSums
+        Of the rows outside alone; their loss, too.
+    rows : RowList
+        The rows inside, with labels -1 and 1 and their sample weights.
+    targets : ndarray or None
+        Theirs.
+    shortfall : ndarray
+        Their m_i.
+    places : ndarray of int
+        Their numbers in their block.
+    most : int
+    cost : float
+        C / kappa, by which sample weights become costs.
+    is_cut : bool
+        Whether rows were left outside only because they were too many.
+    """
+
+    sums: LossSums
+    rows: RowList
+    targets: Floats | None
+    shortfall: Floats
+    places: Ints
+    most: int
+    cost: float
+    is_cut: bool = False
+
+    def __add__(self, other: WorkingSet) -> WorkingSet:
+        """Return the working set of both sets of rows."""
+        return WorkingSet.combined([self, other])
+
+    @staticmethod
+    def combined(parts: Sequence[WorkingSet]) -> WorkingSet:
+        """Return the working set of all sets of rows."""
+        targets = [part.targets for part in parts if part.targets is not None]
+        return WorkingSet(
+            reduce(add, [part.sums for part in parts]),
+            RowList.combined([part.rows for part in parts]),
+            np.concatenate(targets) if targets else None,
+            np.concatenate([part.shortfall for part in parts]),
+            np.concatenate([part.places for part in parts]),
+            parts[0].most,
+            parts[0].cost,
+            any(part.is_cut for part in parts),
+        ).cut()
+
+    def cut(self) -> WorkingSet:
+        """Keep the ``most`` rows nearest to the margin; the order of the rows stays."""
+        if len(self.shortfall) <= self.most:
+            return self
+        order = np.argsort(np.abs(self.shortfall), kind="stable")
+        keep, drop = np.sort(order[: self.most]), np.sort(order[self.most :])
+        rows, m, goal = self.rows, self.shortfall, self.targets
+        alpha = np.where(m[drop] > 0, self.cost * rows.weights[drop], 0.0)
+        dropped = LossSums.of_dual(
+            rows.X[drop], rows.labels[drop], alpha, None if goal is None else goal[drop]
+        )
+        return WorkingSet(
+            self.sums + dropped,
+            rows.take(keep),
+            None if goal is None else goal[keep],
+            m[keep],
+            self.places[keep],
+            self.most,
+            self.cost,
+            is_cut=True,
+        )
+
+    def can_balance(self, fit_intercept: bool) -> bool:
+        """Return whether the rows inside can make up for those outside in sum y alpha = 0.
+
+        If they cannot, the problem inside has no optimum: its intercept runs away.
+        """
+        signed = self.cost * self.rows.labels * self.rows.weights
+        needed = -float(self.sums.alpha_sums[1])
+        return not fit_intercept or bool(np.minimum(signed, 0).sum() < needed < np.maximum(signed, 0).sum())
+
+
+def near_margin(block: BlockOfRows, point: Point, width: float, most: int) -> WorkingSet:
+    """Find the working set around the margin of a point."""
+    labelled, costs = block.problem.rows, block.costs
+    sums = LossSums.of_nothing(block.problem.design.n_features)
+    inside, shortfalls = [np.empty(0, dtype=np.intp)], [np.empty(0)]
+    for rows, X in block.problem.design.blocks(1):
+        m = labelled.shortfall(X @ point.weights + point.intercept, rows)
+        near = np.flatnonzero(np.abs(m) <= width)
+        alpha = np.where(m > 0, costs[rows], 0.0)
+        alpha[near] = 0.0
+        goal = None if labelled.targets is None else labelled.targets[rows]
+        sums += LossSums.of_dual(X, labelled.labels[rows], alpha, goal)
+        inside.append(rows.start + near)
+        shortfalls.append(m[near])
+    chosen, m = np.concatenate(inside), np.concatenate(shortfalls)
+    cost, goal = block.problem.cost / block.problem.kappa, labelled.targets
+    near_rows = RowList(block.problem.design.rows(chosen), labelled.labels[chosen], labelled.weights[chosen])
+    goal = None if goal is None else goal[chosen]
+    return WorkingSet(sums, near_rows, goal, m, chosen, most, cost).cut()
+
+
+def dual_of(
+    block: BlockOfRows, point: Point, width: float, most: int, alpha: Floats, factors: Floats
+) -> Floats:
+    """Write down the dual vector of all rows: of a working set around ``point``, with ``alpha`` inside."""
+    inside = near_margin(block, point, width, most).places
+    whole = np.where(block.shortfall(point) > 0, block.costs, 0.0)
+    whole[inside] = alpha
+    return np.asarray(whole * np.where(block.problem.labels > 0, factors[0], factors[1]))

@@ -23,9 +23,9 @@ from typing import NamedTuple
 import numpy as np
 
 from exclusivity._typing import Bools, Floats
-from exclusivity.objective.penalties import Penalty
-from exclusivity.solvers.newton.linear import NewtonSystem
-from exclusivity.solvers.newton.run import Point, Step
+from exclusivity.objective.objective import Penalty
+from exclusivity.solvers.newton.run import NewtonSystem
+from exclusivity.solvers.newton.sums import Point, Step
 
 _MAX_ROUNDS = 60
 # A step that is cut off is taken where it keeps this share of what it would have gained.

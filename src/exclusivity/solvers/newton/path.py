@@ -21,26 +21,25 @@ from scipy import linalg
 from exclusivity._typing import Floats, Matrix
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers.base import SolverResult, check_convex
-from exclusivity.solvers.newton.linear import DENSE_LIMIT, NewtonSystem, PrimalSystem
-from exclusivity.solvers.newton.run import (
-    Certificate,
-    Guess,
-    LossSums,
-    Point,
-    Run,
-    bound_from_sums,
-    objective_from_sums,
-)
-from exclusivity.solvers.newton.semismooth import primal_system
+from exclusivity.solvers.newton.factorised import DENSE_LIMIT, PrimalSystem, primal_system
+from exclusivity.solvers.newton.run import Guess, MemoryRows, NewtonSystem, Run
 from exclusivity.solvers.newton.solver import (
     DEFAULT_MAX_ITER,
     SAMPLE_TOL,
     NewtonOptions,
+    RowFacts,
+    choose_regime,
     continue_run,
-    regime_for,
     sample_rows,
 )
-from exclusivity.solvers.newton.source import MemoryRows
+from exclusivity.solvers.newton.sums import (
+    Certificate,
+    LossSums,
+    Point,
+    bound_from_sums,
+    evaluate,
+    objective_from_sums,
+)
 
 # So many costs that share a Hessian are worth one of all rows.
 _LARGE_GROUP = 6
@@ -73,7 +72,7 @@ def solve_newton_path(
     [0.333, 0.4]
     """
     check_convex(problem.objective, "newton")
-    regime = regime_for(problem, (options or NewtonOptions()).regime)
+    regime = choose_regime(problem.objective, RowFacts.of(problem), (options or NewtonOptions()).regime)
     problem = problem.centred()
     problems = [problem.changed(cost=float(cost)) for cost in costs]
     n_rows, n_features, loss = problem.design.n_rows, problem.design.n_features, problem.loss
@@ -118,7 +117,7 @@ def _spread(group: Sequence[PathColumn], unit: MemoryRows, rows: BatchSource) ->
     the way.
     """
     leader = group[-1]
-    curvature = unit.evaluate(leader.point, leader.reduced.loss, curvature=True)
+    curvature = unit.reduce(evaluate, leader.point, leader.reduced.loss, True)
     for column in group:
         column.system = scaled_system(curvature, column.reduced)
     leader.step_from(leader.point, curvature)
@@ -236,7 +235,7 @@ class HessianChain:
 
     def _renew(self, point: Point) -> None:
         self._point = self._anchor = point
-        self._sums = self._curvature = self._source.evaluate(point, self._loss, curvature=True)
+        self._sums = self._curvature = self._source.reduce(evaluate, point, self._loss, True)
         self._n_hessians += 1
 
     def next(self, reduced: ERMProblem) -> tuple[Point, NewtonSystem]:
@@ -260,7 +259,7 @@ class HessianChain:
         if moved > _REACH * np.linalg.norm(point.weights):
             self._renew(point)
         else:
-            self._point, self._sums = point, self._source.evaluate(point, self._loss, curvature=False)
+            self._point, self._sums = point, self._source.reduce(evaluate, point, self._loss, False)
 
     def groups(self) -> list[list[int]]:
         """The numbers of the costs that share a Hessian."""

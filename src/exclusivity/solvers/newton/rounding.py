@@ -26,12 +26,11 @@ sum_i (a_i - alpha_i)^2 / (2 c_i sigma), Rockafellar's criterion.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from copy import copy
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from exclusivity._typing import Floats, Ints
+from exclusivity._typing import Floats
 from exclusivity.objective.losses import MarginLoss
 from exclusivity.objective.problem import ERMProblem, member_costs
 from exclusivity.rows.design import UNIT
@@ -52,103 +51,71 @@ _LEAST_WIDTH = 1e-13
 _MAX_INTERCEPTS = 100
 
 
-class RoundedLoss(Protocol):
-    """What a truncated Newton method asks about the loss of all rows."""
+class RoundedLoss(ABC):
+    """The loss of all rows, rounded.
 
-    @property
-    def width(self) -> float:
-        """How far the rounding reaches."""
+    Attributes
+    ----------
+    width : float
+        How far the rounding reaches; around a dual vector a / c runs from 0 to 1 over 1 / sigma.
+    dual : ndarray or None
+        The dual vector that it is made around, if it is.
+    is_exact : bool
+        Whether it is the loss itself.
+    """
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether it is the loss itself."""
+    width: float
+    dual: Floats | None = None
+    is_exact = False
 
-    @property
-    def dual(self) -> Floats | None:
-        """The dual vector that it is made around, if it is."""
-
+    @abstractmethod
     def slope(self, shortfall: Floats) -> Floats:
-        """c_i phi'(m_i), a feasible dual vector but for the balance of the classes."""
+        """Compute c_i phi'(m_i), a feasible dual vector but for the balance of the classes."""
 
+    @abstractmethod
     def derivatives(self, shortfall: Floats) -> tuple[Floats, Floats]:
-        """The slope, and the curvature c_i phi''(m_i)."""
-
-    def restricted(self, rows: Ints) -> RoundedLoss:
-        """The same loss of some of the rows."""
-
-    def extended(self, part: RoundedLoss, rows: Ints) -> RoundedLoss:
-        """Of all rows, as far as ``part`` has come on some of them; it is made around 0 on the others."""
+        """Compute the slope, and the curvature c_i phi''(m_i)."""
 
     def distance(self, slope: Floats) -> float:
-        """What the rounding takes off the dual at these slopes; infinite where nothing depends on it."""
+        """Compute what the rounding takes off the dual at these slopes; infinite if nothing depends on it."""
+        return np.inf
 
+    @abstractmethod
     def sharpen(self, shortfall: Floats) -> bool:
         """Come closer to the true loss, knowing the minimiser of the rounded one; False if that is it."""
 
 
-class _Shifted(ABC):
+class _Proximal(RoundedLoss):
     """Any loss around a dual vector; without one around zero.
 
     ``is_close``: whether alpha has to follow the slope closely, by Rockafellar's criterion.
     """
 
-    def __init__(self, costs: Floats, alpha: Floats | None, width: float, is_close: bool) -> None:
-        self._costs, self._is_close = costs, is_close
-        self._cost = common_value(costs)
-        self._alpha = np.zeros_like(costs) if alpha is None else alpha
-        self._sharpness = 1 / width
+    dual: Floats
 
-    @property
-    def is_exact(self) -> bool:
-        """See ``RoundedLoss``."""
-        return False
-
-    @property
-    def dual(self) -> Floats | None:
-        """See ``RoundedLoss``."""
-        return self._alpha
-
-    @property
-    def width(self) -> float:
-        """See ``RoundedLoss``: alpha / c runs from 0 to 1 while m runs over 1 / sigma."""
-        return 1 / self._sharpness
-
-    @abstractmethod
-    def slope(self, shortfall: Floats) -> Floats:
-        """See ``RoundedLoss``."""
-
-    @abstractmethod
-    def derivatives(self, shortfall: Floats) -> tuple[Floats, Floats]:
-        """See ``RoundedLoss``."""
-
-    def restricted(self, rows: Ints) -> RoundedLoss:
-        """See ``RoundedLoss``."""
-        part = copy(self)
-        part._costs, part._alpha = self._costs[rows], self._alpha[rows]
-        part._cost = common_value(part._costs)
-        return part
-
-    def extended(self, part: RoundedLoss, rows: Ints) -> RoundedLoss:
-        """See ``RoundedLoss``."""
-        whole = copy(self)
-        whole._sharpness, whole._alpha = 1 / part.width, np.zeros_like(self._costs)
-        whole._alpha[rows] = part.dual
-        return whole
+    def __init__(self, costs: Floats, alpha: Floats | None, width: float, *, is_close: bool) -> None:
+        self._costs, self._cost, self._is_close = costs, common_value(costs), is_close
+        self.dual, self.width, self._sharpness = (
+            np.zeros_like(costs) if alpha is None else alpha,
+            width,
+            1 / width,
+        )
 
     def distance(self, slope: Floats) -> float:
         """See ``RoundedLoss``."""
         if not self._is_close:
             return np.inf
-        return float(((slope - self._alpha) ** 2 / self._costs).sum() / (2 * self._sharpness))
+        return float(((slope - self.dual) ** 2 / self._costs).sum() / (2 * self._sharpness))
 
     def sharpen(self, shortfall: Floats) -> bool:
         """See ``RoundedLoss``: alpha follows the slope, sigma grows."""
-        self._alpha = self.slope(shortfall)
+        self.dual = self.slope(shortfall)
         self._sharpness = min(self._sharpness * _GROWTH, _SHARPEST)
+        self.width = 1 / self._sharpness
         return True
 
 
-class ShiftedHinge(_Shifted):
+class ProximalHinge(_Proximal):
     """p = 1 around a dual vector.
 
     ``width`` is by default that of a cold start, or of the solution for a neighbouring cost where there is a
@@ -160,12 +127,12 @@ class ShiftedHinge(_Shifted):
     ) -> None:
         if width is None:
             width = _COLD_WIDTH if alpha is None else _WARM_WIDTH
-        super().__init__(costs, alpha, width, is_close)
+        super().__init__(costs, alpha, width, is_close=is_close)
 
     def slope(self, shortfall: Floats) -> Floats:
         """See ``RoundedLoss``."""
         slope = shortfall * (self._sharpness * self._cost)
-        slope += self._alpha
+        slope += self.dual
         np.maximum(slope, 0.0, out=slope)
         return np.minimum(slope, self._cost, out=slope)
 
@@ -177,7 +144,7 @@ class ShiftedHinge(_Shifted):
         return slope, np.asarray(between * (self._sharpness * self._cost))
 
 
-class ShiftedSmooth(_Shifted):
+class ProximalSmooth(_Proximal):
     """A smooth loss around a dual vector, which it follows closely."""
 
     def __init__(self, costs: Floats, loss: MarginLoss, alpha: Floats | None, width: float) -> None:
@@ -185,8 +152,8 @@ class ShiftedSmooth(_Shifted):
         self._loss = loss
 
     def _moved(self, shortfall: Floats) -> Floats:
-        """Where the loss itself has the slope that the shifted one has here."""
-        shifted = shortfall + self._alpha / (self._sharpness * self._cost)
+        """Compute where the loss itself has the slope that the rounded one has here."""
+        shifted = shortfall + self.dual / (self._sharpness * self._cost)
         return self._loss.prox(shifted, 1 / self._sharpness)
 
     def slope(self, shortfall: Floats) -> Floats:
@@ -202,27 +169,16 @@ class ShiftedSmooth(_Shifted):
         return np.asarray(self._cost * self._loss.slope(moved)), both * active
 
 
-class RoundedCorner:
+class RoundedCorner(RoundedLoss):
     """A smooth loss; exact where it has no corner."""
 
     def __init__(self, costs: Floats, loss: MarginLoss, width: float | None = None) -> None:
-        self._costs, self._cost = costs, common_value(costs)
-        self._exact, self._loss = loss, loss.rounded(width or _FIRST_WIDTH)
+        self._cost, self._exact = common_value(costs), loss
+        self._round(width or _FIRST_WIDTH)
 
-    @property
-    def is_exact(self) -> bool:
-        """See ``RoundedLoss``."""
-        return self._loss.width == 0
-
-    @property
-    def dual(self) -> Floats | None:
-        """See ``RoundedLoss``: around none."""
-        return None
-
-    @property
-    def width(self) -> float:
-        """See ``RoundedLoss``."""
-        return self._loss.width
+    def _round(self, width: float) -> None:
+        self._loss = self._exact.rounded(width)
+        self.width, self.is_exact = self._loss.width, self._loss.width == 0
 
     def slope(self, shortfall: Floats) -> Floats:
         """See ``RoundedLoss``."""
@@ -238,56 +194,49 @@ class RoundedCorner:
         assert parts.curvature is not None  # noqa: S101 -- asked for
         return np.asarray(self._cost * parts.slope), np.asarray(self._cost * parts.curvature)
 
-    def restricted(self, rows: Ints) -> RoundedLoss:
-        """See ``RoundedLoss``."""
-        return RoundedCorner(self._costs[rows], self._exact, self._loss.width)
-
-    def extended(self, part: RoundedLoss, rows: Ints) -> RoundedLoss:
-        """See ``RoundedLoss``: only the width may differ."""
-        return RoundedCorner(self._costs, self._exact, part.width)
-
-    def distance(self, slope: Floats) -> float:
-        """See ``RoundedLoss``: nothing follows anything."""
-        return np.inf
-
     def sharpen(self, shortfall: Floats) -> bool:
         """See ``RoundedLoss``."""
-        if self._loss.width <= _LEAST_WIDTH:
+        if self.width <= _LEAST_WIDTH:
             return False
-        self._loss = self._exact.rounded(self._loss.width * _WIDTH_FACTOR)
+        self._round(self.width * _WIDTH_FACTOR)
         return True
 
 
 def common_value(values: Floats) -> Floats | float:
-    """The one number that they all are, for quicker products; else the numbers themselves."""
+    """Return the one number that they all are, for quicker products; else the numbers themselves."""
     return float(values[0]) if len(values) and values.min() == values.max() else values
 
 
 def rounded_loss(
     loss: MarginLoss, costs: Floats, alpha: Floats | None = None, width: float | None = None
 ) -> RoundedLoss:
-    """The rounding that fits the loss; a dual vector matters for the hinge only, a width for corners."""
-    return ShiftedHinge(costs, alpha, width) if loss.is_hinge else RoundedCorner(costs, loss, width)
+    """Return the rounding that fits the loss; a dual vector matters for the hinge, a width for corners."""
+    return ProximalHinge(costs, alpha, width) if loss.is_hinge else RoundedCorner(costs, loss, width)
 
 
-def shifted_loss(problem: ERMProblem, alpha: Floats | None = None, width: float | None = None) -> RoundedLoss:
-    """The loss around a dual vector, however steep it is; by default as wide as its steepness asks for."""
+def proximal_loss(
+    problem: ERMProblem, alpha: Floats | None = None, width: float | None = None
+) -> RoundedLoss:
+    """Return the loss around a dual vector, however steep it is; by default as wide as that asks for."""
     costs = member_costs(problem)
     if width is None:  # rows may be zero, or their squares infinite
         width = float(np.clip(steepness(problem), 1 / _SHARPEST, _SHARPEST))
     if problem.loss.is_hinge:
-        return ShiftedHinge(costs, alpha, width, is_close=True)
-    return ShiftedSmooth(costs, problem.loss, alpha, width)
+        return ProximalHinge(costs, alpha, width, is_close=True)
+    return ProximalSmooth(costs, problem.loss, alpha, width)
 
 
 def steepness(problem: ERMProblem) -> float:
-    """The mean of c_i |x_i|^2, in hundreds: above 1, Newton steps on the loss itself may come to nothing."""
+    """Compute the mean of c_i |x_i|^2, in hundreds.
+
+    Above 1, Newton steps on the loss itself may come to nothing.
+    """
     squares = member_costs(problem) @ problem.design.squared_lengths
     return float(squares / (_GENTLE * problem.design.n_rows))
 
 
 def width_for_error(error: float) -> float:
-    """The width for a start whose margins are off by ``error``, p = 1."""
+    """Return the width for a start whose margins are off by ``error``, p = 1."""
     return float(np.clip(error, _LEAST_WARM_WIDTH, _COLD_WIDTH))
 
 
@@ -301,7 +250,7 @@ class Balanced(NamedTuple):
 
 
 def balanced(loss: RoundedLoss, shortfall: Floats, y: Floats) -> Balanced:
-    """The change t of the intercept with sum_i y_i slope_i(m_i - y_i t) = 0, by safeguarded Newton steps.
+    """Find the change t of the intercept with sum_i y_i slope_i(m_i - y_i t) = 0: safeguarded Newton steps.
 
     The sum falls as t grows, from the slopes of the positive rows alone to those of the negative ones.
     """

@@ -1,139 +1,49 @@
-"""Points, sums over rows and what they certify, and the record of a run.
+"""Where methods start, the rows as they see them, and the record of a run.
 
-Inside is the reduced SVM, outside the ERM of K members.
+Methods see rows only through questions that are reduced over blocks of rows. A question is a function of the
+rows of one block (``BlockOfRows``), and what it returns adds up over the blocks. ``ProblemRows`` puts it to
+all rows of a problem: ``MemoryRows``, here, to a matrix in memory, which is one block; ``TargetRows`` of
+``solvers.blocks`` to any ``RowSource``. Whatever is kept with a block between two questions (the multipliers
+of its rows, say) is a state that the first one returns and the next one takes. Questions are in ``sums`` and,
+of the interior point and of shrinking, in ``barrier``.
+
+Inside a run is the reduced SVM, outside the ERM of K members.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
 from math import fsum
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 import numpy as np
 
-from exclusivity._typing import Floats
+from exclusivity._typing import Bools, Floats
 from exclusivity.objective.objective import Objective, relative_gap
-from exclusivity.objective.penalties import Penalty
-from exclusivity.objective.problem import (
-    ERMProblem,
-    dual_bound,
-    objective_of_shortfall,
-    repair_dual,
-)
-from exclusivity.rows.design import RowScale, gamma
+from exclusivity.objective.problem import ERMProblem
+from exclusivity.rows.design import RowScale
 from exclusivity.solvers.base import Callback, Incumbent, IterationRecord, Recorder, SolverResult, Status
-from exclusivity.solvers.newton.linear import NewtonSystem
+from exclusivity.solvers.newton.sums import BlockOfRows, Certificate, Point
+
+Question = Callable[..., Any]
+"""From a ``BlockOfRows`` (and a state, if it takes one) and arguments to what adds up over the blocks."""
 
 
-@dataclass(frozen=True, eq=False)
-class Point:
-    """Weights and intercept of one linear model, or a step between two."""
+class NewtonSystem(Protocol):
+    """A system of linear equations A (dw, db) = (r_w, r_b), factorised or behind products."""
 
-    weights: Floats
-    intercept: float
+    def solve(self, r_w: Floats, r_b: float) -> tuple[Floats, float]:
+        """Return (dw, db)."""
 
-    def moved(self, step: Point, length: float) -> Point:
-        """The point plus ``length`` times ``step``."""
-        return Point(self.weights + length * step.weights, self.intercept + length * step.intercept)
+    def times(self, dw: Floats, db: float) -> tuple[Floats, float]:
+        """Return A (dw, db)."""
 
-    def inside(self, penalty: Penalty) -> Point:
-        """The nearest point within the bounds of a penalty."""
-        return self if penalty.is_smooth else Point(penalty.inside(self.weights), self.intercept)
-
-
-class Step(NamedTuple):
-    """Where a step leads, the way there, and at most how fast the objective begins to change along it.
-
-    The slope is negative, or there is nothing to gain. ``n_systems`` were factorised to find the step.
-    """
-
-    target: Point
-    change: Point
-    slope: float
-    n_systems: int = 1
-
-    def with_intercept(self, start: float, change: float) -> Step:
-        """The same step, which takes the intercept along."""
-        target, way = Point(self.target.weights, start + change), Point(self.change.weights, change)
-        return self._replace(target=target, change=way)
-
-    def part(self, start: Point, length: float, penalty: Penalty) -> Point:
-        """The point so far along it: at its end exactly there, so that zeros and bounds are exact."""
-        if length == 1:
-            return self.target
-        return start.moved(self.change, length).inside(penalty)
-
-
-@dataclass(frozen=True, eq=False)
-class LossSums:
-    """Sums over rows at one point, alpha_i = c_i phi'(m_i) being the dual vector it suggests.
-
-    ``weighted_sums`` (2 x M), ``alpha_sums`` and ``conjugates`` (2 each) hold sums of v_i and of y_i v_i for
-    v_i = alpha_i x_i, alpha_i and the loss's conjugate: half their sum belongs to the positive class, half
-    their difference to the negative one. Repairing the dual vector needs them apart. ``gains`` are the same
-    of t_i alpha_i, which is alpha_i where all targets are 1. ``cost`` is the sum of the costs of the rows
-    whose loss this is, and ``n_terms`` the longest chain of additions behind any sum: what rounding errors
-    depend on.
-    """
-
-    loss: float
-    smoothed: float
-    weighted_sums: Floats
-    alpha_sums: Floats
-    conjugates: Floats
-    curvature: Floats | None
-    cost: float
-    n_terms: float
-    gains: Floats
-
-    @classmethod
-    def of_nothing(cls, n_features: int, curvature: bool) -> LossSums:
-        """The sums over no rows."""
-        hessian, none = np.zeros((n_features + 1, n_features + 1)) if curvature else None, np.zeros(2)
-        return cls(0.0, 0.0, np.zeros((2, n_features)), none, none, hessian, 0.0, 0, none)
-
-    def __add__(self, other: LossSums) -> LossSums:
-        """The sums over both sets of rows."""
-        has_curvature = self.curvature is not None and other.curvature is not None
-        return LossSums(
-            self.loss + other.loss,
-            self.smoothed + other.smoothed,
-            self.weighted_sums + other.weighted_sums,
-            self.alpha_sums + other.alpha_sums,
-            self.conjugates + other.conjugates,
-            self.curvature + other.curvature if has_curvature else None,  # type: ignore[operator]
-            self.cost + other.cost,
-            max(self.n_terms, other.n_terms) + 1,
-            self.gains + other.gains,
-        )
-
-    def times(self, factor: float) -> LossSums:
-        """The sums with all costs multiplied by ``factor``."""
-        return LossSums(
-            factor * self.loss,
-            factor * self.smoothed,
-            factor * self.weighted_sums,
-            factor * self.alpha_sums,
-            factor * self.conjugates,
-            None if self.curvature is None else factor * self.curvature,
-            factor * self.cost,
-            self.n_terms + 1,
-            factor * self.gains,
-        )
-
-    @property
-    def negative_gradient(self) -> Point:
-        """sum_i y_i alpha_i (x_i, 1): minus the gradient of the smoothed loss."""
-        return Point(self.weighted_sums[1], float(self.alpha_sums[1]))
-
-    def by_class(self) -> tuple[tuple[Floats, Floats], tuple[float, float], tuple[float, float]]:
-        """``weighted_sums``, ``alpha_sums`` and ``conjugates`` of the positive and of the negative class."""
-        both, difference = self.weighted_sums
-        weighted = (both + difference) / 2, (both - difference) / 2
-        return weighted, _halves(self.alpha_sums), _halves(self.conjugates)
+    def restricted(self, free: Bools) -> NewtonSystem:
+        """Return the system in which all other weights stay; its vectors have the free ones only."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +55,7 @@ class Guess:
 
     Where a run is to go on, ``method`` says with what: "semismooth", "truncated" or "shifted" (with the width
     and the dual vector, and the passes spent), "bands" (the width of the next one), or "interior" (the
-    multipliers and slacks of the rows and of the penalty). ``tried_kernel``: the kernel came to little.
+    multipliers and slacks of the rows and of the penalty). ``tried_kernel``: the kernel has stalled.
     """
 
     point: Point
@@ -158,16 +68,81 @@ class Guess:
     slacks: tuple[Floats, tuple[Floats, ...]] | None = None
 
 
-class Certificate(NamedTuple):
-    """What is known of a point: its objective and how much larger that may be, and a bound on all points.
+class ProblemRows(ABC):
+    """All rows of one binary problem, wherever they are.
 
-    ``dual`` gives the vector behind the bound, where there is one; it is only asked at the end, for the best.
+    Attributes
+    ----------
+    objective : Objective
+        Of the one member that is solved for.
+    problem : ERMProblem or None
+        The same with its rows, where they are in memory and vectors of all rows are at hand.
+    n_rows, n_features : int
+    row_scale : RowScale
+        What rounding errors of products with the rows depend on.
+    passes : float
+        How often the rows have been read.
+    most_fetched : float
+        So many single rows may be asked for at once.
     """
 
-    objective: float
-    error: float
-    bound: float
-    dual: Callable[[], Floats] = partial(np.empty, 0)
+    objective: Objective
+    problem: ERMProblem | None
+    n_rows: int
+    n_features: int
+    row_scale: RowScale
+    passes: float = 0.0
+    most_fetched: float = np.inf
+
+    @abstractmethod
+    def reduce(self, question: Question, *arguments: Any) -> Any:
+        """Sum ``question(block, *arguments)`` over the blocks: one pass."""
+
+    @abstractmethod
+    def advance(self, question: Question, states: Any, *arguments: Any, reads: float = 1) -> tuple[Any, Any]:
+        """Sum ``question(block, state, *arguments)``, which also returns a new state for each block.
+
+        ``states`` is None at first, and then what the last call returned. Of rows in memory the question
+        ``reads`` all rows so often.
+        """
+
+
+class MemoryRows(ProblemRows):
+    """A dense or CSR matrix in memory: one block.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        Of one member.
+    curvature : ndarray of shape (n_features + 1, n_features + 1) or None
+        The matrix of second derivatives of all rows, p = 2, if it is known.
+    """
+
+    problem: ERMProblem
+
+    def __init__(self, problem: ERMProblem, curvature: Floats | None = None) -> None:
+        self.problem, self.objective, self._curvature = problem, problem.objective, curvature
+        self.n_rows, self.n_features = problem.design.n_rows, problem.design.n_features
+
+    @cached_property
+    def _block(self) -> BlockOfRows:
+        return BlockOfRows(self.problem, self._curvature)
+
+    @property
+    def row_scale(self) -> RowScale:  # type: ignore[override]
+        """See ``ProblemRows``."""
+        return self.problem.row_scale
+
+    def reduce(self, question: Question, *arguments: Any) -> Any:
+        """See ``ProblemRows``."""
+        self.passes += 1
+        return question(self._block, *arguments)
+
+    def advance(self, question: Question, states: Any, *arguments: Any, reads: float = 1) -> tuple[Any, Any]:
+        """See ``ProblemRows``: the state of the one block."""
+        self.passes += reads
+        sums, state = question(self._block, states, *arguments)
+        return sums, state
 
 
 class Run:
@@ -203,8 +178,6 @@ class Run:
         self._status: Status | None = None
         # Zero is a dual vector too, and proves 0: no bound is ever worse (or, by overflow, not a number).
         self._best_bound = 0.0
-        # Of the rounded corner of the loss in the last semismooth step (not the mu of an interior point).
-        self.last_width = 1.0
         self._dual: Callable[[], Floats] | None = None
         self._start: IterationRecord | None = None
         # Where the method is (a ``Guess``), for a warm start to continue from.
@@ -236,7 +209,7 @@ class Run:
         return self._status is not None
 
     def would_end(self, certificate: Certificate) -> bool:
-        """Whether a point that is known so well is good enough."""
+        """Return whether a point with this certificate is good enough."""
         objective, bound = certificate.objective + certificate.error, max(certificate.bound, self._best_bound)
         return relative_gap(objective, bound) <= self.tol
 
@@ -250,7 +223,7 @@ class Run:
         is_start: bool = False,
         amends: bool = False,
     ) -> None:
-        """One point of the reduced SVM and what is known of it.
+        """Record a point of the reduced SVM and what is known of it.
 
         Where a method starts is no iteration, unless it is good enough: an iteration takes a step. A point
         that the run has passed by is none either: what is known of it now ``amends`` its record.
@@ -304,7 +277,7 @@ class Run:
         return len(self._recorder) + 1 < self.max_iter
 
     def _members(self, point: Point) -> tuple[Floats, Floats]:
-        """K equal members as read-only views: any number of them at the price of one."""
+        """Return K equal members as read-only views: any number of them takes the memory of one."""
         K, intercept = self.objective.n_members, point.intercept
         if self._offset is not None:  # of all additions only the last one rounds
             intercept = fsum([intercept, *(-self._offset * point.weights)])
@@ -312,7 +285,7 @@ class Run:
         return weights, np.broadcast_to(np.array([intercept]), K)
 
     def result(self, n_rows: int = 0) -> SolverResult:
-        """The end; a run that stalled before its tolerance counts as one that ran out of iterations.
+        """Return the end; a run that stalled before its tolerance counts as one that ran out of iterations.
 
         Writing the dual vector of ``n_rows`` rows down may cost a pass; without them the result's is empty.
         """
@@ -323,81 +296,3 @@ class Run:
         weights, intercepts = self._members(self.best)
         found = self._incumbent.result(self.tol, status, history, self.state)
         return dataclasses.replace(found, weights=weights, intercepts=intercepts, dual=dual)
-
-
-def _halves(sums: Floats) -> tuple[float, float]:
-    """From a sum of v and one of y v to those over the rows with y = 1 and with y = -1."""
-    both, difference = sums.tolist()
-    return (both + difference) / 2, (both - difference) / 2
-
-
-def objective_from_sums(
-    point: Point, sums: LossSums, reduced: Objective, scale: RowScale
-) -> tuple[float, float]:
-    """The objective at ``point``, and how much larger it may be; ``scale`` is that of all rows."""
-    error = float(scale.score_error(point.weights, point.intercept))
-    penalty = reduced.penalty.value(point.weights)
-    objective, raised = penalty + sums.loss, reduced.loss.raised_total(sums.loss, sums.cost, error)
-    upper = reduced.rounded_up(penalty + raised, sums.n_terms, len(point.weights))
-    return objective, upper - objective
-
-
-def bound_from_sums(sums: LossSums, reduced: Objective, scale: RowScale) -> tuple[float, Floats]:
-    """D(alpha) of the repaired alpha behind ``sums``, rounded down, and the factors of the two classes.
-
-    Scaling a class's alpha by t scales its sums by t; what it does to its conjugates the loss knows.
-    """
-    weighted_sums, alpha_sums, conjugates = sums.by_class()
-    factors = _class_factors(alpha_sums, reduced)
-    # The two classes' sums are differences of sums over all rows, and as exact as these.
-    rounding = gamma(sums.n_terms + 4) * (alpha_sums[0] + alpha_sums[1])
-    gains = _halves(sums.gains)
-    value = reduced.lower_dual(
-        gain=factors[0] * gains[0] + factors[1] * gains[1],
-        alpha_sum=factors[0] * alpha_sums[0] + factors[1] * alpha_sums[1],
-        moved=rounding if reduced.fit_intercept else 0.0,
-        dual_weights=factors[0] * weighted_sums[0] - factors[1] * weighted_sums[1],
-        conjugate=sum(map(reduced.loss.scaled_conjugate, conjugates, factors)),
-        cost=sums.cost,
-        scale=scale,
-        n_terms=sums.n_terms,
-    )
-    return value, np.array(factors)
-
-
-def _class_factors(alpha_sums: tuple[float, float], reduced: Objective) -> list[float]:
-    """What the alphas of the two classes are multiplied by to balance: the heavier one shrinks."""
-    factors = [1.0, 1.0]
-    if reduced.fit_intercept:
-        heavier = int(alpha_sums[1] > alpha_sums[0])
-        if alpha_sums[heavier] > 0:
-            factors[heavier] = max(alpha_sums[1 - heavier], 0.0) / alpha_sums[heavier]
-    return factors
-
-
-def repaired_weights(sums: LossSums, reduced: Objective) -> Floats:
-    """X^T (y alpha) of the repaired dual vector behind ``sums``."""
-    (above, below), alpha_sums, _ = sums.by_class()
-    factors = _class_factors(alpha_sums, reduced)
-    return factors[0] * above - factors[1] * below
-
-
-def certificate_of(reduced: ERMProblem, point: Point, alpha: Floats) -> Certificate:
-    """Compute what a point and a dual vector prove, evaluated from scratch: two products with all rows."""
-    alpha = repair_dual(reduced, alpha)
-    scores = reduced.design.times(point.weights)
-    dual_weights = reduced.design.transposed_times(reduced.labels * alpha)
-    objective = objective_of(reduced, point, scores + point.intercept)
-    return Certificate(*objective, dual_bound(reduced, alpha, dual_weights), partial(np.asarray, alpha))
-
-
-def dual_weights_of(reduced: ERMProblem, alpha: Floats) -> Floats:
-    """X^T (y alpha) of the repaired dual vector: one pass."""
-    return reduced.design.transposed_times(reduced.labels * repair_dual(reduced, alpha))
-
-
-def objective_of(reduced: ERMProblem, point: Point, scores: Floats) -> tuple[float, float]:
-    """The objective at a point with these scores, and how much larger it may be."""
-    error = reduced.row_scale.score_error(point.weights, point.intercept)
-    shortfall = reduced.rows.shortfall(scores)
-    return objective_of_shortfall(reduced, point.weights[:, None], shortfall[:, None], error)

@@ -6,19 +6,17 @@ SVM is solved by second-order steps, in the regime that fits:
 ============  =======================================  ====================================================
 regime        when                                     how
 ============  =======================================  ====================================================
-"semismooth"  p >= 2, the logistic loss;               Newton on the primal, block by block,
+"semismooth"  p >= 2, the logistic loss;               factorised Newton on the primal, block by block,
               1 < p < 2 with many rows                 warm-started on samples of the rows
 "interior"    p = 1;                                   primal-dual interior point; for p = 1 with many rows
               1 < p < 2 with few rows                  only on those near the margin, if they are few, and
-                                                       after truncated Newton, if they are not
-"iterative"   rows and features both beyond 4096,      truncated Newton, by products with X alone; at large
-              or beyond 400 for sparse data,           costs around a dual vector that follows
-              or so many that floats of
-              their squares outgrow integers
+                                                       after Newton-CG, if they are not
+"iterative"   rows and features both beyond 4096,      Newton-CG, or the compiled kernel: products with X
+              or beyond 400 for sparse data            alone; at large costs around a dual vector
 ============  =======================================  ====================================================
 
 All but the last factorise one matrix per step, on the smaller of the two sides: features or rows. Where that
-side is large beside what steps by products take, these have the first turn in the other regimes, too
+side is large beside what steps by products take, these come first in the other regimes, too
 (``products_first``), and hand over where they stall.
 """
 
@@ -28,34 +26,20 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from exclusivity._typing import Floats, Matrix
-from exclusivity.objective.losses import MarginLoss
+from exclusivity._typing import Floats
 from exclusivity.objective.objective import Objective
-from exclusivity.objective.problem import (
-    ERMProblem,
-    dual_from_scores,
-    member_costs,
-    repair_dual,
-)
+from exclusivity.objective.problem import ERMProblem, dual_from_scores, member_costs, repair_dual
 from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers.base import SAMPLE_SEED, Callback, SolverResult, Start, check_convex
+from exclusivity.solvers.newton.factorised import DENSE_LIMIT, drive_factorised, primal_system
 from exclusivity.solvers.newton.interior import drive_interior
-from exclusivity.solvers.newton.linear import DENSE_LIMIT
-from exclusivity.solvers.newton.newton_cg import PATIENCE, drive_truncated
+from exclusivity.solvers.newton.newton_cg import PATIENCE, drive_newton_cg
 from exclusivity.solvers.newton.rounding import steepness
-from exclusivity.solvers.newton.run import Guess, Point, Run, certificate_of
-from exclusivity.solvers.newton.semismooth import (
-    drive_semismooth,
-    drive_whole_steps,
-    primal_system,
-    takes_whole_steps,
-)
-from exclusivity.solvers.newton.shrinking import Pilot, drive_shrinking
-from exclusivity.solvers.newton.source import MemoryRows, ProblemRows
-from exclusivity.solvers.newton.subspace import has_kernel
-from exclusivity.solvers.newton.sums import ActiveGram
+from exclusivity.solvers.newton.run import Guess, MemoryRows, ProblemRows, Run
+from exclusivity.solvers.newton.shrinking import SampleOptimum, drive_shrinking
+from exclusivity.solvers.newton.subspace import drive_subspace, has_kernel
+from exclusivity.solvers.newton.sums import ActiveGram, LossSums, Point, certificate_of, evaluate
 
 MANY_ROWS = 20_000
 """From here on a sample is worth its while."""
@@ -71,12 +55,8 @@ _SPARSE_LIMIT = 400
 # With kinks later: at 700 an interior point takes from two thirds to a sixth of the time, at 2,000 twice it.
 _KINKED_LIMIT = 1000
 _SPARSE_DENSITY = 0.1
-# So many square matrices are in memory at once, at most, and so many bytes they may take beside integers,
-# with the bytes of these: 50 MB are the aim, and blocks of rows take the rest.
-_MATRICES, _SPARE_BYTES = 6, 40_000_000
-# Less memory is worth some time. 5,000 x 2,000 of int8 at C = 1 takes more than the usual passes, and still
-# half the time of factorisations; where four times as many do not do, no number of them may.
-_PATIENCE_FOR_MEMORY = 4
+# Passes of products in the iterative regime, in units of their patience, before an interior point.
+_PATIENCE_OF_PRODUCTS = 4
 # Systems of semismooth steps: for fewer rows than features, for up to so many times as many, and for more.
 _SYSTEMS, _MANY_PER_FEATURE = (12, 40, 400), 8
 # Products come before factorisations from so many numbers in X on (below, vectors take longer than either),
@@ -86,7 +66,7 @@ _MANY_NUMBERS, _KERNEL_SIDE, _HINGE_SIDE, _SMOOTH_SIDE = 30_000, 30, 20, 250
 # end before the active rows have settled by products.
 _STEEP_ROWS = 3
 # An interior point takes about as long as so many passes for every unknown, a few semismooth steps half of
-# that: what products may take before these get their turn, but at least the second number.
+# that: what products may take before these, but at least the second number.
 _PASSES_PER_UNKNOWN, _LEAST_PASSES = 1 / 4, 40
 
 Regime = Literal["auto", "semismooth", "interior", "iterative"]
@@ -110,161 +90,6 @@ class NewtonOptions:
             raise ValueError(
                 f"solver option regime must be one of {', '.join(allowed)}; got {self.regime!r}."
             )
-
-
-class RowFacts(NamedTuple):
-    """What the choice of a method looks at: where the rows are and how many.
-
-    ``has_vectors``: whether vectors of all rows are at hand, as products with X alone need them.
-    ``largest_side``: of the matrices that may be factorised.
-    """
-
-    n_rows: int
-    n_features: int
-    density: float = 1.0
-    has_vectors: bool = True
-    largest_side: float = DENSE_LIMIT
-
-    @classmethod
-    def of(cls, problem: ERMProblem) -> RowFacts:
-        """Of rows in memory."""
-        design = problem.design
-        return cls(design.n_rows, design.n_features, design.density, largest_side=_side_beside(design.X))
-
-    @property
-    def smaller_side(self) -> int:
-        """Of a system that would be factorised."""
-        return min(self.n_rows, self.n_features)
-
-    @property
-    def saves_memory(self) -> bool:
-        """Whether products are preferred for their memory alone."""
-        is_dense = self.density > _SPARSE_DENSITY
-        return is_dense and self.largest_side < self.smaller_side <= DENSE_LIMIT
-
-
-def _side_beside(X: Matrix) -> float:
-    """The largest side of matrices that take no more memory than X and a little; of any, beside floats.
-
-    Rows of eight bits are kept as they are to save memory, and 4096 squared floats are 134 MB.
-    """
-    if X.dtype.kind == "f":
-        return DENSE_LIMIT
-    arrays = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
-    room = _SPARE_BYTES + sum(array.nbytes for array in arrays)
-    return float(min(np.sqrt(room / (8 * _MATRICES)), DENSE_LIMIT))
-
-
-def choose_regime(objective: Objective, rows: RowFacts, wanted: Regime) -> Regime:
-    """The regime for an objective on such rows, or a ValueError where it cannot do it."""
-    regime = _fitting_regime(objective, rows) if wanted == "auto" else wanted
-    loss = objective.loss
-    if regime == "interior" and not loss.vanishes:
-        raise ValueError(
-            f"regime='interior' takes losses that are zero for m <= 0; {type(loss).__name__} is not."
-        )
-    if regime == "iterative" and not rows.has_vectors:
-        raise ValueError(
-            "regime='iterative' keeps vectors of all rows and is not for Dask collections; use 'auto'."
-        )
-    if regime == "semismooth" and not loss.is_smooth:
-        raise ValueError("regime='semismooth' needs p > 1 (a smooth loss); use 'auto' or 'interior'.")
-    return regime
-
-
-def _fitting_regime(objective: Objective, rows: RowFacts) -> Regime:
-    loss = objective.loss
-    limit = rows.largest_side
-    if rows.density <= _SPARSE_DENSITY:
-        of_sparse = _KINKED_LIMIT if loss.vanishes and np.any(objective.penalty.kinks) else _SPARSE_LIMIT
-        limit = min(limit, of_sparse)
-    if rows.smaller_side > limit and rows.has_vectors:
-        return "iterative"
-    return _factorising_regime(loss, rows)
-
-
-def _factorising_regime(loss: MarginLoss, rows: RowFacts) -> Regime:
-    if not loss.is_smooth:
-        return "interior"
-    is_few = rows.n_rows <= MANY_ROWS and rows.has_vectors
-    return "interior" if loss.has_corner and is_few else "semismooth"
-
-
-def methods_of(objective: Objective, rows: RowFacts, regime: Regime, *, is_steep: bool = False) -> list[str]:
-    """What a regime tries, one after the other: each has other troubles.
-
-    ============  =============================================  ==========================================
-    regime        rows, loss                                     methods
-    ============  =============================================  ==========================================
-    "iterative"   steep: rows can all be fitted                  shifted, then interior (or truncated)
-    "iterative"   others                                         truncated, then interior (or shifted)
-    "iterative"   to save memory                                 one of the two, for so long, then as below
-    "semismooth"  losses that vanish                             semismooth, interior, truncated
-    "semismooth"  others                                         semismooth, truncated
-    "interior"    the hinge, many rows (or no vectors of them)   bands, interior, truncated
-    "interior"    others                                         interior, truncated
-    ============  =============================================  ==========================================
-
-    Truncated Newton needs vectors of all rows, the interior point a loss that vanishes; in the iterative
-    regime it also needs one side that can be factorised.
-    """
-    loss, can_truncate = objective.loss, rows.has_vectors
-    if regime == "iterative":
-        # Rows that can all be fitted call for the shifted loss, steep as it is; others are slower with it.
-        first, second = ("shifted", "truncated") if is_steep else ("truncated", "shifted")
-        if rows.saves_memory:
-            rest = methods_of(objective, rows, _factorising_regime(loss, rows))
-            return rest if rest[0] == first else [first, *rest]
-        has_interior = loss.vanishes and rows.smaller_side <= DENSE_LIMIT
-        return [first, "interior"] if has_interior else [first, second]
-    # Features a million times farther from zero than they vary take an interior point's last digits;
-    # products with centred rows keep theirs.
-    last = ["interior"] * loss.vanishes + ["truncated"] * can_truncate
-    if regime == "semismooth":
-        return ["semismooth", *last]
-    if loss.is_hinge and (rows.n_rows > MANY_ROWS or not rows.has_vectors):
-        return ["bands", *last]
-    return last
-
-
-def products_first(reduced: ERMProblem, rows: RowFacts) -> list[str]:
-    """Return the method of products that is worth a try before methods that factorise, if any.
-
-    Newton-CG needs 20 to 60 passes where costs are small or rows are many, and systems of a few hundred
-    unknowns take longer than that. Where rows can nearly all be fitted at a steep loss it needs hundreds; a
-    loss around a dual vector takes the same 20 to 60 again, if there are not many more rows than features.
-    """
-    loss, side = reduced.loss, rows.smaller_side
-    is_steep, is_wide = steepness(reduced) > 1, rows.n_rows <= _STEEP_ROWS * rows.n_features
-    is_for_kernel = reduced.design.is_sparse and has_kernel(reduced)
-    if is_for_kernel and side >= _KERNEL_SIDE and not (is_steep and rows.n_rows <= rows.n_features):
-        return ["truncated"]
-    if not reduced.penalty.is_smooth or rows.n_rows * rows.n_features * rows.density < _MANY_NUMBERS:
-        return []
-    if not is_steep:
-        return ["truncated"] if side >= (_HINGE_SIDE if loss.is_hinge else _SMOOTH_SIDE) else []
-    return ["shifted"] if is_wide and side >= _SMOOTH_SIDE and not loss.is_hinge else []
-
-
-def methods_for(reduced: ERMProblem, regime: Regime, *, is_chosen: bool = False) -> list[str]:
-    """The methods of a regime, for a problem on rows in memory; ``is_chosen`` by the user."""
-    rows = RowFacts.of(reduced)
-    if regime == "iterative":
-        is_steep = rows.n_features >= rows.n_rows and steepness(reduced) > 1
-        return methods_of(reduced.objective, rows, regime, is_steep=is_steep)
-    methods = methods_of(reduced.objective, rows, regime)
-    if is_chosen or methods[0] == "bands":
-        return methods
-    return products_first(reduced, rows) + methods
-
-
-def new_run(
-    problem: ERMProblem, tol: float, max_iter: int | None, callback: Callback | None
-) -> tuple[Run, ERMProblem]:
-    """A run that has not begun, and the one SVM it is about."""
-    problem = problem.centred()
-    run = Run(problem.objective, tol, max_iter or DEFAULT_MAX_ITER, callback, problem.design.offset)
-    return run, problem.reduced()
 
 
 def solve_newton(
@@ -291,17 +116,16 @@ def solve_newton(
     """
     check_convex(problem.objective, "newton")
     wanted = (options or NewtonOptions()).regime
-    regime = regime_for(problem, wanted)
+    regime = choose_regime(problem.objective, RowFacts.of(problem), wanted)
     # Numbers beyond 1e150 overflow when squared: such points lose every comparison, which is all it takes.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        run, reduced = new_run(problem, tol, max_iter, callback)
-        if start is not None:
-            guess, sample = certify_start(run, reduced, start.for_problem(problem.centred())), None
-        elif regime == "semismooth" and takes_whole_steps(reduced):
-            drive_whole_steps(run, reduced, system)
-            guess, sample = Guess(run.best), None
-        else:
+        problem = problem.centred()
+        run = Run(problem.objective, tol, max_iter or DEFAULT_MAX_ITER, callback, problem.design.offset)
+        reduced = problem.reduced()
+        if start is None:
             guess, sample = sampled_guess(run, reduced, regime)
+        else:
+            guess, sample = certify_start(run, reduced, start.for_problem(problem)), None
         if not run.is_over:
             rows = MemoryRows(reduced, system)
             continue_run(run, rows, regime, guess, sample, is_chosen=wanted != "auto")
@@ -311,19 +135,8 @@ def solve_newton(
         return run.result(problem.design.n_rows)
 
 
-def regime_for(problem: ERMProblem, wanted: Regime) -> Regime:
-    """The regime for a problem on rows in memory, or a ValueError where it cannot do it."""
-    rows = RowFacts.of(problem)
-    regime = choose_regime(problem.objective, rows, wanted)
-    if problem.targets is None or regime != "iterative":
-        return regime
-    if wanted == "iterative":
-        raise ValueError("regime='iterative' takes all targets for 1; use 'auto'.")
-    return _factorising_regime(problem.loss, rows)
-
-
 def certify_start(run: Run, reduced: ERMProblem, start: Start) -> Guess:
-    """The mean member of an earlier result, or where its method was; it may be good enough already."""
+    """Certify the mean member of an earlier result; return it, or where its method was."""
     point = Point(start.weights.mean(axis=1, dtype=float), float(start.intercepts.mean()))
     dual = start.dual
     if dual is None or len(dual) != reduced.design.n_rows:
@@ -339,7 +152,7 @@ def certify_start(run: Run, reduced: ERMProblem, start: Start) -> Guess:
 
 
 def make_system(problem: ERMProblem) -> Floats | None:
-    """The second derivatives of all rows, which problems that differ in their labels have in common.
+    """Compute the second derivatives of all rows, which problems that differ in their labels share.
 
     None where they are of no use: they are where Newton starts from zero, at which every row is active.
     """
@@ -354,7 +167,7 @@ def make_system(problem: ERMProblem) -> Floats | None:
         return rows.at(np.ones(problem.design.n_rows, dtype=bool))
 
 
-def continue_run(
+def continue_run(  # noqa: C901 -- a case for each method
     run: Run,
     rows: ProblemRows,
     regime: Regime,
@@ -365,9 +178,14 @@ def continue_run(
 ) -> None:
     """Continue from a guess, method after method, until the run is over or nothing helps any more.
 
-    ``is_chosen``: the user has named the regime, so that it has the first turn.
+    ``is_chosen``: the user has named the regime, whose own methods come first then.
     """
-    methods = _methods_on(rows, regime, is_chosen=is_chosen)
+    problem = rows.problem
+    if problem is None:
+        facts = RowFacts(rows.n_rows, rows.n_features, has_vectors=False)
+        methods = methods_of(rows.objective, facts, regime)
+    else:
+        facts, methods = RowFacts.of(problem), methods_for(problem, regime, is_chosen=is_chosen)
     if guess.method in methods:  # what comes before it has been tried
         at = methods.index(guess.method)
         methods = methods[at:] + methods[:at]
@@ -376,44 +194,159 @@ def continue_run(
     for place, method in enumerate(methods):
         if method == "semismooth":
             is_last = method not in methods[place + 1 :]
-            most_systems = np.inf if is_last else systems_for(_facts_of(rows))
-            drive_semismooth(run, rows, guess, most_systems, hands_over=place + 1 < len(methods))
+            most_systems = np.inf if is_last else systems_for(facts)
+            drive_factorised(run, rows, guess, most_systems, hands_over=place + 1 < len(methods))
         elif method == "interior":
             drive_interior(run, rows, guess)
         elif method == "bands":
-            sample = sample or (None if rows.problem is None else sample_rows(rows.problem))
+            sample = sample or (None if problem is None else sample_rows(problem))
             if sample is not None:
-                drive_shrinking(run, rows, Pilot(sample.problem, guess.point, sample.fraction), guess.width)
-        elif rows.problem is not None:
-            drive_truncated(
-                run,
-                rows.problem,
-                guess.point,
-                guess.dual,
-                width=guess.width,
-                spent=guess.spent,
-                most_passes=patience_for(regime, _facts_of(rows), methods if place == 0 else []),
-                is_shifted=method == "shifted",
-                tried_kernel=guess.tried_kernel,
-            )
+                optimum = SampleOptimum(sample.problem, guess.point, sample.fraction)
+                left = drive_shrinking(run, rows, optimum, guess.width)
+                if left is not None and problem is not None and facts.takes_products:
+                    _drive_products(run, problem, left, PATIENCE)
+        elif problem is not None:
+            most_passes = patience_for(regime, facts, methods if place == 0 else [])
+            _drive_products(run, problem, guess, most_passes, is_proximal=method == "shifted")
         if run.is_over:
             return
         guess = Guess(run.best) if run.has_point else guess
 
 
-def _facts_of(rows: ProblemRows) -> RowFacts:
-    if rows.problem is None:
-        return RowFacts(rows.n_rows, rows.n_features, has_vectors=False)
-    return RowFacts.of(rows.problem)
+def _drive_products(
+    run: Run, problem: ERMProblem, guess: Guess, most_passes: float, *, is_proximal: bool = False
+) -> None:
+    """Run the compiled kernel where it fits, and Newton-CG where it does not or stalls."""
+    if not is_proximal and not guess.tried_kernel and has_kernel(problem):
+        guess = drive_subspace(run, problem, guess, most_passes=most_passes)
+        if run.is_over or guess.spent > most_passes:
+            return
+    drive_newton_cg(run, problem, guess, most_passes=most_passes, is_proximal=is_proximal)
 
 
-def _methods_on(rows: ProblemRows, regime: Regime, *, is_chosen: bool) -> list[str]:
-    if rows.problem is None:
-        return methods_of(rows.objective, _facts_of(rows), regime)
-    methods = methods_for(rows.problem, regime, is_chosen=is_chosen)
-    if rows.problem.targets is None:
+# ---------------------------------------------------------------- which methods
+
+
+class RowFacts(NamedTuple):
+    """What the choice of a method depends on.
+
+    ``has_vectors``: whether vectors of all rows are at hand, as products with X alone need them.
+    """
+
+    n_rows: int
+    n_features: int
+    density: float = 1.0
+    has_vectors: bool = True
+    has_targets: bool = False
+
+    @classmethod
+    def of(cls, problem: ERMProblem) -> RowFacts:
+        """Return the facts of rows in memory."""
+        design = problem.design
+        has_targets = problem.targets is not None
+        return cls(design.n_rows, design.n_features, design.density, has_targets=has_targets)
+
+    @property
+    def smaller_side(self) -> int:
+        """The side of a system that would be factorised."""
+        return min(self.n_rows, self.n_features)
+
+    @property
+    def takes_products(self) -> bool:
+        """Whether methods of products can be used: they take all targets for 1."""
+        return self.has_vectors and not self.has_targets
+
+
+def choose_regime(objective: Objective, rows: RowFacts, wanted: Regime) -> Regime:
+    """Return the regime for an objective on such rows, or raise a ValueError where it cannot do it."""
+    loss, regime = objective.loss, wanted
+    if wanted == "auto":
+        limit = DENSE_LIMIT
+        if rows.density <= _SPARSE_DENSITY:
+            limit = _KINKED_LIMIT if loss.vanishes and np.any(objective.penalty.kinks) else _SPARSE_LIMIT
+        is_few = rows.n_rows <= MANY_ROWS and rows.has_vectors
+        if rows.smaller_side > limit and rows.takes_products:
+            regime = "iterative"
+        elif not loss.is_smooth or (loss.has_corner and is_few):
+            regime = "interior"
+        else:
+            regime = "semismooth"
+    if regime == "interior" and not loss.vanishes:
+        raise ValueError(
+            f"regime='interior' takes losses that are zero for m <= 0; {type(loss).__name__} is not."
+        )
+    if regime == "iterative" and not rows.has_vectors:
+        raise ValueError(
+            "regime='iterative' keeps vectors of all rows and is not for Dask collections; use 'auto'."
+        )
+    if regime == "iterative" and rows.has_targets:
+        raise ValueError("regime='iterative' takes all targets for 1; use 'auto'.")
+    if regime == "semismooth" and not loss.is_smooth:
+        raise ValueError("regime='semismooth' needs p > 1 (a smooth loss); use 'auto' or 'interior'.")
+    return regime
+
+
+def methods_of(objective: Objective, rows: RowFacts, regime: Regime, *, is_steep: bool = False) -> list[str]:
+    """Return what a regime tries, one after the other: each has other troubles.
+
+    ============  =============================================  ==========================================
+    regime        rows, loss                                     methods
+    ============  =============================================  ==========================================
+    "iterative"   steep: rows can all be fitted                  shifted, then interior (or truncated)
+    "iterative"   others                                         truncated, then interior (or shifted)
+    "semismooth"  losses that vanish                             semismooth, interior, truncated
+    "semismooth"  others                                         semismooth, truncated
+    "interior"    the hinge, many rows (or no vectors of them)   bands, interior, truncated
+    "interior"    others                                         interior, truncated
+    ============  =============================================  ==========================================
+
+    Newton-CG needs vectors of all rows, the interior point a loss that vanishes; in the iterative regime it
+    also needs one side that can be factorised.
+    """
+    loss = objective.loss
+    if regime == "iterative":
+        # Rows that can all be fitted call for the shifted loss, steep as it is; others are slower with it.
+        first, second = ("shifted", "truncated") if is_steep else ("truncated", "shifted")
+        has_interior = loss.vanishes and rows.smaller_side <= DENSE_LIMIT
+        return [first, "interior"] if has_interior else [first, second]
+    # Features a million times farther from zero than they vary take an interior point's last digits;
+    # products with centred rows keep theirs.
+    last = ["interior"] * loss.vanishes + ["truncated"] * rows.takes_products
+    if regime == "semismooth":
+        return ["semismooth", *last]
+    if loss.is_hinge and (rows.n_rows > MANY_ROWS or not rows.has_vectors):
+        return ["bands", *last]
+    return last
+
+
+def methods_for(reduced: ERMProblem, regime: Regime, *, is_chosen: bool = False) -> list[str]:
+    """Return the methods of a regime, for a problem on rows in memory; ``is_chosen`` by the user."""
+    rows = RowFacts.of(reduced)
+    is_steep = regime == "iterative" and rows.n_features >= rows.n_rows and steepness(reduced) > 1
+    methods = methods_of(reduced.objective, rows, regime, is_steep=is_steep)
+    if is_chosen or regime == "iterative" or methods[0] == "bands" or not rows.takes_products:
         return methods
-    return [method for method in methods if method not in ("truncated", "shifted")]  # these take 1 for all
+    return products_first(reduced, rows) + methods
+
+
+def products_first(reduced: ERMProblem, rows: RowFacts) -> list[str]:
+    """Return the method of products that is worth a try before methods that factorise, if any.
+
+    Newton-CG needs 20 to 60 passes where costs are small or rows are many, and systems of a few hundred
+    unknowns take longer than that. Where rows can nearly all be fitted at a steep loss it needs hundreds; a
+    loss around a dual vector takes the same 20 to 60 again, if there are not many more rows than features.
+    """
+    loss, side = reduced.loss, rows.smaller_side
+    is_for_kernel = side >= _KERNEL_SIDE and has_kernel(reduced)
+    if is_for_kernel and (rows.n_rows > rows.n_features or steepness(reduced) <= 1):
+        return ["truncated"]
+    if not reduced.penalty.is_smooth or rows.n_rows * rows.n_features * rows.density < _MANY_NUMBERS:
+        return []
+    if side < (_HINGE_SIDE if loss.is_hinge else _SMOOTH_SIDE):
+        return []
+    if steepness(reduced) <= 1:
+        return ["truncated"]
+    return ["shifted"] if rows.n_rows <= _STEEP_ROWS * rows.n_features and not loss.is_hinge else []
 
 
 def systems_for(rows: RowFacts) -> float:
@@ -437,14 +370,16 @@ def patience_for(regime: Regime, rows: RowFacts, methods: list[str]) -> float:
     """
     has_next = methods[1:2] in (["semismooth"], ["interior"])
     if regime == "iterative":
-        return _PATIENCE_FOR_MEMORY * PATIENCE if rows.saves_memory or has_next else np.inf
-    if not has_next:
+        return _PATIENCE_OF_PRODUCTS * PATIENCE if has_next else np.inf
+    # Semismooth steps take tens of systems where the loss is steep.
+    if not has_next or methods[:2] == ["shifted", "semismooth"]:
         return PATIENCE
-    if methods[:2] == ["shifted", "semismooth"]:  # which takes tens of systems where the loss is steep
-        return PATIENCE - 1
     passes = _PASSES_PER_UNKNOWN * rows.smaller_side / rows.density
     is_quick = methods[:2] == ["truncated", "semismooth"]
     return float(np.clip(passes / 2 if is_quick else passes, _LEAST_PASSES, PATIENCE))
+
+
+# ---------------------------------------------------------------- samples of the rows
 
 
 class Sample(NamedTuple):
@@ -455,7 +390,7 @@ class Sample(NamedTuple):
 
 
 def sampled_guess(run: Run, reduced: ERMProblem, regime: Regime) -> tuple[Guess, Sample | None]:
-    """The optimum of a tenth of the rows, found the same way, and the Newton system there."""
+    """Find the optimum of a tenth of the rows, in the same way, and the Newton system there."""
     sample = sample_rows(reduced) if regime != "iterative" else None
     if sample is None:
         return Guess(Point(np.zeros(reduced.design.n_features), 0.0)), None
@@ -465,17 +400,18 @@ def sampled_guess(run: Run, reduced: ERMProblem, regime: Regime) -> tuple[Guess,
 
 
 def guess_of_sample(sample: ERMProblem, regime: Regime) -> tuple[Guess, float]:
-    """The optimum of a sample, the Newton system there, and the passes over the sample that it took."""
+    """Find the optimum of a sample, the Newton system there, and the passes over the sample that it took."""
     inner, rows = Run(sample.objective, SAMPLE_TOL, DEFAULT_MAX_ITER, None), MemoryRows(sample)
     continue_run(inner, rows, regime, *sampled_guess(inner, sample, regime))
     if regime != "semismooth":
         return Guess(inner.best), inner.passes
-    sums = rows.evaluate(inner.best, sample.loss.rounded(inner.last_width), curvature=True)
-    return Guess(inner.best, primal_system(sums, sample.fit_intercept), inner.last_width), inner.passes + 1
+    width = 1.0 if inner.state is None or inner.state.width is None else inner.state.width
+    sums: LossSums = rows.reduce(evaluate, inner.best, sample.loss.rounded(width), True)
+    return Guess(inner.best, primal_system(sums, sample.fit_intercept), width), inner.passes + 1
 
 
 def sample_rows(problem: ERMProblem) -> Sample | None:
-    """The problem on a tenth of its rows, weights scaled up to the same total; None when it is small.
+    """Draw a tenth of the rows, weights scaled up to the same total; None when there are few.
 
     The sample is random but always the same, so that results repeat bit for bit.
     """

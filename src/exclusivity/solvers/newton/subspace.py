@@ -17,9 +17,11 @@ from exclusivity.kernels import compiled
 from exclusivity.objective.problem import ERMProblem, member_costs
 from exclusivity.rows.sparse_rows import has_compiled_loops
 from exclusivity.solvers.newton.rounding import rounded_loss
-from exclusivity.solvers.newton.run import Guess, Point, Run, certificate_of
-from exclusivity.solvers.newton.sparse_grams import is_mostly_zero
+from exclusivity.solvers.newton.run import Guess, Run
+from exclusivity.solvers.newton.sums import Point, certificate_of
 
+# Beyond this share of stored numbers rows are as good as dense.
+_DENSITY = 0.1
 # So many steps, at most, between two certificates: each costs a pass.
 _MOST_STEPS = 50
 # So many passes may go by before the gap has halved. Over a few active rows many steps take one pass.
@@ -32,7 +34,6 @@ _AIM, _CLOSER = 0.9, 0.25
 _COLD_WIDTH, _LEAST_COLD_WIDTH, _MOST_COLD_WIDTH = 10.0, 0.5, 10.0
 # Around the best dual vector the loss of another method need not be as sharp (tried: 1 to 16).
 _WIDER = 4.0
-
 # So many features per row, at most, for a diagonal preconditioner: with more, most features are in few rows
 # and the diagonal says nothing (20,000 x 10^6: 125 passes without, 210 with it; 200,000 x 50,000: 172, 92).
 _TELLING, _TELLING_OF_HINGE = 4, 1
@@ -40,8 +41,9 @@ _TELLING, _TELLING_OF_HINGE = 4, 1
 
 def has_kernel(problem: ERMProblem) -> bool:
     """Return whether the kernel is there and takes such rows (CSR) and such a loss."""
-    has_loops = is_mostly_zero(problem.design.X) and has_compiled_loops(problem.design.X)
-    return has_loops and problem.penalty.is_smooth and problem.loss.conjugate_stiffness is not None
+    design, loss = problem.design, problem.loss
+    has_loops = design.is_sparse and design.density <= _DENSITY and has_compiled_loops(design.X)
+    return has_loops and problem.penalty.is_smooth and loss.conjugate_stiffness is not None
 
 
 def has_few_rows(problem: ERMProblem) -> bool:
@@ -50,47 +52,34 @@ def has_few_rows(problem: ERMProblem) -> bool:
     return bool(problem.design.n_features > telling * problem.design.n_rows)
 
 
-def drive_subspace(
-    run: Run,
-    reduced: ERMProblem,
-    start: Point,
-    alpha: Floats | None = None,
-    *,
-    width: float | None = None,
-    spent: float = 0.0,
-    most_passes: float = np.inf,
-) -> Guess:
+def drive_subspace(run: Run, reduced: ERMProblem, guess: Guess, *, most_passes: float = np.inf) -> Guess:
     """Take steps until the run is over, some of them do not halve the gap or the passes are used up.
 
-    The parameters are those of ``drive_truncated``. Returns the best iterate, from which others go on.
+    The parameters are those of ``drive_newton_cg``. Returns the best iterate, from which others go on.
     """
-    solver, aim, before, n_proofs = (
-        SubspaceSolver(reduced, start, alpha, width),
-        _AIM * run.tol,
-        run.passes,
-        0,
-    )
-    best = Guess(start, width=width, dual=alpha, method="truncated", tried_kernel=True)
+    solver, aim = SubspaceSolver(reduced, guess.point, guess.dual, guess.width), _AIM * run.tol
+    best = replace(guess, method="truncated", tried_kernel=True)
+    before, n_certificates = run.passes, 0
     halved, halved_at, last_passes, seemed_converged = np.inf, 0.0, 0.0, False
     while True:
         solver.advance(aim, _MOST_STEPS, run.is_cancelled)
-        gap, n_proofs = run.gap, n_proofs + 1  # each takes a pass
-        passes = solver.passes + n_proofs
-        here = solver.guess(spent + passes)
+        gap, n_certificates = run.gap, n_certificates + 1  # each takes a pass
+        passes = solver.passes + n_certificates
+        here = solver.guess(guess.spent + passes)
         run.passes, run.state = before + passes, here
         certificate = certificate_of(reduced, solver.point, solver.dual)
         run.take(solver.point, certificate, residual=solver.norm, mu=solver.width)
-        best = replace(here if run.gap < gap else best, spent=spent + passes, tried_kernel=True)
+        best = replace(here if run.gap < gap else best, spent=guess.spent + passes, tried_kernel=True)
         aim *= _CLOSER if solver.has_converged else 1.0
         if run.gap <= halved / 2:
             halved, halved_at = run.gap, passes
-        # A solver that seemed to have converged checks all rows first: where nothing has moved, it has had no
-        # chance yet.
+        # A kernel that converged on the active rows checks all rows first: where nothing has moved, it has
+        # had no chance yet.
         comes_closer = run.gap < gap / 2 or solver.seems_converged
         comes_closer |= solver.has_converged and seemed_converged
         comes_closer |= solver.passes > last_passes and passes <= halved_at + _PATIENCE
         last_passes, seemed_converged = solver.passes, solver.seems_converged
-        if run.is_over or not comes_closer or spent + passes > most_passes:
+        if run.is_over or not comes_closer or guess.spent + passes > most_passes:
             return best
 
 
@@ -113,14 +102,15 @@ class SubspaceSolver:
         self, problem: ERMProblem, start: Point, alpha: Floats | None = None, width: float | None = None
     ) -> None:
         assert compiled is not None  # noqa: S101 -- ``has_kernel`` says so
-        self._kernel, self._costs, X = compiled, member_costs(problem), problem.design.X
-        if problem.loss.is_hinge and alpha is None and width is None:
-            width = _cold_width(problem)
-        rounded, loss = rounded_loss(problem.loss, self._costs, alpha, width), problem.loss
+        self._kernel, self._costs, loss, X = compiled, member_costs(problem), problem.loss, problem.design.X
+        if loss.is_hinge and alpha is None and width is None:
+            reach = float(self._costs @ problem.design.squared_lengths) / problem.design.n_rows
+            # A cost of nothing times an infinite length says nothing.
+            width = float(np.clip(_COLD_WIDTH * np.nan_to_num(reach), _LEAST_COLD_WIDTH, _MOST_COLD_WIDTH))
+        rounded = rounded_loss(loss, self._costs, alpha, width)
         centre = np.zeros_like(self._costs) if rounded.dual is None else rounded.dual / self._costs
-        self.point, self.width = start, rounded.width
+        self.point, self.width, self.dual = start, rounded.width, np.empty(0)
         self.has_converged = self.seems_converged = False
-        self.dual = np.empty(0)
         self.norm = self.passes = 0.0
         self.handle = compiled.new_solver(
             X.data,
@@ -154,9 +144,3 @@ class SubspaceSolver:
         """Return where to continue from, by this method or another."""
         width = None if self.width == 0 else _WIDER * self.width
         return Guess(self.point, width=width, dual=self.dual, method="truncated", spent=spent)
-
-
-def _cold_width(problem: ERMProblem) -> float:
-    reach = float(member_costs(problem) @ problem.design.squared_lengths) / problem.design.n_rows
-    # A cost of nothing times an infinite length says nothing.
-    return float(np.clip(_COLD_WIDTH * np.nan_to_num(reach), _LEAST_COLD_WIDTH, _MOST_COLD_WIDTH))

@@ -1,30 +1,182 @@
-"""The rows of one block, and the questions about them: sums for steps and certificates, working sets.
+"""Points, sums over rows, and what they prove.
 
-Each question reads the rows once, piece by piece, while a piece is in cache.
+The functions of a ``BlockOfRows`` are questions (see ``run``): each reads the rows of the block once, piece
+by piece, while a piece is in cache.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from exclusivity._typing import Floats, Ints, Matrix
+from exclusivity._typing import Bools, Floats, Matrix
 from exclusivity.objective.losses import CurvedLoss, LossParts
-from exclusivity.objective.problem import ERMProblem, member_costs
-from exclusivity.rows.design import DesignMatrix, RowList
-from exclusivity.solvers.newton.linear import CHUNK_NUMBERS, RowProducts, bordered_gram
-from exclusivity.solvers.newton.run import LossSums, Point
+from exclusivity.objective.objective import Objective, Penalty
+from exclusivity.objective.problem import (
+    ERMProblem,
+    dual_bound,
+    member_costs,
+    objective_of_shortfall,
+    repair_dual,
+)
+from exclusivity.rows.design import DesignMatrix, RowList, RowScale, gamma
 
+CHUNK_NUMBERS = 1 << 20
+"""Rows are copied so many numbers at a time."""
+
+_FEW_NUMBERS = 1 << 17  # a MiB
+# Of sparse integers fewer: with indices and the copies that scipy makes, some 10 MB.
+_CHUNK_OF_INTEGERS = 1 << 18
+# Up to this share of stored numbers a sparse product takes less time than one of dense rows: 10,000 x 1,000
+# with p = 2, all numbers stored, takes 29 s with sparse ones and 1.3 s with dense ones.
+_SPARSE_SHARE = 0.1
 # Below this share of what it once was, a diagonal entry has lost too many digits to subtractions.
 _LEAST_SHARE = 1e-6
 # Multiplications that are over before it is known which rows came and went.
 _SMALL_PRODUCT = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Weights and intercept of one linear model, or a step between two."""
+
+    weights: Floats
+    intercept: float
+
+    def moved(self, step: Point, length: float) -> Point:
+        """Return the point plus ``length`` times ``step``."""
+        return Point(self.weights + length * step.weights, self.intercept + length * step.intercept)
+
+    def inside(self, penalty: Penalty) -> Point:
+        """Return the nearest point within the bounds of a penalty."""
+        return self if penalty.is_smooth else Point(penalty.inside(self.weights), self.intercept)
+
+
+class Step(NamedTuple):
+    """Where a step leads, the way there, and at most how fast the objective begins to change along it.
+
+    The slope is negative, or there is nothing to gain. ``n_systems`` were factorised to find the step.
+    """
+
+    target: Point
+    change: Point
+    slope: float
+    n_systems: int = 1
+
+    def with_intercept(self, start: float, change: float) -> Step:
+        """Return the same step, which moves the intercept as well."""
+        target, way = Point(self.target.weights, start + change), Point(self.change.weights, change)
+        return self._replace(target=target, change=way)
+
+    def part(self, start: Point, length: float, penalty: Penalty) -> Point:
+        """Return the point so far along it: at its end exactly there, so that zeros and bounds are exact."""
+        if length == 1:
+            return self.target
+        return start.moved(self.change, length).inside(penalty)
+
+
+class Certificate(NamedTuple):
+    """What is known of a point: its objective and how much larger that may be, and a bound on all points.
+
+    ``dual`` gives the vector behind the bound, where there is one; it is only asked at the end, for the best.
+    """
+
+    objective: float
+    error: float
+    bound: float
+    dual: Callable[[], Floats] = partial(np.empty, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class LossSums:
+    """Sums over rows at one point, alpha_i = c_i phi'(m_i) being the dual vector it suggests.
+
+    ``weighted_sums`` (2 x M), ``alpha_sums`` and ``conjugates`` (2 each) hold sums of v_i and of y_i v_i for
+    v_i = alpha_i x_i, alpha_i and the loss's conjugate: half their sum belongs to the positive class, half
+    their difference to the negative one. Repairing the dual vector needs them apart. ``gains`` are the same
+    of t_i alpha_i, which is alpha_i where all targets are 1. ``cost`` is the sum of the costs of the rows
+    whose loss this is, and ``n_terms`` the longest chain of additions behind any sum: what rounding errors
+    depend on.
+    """
+
+    loss: float
+    smoothed: float
+    weighted_sums: Floats
+    alpha_sums: Floats
+    conjugates: Floats
+    curvature: Floats | None
+    cost: float
+    n_terms: float
+    gains: Floats
+
+    @classmethod
+    def of_nothing(cls, n_features: int, curvature: bool = False) -> LossSums:
+        """Return the sums over no rows."""
+        hessian, none = np.zeros((n_features + 1, n_features + 1)) if curvature else None, np.zeros(2)
+        return cls(0.0, 0.0, np.zeros((2, n_features)), none, none, hessian, 0.0, 0, none)
+
+    @classmethod
+    def of_dual(cls, X: Matrix, labels: Floats, alpha: Floats, targets: Floats | None) -> LossSums:
+        """Compute the sums of a dual vector of the hinge, whose conjugate is zero, without a loss."""
+        signed = labels * alpha
+        weighted_sums = np.array([X.T @ alpha, X.T @ signed], dtype=float)
+        alpha_sums = np.array([alpha.sum(), signed.sum()])
+        gains = alpha_sums if targets is None else np.array([targets @ alpha, targets @ signed])
+        return cls(0.0, 0.0, weighted_sums, alpha_sums, np.zeros(2), None, 0.0, len(alpha), gains)
+
+    def __add__(self, other: LossSums) -> LossSums:
+        """Return the sums over both sets of rows."""
+        has_curvature = self.curvature is not None and other.curvature is not None
+        return LossSums(
+            self.loss + other.loss,
+            self.smoothed + other.smoothed,
+            self.weighted_sums + other.weighted_sums,
+            self.alpha_sums + other.alpha_sums,
+            self.conjugates + other.conjugates,
+            self.curvature + other.curvature if has_curvature else None,  # type: ignore[operator]
+            self.cost + other.cost,
+            max(self.n_terms, other.n_terms) + 1,
+            self.gains + other.gains,
+        )
+
+    def times(self, factor: float) -> LossSums:
+        """Return the sums with all costs multiplied by ``factor``."""
+        curvature = None if self.curvature is None else factor * self.curvature
+        return LossSums(
+            factor * self.loss,
+            factor * self.smoothed,
+            factor * self.weighted_sums,
+            factor * self.alpha_sums,
+            factor * self.conjugates,
+            curvature,
+            factor * self.cost,
+            self.n_terms + 1,
+            factor * self.gains,
+        )
+
+    @property
+    def negative_gradient(self) -> Point:
+        """sum_i y_i alpha_i (x_i, 1): minus the gradient of the smoothed loss."""
+        return Point(self.weighted_sums[1], float(self.alpha_sums[1]))
+
+    def by_class(self) -> tuple[tuple[Floats, Floats], tuple[float, float], tuple[float, float]]:
+        """Return ``weighted_sums``, ``alpha_sums`` and ``conjugates`` of the positive and negative class."""
+        both, difference = self.weighted_sums
+        weighted = (both + difference) / 2, (both - difference) / 2
+        return weighted, _halves(self.alpha_sums), _halves(self.conjugates)
+
+
+def _halves(sums: Floats) -> tuple[float, float]:
+    """Return the sums over the rows with y = 1 and with y = -1, from a sum of v and one of y v."""
+    both, difference = sums.tolist()
+    return (both + difference) / 2, (both - difference) / 2
 
 
 class BlockOfRows:
@@ -56,8 +208,11 @@ class BlockOfRows:
         return RowProducts(self.problem.design, self.problem.labels)
 
     def shortfall(self, point: Point) -> Floats:
-        """t_i - y_i (x_i . w + b)."""
+        """Compute t_i - y_i (x_i . w + b)."""
         return self.problem.rows.shortfall(self.problem.design.times(point.weights) + point.intercept)
+
+
+# ---------------------------------------------------------------- questions
 
 
 def evaluate(block: BlockOfRows, point: Point, loss: CurvedLoss, curvature: bool) -> LossSums:
@@ -82,48 +237,39 @@ def _sums_of_piece(
     point: Point,
     loss: CurvedLoss,
     curvature: bool,
-    active: NDArray[np.bool_] | None,
+    active: Bools | None,
 ) -> LossSums:
-    """The sums over some of the rows: scores, slopes and curvature while they are in cache."""
-    labelled, cost = block.problem.rows, block.costs[rows]
-    y = labelled.labels[rows]
+    """Compute the sums over some of the rows: scores, slopes and curvature while they are in cache."""
+    labelled, exact, cost = block.problem.rows, block.problem.loss, block.costs[rows]
+    y, goal = labelled.labels[rows], labelled.goal(rows)
     shortfall = X @ point.weights
     shortfall += point.intercept
     shortfall *= y
-    goal = labelled.goal(rows)
     np.subtract(goal, shortfall, out=shortfall)
-    (value, slope, curvatures, _), exact, conjugate = _parts(block, shortfall, cost, loss, curvature)
+    if loss.width > 0:
+        parts: LossParts = loss.parts(shortfall, curvature=curvature)
+        value, conjugate = exact.value(shortfall), exact.conjugate(cost * parts.slope, cost) / cost
+    else:
+        parts = exact.parts(shortfall, curvature=curvature, conjugate=True)
+        assert parts.conjugate is not None  # noqa: S101 -- asked for
+        value, conjugate = parts.value, parts.conjugate
     if active is not None:
-        np.greater(slope, 0, out=active[rows])
-    alpha = np.multiply(cost, slope, out=block.alpha[rows])
-    signed = y * alpha
-    paid = cost * conjugate
+        np.greater(parts.slope, 0, out=active[rows])
+    alpha = np.multiply(cost, parts.slope, out=block.alpha[rows])
+    signed, conjugates = y * alpha, cost * conjugate
     alpha_sums = np.array([alpha.sum(), signed.sum()])
     return LossSums(
-        loss=float(cost @ exact),
-        smoothed=float(cost @ value),
+        loss=float(cost @ value),
+        smoothed=float(cost @ parts.value),
         # Two products with one vector each are twice as fast as one product with two.
         weighted_sums=np.array([X.T @ alpha, X.T @ signed]),
         alpha_sums=alpha_sums,
-        conjugates=np.array([paid.sum(), y @ paid]),
-        curvature=None if curvatures is None else bordered_gram(X, cost * curvatures),
+        conjugates=np.array([conjugates.sum(), y @ conjugates]),
+        curvature=None if parts.curvature is None else bordered_gram(X, cost * parts.curvature),
         cost=float(cost.sum()),
         n_terms=float(len(y)),
         gains=alpha_sums if labelled.targets is None else np.array([goal @ alpha, goal @ signed]),
     )
-
-
-def _parts(
-    block: BlockOfRows, shortfall: Floats, cost: Floats, loss: CurvedLoss, curvature: bool
-) -> tuple[LossParts, Floats, Floats]:
-    """What ``loss`` says of rows, and the true loss: its value, and its conjugate at those slopes."""
-    exact = block.problem.loss
-    if loss.width > 0:
-        parts = loss.parts(shortfall, curvature=curvature)
-        return parts, exact.value(shortfall), exact.conjugate(cost * parts.slope, cost) / cost
-    parts = exact.parts(shortfall, curvature=curvature, conjugate=True)
-    assert parts.conjugate is not None  # noqa: S101 -- asked for
-    return parts, parts.value, parts.conjugate
 
 
 def slopes(block: BlockOfRows, point: Point, step: Point, loss: CurvedLoss, lengths: Floats) -> Floats:
@@ -160,11 +306,49 @@ def dual_vector(block: BlockOfRows, point: Point, loss: CurvedLoss, factors: Flo
     return np.asarray(alpha * np.where(block.problem.labels > 0, factors[0], factors[1]))
 
 
+# ---------------------------------------------------------------- Gram matrices of rows
+
+
+class RowProducts:
+    """Products with the rows z_i = y_i (x_i, 1); small dense ones are kept as a matrix."""
+
+    def __init__(self, design: DesignMatrix, labels: Floats) -> None:
+        self._design, self._labels, X = design, labels, design.X
+        is_small = not self._design.is_sparse and X.size <= _FEW_NUMBERS  # a copy saves calls of numpy
+        self._Z = None
+        if is_small:
+            self._Z = np.empty((X.shape[0], X.shape[1] + 1))
+            self._Z[:, -1] = labels
+            self._signed = self._Z[:, :-1]
+            np.multiply(X, labels[:, None], out=self._signed)
+
+    def gains(self, weights: Floats, intercept: float) -> Floats:
+        """Compute z_i . (w, b), the intercept added last."""
+        if self._Z is not None:
+            gains = self._signed @ weights
+            gains += self._labels * intercept
+            return np.asarray(gains)
+        return np.asarray(self._labels * (self._design.times(weights) + intercept))
+
+    def folded(self, values: Floats) -> Floats:
+        """Compute sum_i a_i z_i."""
+        if self._Z is not None:
+            return np.asarray(values @ self._Z)
+        return np.append(self._design.transposed_times(self._labels * values), self._labels @ values)
+
+    def gram(self, weights: Floats) -> Floats:
+        """Compute sum_i h_i z_i z_i^T."""
+        if self._Z is not None:
+            roots = self._Z * np.sqrt(weights)[:, None]
+            return np.asarray(roots.T @ roots)  # numpy knows it is symmetric: half the work
+        return bordered_gram(self._design.X, weights)
+
+
 class ActiveGram:
     """Second derivatives of the squared hinge, sum_i c_i (x_i, 1)(x_i, 1)^T over the active rows (phi' > 0).
 
-    Newton's method changes its mind about fewer and fewer rows: only those that come or go are read, which
-    takes the price of a step from M products with X to little more than that of the gradient.
+    From one Newton step to the next fewer and fewer rows become active or inactive: only those are read,
+    which takes the work of a step from M products with X to little more than that of the gradient.
 
     Parameters
     ----------
@@ -184,18 +368,17 @@ class ActiveGram:
             self._gram, self._peak = of_all, np.diagonal(of_all)
 
     def _forget(self) -> None:
+        size = self._design.n_features + 1
         self._active = np.zeros(self._design.n_rows, dtype=bool)
-        self._gram = np.zeros((self._design.n_features + 1, self._design.n_features + 1))
-        self._peak = np.zeros(self._design.n_features + 1)
+        self._gram, self._peak = np.zeros((size, size)), np.zeros(size)
 
     def at(self, active: NDArray[np.bool_]) -> Floats:
-        """The matrix for these rows, read-only: the next one starts from it."""
+        """Return the matrix for these rows, read-only: the next one starts from it."""
         if self._is_small:
             return bordered_gram(self._design.X, np.where(active, self._costs, 0.0))
         coming = np.flatnonzero(active & ~self._active)
         going = np.flatnonzero(self._active & ~active)
-        n_active = int(np.count_nonzero(active))
-        if len(coming) + len(going) > n_active:
+        if len(coming) + len(going) > int(np.count_nonzero(active)):
             self._forget()
             coming, going = np.flatnonzero(active), going[:0]
         gram = self._gram + self._sum_over(coming)
@@ -218,122 +401,136 @@ class ActiveGram:
         return total
 
 
-@dataclass(frozen=True, eq=False)
-class WorkingSet:
-    """The rows near the margin of a point, at most ``most`` of them, and sums over the others.
+def bordered_gram(X: Matrix, weights: Floats) -> Floats:
+    """Compute sum_i h_i (x_i, 1)(x_i, 1)^T over the rows with h_i > 0."""
+    chunks = list(_chunks(X))
+    if len(chunks) == 1:
+        return _bordered_gram(X, weights)
+    total = np.zeros((X.shape[1] + 1, X.shape[1] + 1))
+    for chunk in chunks:
+        total += _bordered_gram(X[chunk], weights[chunk])
+    return total
 
-    Parameters
-    ----------
-    sums : LossSums
-        Of the rows outside alone; their loss, too.
-    rows : RowList
-        The rows inside, with labels -1 and 1 and their sample weights.
-    targets : ndarray or None
-        Theirs.
-    shortfall : ndarray
-        Their m_i.
-    places : ndarray of int
-        Their numbers in their block.
-    most : int
-    cost : float
-        C / kappa, by which sample weights become costs.
-    is_cut : bool
-        Whether rows were left outside only because they were too many.
+
+def _bordered_gram(X: Matrix, weights: Floats) -> Floats:
+    active = np.flatnonzero(weights)
+    rows = X[active] if len(active) < len(weights) else X
+    h, M = weights[active], X.shape[1]
+    gram, roots = np.empty((M + 1, M + 1)), np.sqrt(h)[:, None]
+    if sparse.issparse(X) and X.nnz <= _SPARSE_SHARE * X.shape[0] * M:
+        scaled = rows.multiply(roots).tocsr()
+        gram[:M, :M] = (scaled.T @ scaled).toarray()
+    else:
+        scaled = (rows.toarray() if sparse.issparse(rows) else rows) * roots
+        np.matmul(scaled.T, scaled, out=gram[:M, :M])
+    gram[:M, M] = gram[M, :M] = scaled.T @ roots[:, 0]
+    gram[M, M] = h.sum()
+    return gram
+
+
+def dense_product(X: Matrix, ridge: Floats) -> Floats:
+    """Compute X diag(1/ridge) X^T as a dense matrix."""
+    total = np.zeros((X.shape[0], X.shape[0]))
+    if sparse.issparse(X):
+        chunks = list(_chunks(X))
+        for at, rows in enumerate(chunks):
+            scaled = X[rows].multiply(1 / ridge).tocsr()
+            for others in chunks[at:]:
+                total[rows, others] = (scaled @ X[others].astype(float, copy=False).T).toarray()
+                if others != rows:
+                    total[others, rows] = total[rows, others].T
+        return total
+    step = max(CHUNK_NUMBERS // max(X.shape[0], 1), 1)
+    for start in range(0, X.shape[1], step):  # neither floats of all of X nor a scaled copy
+        columns = slice(start, start + step)
+        wide = X[:, columns].astype(float, copy=False)
+        total += (wide / ridge[columns]) @ wide.T
+    return total
+
+
+def _chunks(X: Matrix) -> Iterator[slice]:
+    """Cut the rows: neither a scaled copy of X nor one long call, nor floats of all of a sparse matrix.
+
+    Sparse floats stay whole, as a sum of many sparse products would take longer.
     """
-
-    sums: LossSums
-    rows: RowList
-    targets: Floats | None
-    shortfall: Floats
-    places: Ints
-    most: int
-    cost: float
-    is_cut: bool = False
-
-    def __add__(self, other: WorkingSet) -> WorkingSet:
-        """The working set of both sets of rows."""
-        return WorkingSet.combined([self, other])
-
-    @staticmethod
-    def combined(parts: Sequence[WorkingSet]) -> WorkingSet:
-        """The working set of all sets of rows."""
-        targets = [part.targets for part in parts if part.targets is not None]
-        return WorkingSet(
-            reduce(add, [part.sums for part in parts]),
-            RowList.combined([part.rows for part in parts]),
-            np.concatenate(targets) if targets else None,
-            np.concatenate([part.shortfall for part in parts]),
-            np.concatenate([part.places for part in parts]),
-            parts[0].most,
-            parts[0].cost,
-            any(part.is_cut for part in parts),
-        ).cut()
-
-    def cut(self) -> WorkingSet:
-        """The ``most`` rows nearest to the margin; the order of the rows stays."""
-        if len(self.shortfall) <= self.most:
-            return self
-        order = np.argsort(np.abs(self.shortfall), kind="stable")
-        keep, drop = np.sort(order[: self.most]), np.sort(order[self.most :])
-        rows, m, goal = self.rows, self.shortfall, self.targets
-        alpha = np.where(m[drop] > 0, self.cost * rows.weights[drop], 0.0)
-        dropped = sums_of_dual(rows.X[drop], rows.labels[drop], alpha, None if goal is None else goal[drop])
-        return WorkingSet(
-            self.sums + dropped,
-            rows.take(keep),
-            None if goal is None else goal[keep],
-            m[keep],
-            self.places[keep],
-            self.most,
-            self.cost,
-            is_cut=True,
-        )
-
-    def can_balance(self, fit_intercept: bool) -> bool:
-        """Whether the rows inside can make up for those outside in sum y alpha = 0.
-
-        If they cannot, the problem inside has no optimum: its intercept runs away.
-        """
-        signed = self.cost * self.rows.labels * self.rows.weights
-        needed = -float(self.sums.alpha_sums[1])
-        return not fit_intercept or bool(np.minimum(signed, 0).sum() < needed < np.maximum(signed, 0).sum())
+    n_rows, step = X.shape[0], CHUNK_NUMBERS // (X.shape[1] + 1)
+    if sparse.issparse(X) and X.nnz <= _SPARSE_SHARE * n_rows * X.shape[1]:
+        step = n_rows
+    if sparse.issparse(X) and X.dtype.kind != "f":
+        step = _CHUNK_OF_INTEGERS * n_rows // max(X.nnz, 1)
+    for start in range(0, n_rows, max(step, 1)):
+        yield slice(start, start + max(step, 1))
 
 
-def near_margin(block: BlockOfRows, point: Point, width: float, most: int) -> WorkingSet:
-    """Find the working set around the margin of a point."""
-    labelled, costs = block.problem.rows, block.costs
-    sums = LossSums.of_nothing(block.problem.design.n_features, curvature=False)
-    inside, shortfalls = [np.empty(0, dtype=np.intp)], [np.empty(0)]
-    for rows, X in block.problem.design.blocks(1):
-        m = labelled.shortfall(X @ point.weights + point.intercept, rows)
-        near = np.flatnonzero(np.abs(m) <= width)
-        alpha = np.where(m > 0, costs[rows], 0.0)
-        alpha[near] = 0.0
-        goal = None if labelled.targets is None else labelled.targets[rows]
-        sums += sums_of_dual(X, labelled.labels[rows], alpha, goal)
-        inside.append(rows.start + near)
-        shortfalls.append(m[near])
-    chosen, m = np.concatenate(inside), np.concatenate(shortfalls)
-    cost, goal = block.problem.cost / block.problem.kappa, labelled.targets
-    near_rows = RowList(block.problem.design.rows(chosen), labelled.labels[chosen], labelled.weights[chosen])
-    goal = None if goal is None else goal[chosen]
-    return WorkingSet(sums, near_rows, goal, m, chosen, most, cost).cut()
+# ---------------------------------------------------------------- certificates
 
 
-def dual_of(
-    block: BlockOfRows, point: Point, width: float, most: int, alpha: Floats, factors: Floats
-) -> Floats:
-    """Write down the dual vector of all rows: of a working set around ``point``, with ``alpha`` inside."""
-    inside = near_margin(block, point, width, most).places
-    whole = np.where(block.shortfall(point) > 0, block.costs, 0.0)
-    whole[inside] = alpha
-    return np.asarray(whole * np.where(block.problem.labels > 0, factors[0], factors[1]))
+def objective_from_sums(
+    point: Point, sums: LossSums, reduced: Objective, scale: RowScale
+) -> tuple[float, float]:
+    """Compute the objective at ``point``, and how much larger it may be; ``scale`` is that of all rows."""
+    error = float(scale.score_error(point.weights, point.intercept))
+    penalty = reduced.penalty.value(point.weights)
+    objective, raised = penalty + sums.loss, reduced.loss.raised_total(sums.loss, sums.cost, error)
+    upper = reduced.rounded_up(penalty + raised, sums.n_terms, len(point.weights))
+    return objective, upper - objective
 
 
-def sums_of_dual(X: Matrix, labels: Floats, alpha: Floats, targets: Floats | None) -> LossSums:
-    """Compute the sums of a dual vector of the hinge, whose conjugate is zero, without a loss."""
-    signed = labels * alpha
-    weighted_sums = np.array([X.T @ alpha, X.T @ signed], dtype=float)
-    alpha_sums = np.array([alpha.sum(), signed.sum()])
-    gains = alpha_sums if targets is None else np.array([targets @ alpha, targets @ signed])
-    return LossSums(0.0, 0.0, weighted_sums, alpha_sums, np.zeros(2), None, 0.0, len(alpha), gains)
+def bound_from_sums(sums: LossSums, reduced: Objective, scale: RowScale) -> tuple[float, Floats]:
+    """Compute D(alpha) of the repaired alpha behind ``sums``, rounded down, and the factors of the classes.
+
+    Scaling a class's alpha by t scales its sums by t; what it does to its conjugates the loss knows.
+    """
+    weighted_sums, alpha_sums, conjugates = sums.by_class()
+    factors, gains = _class_factors(alpha_sums, reduced), _halves(sums.gains)
+    # The two classes' sums are differences of sums over all rows, and as exact as these.
+    rounding = gamma(sums.n_terms + 4) * (alpha_sums[0] + alpha_sums[1])
+    value = reduced.lower_dual(
+        gain=factors[0] * gains[0] + factors[1] * gains[1],
+        alpha_sum=factors[0] * alpha_sums[0] + factors[1] * alpha_sums[1],
+        moved=rounding if reduced.fit_intercept else 0.0,
+        dual_weights=factors[0] * weighted_sums[0] - factors[1] * weighted_sums[1],
+        conjugate=sum(map(reduced.loss.scaled_conjugate, conjugates, factors)),
+        cost=sums.cost,
+        scale=scale,
+        n_terms=sums.n_terms,
+    )
+    return value, np.array(factors)
+
+
+def _class_factors(alpha_sums: tuple[float, float], reduced: Objective) -> list[float]:
+    """Return by what the alphas of the two classes are multiplied to balance: the heavier one shrinks."""
+    factors = [1.0, 1.0]
+    if reduced.fit_intercept:
+        heavier = int(alpha_sums[1] > alpha_sums[0])
+        if alpha_sums[heavier] > 0:
+            factors[heavier] = max(alpha_sums[1 - heavier], 0.0) / alpha_sums[heavier]
+    return factors
+
+
+def repaired_weights(sums: LossSums, reduced: Objective) -> Floats:
+    """Compute X^T (y alpha) of the repaired dual vector behind ``sums``."""
+    (above, below), alpha_sums, _ = sums.by_class()
+    factors = _class_factors(alpha_sums, reduced)
+    return factors[0] * above - factors[1] * below
+
+
+def certificate_of(reduced: ERMProblem, point: Point, alpha: Floats) -> Certificate:
+    """Compute what a point and a dual vector prove, evaluated from scratch: two products with all rows."""
+    alpha = repair_dual(reduced, alpha)
+    scores = reduced.design.times(point.weights)
+    dual_weights = reduced.design.transposed_times(reduced.labels * alpha)
+    objective = objective_of(reduced, point, scores + point.intercept)
+    return Certificate(*objective, dual_bound(reduced, alpha, dual_weights), partial(np.asarray, alpha))
+
+
+def dual_weights_of(reduced: ERMProblem, alpha: Floats) -> Floats:
+    """Compute X^T (y alpha) of the repaired dual vector: one pass."""
+    return reduced.design.transposed_times(reduced.labels * repair_dual(reduced, alpha))
+
+
+def objective_of(reduced: ERMProblem, point: Point, scores: Floats) -> tuple[float, float]:
+    """Compute the objective at a point with these scores, and how much larger it may be."""
+    error = reduced.row_scale.score_error(point.weights, point.intercept)
+    shortfall = reduced.rows.shortfall(scores)
+    return objective_of_shortfall(reduced, point.weights[:, None], shortfall[:, None], error)
