@@ -66,10 +66,12 @@ bench: .venv/.bench
 reproduce: .venv/.reproduction
 	$(BIN)/python -m reproduction $(if $(QUICK),--quick) $(if $(EXCLUSIVITY_DATA),--data "$(EXCLUSIVITY_DATA)")
 
-# The site, from the pages of docs/, the docstrings and the examples, which are run. A warning is an error.
+# The site, from the pages of docs/, the docstrings and the examples, which are run. A warning is an error, and so is
+# a link that leads nowhere.
 docs: .venv/.docs
 	rm -rf docs/api docs/gallery docs/_build
 	$(TEST_ENV) $(BIN)/python -m sphinx -W --keep-going --quiet -b html -d docs/_build/doctrees docs docs/_build/html
+	$(BIN)/python scripts/check_links.py docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 .PHONY: dist release-check paper-figures

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from sphinx.util.fileutil import copy_asset
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -60,6 +61,17 @@ sphinx_gallery_conf = {
 html_theme = "furo"
 html_title = f"exclusivity {release}"
 html_static_path = ["_static"]
+html_favicon = "_static/favicon.svg"
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/project.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 html_css_files = ["site.css"]
 html_theme_options = {"light_css_variables": {"code-font-size": "0.78em"}}  # room for 90 characters
 html_show_sourcelink = False
@@ -71,6 +83,14 @@ def skip_inherited(_app: Any, what: str, _name: str, member: Any, skip: bool, _o
     function = getattr(member, "fget", None) or getattr(member, "__func__", None) or member
     home = getattr(function, "__module__", None)
     return skip or (what == "class" and home is not None and not home.startswith("exclusivity"))
+
+
+def describe_pictures(_app: Any, doctree: nodes.document) -> None:
+    """Say of a thumbnail which example it belongs to: sphinx-gallery leaves its alternative text empty."""
+    for picture in doctree.findall(nodes.image):
+        if not picture.get("alt"):
+            name = Path(picture["uri"]).stem.removeprefix("sphx_glr_").removesuffix("_thumb")
+            picture["alt"] = f"the first picture of the example {name.replace('_', ' ')}"
 
 
 def ship_mathjax(app: Any, error: Exception | None) -> None:
@@ -87,4 +107,5 @@ def ship_mathjax(app: Any, error: Exception | None) -> None:
 def setup(app: Any) -> None:
     """Connect the rules above."""
     app.connect("autodoc-skip-member", skip_inherited)
+    app.connect("doctree-read", describe_pictures)
     app.connect("build-finished", ship_mathjax)

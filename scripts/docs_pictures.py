@@ -1,6 +1,6 @@
 """The pictures of the documentation, from the snippets and the tables of the pages themselves.
 
-    python scripts/docs_pictures.py [quickstart choosing-c robustness tables partitions reproduction]
+    python scripts/docs_pictures.py [quickstart choosing-c robustness tables detection partitions reproduction]
 
 Snippets of a page are run as a reader would run them, and what they leave is drawn; tables are read as they
 stand on the page. So run this again after either has changed. Pictures go to ``docs/images``.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import re
+import runpy
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import chdir, redirect_stdout
@@ -98,6 +99,20 @@ def tables(figure: Any) -> None:
     AdditiveDisplay.from_estimator(page["model"], page["train"].data, max_panels=8, ax=figure.subplots())
 
 
+def detection(figure: Any) -> None:
+    """Spam that is detected, against the number of words that the spammer adds."""
+    example = DOCS.parent / "examples" / "good_words.py"
+    with redirect_stdout(io.StringIO()):
+        found = runpy.run_path(str(example))
+    plt.close("all")
+    axes = figure.subplots()
+    for (name, detected), color in zip(found["detection"].items(), (GREY, ORANGE, BLUE), strict=True):
+        axes.plot(found["words"], [100 * np.mean(rows) for rows in detected], "o-", color=color, label=name)
+    axes.set(xlabel="words added to each spam", ylabel="spam detected, %", ylim=(0, 102))
+    axes.set_title("one good mail in a hundred is lost")
+    axes.legend(frameon=False)
+
+
 def partitions(figure: Any) -> None:
     """What learned groups gain over random ones, set by set."""
     axes = figure.subplots()
@@ -141,6 +156,7 @@ PICTURES: dict[str, tuple[Callable[[Any], None], tuple[float, float]]] = {
     "quickstart": (quickstart, (11, 3.4)),
     "choosing-c": (choosing_c, (11, 3.6)),
     "robustness": (robustness, (10, 3.4)),
+    "detection": (detection, (7, 3.2)),
     "tables": (tables, (10, 4.4)),
     "partitions": (partitions, (10, 3.2)),
     "reproduction": (reproduction, (10, 3.4)),
