@@ -1,7 +1,7 @@
 """Docstrings are written to be read in ``help()``: this makes reStructuredText of their formulas.
 
-``|w|`` would be a substitution and ``coef_`` a link, an indented formula a quotation. Escapes are added here, and
-indented formulas become LaTeX, on the way to the site, so that the source can stay plain.
+``|w|`` would be a substitution and ``coef_`` a link, an indented formula a quotation. Escapes are added here,
+and indented formulas become LaTeX, on the way to the site, so that the source can stay plain.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def to_latex(formula: str) -> str:
     for pattern, latex in _LATEX:
         formula = re.sub(pattern, latex, formula)
     lines = [line.strip() for line in formula.splitlines()]
-    return lines[0] if len(lines) == 1 else r" \\ ".join(lines).join([r"\begin{gathered} ", r" \end{gathered}"])
+    return (
+        lines[0] if len(lines) == 1 else r" \\ ".join(lines).join([r"\begin{gathered} ", r" \end{gathered}"])
+    )
 
 
 def escape(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Find dead links in a built site: ``python scripts/check_links.py docs/_build/html``, a part of ``make docs``.
+"""Find dead links in a site, a part of ``make docs``: ``python scripts/check_links.py docs/_build/html``.
 
 Every relative link has to lead to a file and, where it has one, to an anchor in it. Pages of source code are
 linked to and not read.

@@ -1,6 +1,6 @@
 """The pictures of the documentation, from the snippets and the tables of the pages themselves.
 
-    python scripts/docs_pictures.py [quickstart choosing-c robustness tables detection partitions reproduction]
+    python scripts/docs_pictures.py [quickstart choosing-c robustness tables detection partitions ...]
 
 Snippets of a page are run as a reader would run them, and what they leave is drawn; tables are read as they
 stand on the page. So run this again after either has changed. Pictures go to ``docs/images``.

@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -64,21 +65,45 @@ def test_help_alone(capsys):
     assert "COMMAND" in capsys.readouterr().out
 
 
-def test_demo_prints_the_table_and_explains_it(capsys):
+def test_demo_breaks_columns_and_says_what_stands(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "erm-demo").mkdir()  # of an earlier run
     assert main(["demo"]) == 0
     out = capsys.readouterr().out
-    for column in ("test error", "objective", "duality gap", "iterations", "time"):
-        assert column in out
     lines = out.splitlines()
-    proven = [float(line.split()[1].rstrip("%")) for line in lines[2:7]]
+    at = next(place for place, line in enumerate(lines) if line.startswith("0  "))
+    proven = [float(line.split()[1].rstrip("%")) for line in lines[at : at + 5]]
     assert proven == sorted(proven, reverse=True)
     assert proven[0] > 90
-    assert proven[2] > 80
-    at = next(place for place, line in enumerate(lines) if "test error" in line)
-    assert [line[:3] for line in lines[at + 2 : at + 6]] == ["ERM", "ERM", "SVM", "SVM"]
+    assert proven[3] > 75
+    assert re.search(r"look broken: +worst texture, worst area\n", out)
+    stand, right = map(float, re.findall(r"([\d.]+)% (?:provably|of them)", out))
+    assert stand > 80
+    assert right > 95
     agree, of = map(int, re.search(r"(\d+) of (\d+) test predictions agree", out).groups())
     assert agree == of == 285
     assert float(re.search(r"factor (\d+\.\d+)", out).group(1)) == pytest.approx(100, abs=0.01)
+    assert "<svg" in (tmp_path / "erm-demo" / "report.html").read_text(encoding="utf-8")
+    assert (tmp_path / "erm-demo" / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_without_matplotlib(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    assert main(["demo"]) == 0
+    assert "Picture: needs matplotlib" in capsys.readouterr().out
+    assert [path.name for path in (tmp_path / "erm-demo").iterdir()] == ["report.html"]
+
+
+def test_demo_agrees_with_the_readme(capsys, tmp_path, monkeypatch):
+    """The same rows and settings: one set of figures."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo"]) == 0
+    shown = re.findall(r"(?m)^\d +([\d.]+)%$", capsys.readouterr().out)
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    stated = re.findall(r"of 30 columns broken: ([\d.]+) proven", readme)
+    assert [float(share) / 100 for share in shown[:4]] == [float(share) for share in stated]
 
 
 @pytest.mark.parametrize(
