@@ -282,9 +282,9 @@ def test_escapes_for_the_site():
         Over
 
             sum_j |W_j|
-              + coef_
+              + gamma/2
 
-            and a second line
+            max(0, 1 - y_ij)
 
         for x_i. See `name_`.
 
@@ -303,5 +303,10 @@ def test_escapes_for_the_site():
     )
     rst = "\n".join(module.to_rst(docstring.split("\n")))
     expected = docstring.replace("Of |w|", r"Of \|w\|").replace("norm |w|", r"norm \|w\|")
-    expected = expected.replace("|v|", r"\|v\|").replace("in_,", r"in\_,").replace("Over\n", "Over\n\n::\n")
+    expected = (
+        expected.replace("|v|", r"\|v\|").replace("in_,", r"in\_,").replace("Over\n", "Over\n\n.. math::\n")
+    )
+    formula = r"\begin{gathered} \sum_j \lVert W_j \rVert \\ + \tfrac{\gamma}{2} \end{gathered}"
+    expected = expected.replace("sum_j |W_j|\n      + gamma/2", formula)
+    expected = expected.replace("max(0, 1 - y_ij)", r"\max(0, 1 - y_{ij})")
     assert rst == expected
