@@ -323,12 +323,14 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         reach = reach_of(levels, threats, self.feature_groups_)
         quadratic = Quadratic(levels.joined, _RIDGE, self.smoothness)
         broken = np.full(self.max_broken, (1 - self.clean_weight) / max(1, self.max_broken))
+        shares = np.append(1 - broken.sum(), broken)
+        radii = np.flatnonzero(shares)
         sums = RobustSums(
             (0, 1),
             reach,
             _LOSSES[self.loss],
-            radii=np.arange(self.max_broken + 1),
-            shares=np.append(1 - broken.sum(), broken),
+            radii=radii,
+            shares=shares[radii],
             encode=encode,
         )
 

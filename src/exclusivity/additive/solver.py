@@ -1,9 +1,10 @@
 """Minimise the robust objective: smoothed problems, solved one after the other, with a gap of the true one.
 
-The smoothing eps falls by a factor of three from problem to problem, each of which starts at the solution of
-the last. The distance between the smoothed and the true objective is proportional to eps, and the rounded
-moves of the adversary give a lower bound of the true minimum at every point. The loop ends when the best
-objective and the best bound are within ``tol`` of each other, relative to the former.
+The distance between the smoothed and the true objective is proportional to eps, and the rounded moves of the
+adversary give a lower bound of the true minimum at every point. So eps falls from problem to problem, by as
+much as the gap has to, and each starts at the solution of the last. Where the gap is not due to rounding,
+the same problem is solved more accurately. The loop ends when the best objective and the best bound are
+within ``tol`` of each other, relative to the former.
 
 A smoothed problem is solved by L-BFGS. Where rows outnumber levels its conditioning is bad and the bound
 lags behind: there Newton's method needs few steps, most of them on a part of the rows. The bound loses
@@ -23,10 +24,11 @@ from scipy.optimize import minimize
 from exclusivity._typing import Floats
 from exclusivity.additive.objective import Cut, RobustObjective
 
-_FIRST_EPS, _FACTOR = 0.3, 1 / 3
+_FIRST_EPS, _AIM = 0.1, 0.6  # of tol: the gap that the next smoothing should leave
+_LEAST_FACTOR, _LARGEST_FACTOR = 0.1, 0.5
 _LEAST_EPS = 1e-7  # of the largest level: below that rounding decides
-_LEAST_FACTOR = 1e-3  # where all levels are far smaller than eps
-_PATIENCE = 6  # problems without a smaller gap, each solved more accurately
+_LEAST_SIZE = 1e-3  # of eps, where all levels are far smaller
+_PATIENCE = 6  # problems without a smaller gap
 _MEMORY = 20
 _CUTS = 30
 _ROWS_PER_LEVEL, _THINNING = 8, 8
@@ -51,6 +53,8 @@ class Solution:
         The objective there, and a lower bound of its minimum.
     n_iter : int
         The number of evaluations of a smoothed objective.
+    eps : float
+        The last smoothing.
     """
 
     h: Floats
@@ -58,6 +62,7 @@ class Solution:
     objective: float
     bound: float
     n_iter: int
+    eps: float
 
     @property
     def gap(self) -> float:
@@ -73,72 +78,68 @@ def solve(
     report: Report | None = None,
 ) -> Solution:
     """Minimise a robust objective to a relative duality gap of ``tol``."""
-    return _solve(problem, tol, max_iter, start, report)[0]
-
-
-def _solve(
-    problem: RobustObjective,
-    tol: float,
-    max_iter: int,
-    start: tuple[Floats, float] | None,
-    report: Report | None,
-) -> tuple[Solution, float]:
-    """Return the solution, and the last smoothing."""
     n_levels = int(problem.levels.level_starts[-1])
-    by_newton = problem.has_hessian and problem.n_rows >= _ROWS_PER_LEVEL * n_levels
-    eps, count, idle = _FIRST_EPS, 0, 0
-    cuts: deque[Cut] = deque(maxlen=_CUTS)
+    has_many_rows = problem.has_hessian and problem.n_rows >= _ROWS_PER_LEVEL * n_levels
+    minimise = _by_newton if has_many_rows else _by_lbfgs
+    eps, count, cuts = _FIRST_EPS, 0, deque[Cut](maxlen=_CUTS)
     if start is not None:
         x = np.append(*start)
         eps = _eps_of_start(problem, x, cuts)
         count = len(cuts)
-    elif by_newton and problem.n_rows >= _THINNING * _ROWS_PER_LEVEL * n_levels:
-        part, eps = _solve(problem.thinned(_THINNING), tol, max_iter, None, None)
-        x, count = np.append(part.h, part.b), part.n_iter
+    elif has_many_rows and problem.n_rows >= _THINNING * _ROWS_PER_LEVEL * n_levels:
+        part = solve(problem.thinned(_THINNING), tol, max_iter)
+        x, eps, count = np.append(part.h, part.b), part.eps, part.n_iter
     else:
         x = np.append(np.zeros(n_levels), problem.constant())
-    best = Solution(x[:-1].copy(), float(x[-1]), problem.value(x[:-1], float(x[-1])), 0.0, count)
-    if cuts:
-        best = _improved(problem, best, x, eps, count, cuts)
-    used = eps
+    bound = problem.bound(list(cuts))
+    best = Solution(x[:-1].copy(), float(x[-1]), problem.value(x[:-1], float(x[-1])), bound, count, eps)
+    accuracy, idle = tol, 0
     while best.gap > tol and count < max_iter and idle < _PATIENCE:
-        method = _by_newton if by_newton else _by_lbfgs
-        x, n_new = method(problem, x, eps, tol * 0.01**idle, max_iter - count, cuts)
+        x, smoothed, n_new = minimise(problem, x, eps, accuracy, max_iter - count, cuts)
         count += n_new
         improved = _improved(problem, best, x, eps, count, cuts)
         idle = 0 if improved.gap < 0.9 * best.gap else idle + 1
-        best, used = improved, eps
+        best = improved
         if report is not None:
             report(count, best.objective, best.gap)
-        size = float(np.abs(x[:-1]).max(initial=0.0))
-        eps = max(min(_FACTOR * eps, max(size, _LEAST_FACTOR * eps)), _LEAST_EPS * size)
-    return best, used
+        if best.objective - smoothed > 0.5 * (best.objective - best.bound):
+            factor = np.clip(_AIM * tol / max(best.gap, tol), _LEAST_FACTOR, _LARGEST_FACTOR)
+            size = float(np.abs(x[:-1]).max(initial=0.0))
+            eps = max(min(float(factor) * eps, max(size, _LEAST_SIZE * eps)), _LEAST_EPS * size)
+        else:
+            accuracy *= 0.1
+    return best
 
 
 def _by_lbfgs(
     problem: RobustObjective, x: Floats, eps: float, tol: float, most: int, cuts: deque[Cut]
-) -> tuple[Floats, int]:
-    """Solve a smoothed problem by L-BFGS; return the solution and the number of evaluations."""
+) -> tuple[Floats, float, int]:
+    """Solve a smoothed problem by L-BFGS; return the solution, its value and the number of evaluations."""
     variables, count = problem.variables(), 0
 
-    def smoothed(v: Floats) -> tuple[float, Floats]:
+    def smoothed(v: Floats, scale: float) -> tuple[float, Floats]:
         nonlocal count
         count += 1
         point = variables.to_levels(v)
         value, gradient, cut = problem.smoothed(point[:-1], point[-1], eps)
         cuts.append(cut)
-        return value, variables.gradient(gradient)
+        return scale * value, scale * variables.gradient(gradient)
 
     options = {"maxiter": most, "maxfun": most, "maxcor": _MEMORY, "ftol": 1e-3 * min(tol, eps), "gtol": 0.0}
     v = variables.to_variables(x)
-    v = minimize(smoothed, v, jac=True, method="L-BFGS-B", bounds=variables.bounds, options=options).x
-    return variables.to_levels(v), count
+    for scale in (1.0, eps):  # a first step as long as the gradient may be far too long, and be given up
+        found = minimize(
+            smoothed, v, (scale,), jac=True, method="L-BFGS-B", bounds=variables.bounds, options=options
+        )
+        if found.nit or count >= most:
+            break
+    return variables.to_levels(found.x), float(found.fun) / scale, count
 
 
 def _by_newton(
     problem: RobustObjective, x: Floats, eps: float, tol: float, most: int, cuts: deque[Cut]
-) -> tuple[Floats, int]:
-    """Solve a smoothed problem by Newton's method; return the solution and the number of evaluations.
+) -> tuple[Floats, float, int]:
+    """Solve a smoothed problem by Newton's method; return the same as ``_by_lbfgs``.
 
     The second derivatives are those of a part of the rows, and serve as long as the gradient falls fast.
     """
@@ -161,22 +162,22 @@ def _by_newton(
         step = -cho_solve(factor, gradient)
         slope, t, old = float(gradient @ step), 1.0, value
         while count < most:
-            value, new, cut = problem.smoothed(x[:-1] + t * step[:-1], x[-1] + t * step[-1], eps)
+            tried, new, cut = problem.smoothed(x[:-1] + t * step[:-1], x[-1] + t * step[-1], eps)
             count += 1
             cuts.append(cut)
-            if value <= old + _ARMIJO * t * slope:
-                x, gradient = x + t * step, new
+            if tried <= old + _ARMIJO * t * slope:
+                x, value, gradient = x + t * step, tried, new
                 break
-            t *= min(0.5, max(0.1, -0.5 * slope * t / (value - old - slope * t)))
+            t *= min(0.5, max(0.1, -0.5 * slope * t / (tried - old - slope * t)))
         if value >= old:
             break
-    return x, count
+    return x, value, count
 
 
 def _eps_of_start(problem: RobustObjective, x: Floats, cuts: deque[Cut]) -> float:
     """Return the smoothing at which a point has the largest bound; add its dual points to the cuts."""
     found = []
-    for eps in _FIRST_EPS * _FACTOR ** np.arange(_PATIENCE):
+    for eps in _FIRST_EPS * 3.0 ** -np.arange(_PATIENCE):
         cuts.append(problem.smoothed(x[:-1], float(x[-1]), float(eps))[2])
         found.append((problem.bound([cuts[-1]]), float(eps)))
     return max(found)[1]
@@ -193,4 +194,4 @@ def _improved(
     objective, levels, intercept = min(
         (each for each in found if np.isfinite(each[0])), key=lambda each: each[0], default=found[0]
     )
-    return Solution(levels.copy(), intercept, objective, bound, count)
+    return Solution(levels.copy(), intercept, objective, bound, count, eps)

@@ -14,6 +14,7 @@
 
 #include "arrays.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -32,11 +33,45 @@ typedef struct {
     const int32_t *radii;
     const double *shares; /* of the loss, for each of the radii */
     double *own, *moved, *totals;
-    double *hessian; /* upper triangle, (n_points + n_slices + 2) squared; NULL: not wanted */
-    Py_ssize_t n_rows, n_columns, n_points, n_slices, n_groups, n_radii;
+    double *hessian; /* upper triangle, size x size; NULL: not wanted */
+    Py_ssize_t n_rows, n_columns, n_points, n_slices, n_groups, n_radii, size;
     double intercept, eps; /* eps = 0: the loss without any smoothing, and nothing else */
     int loss, step;        /* every step-th row, with the costs of all */
+    int most;              /* the largest of the radii, at most n_groups */
 } Pass;
+
+/* Numbers of one row, and what they need. */
+typedef struct {
+    double *floor;           /* the smallest value that is reached from each point */
+    int32_t *first, *member; /* the columns of group g: member[first[g]] to member[first[g + 1] - 1] */
+    const int32_t *left;     /* the row's points, and the weights of those to their right */
+    const double *weight;
+    double *share;   /* of each column: how much of its damage is done, if its group breaks */
+    double *damage;  /* of each group */
+    double *largest; /* damages, in falling order, one more than there are broken groups */
+    int32_t *place;  /* groups that may break, their damages, and how much they break */
+    double *of_place, *z;
+    int n_places;
+    double *broken;         /* of each column, weighted by alpha */
+    double *moves, *bends;  /* how much each column breaks, and the curvature, for each q */
+    double *value;          /* a vector with few entries */
+    int32_t *at;
+    int n_entries;
+} Row;
+
+typedef struct {
+    double value, slope, conjugate, curvature;
+} Loss;
+
+static inline double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static inline double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
 
 /* The n + 1 largest numbers, in falling order; zeros behind the last one. */
 static void take_largest(const double *values, Py_ssize_t count, int n, double *largest)
@@ -52,36 +87,37 @@ static void take_largest(const double *values, Py_ssize_t count, int n, double *
     }
 }
 
-/* z = clip((d - tau) / eps, 0, 1), where tau >= 0 is the smallest with sum z <= q: Newton's method in a bracket on a
-   piecewise linear function. Only groups whose damage is above the lower end of the bracket have z > 0: their number
-   is returned, their places and z are written. */
-static Py_ssize_t select_groups(const double *damage, Py_ssize_t n, int q, double eps, const double *largest,
-                                int32_t *place, double *z)
+/* Only groups whose damage is near the largest ones may break. */
+static void find_places(const Pass *pass, Row *row)
 {
-    if (q == 0)
-        return 0;
-    double low = fmax(largest[q] - eps, 0.0), high = largest[q - 1], tau = low, sum = 0.0;
-    Py_ssize_t count = 0;
-    for (Py_ssize_t g = 0; g < n; g++)
-        if (damage[g] > low) {
-            z[count] = fmin((damage[g] - low) / eps, 1.0);
-            sum += z[count];
-            place[count++] = (int32_t)g;
-        }
+    double low = larger(row->largest[pass->most] - pass->eps, 0.0);
+    int count = 0;
+    for (Py_ssize_t g = 0; g < pass->n_groups; g++) {
+        row->place[count] = (int32_t)g;
+        row->of_place[count] = row->damage[g];
+        count += row->damage[g] > low;
+    }
+    row->n_places = count;
+}
+
+/* z = clip((d - tau) / eps, 0, 1), where tau >= 0 is the smallest with sum z <= q: Newton's method in a bracket on a
+   piecewise linear function. */
+static void choose_groups(const Pass *pass, Row *row, int q)
+{
+    double low = larger(row->largest[q] - pass->eps, 0.0), high = row->largest[q - 1], sum = 0.0;
+    double inverse = 1 / pass->eps, tau = 0.5 * (low + high), *z = row->z;
+    const double *d = row->of_place;
+    for (int c = 0; c < row->n_places; c++)
+        sum += z[c] = larger(smaller((d[c] - low) * inverse, 1.0), 0.0);
     if (sum <= q) /* then low is 0, or only rounding is in the way */
-        return count;
-    tau = 0.5 * (low + high);
+        return;
     for (int step = 1; step < 150; step++) { /* every third step halves the bracket */
         double total = 0.0;
         int n_inside = 0;
-        for (Py_ssize_t c = 0; c < count; c++) {
-            double share = (damage[place[c]] - tau) / eps;
-            if (share >= 1.0)
-                total += 1.0;
-            else if (share > 0.0) {
-                total += share;
-                n_inside++;
-            }
+        for (int c = 0; c < row->n_places; c++) {
+            double share = (d[c] - tau) * inverse;
+            total += larger(smaller(share, 1.0), 0.0);
+            n_inside += (share > 0.0) & (share < 1.0);
         }
         double surplus = total - q;
         if (fabs(surplus) <= 1e-12 * q)
@@ -90,101 +126,77 @@ static Py_ssize_t select_groups(const double *damage, Py_ssize_t n, int q, doubl
             low = tau;
         else
             high = tau;
-        double newton = tau + surplus * eps / (n_inside > 0 ? n_inside : 1);
+        double newton = tau + surplus * pass->eps / (n_inside > 0 ? n_inside : 1);
         tau = step % 3 && n_inside > 0 && newton >= low && newton <= high ? newton : 0.5 * (low + high);
     }
     sum = 0.0;
-    for (Py_ssize_t c = 0; c < count; c++) {
-        z[c] = fmin(fmax((damage[place[c]] - tau) / eps, 0.0), 1.0);
-        sum += z[c];
-    }
+    for (int c = 0; c < row->n_places; c++)
+        sum += z[c] = larger(smaller((d[c] - tau) * inverse, 1.0), 0.0);
     if (sum > q)
-        for (Py_ssize_t c = 0; c < count; c++)
+        for (int c = 0; c < row->n_places; c++)
             z[c] *= q / sum;
-    return count;
 }
 
-/* Value, slope and conjugate of a loss at a violation, for cost 1. */
-static void evaluate(int loss, double violation, double width, double *value, double *slope, double *conjugate,
-                     double *curvature)
+/* A loss of cost 1 at a violation; the corner of the hinge is rounded by a parabola. */
+static Loss loss_at(int loss, double violation, double width)
 {
     if (loss == LOGISTIC) {
         double t = violation - 1, e = exp(-fabs(t)), logarithm = log1p(e), right = 1 / (1 + e), wrong = e * right;
-        *value = fmax(t, 0.0) + logarithm;
-        *slope = t > 0 ? right : wrong;
-        *conjugate = *slope - fabs(t) * wrong - logarithm;
-        *curvature = right * wrong;
-        return;
+        double slope = t > 0 ? right : wrong;
+        return (Loss){larger(t, 0.0) + logarithm, slope, slope - fabs(t) * wrong - logarithm, right * wrong};
     }
-    double positive = fmax(violation, 0.0);
-    if (loss == SQUARED_HINGE) {
-        *value = *conjugate = positive * positive;
-        *slope = 2 * positive;
-        *curvature = positive > 0 ? 2.0 : 0.0;
-        return;
-    }
-    int is_inside = positive <= width; /* the corner is rounded by a parabola */
-    *value = is_inside ? positive * positive / (2 * width) : positive - width / 2;
-    *slope = is_inside ? positive / width : 1.0;
-    *curvature = is_inside && positive > 0 ? 1 / width : 0.0;
-    *conjugate = 0.0;
+    double positive = larger(violation, 0.0), square = positive * positive;
+    if (loss == SQUARED_HINGE)
+        return (Loss){square, 2 * positive, square, positive > 0 ? 2.0 : 0.0};
+    if (positive > width)
+        return (Loss){positive - width / 2, 1.0, 0.0, 0.0};
+    return (Loss){width > 0 ? square / (2 * width) : 0.0, width > 0 ? positive / width : 0.0, 0.0,
+                  positive > 0 ? 1 / width : 0.0};
 }
 
-/* Coordinates of a vector with few of them. */
-typedef struct {
-    int32_t *place;
-    double *value;
-    int count;
-} Entries;
+/* ---- curvature ---- */
 
-static void append_entry(Entries *entries, Py_ssize_t place, double value)
+static void append_entry(Row *row, Py_ssize_t at, double value)
 {
     if (value != 0.0) {
-        entries->place[entries->count] = (int32_t)place;
-        entries->value[entries->count++] = value;
+        row->at[row->n_entries] = (int32_t)at;
+        row->value[row->n_entries++] = value;
     }
 }
 
-/* Add factor v v' to the upper triangle. Places need not be in order, nor distinct. */
-static void add_outer(double *hessian, Py_ssize_t size, const Entries *v, int from, double factor)
+/* The slice that the cell of column j reaches. */
+static inline int32_t slice_of(const Pass *pass, const Row *row, Py_ssize_t j)
 {
-    for (int a = from; a < v->count; a++) {
-        double scaled = factor * v->value[a];
-        int32_t row = v->place[a];
-        hessian[row * size + row] += scaled * v->value[a];
-        for (int b = a + 1; b < v->count; b++) {
-            int32_t column = v->place[b];
-            double both = scaled * v->value[b];
-            if (row < column)
-                hessian[row * size + column] += both;
-            else if (row > column)
-                hessian[column * size + row] += both;
-            else
-                hessian[row * size + row] += 2 * both;
-        }
-    }
-}
-
-/* The same for places in rising order. */
-static void add_sorted_outer(double *hessian, Py_ssize_t size, const Entries *v, double factor)
-{
-    const int32_t *place = v->place;
-    const double *value = v->value;
-    int count = v->count;
-    for (int a = 0; a < count; a++) {
-        double *row = hessian + place[a] * size, scaled = factor * value[a];
-        for (int b = a; b < count; b++)
-            row[place[b]] += scaled * value[b];
-    }
+    return pass->reach[row->left[j] + (pass->shifted[j] && row->weight[j] > 0)];
 }
 
 /* The derivative of the damage of column j: what the cell shows minus what it reaches. */
-static void append_damage(Entries *entries, const Pass *pass, Py_ssize_t j, int32_t left, double weight, double factor)
+static void append_damage(const Pass *pass, Row *row, Py_ssize_t j, double factor)
 {
-    int32_t slice = pass->reach[left + (pass->shifted[j] && weight > 0)];
-    append_entry(entries, left, factor * (1 - weight));
-    append_entry(entries, left + 1, factor * weight);
-    append_entry(entries, pass->n_points + 1 + slice, -factor);
+    append_entry(row, row->left[j], factor * (1 - row->weight[j]));
+    append_entry(row, row->left[j] + 1, factor * row->weight[j]);
+    append_entry(row, pass->n_points + 1 + slice_of(pass, row, j), -factor);
+}
+
+/* Add factor v v' to the upper triangle, with the entries of v behind the first ones. Places need not be in order,
+   nor distinct. */
+static void add_outer(const Pass *pass, const Row *row, int from, double factor)
+{
+    const int32_t *at = row->at;
+    const double *value = row->value;
+    for (int a = from; a < row->n_entries; a++) {
+        double *upper = pass->hessian + at[a] * pass->size, scaled = factor * value[a];
+        upper[at[a]] += scaled * value[a];
+        for (int b = a + 1; b < row->n_entries; b++) {
+            double both = scaled * value[b];
+            if (at[a] < at[b])
+                upper[at[b]] += both;
+            else if (at[a] > at[b])
+                pass->hessian[at[b] * pass->size + at[a]] += both;
+            else
+                upper[at[a]] += 2 * both;
+        }
+    }
 }
 
 /* Add the curvature of the loss of one row. With psi_q = phi - sum of z_qj v_j, where v_j is the derivative of the
@@ -193,269 +205,279 @@ static void append_damage(Entries *entries, const Pass *pass, Py_ssize_t j, int3
        sum w_q psi_q psi_q' = W psi_m psi_m' + sum w_q d_q d_q',   d_q = sum of (z_qj - m_j) v_j ,
 
    where d_q has few entries: only columns that break for some q, and not for all. */
-static void add_loss_curvature(Pass *pass, const int32_t *left, const double *weight, const double *curvature,
-                               double *moves, Entries *entries)
+static void add_loss_curvature(const Pass *pass, Row *row)
 {
-    Py_ssize_t M = pass->n_columns, R = pass->n_radii, size = pass->n_points + pass->n_slices + 2;
-    double total = 0.0, *mean = moves + R * M;
+    Py_ssize_t M = pass->n_columns, R = pass->n_radii;
+    double total = 0.0, *mean = row->moves + R * M;
     for (Py_ssize_t k = 0; k < R; k++)
-        total += curvature[k];
+        total += row->bends[k];
     if (total <= 0)
         return;
     memset(mean, 0, (size_t)M * sizeof(double));
     for (Py_ssize_t k = 0; k < R; k++)
-        for (Py_ssize_t j = 0; j < M && curvature[k] > 0; j++)
-            mean[j] += curvature[k] / total * moves[k * M + j];
-    entries->count = 0;
+        for (Py_ssize_t j = 0; j < M && row->bends[k] > 0; j++)
+            mean[j] += row->bends[k] / total * row->moves[k * M + j];
+    row->n_entries = 0;
     for (Py_ssize_t j = 0; j < M; j++) {
-        append_entry(entries, left[j], (1 - mean[j]) * (1 - weight[j]));
-        append_entry(entries, left[j] + 1, (1 - mean[j]) * weight[j]);
+        append_entry(row, row->left[j], (1 - mean[j]) * (1 - row->weight[j]));
+        append_entry(row, row->left[j] + 1, (1 - mean[j]) * row->weight[j]);
     }
     for (Py_ssize_t j = 0; j < M; j++)
-        append_entry(entries, pass->n_points + 1 + pass->reach[left[j] + (pass->shifted[j] && weight[j] > 0)],
-                     mean[j]);
-    append_entry(entries, size - 1, 1.0);
-    int is_sorted = 1;
-    for (int a = 1; a < entries->count; a++)
-        is_sorted &= entries->place[a - 1] < entries->place[a];
-    if (is_sorted)
-        add_sorted_outer(pass->hessian, size, entries, total);
-    else
-        add_outer(pass->hessian, size, entries, 0, total);
+        append_entry(row, pass->n_points + 1 + slice_of(pass, row, j), mean[j]);
+    append_entry(row, pass->size - 1, 1.0);
+    add_outer(pass, row, 0, total);
     for (Py_ssize_t k = 0; k < R; k++) {
-        entries->count = 0;
-        for (Py_ssize_t j = 0; j < M && curvature[k] > 0; j++)
-            if (moves[k * M + j] != mean[j])
-                append_damage(entries, pass, j, left[j], weight[j], moves[k * M + j] - mean[j]);
-        add_outer(pass->hessian, size, entries, 0, curvature[k]);
+        row->n_entries = 0;
+        for (Py_ssize_t j = 0; j < M && row->bends[k] > 0; j++)
+            if (row->moves[k * M + j] != mean[j])
+                append_damage(pass, row, j, row->moves[k * M + j] - mean[j]);
+        add_outer(pass, row, 0, row->bends[k]);
     }
 }
 
-/* Add the curvature of the rounded choice of groups of one row for one q. */
-static void add_choice_curvature(Pass *pass, const int32_t *left, const double *weight, const double *share,
-                                 const double *z, int q, double alpha, Entries *entries)
+/* Add the curvature of the rounded choice of q groups. */
+static void add_choice_curvature(const Pass *pass, Row *row, int q, double alpha)
 {
-    Py_ssize_t M = pass->n_columns, size = pass->n_points + pass->n_slices + 2;
-    int is_single = M == pass->n_groups, n_partial = 0;
-    double sum = 0.0;
-    if (q == 0)
-        return;
-    entries->count = 0;
-    for (Py_ssize_t g = 0; g < pass->n_groups; g++) {
-        sum += z[g];
-        if (z[g] <= 1e-9 || z[g] >= 1 - 1e-9)
+    int n_partial = 0;
+    double sum = 0.0, bend = alpha / pass->eps;
+    row->n_entries = 0;
+    for (int c = 0; c < row->n_places; c++) {
+        int from = row->n_entries;
+        sum += row->z[c];
+        if (row->z[c] <= 1e-9 || row->z[c] >= 1 - 1e-9)
             continue;
-        int from = entries->count;
         n_partial++;
-        if (is_single)
-            append_damage(entries, pass, g, left[g], weight[g], 1.0);
-        else
-            for (Py_ssize_t j = 0; j < M; j++)
-                if (pass->group[j] == g)
-                    append_damage(entries, pass, j, left[j], weight[j], share[j]);
-        add_outer(pass->hessian, size, entries, from, alpha / pass->eps);
+        for (int32_t m = row->first[row->place[c]]; m < row->first[row->place[c] + 1]; m++)
+            append_damage(pass, row, row->member[m], row->share[row->member[m]]);
+        add_outer(pass, row, from, bend);
     }
     if (n_partial && sum > q - 1e-9)
-        add_outer(pass->hessian, size, entries, 0, -alpha / (pass->eps * n_partial));
-    for (Py_ssize_t j = 0; j < M && !is_single; j++)
-        if (share[j] > 0 && share[j] < 1 && z[pass->group[j]] > 0) {
-            entries->count = 0;
-            append_damage(entries, pass, j, left[j], weight[j], 1.0);
-            add_outer(pass->hessian, size, entries, 0, alpha * z[pass->group[j]] / pass->eps);
+        add_outer(pass, row, 0, -bend / n_partial);
+    for (int c = 0; c < row->n_places; c++)
+        for (int32_t m = row->first[row->place[c]]; m < row->first[row->place[c] + 1]; m++) {
+            int32_t j = row->member[m];
+            if (row->z[c] > 0 && row->share[j] > 0 && row->share[j] < 1) {
+                row->n_entries = 0;
+                append_damage(pass, row, j, 1.0);
+                add_outer(pass, row, 0, row->z[c] * bend);
+            }
         }
 }
 
-/* Room: n_columns doubles for shares, own and moved; n_groups for damages, z of all groups and of the chosen ones;
-   the largest damages (and one more); n_groups places. */
-static void run_pass(Pass *pass, double *room, int most, Entries *entries, double *moves)
+/* ---- the pass ---- */
+
+/* Score, damages of the groups and the largest of them. A cell of a group with several columns can stay what it is:
+   its damage is max over 0 <= t <= 1 of t d - eps/2 t^2. Where a column is a group of its own, z does that. */
+static double read_row(const Pass *pass, Row *row, Py_ssize_t i)
 {
-    Py_ssize_t M = pass->n_columns, G = pass->n_groups;
-    double *share = room, *moved = share + M, *damage = moved + M, *z = damage + G, *chosen = z + G;
-    double *largest = chosen + G;
-    int32_t *place = (int32_t *)(largest + most + 1);
-    int is_single = M == G, can_be_idle = pass->loss != LOGISTIC;
-    double factor = (double)pass->n_rows / (double)((pass->n_rows + pass->step - 1) / pass->step);
-    memset(z, 0, (size_t)G * sizeof(double));
-    for (Py_ssize_t i = 0; i < pass->n_rows; i += pass->step) {
-        const int32_t *left = pass->left + i * M;
-        const double *weight = pass->weight + i * M;
-        double score = pass->intercept;
-        memset(damage, 0, (size_t)G * sizeof(double));
-        for (Py_ssize_t j = 0; j < M; j++) {
-            const double *point = pass->points + left[j];
-            double value = point[0] + weight[j] * (point[1] - point[0]);
-            int32_t slice = pass->reach[left[j] + (pass->shifted[j] && weight[j] > 0)];
-            double d = fmax(value - pass->low[slice], 0.0);
-            score += value;
-            share[j] = is_single || pass->eps == 0 ? 1.0 : fmin(d / pass->eps, 1.0);
-            damage[pass->group[j]] += is_single ? d : share[j] * (d - pass->eps / 2 * share[j]);
+    Py_ssize_t M = pass->n_columns;
+    int is_single = M == pass->n_groups;
+    double score = pass->intercept;
+    row->left = pass->left + i * M;
+    row->weight = pass->weight + i * M;
+    memset(row->damage, 0, (size_t)pass->n_groups * sizeof(double));
+    for (Py_ssize_t j = 0; j < M; j++) {
+        int32_t left = row->left[j];
+        double weight = row->weight[j];
+        double value = pass->points[left] + weight * (pass->points[left + 1] - pass->points[left]);
+        double d = larger(value - row->floor[left + (pass->shifted[j] & (weight > 0))], 0.0);
+        score += value;
+        if (!is_single && pass->eps > 0) {
+            double share = row->share[j] = smaller(d / pass->eps, 1.0);
+            d = share * (d - pass->eps / 2 * share);
         }
-        take_largest(damage, G, most, largest);
-        double total_alpha = 0.0;
-        double *bends = moves == NULL ? NULL : moves + (pass->n_radii + 1) * M; /* the curvature for each q */
-        if (bends != NULL)
-            memset(bends, 0, (size_t)pass->n_radii * sizeof(double));
+        row->damage[pass->group[j]] += d;
+    }
+    take_largest(row->damage, pass->n_groups, pass->most, row->largest);
+    return score;
+}
+
+/* The rounded damage of q groups of a row. */
+static double damage_of(const Pass *pass, Row *row, int q)
+{
+    double found = 0.0;
+    if (pass->eps == 0)
+        for (int g = 0; g < q; g++)
+            found += row->largest[g];
+    if (pass->eps == 0 || q == 0)
+        return found;
+    choose_groups(pass, row, q);
+    for (int c = 0; c < row->n_places; c++)
+        found += row->z[c] * (row->of_place[c] - pass->eps / 2 * row->z[c]);
+    return found;
+}
+
+static void run_pass(const Pass *pass, Row *row)
+{
+    Py_ssize_t M = pass->n_columns;
+    double factor = (double)pass->n_rows / (double)((pass->n_rows + pass->step - 1) / pass->step);
+    for (Py_ssize_t i = 0; i < pass->n_rows; i += pass->step) {
+        double violation = 1 - read_row(pass, row, i), worst = violation, total_alpha = 0.0;
+        for (int g = 0; g < pass->most; g++)
+            worst += row->largest[g];
+        if (pass->loss != LOGISTIC && worst <= 0)
+            continue;
+        if (pass->eps > 0)
+            find_places(pass, row);
+        if (pass->hessian != NULL) {
+            memset(row->bends, 0, (size_t)pass->n_radii * sizeof(double));
+            memset(row->moves, 0, (size_t)(pass->n_radii * M) * sizeof(double));
+        }
         for (Py_ssize_t k = 0; k < pass->n_radii; k++) {
-            int q = pass->radii[k] < most ? pass->radii[k] : most;
+            int q = pass->radii[k] < pass->most ? pass->radii[k] : pass->most;
             double cost = factor * pass->cost[i] * pass->shares[k];
-            double violation = 1 - score, worst = violation, value, slope, conjugate, curvature;
-            for (int g = 0; g < q; g++)
-                worst += largest[g];
-            if (can_be_idle && worst <= 0)
+            Loss loss = loss_at(pass->loss, violation + damage_of(pass, row, q), pass->eps);
+            pass->totals[0] += cost * loss.value;
+            double alpha = cost * loss.slope;
+            if (pass->eps == 0 || alpha <= 0)
                 continue;
-            if (pass->eps == 0) {
-                evaluate(pass->loss, worst, 0.0, &value, &slope, &conjugate, &curvature);
-                pass->totals[0] += cost * value;
-                continue;
-            }
-            Py_ssize_t n_chosen = select_groups(damage, G, q, pass->eps, largest, place, chosen);
-            for (Py_ssize_t c = 0; c < n_chosen; c++)
-                violation += chosen[c] * (damage[place[c]] - pass->eps / 2 * chosen[c]);
-            evaluate(pass->loss, violation, pass->eps, &value, &slope, &conjugate, &curvature);
-            double alpha = cost * slope;
-            pass->totals[0] += cost * value;
             pass->totals[1] += alpha;
-            pass->totals[2] += cost * conjugate;
-            if (alpha <= 0)
-                continue;
+            pass->totals[2] += cost * loss.conjugate;
             if (total_alpha == 0.0)
-                memset(moved, 0, (size_t)M * sizeof(double));
+                memset(row->broken, 0, (size_t)M * sizeof(double));
             total_alpha += alpha;
+            for (int c = 0; c < row->n_places && q > 0; c++)
+                for (int32_t m = row->first[row->place[c]]; m < row->first[row->place[c] + 1]; m++) {
+                    int32_t j = row->member[m];
+                    row->broken[j] += alpha * row->z[c] * row->share[j];
+                    if (pass->hessian != NULL)
+                        row->moves[k * M + j] = row->z[c] * row->share[j];
+                }
             if (pass->hessian != NULL) {
-                for (Py_ssize_t c = 0; c < n_chosen; c++)
-                    z[place[c]] = chosen[c];
-                for (Py_ssize_t j = 0; j < M; j++)
-                    moves[k * M + j] = z[pass->group[j]] * share[j];
-                bends[k] = cost * curvature;
-                add_choice_curvature(pass, left, weight, share, z, q, alpha, entries);
-                for (Py_ssize_t c = 0; c < n_chosen; c++)
-                    z[place[c]] = 0.0;
-            }
-            if (is_single)
-                for (Py_ssize_t c = 0; c < n_chosen; c++)
-                    moved[place[c]] += alpha * chosen[c];
-            else if (n_chosen) {
-                for (Py_ssize_t c = 0; c < n_chosen; c++)
-                    z[place[c]] = chosen[c];
-                for (Py_ssize_t j = 0; j < M; j++)
-                    moved[j] += alpha * z[pass->group[j]] * share[j];
-                for (Py_ssize_t c = 0; c < n_chosen; c++)
-                    z[place[c]] = 0.0;
+                row->bends[k] = cost * loss.curvature;
+                if (q > 0)
+                    add_choice_curvature(pass, row, q, alpha);
             }
         }
         if (total_alpha <= 0)
             continue;
-        if (bends != NULL)
-            add_loss_curvature(pass, left, weight, bends, moves, entries);
+        if (pass->hessian != NULL)
+            add_loss_curvature(pass, row);
         for (Py_ssize_t j = 0; j < M; j++) {
-            double stays = total_alpha - moved[j];
-            pass->own[left[j]] += (1 - weight[j]) * stays;
-            pass->own[left[j] + 1] += weight[j] * stays;
-            if (moved[j] > 0)
-                pass->moved[pass->reach[left[j] + (pass->shifted[j] && weight[j] > 0)]] += moved[j];
+            double stays = total_alpha - row->broken[j];
+            pass->own[row->left[j]] += (1 - row->weight[j]) * stays;
+            pass->own[row->left[j] + 1] += row->weight[j] * stays;
+            if (row->broken[j] > 0)
+                pass->moved[slice_of(pass, row, j)] += row->broken[j];
         }
     }
 }
 
+/* Room for the numbers of one row in one piece of memory; NULL if there is none. */
+static void *take_room(const Pass *pass, Row *row)
+{
+    size_t M = (size_t)pass->n_columns, G = (size_t)pass->n_groups, R = (size_t)pass->n_radii;
+    size_t n_points = (size_t)pass->n_points + 1, n_largest = (size_t)pass->most + 1;
+    size_t n_numbers = n_points + 2 * M + 3 * G + n_largest + (R + 1) * M + R + 3 * M + 1;
+    size_t n_places = (G + 1) + M + G + 3 * M + 1;
+    double *numbers = PyMem_Malloc(n_numbers * sizeof(double) + n_places * sizeof(int32_t));
+    if (numbers == NULL)
+        return NULL;
+    row->floor = numbers;
+    row->share = row->floor + n_points;
+    row->broken = row->share + M;
+    row->damage = row->broken + M;
+    row->of_place = row->damage + G;
+    row->z = row->of_place + G;
+    row->largest = row->z + G;
+    row->moves = row->largest + n_largest;
+    row->bends = row->moves + (R + 1) * M;
+    row->value = row->bends + R;
+    row->first = (int32_t *)(row->value + 3 * M + 1);
+    row->member = row->first + G + 1;
+    row->place = row->member + M;
+    row->at = row->place + G;
+    row->n_places = 0;
+    for (size_t p = 0; p < n_points; p++)
+        row->floor[p] = pass->low[pass->reach[p]];
+    memset(row->first, 0, (G + 1) * sizeof(int32_t));
+    for (size_t j = 0; j < M; j++) {
+        row->share[j] = 1.0;
+        row->first[pass->group[j]]++;
+    }
+    for (size_t g = 1; g <= G; g++) /* where the columns of each group end, and then where they start */
+        row->first[g] += row->first[g - 1];
+    for (size_t j = M; j-- > 0;)
+        row->member[--row->first[pass->group[j]]] = (int32_t)j;
+    return numbers;
+}
+
 enum { LEFT, WEIGHT, COST, POINTS, REACH, LOW, SHIFTED, GROUP, RADII, SHARES, OWN, MOVED, TOTALS, HESSIAN, N_ARRAYS };
 
-static const char *const NAMES[] = {"left",    "weight", "cost",  "points", "reach", "low",
-                                    "shifted", "group",  "radii", "shares", "own", "moved", "totals", "hessian"};
+static const char *const NAMES[] = {"left",  "weight", "cost", "points", "reach",  "low",     "shifted",
+                                    "group", "radii",  "shares", "own",  "moved", "totals", "hessian"};
 
-/* Memory beyond the arrays is not ours to touch: lengths agree, and every index is inside. */
-static int is_sound(const Pass *pass)
+/* Memory beyond the arrays is not ours to touch: every index is inside. */
+static int are_below(const int32_t *values, Py_ssize_t count, Py_ssize_t end)
 {
-    int32_t most_left = 0, most_slice = 0, most_group = 0, least = 0;
-    for (Py_ssize_t at = 0; at < pass->n_rows * pass->n_columns; at++) {
-        most_left = pass->left[at] > most_left ? pass->left[at] : most_left;
-        least = pass->left[at] < least ? pass->left[at] : least;
+    int32_t most = -1, least = 0;
+    for (Py_ssize_t at = 0; at < count; at++) {
+        most = values[at] > most ? values[at] : most;
+        least = values[at] < least ? values[at] : least;
     }
-    for (Py_ssize_t p = 0; p <= pass->n_points; p++) {
-        most_slice = pass->reach[p] > most_slice ? pass->reach[p] : most_slice;
-        least = pass->reach[p] < least ? pass->reach[p] : least;
-    }
-    for (Py_ssize_t j = 0; j < pass->n_columns; j++) {
-        most_group = pass->group[j] > most_group ? pass->group[j] : most_group;
-        least = pass->group[j] < least ? pass->group[j] : least;
-    }
-    for (Py_ssize_t k = 0; k < pass->n_radii; k++)
-        if (pass->radii[k] < 0)
-            return 0;
-    return least >= 0 && most_left < pass->n_points && most_slice < pass->n_slices && most_group < pass->n_groups;
+    return least >= 0 && most < end;
 }
 
 PyObject *additive_pass(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *given[N_ARRAYS];
+    PyObject *given[N_ARRAYS], *result = NULL;
     Pass pass;
+    Row row;
     int n_groups;
     if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOOOddiii", &given[LEFT], &given[WEIGHT], &given[COST], &given[POINTS],
                           &given[REACH], &given[LOW], &given[SHIFTED], &given[GROUP], &given[RADII], &given[SHARES],
-                          &given[OWN], &given[MOVED], &given[TOTALS], &given[HESSIAN], &pass.intercept, &pass.eps, &pass.loss, &n_groups,
-                          &pass.step))
+                          &given[OWN], &given[MOVED], &given[TOTALS], &given[HESSIAN], &pass.intercept, &pass.eps,
+                          &pass.loss, &n_groups, &pass.step))
         return NULL;
     Py_buffer arrays[N_ARRAYS];
     memset(arrays, 0, sizeof(arrays));
-    PyObject *result = NULL;
-    double *room = NULL, *moves = NULL;
-    Entries entries = {NULL, NULL, 0};
+    Py_ssize_t lengths[N_ARRAYS];
     for (int at = 0; at < N_ARRAYS; at++) {
         int is_index = at == LEFT || at == REACH || at == SHIFTED || at == GROUP || at == RADII;
         if (!take_array(given[at], NAMES[at], is_index ? "i" : "d", at >= OWN, &arrays[at]))
             goto done;
+        lengths[at] = arrays[at].len / arrays[at].itemsize;
     }
     pass.left = arrays[LEFT].buf, pass.weight = arrays[WEIGHT].buf, pass.cost = arrays[COST].buf;
     pass.points = arrays[POINTS].buf, pass.reach = arrays[REACH].buf, pass.low = arrays[LOW].buf;
     pass.shifted = arrays[SHIFTED].buf, pass.group = arrays[GROUP].buf, pass.radii = arrays[RADII].buf;
-    pass.shares = arrays[SHARES].buf;
-    pass.own = arrays[OWN].buf, pass.moved = arrays[MOVED].buf, pass.totals = arrays[TOTALS].buf;
-    pass.n_rows = arrays[COST].len / (Py_ssize_t)sizeof(double);
-    pass.n_columns = arrays[GROUP].len / (Py_ssize_t)sizeof(int32_t);
-    pass.n_points = arrays[POINTS].len / (Py_ssize_t)sizeof(double) - 1;
-    pass.n_slices = arrays[LOW].len / (Py_ssize_t)sizeof(double);
-    pass.n_radii = arrays[RADII].len / (Py_ssize_t)sizeof(int32_t);
-    pass.n_groups = n_groups;
+    pass.shares = arrays[SHARES].buf, pass.own = arrays[OWN].buf, pass.moved = arrays[MOVED].buf;
+    pass.totals = arrays[TOTALS].buf, pass.hessian = lengths[HESSIAN] > 0 ? arrays[HESSIAN].buf : NULL;
+    pass.n_rows = lengths[COST], pass.n_columns = lengths[GROUP], pass.n_points = lengths[POINTS] - 1;
+    pass.n_slices = lengths[LOW], pass.n_radii = lengths[RADII], pass.n_groups = n_groups;
+    pass.size = pass.n_points + pass.n_slices + 2;
     Py_ssize_t n_cells = pass.n_rows * pass.n_columns;
     if (!has_length(&arrays[LEFT], n_cells, "left") || !has_length(&arrays[WEIGHT], n_cells, "weight") ||
-        !has_length(&arrays[REACH], pass.n_points + 1, "reach") ||
-        !has_length(&arrays[SHIFTED], pass.n_columns, "shifted") || !has_length(&arrays[SHARES], pass.n_radii, "shares") ||
-        !has_length(&arrays[OWN], pass.n_points + 1, "own") ||
-        !has_length(&arrays[MOVED], pass.n_slices, "moved") || !has_length(&arrays[TOTALS], 3, "totals"))
+        !has_length(&arrays[REACH], pass.n_points + 1, "reach") || !has_length(&arrays[TOTALS], 3, "totals") ||
+        !has_length(&arrays[SHIFTED], pass.n_columns, "shifted") ||
+        !has_length(&arrays[SHARES], pass.n_radii, "shares") ||
+        !has_length(&arrays[OWN], pass.n_points + 1, "own") || !has_length(&arrays[MOVED], pass.n_slices, "moved") ||
+        (pass.hessian != NULL && !has_length(&arrays[HESSIAN], pass.size * pass.size, "hessian")))
         goto done;
-    Py_ssize_t size = pass.n_points + pass.n_slices + 2;
-    if (arrays[HESSIAN].len > 0 && !has_length(&arrays[HESSIAN], size * size, "hessian"))
-        goto done;
-    pass.hessian = arrays[HESSIAN].len > 0 ? arrays[HESSIAN].buf : NULL;
-    if (pass.n_points < 1 || n_groups < 1 || pass.step < 1 || !(pass.eps >= 0) || pass.loss < SQUARED_HINGE || pass.loss > LOGISTIC ||
-        !is_sound(&pass)) {
+    if (pass.n_points < 1 || n_groups < 1 || pass.step < 1 || !(pass.eps >= 0) || pass.loss < SQUARED_HINGE ||
+        pass.loss > LOGISTIC || !are_below(pass.left, n_cells, pass.n_points) ||
+        !are_below(pass.reach, pass.n_points + 1, pass.n_slices) ||
+        !are_below(pass.group, pass.n_columns, n_groups) || !are_below(pass.radii, pass.n_radii, INT_MAX)) {
         PyErr_SetString(PyExc_ValueError, "an index of the rows or of the adversary is out of range.");
         goto done;
     }
-    int most = 0;
+    pass.most = 0;
     for (Py_ssize_t k = 0; k < pass.n_radii; k++)
-        most = pass.radii[k] > most ? pass.radii[k] : most;
-    most = most < n_groups ? most : n_groups;
-    room = PyMem_Malloc((size_t)(2 * pass.n_columns + 4 * n_groups + most + 2) * sizeof(double));
-    if (pass.hessian != NULL) {
-        entries.place = PyMem_Malloc((size_t)(3 * pass.n_columns + 1) * sizeof(int32_t));
-        entries.value = PyMem_Malloc((size_t)(3 * pass.n_columns + 1) * sizeof(double));
-        moves = PyMem_Malloc((size_t)((pass.n_radii + 1) * pass.n_columns + pass.n_radii) * sizeof(double));
-    }
-    if (room == NULL || (pass.hessian != NULL && (entries.place == NULL || entries.value == NULL || moves == NULL))) {
+        pass.most = pass.radii[k] > pass.most ? pass.radii[k] : pass.most;
+    pass.most = pass.most < n_groups ? pass.most : n_groups;
+    void *room = take_room(&pass, &row);
+    if (room == NULL) {
         PyErr_NoMemory();
         goto done;
     }
     Py_BEGIN_ALLOW_THREADS;
-    run_pass(&pass, room, most, &entries, moves);
+    run_pass(&pass, &row);
     Py_END_ALLOW_THREADS;
+    PyMem_Free(room);
     result = Py_None;
     Py_INCREF(result);
 done:
-    PyMem_Free(room);
-    PyMem_Free(entries.place);
-    PyMem_Free(entries.value);
-    PyMem_Free(moves);
     release_arrays(arrays, N_ARRAYS);
     return result;
 }
