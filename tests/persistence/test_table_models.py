@@ -158,8 +158,8 @@ class TestRefusals:
         ("name", "place", "value", "message"),
         [
             ("types", 0, np.uint8(9), "codes.types: expected numbers from 0 to 4"),
-            ("types", 0, np.uint8(0), "expected a flag for each code"),
-            ("types", 0, np.uint8(2), "expected figures for each number"),
+            ("types", 0, np.uint8(0), "its codes have a part too many"),
+            ("types", 0, np.uint8(2), "coded as one of another kind"),
             ("figures", 0, np.float64(np.nan), "finite numbers"),
             ("figures", 0, np.float64(1e300), "not in order"),
             ("figures", 24, np.float64(0.0), "not in order"),

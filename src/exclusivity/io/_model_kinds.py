@@ -6,7 +6,6 @@ and back. To add one, add a row to ``_ROWS``. Arrays are stored in the order of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -69,6 +68,8 @@ TARGET = "target_column_"
 MAX_MEMBERS = 10**6
 """Equal members are stored once, whatever their number; votes are counted one by one."""
 
+_CHUNK = 1 << 18
+
 # ERMClassifier: parameters, members (equal ones once), labels, quality.
 
 
@@ -77,6 +78,12 @@ def count_problems(n_classes: int, multi_class: str) -> int:
     if n_classes == 2:
         return 1
     return n_classes if multi_class == "ovr" else n_classes * (n_classes - 1) // 2
+
+
+def _are_plain(groups: NDArray[Any]) -> bool:
+    """Tell whether every column is a group of its own, 0, 1, 2, ..., in little memory."""
+    parts = ((at, groups[at : at + _CHUNK]) for at in range(0, len(groups), _CHUNK))
+    return all(np.array_equal(part, np.arange(at, at + len(part))) for at, part in parts)
 
 
 def _fitted_rules(found: dict[str, Any]) -> Rules:
@@ -126,8 +133,7 @@ def _pack_fitted(model: BaseEstimator) -> dict[str, Any]:
     packed["exclusivity"] = pack(state.exclusivity, "exclusivity")
     for name in ("n_iter", "groups", "partition"):
         packed[name] = None if packed[name] is None else np.asarray(packed[name], dtype=np.int64)
-    is_plain = np.array_equal(state.groups, np.arange(state.n_features))  # every column is a group
-    if is_plain and state.ensemble.weights.nbytes >= 8 * state.n_features:
+    if state.ensemble.weights.nbytes >= 8 * state.n_features and _are_plain(state.groups):
         packed["groups"] = None
     # A key that older readers do not know: only where they must refuse the file.
     if packed["certificate_scope"] == TEST:
@@ -280,33 +286,15 @@ _PARTS = {"year": _NUMBER, "month": _LEVEL, "weekday": _LEVEL, "hour": _NUMBER}
 _TEXTS = {"month": set(MONTHS), "weekday": set(WEEKDAYS)}
 
 
-def _order(codes: dict[str, Any]) -> list[tuple[int, str]]:
-    """Return the types of all codes in the order in which they lie, and the parts of dates that they are."""
-    masks, found = iter(codes["parts"].tolist()), []
-    for kind in codes["types"].tolist():
-        found.append((kind, ""))
-        if kind == _DATE:
-            found += [(_PARTS[part], part) for part in _chosen(next(masks))]
-    return [(kind, part) for kind, part in found if kind in (_NUMBER, _LEVEL, _DATE)]
-
-
 def _chosen(mask: int) -> list[str]:
     return [part for bit, part in enumerate(PARTS) if mask >> bit & 1]
 
 
 def _code_rules(found: dict[str, Any]) -> Rules:
-    sizes, n_knots, has_gaps = found["sizes"], found["n_knots"], found["has_gaps"]
+    sizes, n_knots = found["sizes"], found["n_knots"]
     yield len(n_knots) + len(sizes) <= MAX_PARTS, f"expected at most {MAX_PARTS} columns and parts of dates"
-    yield len(found["parts"]) == np.sum(found["types"] == _DATE), "expected parts for each date"
-    order = _order(found)
-    kinds = [kind for kind, _ in order]
-    yield len(has_gaps) == len(order), "expected a flag for each code"
-    yield len(n_knots) == kinds.count(_NUMBER), "expected figures for each number"
-    yield len(sizes) == kinds.count(_LEVEL), "expected sizes for each category"
     yield sum(n_knots.tolist()) == len(found["knots"]), "expected as many knots as n_knots says"
     yield sum(sizes.ravel().tolist()) == len(found["texts"]), "expected as many texts as sizes say"
-    own = [gaps for gaps, (_, part) in zip(has_gaps, order, strict=False) if part]
-    yield not any(own), "a part of a date has gaps of its own"
 
 
 def _encoder_rules(found: dict[str, Any]) -> Rules:
@@ -398,8 +386,8 @@ def _build_encoder(found: dict[str, Any]) -> TableEncoder:
     return encoder
 
 
-def _codes(found: dict[str, Any]) -> Iterator[Any]:
-    """Return the code of every column, or None."""
+def _codes(found: dict[str, Any]) -> list[Any]:
+    """Return the code of every column, or None; refuse too few of their parts, and too many."""
     figures, knots = iter(found["figures"].tolist()), iter(cut(found["knots"], found["n_knots"]))
     texts, gaps = iter(cut(found["texts"], found["sizes"].ravel())), iter(found["has_gaps"].tolist())
     masks = iter(found["parts"].tolist())
@@ -407,19 +395,28 @@ def _codes(found: dict[str, Any]) -> Iterator[Any]:
     def simple(kind: int, part: str = "") -> NumberCode | LevelCode:
         if kind == _NUMBER:
             low, high, mean, scale, fill = next(figures)
-            return _number(NumberCode(low, high, mean, scale, fill, next(knots), next(gaps)))
+            return _number(NumberCode(low, high, mean, scale, fill, next(knots), next(gaps)), part)
         return _level(LevelCode(tuple(next(texts)), tuple(next(texts)), next(gaps)), part)
 
-    for kind in found["types"].tolist():
-        if kind == _DATE:
-            has_gaps = next(gaps)
-            parts = [(part, simple(_PARTS[part], part)) for part in _chosen(next(masks))]
-            yield DateCode(tuple(parts), has_gaps)
-        else:
-            yield simple(kind) if kind in (_NUMBER, _LEVEL) else None if kind == 0 else MissingCode()
+    codes: list[Any] = []
+    try:
+        for kind in found["types"].tolist():
+            if kind == _DATE:
+                has_gaps = next(gaps)
+                parts = [(part, simple(_PARTS[part], part)) for part in _chosen(next(masks))]
+                codes.append(DateCode(tuple(parts), has_gaps))
+            else:
+                codes.append(
+                    simple(kind) if kind in (_NUMBER, _LEVEL) else None if not kind else MissingCode()
+                )
+    except StopIteration:
+        raise Refusal("TableEncoder: its codes lack a part.") from None
+    if [*figures, *texts, *gaps, *masks]:
+        raise Refusal("TableEncoder: its codes have a part too many.")
+    return codes
 
 
-def _number(code: NumberCode) -> NumberCode:
+def _number(code: NumberCode, part: str) -> NumberCode:
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         figures = np.array([code.low, code.high, code.mean]) / code.scale
         steps = np.diff(code.knots)
@@ -427,6 +424,8 @@ def _number(code: NumberCode) -> NumberCode:
         raise Refusal("TableEncoder: the range of a number is not in order.")
     if len(code.knots) in (1, 2) or not np.all((steps > 0) & (steps < np.inf)):
         raise Refusal("TableEncoder: the knots of a number are not in order.")
+    if part and code.has_missing:
+        raise Refusal("TableEncoder: a part of a date has missing values of its own.")
     return code
 
 
@@ -436,7 +435,7 @@ def _level(code: LevelCode, part: str) -> LevelCode:
         raise Refusal("TableEncoder: the levels of a category are not different texts.")
     if any(is_missing(text) or len(text) > LONGEST_LEVEL for text in texts):
         raise Refusal("TableEncoder: a level of a category is missing or too long.")
-    if part and not texts <= _TEXTS[part]:
+    if part and (code.has_missing or not texts <= _TEXTS[part]):
         raise Refusal(f"TableEncoder: a date has a {part} that there is not.")
     return code
 
