@@ -171,7 +171,8 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, EnsembleEstimator):
             return list(Parallel(n_jobs=self.n_jobs, prefer="threads")(work))
 
         Cs, outcomes = search_costs(Cs, score, may_grow=np.ndim(self.Cs) == 0)
-        found = SearchState.of_outcomes(Cs, outcomes).attributes(scorer)
+        scores, n_iter, gaps = (np.stack(each) for each in zip(*outcomes, strict=True))
+        found = SearchState(Cs, scores, n_iter.mean(axis=0), gaps.max(axis=0)).attributes(scorer)
         template.set_params(n_jobs=self.n_jobs)
         fitted = everything.refit(found["C_"]) if self.refit else None
         members = {} if fitted is None else fitted_attributes(fitted)
@@ -289,12 +290,6 @@ class SearchState:
     max_dual_gap: Floats
 
     @classmethod
-    def of_outcomes(cls, Cs: Floats, outcomes: Sequence[Outcome]) -> Self:
-        """Collect the outcomes of all folds."""
-        scores, n_iter, gaps = (np.stack(each) for each in zip(*outcomes, strict=True))
-        return cls(Cs, scores, n_iter.mean(axis=0), gaps.max(axis=0))
-
-    @classmethod
     def of(cls, estimator: BaseEstimator) -> Self:
         """Collect the search of a fitted classifier."""
         estimator._template()  # its parameters are those of a classifier
@@ -350,27 +345,12 @@ def search_costs(
 ) -> tuple[Floats, list[Outcome]]:
     """Score every C on every fold, and go on past an end of the grid that wins.
 
-    A grid that was placed by a guess from the data (:func:`exclusivity.problem.cost_grid`) may end too early.
-    While the largest, or the smallest, C has the best mean score to itself, a decade is added beyond it with
-    the spacing of the grid, three decades at most on either side. Warns where the best is at an end still, or
-    at an end of values that the user chose (then ``may_grow`` is False). Of one or two values one is always
-    at an end, which says nothing.
-
-    Parameters
-    ----------
-    Cs : ndarray of shape (n_Cs,)
-        The values to start with.
-    score : callable
-        Gives the outcomes of all folds for some values of C.
-    may_grow : bool
-        Whether values may be added.
-
-    Returns
-    -------
-    Cs : ndarray
-        The values tried; in increasing order where some were added.
-    outcomes : list of tuples
-        One per fold, each array in the order of ``Cs``.
+    A grid that was placed by a guess from the data (:func:`exclusivity.objective.cost_grid`) may end too
+    early. While the largest, or the smallest, C has the best mean score to itself, a decade is added beyond
+    it with the spacing of the grid, three decades at most on either side. Warns where the best is at an end
+    still, or at an end of values that the user chose (then ``may_grow`` is False). Of one or two values one
+    is always at an end, which says nothing. ``score`` gives the outcomes of all folds for some values of C;
+    returned are the values tried, increasing where some were added, and the outcomes in their order.
     """
     first, outcomes = Cs, score(Cs)
     end = winning_end(Cs, outcomes)
@@ -378,7 +358,10 @@ def search_costs(
         added = score(more)
         order = np.argsort(np.concatenate([Cs, more]), kind="stable")
         Cs = np.concatenate([Cs, more])[order]
-        outcomes = [_joined(*pair, order) for pair in zip(outcomes, added, strict=True)]
+        for fold, more_outcomes in enumerate(added):
+            pairs = zip(outcomes[fold], more_outcomes, strict=True)
+            scores, n_iter, gaps = (np.concatenate(pair)[order] for pair in pairs)
+            outcomes[fold] = scores, n_iter, gaps
         end = winning_end(Cs, outcomes)
     if end:
         _warn(Cs, end, may_grow)
@@ -392,11 +375,6 @@ def winning_end(Cs: Floats, outcomes: Sequence[Outcome]) -> int:
     if len(Cs) < 3 or len(best) != 1:
         return 0
     return int(Cs[best[0]] == Cs.max()) - int(Cs[best[0]] == Cs.min())
-
-
-def _joined(old: Outcome, new: Outcome, order: Ints) -> Outcome:
-    scores, n_iter, gaps = (np.concatenate(pair)[order] for pair in zip(old, new, strict=True))
-    return scores, n_iter, gaps
 
 
 def _beyond(Cs: Floats, first: Floats, end: int) -> Floats:

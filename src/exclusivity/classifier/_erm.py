@@ -25,10 +25,12 @@ from exclusivity.classifier._fit import (
     warn_of_surplus,
 )
 from exclusivity.classifier._fitted import (
+    Ensemble,
     EnsembleEstimator,
     FittedState,
     fitted_attributes,
     replace_fitted,
+    scope_of,
     snapshot,
     width_of,
 )
@@ -325,6 +327,23 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
     def _store(
         self, results: Sequence[SolverResult], classes: NDArray[Any], groups: Ints, dtype: DTypeLike
     ) -> None:
-        FittedState.of_results(self, results, classes, groups, dtype).restore(self)
+        """Store the results of a fit, one per binary problem, beside the columns' number and names."""
+        members = [(result.weights, result.intercepts) for result in results]
+        FittedState(
+            classes=classes,
+            ensemble=Ensemble.from_members(members, dtype),
+            multi_class=self.multi_class,
+            exclusivity=float(self.exclusivity),
+            objective=np.array([result.objective for result in results]),
+            dual_gap=np.array([result.gap for result in results]),
+            converged=np.array([result.converged for result in results]),
+            n_iter=np.array([result.n_iter for result in results]),
+            history=[result.history for result in results],
+            n_features=self.n_features_in_,
+            feature_names=getattr(self, "feature_names_in_", None),
+            groups=groups,
+            partition=getattr(results[0], "partition", None),
+            certificate_scope=scope_of(self.partition),
+        ).restore(self)
         # Some numbers per row and problem: kept only where the next fit will continue from them.
         self._starts = [Start.again(result) for result in results] if self.warm_start else []

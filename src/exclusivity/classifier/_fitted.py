@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from html import escape
 from inspect import cleandoc, signature
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -21,12 +21,7 @@ from exclusivity._typing import Bools, Floats, Ints, Matrix, RandomState
 from exclusivity.objective.losses import LOSSES
 from exclusivity.objective.objective import ExclusivityRegulariser
 from exclusivity.rows.design import DesignMatrix
-from exclusivity.solvers.base import History, SolverResult
-from exclusivity.solvers.exclusive import ExclusiveResult
-
-if TYPE_CHECKING:
-    from exclusivity.classifier._erm import ERMClassifier
-
+from exclusivity.solvers.base import History
 
 ClassWeight = Mapping[Any, float] | str | None
 Class = TypeVar("Class", bound=type)
@@ -154,7 +149,8 @@ class Ensemble:
             return cls(weights.astype(dtype, copy=False), intercepts.astype(dtype, copy=False), n_members)
         mean_weights = weights.mean(axis=1, keepdims=True)
         mean_intercepts = intercepts.mean(axis=1, keepdims=True)
-        if _is_close(weights, mean_weights) and _is_close(intercepts, mean_intercepts):
+        pairs = ((weights, mean_weights), (intercepts, mean_intercepts))
+        if all(np.abs(own - mean).max() <= _EQUAL_TOL * np.abs(mean).max() for own, mean in pairs):
             weights, intercepts = mean_weights, mean_intercepts
         return cls(weights.astype(dtype), intercepts.astype(dtype), n_members)
 
@@ -167,16 +163,6 @@ class Ensemble:
     def copies(self) -> int:
         """The number of members that each stored one stands for."""
         return int(self.n_members // self.intercepts.shape[1])
-
-    @property
-    def all_weights(self) -> Floats:
-        """(n_problems, n_members, n_features), read-only."""
-        return _read_only(self.spread(self.weights, 1))
-
-    @property
-    def all_intercepts(self) -> Floats:
-        """(n_problems, n_members), read-only."""
-        return _read_only(self.spread(self.intercepts, 1))
 
     @property
     def supports(self) -> Bools:
@@ -218,16 +204,6 @@ class Ensemble:
         weights, intercepts = (a.mean(axis=1, keepdims=True) for a in (self.weights, self.intercepts))
         return type(self)(weights, intercepts, 1)
 
-    @property
-    def coef(self) -> Matrix:
-        """Weights of the averaged model, (n_problems, n_features), read-only."""
-        return _read_only(self.mean().weights[:, 0])
-
-    @property
-    def intercept(self) -> Floats:
-        """Intercepts of the averaged model, (n_problems,), read-only."""
-        return _read_only(self.mean().intercepts[:, 0])
-
     def scores(self, X: Matrix) -> Floats:
         """Compute the margins of the stored members, (n_samples, n_problems, n_stored).
 
@@ -249,14 +225,11 @@ class Ensemble:
             return scores.astype(self.intercepts.dtype, copy=False)
 
 
-def _read_only(values: Floats) -> Floats:
+def read_only(values: NDArray[Any]) -> NDArray[Any]:
+    """Return a view that cannot be written to."""
     view = values.view()
     view.flags.writeable = False
     return view
-
-
-def _is_close(values: Floats, mean: Floats) -> bool:
-    return bool(np.abs(values - mean).max() <= _EQUAL_TOL * np.abs(mean).max())
 
 
 Estimator = TypeVar("Estimator")
@@ -327,35 +300,6 @@ class FittedState:
     groups: Ints
     partition: Ints | None
     certificate_scope: str = TEST
-
-    @classmethod
-    def of_results(
-        cls,
-        estimator: ERMClassifier,
-        results: Sequence[SolverResult],
-        classes: NDArray[Any],
-        groups: Ints,
-        dtype: DTypeLike,
-    ) -> Self:
-        """Collect the results of a fit by an estimator that has the columns' number and names already."""
-        members = [(result.weights, result.intercepts) for result in results]
-        first = results[0]
-        return cls(
-            classes=classes,
-            ensemble=Ensemble.from_members(members, dtype),
-            multi_class=estimator.multi_class,
-            exclusivity=float(estimator.exclusivity),
-            objective=np.array([result.objective for result in results]),
-            dual_gap=np.array([result.gap for result in results]),
-            converged=np.array([result.converged for result in results]),
-            n_iter=np.array([result.n_iter for result in results]),
-            history=[result.history for result in results],
-            n_features=estimator.n_features_in_,
-            feature_names=getattr(estimator, "feature_names_in_", None),
-            groups=groups,
-            partition=first.partition if isinstance(first, ExclusiveResult) else None,
-            certificate_scope=scope_of(estimator.partition),
-        )
 
     @classmethod
     def of(cls, estimator: BaseEstimator) -> Self:

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity._typing import Bools, Floats, Ints, Matrix
-from exclusivity.classifier._fitted import Ensemble, snapshot
+from exclusivity.classifier._fitted import Ensemble, read_only, snapshot
 from exclusivity.classifier._validation import abstaining_members, are_plain_labels, validate_rows
 from exclusivity.objective.losses import LOSSES
 from exclusivity.voting._scores import member_votes, winning_codes
@@ -260,13 +260,13 @@ class EnsemblePredictions(MemberPredictions):
     def components_(self) -> Floats:
         """Weights of the members, (n_problems, n_estimators, n_features), read-only."""
         check_is_fitted(self)
-        return self._ensemble.all_weights
+        return read_only(self._spread(self._ensemble.weights, 1))
 
     @property
     def component_intercepts_(self) -> Floats:
         """Intercepts of the members, (n_problems, n_estimators), read-only."""
         check_is_fitted(self)
-        return self._ensemble.all_intercepts
+        return read_only(self._spread(self._ensemble.intercepts, 1))
 
     @property
     def supports_(self) -> Bools:
@@ -287,13 +287,13 @@ class EnsemblePredictions(MemberPredictions):
     def coef_(self) -> Matrix:
         """Weights of the averaged model, (n_problems, n_features), read-only."""
         self._require_soft("coef_")
-        return self._ensemble.coef
+        return read_only(self._ensemble.mean().weights[:, 0])
 
     @property
     def intercept_(self) -> Floats:
         """Intercepts of the averaged model, (n_problems,), read-only."""
         self._require_soft("intercept_")
-        return self._ensemble.intercept
+        return read_only(self._ensemble.mean().intercepts[:, 0])
 
     @property
     def penalty(self) -> str:
@@ -322,10 +322,22 @@ class EnsemblePredictions(MemberPredictions):
     def _preferences(self, X: Matrix) -> Iterator[MemberPreferences]:
         """Yield rough preferences of the stored members, block by block, and the way to finer ones."""
         scheme, ensemble = (len(self.classes_), self.multi_class_), self._ensemble
-        abstaining = abstaining_members(X, ensemble.supports)
+        absent = abstaining_members(X, ensemble.supports)
         X = self._validate_rows(X)
+
+        def of_block(rows: Matrix, abstaining: Bools | None) -> MemberPreferences:
+            scores = ensemble.scores(rows)
+
+            def finer(some: Ints) -> MemberPreferences:
+                slack = ensemble.slack(rows[some], score_slack)
+                own = None if abstaining is None else abstaining[some]
+                return certain_preferences(scores[some], slack, *scheme, abstaining=own)
+
+            slack = ensemble.slack(rows, rough_slack)
+            return certain_preferences(scores, slack, *scheme, finer, abstaining)
+
         for block in _blocks(X.shape[0], ensemble):
-            yield _preferences(X[block], ensemble, scheme, None if abstaining is None else abstaining[block])
+            yield of_block(X[block], None if absent is None else absent[block])
 
     def _votes(self, X: Matrix) -> Ints:
         """Return class numbers, (n_samples, n_stored)."""
@@ -351,20 +363,6 @@ class EnsemblePredictions(MemberPredictions):
                 f"{name} does not exist under voting={self.voting!r}: a vote of members is not one linear "
                 "model. Use components_ and component_intercepts_, or voting='soft'."
             )
-
-
-def _preferences(
-    rows: Matrix, ensemble: Ensemble, scheme: tuple[int, str], abstaining: Bools | None
-) -> MemberPreferences:
-    """Return rough preferences of the stored members, and the way to finer ones."""
-    scores = ensemble.scores(rows)
-
-    def finer(some: Ints) -> MemberPreferences:
-        slack = ensemble.slack(rows[some], score_slack)
-        absent = None if abstaining is None else abstaining[some]
-        return certain_preferences(scores[some], slack, *scheme, abstaining=absent)
-
-    return certain_preferences(scores, ensemble.slack(rows, rough_slack), *scheme, finer, abstaining)
 
 
 def _by_blocks(decide: Callable[[Any, slice], NDArray[Any]], X: Matrix, ensemble: Ensemble) -> NDArray[Any]:
