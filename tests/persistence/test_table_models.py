@@ -158,7 +158,7 @@ class TestRefusals:
         ("name", "place", "value", "message"),
         [
             ("types", 0, np.uint8(9), "codes.types: expected numbers from 0 to 4"),
-            ("types", 0, np.uint8(0), "its codes have a part too many"),
+            ("types", 0, np.uint8(0), "a part of a date has missing values of its own"),
             ("types", 0, np.uint8(2), "coded as one of another kind"),
             ("figures", 0, np.float64(np.nan), "finite numbers"),
             ("figures", 0, np.float64(1e300), "not in order"),
