@@ -29,12 +29,14 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
 
 from benchmarks.robustness import CERTIFIED, MEAN, RADII, at_hand, collect, halves
 from benchmarks.tables import markdown
-from exclusivity import RobustAdditiveClassifier, make_robust_classifier
+from exclusivity import ERMClassifier, RobustAdditiveClassifier
 from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import certified_accuracy, certify
+from exclusivity.tables import TableEncoder
 
 TWO = ["breast cancer", "ionosphere", "sonar", "heart", "australian", "german", "splice", "ijcnn1"]
 TWO += ["bands", "ring", "spambase", "twonorm"]
@@ -42,7 +44,7 @@ SEVERAL = ["optdigits", "penbased", "satimage", "segment", "texture", "vehicle",
 TRAIN, TRAIN_SEVERAL, TEST = 1500, 600, 1000
 ROBUST = "robust additive"
 FPA = ("FPA, forest", "FPA, LightGBM")
-VOTES = ("votes", "votes, interactions")
+VOTES = ("votes",)
 
 
 class AdditiveCertificate(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -111,10 +113,10 @@ def boosting(voting: str) -> Callable[..., Any]:
     return build
 
 
-def votes(voting: str, *, interactions: bool) -> Callable[..., Any]:
+def votes(voting: str) -> Callable[..., Any]:
     def build(K: int, C: float) -> Any:
-        shape = {"interactions": interactions, "voting": voting, "class_weight": None, "random_state": 0}
-        return make_robust_classifier(K, C=C, **shape)
+        voters = ERMClassifier(K, C=C, exclusivity=np.inf, voting=voting, random_state=0)
+        return make_pipeline(TableEncoder(), voters)
 
     return build
 
@@ -132,8 +134,7 @@ def families(n_columns: int, n_classes: int) -> dict[str, list[Callable[[], Any]
         ],
         "FPA, forest": [lambda m=m: forest(voting)(*m) for m in members],
         "FPA, LightGBM": [lambda m=m: boosting(voting)(m[0], m[1] or -1) for m in members],
-        "votes": [lambda K=K: votes(voting, interactions=False)(K, 0.1) for K in sizes],
-        "votes, interactions": [lambda K=K: votes(voting, interactions=True)(K, 0.1) for K in sizes],
+        "votes": [lambda K=K: votes(voting)(K, 0.1) for K in sizes],
         "EBM": [lambda b=b, f=f: AdditiveCertificate(b, f) for b in (16, 256) for f in (0.015, 0.05)],
         "additive": [lambda C=C: RobustAdditiveClassifier(0, C=C) for C in (0.01, 0.03, 0.1, 0.3)],
     }

@@ -21,10 +21,12 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
 
 from benchmarks.tables import markdown
-from exclusivity import make_robust_classifier
+from exclusivity import ERMClassifier
 from exclusivity.robustness import certified_accuracy
+from exclusivity.tables import TableEncoder
 from exclusivity.voting._changes import radius_of
 from exclusivity.voting._scores import Election, squash
 from exclusivity.voting.preferences import MemberPreferences
@@ -81,7 +83,9 @@ def study(case: tuple[str, str, str, list[str]], n_members: int, n_splits: int) 
     found: dict[tuple[int, str], list[tuple[float, float]]] = {}
     for split in range(n_splits):
         train, rows, labels, truth = train_test_split(X, y, test_size=0.5, stratify=y, random_state=split)
-        model = make_robust_classifier(min(n_members, X.shape[1]), random_state=split).fit(train, labels)
+        shape = {"exclusivity": np.inf, "voting": "hard", "class_weight": "balanced", "random_state": split}
+        voters = ERMClassifier(min(n_members, X.shape[1]), **shape)
+        model = make_pipeline(TableEncoder(), voters).fit(train, labels)
         rng = np.random.default_rng(split)
         for n_absent in ABSENT:
             for _ in range(DRAWS if n_absent else 1):

@@ -13,7 +13,7 @@ imported, through public names that version 0.2.0 had. ``compare`` puts every ca
 - DIFFERENT: anything else, an error in one of the versions included. The exit status is then 1.
 """
 
-# ruff: noqa: T201, PLC0415, PLR0911, D103 -- a command talks to its user; the package is imported when it is run
+# ruff: noqa: T201, PLC0415, D103 -- a command talks to its user; the package is imported when it is run
 
 import json
 import sys
@@ -75,7 +75,8 @@ GRIDS = [  # 200 fits; "run" is the kind of fit, everything else a parameter of 
     DASK | {"shape": ["tall"], "loss": ["hinge 1"]},
     MEMBERS | {"classes": [3], "member": ["tree", "logistic", "bayes"], "voting": VOTES},
     INF | {"run": ["table"], "numeric": ["linear", "spline"], "voting": ["soft", "hard"]},
-    {"run": ["robust"], "interactions": [False, True]},
+    INF | {"run": ["table"], "numeric": ["spline"], "voting": ["hard"], "class_weight": ["balanced"]},
+    INF | {"run": ["table"], "numeric": ["linear"], "voting": ["runoff"], "class_weight": ["balanced"]},
 ]
 RANDOM = INF | {"partition": ["random"], "tol": [1e-8]}
 CERTIFIED = [  # 50 voting models, the members of most from scikit-learn
@@ -147,10 +148,8 @@ def train(run="fit", shape="small", classes=2, weights=False, dtype=None, **para
     if "loss" in parameters:
         parameters["loss"], _, p = parameters["loss"].partition(" ")
         parameters |= {"p": float(p)} if p else {}
-    if run in ("table", "robust"):
+    if run == "table":
         X, y, rows = table()
-        if run == "robust":
-            return exclusivity.make_robust_classifier(5, random_state=0, **parameters).fit(X, y), rows
         encoder = import_module("exclusivity.tables").TableEncoder(parameters.pop("numeric"))
         return make_pipeline(encoder, exclusivity.ERMClassifier(5, **parameters)).fit(X, y), rows
     X, y, w, rows = data("medium" if run == "members" else shape, classes)

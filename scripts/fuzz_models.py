@@ -61,7 +61,7 @@ from exclusivity.io.models import (
     write_container,
 )
 from exclusivity.robustness import certify
-from exclusivity.tables import InteractionFeatures, TableEncoder
+from exclusivity.tables import TableEncoder
 from exclusivity.tables._codes import MONTHS, WEEKDAYS, DateCode
 from exclusivity.tables._columns import LONGEST_LEVEL, is_missing
 
@@ -517,7 +517,6 @@ def _change_together(tree: Any, rng: random.Random) -> None:
     """Change what has to change together to get past the other checks."""
     changes = {
         "parts": _date_without_parts,
-        "decays": rng.choice([_no_maps, _map_of_one_row, _map_of_nobody, _wild_map]),
         "scores": _deep_search,
         "figures": rng.choice([_few_knots, _far_knots, _negative_knots, _extra_number]),
         "has_gaps": rng.choice([_no_levels, _overlapping_levels, _gap_as_level, _extra_level]),
@@ -658,17 +657,6 @@ def _same_text(columns: Any, rng: random.Random) -> None:
     texts[1:2] = rng.choice([texts[0], "nan", ""])
 
 
-def _map_of_nobody(step: Any, _: random.Random) -> None:
-    """The last member of the interactions owns no column."""
-    members, owners, sizes = (step[name].array for name in ("members", "owners", "sizes"))
-    step["landmarks"].array = step["landmarks"].array[: -sizes[-1, 0] * (owners == members[-1]).sum()]
-    members[-1] += 1000
-
-
-def _wild_map(step: Any, rng: random.Random) -> None:
-    step[rng.choice(["landmarks", "mixing"])].array[-1] = np.inf
-
-
 def _short_weights(fitted: Any, _: random.Random) -> None:
     for name in ("weights", "intercepts"):
         _cast(fitted[name], "f2")
@@ -684,23 +672,6 @@ def _plain_groups(fitted: Any, _: random.Random) -> None:
 
 def _negative_exclusivity(fitted: Any, rng: random.Random) -> None:
     fitted["exclusivity"] = rng.choice([-0.5, {"float": "-inf"}])
-
-
-def _no_maps(step: Any, _: random.Random) -> None:
-    """No member of the interactions is left."""
-    for name in ("members", "decays", "sizes", "landmarks", "mixing"):
-        step[name].array = step[name].array[:0]
-
-
-def _map_of_one_row(step: Any, _: random.Random) -> None:
-    """The first member of the interactions keeps one landmark."""
-    (n_rows, width), n_columns = (
-        step["sizes"].array[0],
-        (step["owners"].array == step["members"].array[0]).sum(),
-    )
-    step["sizes"].array[0] = 1
-    step["landmarks"].array = step["landmarks"].array[(n_rows - 1) * n_columns :]
-    step["mixing"].array = step["mixing"].array[n_rows * width - 1 :]
 
 
 def _date_without_parts(codes: Any, _: random.Random) -> None:
@@ -765,8 +736,6 @@ def sound(step: Any) -> None:
         sound_scaler(step)
     elif isinstance(step, TableEncoder):
         sound_encoder(step)
-    elif isinstance(step, InteractionFeatures):
-        sound_interactions(step)
     elif isinstance(step, RobustAdditiveClassifier):
         sound_additive(step)
     else:
@@ -880,21 +849,6 @@ def sound_code(code: Any) -> None:
         expect(np.isfinite(figures[:3] / code.scale).all(), "range of a number")
         expect(len(code.knots) not in (1, 2) and np.all(np.diff(code.knots) > 0), "knots")
         expect(np.isfinite(np.diff(code.knots)).all(), "knots")
-
-
-def sound_interactions(step: InteractionFeatures) -> None:
-    """Every map has its own columns, landmarks and a matrix that fit."""
-    step._check_parameters()
-    expect(step.owners_.shape == (step.n_features_in_,), "owners")
-    members = np.unique(step.members_)
-    expect(len(members) == len(step.maps_) and np.all(members >= 0), "members with maps")
-    for member, learned in zip(members, step.maps_, strict=True):
-        expect(np.array_equal(np.flatnonzero(step.owners_ == member), learned.columns), "columns of a map")
-        expect(len(learned.columns) and learned.landmarks.shape[1] == len(learned.columns), "landmarks")
-        expect(len(learned.landmarks) == len(learned.mixing) >= 2, "number of landmarks")
-        expect(1 <= learned.mixing.shape[1] <= len(learned.mixing), "features of a map")
-        expect(np.isfinite(learned.landmarks).all() and np.isfinite(learned.mixing).all(), "a map")
-        expect(0 < learned.decay < np.inf, "scale of a map")
 
 
 def sound_additive(model: RobustAdditiveClassifier) -> None:
@@ -1028,7 +982,7 @@ def hang(*_: Any) -> None:
 @cache
 def seed_files() -> list[bytes]:
     """The files to be damaged: those of the suite, the rarer kinds more often, and what they do not have."""
-    often = ("v1-table", "v1-interactions", "v1-search", "v1-scalers-pipeline")
+    often = ("v1-table", "v1-search", "v1-scalers-pipeline")
     paths = sorted(GOLDEN.glob("*.erm"))
     files = [path.read_bytes() for path in [*paths, *2 * [path for path in paths if path.stem in often]]]
     X = np.random.default_rng(0).standard_normal((40, 4))

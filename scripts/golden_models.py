@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from exclusivity import ERMClassifier, ERMClassifierCV, make_robust_classifier
+from exclusivity import ERMClassifier, ERMClassifierCV
 from exclusivity.io import save_model
+from exclusivity.tables import TableEncoder
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "persistence" / "golden"
 
@@ -140,15 +141,9 @@ def table() -> Any:
     frame.loc[:2, "colour"] = ["rare", None, None]
     frame.loc[5, "size"] = np.nan
     y = np.where(np.abs(frame["size"].fillna(0)) + (frame["colour"] == "red") > 0.9, "large", "small")
-    model = make_robust_classifier(3, categorical=["code"], random_state=0)
-    return model.fit(frame, y)
-
-
-def interactions() -> Any:
-    """Members that look at several columns together."""
-    X = rows(5)
-    model = make_robust_classifier(2, interactions=True, random_state=0)
-    return model.set_params(interactions__n_landmarks=6).fit(X, classes(2, X))
+    voters = ERMClassifier(3, exclusivity=np.inf, voting="hard", class_weight="balanced", random_state=0)
+    steps = [("encoder", TableEncoder(categorical=["code"])), ("classifier", voters)]
+    return Pipeline(steps).fit(frame, y)
 
 
 def logistic() -> Any:
@@ -187,7 +182,6 @@ MODELS: dict[str, Callable[[], Any]] = {
     "v1-target-column": target_column,
     "v1-table": table,
     "v1-runoff": runoff,
-    "v1-interactions": interactions,
     "v1-logistic": logistic,
     "v1-monotonic": monotonic,
 }

@@ -44,7 +44,7 @@ from exclusivity.classifier._cv import SearchState
 from exclusivity.classifier._fitted import Ensemble, FittedState
 from exclusivity.cli.main import main as erm
 from exclusivity.io._model_kinds import count_problems, pack_model, unpack_model
-from exclusivity.tables import InteractionFeatures, TableEncoder
+from exclusivity.tables import TableEncoder
 from fuzz_models import EXTRA_MEMORY, measured, saved
 
 PER_BYTE = 32
@@ -203,17 +203,6 @@ def tables(rng: random.Random) -> Case:
     return Case(Pipeline([("encoder", encoder), ("erm", classifier(rng, n_features=width))]), is_table=True)
 
 
-def interactions(rng: random.Random) -> Case:
-    """Many members with landmarks."""
-    n_columns = few_or_many(rng, 100)
-    numbers = np.random.default_rng(rng.randrange(2**32))
-    X = numbers.standard_normal((300, n_columns))
-    voters = ERMClassifier(min(n_columns, few_or_many(rng, 20)), exclusivity=np.inf, tol=0.1, random_state=0)
-    step = InteractionFeatures(voters, n_landmarks=max(2, few_or_many(rng, 200)), random_state=0)
-    step.fit(X, X[:, 0] > 0)
-    return Case(Pipeline([("interactions", step), ("erm", classifier(rng, n_features=step._n_features_out))]))
-
-
 def additive(rng: random.Random) -> Case:
     """Many columns, knots, categories or classes, and an adversary that reaches many points."""
     n_columns, n_classes = few_or_many(rng, 2000), few_or_many(rng, 100) + 1
@@ -249,7 +238,6 @@ FAMILIES: list[Callable[[random.Random], Case]] = [
     parameters,
     scalers,
     tables,
-    interactions,
     additive,
 ]
 

@@ -18,8 +18,8 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
-from exclusivity import make_robust_classifier
 from exclusivity.partition import FeaturePartitionClassifier
+from tables.votes import table_vote
 
 X, Y = load_breast_cancer(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -172,7 +172,7 @@ def test_a_given_partition_is_used_as_it_is():
 
 def test_trees_take_the_groups_that_additive_members_found():
     wine, labels = load_wine(return_X_y=True)
-    additive = make_robust_classifier(5, random_state=0).fit(wine[::2], labels[::2])
+    additive = table_vote(5, random_state=0).fit(wine[::2], labels[::2])
     owners = additive[-1].partition_
     clf = FeaturePartitionClassifier(DecisionTreeClassifier(max_depth=3), 5, partition=owners, random_state=0)
     clf.fit(wine[::2], labels[::2])

@@ -15,11 +15,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from exclusivity import ERMClassifier, ERMClassifierCV, RobustAdditiveClassifier, make_robust_classifier
+from exclusivity import ERMClassifier, ERMClassifierCV, RobustAdditiveClassifier
 from exclusivity.io import TRUSTED_TYPES, log_mlflow, save_mlflow, to_onnx
 from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import certify
-from exclusivity.tables import InteractionFeatures, TableEncoder
+from exclusivity.tables import TableEncoder
+from tables.votes import table_vote
 from test_docs import ROOT, SHOWN, assert_shown
 
 # What tools warn of is about themselves.
@@ -92,10 +93,7 @@ MODELS = {
     "lines": lambda: make_pipeline(TableEncoder(numeric="linear"), ERMClassifier(voting="hard", **VOTE)).fit(
         TABLE, Y2
     ),
-    "interactions": lambda: make_pipeline(
-        TableEncoder(), InteractionFeatures(), ERMClassifier(voting="hard", **VOTE)
-    ).fit(TABLE, Y2),
-    "one line": lambda: make_robust_classifier(3).fit(TABLE, Y2),
+    "one line": lambda: table_vote(3).fit(TABLE, Y2),
     "robust": lambda: RobustAdditiveClassifier(1, loss="logistic").fit(TABLE, Y2),
     "robust, three classes": lambda: RobustAdditiveClassifier(1).fit(TABLE, Y3),
 }
@@ -210,7 +208,7 @@ def test_joblib_gives_the_same_answers(name):
 
 ROUND_TRIPS = {
     "linear": lambda table, y: make_pipeline(TableEncoder(), ERMClassifier(3)).fit(table, y),
-    "vote": lambda table, y: make_robust_classifier(3).fit(table, y),
+    "vote": lambda table, y: table_vote(3).fit(table, y),
     "robust": lambda table, y: RobustAdditiveClassifier(1).fit(table, y),
 }
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from exclusivity.additive import RobustAdditiveClassifier
     from exclusivity.classifier import ERMClassifier, ERMClassifierCV, erm_path
-    from exclusivity.tables._interactions import make_robust_classifier
     from exclusivity.versions import show_versions
 
 __version__ = "0.3.0"
@@ -18,7 +17,6 @@ __all__ = [
     "RobustAdditiveClassifier",
     "__version__",
     "erm_path",
-    "make_robust_classifier",
     "show_versions",
 ]
 
@@ -33,10 +31,6 @@ def __getattr__(name: str) -> Any:
         from exclusivity.additive import RobustAdditiveClassifier
 
         return RobustAdditiveClassifier
-    if name == "make_robust_classifier":
-        from exclusivity.tables._interactions import make_robust_classifier
-
-        return make_robust_classifier
     if name == "show_versions":
         from exclusivity.versions import show_versions
 

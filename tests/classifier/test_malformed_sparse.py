@@ -14,7 +14,6 @@ from exclusivity.diversity import member_predictions
 from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import certify, certify_set, elect
 from exclusivity.rows.sparse_rows import check_sparse
-from exclusivity.tables import InteractionFeatures
 
 N_ROWS, N_FEATURES = 60, 8
 RNG = np.random.default_rng(0)
@@ -118,7 +117,6 @@ def uses():
     bagged = BaggingClassifier(LinearSVC(), 3, max_features=2, random_state=0).fit(X, Y)
     scaled = make_pipeline(MaxAbsScaler(), voters)
     scaled[0].fit(X)
-    crossed = InteractionFeatures(vote(), n_landmarks=3, random_state=0).fit(X, Y)
     return {
         "fit": lambda rows: ERMClassifier(2).fit(rows, Y),
         "fit, classes": lambda rows: ERMClassifier(2, p=1).fit(rows, np.arange(N_ROWS) % 3),
@@ -139,7 +137,6 @@ def uses():
         "pipeline, elect": lambda rows: elect(scaled, rows, "hard"),
         "bagging, certify": lambda rows: certify(bagged, rows),
         "diversity": lambda rows: member_predictions(bagged, rows),
-        "interactions": crossed.transform,
     }
 
 

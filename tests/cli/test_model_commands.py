@@ -11,8 +11,8 @@ from sklearn.metrics import balanced_accuracy_score, confusion_matrix, precision
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from exclusivity import ERMClassifier, ERMClassifierCV, make_robust_classifier
-from exclusivity.io import load_model, save_model
+from exclusivity import ERMClassifier, ERMClassifierCV
+from exclusivity.io import load_model
 from exclusivity.robustness import certified_accuracy, certify
 from readers import read_csv, read_libsvm
 
@@ -381,17 +381,3 @@ class TestPath:
         assert code == 0
         assert re.search("^best C +1$", out, re.MULTILINE)
         assert "-o FILE" in out
-
-
-def test_a_model_with_interactions(erm, train, test):
-    """Fitted in Python, used by the commands."""
-    model = make_robust_classifier(3, interactions=True, random_state=0).fit(train.data, train.target)
-    save_model(model, "it.erm")
-    code, out, _ = erm("inspect", "it.erm")
-    assert code == 0
-    assert "InteractionFeatures" in out
-    assert erm("certify", "it.erm", "test.csv", "--target", "state", "-o", "it.csv")[0] == 0
-    with open("it.csv") as lines:
-        rows = list(csv.DictReader(lines))
-    assert [row["label"] for row in rows] == model.predict(test.data).tolist()
-    assert [int(row["radius"]) for row in rows] == certify(model, test.data).tolist()

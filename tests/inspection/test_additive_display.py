@@ -11,18 +11,19 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from exclusivity import ERMClassifier, make_robust_classifier
+from exclusivity import ERMClassifier
 from exclusivity.inspection import AdditiveDisplay, model_report
 from exclusivity.inspection.additive import Panel
 from exclusivity.tables import TableEncoder
 from tables.table_cases import mixed_table
+from tables.votes import table_vote
 
 mpl.use("Agg")
 TABLE, CLASSES = mixed_table(300)
 TABLE["constant"] = 1
 TABLE["seen"] = np.where(np.arange(300) % 2, "once", None)
 QUICK = {"random_state": 0, "solver_options": {"restarts": 0}}
-VOTE = make_robust_classifier(5, **QUICK).fit(TABLE, CLASSES)
+VOTE = table_vote(5, **QUICK).fit(TABLE, CLASSES)
 SOFT = make_pipeline(TableEncoder(), StandardScaler(), ERMClassifier(3)).fit(TABLE, CLASSES)
 
 
@@ -170,18 +171,9 @@ def test_in_the_report():
     assert "The columns" not in model_report(ERMClassifier(2).fit(rows, rows[:, 0] > 0))
 
 
-def test_interactions_have_no_curves():
-    model = make_robust_classifier(2, interactions=True, **QUICK).fit(TABLE, CLASSES)
-    with pytest.raises(ValueError, match="have no such curves"):
-        AdditiveDisplay.from_estimator(model, TABLE)
-    page = model_report(model, TABLE, CLASSES)
-    assert "The columns" not in page
-    assert "group0_" in page
-
-
 def test_several_classes():
     y = np.where(np.arange(len(TABLE)) % 3 == 0, "maybe", CLASSES)
-    model = make_robust_classifier(3, **QUICK).fit(TABLE, y)
+    model = table_vote(3, **QUICK).fit(TABLE, y)
     titles = [AdditiveDisplay.from_estimator(model, problem=k, plot=False).title for k in range(3)]
     assert titles == ["maybe against the rest", "no against the rest", "yes against the rest"]
     assert model_report(model).count("<figcaption>What each column adds") == 3

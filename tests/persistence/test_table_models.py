@@ -9,12 +9,13 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from exclusivity import ERMClassifier, make_robust_classifier
+from exclusivity import ERMClassifier
 from exclusivity.io import ModelFormatError, _model_kinds, load_model, save_model, to_onnx
-from exclusivity.tables import InteractionFeatures, TableEncoder
+from exclusivity.tables import TableEncoder
 from exclusivity.tables._codes import MOST_RARE
 from persistence.model_cases import assert_same_model, joined, split
 from tables.table_cases import mixed_table
+from tables.votes import table_vote
 
 TABLE, CLASSES = mixed_table(150)
 OTHER, _ = mixed_table(400, seed=5)
@@ -25,24 +26,12 @@ OTHER.loc[4, "colour"] = "never seen"
 QUICK = {"solver_options": {"restarts": 0}}
 
 MODELS = {
-    "curves": lambda: make_robust_classifier(3, random_state=0, **QUICK).fit(TABLE, CLASSES),
-    "lines": lambda: make_robust_classifier(3, numeric="linear", random_state=0, **QUICK).fit(TABLE, CLASSES),
-    "float32": lambda: make_robust_classifier(3, dtype=np.float32, random_state=0, **QUICK).fit(
-        TABLE, CLASSES
-    ),
-    "sparse": lambda: make_robust_classifier(3, sparse_output=True, random_state=0, **QUICK).fit(
-        TABLE, CLASSES
-    ),
-    "categories": lambda: make_robust_classifier(
+    "curves": lambda: table_vote(3, random_state=0, **QUICK).fit(TABLE, CLASSES),
+    "lines": lambda: table_vote(3, numeric="linear", random_state=0, **QUICK).fit(TABLE, CLASSES),
+    "float32": lambda: table_vote(3, dtype=np.float32, random_state=0, **QUICK).fit(TABLE, CLASSES),
+    "sparse": lambda: table_vote(3, sparse_output=True, random_state=0, **QUICK).fit(TABLE, CLASSES),
+    "categories": lambda: table_vote(
         3, categorical=("visits", "day"), max_levels=3, min_frequency=4, random_state=0, **QUICK
-    ).fit(TABLE, CLASSES),
-    "interactions": lambda: make_robust_classifier(3, interactions=True, random_state=0, **QUICK).fit(
-        TABLE, CLASSES
-    ),
-    "interactions, float32": lambda: make_pipeline(
-        TableEncoder(dtype=np.float32),
-        InteractionFeatures(ERMClassifier(2, exclusivity=np.inf, **QUICK), n_landmarks=9, random_state=0),
-        ERMClassifier(2, exclusivity=np.inf, voting="hard"),
     ).fit(TABLE, CLASSES),
     "soft": lambda: make_pipeline(TableEncoder(), StandardScaler(), ERMClassifier(3)).fit(TABLE, CLASSES),
 }
@@ -76,9 +65,7 @@ class TestFiles:
     def test_what_is_left_out_and_why(self, tmp_path):
         X = TABLE.assign(constant=1, name=[f"n{i}" for i in range(len(TABLE))], nothing=None)
         X["once"] = np.where(np.arange(len(X)) % 2, "x", None)
-        model = saved_and_loaded(
-            make_robust_classifier(2, random_state=0, **QUICK).fit(X, CLASSES), tmp_path / "it.erm"
-        )
+        model = saved_and_loaded(table_vote(2, random_state=0, **QUICK).fit(X, CLASSES), tmp_path / "it.erm")
         why = {column.name: column.left_out for column in model[0].columns_ if column.left_out}
         assert list(why) == ["constant", "name", "nothing"]
         assert model[0].columns_[-1].width == 1
@@ -129,7 +116,7 @@ class TestFiles:
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     path = tmp_path_factory.mktemp("table") / "it.erm"
-    save_model(make_robust_classifier(3, random_state=0, **QUICK).fit(TABLE, CLASSES), path)
+    save_model(table_vote(3, random_state=0, **QUICK).fit(TABLE, CLASSES), path)
     return path.read_bytes()
 
 
@@ -203,106 +190,6 @@ class TestRefusals:
         assert message in cause
 
 
-@pytest.fixture(scope="module")
-def interacting(tmp_path_factory):
-    path = tmp_path_factory.mktemp("interactions") / "it.erm"
-    model = make_robust_classifier(3, interactions=True, random_state=0, **QUICK)
-    save_model(model.set_params(interactions__n_landmarks=8).fit(TABLE, CLASSES), path)
-    return path.read_bytes()
-
-
-class TestRefusedInteractions:
-    def refused(self, data, path, change):
-        header, arrays = split(data)
-        step = dict(header["model"]["steps"])["interactions"]
-        content = bytearray(arrays)
-
-        def start(name):
-            return sum(map(n_bytes, header["arrays"][: step[name]["array"]]))
-
-        change(step, start, content)
-        path.write_bytes(joined(header, bytes(content)))
-        with pytest.raises(ModelFormatError) as caught:
-            load_model(path)
-        return caught.value.cause
-
-    @pytest.mark.parametrize(
-        ("name", "place", "value", "message"),
-        [
-            ("members", 0, np.int64(-1), "a member owns no column"),
-            ("members", 0, np.int64(1), "not in increasing order"),
-            ("members", 2, np.int64(99), "a member owns no column"),
-            ("owners", 0, np.int64(2**62), "as many numbers as sizes say in landmarks"),
-            ("decays", 0, np.float64(0.0), "decays: expected positive, finite numbers"),
-            ("decays", 1, np.float64(np.nan), "decays: expected positive, finite numbers"),
-            ("sizes", 0, np.int64(1), "two landmarks or more"),
-            ("sizes", 0, np.int64(2**62), "as many numbers as sizes say in landmarks"),
-            ("sizes", 1, np.int64(0), "two landmarks or more"),
-            ("sizes", 1, np.int64(9), "no more features"),
-            ("landmarks", 5, np.float64(np.inf), "finite numbers"),
-            ("mixing", 5, np.float64(np.nan), "finite numbers"),
-        ],
-    )
-    def test_damaged_arrays(self, interacting, tmp_path, name, place, value, message):
-        def change(step, start, content):
-            at = start(name) + 8 * place
-            content[at : at + 8] = value.tobytes()
-
-        assert message in self.refused(interacting, tmp_path / "it.erm", change)
-
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
-            ({"n_features": 5}, "owners"),
-            ({"voters": {"C": -1.0}}, "C must be"),
-            ({"voters": {"whatever": 1}}, "unknown key"),
-            ({"voters": 3}, "expected an object"),
-            ({"extra": 1}, "unknown key"),
-        ],
-    )
-    def test_damaged_header(self, interacting, tmp_path, changes, message):
-        cause = self.refused(interacting, tmp_path / "it.erm", lambda step, *_: step.update(changes))
-        assert message in cause
-
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
-            ({"n_landmarks": 1}, "n_landmarks must be"),
-            ({"n_landmarks": "x"}, "n_landmarks must be"),
-            ({"width": -1.0}, "width must be"),
-            ({"voters": 1}, "hold voters"),
-        ],
-    )
-    def test_wrong_parameters(self, interacting, tmp_path, changes, message):
-        def change(step, *_):
-            step["params"] |= changes
-
-        assert message in self.refused(interacting, tmp_path / "it.erm", change)
-
-    def test_members_whose_difference_overflows(self, interacting, tmp_path):
-        """The least int64 minus a positive number is positive."""
-
-        def change(step, start, content):
-            for name, count in (("owners", step["n_features"]), ("members", 3)):
-                at, end = start(name), start(name) + 8 * count
-                values = np.frombuffer(bytes(content[at:end]), dtype="<i8").copy()
-                values[values == 1], values[values == 2] = 5, -(2**63)
-                content[at:end] = values.tobytes()
-
-        message = "not in increasing order from 0"
-        assert message in self.refused(interacting, tmp_path / "it.erm", change)
-
-    def test_other_voters(self, tmp_path):
-        class Relatives(ERMClassifier):
-            """Code of its own, perhaps."""
-
-        step = InteractionFeatures(Relatives(2, exclusivity=np.inf), n_landmarks=5)
-        X = TABLE[["age", "income"]].fillna(0.0)
-        model = make_pipeline(StandardScaler(), step, ERMClassifier(2)).fit(X, CLASSES)
-        with pytest.raises(TypeError, match="voters of InteractionFeatures are a Relatives"):
-            save_model(model, tmp_path / "it.erm")
-
-
 def inputs_of(model, table, dtype=np.float64):
     """Raw rows as the graph takes them: a tensor for every column that is used."""
     found = {}
@@ -339,19 +226,17 @@ class TestOnnx:
             {"dtype": np.float32},
             {"categorical": ["visits"], "max_levels": 2},
             {"voting": "soft"},
-            {"interactions": True},
-            {"interactions": True, "dtype": np.float32},
         ],
     )
     def test_raw_rows(self, parameters):
         X = TABLE.assign(constant=0.0, seen=np.where(np.arange(len(TABLE)) % 3 == 0, "x", None))
         rows = OTHER.assign(constant=5.0, seen=np.where(np.arange(len(OTHER)) % 2 == 0, "y", None))
-        model = make_robust_classifier(3, random_state=0, **QUICK, **parameters).fit(X, CLASSES)
+        model = table_vote(3, random_state=0, **QUICK, **parameters).fit(X, CLASSES)
         assert_graph_agrees(model, rows, inputs_of(model, rows))
 
     def test_booleans_that_have_become_numbers(self):
         X = TABLE[["member", "income", "visits"]]
-        model = make_robust_classifier(3, random_state=0, **QUICK).fit(X, CLASSES)
+        model = table_vote(3, random_state=0, **QUICK).fit(X, CLASSES)
         rows = X.assign(member=X["member"].astype(int))
         np.testing.assert_array_equal(model.decision_function(rows), model.decision_function(X))
         assert_graph_agrees(model, X, inputs_of(model, rows))
@@ -370,7 +255,7 @@ class TestOnnx:
 
     def test_names_that_the_graph_needs(self):
         X = TABLE[["colour", "age"]].rename(columns={"colour": "label", "age": "v3"})
-        model = make_robust_classifier(2, random_state=0, **QUICK).fit(X, CLASSES)
+        model = table_vote(2, random_state=0, **QUICK).fit(X, CLASSES)
         inputs = {f"input_{name}": values for name, values in inputs_of(model, X).items()}
         assert_graph_agrees(model, X, inputs)
 

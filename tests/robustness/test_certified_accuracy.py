@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from exclusivity import ERMClassifier, RobustAdditiveClassifier, make_robust_classifier
+from exclusivity import ERMClassifier, RobustAdditiveClassifier
 from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import (
     certified_accuracy,
@@ -26,6 +26,7 @@ from exclusivity.robustness import (
     certify_set,
 )
 from robustness.robust_cases import SETS, fitted, split
+from tables.votes import table_vote
 
 RADII = np.array([2, 0, 1, -1, 3, 0])
 TRUE = np.array(["a", "a", "b", "b", "a", "a"])
@@ -121,7 +122,7 @@ def test_the_scorer_takes_tables():
     y = np.arange(90) % 2
     table = pd.DataFrame({name: rng.normal(size=90) + y for name in "abc"})
     table["colour"] = np.where(y == rng.integers(0, 2, 90), "red", "blue")
-    model = make_robust_classifier(3, random_state=0).fit(table, y)
+    model = table_vote(3, random_state=0).fit(table, y)
     expected = certified_accuracy(certify(model, table), y, model.predict(table), 1, balanced=True)
     assert certified_accuracy_scorer(1)(model, table, y) == expected > 0.3
 

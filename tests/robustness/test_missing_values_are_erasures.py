@@ -10,11 +10,12 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-from exclusivity import ERMClassifier, make_robust_classifier
+from exclusivity import ERMClassifier
 from exclusivity.io import to_onnx
 from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import certify, certify_set
 from exclusivity.tables import TableEncoder
+from tables.votes import table_vote
 
 OWNERS = [0, 0, 1, 2, 3, 4, 4]
 VALUES = [-1.0, 1.0, 3.0, np.nan]
@@ -105,7 +106,7 @@ def behind_an_encoder(n_classes, **parameters):
     y = rng.integers(n_classes, size=300)
     X = (y[:, None] + (rng.random((300, 7)) < 0.25) * rng.integers(3, size=(300, 7))) % 3.0
     voters = {"feature_groups": OWNERS, "partition": [0, 1, 2, 3, 4], "numeric": "linear"} | parameters
-    model = make_robust_classifier(5, **voters).fit(as_table(X), y)
+    model = table_vote(5, **voters).fit(as_table(X), y)
     rows = X[:40].copy()
     rows[rng.random(rows.shape) < 0.35] = np.nan
     return model, rows

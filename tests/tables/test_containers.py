@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from exclusivity import make_robust_classifier
 from exclusivity.robustness import certify
 from tables.containers import CONTAINERS, KINDS, as_plain_lists, values_of
+from tables.votes import table_vote
 
 ROWS = int(os.environ.get("EXCLUSIVITY_TABLE_ROWS", "100"))
 NUMBERS = tuple(KINDS)[:4]
@@ -41,7 +41,7 @@ def fitted(names, n_classes, numeric, trained_on):
             {"answer": "boolean"} | ({"code": object} if "code" in columns else {})
         )
     categorical = [place for place, name in enumerate(names) if name == "code"]
-    model = make_robust_classifier(5, numeric=numeric, random_state=0, categorical=categorical)
+    model = table_vote(5, numeric=numeric, random_state=0, categorical=categorical)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(table, y)

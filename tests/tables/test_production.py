@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
-from exclusivity import ERMClassifier, make_robust_classifier
+from exclusivity import ERMClassifier
 from exclusivity.tables import TableEncoder
 from tables.table_cases import mixed_table
+from tables.votes import table_vote
 
 TABLE, CLASSES = mixed_table(200)
 ENCODER = TableEncoder().fit(TABLE)
@@ -99,7 +100,7 @@ class TestColumns:
         np.testing.assert_array_equal(found, ENCODER.transform(TABLE))
 
     def test_through_a_pipeline(self):
-        model = make_robust_classifier(3, random_state=0).fit(TABLE, CLASSES)
+        model = table_vote(3, random_state=0).fit(TABLE, CLASSES)
         found, _ = message_of(lambda: model[0].transform(TABLE.drop(columns="day")))
         with pytest.warns(UserWarning, match="column 'day' is absent"):
             labels = model.predict(TABLE.drop(columns="day"))
@@ -147,7 +148,7 @@ class TestTrainingTables:
     )
     def test_columns_that_tell_the_target(self, column, message):
         table = self.good.assign(it=column)
-        for fit in (TableEncoder().fit, TableEncoder().fit_transform, make_robust_classifier(2).fit):
+        for fit in (TableEncoder().fit, TableEncoder().fit_transform, table_vote(2).fit):
             with pytest.warns(UserWarning, match=message):
                 fit(table, self.y)
         silent(lambda: TableEncoder().fit(table))
@@ -187,7 +188,7 @@ class TestTrainingTables:
 class TestGroups:
     def test_by_column_name(self):
         groups = {"age": "person", "income": "person", "day": "visit", "visits": "visit"}
-        model = make_robust_classifier(3, feature_groups=groups, random_state=0).fit(TABLE, CLASSES)
+        model = table_vote(3, feature_groups=groups, random_state=0).fit(TABLE, CLASSES)
         assert model[0].feature_groups_[[0, -1]].tolist() == [0, 3]
         owners = model[-1].partition_
         assert len(owners) == 4  # two groups, and two columns of their own
@@ -197,6 +198,6 @@ class TestGroups:
 
     def test_wrong_names(self):
         with pytest.raises(ValueError, match="feature_groups names 'aeg', which is no column of X"):
-            make_robust_classifier(3, feature_groups={"aeg": 1}).fit(TABLE, CLASSES)
+            table_vote(3, feature_groups={"aeg": 1}).fit(TABLE, CLASSES)
         with pytest.raises(ValueError, match="goes by column names, but X has none"):
             ERMClassifier(2, exclusivity=np.inf, feature_groups={"age": 1}).fit([[0.0], [1.0]], [0, 1])

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from exclusivity import ERMClassifier, ERMClassifierCV, make_robust_classifier
+from exclusivity import ERMClassifier, ERMClassifierCV
 from exclusivity.io import load_model, save_model, to_onnx
 from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import (
@@ -24,6 +24,7 @@ from exclusivity.robustness import (
 from exclusivity.robustness.sources import column_sources
 from exclusivity.tables import TableEncoder
 from tables.table_cases import mixed_table
+from tables.votes import table_vote
 
 TABLE, CLASSES = mixed_table()
 VOTING = {"exclusivity": np.inf, "voting": "hard", "random_state": 0}
@@ -31,7 +32,7 @@ VOTING = {"exclusivity": np.inf, "voting": "hard", "random_state": 0}
 
 class TestGroups:
     def test_of_the_one_line(self):
-        model = make_robust_classifier(5, random_state=0).fit(TABLE, CLASSES)
+        model = table_vote(5, random_state=0).fit(TABLE, CLASSES)
         encoder, classifier = model
         assert classifier.groups_.tolist() == encoder.sources_.tolist()
         assert len(classifier.partition_) == 6
@@ -48,7 +49,7 @@ class TestGroups:
                 assert pipeline.fit(TABLE, CLASSES)[-1].groups_.tolist() == expected
 
     def test_after_cloning_and_slicing_and_in_a_search(self):
-        model = make_robust_classifier(3, random_state=0)
+        model = table_vote(3, random_state=0)
         expected = clone(model).fit(TABLE, CLASSES)
         search = GridSearchCV(model, {"encoder__numeric": ["linear", "spline"]}, cv=2).fit(TABLE, CLASSES)
         best = search.best_estimator_
@@ -77,7 +78,7 @@ class TestGroups:
 
     def test_given_groups_win(self):
         n_columns = len(TableEncoder().fit(TABLE).sources_)
-        model = make_robust_classifier(3, random_state=0)
+        model = table_vote(3, random_state=0)
         model.set_params(classifier__feature_groups=np.arange(n_columns) % 4)
         assert model.fit(TABLE, CLASSES)[-1].groups_.tolist() == (np.arange(n_columns) % 4).tolist()
 
@@ -92,21 +93,10 @@ class TestGroups:
         assert feature_groups_from_transformer(encoder) == encoder.feature_groups_.tolist()
 
 
-class TestOneLine:
-    def test_parameters_go_where_they_belong(self):
-        model = make_robust_classifier(
-            5, C=3.0, numeric="linear", categorical=["visits"], p=1, class_weight=None, dtype=np.float32
-        )
-        encoder, classifier = model
-        assert (encoder.numeric, encoder.categorical, encoder.dtype) == ("linear", ["visits"], np.float32)
-        assert (classifier.n_estimators, classifier.C, classifier.p) == (5, 3.0, 1)
-        assert (classifier.class_weight, classifier.exclusivity) == (None, np.inf)
-        with pytest.raises(TypeError, match="'n_knot' is a parameter neither of"):
-            make_robust_classifier(n_knot=3)
-
+class TestVotes:
     @pytest.mark.parametrize("form", [lambda X: X, pa.Table.from_pandas, pl.from_pandas])
     def test_any_table(self, form):
-        model = make_robust_classifier(3, random_state=0).fit(form(TABLE), CLASSES)
+        model = table_vote(3, random_state=0).fit(form(TABLE), CLASSES)
         assert model.score(form(TABLE), CLASSES) > 0.7
         assert certify(model, form(TABLE)).max() == 1
 
@@ -115,9 +105,7 @@ class TestOneLine:
         X = rng.normal(size=(600, 9))
         y = np.abs(X).sum(axis=1) > np.median(np.abs(X).sum(axis=1))
         curves, lines = (
-            make_robust_classifier(9, numeric=numeric, random_state=0)
-            .fit(X[:400], y[:400])
-            .score(X[400:], y[400:])
+            table_vote(9, numeric=numeric, random_state=0).fit(X[:400], y[:400]).score(X[400:], y[400:])
             for numeric in ("spline", "linear")
         )
         assert curves > lines + 0.15
@@ -158,8 +146,7 @@ class TestSoundness:
             (5, {"numeric": "linear", "sparse_output": True}, 2),
             (5, {"dtype": np.float32, "categorical": ["visits"]}, 3),
             (6, {"multi_class": "ovo"}, 3),
-            (5, {"interactions": True}, 2),
-            (3, {"interactions": True, "voting": "runoff", "dtype": np.float32}, 3),
+            (3, {"voting": "runoff", "dtype": np.float32}, 3),
         ],
     )
     def test_a_thousand_rows(self, n_members, parameters, n_classes):
@@ -167,7 +154,7 @@ class TestSoundness:
         if n_classes == 3:
             y = np.where(np.arange(len(y)) % 3 == 0, "maybe", y)
         test, _ = mixed_table(1000, seed=2)
-        model = make_robust_classifier(n_members, random_state=0, **parameters).fit(train, y)
+        model = table_vote(n_members, random_state=0, **parameters).fit(train, y)
         radii, labels = certify(model, test), model.predict(test)
         assert radii.max() >= 1
         rng = np.random.default_rng(0)
@@ -182,7 +169,7 @@ class TestSoundness:
         """Every choice of r columns, and every value that the encoder tells apart at its corners."""
         table, y = mixed_table(120, seed=3)
         table = table[["age", "colour", "member", "visits", "income"]]
-        model = make_robust_classifier(5, numeric=numeric, random_state=0).fit(table, y)
+        model = table_vote(5, numeric=numeric, random_state=0).fit(table, y)
         radii, labels = certify(model, table), model.predict(table)
         rows = np.concatenate([np.flatnonzero(radii == r)[:4] for r in np.unique(radii)])
         # Curves are piecewise linear: a score is largest and smallest at corners.
@@ -211,7 +198,7 @@ class TestSoundness:
         """Past the radius some rows do turn."""
         train, y = mixed_table(300, seed=1)
         test, _ = mixed_table(1000, seed=2)
-        model = make_robust_classifier(3, random_state=0).fit(train, y)
+        model = table_vote(3, random_state=0).fit(train, y)
         radii, labels = certify(model, test), model.predict(test)
         rng = np.random.default_rng(0)
         ranks = rng.permuted(np.tile(np.arange(6), (len(test), 1)), axis=1)
@@ -242,7 +229,7 @@ class TestGroupsOfColumns:
 
     def test_as_a_callable_and_in_one_line(self):
         table, y = mixed_table(150)
-        by_letter = make_robust_classifier(3, feature_groups=_first_letters, random_state=0).fit(table, y)
+        by_letter = table_vote(3, feature_groups=_first_letters, random_state=0).fit(table, y)
         assert len(np.unique(by_letter[0].feature_groups_)) == len({name[0] for name in table})
         assert by_letter[-1].feature_groups is None
 
@@ -303,7 +290,7 @@ class TestMonotonicColumns:
         """The score is monotone in the column from end to end, and where the rule binds it is not free."""
         table, y = self.many
         rules = {"age": sign, "income": -1}
-        model = make_robust_classifier(3, random_state=0, monotonic_cst=rules, **parameters)
+        model = table_vote(3, random_state=0, monotonic_cst=rules, **parameters)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # members that vote for one class
             model.fit(table, y)
@@ -342,20 +329,18 @@ class TestMonotonicColumns:
             ([1], "must have 1, -1 or 0 for each of 6 columns"),
         ):
             with pytest.raises(ValueError, match=message):
-                make_robust_classifier(3, monotonic_cst=rule).fit(table, y)
+                table_vote(3, monotonic_cst=rule).fit(table, y)
         rule = {"age": 1}
-        with pytest.raises(ValueError, match="columns together"):
-            make_robust_classifier(3, monotonic_cst=rule, interactions=True).fit(table, y)
         with pytest.raises(ValueError, match="needs set_output"):
-            make_robust_classifier(3, monotonic_cst=rule).set_output(transform="pandas").fit(table, y)
+            table_vote(3, monotonic_cst=rule).set_output(transform="pandas").fit(table, y)
         with pytest.raises(ValueError, match="more than two classes"):
-            make_robust_classifier(3, monotonic_cst=rule).fit(table, np.arange(len(y)) % 3)
+            table_vote(3, monotonic_cst=rule).fit(table, np.arange(len(y)) % 3)
         with pytest.raises(ValueError, match="choose one"):
             make_pipeline(TableEncoder(monotonic_cst=rule), ERMClassifier(monotonic_cst=[0] * 30)).fit(
                 table, y
             )
         with pytest.raises(ValueError, match="exclusivity=2"):
-            make_robust_classifier(3, monotonic_cst=rule, exclusivity=2.0, voting="soft").fit(table, y)
+            table_vote(3, monotonic_cst=rule, exclusivity=2.0, voting="soft").fit(table, y)
         for other in (ERMClassifierCV(3, exclusivity=2.0), FeaturePartitionClassifier(3)):
             with pytest.raises(ValueError, match="monotonic_cst"):
                 make_pipeline(TableEncoder(monotonic_cst=rule), other).fit(table, y)

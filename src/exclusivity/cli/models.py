@@ -42,7 +42,7 @@ class Loaded:
         """The names of the features of the classifier, which an encoder makes of the columns."""
         names = self.names
         for step in steps_of(self.model)[:-1]:
-            if hasattr(step, "columns_") or hasattr(step, "maps_"):  # an encoder, or interactions
+            if hasattr(step, "columns_"):  # an encoder
                 names = [str(name) for name in step.get_feature_names_out(names)]
         return names
 

@@ -31,7 +31,6 @@ from exclusivity.tables._codes import (
 )
 from exclusivity.tables._columns import as_numbers, column_of
 from exclusivity.tables._encoder import TableEncoder
-from exclusivity.tables._interactions import InteractionFeatures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,10 +112,10 @@ class AdditiveDisplay(drawing.Display):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from exclusivity import make_robust_classifier
+    >>> from exclusivity import RobustAdditiveClassifier
     >>> from exclusivity.inspection import AdditiveDisplay
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> model = make_robust_classifier(2, random_state=0).fit(X, y == 2)
+    >>> model = RobustAdditiveClassifier().fit(X, y == 2)
     >>> display = AdditiveDisplay.from_estimator(model, X, plot=False)
     >>> display.panels[0].title in ("petal width (cm)", "petal length (cm)")
     True
@@ -143,8 +142,7 @@ class AdditiveDisplay(drawing.Display):
         Parameters
         ----------
         estimator : RobustAdditiveClassifier or Pipeline
-            Fitted. Of a pipeline a TableEncoder comes first and a classifier with ``components_`` last, as
-            :func:`~exclusivity.make_robust_classifier` makes it.
+            Fitted. Of a pipeline a TableEncoder comes first and a classifier with ``components_`` last.
         X : table, default=None
             Rows to show below the curves and to weight columns by; None: no data are shown.
         problem : int, default=0
@@ -168,9 +166,8 @@ class AdditiveDisplay(drawing.Display):
             fitted = drawing.last_step(estimator, "components_")
             if not is_additive(estimator):
                 raise ValueError(
-                    "AdditiveDisplay needs a pipeline that begins with a TableEncoder, such as "
-                    "make_robust_classifier makes, and has no interactions: members that use several columns "
-                    f"together have no such curves. Got {type(estimator).__name__}."
+                    "AdditiveDisplay needs a RobustAdditiveClassifier, or a pipeline that begins with a "
+                    f"TableEncoder; got {type(estimator).__name__}."
                 )
             drawing.check_number("problem", problem, len(fitted.components_))
             weights = fitted.components_[problem]
@@ -213,11 +210,9 @@ class AdditiveDisplay(drawing.Display):
 
 
 def is_additive(model: BaseEstimator) -> bool:
-    """Say whether a model is a pipeline that begins with a TableEncoder and has no interactions."""
+    """Return whether a model is a pipeline that begins with a TableEncoder."""
     steps = [step for _, step in getattr(model, "steps", [])]
-    return isinstance(next(iter(steps), None), TableEncoder) and not any(
-        isinstance(step, InteractionFeatures) for step in steps
-    )
+    return isinstance(next(iter(steps), None), TableEncoder)
 
 
 def _panels(model: BaseEstimator, weights: Floats, X: object) -> list[Panel]:

@@ -41,8 +41,6 @@ TRUSTED_TYPES = [
     "exclusivity.tables._codes.NumberCode",
     "exclusivity.tables._encoder.TableColumn",
     "exclusivity.tables._encoder.TableEncoder",
-    "exclusivity.tables._interactions.InteractionFeatures",
-    "exclusivity.tables._interactions.KernelMap",
     "sklearn.metrics._scorer._PassthroughScorer",  # of an ERMClassifierCV
 ]
 """Types of fitted models that skops does not know. None of them runs code of a file when it is loaded."""

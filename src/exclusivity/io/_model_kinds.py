@@ -58,7 +58,6 @@ from exclusivity.io._model_values import (
 from exclusivity.tables._codes import MONTHS, PARTS, WEEKDAYS, DateCode, LevelCode, MissingCode, NumberCode
 from exclusivity.tables._columns import LONGEST_LEVEL, is_missing
 from exclusivity.tables._encoder import TableColumn, TableEncoder, output_sources
-from exclusivity.tables._interactions import InteractionFeatures, KernelMap
 from exclusivity.tables._parameters import categorical_places
 
 PASSTHROUGH = "passthrough"
@@ -440,96 +439,6 @@ def _level(code: LevelCode, part: str) -> LevelCode:
     return code
 
 
-# InteractionFeatures: the owner of every column, and the landmarks of every member.
-
-
-def _columns(found: dict[str, Any]) -> list[NDArray[np.intp]]:
-    """Return the columns of each member that has a map, in order; one sort for all."""
-    owners, members = found["owners"], found["members"]
-    order = np.argsort(owners, kind="stable")
-    starts, ends = (np.searchsorted(owners[order], members, side=side) for side in ("left", "right"))
-    return [order[start:end] for start, end in zip(starts, ends, strict=True)]
-
-
-def _shapes(found: dict[str, Any], name: str) -> Any:
-    """Return the shapes of the matrices of every member."""
-    sizes = found["sizes"].tolist()
-    if name == "mixing":
-        return sizes
-    return [(rows, len(own)) for (rows, _), own in zip(sizes, _columns(found), strict=True)]
-
-
-def _interaction_rules(found: dict[str, Any]) -> Rules:
-    members, sizes = found["members"], found["sizes"]
-    yield found["params"]["voters"] is None, "params hold voters, whose place is elsewhere"
-    yield 1 <= len(members) <= MAX_PARTS, f"expected 1 to {MAX_PARTS} members"
-    yield np.isin(members, found["owners"]).all(), "a member owns no column"
-    is_ordered = members[0] >= 0 and np.all(members[:-1] < members[1:])  # a difference might overflow
-    yield is_ordered, "members are not in increasing order from 0"
-    rows, width = sizes.T
-    fits = (rows >= 2) & (width >= 1) & (width <= rows)
-    yield fits.all(), "expected two landmarks or more, and no more features"
-    for name in ("landmarks", "mixing"):
-        count = sum(rows * width for rows, width in _shapes(found, name))
-        yield count == len(found[name]), f"expected as many numbers as sizes say in {name}"
-
-
-_INTERACTIONS = Object(
-    {
-        "n_features": whole(1, MOST),
-        "params": params(InteractionFeatures().get_params(deep=False)),
-        "voters": maybe(params(ERMClassifier().get_params(deep=False))),
-        **_STEP,
-        "members": array("i8", "n_members"),
-        "owners": array("i8", "n_features"),
-        "sizes": array("i8", "n_members", 2),
-        "decays": positive("f8", "n_members"),
-        "landmarks": finite("f8", "all_landmarks"),
-        "mixing": finite("f8", "all_mixing"),
-    },
-    _interaction_rules,
-)
-
-
-def _pack_interactions(step: InteractionFeatures) -> dict[str, Any]:
-    if step.voters is not None and type(step.voters) is not ERMClassifier:
-        raise TypeError(
-            f"voters of InteractionFeatures are a {type(step.voters).__name__}; a model file holds an "
-            "ERMClassifier."
-        )
-    return _pack_step(step) | {
-        "params": pack_params(step, voters=None),
-        "voters": None if step.voters is None else pack_params(step.voters),
-        "members": np.unique(step.members_).astype(np.int64),
-        "owners": step.owners_.astype(np.int64),
-        "sizes": np.array([each.mixing.shape for each in step.maps_], dtype=np.int64),
-        "decays": np.array([each.decay for each in step.maps_], dtype=np.float64),
-        "landmarks": np.concatenate([each.landmarks.ravel() for each in step.maps_]),
-        "mixing": np.concatenate([each.mixing.ravel() for each in step.maps_]),
-    }
-
-
-def _build_interactions(found: dict[str, Any]) -> InteractionFeatures:
-    step = InteractionFeatures(**found["params"])
-    with refusing("InteractionFeatures"):
-        step._check_parameters()
-        if found["voters"] is not None:
-            check_parameters(found["voters"])
-            step.voters = ERMClassifier(**found["voters"])
-    _restore_step(step, found)
-    matrices = {}
-    for name in ("landmarks", "mixing"):
-        shapes = _shapes(found, name)
-        parts = cut(found[name], np.array([rows * width for rows, width in shapes]))
-        matrices[name] = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
-    maps = map(
-        KernelMap, _columns(found), matrices["landmarks"], found["decays"].tolist(), matrices["mixing"]
-    )
-    owners = found["owners"].astype(np.intp, copy=False)
-    step._store(owners, dict(zip(found["members"].tolist(), maps, strict=True)))
-    return step
-
-
 _ERM: dict[str, Field] = {"params": params(ERMClassifier().get_params(deep=False)), "fitted": _FITTED}
 _CV = _ERM | {"params": params(ERMClassifierCV().get_params(deep=False)), "search": _SEARCH}
 _ROWS = (
@@ -537,7 +446,6 @@ _ROWS = (
     Kind(ERMClassifierCV, Object(_CV), _pack_classifier, _build_cv, is_classifier=True),
     _model_additive.KIND,
     Kind(TableEncoder, _ENCODER, _pack_encoder, _build_encoder),
-    Kind(InteractionFeatures, _INTERACTIONS, _pack_interactions, _build_interactions),
     _scaler(
         StandardScaler,
         "copy with_mean with_std",
@@ -659,5 +567,4 @@ def _check_widths(steps: list[tuple[str, Any]]) -> None:
                 f"the steps of the pipeline have {handed_on} and {step.n_features_in_} features; fit the "
                 "whole pipeline, then save."
             )
-        is_wider = isinstance(step, TableEncoder | InteractionFeatures)
-        handed_on = step._n_features_out if is_wider else step.n_features_in_
+        handed_on = step._n_features_out if isinstance(step, TableEncoder) else step.n_features_in_

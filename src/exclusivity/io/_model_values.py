@@ -41,7 +41,7 @@ LARGEST = float(np.finfo(float).max)
 SMALLEST = 5e-324
 
 MAX_PARTS = 10_000
-"""Columns of a table and parts of its dates, members with interactions, folds, values of C, pairs of classes:
+"""Columns of a table and parts of its dates, folds, values of C, pairs of classes:
 in memory each is an object of up to a kilobyte, whatever its size in the file. So many fit into what loading
 may take besides twice the file."""
 

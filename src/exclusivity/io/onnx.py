@@ -26,7 +26,6 @@ from exclusivity.classifier._fitted import Ensemble, FittedState
 from exclusivity.io.models import packed_file
 from exclusivity.tables._codes import DateCode, LevelCode, NumberCode, places_of_texts
 from exclusivity.tables._encoder import TableColumn, TableEncoder
-from exclusivity.tables._interactions import InteractionFeatures
 from exclusivity.voting._changes import group_supports
 from exclusivity.voting.rules import RULES
 
@@ -118,7 +117,7 @@ def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
         if isinstance(step, TableEncoder):
             rows, missing = _encode(rows, step, inputs)
         else:
-            rows = (_interact if isinstance(step, InteractionFeatures) else _scale)(rows, step)
+            rows = _scale(rows, step)
     rule, n_classes = RULES[classifier.voting], len(state.classes)
     ensemble = state.ensemble.voters() if rule.counts_votes else state.ensemble.mean()
     margins = _margins(rows.astype(np.float64), ensemble, rule.counts_votes)
@@ -458,21 +457,6 @@ def _number(value: Tensor, code: NumberCode) -> Tensor:
         steps = np.eye(count - 1, count, k=1) - np.eye(count - 1, count)
         parts.append(ramps if code.is_ramp else ramps @ steps + np.eye(1, count))
     return _concat([*parts, *([is_missing.astype(np.float64)] if code.has_missing else [])])
-
-
-def _interact(rows: Tensor, step: InteractionFeatures) -> Tensor:
-    """Do what ``KernelMap.features`` does, operation by operation."""
-    wide, parts = rows.astype(np.float64), []
-    for kernel in step.maps_:
-        landmarks = kernel.landmarks
-        middle = landmarks.mean(axis=0)
-        centred = landmarks - middle
-        own = xp.maximum(xp.take(wide, kernel.columns, axis=1), landmarks.min(axis=0))
-        own = xp.minimum(own, landmarks.max(axis=0)) - middle
-        squares = xp.sum(own * own, 1, keepdims=True) + np.sum(centred**2, axis=1)
-        squares = xp.maximum(squares + own @ (-2 * centred.T), 0.0)
-        parts.append(xp.exp(squares * -kernel.decay) @ kernel.mixing)
-    return _concat(parts).astype(rows.dtype)
 
 
 def _margins(rows: Tensor, ensemble: Ensemble, counts_votes: bool) -> Tensor:

@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from exclusivity._typing import Ints
 from exclusivity.tables._encoder import TableEncoder
-from exclusivity.tables._interactions import InteractionFeatures
 
 _ONE_TO_ONE = (
     *(preprocessing.StandardScaler, preprocessing.MinMaxScaler, preprocessing.MaxAbsScaler),
@@ -202,11 +201,7 @@ def _pipeline(pipeline: BaseEstimator, sources: Ints | None = None) -> Ints:
 
 
 def _behind(step: BaseEstimator, sources: Ints | None) -> Ints:
-    """Return the input column behind every output column of a step, whose own input has these sources.
-
-    A member that looks at several columns together makes one source of all of them, and so do two members
-    that share one: the first of these columns stands for all.
-    """
+    """Return the input column behind every output column of a step, whose own input has these sources."""
     if is_exactly(step, (Pipeline,)):
         return _pipeline(step, sources)
     n_columns = None if sources is None else len(sources)
@@ -215,39 +210,15 @@ def _behind(step: BaseEstimator, sources: Ints | None) -> Ints:
             f"{type(step).__name__} was fitted to {step.n_features_in_} columns, and the steps before it "
             f"make {n_columns}: fit the pipeline as a whole."
         )
-    if not is_exactly(step, (InteractionFeatures,)):
-        below = column_sources(step)
-        return below if sources is None else sources[below]
-    check_is_fitted(step)
-    columns = np.arange(step.n_features_in_) if sources is None else sources
-    codes = join_groups(columns, step.owners_ + 1)
-    first = np.full(int(codes.max()) + 1, columns.max())
-    np.minimum.at(first, codes, columns)
-    return np.concatenate([np.repeat(first[codes[m.columns[:1]]], m.mixing.shape[1]) for m in step.maps_])
-
-
-def _part(step: BaseEstimator, whole: BaseEstimator) -> Ints:
-    """Return the sources of one of several parts beside each other."""
-    if _looks_at_columns_together(step):
-        raise ValueError(
-            "InteractionFeatures looks at several columns together, and other parts of a "
-            f"{type(whole).__name__} may look at some of them too: a certificate would be void. Make it a "
-            "step of the pipeline itself, right before the classifier."
-        )
-    return column_sources(step)
-
-
-def _looks_at_columns_together(step: BaseEstimator) -> bool:
-    if isinstance(step, Pipeline):
-        return any(_looks_at_columns_together(inner) for _, inner in step.steps)
-    return isinstance(step, InteractionFeatures)
+    below = column_sources(step)
+    return below if sources is None else sources[below]
 
 
 def _union(transformer: BaseEstimator) -> Ints:
     parts = [step for _, step in transformer.transformer_list if step != "drop"]
     if not parts:
         raise ValueError("This FeatureUnion has no part that makes columns.")
-    return np.concatenate([_part(step, transformer) for step in parts])
+    return np.concatenate([column_sources(step) for step in parts])
 
 
 def _columns(transformer: BaseEstimator) -> Ints:
@@ -258,7 +229,7 @@ def _columns(transformer: BaseEstimator) -> Ints:
         block = blocks[name]
         if block.stop > block.start:
             chosen = _numbers(columns, names, transformer.n_features_in_)
-            sources[block] = chosen if isinstance(step, str) else chosen[_part(step, transformer)]
+            sources[block] = chosen if isinstance(step, str) else chosen[column_sources(step)]
     return sources
 
 
@@ -281,7 +252,6 @@ _READERS: tuple[tuple[tuple[Any, ...], Callable[[Any], Ints]], ...] = (
     ((ColumnTransformer,), _columns),
     ((FeatureUnion,), _union),
     ((TableEncoder,), lambda encoder: encoder.sources_),
-    ((InteractionFeatures,), lambda step: _behind(step, None)),
     (_ONE_TO_ONE, _identity),
     ((SimpleImputer,), _imputed),
     ((MissingIndicator,), lambda indicator: np.asarray(indicator.features_, dtype=np.intp)),

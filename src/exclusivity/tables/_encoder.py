@@ -155,7 +155,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    exclusivity.make_robust_classifier : This encoder and a vote that survives broken columns.
     sklearn.compose.ColumnTransformer : Transformers of your own for some columns each.
 
     Notes
