@@ -102,7 +102,7 @@ def save_model(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : ERMClassifier, ERMClassifierCV, RobustAdditiveClassifier or Pipeline
-        A fitted classifier, or a pipeline of ``TableEncoder``, ``InteractionFeatures``, ``StandardScaler``,
+        A fitted classifier, or a pipeline of ``TableEncoder``, ``StandardScaler``,
         ``MinMaxScaler``, ``MaxAbsScaler`` or ``RobustScaler`` steps and such a classifier. Where it has an
         attribute ``target_column_`` (the name, or the number from 0, of the column that held its classes),
         that is stored too; ``erm fit`` sets it.
