@@ -24,6 +24,6 @@ class FromUsesToMembers:
         self.src_dir = src_dir
 
     def __call__(self, filename: str) -> tuple[int, str]:
-        """The place of a file."""
+        """Return the place of a file."""
         name = Path(filename).stem
         return (FIRST.index(name) if name in FIRST else len(FIRST), name)

@@ -29,7 +29,7 @@ _LATEX = [
 
 
 def to_latex(formula: str) -> str:
-    r"""A formula of a docstring as LaTeX, line below line.
+    r"""Return a formula of a docstring as LaTeX, line below line.
 
     >>> print(to_latex("gamma/2 |W_j|_1^2 + C sum_i phi(x_i . w)"))
     \tfrac{\gamma}{2} \lVert W_j \rVert_1^2 + C \sum_i \phi(x_i \cdot w)
@@ -57,7 +57,7 @@ def escape(text: str) -> str:
 
 
 def to_rst(lines: list[str]) -> list[str]:
-    r"""The lines of a docstring as reStructuredText.
+    r"""Return the lines of a docstring as reStructuredText.
 
     >>> to_rst(["Minimises", "", "    |w|^2", "", "over w. See coef_."])
     ['Minimises', '', '.. math::', '', '    \\lVert w \\rVert^2', '', 'over w. See coef\\_.']
@@ -91,7 +91,7 @@ def _escape_text(paragraph: str) -> list[str]:
 
 
 def process(_app: Any, _what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
-    """What sphinx calls with every docstring."""
+    """Rewrite a docstring; sphinx calls this with each."""
     lines[:] = to_rst(lines)
 
 

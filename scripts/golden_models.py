@@ -46,7 +46,7 @@ def classes(n_classes: int, X: Any) -> Any:
 
 
 def binary_soft() -> Any:
-    """The default classifier."""
+    """Fit the default classifier."""
     X = rows()
     return ERMClassifier(3).fit(X, classes(2, X))
 
@@ -82,7 +82,7 @@ def runoff() -> Any:
 
 
 def standard_pipeline() -> Any:
-    """The usual pipeline; floating point labels."""
+    """Fit the usual pipeline; floating point labels."""
     X = rows()
     return make_pipeline(StandardScaler(), ERMClassifier(5, p=1)).fit(X, classes(2, X) * 2.0 - 1)
 
@@ -116,14 +116,14 @@ def search() -> Any:
 
 
 def target_column() -> Any:
-    """A pipeline that knows which column its classes were in, as ``erm fit`` writes it."""
+    """Fit a pipeline that knows the column of its classes, as ``erm fit`` writes it."""
     model = standard_pipeline()
     model.target_column_ = "größe"
     return model
 
 
 def table() -> Any:
-    """A table of numbers, categories and dates with gaps, and columns that are left out."""
+    """Fit a table of numbers, categories and dates with missing values and unused columns."""
     import pandas as pd  # noqa: PLC0415 -- one model needs it
 
     rng = np.random.default_rng(2)

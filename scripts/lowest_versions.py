@@ -31,7 +31,7 @@ def requirements(project: dict[str, Any]) -> Iterator[str]:
 
 
 def lowest_versions(project: dict[str, Any]) -> dict[str, str]:
-    """The floor of every requirement.
+    """Return the floor of every requirement.
 
     Raises
     ------

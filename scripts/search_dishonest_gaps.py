@@ -59,7 +59,7 @@ class Case:
         return np.asarray(problem.weights.astype(np.longdouble) * share)
 
     def objective(self, weights: Extended, intercept: np.longdouble, side: int) -> np.longdouble:
-        """The objective of one member's SVM (all members being equal), in extended precision.
+        """Return the objective of one member's SVM (all are equal), in extended precision.
 
         With ``side`` 1 no less than the truth, with -1 no more: even these numbers are not exact.
         """
@@ -73,7 +73,7 @@ class Case:
 
 
 def random_case(seed: int) -> Case:
-    """A problem of any kind, always the same for a seed."""
+    """Make a problem of any kind, always the same for a seed."""
     rng = np.random.default_rng(seed)
     n_rows, n_features = int(rng.integers(2, 40)), int(rng.integers(1, 30))
     X = rng.normal(size=(n_rows, n_features))
@@ -103,7 +103,7 @@ def random_case(seed: int) -> Case:
 
 
 def answers(case: Case) -> Iterator[tuple[str, SolverResult]]:
-    """What two of the regimes that can solve the problem say."""
+    """Solve the problem by two of the regimes that can."""
     for regime in case.regimes:
         with np.errstate(all="ignore"):
             if regime == "alm":
@@ -114,7 +114,7 @@ def answers(case: Case) -> Iterator[tuple[str, SolverResult]]:
 
 
 def best_known(case: Case, found: list[SolverResult]) -> np.longdouble:
-    """The smallest objective that anybody can show."""
+    """Return the smallest objective found by any method."""
     starts = [
         (result.weights.mean(axis=1).astype(np.longdouble), np.longdouble(result.intercepts.mean()))
         for result in found
@@ -136,7 +136,7 @@ def best_known(case: Case, found: list[SolverResult]) -> np.longdouble:
 
 
 def _solved_otherwise(case: Case) -> tuple[Extended, np.longdouble]:
-    """The same rows around their means; the intercept makes up for the shift in extended precision."""
+    """Centre the rows; the intercept makes up for the shift in extended precision."""
     problem = case.problem
     means = case.rows.mean(axis=0)
     moved = ERMProblem.build(
@@ -153,7 +153,7 @@ def _solved_otherwise(case: Case) -> tuple[Extended, np.longdouble]:
 
 
 def _polished(case: Case, weights: Extended, intercept: np.longdouble) -> np.longdouble:
-    """The smallest objective after Newton steps whose gradients are exact to extended precision."""
+    """Return the smallest objective after Newton steps with gradients in extended precision."""
     problem, p = case.problem, case.problem.loss.p
     best = case.objective(weights, intercept, 1)
     if p == 1 or problem.regulariser.has_l1:
@@ -185,7 +185,7 @@ def _polished(case: Case, weights: Extended, intercept: np.longdouble) -> np.lon
 
 
 def judge(seed: int) -> tuple[list[str], list[tuple[str, float, float]]]:
-    """What is wrong with the answers to one problem; and regime, gap and tolerance of each."""
+    """Return what is wrong with the answers to a problem; and regime, gap and tolerance of each."""
     case = random_case(seed)
     found = list(answers(case))
     best = best_known(case, [result for _, result in found])
