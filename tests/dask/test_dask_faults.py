@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from exclusivity.dask import ERMClassifier, _engine as engine
-from exclusivity.dask._checkpoint import Checkpoint
+from exclusivity.dask._estimator import Checkpoint
 from exclusivity.solvers import IterationRecord, IterationState, blocks as sampling
 
 

@@ -275,11 +275,7 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
         check_parameters(vars(self))
         check_blockwise(self)
         classes, names = np.asarray(classes), None
-        if (
-            classes.ndim != 1
-            or len(np.unique(classes)) != len(classes)
-            or np.any(np.sort(classes) != classes)
-        ):
+        if classes.ndim != 1 or not np.array_equal(np.unique(classes), classes):
             raise ValueError(
                 f"classes must be different labels in increasing order; got {classes.tolist()!r}."
             )

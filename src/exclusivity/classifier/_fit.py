@@ -64,17 +64,9 @@ _is_limited = Lock()
 class MemoryTasks:
     """The binary problems of a fit to rows in memory, and what callbacks may see of it.
 
-    Attributes
-    ----------
-    design : DesignMatrix
-        All rows of positive weight.
-    classes : ndarray of shape (n_classes,)
-    tasks : sequence of Contrast
-        The classes of each binary problem.
-    rows : sequence of LabelledRows
-        Its rows. One-vs-rest problems share one design matrix and one array of weights, hence one
-        factorisation. In one-vs-one the first class of a pair is positive, as in ``SVC``.
-    shown : dict
+    ``design`` has all rows of positive weight, ``tasks`` the classes of each binary problem and ``rows`` its
+    rows. One-vs-rest problems share one design matrix and one array of weights, hence one factorisation. In
+    one-vs-one the first class of a pair is positive, as in ``SVC``.
     """
 
     design: DesignMatrix
@@ -177,18 +169,8 @@ class MemoryTasks:
 class BlockTasks:
     """The binary tasks of a fit to rows that are reached block by block.
 
-    Parameters
-    ----------
-    rows : RowSource
-    class_weights : ndarray of shape (n_classes,) or None
-        Factors on the weights of the rows.
-    classes : ndarray of shape (n_classes,)
-    dtype : dtype
-        That of the fitted weights.
-    tasks : sequence of Contrast
-        The classes of each binary problem.
-    shown : dict
-        What callbacks may see.
+    ``class_weights`` are factors on the weights of rows, by class; ``dtype`` is that of the fitted weights,
+    ``tasks`` has the classes of each binary problem, and ``shown`` what callbacks may see.
     """
 
     rows: RowSource
@@ -218,9 +200,8 @@ class BlockTasks:
         if feature_names is not None:
             estimator.feature_names_in_ = feature_names
         dtype = np.dtype(getattr(rows, "dtype", np.float64))
-        factors = None
-        if estimator.class_weight is not None:
-            factors = class_weights(estimator.class_weight, classes, totals)
+        is_weighted = estimator.class_weight is not None
+        factors = class_weights(estimator.class_weight, classes, totals) if is_weighted else None
         return cls(rows, factors, classes, dtype, contrasts(classes, estimator.multi_class), shown)
 
     def solve(
@@ -274,16 +255,15 @@ class BlockTasks:
     ) -> list[SolverResult]:
         """Certify the results as a model of float32 rows holds them: one pass for all of them."""
         points = [_rounded(*pair) for pair in zip([t.objective for t in targets], results, strict=True)]
-        answers = self.rows.ask(
-            [
-                Question(TotalLoss(replace(target, objective=at.objective), at.weights, at.intercepts))
-                for target, at in zip(targets, points, strict=True)
-            ]
-        )
-        sums = [answer.total.tolist() for answer in answers]
+        questions = [
+            Question(TotalLoss(replace(target, objective=at.objective), at.weights, at.intercepts))
+            for target, at in zip(targets, points, strict=True)
+        ]
+        totals = [answer.total for answer in self.rows.ask(questions)]
+        scale, n_rows = self.rows.row_scale, self.rows.n_rows
         return [
-            _certified(result, at, estimator.tol, loss, cost, self.rows.row_scale, self.rows.n_rows)
-            for at, result, (loss, cost) in zip(points, results, sums, strict=True)
+            _certified(result, at, estimator.tol, float(total[0]), float(total[1]), scale, n_rows)
+            for at, result, total in zip(points, results, totals, strict=True)
         ]
 
 
@@ -560,11 +540,9 @@ def fitting_threads(n_rows: int, n_features: int, *, is_sparse: bool = False) ->
     """Solve inside: with one BLAS thread where products are too small to be shared out.
 
     A solver works on blocks of rows that fit into a cache and on systems of the size of the smaller side of
-    X. Up to thousands of columns a second thread waits longer than it works, and waiting is done at full
-    speed: on a busy machine it multiplies the processor time of a fit. With sparse rows, however many, all
-    that BLAS sees is vectors, the worst case of this. The number of threads belongs to the whole process, so
-    of fits that run side by side (``n_jobs``, joblib, Dask's threads) or one inside the other only the first
-    sets it, and gives the old number back: two that undo each other's limit could leave it behind.
+    X. Up to thousands of columns a second thread waits at full speed for longer than it works; with sparse
+    rows BLAS sees vectors only, the worst case. The number of threads belongs to the whole process, so of
+    fits that run side by side or one inside the other only the first sets it, and gives the old number back.
     """
     is_large = min(n_rows, n_features) >= LARGE_SIDE and not is_sparse
     if is_large or not _is_limited.acquire(blocking=False):

@@ -276,14 +276,6 @@ class FittedState:
     partition : ndarray of shape (n_groups,), intp, or None
         The member that owns each group, where members compete for features.
     certificate_scope : {"test", "training and test", TRAINING_IF}
-
-    Examples
-    --------
-    >>> from exclusivity import ERMClassifier
-    >>> model = ERMClassifier(2).fit([[0.0], [1.0]], [0, 1])
-    >>> twin = FittedState.of(model).restore(ERMClassifier(2))
-    >>> twin.predict([[0.1], [0.9]])
-    array([0, 1])
     """
 
     classes: NDArray[Any]

@@ -1,8 +1,7 @@
 """The same classifiers on Dask collections: rows stay with the workers, sums travel."""
 
 try:
-    from exclusivity.dask._additive import RobustAdditiveClassifier
-    from exclusivity.dask._estimator import ERMClassifier
+    from exclusivity.dask._estimator import ERMClassifier, RobustAdditiveClassifier
 except ModuleNotFoundError as error:  # pragma: no cover -- the tests have Dask
     if error.name not in ("dask", "distributed"):
         raise

@@ -1,13 +1,19 @@
-"""ERMClassifier on Dask collections: the rows stay with the workers, predictions are lazy."""
+"""The classifiers on Dask collections: the rows stay with the workers, predictions are lazy."""
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
+import zlib
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import partial, wraps
+from pathlib import Path
+from threading import Lock
 from typing import Any, Self
+from zipfile import BadZipFile
 
 import dask.array as da
 import numpy as np
@@ -19,6 +25,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from dask import delayed
 from exclusivity._typing import Matrix
+from exclusivity.additive.classifier import (
+    RobustAdditiveClassifier as LocalRobustAdditiveClassifier,
+    has_probabilities as has_additive_probabilities,
+)
 from exclusivity.classifier._erm import ERMClassifier as LocalERMClassifier
 from exclusivity.classifier._fit import BlockTasks, check_blockwise
 from exclusivity.classifier._fitted import (
@@ -31,7 +41,6 @@ from exclusivity.classifier._fitted import (
 from exclusivity.classifier._prediction import has_probabilities
 from exclusivity.classifier._progress import with_callbacks
 from exclusivity.classifier._validation import check_parameters
-from exclusivity.dask._checkpoint import Checkpoint
 from exclusivity.dask._engine import Engine
 from exclusivity.dask._rows import (
     Collection,
@@ -41,7 +50,8 @@ from exclusivity.dask._rows import (
     joint_blocks,
     row_blocks,
 )
-from exclusivity.solvers import Callback, SolverResult, Start
+from exclusivity.io._whole_file import whole_file
+from exclusivity.solvers.base import Callback, IterationState, SolverResult, Start
 from exclusivity.solvers.blocks import Target
 
 
@@ -186,6 +196,79 @@ class ERMClassifier(LocalERMClassifier):
         return float(sums[0] / sums[1])
 
 
+class Checkpoint:
+    """The last point of every binary problem in a file, so that a fit that broke off goes on where it was.
+
+    Parameters
+    ----------
+    path : path-like
+        A .npz file, which may be there already: ValueError where it is no checkpoint, or a damaged one, and
+        FileNotFoundError where it could not be written later on, because its folder is missing. It is written
+        as a whole or not at all, after each certified iterate, and removed when the fit is over.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path, self._name, self._lock = Path(path), repr(os.fspath(path)), Lock()
+        self._fit, self._points = "", dict[str, Any]()
+        if not self._path.parent.is_dir():
+            raise FileNotFoundError(
+                f"the checkpoint {self._name} needs a folder that does not exist; make it, or name another "
+                "file."
+            )
+        if not self._path.exists():
+            return
+        try:
+            with self._path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
+                self._points = dict(stored)
+            fit = self._points.pop("fit")
+            is_known = fit.dtype.kind == "U" and all(point.dtype == float for point in self._points.values())
+        except (AttributeError, BadZipFile, EOFError, KeyError, TypeError, ValueError, zlib.error):
+            is_known = False
+        if not is_known:
+            raise ValueError(
+                f"the checkpoint {self._name} is damaged, or the file of something else. Remove it to begin "
+                "the fit anew, or name another file."
+            )
+        self._fit = str(fit)
+
+    def describe(self, fit: dict[str, Any]) -> None:
+        """Say what the fit is about; a file that belongs to another fit is refused."""
+        now = json.dumps(fit, sort_keys=True, default=_plain)
+        if self._fit not in ("", now):
+            raise ValueError(
+                f"the checkpoint {self._name} belongs to another fit: {self._fit}. Remove the file, or name "
+                "another one."
+            )
+        self._fit = now
+
+    def start(self, number: int) -> Start | None:
+        """Return the point of problem ``number``, if the file has it."""
+        stored = self._points.get(str(number))
+        return None if stored is None else Start(stored[:-1, None], stored[-1:])
+
+    def watched(self, callbacks: Sequence[Callback | None]) -> list[Callback]:
+        """Return callbacks that note every iterate before the given ones are called."""
+        return [self._watch(number, callback) for number, callback in enumerate(callbacks)]
+
+    def _watch(self, number: int, callback: Callback | None) -> Callback:
+        def note(state: IterationState) -> bool:
+            with self._lock, whole_file(self._path) as file:
+                self._points[str(number)] = np.append(state.weights[:, 0], state.intercepts[0])
+                np.savez(file, fit=np.array(self._fit), **self._points)
+            return callback is not None and bool(callback(state))
+
+        return note
+
+    def remove(self) -> None:
+        """Remove the file when the fit is over."""
+        self._path.unlink(missing_ok=True)
+
+
+def _plain(value: Any) -> Any:
+    """Return an array as a list; anything else that JSON does not know as text."""
+    return value.tolist() if hasattr(value, "tolist") else repr(value)
+
+
 @dataclass(frozen=True, eq=False)
 class _CheckpointedTasks(BlockTasks):
     """The tasks of a fit that notes its iterates in a file, and starts from those that it finds there."""
@@ -206,6 +289,83 @@ class _CheckpointedTasks(BlockTasks):
         results = super().solve_convex(targets, settings, starts, watched)
         self.checkpoint.remove()
         return results
+
+
+@describe_parameters_like(LocalRobustAdditiveClassifier)
+class RobustAdditiveClassifier(LocalRobustAdditiveClassifier):
+    """:class:`exclusivity.RobustAdditiveClassifier` for Dask arrays and DataFrames.
+
+    Rows stay with the workers, who keep them if they fill no more than 40 % of their memory; what travels are
+    sums over blocks of rows. Levels are those of 200,000 rows, evenly spaced; with no more rows, the optimum
+    is that of the rows in memory. Parameters and attributes are the same, too. Predictions and certificates
+    are lazy Dask arrays, and X has the columns of fit, in their order. For ``attack`` and ``suspects`` take
+    :meth:`to_local`.
+
+    Parameters
+    ----------
+    n_jobs : int or None, default=None
+        How many duels of several classes ask the workers at the same time.
+
+    See Also
+    --------
+    exclusivity.RobustAdditiveClassifier : The classifier for rows in memory.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from exclusivity.dask import RobustAdditiveClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, y = da.from_array(X, chunks=(100, -1)), da.from_array(y, chunks=100)
+    >>> model = RobustAdditiveClassifier().fit(X, y)
+    >>> bool(model.dual_gap_[0] <= 1e-2)
+    True
+    >>> model.predict(X)[:5].compute()
+    array([0, 0, 0, 0, 0])
+    """
+
+    def fit(self, X: Collection, y: Collection, sample_weight: Collection | None = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : Dask array or DataFrame of shape (n_samples, n_features)
+            Training rows.
+        y : Dask array or Series of shape (n_samples,)
+            Their classes, in blocks like those of X.
+        sample_weight : Dask array or Series of shape (n_samples,), default=None
+            Weights; a row of weight 2 counts as two rows.
+
+        Returns
+        -------
+        self : RobustAdditiveClassifier
+        """
+        self._check_parameters()
+        rows, classes, _ = distributed_rows(Engine.current(), X, y, sample_weight, "auto", as_tables=True)
+        return self.fit_rows(rows, classes, feature_names=column_names(X), keep_encoded=rows.are_kept)
+
+    def to_local(self) -> LocalRobustAdditiveClassifier:
+        """Return the plain classifier with the same parameters and the same fitted curves.
+
+        Returns
+        -------
+        model : exclusivity.RobustAdditiveClassifier
+            For rows in memory: saving, plots and everything else work with it.
+        """
+        model = copy(self)
+        model.__class__ = LocalRobustAdditiveClassifier
+        return model
+
+    predict = lazy(LocalRobustAdditiveClassifier, "predict")
+    decision_function = lazy(LocalRobustAdditiveClassifier, "decision_function")
+    predict_proba = available_if(has_additive_probabilities)(
+        lazy(LocalRobustAdditiveClassifier, "predict_proba")
+    )
+    certify = lazy(LocalRobustAdditiveClassifier, "certify")
+    certify_set = lazy(LocalRobustAdditiveClassifier, "certify_set")
+    stands = lazy(LocalRobustAdditiveClassifier, "stands")
+    explain = lazy(LocalRobustAdditiveClassifier, "explain")
+    score = ERMClassifier.score
 
 
 def _mapped(model: Any, method: str, X: Collection, *args: Any, **options: Any) -> Array:
