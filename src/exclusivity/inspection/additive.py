@@ -186,7 +186,7 @@ class AdditiveDisplay(drawing.Display):
         return _WIDTH * n_columns, _HEIGHT * n_rows + 0.4
 
     def _draw(self) -> None:
-        figure = drawing.region(self.ax_)
+        figure = self._region()
         inches = figure.bbox.width / figure.dpi
         n_rows, n_columns = self._grid(inches)
         axes = figure.subplots(n_rows, n_columns, squeeze=False, sharey=True)

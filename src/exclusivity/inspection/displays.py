@@ -94,7 +94,7 @@ class ConvergenceDisplay(drawing.Display):
 
     def _draw(self) -> None:
         labels = ["objective", "relative duality gap"][: 1 + self._has_gaps]
-        axes = drawing.region(self.ax_).subplots(len(labels), 1, sharex=True, squeeze=False)[:, 0]
+        axes = self._region().subplots(len(labels), 1, sharex=True, squeeze=False)[:, 0]
         floor = _LEAST_GAP if self.tol is None else max(_FAR_BELOW * self.tol, _LEAST_GAP)
         for number, (history, name) in enumerate(zip(self.histories, self.names, strict=True)):
             style: dict[str, Any] = {

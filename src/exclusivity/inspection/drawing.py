@@ -43,13 +43,25 @@ class Display:
         -------
         display : Display
         """
-        self.ax_ = new_figure(self.size).subplots() if ax is None else ax
+        self.ax_, self._is_own = (new_figure(self.size).subplots(), True) if ax is None else (ax, False)
         self.figure_ = self.ax_.figure
         self._draw()
         return self
 
     def _draw(self) -> None:
         raise NotImplementedError
+
+    def _region(self) -> Any:
+        """Return a subfigure in the place of the axes, for several axes."""
+        place, figure = self.ax_.get_subplotspec(), self.ax_.figure
+        if place is None:
+            raise ValueError(
+                "ax must be a subplot, as plt.subplots makes it: several axes are drawn in its place."
+            )
+        if self._is_own:
+            self.ax_.remove()
+        self.ax_.set_axis_off()
+        return figure.add_subfigure(place)
 
 
 def new_figure(size: tuple[float, float]) -> Any:
@@ -59,17 +71,6 @@ def new_figure(size: tuple[float, float]) -> Any:
     except ImportError as error:
         raise ImportError('Displays need matplotlib: pip install "exclusivity[plot]".') from error
     return plt.figure(figsize=size, layout="constrained")
-
-
-def region(ax: Axes) -> Any:
-    """Return a subfigure in the place of one axes."""
-    place, figure = ax.get_subplotspec(), ax.figure
-    if place is None:
-        raise ValueError(
-            "ax must be a subplot, as plt.subplots makes it: several axes are drawn in its place."
-        )
-    ax.remove()
-    return figure.add_subfigure(place)
 
 
 def literal(text: object) -> str:
