@@ -39,14 +39,15 @@ from exclusivity.classifier._fit import ClassTotals
 from exclusivity.classifier._validation import check_jobs, class_weights
 from exclusivity.objective.losses import Logistic, MarginLoss, PowerHinge
 from exclusivity.rows.source import LocalBlocks, Question, RowBlock, RowSource
-from exclusivity.tables._codes import READERS, missing_in
 from exclusivity.tables._columns import (
     ColumnTable,
     as_array,
     column_of,
     frame_package,
     match_columns,
+    missing,
     odd_cells,
+    read_column,
 )
 from exclusivity.tables._encoder import describe_odd_cells
 from exclusivity.tables._parameters import (
@@ -447,10 +448,10 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         if reset:
             return X
         columns = [column_of(X, place) for place in range(X.shape[1])]
-        for known, column in zip(self.columns_, columns, strict=True):
+        for place, (known, column) in enumerate(zip(self.columns_, columns, strict=True)):
             if known.kind == "date" or getattr(column, "dtype", np.dtype("O")).kind not in "iufb":
-                odd = odd_cells(column, missing_in(READERS[known.kind](column)))
-                remarks += describe_odd_cells(known, *odd)
+                columns[place] = read_column(column, known.kind)
+                remarks += describe_odd_cells(known, *odd_cells(column, missing(columns[place])))
         warn_of_changes(remarks, stacklevel=6)  # of predict
         return ColumnTable(columns)
 

@@ -57,24 +57,7 @@ No data at hand: 'erm demo'. All commands: 'erm --help'. One of them: 'erm fit -
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose help may show the common arguments only, and whose errors show an example."""
-
-    common: tuple[str, ...] | None = None
-
-    def format_help(self) -> str:
-        formatter = self._get_formatter()
-        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
-        formatter.add_text(self.description)
-        for group in self._action_groups:
-            actions = [a for a in group._group_actions if self.common is None or a.dest in self.common]
-            if actions:
-                formatter.start_section(group.title)
-                if self.common is None and group.description:
-                    formatter.add_text(fill(group.description, 76))
-                formatter.add_arguments(actions)
-                formatter.end_section()
-        formatter.add_text(self.epilog)
-        return formatter.format_help()
+    """A parser whose errors show an example."""
 
     def error(self, message: str) -> NoReturn:
         examples = (self.epilog or "").partition("examples:\n")[2].splitlines()
@@ -83,15 +66,8 @@ class _Parser(argparse.ArgumentParser):
         super().error(message)
 
 
-class _HelpAll(argparse.Action):
-    def __call__(self, parser: Any, *_: object) -> None:
-        parser.common = None
-        parser.print_help()
-        parser.exit()
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command line."""
+def build_parser(*, show_all: bool = True) -> argparse.ArgumentParser:
+    """Return the parser of the whole command line, whose help shows all arguments or the common ones."""
     look: Any = partial(argparse.RawDescriptionHelpFormatter, max_help_position=26)
     parser = _Parser(
         prog="erm",
@@ -100,8 +76,8 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=look,
     )
     parser.add_argument("--version", action="version", version=f"erm {__version__}")
-    debug_help = "show the traceback when a command fails"
-    parser.add_argument("--debug", action="store_true", help=debug_help)
+    debug = ("--debug", None, None, "show the traceback when a command fails")
+    options.add(parser, [debug])
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module in COMMANDS.items():
         command = commands.add_parser(
@@ -111,14 +87,14 @@ def build_parser() -> argparse.ArgumentParser:
             epilog=getattr(module, "EPILOG", None),
             formatter_class=look,
         )
+        common = None if show_all else getattr(module, "COMMON", None)
         if hasattr(module, "COMMON"):
-            command.common = (*module.COMMON, "help", "help_all", "force")
-            command.add_argument("--help-all", action=_HelpAll, nargs=0, help="show all options and exit")
-        options.add(command, module.ARGUMENTS)
+            command.add_argument("--help-all", action="help", help="show all options and exit")
+        options.add(command, module.ARGUMENTS, common)
         if hasattr(module, "OUTPUTS"):
             command.add_argument("--force", action="store_true", help="replace an output that exists")
-        # Not to overwrite what stands in front of the command.
-        command.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=debug_help)
+        # The default is not to overwrite what stands in front of the command.
+        options.add(command, [(*debug, {"default": argparse.SUPPRESS})], common)
         command.usage = _usage(command)
     return parser
 
@@ -180,7 +156,7 @@ def _explain(error: Exception) -> tuple[str, int]:
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments; suggest a command or an option for one that does not exist."""
-    parser = build_parser()
+    parser = build_parser(show_all="--help-all" in argv)
     if not argv[0].startswith("-") and argv[0] not in COMMANDS:
         near = difflib.get_close_matches(argv[0].lower(), COMMANDS, n=1)
         hint = f"did you mean 'erm {near[0]}'?" if near else f"there are {', '.join(COMMANDS)}."

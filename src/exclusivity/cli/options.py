@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Sequence
+from textwrap import fill
 from typing import Any
 
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
@@ -215,14 +216,19 @@ TRAINING = (
 """The model and how it is trained, apart from its cost."""
 
 
-def add(parser: argparse.ArgumentParser, arguments: Sequence[tuple[Any, ...]]) -> None:
-    """Declare arguments."""
+def add(
+    parser: argparse.ArgumentParser, arguments: Sequence[tuple[Any, ...]], common: Sequence[str] | None = None
+) -> None:
+    """Declare arguments; the help shows all of them, or the ``common`` ones."""
     group: Any = parser
     for names, *rest in arguments:
         if len(rest) == 1:
-            group = parser.add_argument_group(names, *rest)
+            text = fill(rest[0], 76) if rest[0] and common is None else None
+            group = parser.add_argument_group(names, text)
             continue
         metavar, kind, text, *more = rest
+        if common is not None and names.split("--")[-1].replace("-", "_") not in common:
+            text = argparse.SUPPRESS
         settings = {"choices" if isinstance(kind, tuple) else "type": kind, "metavar": metavar}
         settings = (settings if kind else {"action": "store_true"}) | (more[0] if more else {})
         group.add_argument(*names.split(), help=text, **settings)

@@ -499,10 +499,12 @@ def assemble_sparse(codes: Sequence[Code], columns: Sequence[Ready], n_rows: int
             for places[:size, slot], values[:size, slot] in code.entries(column[block], start):
                 slot += 1
             start += code.width
-        kept = values[:size] != 0
-        indptr[block.start + 1 : block.stop + 1] = indptr[block.start] + kept.sum(axis=1).cumsum()
+        kept = np.flatnonzero(values[:size] != 0)
+        ends = np.searchsorted(kept, np.arange(slots, size * slots + 1, slots))
+        indptr[block.start + 1 : block.stop + 1] = indptr[block.start] + ends
         own = slice(indptr[block.start], indptr[block.stop])
-        indices[own], data[own] = places[:size][kept], values[:size][kept]
+        values.ravel().take(kept, out=data[own], mode="clip")  # a check of indices would take a copy
+        places.ravel().take(kept, out=indices[own], mode="clip")
     end = indptr[-1]
     rows = sparse.csr_matrix((data[:end], indices[:end], indptr), shape=(n_rows, width))
     rows.has_canonical_format = True

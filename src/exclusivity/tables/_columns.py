@@ -480,6 +480,14 @@ def _numeral(number: Any) -> str:
     return str(int(number)) if abs(number) < _MOST_DIGITS else ""
 
 
+def read_column(column: Column, kind: str) -> Column:
+    """Return a column with its cells read: as numbers, as moments, or as codes of categories."""
+    if kind == "category":
+        codes, levels = as_levels(column)
+        return DictionaryColumn(codes, _objects(levels))
+    return as_numbers(column) if kind == "number" else as_dates(column)
+
+
 def odd_cells(column: Column, is_missing: Bools) -> tuple[int, str]:
     """Return how many cells were read as missing though they hold something, and the first as text."""
     if not is_missing.any():
