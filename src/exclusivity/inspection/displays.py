@@ -448,13 +448,7 @@ class CertifiedAccuracyDisplay(drawing.Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: BaseEstimator,
-        X: Matrix,
-        y: ArrayLike,
-        *,
-        name: str | None = None,
-        **kwargs: Any,
+        cls, estimator: BaseEstimator, X: Matrix, y: ArrayLike, *, name: str | None = None, **kwargs: Any
     ) -> Self:
         """Certify the predictions of a fitted classifier or pipeline, and plot.
 

@@ -145,9 +145,7 @@ class _Rows:
             table = reader.read_csv(
                 arrow.BufferReader(content),
                 reader.ReadOptions(
-                    use_threads=False,
-                    column_names=list(map(str, range(count))),
-                    block_size=len(content) + 1,
+                    use_threads=False, column_names=list(map(str, range(count))), block_size=len(content) + 1
                 ),
                 reader.ParseOptions(delimiter=self._delimiter, invalid_row_handler=refuse),
                 reader.ConvertOptions(

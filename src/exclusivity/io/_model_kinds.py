@@ -190,10 +190,7 @@ def _build_cv(found: dict[str, Any]) -> Any:
 
 # What all steps before a classifier have.
 
-_STEP: dict[str, Field] = {
-    "output": choice(None, "default", "pandas", "polars"),
-    "feature_names": NAMES,
-}
+_STEP: dict[str, Field] = {"output": choice(None, "default", "pandas", "polars"), "feature_names": NAMES}
 
 
 def _pack_step(step: BaseEstimator) -> dict[str, Any]:

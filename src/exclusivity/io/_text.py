@@ -83,11 +83,7 @@ class TextFile:
     """
 
     def __init__(
-        self,
-        stream: Any,
-        name: str,
-        limit: tuple[int, str] | None,
-        tell: Callable[[int], None] | None = None,
+        self, stream: Any, name: str, limit: tuple[int, str] | None, tell: Callable[[int], None] | None = None
     ) -> None:
         self.name, self.line = name, 1
         self._stream, self._limit, self._tell = stream, limit, tell

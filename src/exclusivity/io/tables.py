@@ -35,13 +35,7 @@ from exclusivity.io._reading import (
     refuse_pipe,
     whole_numbers,
 )
-from exclusivity.io._text import (
-    TextFile,
-    is_packed,
-    opened_text,
-    plain_suffix,
-    title_of,
-)
+from exclusivity.io._text import TextFile, is_packed, opened_text, plain_suffix, title_of
 
 
 def read_table(
