@@ -79,17 +79,13 @@ def bounds_of(estimator: Any, n_features: int, dtype: DTypeLike, n_problems: int
     return bounds if np.any(np.isfinite(lower) | np.isfinite(upper)) else None
 
 
-def _intervals(given: Any, n_features: int, names: NDArray[Any] | None) -> tuple[Floats, Floats]:
-    if given is None:
-        given = None, None
+def _intervals(given: Any, n_features: int, names: NDArray[Any] | None) -> list[Floats]:
+    """Return the lower and the upper end of every column."""
     if isinstance(given, Mapping):
         pairs = {name: _pair(pair) for name, pair in given.items()}
         given = tuple({name: pair[end] for name, pair in pairs.items()} for end in (0, 1))
-    lower, upper = _pair(given)
-    return (
-        _per_column(lower, -np.inf, n_features, names, "coef_bounds"),
-        _per_column(upper, np.inf, n_features, names, "coef_bounds"),
-    )
+    ends = zip((None, None) if given is None else _pair(given), (-np.inf, np.inf), strict=True)
+    return [_per_column(end, default, n_features, names, "coef_bounds") for end, default in ends]
 
 
 def _pair(given: Any) -> tuple[Any, Any]:

@@ -58,8 +58,6 @@ class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, EnsembleEstimator):
 
     Parameters
     ----------
-    n_estimators : int, default=10
-        Number of members.
     Cs : int or array-like of floats, default=10
         Values of C to try, or how many: then a log grid of 4.5 decades that starts where the data say
         (see :func:`erm_path`), the same for all folds. While the largest or the smallest of that many wins,

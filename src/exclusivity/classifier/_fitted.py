@@ -360,16 +360,7 @@ PRIVATE = ("_ensemble", "_fitted_exclusivity", "_fitted_multi_class", "_starts")
 
 
 def snapshot(estimator: Estimator) -> Estimator:
-    """Return a shallow copy, whose attributes stay what they are when ``estimator`` is fitted anew.
-
-    Examples
-    --------
-    >>> from exclusivity import ERMClassifier
-    >>> model = ERMClassifier(2).fit([[0.0], [1.0]], [0, 1])
-    >>> former = snapshot(model)
-    >>> former.classes_ is model.fit([[0.0], [1.0]], ["no", "yes"]).classes_
-    False
-    """
+    """Return a shallow copy, whose attributes stay what they are when ``estimator`` is fitted anew."""
     twin: Estimator = object.__new__(type(estimator))
     twin.__dict__.update(vars(estimator))
     return twin

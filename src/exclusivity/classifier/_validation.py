@@ -330,13 +330,7 @@ def class_weights(given: object, classes: NDArray[Any], totals: Floats) -> Float
 
 
 def contrasts(classes: NDArray[Any], multi_class: str) -> list[Contrast]:
-    """List the binary problems of a multi-class fit, in the order of the fitted attributes.
-
-    Examples
-    --------
-    >>> [contrast.name for contrast in contrasts(np.array(["cat", "dog"]), "ovr")]
-    ['dog against cat']
-    """
+    """List the binary problems of a multi-class fit, in the order of the fitted attributes."""
     names = [str(label) for label in classes]
     if len(names) == 2:
         return [Contrast(f"{names[1]} against {names[0]}", 1, None)]
