@@ -186,18 +186,11 @@ class Adversary:
             found[contest.rows] = np.minimum(found[contest.rows], radius)
         return found
 
-    def stands(self, left: Ints, weight: Floats) -> Bools:
-        """Return which predictions stay the same when all columns that can break do so at once."""
-        found = np.ones(len(left), dtype=bool)
+    def stands(self, left: Ints, weight: Floats, sets: Bools) -> Bools:
+        """Return which predictions stay when a set of columns breaks; sets are (n_columns, n_sets)."""
+        found = np.ones((len(left), sets.shape[1]), dtype=bool)
         for contest in self.contests(left, weight):
-            found[contest.rows] &= contest.damage.sum(axis=1) < contest.margin - contest.slack
-        return found
-
-    def stands_by_column(self, left: Ints, weight: Floats) -> Bools:
-        """Return which predictions stay the same when a single column breaks, for every column."""
-        found = np.ones(left.shape, dtype=bool)
-        for contest in self.contests(left, weight):
-            found[contest.rows] &= contest.damage < (contest.margin - contest.slack)[:, None]
+            found[contest.rows] &= contest.damage @ sets < (contest.margin - contest.slack)[:, None]
         return found
 
     def possible(self, left: Ints, weight: Floats, r: int) -> Bools:

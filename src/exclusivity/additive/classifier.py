@@ -30,11 +30,10 @@ from exclusivity._typing import Bools, Floats, Ints
 from exclusivity.additive.certificates import Adversary, Duels, winners
 from exclusivity.additive.levels import ColumnLevels, Levels, Sample, join_samples, learn_levels
 from exclusivity.additive.objective import Quadratic, RobustObjective
-from exclusivity.additive.scorecard import scorecard
 from exclusivity.additive.solver import Solution, solve
 from exclusivity.additive.sums import Encode, RobustSums
 from exclusivity.additive.suspects import Suspects, find_suspects
-from exclusivity.additive.threats import Threat, check_threats, reach_of, threats_by_column
+from exclusivity.additive.threats import check_threats, reach_of, threats_by_column
 from exclusivity.classifier._fit import ClassTotals
 from exclusivity.classifier._validation import check_jobs, class_weights
 from exclusivity.objective.losses import Logistic, MarginLoss, PowerHinge
@@ -308,7 +307,18 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         names = self._names()
         labels = group_labels(self.feature_groups, names)
         threats = threats_by_column(self.threats, names, labels)
-        columns = self._learn_columns(table, names, weight, threats)
+        chosen = categorical_places(self.categorical_features, names, "categorical_features")
+        columns = [
+            learn_levels(
+                name,
+                column_of(table, place),
+                weight,
+                self.n_knots,
+                is_category=place in chosen,
+                extra=threat if isinstance(threat, tuple) else (),
+            )
+            for place, (name, threat) in enumerate(zip(names, threats, strict=True))
+        ]
         check_threats(threats, columns)
         monotone = monotone_signs(self.monotonic_cst, columns, ("number", "date"))
         if self.monotonic_cst is not None and len(classes) > 2:
@@ -340,23 +350,18 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             problem = RobustObjective(
                 source, encoded.states, of_pair, levels, quadratic, n_rows[own].sum(), cost[own], monotone
             )
-            report = self._reporter("{} against {}".format(*classes[own])) if self.verbose else None
-            return solve(problem, self.tol, self.max_iter, starts.get(pair), report)
+
+            def report(count: int, objective: float, gap: float) -> None:
+                told = f"evaluation {count}: objective {objective:.6g}, gap {gap:.1e}"
+                print("[{} against {}]".format(*classes[own]), told)  # noqa: T201 -- asked for by verbose
+
+            return solve(problem, self.tol, self.max_iter, starts.get(pair), report if self.verbose else None)
 
         pairs = combinations(range(len(classes)), 2)
         found = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(duel)(pair) for pair in pairs)
         self.columns_ = levels.columns
         self._keep(found, levels)
         return self
-
-    @staticmethod
-    def _reporter(duel: str) -> Callable[[int, float, float], None]:
-        def report(count: int, objective: float, gap: float) -> None:
-            print(  # noqa: T201 -- asked for by verbose
-                f"[{duel}] evaluation {count}: objective {objective:.6g}, gap {gap:.1e}"
-            )
-
-        return report
 
     def _starts(self, columns: list[ColumnLevels], classes: NDArray[Any]) -> dict[tuple[int, int], Any]:
         """Return the levels and intercepts of the last fit, where it had the same classes and levels."""
@@ -410,22 +415,6 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             )
         check_choice(params, "loss", tuple(_LOSSES))
         check_jobs(self.n_jobs)
-
-    def _learn_columns(
-        self, X: Any, names: Sequence[str], weight: Floats, threats: Sequence[Threat]
-    ) -> list[ColumnLevels]:
-        chosen = categorical_places(self.categorical_features, names, "categorical_features")
-        return [
-            learn_levels(
-                name,
-                column_of(X, place),
-                weight,
-                self.n_knots,
-                is_category=place in chosen,
-                extra=threat if isinstance(threat, tuple) else (),
-            )
-            for place, (name, threat) in enumerate(zip(names, threats, strict=True))
-        ]
 
     # -- prediction -------------------------------------------------------------------------------------
 
@@ -599,14 +588,11 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         check_is_fitted(self)
         if isinstance(columns, (str, int)):
             columns = [columns]
-        return np.asarray(self._over_rows(X, self._against_only(columns).stands))
-
-    def _against_only(self, columns: Sequence[Any]) -> Adversary:
-        """Return the adversary that sets these columns to anything, and no others."""
         names = self._names()
-        chosen = {column_place(column, names, "columns") for column in columns}
-        threats = {place: "any" if place in chosen else "trusted" for place in range(len(names))}
-        return self._against(threats)[0]
+        chosen = np.zeros((len(names), 1), dtype=bool)
+        chosen[[column_place(column, names, "columns") for column in columns]] = True
+        adversary, levels = self._against("any")
+        return np.asarray(self._over_rows(X, partial(adversary.stands, sets=chosen), levels))[:, 0]
 
     def attack(self, X: Any, n_broken: int) -> Any:
         """Return rows in which so many columns (or groups) contain the worst that the threats allow.
@@ -701,8 +687,23 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             values favour (``"b"``, or ``"b against a"`` where there are several duels). Between two knots
             values are interpolated. The line ``(intercept)`` comes first.
         """
+        import pandas as pd  # noqa: PLC0415 -- only for tables
+
         check_is_fitted(self)
-        return scorecard(self)
+        lines: list[tuple[str, str, Any, float]] = [("(intercept)", "", "", 1.0)]
+        for column in self.columns_:
+            shares = [*column.shares.tolist(), *[0.0] * (not column.has_missing)]
+            lines += [
+                (column.name, column.kind, level, share)
+                for level, share in zip(column.labels(), shares, strict=True)
+            ]
+        frame = pd.DataFrame(lines, columns=["column", "kind", "level", "share"])
+        for (first, second), b, points in zip(
+            combinations(self.classes_.tolist(), 2), self.intercept_, self.points_, strict=True
+        ):
+            name = str(second) if len(self.classes_) == 2 else f"{second} against {first}"
+            frame[name] = np.append(b, points)
+        return frame
 
     def _repr_html_inner(self) -> str:
         """Return scikit-learn's diagram, and below it the duality gap."""

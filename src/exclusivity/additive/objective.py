@@ -21,12 +21,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import cho_solve_banded, cholesky_banded
 from scipy.optimize import minimize, minimize_scalar, nnls
+from scipy.sparse.linalg import spsolve_triangular
 
 from exclusivity._typing import Bools, Floats
 from exclusivity.additive.levels import Levels
@@ -79,54 +80,20 @@ class Quadratic:
         return np.asarray(cho_solve_banded((self._factor, False), g))
 
 
-class Variables:
-    """Levels and intercept in variables that suit a quasi-Newton method.
+class Variables(NamedTuple):
+    """Variables that suit a quasi-Newton method: levels and intercept are ``matrix @ variables``.
 
-    Steps between neighbouring knots are variables of monotone curves, so that signs are all that has to be
-    kept. The intercept is scaled to a curvature of about 1, whatever the cost of the rows.
-
-    Parameters
-    ----------
-    n_levels : int
-        The number of levels.
-    curves : list of (start, stop, sign)
-        The knots of each monotone curve, and 1 where it rises, -1 where it falls.
-    cost : float
-        The total cost of the rows.
+    Steps between neighbouring knots are variables of monotone curves, so that their signs are all that has to
+    be kept: variables are at least ``lower``. The intercept is scaled to a curvature of about 1, whatever the
+    cost of the rows.
     """
 
-    def __init__(self, n_levels: int, curves: Sequence[tuple[int, int, int]], cost: float) -> None:
-        self.curves, self.scale = curves, 1 / max(np.sqrt(2 * cost), _LEAST_CURVATURE)
-        lower = np.full(n_levels + 1, -np.inf)
-        for start, stop, _ in curves:
-            lower[start + 1 : stop] = 0.0
-        self.bounds = [(low, np.inf) for low in lower] if len(curves) else None
+    matrix: Any
+    lower: Floats
 
-    def to_levels(self, variables: Floats) -> Floats:
-        """Return levels and intercept."""
-        x = variables.copy()
-        x[-1] *= self.scale
-        for start, stop, sign in self.curves:
-            x[start + 1 : stop] *= sign
-            np.cumsum(x[start:stop], out=x[start:stop])
-        return x
-
-    def to_variables(self, x: Floats) -> Floats:
+    def of(self, x: Floats) -> Floats:
         """Return the variables of levels and intercept; steps in the wrong direction become zero."""
-        variables = x.copy()
-        variables[-1] /= self.scale
-        for start, stop, sign in self.curves:
-            variables[start + 1 : stop] = np.maximum(sign * np.diff(x[start:stop]), 0.0)
-        return variables
-
-    def gradient(self, gradient: Floats) -> Floats:
-        """Return the gradient in the variables."""
-        found = gradient.copy()
-        found[-1] *= self.scale
-        for start, stop, sign in self.curves:
-            found[start:stop] = np.cumsum(gradient[start:stop][::-1])[::-1]
-            found[start + 1 : stop] *= sign
-        return found
+        return np.asarray(np.maximum(spsolve_triangular(self.matrix, x), self.lower))
 
 
 class RobustObjective:
@@ -178,7 +145,13 @@ class RobustObjective:
 
     def variables(self) -> Variables:
         """Return the variables to minimise over."""
-        return Variables(int(self.levels.level_starts[-1]), self.curves, float(self.costs.sum()))
+        matrix = sparse.eye_array(int(self.levels.level_starts[-1]) + 1, format="lil")
+        matrix[-1, -1] = 1 / max(np.sqrt(2 * self.costs.sum()), _LEAST_CURVATURE)
+        lower = np.full(matrix.shape[0], -np.inf)
+        for start, stop, sign in self.curves:
+            matrix[start:stop, start:stop] = np.tril(np.where(np.arange(stop - start) > 0, sign, 1))
+            lower[start + 1 : stop] = 0.0
+        return Variables(matrix.tocsr(), lower)
 
     def thinned(self, step: int) -> RobustObjective:
         """Return the problem of every ``step``-th row of each class, with the same total cost."""
@@ -238,9 +211,9 @@ class RobustObjective:
             totals.append(total)
         loss, alpha, conjugate = np.transpose(totals)
         cut = Cut(alpha, conjugate, np.array(g))
-        pull = self.quadratic.times(h)
-        gradient = np.append(pull - cut.g.sum(axis=0), alpha[0] - alpha[1])
-        return 0.5 * float(h @ pull) + float(loss.sum()), gradient, cut
+        slope = self.quadratic.times(h)
+        gradient = np.append(slope - cut.g.sum(axis=0), alpha[0] - alpha[1])
+        return 0.5 * float(h @ slope) + float(loss.sum()), gradient, cut
 
     @property
     def has_hessian(self) -> bool:

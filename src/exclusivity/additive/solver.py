@@ -120,20 +120,18 @@ def _by_lbfgs(
     def smoothed(v: Floats, scale: float) -> tuple[float, Floats]:
         nonlocal count
         count += 1
-        point = variables.to_levels(v)
+        point = variables.matrix @ v
         value, gradient, cut = problem.smoothed(point[:-1], point[-1], eps)
         cuts.append(cut)
-        return scale * value, scale * variables.gradient(gradient)
+        return scale * value, scale * (variables.matrix.T @ gradient)
 
     options = {"maxiter": most, "maxfun": most, "maxcor": _MEMORY, "ftol": 1e-3 * min(tol, eps), "gtol": 0.0}
-    v = variables.to_variables(x)
+    v, bounds = variables.of(x), [(low, np.inf) for low in variables.lower]
     for scale in (1.0, eps):  # a first step as long as the gradient may be far too long, and be given up
-        found = minimize(
-            smoothed, v, (scale,), jac=True, method="L-BFGS-B", bounds=variables.bounds, options=options
-        )
+        found = minimize(smoothed, v, (scale,), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
         if found.nit or count >= most:
             break
-    return variables.to_levels(found.x), float(found.fun) / scale, count
+    return variables.matrix @ found.x, float(found.fun) / scale, count
 
 
 def _by_newton(

@@ -21,7 +21,7 @@ room for them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -294,14 +294,12 @@ class RobustSums:
         found = np.zeros((2, sum(self.sizes)))
         for side, (sign, code) in enumerate(zip((-1, 1), self.classes, strict=True)):
             own = rows[code]
-            if compiled is not None and len(own.cost):
-                self._compiled(compiled, own, sign, self.low[side], found[side])
-            elif len(own.cost):
-                self._add(own, sign, self.low[side], found[side])
+            if len(own.cost):
+                add = self._add if compiled is None else partial(self._add_compiled, compiled)
+                add(own, sign, self.low[side], found[side])
         return found, None
 
-    def _compiled(self, kernels: Any, rows: Rows, sign: int, low: Floats, sums: Floats) -> None:
-        """Add everything up in one compiled loop."""
+    def _add_compiled(self, kernels: Any, rows: Rows, sign: int, low: Floats, sums: Floats) -> None:
         totals, own, moved, hessian = self.parts(sums)
         kernels.additive_pass(
             rows.left.ravel(),
@@ -326,7 +324,7 @@ class RobustSums:
         )
 
     def _add(self, rows: Rows, sign: int, low: Floats, sums: Floats) -> None:
-        """Do the same without the compiled loop, but for second derivatives."""
+        """Do the same without the compiled loop, but for second derivatives, some rows at a time."""
         factor = len(rows.cost) / len(rows.cost[:: self.step])
         size = self.step * max(1, _BLOCK_CELLS // max(1, rows.left.shape[1]))
         for start in range(0, len(rows.cost), size):
@@ -337,11 +335,8 @@ class RobustSums:
     def _add_block(
         self, rows: Rows, sign: int, low: Floats, totals: Floats, own: Floats, moved: Floats
     ) -> None:
-        """Add up some rows.
-
-        A cell can stay what it is: its damage is max over 0 <= t <= 1 of t delta - eps/2 t^2. Where a column
-        is a group of its own, z does that.
-        """
+        # A cell can stay what it is: its damage is max over 0 <= t <= 1 of t delta - eps/2 t^2. Where a
+        # column is a group of its own, z does that.
         (left, weight, cost), eps = rows, self.eps
         contribution = contributions(sign * self.points, left, weight)
         reached = self.reach.of_cells(left, weight)

@@ -110,21 +110,21 @@ def find_suspects(model: RobustAdditiveClassifier, X: Any) -> Suspects:
     n_points = int(levels.starts[-1])
     counts, odd = np.zeros(n_points), np.zeros(len(names))
     stands, n_rows = np.zeros(len(names)), X.shape[0]
-    adversary, _ = model._against("any")
+    adversary, single = model._against("any")[0], np.eye(len(names), dtype=bool)
     for table in levels.tables(X):
         left, weight = levels.encode(table)
         counts += np.bincount(left.ravel(), (1 - weight).ravel(), n_points)
         counts += np.bincount(left.ravel() + 1, weight.ravel(), n_points + 1)[:n_points]
         odd += [column.is_odd(column_of(table, place)).sum() for place, column in enumerate(model.columns_)]
-        stands += adversary.stands_by_column(left, weight).sum(axis=0)
+        stands += adversary.stands(left, weight, single).sum(axis=0)
     found = []
     for place, column in enumerate(model.columns_):
         new = counts[levels.starts[place] : levels.starts[place + 1]]
         found.append(_suspect(column, new, odd[place] / n_rows, n_rows, stands[place] / n_rows))
     found.sort(key=lambda each: (not each.flagged, -each.shift))
     flagged = [each.column for each in found if each.flagged]
-    broken = model._against_only(flagged)
-    n_standing = sum(int(broken.stands(*rows).sum()) for rows in levels.blocks(X))
+    together = np.isin(names, flagged)[:, None]
+    n_standing = sum(int(adversary.stands(*rows, together).sum()) for rows in levels.blocks(X))
     return Suspects(found, n_standing / n_rows, n_rows)
 
 

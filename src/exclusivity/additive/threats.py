@@ -35,25 +35,13 @@ Threat = str | tuple[float, float]
 """What a broken cell of a column can contain."""
 
 
-def threats_by_column(
-    threats: Any, names: Sequence[str], labels: Sequence[Hashable] = (), parameter: str = "threats"
-) -> list[Threat]:
-    """Return the threat of every column.
+def threats_by_column(threats: Any, names: Sequence[str], labels: Sequence[Hashable] = ()) -> list[Threat]:
+    """Return the threat of every column, from one for all or a dict by name, number or label of a group.
 
-    Parameters
-    ----------
-    threats : str, tuple or dict
-        One threat for all columns, or a dict by name, number or label of a group; columns that it does not
-        name can contain anything.
-    names : sequence of str
-        The names of the columns.
-    labels : sequence of hashable, default ()
-        The label of each column's group, where columns are grouped.
-    parameter : str, default="threats"
-        The name of the parameter, for messages.
+    Columns that a dict does not name can contain anything.
     """
     if not isinstance(threats, Mapping):
-        return [_checked(threats, "all columns", parameter)] * len(names)
+        return [_checked(threats, "all columns")] * len(names)
     found: list[Threat] = ["any"] * len(names)
     ordered = sorted(threats.items(), key=lambda item: bool(_columns_of(item[0], names, ())))
     for key, threat in ordered:  # columns after groups: the threat of a column counts more
@@ -61,10 +49,10 @@ def threats_by_column(
         if not places:
             known = [*names, *(label for label in dict.fromkeys(labels) if label not in names)]
             raise ParameterError(
-                parameter, f"{parameter} names the column {key!r}; expected one of {known[:20]}."
+                "threats", f"threats names the column {key!r}; expected one of {known[:20]}."
             )
         for place in places:
-            found[place] = _checked(threat, f"column {names[place]!r}", parameter)
+            found[place] = _checked(threat, f"column {names[place]!r}")
     return found
 
 
@@ -76,7 +64,7 @@ def _columns_of(key: Any, names: Sequence[str], labels: Sequence[Hashable]) -> l
     return [place for place, label in enumerate(labels) if label == key]
 
 
-def _checked(threat: Any, whose: str, parameter: str) -> Threat:
+def _checked(threat: Any, whose: str) -> Threat:
     if isinstance(threat, str) and threat in KINDS:
         return threat
     if isinstance(threat, (tuple, list)) and len(threat) == 2:
@@ -87,15 +75,13 @@ def _checked(threat: Any, whose: str, parameter: str) -> Threat:
         if low <= high and np.isfinite([low, high]).all():
             return low, high
     raise ParameterError(
-        parameter,
-        f"{parameter}: the threat of {whose} must be one of {KINDS}, or an interval (low, high) of finite "
+        "threats",
+        f"threats: the threat of {whose} must be one of {KINDS}, or an interval (low, high) of finite "
         f"numbers; got {threat!r}.",
     )
 
 
-def check_threats(
-    threats: Sequence[Threat], columns: Sequence[ColumnLevels], parameter: str = "threats"
-) -> None:
+def check_threats(threats: Sequence[Threat], columns: Sequence[ColumnLevels]) -> None:
     """Raise where a threat needs an order that the values of its column do not have."""
     held = {"category": "categories", "date": "dates"}
     for column, threat in zip(columns, threats, strict=True):
@@ -104,8 +90,8 @@ def check_threats(
             isinstance(threat, tuple) and column.kind in held
         ):
             raise ParameterError(
-                parameter,
-                f"{parameter}: {threat!r} is for numbers{' and dates' * is_one_sided}, and column "
+                "threats",
+                f"threats: {threat!r} is for numbers{' and dates' * is_one_sided}, and column "
                 f"{column.name!r} holds {held[column.kind]}; use 'any', 'missing' or 'trusted'.",
             )
 
