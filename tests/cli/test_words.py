@@ -100,8 +100,8 @@ class TestHeaders:
         """As ``DataFrame.to_csv`` writes them by default."""
         rows = [[str(number - 1) if number else "", *row] for number, row in enumerate(TABLE)]
         erm = table(rows)
-        check(erm(*FIT), "column 1 has no name", "--ignore 0")
-        assert erm(*FIT, "--ignore", 0)[0] == 0
+        check(erm(*FIT), "column 0 (from 0): the column has no name", "--drop 0")
+        assert erm(*FIT, "--drop", 0)[0] == 0
         table()(*FIT)
         table(rows)
         code, out, err = erm("predict", "m.erm", "d.csv")

@@ -198,16 +198,17 @@ class TestHeader:
         )
 
     def test_column_without_a_name(self):
-        cause = refusal(b",a,b\n0,1,2\n").cause
-        assert cause.startswith("column 1 has no name; expected one (row numbers, as pandas writes them")
-        assert "ignore=[0]" in cause
+        error = refusal(b",a,b\n0,1,2\n")
+        assert error.cause == "the column has no name; it may hold row numbers, as pandas writes them."
+        assert (error.column, error.ways) == (0, ("ignore",))
         table = read_csv(io.BytesIO(b",a,b\n7,1,2\n"), ignore=[0])
         assert (table.names, table.data.tolist()) == (("a", "b"), [[1, 2]])
 
     def test_numbers_are_no_names(self):
         error = refusal(b"1,2.5\n3,4\n")
         assert error.cause.startswith("the first line, '1', '2.5', holds numbers; expected the names")
-        assert "header=False" in error.cause
+        assert error.ways == ("header",)
+        assert "header=False" in str(error)
         assert "holds numbers" in refusal(b"1,2.5\n3,4\n", target="state").cause
 
     def test_too_many_columns(self, monkeypatch):
@@ -251,13 +252,13 @@ class TestFiles:
         path.write_bytes(b"a,b\n1,2\n")
         monkeypatch.setattr(_text, "TextFile", None)
         with pytest.raises(
-            DataFileError, match=r"large.csv: the text is larger than max_bytes=7; if you trust"
+            DataFileError, match=r"large.csv: the text is larger than max_bytes=7. Pass max_bytes=None"
         ):
             read_table(path, max_bytes=7)
 
     def test_text_larger_than_allowed(self):
         cause = refusal(b"a,b\n1,2\n3,4\n", max_bytes=11).cause
-        assert cause.startswith("the text is larger than max_bytes=11; if you trust")
+        assert cause.startswith("the text is larger than max_bytes=11.")
 
 
 class TestSettings:

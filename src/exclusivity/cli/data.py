@@ -164,13 +164,12 @@ class Source:
             "numeric": f"--numeric {quoted} takes other text for missing values",
             "categorical": f"--categorical {quoted} takes all for categories",
             "ignore": f"--drop {quoted} leaves the column out",
+            "header": "--no-header reads it as a row",
         }
         message = f"{error.place}: {error.cause}"
-        message += f" {', '.join(ways[way] for way in error.ways)}." if error.ways else ""
+        known = [ways[way] for way in error.ways if way in ways]
+        message += f" {', '.join(known)}." if known else ""
         message = message.replace(self.path, self.title)
-        message = message.replace("(pass header=False where a file has none)", "(or pass --no-header)")
-        message = message.replace(", or pass max_bytes=None for no limit", "")
-        message = message.replace("ignore=[", "--ignore ").replace("], or write", ", or write")
         if self.format.is_sparse and error.line == 1:  # all of it is something else, as a rule
             row = "'label index:value ...'"
             message += f" The file is read as LIBSVM, {row}; other formats: --format."

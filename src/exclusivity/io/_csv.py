@@ -80,17 +80,16 @@ def _columns(text: TextFile, fields: list[str], line: int, reading: Reading) -> 
     if not reading.header:
         return Columns.of(None, len(fields), reading, text.name, line)
     if all(map(is_number, fields)):
-        cause = f"the first line, {listed(fields)}, holds numbers; expected the names of the columns "
-        raise text.error(f"{cause}(pass header=False where a file has none).", line)
+        cause = f"the first line, {listed(fields)}, holds numbers; expected the names of the columns."
+        raise DataFileError(text.name, line, None, cause, ("header",))
     columns, counts = Columns.of(tuple(fields), len(fields), reading, text.name, line), Counter(fields)
     for place in columns.used:
-        name, cause = fields[place], ""
+        name = fields[place]
         if not name:
-            cause = f"column {place + 1} has no name; expected one (row numbers, as pandas writes them: "
-            cause += f"leave them out with ignore=[{place}], or write the file without them)."
-        elif counts[name] > 1:
+            cause = "the column has no name; it may hold row numbers, as pandas writes them."
+            raise DataFileError(text.name, line, place, cause, ("ignore",))
+        if counts[name] > 1:
             cause = f"{counts[name]} columns are called {excerpt(name)}; expected different names."
-        if cause:
             raise text.error(cause, line)
     return columns
 

@@ -43,6 +43,9 @@ def listed(names: Sequence[str | int]) -> str:
     return ", ".join(excerpt(str(name)) for name in names[:_LISTED]) + more
 
 
+_WAYS = {"header": "header=False", "max_bytes": "max_bytes=None for no limit, if you trust the file"}
+
+
 class DataFileError(ValueError):
     """A file that is not what it should be.
 
@@ -58,7 +61,7 @@ class DataFileError(ValueError):
         What was found and what is expected.
     ways : tuple of str
         Arguments of ``read_table`` that would make something of the column: of "numeric", "categorical",
-        "decimal" and "ignore".
+        "decimal", "header" and "ignore"; or "max_bytes", to read it all the same.
 
     Examples
     --------
@@ -82,7 +85,7 @@ class DataFileError(ValueError):
         return f"{self.file}{line}" + ("" if self.column is None else f", column {name}")
 
     def __str__(self) -> str:
-        ways = f" Pass {' or '.join(f'{way}=...' for way in self.ways)}." if self.ways else ""
+        ways = f" Pass {' or '.join(_WAYS.get(way, f'{way}=...') for way in self.ways)}." if self.ways else ""
         return f"{self.place}: {self.cause}{ways}"
 
 
@@ -254,9 +257,8 @@ def check_size(file: str, n_rows: int, n_columns: int, said: int, reading: Readi
     """Refuse a table that is too large before memory is taken; ``said`` is the size that a file states."""
     size = max(8 * n_rows * n_columns, said)
     if reading.max_bytes is not None and size > reading.max_bytes:
-        cause = f"the table of {n_rows} rows and {n_columns} columns takes {size} bytes, more than max_bytes="
-        cause += f"{reading.max_bytes}; if you trust the file, pass a larger max_bytes, or None for no limit."
-        raise DataFileError(file, None, None, cause)
+        cause = f"the table of {n_rows} rows and {n_columns} columns takes {size} bytes, more than "
+        raise DataFileError(file, None, None, f"{cause}max_bytes={reading.max_bytes}.", ("max_bytes",))
 
 
 def refuse_pipe(path: str | os.PathLike[str]) -> None:

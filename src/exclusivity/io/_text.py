@@ -40,7 +40,6 @@ _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 _ICONV = (
     "convert it, from the encoding of Windows for example: iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv."
 )
-_TRUST = "if you trust the file, {}pass {} for no limit."
 
 
 def is_packed(path: str | os.PathLike[str]) -> bool:
@@ -139,7 +138,7 @@ class TextFile:
         if self._tell is not None:
             self._tell(self._total)
         if self._limit is not None and self._total > self._limit[0]:
-            raise DataFileError(self.name, None, None, self._limit[1])
+            raise DataFileError(self.name, None, None, self._limit[1], ("max_bytes",))
         return bytes(chunk)
 
     def _checked(self, text: bytes) -> Iterator[Piece]:
@@ -186,8 +185,7 @@ def opened_text(
     """Open a path, or take an open file as it is and leave it open; without ``max_bytes`` trust its size."""
     limit = None
     if max_bytes is not None:
-        advice = _TRUST.format("", "a larger max_bytes, or None")
-        limit = (max_bytes, f"the text is larger than max_bytes={max_bytes}; {advice}")
+        limit = (max_bytes, f"the text is larger than max_bytes={max_bytes}.")
     if not isinstance(source, (str, os.PathLike)):
         if not hasattr(source, "read"):
             raise TypeError(f"source must be a path or an open binary file; got {type(source).__name__}.")
@@ -198,16 +196,15 @@ def opened_text(
     if is_packed(path):
         refuse_pipe(path)
         if limit is not None and (most := max(MIN_UNPACKED, MAX_RATIO * size)) < limit[0]:
-            advice = _TRUST.format("decompress it first, or ", "max_bytes=None")
-            limit = (most, f"the {size} compressed bytes unpack to more than {most}; {advice}")
+            limit = (most, f"the {size} compressed bytes unpack to more than {most}; decompress it first.")
         # Unpacked before it is read: a trap is found before its numbers take memory.
         with opener(path, "rb") as stream, suppress(EOFError, zlib.error, OSError):  # told when it is read
             total = 0
             while limit is not None and (chunk := stream.read(_CHUNK)):
                 total += len(chunk)
                 if total > limit[0]:
-                    raise DataFileError(str(path), None, None, limit[1])
+                    raise DataFileError(str(path), None, None, limit[1], ("max_bytes",))
     elif limit is not None and size > limit[0]:
-        raise DataFileError(str(path), None, None, limit[1])
+        raise DataFileError(str(path), None, None, limit[1], ("max_bytes",))
     with opener(path, "rb") as stream:
         yield TextFile(stream, str(path), limit, tell)
