@@ -210,6 +210,19 @@ def test_check(run):
     assert written == run.models["r.erm"].stands(new, ["a", "colour"]).tolist()
 
 
+def test_a_table_of_too_few_columns_is_warned_of(erm, tmp_path):
+    rng = np.random.default_rng(0)
+    sides = np.where(rng.random(200) < 0.8, "well", "ill")
+    table = pd.DataFrame({"a": rng.normal(size=200) + (sides == "ill"), "b": rng.normal(size=200)})
+    table.assign(State=sides).to_csv(tmp_path / "few.csv", index=False)
+    fit = ["fit", "few.csv", "-o", "m.erm", "--max-broken", 2, "--target"]
+    code, _, err = erm(*fit, "state")
+    assert code == 3
+    assert "no column 'state'; did you mean 'State'?" in err
+    _, _, err = erm(*fit, "State")
+    assert "name those that cannot break (--trusted), let fewer break (--max-broken)" in err
+
+
 def test_check_needs_a_robust_model(erm):
     code, _, err = erm("check", "soft.erm", "new.csv")
     assert code == 1

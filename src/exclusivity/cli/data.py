@@ -195,7 +195,8 @@ class Source:
         try:
             place = int(text)
         except ValueError:
-            near = difflib.get_close_matches(text, names, n=1)
+            same = [name for name in names if name.casefold() == text.casefold()]
+            near = same or difflib.get_close_matches(text, names, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {listed(names)}." if names else ""
             hint = hint or f"there are no names; give a number from 0 to {count - 1}."
             message = f"{self.title} has no column {text!r}; {hint}{_about_first_line(names)}"

@@ -181,6 +181,11 @@ def warn_of_constant(scores: dict[str, Any], classifier: Any) -> None:
         cure = f"Are its {len(classes)} numbers classes, and not amounts? --target chooses another column."
     elif classifier.class_weight == "balanced":
         cure = "Choose another cost ('erm path'), or other features."
+    elif getattr(classifier, "max_broken", 0):
+        cure = (
+            "Too few columns carry the signal to lose any of them: name those that cannot break (--trusted), "
+            "let fewer break (--max-broken), or weigh the classes alike (--class-weight balanced)."
+        )
     else:
         cure = "Fit with --class-weight balanced, or with columns that tell more."
     warnings.warn(f"{found} {cure}", UserWarning, stacklevel=2)
