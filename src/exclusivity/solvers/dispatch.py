@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -15,15 +16,7 @@ import numpy as np
 
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers import alm, exclusive, newton, paper
-from exclusivity.solvers.base import (
-    Callback,
-    IterationState,
-    NoOptions,
-    SolverResult,
-    Start,
-    constant_result,
-    parse_options,
-)
+from exclusivity.solvers.base import Callback, NoOptions, SolverResult, Start, constant_result, parse_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,12 +133,15 @@ def solve_all(
     unsolved = [index for index, result in enumerate(results) if result is None]
     started = {index for index in unsolved if starts is not None and starts[index] is not None}
     _check_solver(solver, problems, has_starts=bool(started))
-    systems = _shared_systems(problems, spec)
+    keys, systems = [_system_key(problem) for problem in problems], dict[tuple[Any, ...], Any]()
+    if spec.make_system is not None:
+        repeated = [key for key, times in Counter(keys).items() if times > 1]
+        systems = {key: spec.make_system(problems[keys.index(key)]) for key in repeated}
 
     def run(index: int, callback: Callback | None) -> SolverResult:
         problem, extra = problems[index], dict[str, Any]()
-        if _system_key(problem) in systems:
-            extra["system"] = systems[_system_key(problem)]
+        if keys[index] in systems:
+            extra["system"] = systems[keys[index]]
         if seeds is not None and "random_state" in spec.keywords:
             extra["random_state"] = seeds[index]
         if index in started and starts is not None:
@@ -236,10 +232,14 @@ def _run_in_threads(
 ) -> list[SolverResult]:
     """Call ``run`` for every problem with its callback; an error or Ctrl-C ends them all."""
     cancelled = Event()
+
+    def cancellable(callback: Callback | None) -> Callback:
+        return lambda state: cancelled.is_set() or (callback is not None and bool(callback(state)))
+
     with ThreadPoolExecutor(n_threads) as pool:
         try:  # around the first thread already: from then on Ctrl-C has something to end
             futures = [
-                pool.submit(run, index, _Cancellable(callback, cancelled))
+                pool.submit(run, index, cancellable(callback))
                 for index, callback in zip(indices, callbacks, strict=True)
             ]
             for future in wait(futures, return_when=FIRST_EXCEPTION).done:
@@ -249,30 +249,6 @@ def _run_in_threads(
             cancelled.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-def _shared_systems(problems: Sequence[ERMProblem], spec: SolverSpec) -> dict[tuple[Any, ...], Any]:
-    """Make one system for every key that several problems have."""
-    if spec.make_system is None:
-        return {}
-    firsts: dict[tuple[Any, ...], ERMProblem] = {}
-    systems: dict[tuple[Any, ...], Any] = {}
-    for problem in problems:
-        key = _system_key(problem)
-        if key in firsts and key not in systems:
-            systems[key] = spec.make_system(firsts[key])
-        firsts.setdefault(key, problem)
-    return systems
-
-
-class _Cancellable:
-    """A callback that also ends its run when all runs are cancelled."""
-
-    def __init__(self, callback: Callback | None, cancelled: Event) -> None:
-        self._callback, self.is_cancelled = callback, cancelled.is_set
-
-    def __call__(self, state: IterationState) -> bool:
-        return self.is_cancelled() or (self._callback is not None and bool(self._callback(state)))
 
 
 def _system_key(problem: ERMProblem) -> tuple[Any, ...]:

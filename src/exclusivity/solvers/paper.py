@@ -271,7 +271,9 @@ def solve_paper(
     with np.errstate(over="ignore", invalid="ignore"):
         incumbent.offer_anew(problem, algorithm.W, algorithm.b)
         if problem.loss.is_smooth:
-            _tighten(incumbent, problem)
+            # The final weights themselves give a dual point, often a better one than the multipliers.
+            dual = dual_from_scores(problem, problem.design.times(incumbent.weights.mean(axis=1)))
+            incumbent.raise_bound(dual_bound(problem, dual), dual)
     return incumbent.result(tol, status, recorder.history(), algorithm.stopped())
 
 
@@ -288,9 +290,3 @@ def _go_on(algorithm: Algorithm2, start: Start, incumbent: Incumbent) -> None:
             "start anew, or solver='auto'."
         )
     algorithm.go_on(start.state)
-
-
-def _tighten(incumbent: Incumbent, problem: ERMProblem) -> None:
-    """Try the dual point that the final weights give for a smooth loss, often better than the multipliers."""
-    dual = dual_from_scores(problem, problem.design.times(incumbent.weights.mean(axis=1)))
-    incumbent.raise_bound(dual_bound(problem, dual), dual)
