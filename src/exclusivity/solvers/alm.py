@@ -28,7 +28,6 @@ vector alpha_i = s_i mu mean_k(y S - y E)_i / kappa lies in its box by construct
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,29 +94,9 @@ def make_system(problem: ERMProblem) -> RidgeSystem:
     )
 
 
-class _Balancer:
-    """Decides by which factor mu changes: seldom, ever more seldom, and finally never."""
-
-    def __init__(self, enabled: bool) -> None:
-        self._left = _MAX_REBALANCES if enabled else 0
-        self._next, self._count = _BALANCE_INTERVAL, 0
-
-    def factor(self, record: IterationRecord) -> float:
-        """Return the factor of mu after this iteration."""
-        self._count += 1
-        if self._left == 0 or self._count < self._next:
-            return 1.0
-        self._next = self._count + _BALANCE_INTERVAL + int(_BALANCE_GROWTH * self._count)
-        primal, dual = record.primal_residual * record.mu, record.dual_residual
-        if primal == 0 or dual == 0 or 1 / _BALANCE_FACTOR <= primal / dual <= _BALANCE_FACTOR:
-            return 1.0
-        self._left -= 1
-        return float(np.clip(np.sqrt(primal / dual), 1 / _LARGEST_CHANGE, _LARGEST_CHANGE))
-
-
 @dataclass(frozen=True, eq=False)
 class _Stopped:
-    """The end of a run: the second block, both multipliers, the penalty and its balancer."""
+    """The end of a run: the second block, both multipliers, the penalty, its next factor and its schedule."""
 
     P: Floats
     b: Floats
@@ -125,15 +104,17 @@ class _Stopped:
     U: Floats
     mu: float
     factor: float
-    balancer: _Balancer
+    schedule: tuple[int, int, int]
 
 
 class _TwoBlocks:
     """The state of the method: W, P, b, the scaled multiplier V of P = W, scores and targets."""
 
-    def __init__(self, problem: ERMProblem, system: RidgeSystem, mu: float) -> None:
+    def __init__(self, problem: ERMProblem, system: RidgeSystem, mu: float, is_balanced: bool) -> None:
         self.problem, self.system, self.mu = problem, system, mu
-        self.ratio = system.ridge
+        self.ratio, self.factor = system.ridge, 1.0
+        # Iterations so far, the next one after which mu may change, and how often it still may.
+        self.schedule = 0, _BALANCE_INTERVAL, _MAX_REBALANCES if is_balanced else 0
         n_rows, n_features, n_members = problem.design.n_rows, problem.design.n_features, problem.n_members
         self.P, self.b = np.zeros((n_features, n_members)), np.zeros(n_members)
         self.V = np.zeros_like(self.P)
@@ -149,7 +130,7 @@ class _TwoBlocks:
         self.relaxed_W = self.P
         self._split(1.0)
 
-    def begin_at(self, start: Start, incumbent: Incumbent) -> _Stopped | None:
+    def begin_at(self, start: Start, incumbent: Incumbent) -> None:
         """Begin at another result, which may be good enough already; where its run ended, if this goes on."""
         problem = self.problem
         scores, alpha = problem.scores(start.weights, start.intercepts), start.dual
@@ -160,27 +141,31 @@ class _TwoBlocks:
         if start.resumes(_Stopped, incumbent.objective, incumbent.gap):
             stopped: _Stopped = start.state
             self.P, self.b, self.V, self.U = stopped.P, stopped.b, stopped.V, stopped.U.copy()
-            self.mu, self.scores = stopped.mu, problem.scores(self.P, self.b)
+            self.mu, self.factor, self.schedule = stopped.mu, stopped.factor, stopped.schedule
+            self.scores = problem.scores(self.P, self.b)
             self._settle()
-            return stopped
+            return
         # At an optimum Z = -kappa y alpha / s and Q = -X^T S Z.
         signed = problem.kappa * problem.labels * alpha
         self.P, self.b, self.scores = np.array(start.weights), np.array(start.intercepts), scores
         self.U -= (signed / problem.weights / self.mu)[:, None]
         self.V += (problem.design.transposed_times(signed) / (self.ratio * self.mu))[:, None]
         self._settle()
-        return None
+
+    def stopped(self) -> _Stopped:
+        """Return where the run is."""
+        return _Stopped(self.P, self.b, self.V, self.U, self.mu, self.factor, self.schedule)
 
     @property
     def point(self) -> Floats:
         """The weights that are certified and returned: P, or W where exact zeros are wanted."""
         return self.P if self.problem.penalty.is_smooth else self.W
 
-    def iterate(self, iteration: int, mu_factor: float) -> IterationRecord:
+    def iterate(self, iteration: int) -> IterationRecord:
         """Update the (P, b) block, the multipliers, mu, and the {W, E} block for the next iteration."""
         problem, old = self.problem, self.P
         self.P, self.b = self.system.solve(self.relaxed_W - self.V, self.targets, old)
-        loss, primal, dual = self._split(mu_factor)
+        loss, primal, dual = self._split(self.factor)
         dual += self.ratio * weighted_squares(self.P - old)
         loss *= problem.cost
         objective = problem.regulariser.value(self.point) + loss
@@ -194,6 +179,19 @@ class _TwoBlocks:
             mu=self.mu,
             passes=_PASSES * iteration,
         )
+
+    def rebalance(self, record: IterationRecord) -> None:
+        """Choose the factor of mu for the next iteration: seldom another than 1, and finally never."""
+        count, following, left = self.schedule
+        count, self.factor = count + 1, 1.0
+        if left > 0 and count >= following:
+            following = count + _BALANCE_INTERVAL + int(_BALANCE_GROWTH * count)
+            primal, dual = record.primal_residual * record.mu, record.dual_residual
+            if primal > 0 and dual > 0 and not 1 / _BALANCE_FACTOR <= primal / dual <= _BALANCE_FACTOR:
+                left -= 1
+                change = np.clip(np.sqrt(primal / dual), 1 / _LARGEST_CHANGE, _LARGEST_CHANGE)
+                self.factor = float(change)
+        self.schedule = count, following, left
 
     def _split(self, mu_factor: float) -> tuple[float, float, float]:
         """Update multipliers and {W, E} in one pass; return loss, squared primal and dual residuals."""
@@ -260,16 +258,13 @@ def solve_alm(
     check_targets(problem, "alm")
     options = options or AlmOptions()
     mu = 2 * problem.cost if options.mu0 is None else float(options.mu0)
-    start = start and start.for_problem(problem)
-    state = _TwoBlocks(problem, system or make_system(problem), mu)
-    balancer, incumbent, recorder = _Balancer(options.balance), Incumbent(), Recorder(callback)
-    factor, status = 1.0, Status.MAX_ITER
-    stopped = None if start is None else state.begin_at(start, incumbent)
-    if stopped is not None:
-        factor, balancer = stopped.factor, copy.copy(stopped.balancer)
+    state = _TwoBlocks(problem, system or make_system(problem), mu, options.balance)
+    incumbent, recorder, status = Incumbent(), Recorder(callback), Status.MAX_ITER
+    if start is not None:
+        state.begin_at(start.for_problem(problem), incumbent)
     for iteration in range(1, (max_iter or DEFAULT_MAX_ITER) + 1):
         with np.errstate(over="ignore", invalid="ignore"):
-            record = state.iterate(iteration, factor)
+            record = state.iterate(iteration)
         if not np.isfinite(record.objective):
             status = Status.DIVERGED
             nothing = np.zeros_like(state.P), np.zeros_like(state.b)
@@ -279,9 +274,8 @@ def solve_alm(
         incumbent.offer(record.objective, state.point, state.b, record.error)
         record = record.with_bound(incumbent.bound)
         asked_to_stop = recorder.add(record, lambda: (state.point, state.b))
-        factor = balancer.factor(record)
+        state.rebalance(record)
         if incumbent.gap <= tol or asked_to_stop:
             status = Status.CERTIFIED if incumbent.gap <= tol else Status.CALLBACK
             break
-    stopped = _Stopped(state.P, state.b, state.V, state.U, state.mu, factor, balancer)
-    return incumbent.result(tol, status, recorder.history(), stopped)
+    return incumbent.result(tol, status, recorder.history(), state.stopped())
