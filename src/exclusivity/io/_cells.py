@@ -307,7 +307,7 @@ def read_column(column: TextColumn, rule: ColumnRule, decimal: str = "") -> tupl
         values, is_wrong, is_text = _numbers(column.texts, is_missing, rule, decimal)
     if "?" not in rule.notation:
         is_wrong, is_text = is_wrong | is_text, np.zeros_like(is_text)
-    if rule.required:
+    if rule.required and rule.kind == "number":
         is_wrong = is_wrong | is_missing
     wrong = is_wrong[column.codes]
     if wrong.any():
