@@ -97,6 +97,7 @@ def test_cells_that_nobody_can_read(fitted):
     assert radii[3] == model.certify(frame)[3]
 
 
+@pytest.mark.filterwarnings("ignore:Column 'x' equals the target")
 def test_columns_without_information():
     y = np.arange(60) % 2
     frame = pd.DataFrame(

@@ -9,13 +9,14 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
-from exclusivity import ERMClassifier
+from exclusivity import ERMClassifier, RobustAdditiveClassifier
 from exclusivity.tables import TableEncoder
 from tables.table_cases import mixed_table
 from tables.votes import table_vote
 
 TABLE, CLASSES = mixed_table(200)
 ENCODER = TableEncoder().fit(TABLE)
+ROBUST = RobustAdditiveClassifier(1)
 
 
 def message_of(function):
@@ -148,9 +149,11 @@ class TestTrainingTables:
     )
     def test_columns_that_tell_the_target(self, column, message):
         table = self.good.assign(it=column)
-        for fit in (TableEncoder().fit, TableEncoder().fit_transform, table_vote(2).fit):
-            with pytest.warns(UserWarning, match=message):
+        fits = (TableEncoder().fit, TableEncoder().fit_transform, table_vote(2).fit, ROBUST.fit)
+        for fit in fits:
+            with pytest.warns(UserWarning, match=message) as caught:
                 fit(table, self.y)
+        assert caught[0].filename == __file__
         silent(lambda: TableEncoder().fit(table))
 
     @pytest.mark.parametrize(
@@ -163,7 +166,8 @@ class TestTrainingTables:
         ],
     )
     def test_columns_that_do_not(self, column):
-        silent(lambda: TableEncoder().fit(self.good.assign(it=column), self.y))
+        for fit in (TableEncoder().fit, ROBUST.fit):
+            silent(lambda fit=fit: fit(self.good.assign(it=column), self.y))
 
     def test_one_row_of_a_class_is_chance(self):
         y = np.arange(300) == 5
@@ -174,15 +178,32 @@ class TestTrainingTables:
         with pytest.warns(UserWarning, match="Column 'it' has 300 distinct values in 300 rows and cannot"):
             TableEncoder().fit(self.good.assign(it=texts))
         silent(lambda: TableEncoder(categorical=["it"]).fit(self.good.assign(it=texts)))
+        with pytest.warns(UserWarning, match="Column 'it' has 300 distinct values in 300 rows") as caught:
+            ROBUST.fit(self.good.assign(it=texts), self.y)
+        assert caught[0].filename == __file__
+        declared = clone(ROBUST).set_params(categorical_features=["it"])
+        silent(lambda: declared.fit(self.good.assign(it=texts), self.y))
+        silent(lambda: ROBUST.fit(self.good.assign(it=pd.Categorical(texts)), self.y))
 
+    @pytest.mark.filterwarnings("ignore:The number of unique classes is greater")
     @pytest.mark.parametrize("y", [np.arange(300) % 51, [f"case {n}" for n in range(300)]])
     def test_targets_that_are_no_classes(self, y):
-        with pytest.warns(UserWarning, match=r"y has \d+ different values in 300 rows. Are they classes"):
-            TableEncoder().fit(self.good, y)
+        one = RobustAdditiveClassifier(0, tol=1.0, max_iter=1)
+        for fit in (TableEncoder().fit, one.fit):
+            with pytest.warns(UserWarning, match=r"y has \d+ different values in 300 rows. Are they classes"):
+                fit(self.good, y)
 
     @pytest.mark.parametrize("y", [np.arange(300) % 50, rng.normal(size=300), None, [None, 1, "a"] * 100])
     def test_targets_that_are_or_may_be(self, y):
         silent(lambda: TableEncoder().fit(self.good, y))
+
+
+@pytest.mark.parametrize("hole", [None, np.nan, pd.NA, pd.NaT])
+def test_a_missing_label_is_named(hole):
+    labels = np.where(np.arange(300) % 2, "a", "b").astype(object)
+    labels[5] = hole
+    with pytest.raises(ValueError, match="Input y contains NaN: the label of row 5 is missing"):
+        ROBUST.fit(pd.DataFrame({"number": np.arange(300.0)}), labels)
 
 
 class TestGroups:

@@ -25,7 +25,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from exclusivity._errors import ParameterError, check_choice, check_number
+from exclusivity._errors import ParameterError, check_choice, check_number, warn_of_many_classes
 from exclusivity._typing import Bools, Floats, Ints
 from exclusivity.additive.certificates import Adversary, Duels, winners
 from exclusivity.additive.levels import ColumnLevels, Levels, Sample, join_samples, learn_levels
@@ -35,11 +35,13 @@ from exclusivity.additive.sums import Encode, RobustSums
 from exclusivity.additive.suspects import Suspects, find_suspects
 from exclusivity.additive.threats import check_threats, reach_of, threats_by_column
 from exclusivity.classifier._fit import ClassTotals
-from exclusivity.classifier._validation import check_jobs, class_weights
+from exclusivity.classifier._validation import check_jobs, class_weights, require_labels
 from exclusivity.objective.losses import Logistic, MarginLoss, PowerHinge
 from exclusivity.rows.source import LocalBlocks, Question, RowBlock, RowSource
+from exclusivity.tables._codes import READERS, missing_in
 from exclusivity.tables._columns import (
     ColumnTable,
+    DictionaryColumn,
     as_array,
     column_of,
     frame_package,
@@ -56,7 +58,7 @@ from exclusivity.tables._parameters import (
     monotone_signs,
     number_labels,
 )
-from exclusivity.tables._warnings import warn_of_changes
+from exclusivity.tables._warnings import warn_of_changes, warn_of_table
 
 _LOSSES: dict[str, MarginLoss] = {
     "squared_hinge": PowerHinge(2.0),
@@ -235,6 +237,7 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         """
         self._check_parameters()
         X = self._validated(X, reset=True)
+        require_labels(y)
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
@@ -242,9 +245,12 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             raise ValueError(f"X has {X.shape[0]} rows and y has {len(y)}; expected as many.")
         weight = _check_sample_weight(sample_weight, np.zeros((len(y), 1)), ensure_non_negative=True)
         classes, codes = np.unique(y, return_inverse=True)
+        warn_of_many_classes(len(classes), len(y), 2)
         totals = np.bincount(codes, weight).astype(float)
         source = _InMemory(RowBlock(X, codes.astype(np.int32), weight))
-        return self._fit_source(source, classes, totals, X, weight)
+        self._fit_source(source, classes, totals, X, weight)
+        warn_of_table(X, codes, self._texts(X))
+        return self
 
     def fit_rows(
         self,
@@ -415,6 +421,18 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             )
         check_choice(params, "loss", tuple(_LOSSES))
         check_jobs(self.n_jobs)
+
+    def _texts(self, X: Any) -> list[tuple[str, Sequence[str], int]]:
+        """Return each column's name, the texts that nobody declared to be categories, and its known rows."""
+        chosen = categorical_places(self.categorical_features, self._names(), "categorical_features")
+        found: list[tuple[str, Sequence[str], int]] = []
+        for place, column in enumerate(self.columns_):
+            cells = column_of(X, place)
+            is_declared = place in chosen or (isinstance(cells, DictionaryColumn) and cells.is_category)
+            texts = () if is_declared else (*column.categories, *column.rare)
+            n_missing = missing_in(READERS["category"](cells)).sum() if texts else 0
+            found.append((column.name, texts, len(cells) - int(n_missing)))
+        return found
 
     # -- prediction -------------------------------------------------------------------------------------
 

@@ -341,7 +341,8 @@ def fit(pipeline: Any, data: TrainingData, progress: Progress) -> None:
     progress.update(f"scaling {n_rows} rows")
     for _, step in pipeline.steps[:-1]:
         X = step.fit_transform(X) if hasattr(X, "iloc") else _scaled(step, X)
-    with progress.of_fit(f"training on {n_rows} rows of {n_features} features"):
+    with progress.of_fit(f"training on {n_rows} rows of {n_features} features"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Column .* the target: ")  # warn_of_leaks names options
         pipeline[-1:].fit(X, data.y, **data.weighted)
     rules = data.table.rules.values()
     if rules and hasattr(pipeline[0], "columns_"):  # keep how the numbers of columns were written
@@ -467,7 +468,7 @@ def warn_of_leaks(X: Any, y: Any) -> None:
     """Warn of columns of a DataFrame that equal or determine the classes."""
     from exclusivity.tables._warnings import columns_that_determine
 
-    for title, how in columns_that_determine(X, y):
+    for title, how in columns_that_determine(X, X.columns, y):
         _warn(
             f"column {title!r} {how} the target: rows of one of its values are of one class. If it is not "
             f"known when predictions are made, --drop {shlex.quote(str(title))} leaves it out."

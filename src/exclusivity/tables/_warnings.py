@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,10 @@ from exclusivity._typing import Ints
 from exclusivity.tables._codes import READERS
 from exclusivity.tables._columns import column_of, kind_of
 
+LEAK = (
+    "Column {} {} the target: rows of one of its values are of one class. If it is not known when "
+    "predictions are made, leave it out."
+)
 # So few levels may well be a category, whatever they look like.
 _FEW = 10
 # A category of more levels than this, and more than a level for every other row, cannot generalise.
@@ -40,18 +44,16 @@ def classes_in(y: Any, n_rows: int) -> Ints | None:
 def warn_of_target(name: str, read: Any, classes: Ints) -> None:
     """Warn of a column that determines the class of every training row: it may not be known in time."""
     if how := determines(read, classes):
-        _warn(
-            f"Column {name!r} {how} the target: rows of one of its values are of one class. If it "
-            "is not known when predictions are made, leave it out."
-        )
+        _warn(LEAK.format(repr(name), how))
 
 
-def columns_that_determine(X: Any, y: Any) -> list[tuple[Any, str]]:
-    """Return the columns of a DataFrame that equal or determine the classes, and which of the two they do."""
+def columns_that_determine(X: Any, titles: Iterable[Any], y: Any) -> list[tuple[Any, str]]:
+    """Return the columns of a table that equal or determine the classes, and which of the two they do."""
     codes, found = np.unique(y, return_inverse=True)[1], []
-    for place, title in enumerate(X.columns):
+    table = getattr(X, "iloc", X)
+    for place, title in enumerate(titles):
         for rows in (slice(_MOST), slice(None)):  # the first rows settle nearly every column
-            column = column_of(X.iloc[rows], place)
+            column = column_of(table[rows], place)
             how = determines(READERS[kind_of(column)](column), codes[rows])
             if not how:
                 break
@@ -99,6 +101,17 @@ def warn_of_levels(name: str, levels: Sequence[str], n_known: int) -> None:
             f"Column {name!r} has {len(levels)} distinct values in {n_known} rows and cannot generalise. "
             "Leave out names of rows; make features of free text before, as with a TfidfVectorizer."
         )
+
+
+def warn_of_table(X: Any, y: Any, columns: Sequence[tuple[str, Sequence[str], int]]) -> None:
+    """Warn of columns that determine the class, and of categories that hold free text.
+
+    Of every column: its name, its distinct texts ([] if nothing is to be said of them), and its known rows.
+    """
+    for name, how in columns_that_determine(X, [name for name, _, _ in columns], y):
+        warnings.warn(LEAK.format(repr(name), how), UserWarning, stacklevel=3)
+    for column in columns:
+        warn_of_levels(*column)
 
 
 def warn_of_changes(remarks: Sequence[str], advice: str = "", stacklevel: int = 4) -> None:
