@@ -423,7 +423,7 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         check_jobs(self.n_jobs)
 
     def _texts(self, X: Any) -> list[tuple[str, Sequence[str], int]]:
-        """Return each column's name, the texts that nobody declared to be categories, and its known rows."""
+        """Return each column's name, its texts unless it is declared a category, and its known rows."""
         chosen = categorical_places(self.categorical_features, self._names(), "categorical_features")
         found: list[tuple[str, Sequence[str], int]] = []
         for place, column in enumerate(self.columns_):
