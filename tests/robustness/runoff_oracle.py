@@ -32,9 +32,9 @@ def by_ranking(ranking):
 
 
 def winners_of_all_rankings(rankings, changed, n_classes):
-    """What changed members can bring about, every ranking of every one of them tried."""
+    """What changed members can bring about, every ranking of every one of them tried, and that it abstains."""
     winners = set()
-    for new in product(permutations(range(n_classes)), repeat=len(changed)):
+    for new in product([None, *permutations(range(n_classes))], repeat=len(changed)):
         said = list(rankings)
         for member, ranking in zip(changed, new, strict=True):
             said[member] = ranking

@@ -147,11 +147,17 @@ def test_a_thousand_elections_on_shared_features():
     assert compare(1000, 1, overlap=True) > 0.8
 
 
-def test_the_reference_is_what_all_rankings_give():
+@pytest.mark.parametrize("overlap", [False, True])
+def test_elections_in_which_half_of_the_members_abstain(overlap):
+    assert compare(400, 5, overlap=overlap, abstain=0.5) > 0.8
+
+
+@pytest.mark.parametrize("abstain", [0.1, 0.5])
+def test_the_reference_is_what_all_rankings_and_abstentions_give(abstain):
     rng = np.random.default_rng(2)
     for _ in range(25):
         rankings, supports, n_classes = random_election(
-            rng, n_members=3, n_classes=3, overlap=bool(rng.integers(2))
+            rng, n_members=3, n_classes=3, overlap=bool(rng.integers(2)), abstain=abstain
         )
         quick = exhaustive_threats(rankings, supports, n_classes)
         assert np.array_equal(
