@@ -32,7 +32,7 @@ def by_ranking(ranking):
 
 
 def winners_of_all_rankings(rankings, changed, n_classes):
-    """What changed members can bring about, every ranking of every one of them tried, and that it abstains."""
+    """What changed members can bring about, every ranking of each of them tried, and that it abstains."""
     winners = set()
     for new in product([None, *permutations(range(n_classes))], repeat=len(changed)):
         said = list(rankings)

@@ -96,33 +96,21 @@ def winners(scores: Floats) -> Ints:
 
 
 class Contest(NamedTuple):
-    """A duel in which the predicted classes of some rows take part.
-
-    Attributes
-    ----------
-    number : int
-        The number of the duel.
-    rows : ndarray of int or slice
-        The rows.
-    sign : ndarray of shape (n_rows,)
-        1 where the second class of the duel is predicted, else -1.
-    contribution : ndarray of shape (n_rows, n_columns)
-        What each cell adds to the score.
-    margin : ndarray of shape (n_rows,)
-        The lead of the predicted class; certificates need more than ``slack``.
-    damage : ndarray of shape (n_rows, n_columns)
-        What each column can take from the margin.
-    slack : float
-        The rounding error that certificates allow for.
-    """
+    """A duel in which the predicted classes of some rows take part."""
 
     number: int
+    """The number of the duel."""
     rows: Ints | slice
     sign: Ints
+    """1 where the second class of the duel is predicted, else -1."""
     contribution: Floats
+    """What each cell adds to the score, (n_rows, n_columns)."""
     margin: Floats
+    """The lead of the predicted class; certificates need more than ``slack``."""
     damage: Floats
+    """What each column can take from the margin."""
     slack: float
+    """The rounding error that certificates allow for."""
 
 
 class Adversary:

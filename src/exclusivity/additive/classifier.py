@@ -28,7 +28,7 @@ from sklearn.utils.validation import (
 from exclusivity._errors import ParameterError, check_choice, check_number, warn_of_many_classes
 from exclusivity._typing import Bools, Floats, Ints
 from exclusivity.additive.certificates import Adversary, Duels, winners
-from exclusivity.additive.levels import ColumnLevels, Levels, Sample, join_samples, learn_levels
+from exclusivity.additive.levels import ColumnLevels, Levels, Sample, learn_levels
 from exclusivity.additive.objective import Quadratic, RobustObjective
 from exclusivity.additive.solver import Solution, solve
 from exclusivity.additive.sums import Encode, RobustSums
@@ -45,6 +45,7 @@ from exclusivity.tables._columns import (
     as_array,
     column_of,
     frame_package,
+    join_columns,
     match_columns,
     missing,
     odd_cells,
@@ -283,14 +284,15 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         self : RobustAdditiveClassifier
         """
         self._check_parameters()
-        table, weight = join_samples(rows.total(Sample(max(1, -(-rows.n_rows // _SAMPLE_ROWS)))))
+        tables, weights = zip(*rows.total(Sample(max(1, -(-rows.n_rows // _SAMPLE_ROWS)))), strict=True)
+        table = ColumnTable([join_columns(column) for column in zip(*tables, strict=True)])
         self.n_features_in_ = table.shape[1]
         self.__dict__.pop("feature_names_in_", None)
         if feature_names is not None:
             self.feature_names_in_ = np.asarray(feature_names, dtype=object)
         classes = np.asarray(classes)
         totals = rows.total(ClassTotals(len(classes)))
-        return self._fit_source(rows, classes, totals, table, weight, keep_encoded)
+        return self._fit_source(rows, classes, totals, table, np.concatenate(weights), keep_encoded)
 
     def _fit_source(
         self,
@@ -376,7 +378,8 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         shapes = [[(c.kind, c.n_levels, c.n_points) for c in each] for each in (self.columns_, columns)]
         if shapes[0] != shapes[1]:
             return {}
-        values = self.points_[:, self._levels.is_level]
+        is_level = np.concatenate([np.arange(c.n_points) < c.n_levels for c in columns])
+        values = self.points_[:, is_level]
         pairs = combinations(range(len(classes)), 2)
         return dict(zip(pairs, zip(values, self.intercept_, strict=True), strict=True))
 

@@ -33,7 +33,6 @@ from exclusivity.tables._columns import (
     as_levels,
     as_numbers,
     column_of,
-    join_columns,
     kind_of,
 )
 
@@ -242,13 +241,6 @@ class Sample:
         return [(columns, block.weights[rows])], None
 
 
-def join_samples(parts: Sequence[Any]) -> tuple[ColumnTable, Floats]:
-    """Return the table and the weights of samples of all blocks."""
-    tables, weights = zip(*parts, strict=True)
-    columns = [join_columns(column) for column in zip(*tables, strict=True)]
-    return ColumnTable(columns), np.concatenate(weights)
-
-
 class Levels:
     """All columns of a table as one vector of points.
 
@@ -287,14 +279,6 @@ class Levels:
             rows = [np.eye(column.n_levels)] + [column.shares[None]] * (not column.has_missing)
             blocks.append(np.vstack(rows))
         return sparse.block_diag(blocks, format="csr")
-
-    @cached_property
-    def is_level(self) -> Bools:
-        """The points that are levels: all but those of missing cells without a level of their own."""
-        found = np.ones(int(self.starts[-1]), dtype=bool)
-        lacks_level = np.array([not column.has_missing for column in self.columns])
-        found[self.starts[1:][lacks_level] - 1] = False
-        return found
 
     @property
     def joined(self) -> Bools:

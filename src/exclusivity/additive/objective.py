@@ -19,8 +19,8 @@ be scaled down.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ from scipy.linalg import cho_solve_banded, cholesky_banded
 from scipy.optimize import minimize, minimize_scalar, nnls
 from scipy.sparse.linalg import spsolve_triangular
 
-from exclusivity._typing import Bools, Floats
+from exclusivity._typing import Bools, Floats, Ints
 from exclusivity.additive.levels import Levels
 from exclusivity.additive.sums import Ends, RobustSums, smooth_ends
 from exclusivity.kernels import compiled
@@ -96,10 +96,11 @@ class Variables(NamedTuple):
         return np.asarray(np.maximum(spsolve_triangular(self.matrix, x), self.lower))
 
 
+@dataclass(frozen=True, eq=False)
 class RobustObjective:
     """P(h, b) over the rows of two classes.
 
-    Parameters
+    Attributes
     ----------
     source : RowSource
         The rows.
@@ -119,29 +120,37 @@ class RobustObjective:
         1 for columns whose curves must rise, -1 for those that must fall, 0 for others.
     """
 
-    def __init__(
-        self,
-        source: RowSource,
-        states: object,
-        sums: RobustSums,
-        levels: Levels,
-        quadratic: Quadratic,
-        n_rows: float,
-        costs: Floats,
-        monotone: Sequence[int] = (),
-    ) -> None:
-        self.source, self.states, self.sums = source, states, sums
-        self.levels, self.quadratic, self.n_rows, self.costs = levels, quadratic, n_rows, costs
-        self.curves = [
+    source: RowSource
+    states: Any
+    sums: RobustSums
+    levels: Levels
+    quadratic: Quadratic
+    n_rows: float
+    costs: Floats
+    monotone: Sequence[int] = ()
+
+    @cached_property
+    def curves(self) -> list[tuple[int, int, int]]:
+        """The knots of each monotone curve, and 1 where it rises, -1 where it falls."""
+        return [
             (int(start), int(start) + len(column.knots), sign)
-            for start, column, sign in zip(levels.level_starts, levels.columns, monotone, strict=False)
+            for start, column, sign in zip(
+                self.levels.level_starts, self.levels.columns, self.monotone, strict=False
+            )
             if sign and len(column.knots) > 1
         ]
-        reach = sums.reach
+
+    @cached_property
+    def _moves(self) -> tuple[Bools, Ints, Ints]:
+        """Which entries of a table of all slices are points, which points, and where each slice ends."""
+        reach = self.sums.reach
         sizes = reach.stop - reach.start
-        self._inside = np.arange(max(1, int(sizes.max(initial=1)))) < sizes[:, None]
-        self._places = (reach.start[:, None] + np.arange(self._inside.shape[1]))[self._inside]
-        self._ends_of_slices = np.append(0, np.cumsum(sizes))
+        inside = np.arange(max(1, int(sizes.max(initial=1)))) < sizes[:, None]
+        return (
+            inside,
+            (reach.start[:, None] + np.arange(inside.shape[1]))[inside],
+            np.append(0, np.cumsum(sizes)),
+        )
 
     def variables(self) -> Variables:
         """Return the variables to minimise over."""
@@ -155,10 +164,7 @@ class RobustObjective:
 
     def thinned(self, step: int) -> RobustObjective:
         """Return the problem of every ``step``-th row of each class, with the same total cost."""
-        part = copy(self)
-        part.sums = replace(self.sums, step=self.sums.step * step)
-        part.n_rows = self.n_rows / step
-        return part
+        return replace(self, sums=replace(self.sums, step=self.sums.step * step), n_rows=self.n_rows / step)
 
     def constant(self) -> float:
         """Return the intercept of the best constant score."""
@@ -203,10 +209,10 @@ class RobustObjective:
     def smoothed(self, h: Floats, b: float, eps: float) -> tuple[float, Floats, Cut]:
         """Return the smoothed objective, its gradient in (h, b), and the dual point there."""
         totals, g = [], []
+        inside, places, _ = self._moves
         for sign, ends, (total, own, moved, _) in self._ask(self.levels.expand @ h, b, eps):
-            shown = own[:-1] + np.bincount(
-                self._places, (moved[:, None] * ends.distribution)[self._inside], len(own) - 1
-            )
+            broken = (moved[:, None] * ends.distribution)[inside]
+            shown = own[:-1] + np.bincount(places, broken, len(own) - 1)
             g.append(sign * (self.levels.expand.T @ shown))
             totals.append(total)
         loss, alpha, conjugate = np.transpose(totals)
@@ -226,14 +232,17 @@ class RobustObjective:
         n_levels, levels = len(h), self.levels.expand
         found = np.zeros((n_levels + 1, n_levels + 1))
         found[:-1, :-1] = self.quadratic.dense()
+        inside, places, ends_of_slices = self._moves
         for _, ends, (_, own, moved, flat) in self._ask(levels @ h, b, eps, wants_curvature=True):
             upper = flat.reshape((len(own) + len(moved) + 1,) * 2)
             whole = upper + np.triu(upper, 1).T
             for number in np.flatnonzero(moved > 0).tolist():  # the curvature of the ends
                 used = np.flatnonzero(ends.distribution[number] > 0)
-                places = self.sums.reach.start[number] + used
-                whole[np.ix_(places, places)] += (np.eye(len(used)) - 1 / len(used)) * (moved[number] / eps)
-            moves = (ends.distribution[self._inside], self._places, self._ends_of_slices)
+                own_places = self.sums.reach.start[number] + used
+                whole[np.ix_(own_places, own_places)] += (np.eye(len(used)) - 1 / len(used)) * (
+                    moved[number] / eps
+                )
+            moves = (ends.distribution[inside], places, ends_of_slices)
             shown = sparse.csr_matrix(moves, (len(moved), len(own) - 1))  # all columns may be trusted
             to_levels = sparse.block_diag(
                 [sparse.vstack([levels, sparse.csr_matrix((1, n_levels)), shown @ levels]), [[1.0]]],

@@ -38,37 +38,23 @@ _NEWTON_STEPS = 150
 
 
 class Rows(NamedTuple):
-    """Encoded rows of one class.
-
-    Attributes
-    ----------
-    left : ndarray of int32 of shape (n_rows, n_columns)
-        The point at the left of every cell.
-    weight : ndarray of shape (n_rows, n_columns)
-        The weight of the point to its right.
-    cost : ndarray of shape (n_rows,)
-        The cost C of each row times its weight.
-    """
+    """Encoded rows of one class."""
 
     left: Ints
+    """The point at the left of every cell, (n_rows, n_columns) of int32."""
     weight: Floats
+    """The weight of the point to its right."""
     cost: Floats
+    """The cost C of each row times its weight."""
 
 
 @dataclass(frozen=True, eq=False)
 class Encode:
-    """Request the encoded rows of every class, which stay with the block; the answer is how many there are.
-
-    Parameters
-    ----------
-    levels : Levels
-        The columns.
-    costs : ndarray of shape (n_classes,)
-        The cost of a row of weight 1 of each class.
-    """
+    """Request the encoded rows of every class, which stay with the block; answer how many there are."""
 
     levels: Levels
     costs: Floats
+    """The cost of a row of weight 1 of each class."""
 
     def rows(self, block: RowBlock) -> list[Rows]:
         """Return the rows of each class that cost anything."""
@@ -92,25 +78,17 @@ class Encode:
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """The points that the adversary can reach from a cell, as slices of the points of its column.
-
-    Attributes
-    ----------
-    start, stop : ndarray of int
-        The slices; an empty one: the cell stays what it is.
-    of_point : ndarray of int of shape (n_points + 1,)
-        The slice that is reached from a cell with this point at its left.
-    shifted : ndarray of bool of shape (n_columns,)
-        Columns where a cell between two points reaches the slice of the right one.
-    group : ndarray of int of shape (n_columns,)
-        The group of each column, 0 to n_groups - 1. A group breaks as a whole.
-    """
+    """The points that the adversary can reach from a cell, as slices of the points of its column."""
 
     start: Ints
     stop: Ints
+    """Where the slices begin and end; an empty one: the cell stays what it is."""
     of_point: Ints
+    """The slice that is reached from a cell with this point at its left, and one behind the last point."""
     shifted: Bools
+    """Columns where a cell between two points reaches the slice of the right one."""
     group: Ints
+    """The group of each column, 0 to n_groups - 1. A group breaks as a whole."""
 
     def of_cells(self, left: Ints, weight: Floats) -> Ints:
         """Return the slice that each cell reaches."""
@@ -235,46 +213,27 @@ class RobustSums:
     conjugates, alpha (1 - z) phi on every point (and one behind the last), and alpha z on every slice that
     is reached. With ``wants_curvature`` the second derivatives in (points, slices, intercept) follow, without
     those of the ends of slices. At ``eps=0`` there is the loss, and nothing else.
-
-    Parameters
-    ----------
-    classes : tuple of int
-        The numbers of the classes -1 and 1.
-    reach : Reach
-        What the adversary can do.
-    loss : MarginLoss
-        The loss of a margin violation.
-    radii : ndarray of int
-        The numbers q of broken groups.
-    shares : ndarray
-        The share of the loss of each of these numbers.
-    encode : Encode
-        How to encode rows where a block has not kept them.
-    points : ndarray of shape (n_points,)
-        The values of the points.
-    b : float
-        The intercept.
-    low : ndarray of shape (2, n_slices)
-        The worst value of each slice, seen from either class.
-    eps : float
-        The smoothing.
-    step : int
-        Take every ``step``-th row of each class, with the costs of all.
-    wants_curvature : bool
-        See above.
     """
 
     classes: tuple[int, int]
+    """The numbers of the classes -1 and 1."""
     reach: Reach
     loss: MarginLoss
     radii: Ints
+    """The numbers q of broken groups."""
     shares: Floats
+    """The share of the loss of each of these numbers."""
     encode: Encode
+    """How to encode rows where a block has not kept them."""
     points: Floats = field(default_factory=lambda: np.zeros(0))
+    """The values of the points."""
     b: float = 0.0
     low: Floats = field(default_factory=lambda: np.zeros(0))
+    """The worst value of each slice, seen from either class, (2, n_slices)."""
     eps: float = 0.0
+    """The smoothing."""
     step: int = 1
+    """Take every ``step``-th row of each class, with the costs of all."""
     wants_curvature: bool = False
 
     @property

@@ -29,37 +29,24 @@ MANY_CELLS = 0.05
 
 @dataclass(frozen=True)
 class Suspect:
-    """One column of new rows.
-
-    Attributes
-    ----------
-    column : str
-        Its name.
-    flagged : bool
-        True where it looks broken.
-    reason : str
-        Why, in words; empty where it does not.
-    shift : float
-        Its population stability index.
-    missing, missing_in_training : float
-        The share of missing cells, among new and training rows.
-    outside : float
-        The share of numbers or dates outside the range of the training rows.
-    unseen : float
-        The share of categories that the training rows did not have.
-    stands : float
-        The share of predictions that cannot change whatever this column contains.
-    """
+    """One column of new rows."""
 
     column: str
     flagged: bool
+    """True where it looks broken."""
     reason: str
+    """Why, in words; empty where it does not."""
     shift: float
+    """The population stability index."""
     missing: float
+    """The share of missing cells."""
     missing_in_training: float
     outside: float
+    """The share of numbers or dates outside the range of the training rows."""
     unseen: float
+    """The share of categories that the training rows did not have."""
     stands: float
+    """The share of predictions that cannot change whatever this column contains."""
 
 
 @dataclass(frozen=True)
