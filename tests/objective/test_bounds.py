@@ -10,9 +10,9 @@ from exclusivity.objective.losses import PowerHinge
 from exclusivity.objective.objective import (
     BoundedPenalty,
     Bounds,
-    ElasticPenalty,
     ExclusivityRegulariser,
     Objective,
+    Penalty,
 )
 
 vectors = st.lists(st.floats(-5, 5), min_size=3, max_size=3).map(np.array)
@@ -65,7 +65,7 @@ def test_errors_only_raise_the_conjugate(penalty, u, error):
 
 @given(kinks, vectors, vectors, st.floats(0.1, 5))
 def test_without_bounds_it_is_the_elastic_penalty(kinks, u, w, step):
-    bounded, free = BoundedPenalty(kinks, np.full(3, -np.inf), np.full(3, np.inf)), ElasticPenalty(kinks)
+    bounded, free = BoundedPenalty(kinks, np.full(3, -np.inf), np.full(3, np.inf)), Penalty(kinks)
     np.testing.assert_array_equal(bounded.prox(u, step), free.prox(u, step))
     np.testing.assert_array_equal(bounded.attained(u), free.attained(u))
     assert bounded.value(w) == pytest.approx(free.value(w), rel=1e-14)
@@ -82,7 +82,7 @@ def test_slopes_are_those_of_the_value(penalty, w, other, t):
     if np.any(np.abs(w + t * step) < 1e-4) or not h < t < 1 - h:  # at a kink there is no one slope
         return
     # Without bounds, from which rounding may lead astray.
-    free = ElasticPenalty(penalty.kinks)
+    free = Penalty(penalty.kinks)
     slope = (free.value(w + (t + h) * step) - free.value(w + (t - h) * step)) / (2 * h)
     assert penalty.slopes(w, step, np.array([t]))[0] == pytest.approx(slope, rel=1e-4, abs=1e-4)
 

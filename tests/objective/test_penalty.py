@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from exclusivity.objective.losses import PowerHinge
-from exclusivity.objective.objective import ElasticPenalty, ExclusivityRegulariser, Objective
+from exclusivity.objective.objective import ExclusivityRegulariser, Objective, Penalty
 
 vectors = st.lists(st.floats(-5, 5), min_size=3, max_size=3).map(np.array)
 kinks = st.sampled_from([0.0, 0.7, np.array([0.0, 0.5, 2.0])])
@@ -15,7 +15,7 @@ kinks = st.sampled_from([0.0, 0.7, np.array([0.0, 0.5, 2.0])])
 
 @given(vectors, vectors, kinks, st.floats(0.1, 5))
 def test_prox_is_lower_than_anything_else(point, other, kinks, step):
-    penalty = ElasticPenalty(kinks)
+    penalty = Penalty(kinks)
 
     def value(w):
         return step * penalty.value(w) + np.sum((w - point) ** 2) / 2
@@ -27,7 +27,7 @@ def test_prox_is_lower_than_anything_else(point, other, kinks, step):
 
 @given(vectors, vectors, kinks)
 def test_the_conjugate_is_fenchels(u, w, kinks):
-    penalty = ElasticPenalty(kinks)
+    penalty = Penalty(kinks)
     conjugate = penalty.largest_conjugate(u, 0.0, np.zeros(3))
     assert u @ w <= penalty.value(w) + conjugate + 1e-12
     attained = np.sign(u) * np.maximum(np.abs(u) - kinks, 0.0)
@@ -37,7 +37,7 @@ def test_the_conjugate_is_fenchels(u, w, kinks):
 
 @given(vectors, vectors, kinks)
 def test_errors_only_raise_the_conjugate(u, error, kinks):
-    penalty = ElasticPenalty(kinks)
+    penalty = Penalty(kinks)
     moved = penalty.largest_conjugate(u + error, 0.0, np.zeros(3))
     length = float(np.linalg.norm(error))
     for reach, reaches in ((length, np.full(3, np.inf)), (np.inf, np.abs(error)), (length, np.abs(error))):

@@ -1,4 +1,4 @@
-"""What is minimised on any rows: loss, cost, members, and the penalty on weights.
+"""The objective on any rows: loss, cost, members, and the penalty on weights.
 
 For row j of the M x K matrix W (feature j across the members), with gamma = ``exclusivity`` and
 beta = ``sparsity``, the exclusivity regulariser charges
@@ -35,7 +35,6 @@ is rounded up.
 from __future__ import annotations
 
 import dataclasses
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from math import isnan, sqrt
@@ -158,43 +157,58 @@ class ExclusivityRegulariser:
         return result
 
 
-class Penalty(ABC):
-    """A penalty on the weights of one member.
+@dataclass(frozen=True, eq=False)
+class Penalty:
+    """g(w) = 1/2 |w|^2 + sum_j l_j |w_j|: what the exclusivity regulariser leaves for equal members.
 
-    Attributes
+    Parameters
     ----------
-    is_smooth : bool
-        Whether it is 1/2 |w|^2 and nothing else, so that Newton steps on the primal see all of it.
     kinks : float or ndarray of shape (n_features,)
-        Half the jump of the slope at zero, l, for all features or for each; where it is positive weights can
-        be exactly zero.
+        The l_j, half the jump of the slope at zero; where it is positive weights can be exactly zero.
     lower, upper : float or ndarray of shape (n_features,)
-        Between which weights have to be; infinite where they are free.
+        Between which weights have to be; here they are free. See :class:`BoundedPenalty`.
     """
 
-    is_smooth: bool
-    kinks: float | Floats
+    kinks: float | Floats = 0.0
     lower: float | Floats = -np.inf
     upper: float | Floats = np.inf
 
-    @abstractmethod
+    @cached_property
+    def is_smooth(self) -> bool:
+        """True if it is 1/2 |w|^2 and nothing else, so that Newton steps on the primal see all of it."""
+        return not np.any(self.kinks)
+
     def value(self, weights: Floats) -> float:
         """Compute g(w); infinite outside the bounds."""
+        ridge = float(weights @ weights) / 2
+        return ridge if self.is_smooth else ridge + float(np.sum(self.kinks * np.abs(weights)))
 
-    @abstractmethod
     def prox(self, point: Floats, step: float) -> Floats:
-        """Compute argmin_w  step g(w) + |w - point|^2 / 2."""
+        """Compute argmin_w  step g(w) + |w - point|^2 / 2: soft-thresholding, then shrinking."""
+        size = np.maximum(np.abs(point) - step * np.asarray(self.kinks), 0.0) / (1 + step)
+        return np.asarray(np.copysign(size, point))
 
-    @abstractmethod
     def largest_conjugate(self, dual_weights: Floats, reach: float, reaches: Floats) -> float:
         """Bound g*(u) from above for every u so close to ``dual_weights``, as rounding of a sum makes it.
 
-        ``reach`` bounds the distance of the two vectors, ``reaches`` that of every feature.
+        ``reach`` bounds the distance of the two vectors, ``reaches`` that of every feature. Here
+        g*(u) = 1/2 |soft(u, l)|^2, and soft is no longer than what it is applied to.
         """
+        shrunk = np.abs(dual_weights)
+        if not self.is_smooth:
+            shrunk = np.maximum(shrunk - self.kinks, 0.0)
+        longer = shrunk + reaches
+        by_rows, by_columns = sqrt(shrunk @ shrunk) + reach, sqrt(longer @ longer)
+        # One of the two may be beyond the range of numbers, or not a number: the other holds.
+        length = by_columns if by_columns <= by_rows or isnan(by_rows) else by_rows
+        length *= 1 + gamma(len(dual_weights) + 2)
+        return length * length / 2
 
-    @abstractmethod
     def attained(self, dual_weights: Floats) -> Floats:
-        """Return the w that attains g*(dual_weights): a function of one feature at a time."""
+        """Return the w that attains g*(dual_weights), a function of one feature at a time: soft(u, l)."""
+        if self.is_smooth:
+            return dual_weights
+        return np.asarray(np.sign(dual_weights) * np.maximum(np.abs(dual_weights) - self.kinks, 0.0))
 
     def inside(self, weights: Floats) -> Floats:
         """Return the nearest weights within the bounds; the same array where there are none."""
@@ -219,50 +233,6 @@ class Penalty(ABC):
         if np.any(self.kinks):
             slopes = slopes + np.sign(weights + lengths[:, None] * step) @ (self.kinks * step)
         return np.asarray(slopes)
-
-
-@dataclass(frozen=True, eq=False)
-class ElasticPenalty(Penalty):
-    """g(w) = 1/2 |w|^2 + sum_j l_j |w_j|: what the exclusivity regulariser leaves for equal members.
-
-    Parameters
-    ----------
-    kinks : float or ndarray of shape (n_features,)
-        The l_j.
-    """
-
-    kinks: float | Floats = 0.0
-
-    def __post_init__(self) -> None:
-        vars(self)["is_smooth"] = not np.any(self.kinks)
-
-    def value(self, weights: Floats) -> float:
-        """See ``Penalty``."""
-        ridge = float(weights @ weights) / 2
-        return ridge if self.is_smooth else ridge + float(np.sum(self.kinks * np.abs(weights)))
-
-    def prox(self, point: Floats, step: float) -> Floats:
-        """See ``Penalty``: soft-thresholding, then shrinking."""
-        size = np.maximum(np.abs(point) - step * np.asarray(self.kinks), 0.0) / (1 + step)
-        return np.asarray(np.copysign(size, point))
-
-    def largest_conjugate(self, dual_weights: Floats, reach: float, reaches: Floats) -> float:
-        """See ``Penalty``: g*(u) = 1/2 |soft(u, l)|^2, and soft is no longer than what it is applied to."""
-        shrunk = np.abs(dual_weights)
-        if not self.is_smooth:
-            shrunk = np.maximum(shrunk - self.kinks, 0.0)
-        longer = shrunk + reaches
-        by_rows, by_columns = sqrt(shrunk @ shrunk) + reach, sqrt(longer @ longer)
-        # One of the two may be beyond the range of numbers, or not a number: the other holds.
-        length = by_columns if by_columns <= by_rows or isnan(by_rows) else by_rows
-        length *= 1 + gamma(len(dual_weights) + 2)
-        return length * length / 2
-
-    def attained(self, dual_weights: Floats) -> Floats:
-        """See ``Penalty``: soft(u, l)."""
-        if self.is_smooth:
-            return dual_weights
-        return np.asarray(np.sign(dual_weights) * np.maximum(np.abs(dual_weights) - self.kinks, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,10 +293,10 @@ class BoundedPenalty(Penalty):
     lower, upper : ndarray of shape (n_features,)
     """
 
-    kinks: float | Floats
-    lower: Floats
-    upper: Floats
-    is_smooth = False
+    @cached_property
+    def is_smooth(self) -> bool:
+        """False: bounds are more than 1/2 |w|^2."""
+        return False
 
     def value(self, weights: Floats) -> float:
         """See ``Penalty``: a point outside loses every comparison."""
@@ -500,7 +470,7 @@ class Objective:
         """The penalty on the weights of the one member of :meth:`reduced`."""
         kinks = self.regulariser.sparsity / self.kappa
         if self.bounds is None:
-            return ElasticPenalty(kinks)
+            return Penalty(kinks)
         return BoundedPenalty(kinks, self.bounds.lower, self.bounds.upper)
 
     @cached_property

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from exclusivity._typing import Floats, Ints
-from exclusivity.objective.objective import ElasticPenalty, ExclusivityRegulariser, Objective, relative_gap
+from exclusivity.objective.objective import ExclusivityRegulariser, Objective, Penalty, relative_gap
 from exclusivity.objective.problem import ERMProblem, dual_bound
 from exclusivity.rows.design import DesignMatrix, weighted_total
 from exclusivity.rows.source import RowSource
@@ -466,7 +466,7 @@ def fit_against(problem: ERMProblem, current: Floats, penalties: Floats, tol: fl
     bound = dual_bound(_on_columns(problem, np.arange(len(penalties)), penalties), result.dual)
     shortfall = 1 - problem.labels * (problem.design.times(member.weights) + member.intercept)
     loss = problem.cost * weighted_total(problem.weights, problem.loss.value(shortfall))
-    value = ElasticPenalty(problem.regulariser.sparsity).value(member.weights) + loss
+    value = Penalty(problem.regulariser.sparsity).value(member.weights) + loss
     return replace(member, value=value, bound=bound, work=work)
 
 
