@@ -103,7 +103,7 @@ class ColumnError(Exception):
 
 def is_number(text: str) -> bool:
     """Return whether the text is a decimal number as programs write it, finite or not."""
-    return re.fullmatch(r"[-+.0-9eE]+", text) is not None and _IS_NUMBER["."].fullmatch(text) is not None
+    return "," not in text and _IS_NUMBER["."].fullmatch(text) is not None
 
 
 def _signs(texts: Iterable[str]) -> str:

@@ -96,7 +96,7 @@ def _columns(text: TextFile, fields: list[str], line: int, reading: Reading) -> 
 
 def read_csv(source: Any, reading: Reading, usual: str = ",") -> Table:
     """Read a CSV file."""
-    with opened_text(source, reading.max_bytes, reading.tell) as text:
+    with opened_text(source, reading.max_bytes, reading.report) as text:
         pieces = iter(text)
         start = list(islice(pieces, _SAMPLE_PIECES))
         if not start:

@@ -94,7 +94,7 @@ class Reading:
     """Say what to take from a file; most as in ``read_table``.
 
     ``kinds`` says what columns hold ("number" or "category"), by name, or by number from 0 without names.
-    ``tell`` is called with the number of bytes of text that have been read.
+    ``report`` is called with the number of bytes of text that have been read.
     """
 
     target: str | int | None = None
@@ -106,7 +106,7 @@ class Reading:
     decimal: str = ""
     kinds: Mapping[str | int, str] = field(default_factory=dict)
     rules: Mapping[str | int, ColumnRule] | None = None
-    tell: Callable[[int], None] | None = None
+    report: Callable[[int], None] | None = None
 
     def __post_init__(self) -> None:
         """Refuse settings that are none."""

@@ -36,6 +36,7 @@ MIN_UNPACKED = 16 << 20
 """16 MiB do no harm, whatever they were unpacked from."""
 
 _CHUNK = 1 << 18
+_Report = Callable[[int], None]
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 _ICONV = (
     "convert it, from the encoding of Windows for example: iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv."
@@ -77,15 +78,19 @@ class Piece:
 class TextFile:
     """Iterate over the pieces of an open text file, with every check that does not depend on the format.
 
-    ``limit`` is the largest number of (decompressed) bytes, and what to say about more; ``tell`` is called
+    ``limit`` is the largest number of (decompressed) bytes, and what to say about more; ``report`` is called
     with the number of bytes read; ``line`` is the number of the first line that has not been handed out.
     """
 
     def __init__(
-        self, stream: Any, name: str, limit: tuple[int, str] | None, tell: Callable[[int], None] | None = None
+        self,
+        stream: Any,
+        name: str,
+        limit: tuple[int, str] | None,
+        report: _Report | None = None,
     ) -> None:
         self.name, self.line = name, 1
-        self._stream, self._limit, self._tell = stream, limit, tell
+        self._stream, self._limit, self._report = stream, limit, report
         self._total = 0
 
     def error(self, cause: str, line: int | None = None) -> DataFileError:
@@ -135,8 +140,8 @@ class TextFile:
                 self._total += len(BOM_UTF8)
                 chunk = chunk.removeprefix(BOM_UTF8) or self._stream.read(_CHUNK)
         self._total += len(chunk)
-        if self._tell is not None:
-            self._tell(self._total)
+        if self._report is not None:
+            self._report(self._total)
         if self._limit is not None and self._total > self._limit[0]:
             raise DataFileError(self.name, None, None, self._limit[1], ("max_bytes",))
         return bytes(chunk)
@@ -179,9 +184,7 @@ class TextFile:
 
 
 @contextmanager
-def opened_text(
-    source: Any, max_bytes: int | None, tell: Callable[[int], None] | None = None
-) -> Iterator[TextFile]:
+def opened_text(source: Any, max_bytes: int | None, report: _Report | None = None) -> Iterator[TextFile]:
     """Open a path, or take an open file as it is and leave it open; without ``max_bytes`` trust its size."""
     limit = None
     if max_bytes is not None:
@@ -189,7 +192,7 @@ def opened_text(
     if not isinstance(source, (str, os.PathLike)):
         if not hasattr(source, "read"):
             raise TypeError(f"source must be a path or an open binary file; got {type(source).__name__}.")
-        yield TextFile(source, title_of(source), limit, tell)
+        yield TextFile(source, title_of(source), limit, report)
         return
     path = Path(source)
     size, opener = path.stat().st_size, _OPENERS.get(path.suffix.lower(), open)
@@ -207,4 +210,4 @@ def opened_text(
     elif limit is not None and size > limit[0]:
         raise DataFileError(str(path), None, None, limit[1], ("max_bytes",))
     with opener(path, "rb") as stream:
-        yield TextFile(stream, str(path), limit, tell)
+        yield TextFile(stream, str(path), limit, report)

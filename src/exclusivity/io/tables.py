@@ -131,7 +131,7 @@ def read_table(
     }
     left_out: Any = ignore if isinstance(ignore, str) else tuple(ignore)
     reading = Reading(
-        target, left_out, n_features, delimiter, header, max_bytes, decimal, kinds, rules, tell=report
+        target, left_out, n_features, delimiter, header, max_bytes, decimal, kinds, rules, report=report
     )
     return chosen.read(os.fspath(source) if is_path else source, reading)  # type: ignore[arg-type]
 
@@ -150,7 +150,7 @@ def read_libsvm(source: Any, reading: Reading) -> Any:
             f"target={reading.target!r}, but {Path(title_of(source)).name} is read as a LIBSVM file, which "
             "has its target in front of every row; leave target out, or say what the file is with format."
         )
-    with opened_text(source, reading.max_bytes, reading.tell) as text:
+    with opened_text(source, reading.max_bytes, reading.report) as text:
         lines = _LibsvmLines(text)
         try:
             X, y = load_svmlight_file(lines, zero_based=False)
