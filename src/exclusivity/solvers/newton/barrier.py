@@ -8,9 +8,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import add
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,16 +34,13 @@ class RowState(NamedTuple):
     gains: Floats
 
 
-_NONE: Floats = np.zeros(0)
-
-
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class BarrierSums:
     """What a step has to know of all rows; empty for what was not asked for.
 
     ``slope`` and ``curvature`` make the complementarity after a step of length t a parabola in t.
-    ``dual_weights`` is X^T (y alpha) with y . alpha behind it. ``right_sides`` holds X^T (y D v) and y . D v
-    for sigma_mu = 0 and, from the predictor, in a second row how they change with sigma_mu.
+    ``right_sides`` holds X^T (y (alpha + D v)) and y . (alpha + D v) for sigma_mu = 0 and, from the
+    predictor, in a second row how they change with sigma_mu.
     """
 
     total_cost: float = 0.0
@@ -53,19 +50,20 @@ class BarrierSums:
     longest: float = np.inf
     loss: float = 0.0
     gram: Floats | None = None
-    dual_weights: Floats = dataclasses.field(default_factory=lambda: _NONE)
-    right_sides: Floats = dataclasses.field(default_factory=lambda: _NONE)
+    right_sides: Floats = dataclasses.field(default_factory=partial(np.zeros, 0))
 
     def __add__(self, other: BarrierSums) -> BarrierSums:
         """Return the sums over both sets of rows, and the shorter of the two longest steps."""
-        values: dict[str, Any] = {}
-        for field in dataclasses.fields(self):
-            mine, yours = getattr(self, field.name), getattr(other, field.name)
-            if field.name == "longest":
-                values[field.name] = min(mine, yours)
-            else:
-                values[field.name] = mine if mine is None else mine + yours
-        return BarrierSums(**values)
+        return BarrierSums(
+            self.total_cost + other.total_cost,
+            self.complementarity + other.complementarity,
+            self.slope + other.slope,
+            self.curvature + other.curvature,
+            min(self.longest, other.longest),
+            self.loss + other.loss,
+            None if self.gram is None or other.gram is None else self.gram + other.gram,
+            self.right_sides + other.right_sides,
+        )
 
 
 def arrive(
@@ -79,13 +77,12 @@ def arrive(
         barrier = state.barrier.copy()
         barrier.move(length)
     barrier.linearise(gains)
-    right_side = barrier.D * barrier.right_side(0.0, correct=False)
+    right_side = barrier.alpha + barrier.D * barrier.right_side(0.0, correct=False)
     sums = BarrierSums(
         total_cost=float(barrier.costs.sum()),
         complementarity=barrier.complementarity,
         loss=float(block.costs @ block.problem.loss.value(goal - gains)),
         gram=block.products.gram(barrier.D) if wants_gram else None,
-        dual_weights=block.products.folded(barrier.alpha),
         right_sides=block.products.folded(right_side)[None],
     )
     return sums, RowState(barrier, gains)
@@ -105,7 +102,7 @@ def predict(block: BlockOfRows, state: RowState, change: Point | Floats) -> tupl
     barrier.turn(_change_of_rows(block, barrier, change))
     slope, curvature = barrier.complementarity_growth()
     second, fold = barrier.copy(), block.products.folded
-    at_zero = fold(second.D * second.right_side(0.0, correct=True))
+    at_zero = fold(second.alpha + second.D * second.right_side(0.0, correct=True))
     sums = BarrierSums(
         longest=barrier.longest_step(),
         slope=slope,
@@ -133,25 +130,18 @@ def _change_of_rows(block: BlockOfRows, barrier: Barrier, change: Point | Floats
 
 def dual_sums(block: BlockOfRows, state: RowState) -> tuple[LossSums, RowState]:
     """Compute the loss at the current point, and the sums of the dual vector that the barrier holds."""
-    y, cost, loss = block.problem.labels, block.costs, block.problem.loss
-    goal = block.problem.rows.goal()
-    value = float(cost @ loss.value(goal - state.gains))
+    rows, y, cost, loss = block.problem.rows, block.problem.labels, block.costs, block.problem.loss
+    value = float(cost @ loss.value(rows.goal() - state.gains))
     alpha = np.clip(state.barrier.alpha, 0.0, cost * loss.largest_slope)
-    conjugate, alpha_sums = loss.conjugate(alpha, cost), np.array([alpha.sum(), y @ alpha])
-    sums = LossSums(
+    conjugate = loss.conjugate(alpha, cost)
+    sums = LossSums.of_dual(rows.design.rows(slice(None)), y, alpha, rows.targets)
+    return dataclasses.replace(
+        sums,
         loss=value,
         smoothed=value,
-        weighted_sums=block.problem.design.transposed_times(np.stack([alpha, y * alpha], axis=1)).T,
-        alpha_sums=alpha_sums,
         conjugates=np.array([conjugate.sum(), y @ conjugate]),
-        curvature=None,
         cost=float(cost.sum()),
-        n_terms=float(len(y)),
-        gains=alpha_sums
-        if block.problem.targets is None
-        else np.array([(goal * alpha).sum(), y @ (goal * alpha)]),
-    )
-    return sums, state
+    ), state
 
 
 # ---------------------------------------------------------------- multipliers and slacks

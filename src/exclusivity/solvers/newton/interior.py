@@ -169,26 +169,23 @@ class InteriorPoint:
 
     def step(self) -> bool:
         """Take one predictor-corrector step; False when none is possible any more."""
-        here, mu, weights = self._here, self.mu, self.point.weights
+        here, mu = self._here, self.mu
         if not 0 < mu < inf:
             return False
-        dual_weights = here.dual_weights[:-1] - self._linear[0]
         for own in self._own:
-            own.barrier.linearise(own.gains(weights))
-            dual_weights += own.folded(own.barrier.alpha)
-        residual = Point(weights - dual_weights, self._linear[1] - float(here.dual_weights[-1]))
+            own.barrier.linearise(own.gains(self.point.weights))
         try:
             system = self._system()
         except linalg.LinAlgError:  # numbers too large for the matrix: the points so far are all there is
             return False
-        _, change = self._solve(system, here.right_sides[0], residual, 0.0, correct=False)
+        _, change = self._solve(system, here.right_sides[0], 0.0, correct=False)
         predicted: BarrierSums = self._ask(predict, change, reads=2)
         length = min(1.0, predicted.longest, *(own.barrier.longest_step() for own in self._own))
         after = here.complementarity + length * (predicted.slope + length * predicted.curvature)
         after += sum(own.barrier.complementarity_after(length) for own in self._own)
         sigma_mu = mu * (after / self._total_cost / mu) ** 3
         right = predicted.right_sides[0] + sigma_mu * predicted.right_sides[1]
-        step, change = self._solve(system, right, residual, sigma_mu, correct=True)
+        step, change = self._solve(system, right, sigma_mu, correct=True)
         longest = self._ask(correct, change, sigma_mu).longest
         # Never quite to the boundary, not even with a full step: from there no step is possible any more.
         lengths = (_BACK_OFF * own.barrier.longest_step() for own in self._own)
@@ -246,13 +243,19 @@ class InteriorPoint:
         return ridged_system(gram_matrix, ridge, rows.objective.fit_intercept)
 
     def _solve(
-        self, system: NewtonSystem, right: Floats, residual: Point, sigma_mu: float, *, correct: bool
+        self, system: NewtonSystem, right: Floats, sigma_mu: float, *, correct: bool
     ) -> tuple[Point, Point | Floats]:
-        """Solve for one right-hand side: the step, and with multipliers of the rows instead, if known."""
-        of_weights = right[:-1]
+        """Solve for the right-hand side of the rows: the step, and the same or multipliers of the rows.
+
+        The whole right-hand side is X^T (y D v), less what w + a_w lacks of X^T (y alpha).
+        """
+        of_weights, total = (
+            right[:-1] - self.point.weights - self._linear[0],
+            float(right[-1]) - self._linear[1],
+        )
         for own in self._own:
-            of_weights = of_weights + own.folded(own.barrier.D * own.barrier.right_side(sigma_mu, correct))
-        of_weights, total = of_weights - residual.weights, float(right[-1]) - residual.intercept
+            right_side = own.barrier.D * own.barrier.right_side(sigma_mu, correct)
+            of_weights += own.folded(own.barrier.alpha + right_side)
         if isinstance(system, DualSystem):
             dw, db, multipliers = system.solve_with_multipliers(of_weights, total)
         else:

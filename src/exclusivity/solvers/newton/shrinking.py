@@ -163,7 +163,11 @@ def solve_inside(
         if complementarity <= goal:
             break
     alpha = np.clip(method.state.barrier.alpha, 0.0, member_costs(problem))
-    return method.point, inside.sums + LossSums.of_dual(rows.X, rows.labels, alpha, inside.targets), alpha
+    return (
+        method.point,
+        inside.sums + LossSums.of_dual(rows.X, rows.labels, alpha, inside.targets),
+        alpha,
+    )
 
 
 @dataclass(frozen=True, eq=False)
