@@ -13,8 +13,8 @@ from additive.oracles import conic_optimum, exhaustive_labels, exhaustive_radius
 from exclusivity.additive import RobustAdditiveClassifier, objective, sums
 from exclusivity.additive.classifier import _RIDGE
 
-# More of them: EXCLUSIVITY_ADDITIVE_MODELS=500 EXCLUSIVITY_ADDITIVE_PROBLEMS=300
-# EXCLUSIVITY_ADDITIVE_ATTACKED=1000000 pytest tests/additive
+# More of them (540 models, a million attacked rows): EXCLUSIVITY_ADDITIVE_MODELS=60
+# EXCLUSIVITY_ADDITIVE_PROBLEMS=300 EXCLUSIVITY_ADDITIVE_ATTACKED=334000 pytest tests/additive
 N_MODELS = int(os.environ.get("EXCLUSIVITY_ADDITIVE_MODELS", "15"))
 N_ATTACKED = int(os.environ.get("EXCLUSIVITY_ADDITIVE_ATTACKED", "5000"))
 N_PROBLEMS = int(os.environ.get("EXCLUSIVITY_ADDITIVE_PROBLEMS", "30"))

@@ -45,40 +45,27 @@ _MIN_FREQUENCY, _MIN_SHARE = 10, 0.05
 
 @dataclass(frozen=True, eq=False)
 class ColumnLevels:
-    """The levels of one column.
-
-    Attributes
-    ----------
-    name : str
-        The name of the column, or "x" and its number.
-    kind : {"number", "date", "category"}
-        What it holds. Dates are microseconds since 1970.
-    knots : ndarray
-        The knots of a number or date, in increasing order.
-    categories : tuple of str
-        The categories with a level of their own.
-    rare : tuple of str
-        Categories that share one level, the last before the missing one. Unseen categories share it, too.
-    has_missing : bool
-        Whether missing values have a level of their own.
-    shares : ndarray of shape (n_levels,)
-        The shares of the training rows on the levels, which add up to 1. A missing cell without a level of
-        its own shows their mean.
-    n_rows : float
-        The total weight of the training rows.
-    notation : str or None
-        How its numbers are written in a file, as in ``TableColumn``; None where unknown.
-    """
+    """The levels of one column."""
 
     name: str
+    """The name of the column, or "x" and its number."""
     kind: str
+    """What it holds: "number", "date" (microseconds since 1970) or "category"."""
     knots: Floats
+    """The knots of a number or date, in increasing order."""
     categories: tuple[str, ...]
+    """The categories with a level of their own."""
     rare: tuple[str, ...]
+    """Categories that share one level, the last before the missing one. Unseen categories share it, too."""
     has_missing: bool
+    """Whether missing values have a level of their own."""
     shares: Floats = field(default_factory=lambda: np.empty(0))
+    """The shares of the training rows on the levels, which add up to 1. A missing cell without a level of its
+    own shows their mean."""
     n_rows: float = 0.0
+    """The total weight of the training rows."""
     notation: str | None = None
+    """How its numbers are written in a file, as in ``TableColumn``; None where unknown."""
 
     @property
     def n_levels(self) -> int:

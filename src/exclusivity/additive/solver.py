@@ -41,28 +41,17 @@ Report = Callable[[int, float, float], None]
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A minimiser with its certificate.
-
-    Attributes
-    ----------
-    h : ndarray
-        The levels.
-    b : float
-        The intercept.
-    objective, bound : float
-        The objective there, and a lower bound of its minimum.
-    n_iter : int
-        The number of evaluations of a smoothed objective.
-    eps : float
-        The last smoothing.
-    """
+    """Levels and intercept of a minimiser, with its certificate."""
 
     h: Floats
     b: float
     objective: float
     bound: float
+    """A lower bound of the minimum."""
     n_iter: int
+    """The number of evaluations of a smoothed objective."""
     eps: float
+    """The last smoothing."""
 
     @property
     def gap(self) -> float:

@@ -51,21 +51,14 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Suspects:
-    """The columns of new rows, the most suspicious first.
-
-    Attributes
-    ----------
-    columns : list of Suspect
-        All columns: flagged ones first, then by shift.
-    stands : float
-        The share of predictions that cannot change whatever the flagged columns contain, all at once.
-    n_rows : int
-        The number of new rows.
-    """
+    """The columns of new rows, the most suspicious first."""
 
     columns: list[Suspect]
+    """All columns: flagged ones first, then by shift."""
     stands: float
+    """The share of predictions that cannot change whatever the flagged columns contain, all at once."""
     n_rows: int
+    """The number of new rows."""
 
     @property
     def flagged(self) -> list[str]:
