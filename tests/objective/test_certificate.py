@@ -16,7 +16,7 @@ from exclusivity.objective.problem import (
     ERMProblem,
     best_intercept,
     dual_bound,
-    dual_bound_with_pull,
+    dual_bound_from_weights,
     dual_from_scores,
     member_costs,
     repair_dual,
@@ -159,7 +159,7 @@ def test_no_bound_exceeds_the_optimum(p, gamma, beta, weighted, fit_intercept):
     expected = [dual_by_loops(problem, repair_dual(problem, alpha), p) for alpha in candidates]
     np.testing.assert_allclose(bounds, expected, rtol=1e-11, atol=1e-11)
     assert bounds.max() > 0  # not merely vacuous
-    quick = [dual_bound_with_pull(problem, alpha, pull_of(problem, alpha)) for alpha in candidates]
+    quick = [dual_bound_from_weights(problem, alpha, pull_of(problem, alpha)) for alpha in candidates]
     assert np.all(quick <= bounds + 1e-12 * np.abs(bounds) + 1e-12)
 
 
@@ -169,7 +169,7 @@ def test_a_feasible_vector_needs_no_repair_to_be_bounded(p, gamma, beta, weighte
     rng = np.random.default_rng(2)
     for _ in range(5):
         alpha = repair_dual(problem, member_costs(problem) * rng.uniform(0, 1, N))
-        quick = dual_bound_with_pull(problem, alpha, pull_of(problem, alpha))
+        quick = dual_bound_from_weights(problem, alpha, pull_of(problem, alpha))
         assert quick == pytest.approx(dual_bound(problem, alpha), rel=1e-12, abs=1e-12)
 
 

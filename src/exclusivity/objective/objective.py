@@ -320,13 +320,13 @@ class BoundedPenalty(Penalty):
         """See ``Penalty``: by the quadratic bound above."""
         goal = self.attained(dual_weights)
         size, kinks = np.abs(goal), np.asarray(self.kinks)
-        gains, prices = dual_weights * goal, (size / 2 + kinks) * size
+        gains, penalties = dual_weights * goal, (size / 2 + kinks) * size
         length = sqrt(size @ size)
         by_rows, by_columns = length * reach + reach * reach / 2, float((size + reaches / 2) @ reaches)
         # One of the two may be beyond the range of numbers, or not a number: the other holds.
         raised = by_columns if by_columns <= by_rows or isnan(by_rows) else by_rows
-        lost = gamma(len(goal) + 6) * float(np.abs(gains).sum() + prices.sum() + raised)
-        return float(gains.sum() - prices.sum()) + raised + lost
+        lost = gamma(len(goal) + 6) * float(np.abs(gains).sum() + penalties.sum() + raised)
+        return float(gains.sum() - penalties.sum()) + raised + lost
 
 
 def _soft(values: Floats, threshold: Floats) -> Floats:

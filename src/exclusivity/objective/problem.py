@@ -364,7 +364,7 @@ def _may_lose(problem: ERMProblem, feasible: Floats, dual_weights: Floats) -> fl
     return 2 * off * (1 + length * (float(np.linalg.norm(dual_weights)) + off * length))
 
 
-def dual_bound_with_pull(
+def dual_bound_from_weights(
     problem: ERMProblem, alpha: Floats, dual_weights: Floats, lost: float = 0.0
 ) -> float:
     """Compute :func:`dual_bound`, or a little less, where u = X^T (y alpha) is known: no product with X.
@@ -546,8 +546,8 @@ def cost_grid(problems: list[ERMProblem], n_costs: int) -> Floats:
     costs : ndarray of shape (n_costs,)
         In increasing order.
     """
-    told_apart = [problem for problem in problems if abs(problem.labels.sum()) < len(problem.labels)]
-    if not told_apart:
+    with_both = [problem for problem in problems if abs(problem.labels.sum()) < len(problem.labels)]
+    if not with_both:
         raise ValueError("all rows of positive weight are of one class: no cost is better than another.")
-    least = min(natural_cost(problem) for problem in told_apart)
+    least = min(natural_cost(problem) for problem in with_both)
     return np.asarray(least * np.logspace(-_DECADES_BELOW, _DECADES_ABOVE, n_costs))

@@ -27,7 +27,7 @@ from exclusivity._typing import Bools, Floats
 from exclusivity.objective.objective import relative_gap
 from exclusivity.objective.problem import (
     ERMProblem,
-    dual_bound_with_pull,
+    dual_bound_from_weights,
     member_costs,
     objective_of_shortfall,
     repair_dual,
@@ -160,7 +160,7 @@ class NewtonCG:
         objective, lost = objective_of_shortfall(
             self.problem, self.weights[:, None], self.shortfall[:, None], self.error
         )
-        bound = dual_bound_with_pull(self.problem, self.alpha, self.dual_weights)
+        bound = dual_bound_from_weights(self.problem, self.alpha, self.dual_weights)
         return Certificate(objective, lost, bound, partial(repair_dual, self.problem, self.alpha))
 
     def advance(self) -> bool:
