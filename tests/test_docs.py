@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -148,3 +149,24 @@ def test_headline_figures_are_marked():
     rows = re.findall(r"(?m)^\| \*\*.*", readme) + re.findall(r"(?m)^\| \*\*.*", results)
     assert len(rows) >= 20
     assert all(MARK.search(row) for row in rows)
+
+
+def test_dead_links_are_found(tmp_path, capsys):
+    """``make docs`` runs this on the site."""
+    check = runpy.run_path(str(ROOT / "scripts" / "check_links.py"))["main"]
+    (tmp_path / "a.html").write_text(
+        '<h1 id="top">A</h1><a href="b.html#here">b</a><img src="p.png" alt="a dot">'
+    )
+    (tmp_path / "b.html").write_text(
+        '<p id="here"><a href="a.html#top">a</a><a href="https://x.org/no">x</a>'
+    )
+    (tmp_path / "p.png").touch()
+    assert check([str(tmp_path)]) == 0
+    (tmp_path / "b.html").write_text('<a href="a.html#bottom">a</a><a href="c.html">c</a><img src="p.png">')
+    assert check([str(tmp_path)]) == 1
+    assert sorted(line.partition(": ")[2] for line in capsys.readouterr().out.splitlines()) == [
+        "a.html#bottom has no such anchor",
+        "b.html#here has no such anchor",
+        "c.html leads nowhere",
+        "p.png has no alternative text",
+    ]

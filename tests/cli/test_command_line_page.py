@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from sklearn.datasets import load_breast_cancer
 
 from exclusivity.cli.files import EXIT_STATUS
 from exclusivity.cli.main import COMMANDS, main
@@ -50,6 +51,29 @@ def test_the_session_runs(name, n_commands, files, tmp_path, monkeypatch, capsys
         # Seconds and the last digits of a gap differ between machines.
         assert re.split(", within| in 0", line)[0] in out
     assert set(files) <= {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("name", "train", "test", "target"),
+    [
+        ("../README.md", "mine.csv", "new.csv", "COLUMN"),
+        ("quickstart.md", "train.csv", "test.csv", "diagnosis"),
+    ],
+)
+def test_commands_about_a_table_of_yours_run(name, train, test, target, tmp_path, monkeypatch):
+    """Commands of pages whose snippets write no files."""
+    monkeypatch.chdir(tmp_path)
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    table = X.assign(**{target: y.map({0: "malignant", 1: "benign"})})
+    table[::2].to_csv(train, index=False)
+    table[1::2].to_csv(test, index=False)
+    blocks = [
+        block for language, block in session((DOCS / name).read_text(encoding="utf-8")) if language == "sh"
+    ]
+    lines = [line for line in "".join(blocks).splitlines() if line.startswith("erm ")]
+    assert len(lines) == 3
+    for line in lines:
+        assert main(shlex.split(line, comments=True)[1:]) == 0, line
 
 
 def test_rules_about_signs_run(tmp_path, monkeypatch):
