@@ -18,12 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from exclusivity._typing import (
-    Bools,
-    Floats,
-    Ints,
-    Matrix,
-)
+from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.voting.members import member_predictions, member_weights
 
 __all__ = [

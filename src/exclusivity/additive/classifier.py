@@ -51,7 +51,6 @@ from exclusivity.tables._columns import (
     odd_cells,
     read_column,
 )
-from exclusivity.tables._encoder import describe_odd_cells
 from exclusivity.tables._parameters import (
     categorical_places,
     column_place,
@@ -59,7 +58,7 @@ from exclusivity.tables._parameters import (
     monotone_signs,
     number_labels,
 )
-from exclusivity.tables._warnings import warn_of_changes, warn_of_table
+from exclusivity.tables._warnings import describe_odd_cells, warn_of_changes, warn_of_table
 
 _LOSSES: dict[str, MarginLoss] = {
     "squared_hinge": PowerHinge(2.0),

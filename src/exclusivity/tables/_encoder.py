@@ -39,7 +39,13 @@ from exclusivity.tables._columns import (
     odd_cells,
 )
 from exclusivity.tables._parameters import categorical_places, monotone_signs
-from exclusivity.tables._warnings import classes_in, warn_of_changes, warn_of_levels, warn_of_target
+from exclusivity.tables._warnings import (
+    classes_in,
+    describe_odd_cells,
+    warn_of_changes,
+    warn_of_levels,
+    warn_of_target,
+)
 
 _REFUSED = {
     "number": "it held numbers in fit, and here a cell holds {}; give a number, or nothing for a missing "
@@ -452,12 +458,6 @@ def _check_shape(X: Any) -> None:
             raise ValueError(
                 f"Found a table with 0 {what} (shape={X.shape}) while a minimum of 1 is required."
             )
-
-
-def describe_odd_cells(known: Any, count: int, cell: str) -> list[str]:
-    """Return a remark on cells that a column of this name and kind cannot hold, the first of them as text."""
-    cells = f"{count} cell{'s' * (count > 1)} with no {known.kind}, such as {cell}"
-    return [f"column {known.name!r}: {cells}, count as missing"] * (count > 0)
 
 
 def output_sources(columns: Sequence[TableColumn]) -> Ints:

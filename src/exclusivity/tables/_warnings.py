@@ -114,6 +114,12 @@ def warn_of_table(X: Any, y: Any, columns: Sequence[tuple[str, Sequence[str], in
         warn_of_levels(*column)
 
 
+def describe_odd_cells(known: Any, count: int, cell: str) -> list[str]:
+    """Return a remark on cells that a column of this name and kind cannot hold, the first of them as text."""
+    cells = f"{count} cell{'s' * (count > 1)} with no {known.kind}, such as {cell}"
+    return [f"column {known.name!r}: {cells}, count as missing"] * (count > 0)
+
+
 def warn_of_changes(remarks: Sequence[str], advice: str = "", stacklevel: int = 4) -> None:
     """Warn of a table that is not as in training, with all remarks on it."""
     if remarks:
