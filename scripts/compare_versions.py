@@ -86,7 +86,7 @@ CERTIFIED = [  # 50 voting models, the members of most from scikit-learn
     RANDOM | {"shape": ["medium"], "classes": [2, 3, 5], "voting": VOTES, "multi_class": SCHEMES},
     INF | {"shape": ["medium"], "classes": [3, 5], "voting": VOTES, "n_estimators": [8], "tol": [1e-8]},
     RANDOM | {"run": ["table"], "numeric": ["linear", "spline"], "voting": ["hard"]},
-    {"run": ["robust"], "numeric": ["linear", "spline"], "C": [0.1, 1.0]},
+    INF | {"run": ["table"], "numeric": ["linear", "spline"], "C": [0.1, 1.0], "voting": ["hard"]},
 ]
 
 
