@@ -41,6 +41,7 @@ TERMS = {
 
 ALLOWED = {
     "random walk": "a term of probability theory",
+    "pull request": "a term of git hosts",
 }
 """Quotations in which a word may stand."""
 
@@ -75,8 +76,13 @@ def complaints(path: Path) -> Iterator[str]:
 
 def main() -> int:
     """Print what is to be replaced; 1 if anything is."""
-    pages = [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/research/*.md")]
-    sources = [path for path in ROOT.glob("src/**/*.py") if str(path.relative_to(ROOT)) not in LATER]
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("*/*.md"), *ROOT.glob("docs/research/*.md")]
+    pages.remove(ROOT / "CHANGELOG.md")  # earlier releases stay as they were
+    sources = [
+        path
+        for path in [*ROOT.glob("src/**/*.py"), *ROOT.glob("examples/*.py")]
+        if str(path.relative_to(ROOT)) not in LATER
+    ]
     found = [line for path in sorted(pages) + sorted(sources) for line in complaints(path)]
     sys.stdout.write("".join(f"{line}\n" for line in found))
     return 1 if found else 0
