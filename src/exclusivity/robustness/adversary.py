@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 from math import comb
@@ -26,25 +25,17 @@ _PUSH = 100.0
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """Rows after an attack.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        The attacked rows.
-    features : ndarray of bool, shape (n_samples, n_groups)
-        The features (groups) that were changed in each row.
-    changed : ndarray of bool, shape (n_samples,)
-        Whether the prediction is another one now.
-    tied : ndarray of bool, shape (n_samples,)
-        Whether another class could win a tie: it has at least as many votes as the former prediction, or
-        could win the run-off. False for classifiers that count no votes.
-    """
+    """Rows after an attack."""
 
     X: Floats
+    """The attacked rows, (n_samples, n_features)."""
     features: Bools
+    """The features (groups) that were changed in each row, (n_samples, n_groups)."""
     changed: Bools
+    """Whether the prediction is another one now, (n_samples,)."""
     tied: Bools
+    """Whether another class could win a tie: it has at least as many votes as the former prediction, or could
+    win the run-off. False for classifiers that count no votes."""
 
     @property
     def succeeded(self) -> Bools:
@@ -114,7 +105,10 @@ def attack(
         )
     base = rows if reference is None else finite_numbers(reference, "reference")
     adversary = _Adversary(estimator, groups, size * base.std(axis=0), max_sets)
-    blocks = [adversary.run(rows[block], int(n_features)) for block in adversary.blocks(len(rows))]
+    n_moves = max(2 * n_groups, int(adversary.supports.sum()))
+    step = max(1, _BLOCK_NUMBERS // (n_moves * rows.shape[1]))
+    starts = range(0, len(rows), step)
+    blocks = [adversary.run(rows[start : start + step], int(n_features)) for start in starts]
     X_new, touched = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     before = estimator.predict(rows)
     tied = adversary.tied(X_new, np.searchsorted(estimator.classes_, before))
@@ -129,9 +123,8 @@ class _Adversary:
         has_votes = hasattr(estimator, "component_predict")
         self.counts_votes = has_votes and getattr(estimator, "voting", "hard") != "soft"
         self.columns_of = groups == np.arange(int(groups.max()) + 1)[:, None]
-        no_members = np.zeros((0, len(self.columns_of)), dtype=bool)
         # Equal members are asked once: what turns one of them turns all.
-        self.supports = no_members
+        self.supports = np.zeros((0, len(self.columns_of)), dtype=bool)
         if self.counts_votes:
             self.ensemble = replace(estimator._voting_ensemble(), groups=groups)
             self.supports = group_supports(self.ensemble.supports, groups)
@@ -139,12 +132,6 @@ class _Adversary:
         # Under other rules than most votes the lead is how many changes it takes.
         is_plurality = not self.counts_votes or self.n_classes == 2 or self.ensemble.rule is RULES["hard"]
         self.counts_changes = not is_plurality
-
-    def blocks(self, n_rows: int) -> Sequence[slice]:
-        """Return slices of rows to work on at once."""
-        n_moves = max(2 * len(self.columns_of), int(self.supports.sum()))
-        step = max(1, _BLOCK_NUMBERS // (n_moves * self.columns_of.shape[1]))
-        return [slice(start, start + step) for start in range(0, n_rows, step)]
 
     def run(self, X: Floats, budget: int) -> tuple[Floats, Bools]:
         """Return attacked rows and the groups that were changed, for the most promising target class."""
@@ -210,7 +197,7 @@ class _Adversary:
     def _towards(self, X: Floats, winners: Ints, targets: Ints, budget: int) -> tuple[Floats, Bools]:
         groups, steps = self._moves(X, targets)
         counts = np.bincount(groups, minlength=1)
-        n_movable = len(np.flatnonzero(counts))
+        n_movable = int(np.count_nonzero(counts))
         n_moved = min(budget, n_movable)
         n_sets = comb(n_movable, n_moved) * int(counts.max(initial=1)) ** n_moved
         if n_sets <= self.max_sets:

@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.utils import check_random_state
 
 from exclusivity._errors import check_choice, check_number
-from exclusivity._typing import Bools, Floats, Ints, Matrix, RandomState
+from exclusivity._typing import Floats, Matrix, RandomState
 from exclusivity.classifier._validation import group_codes
 
 KINDS = ("outliers", "swapped", "stuck", "missing")
@@ -71,7 +71,12 @@ def corrupt(
     rng = check_random_state(random_state)
     names = np.asarray(X.columns, dtype=object) if hasattr(X, "iloc") else None
     groups = group_codes(feature_groups, values.shape[1], names)
-    is_broken = _draw(rng, len(values), groups, k, same_for_all)
+    n_groups = int(groups.max()) + 1
+    check_number({"k": k}, "k", least=0, integer=True)
+    if k > n_groups:
+        raise ValueError(f"k={k}, but there are only {n_groups} features (groups) to break.")
+    ranks = rng.random_sample((1 if same_for_all else len(values), n_groups)).argsort(axis=1).argsort(axis=1)
+    is_broken = (ranks < k)[:, groups]
     broken = np.where(is_broken, _replacement(kind, values, base, size, rng), values)
     if hasattr(X, "iloc"):
         return type(X)(broken, columns=X.columns, index=X.index)
@@ -80,20 +85,14 @@ def corrupt(
 
 @dataclass(frozen=True, eq=False)
 class CorruptionCurve:
-    """Scores of a classifier on rows with broken features.
-
-    Attributes
-    ----------
-    ks : tuple of int
-        Numbers of broken features.
-    kinds : tuple of str
-        Kinds of damage.
-    scores : ndarray of shape (n_kinds, n_ks, n_repeats)
-    """
+    """Scores of a classifier on rows with broken features."""
 
     ks: tuple[int, ...]
+    """Numbers of broken features."""
     kinds: tuple[str, ...]
+    """Kinds of damage."""
     scores: Floats
+    """Of shape (n_kinds, n_ks, n_repeats)."""
 
     @property
     def mean(self) -> Floats:
@@ -176,23 +175,11 @@ def finite_numbers(X: Matrix, name: str) -> Floats:
     return values
 
 
-def _draw(rng: np.random.RandomState, n_rows: int, groups: Ints, k: int, same_for_all: bool) -> Bools:
-    n_groups = int(groups.max()) + 1
-    check_number({"k": k}, "k", least=0, integer=True)
-    if k > n_groups:
-        raise ValueError(f"k={k}, but there are only {n_groups} features (groups) to break.")
-    ranks = rng.random_sample((1 if same_for_all else n_rows, n_groups)).argsort(axis=1).argsort(axis=1)
-    return np.broadcast_to((ranks < k)[:, groups], (n_rows, len(groups)))
-
-
 def _replacement(kind: str, values: Floats, base: Floats, size: float, rng: np.random.RandomState) -> Floats:
     if kind == "missing":
-        return np.broadcast_to(base.mean(axis=0), values.shape)
-    if kind == "stuck":
-        return np.broadcast_to(
-            base[rng.randint(len(base), size=base.shape[1]), np.arange(base.shape[1])], values.shape
-        )
-    if kind == "swapped":
-        return np.asarray(base[rng.randint(len(base), size=values.shape), np.arange(base.shape[1])])
+        return np.asarray(base.mean(axis=0))
+    if kind in ("stuck", "swapped"):
+        size_of_draw = base.shape[1] if kind == "stuck" else values.shape
+        return np.asarray(base[rng.randint(len(base), size=size_of_draw), np.arange(base.shape[1])])
     signs = rng.choice([-1.0, 1.0], size=values.shape)
     return np.asarray(values + size * signs * base.std(axis=0))

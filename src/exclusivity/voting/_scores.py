@@ -21,28 +21,18 @@ _LARGEST_MARGIN = 1e150
 
 @dataclass(frozen=True, eq=False)
 class Election:
-    """All that a voting rule needs to know of the members, for some rows.
-
-    Attributes
-    ----------
-    votes : array of int, shape (n_samples, n_members)
-        The class that each member votes for.
-    liking : array of shape (n_samples, n_classes)
-        Numbers between -0.49 and 0.49, which break ties: the higher one wins.
-    n_classes : int
-    prefer_first : callable or None
-        ``prefer_first(first, second)``, with class numbers of shape (n_samples,), tells whether each member
-        prefers the first class to the second, (n_samples, n_members). None where members rank no classes.
-    copies : int
-        How many equal members each one stands for.
-    xp : namespace
-    """
+    """All that a voting rule needs to know of the members, for some rows."""
 
     votes: Any
+    """The class that each member votes for, (n_samples, n_members) of int."""
     liking: Any
+    """Numbers between -0.49 and 0.49, which break ties, (n_samples, n_classes): the higher one wins."""
     n_classes: int
     prefer_first: Callable[[Any, Any], Any] | None = None
+    """``prefer_first(first, second)``, with class numbers of shape (n_samples,), tells whether each member
+    prefers the first class to the second, (n_samples, n_members). None where members rank no classes."""
     copies: int = 1
+    """How many equal members each one stands for."""
     xp: Any = np
 
     @property

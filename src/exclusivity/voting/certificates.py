@@ -19,29 +19,19 @@ from exclusivity.voting.rules import VotingRule
 
 @dataclass(frozen=True, eq=False)
 class VotingEnsemble:
-    """Members that vote, each on some columns, and the rule that counts their votes.
-
-    Attributes
-    ----------
-    rule : VotingRule
-    classes : ndarray of shape (n_classes,)
-    supports : ndarray of bool, shape (n_members, n_columns)
-        Which member uses which column. Members that are all equal are one: a change that turns one of them
-        turns all, so that their number does not matter.
-    groups : ndarray of shape (n_columns,)
-        Numbers of what breaks as a whole: features, or groups of columns.
-    preferences : callable
-        Gives the preferences of these members for blocks of rows, one block after the other.
-    predict : callable
-        Gives the labels of rows, as the rule decides.
-    """
+    """Members that vote, each on some columns, and the rule that counts their votes."""
 
     rule: VotingRule
     classes: NDArray[Any]
     supports: Bools
+    """Which member uses which column, (n_members, n_columns). Members that are all equal are one: a change
+    that turns one of them turns all, so that their number does not matter."""
     groups: Ints
+    """Numbers of what breaks as a whole: features, or groups of columns."""
     preferences: Callable[[Any], Iterator[MemberPreferences]]
+    """Gives the preferences of these members for blocks of rows, one block after the other."""
     predict: Callable[[Any], NDArray[Any]]
+    """Gives the labels of rows, as the rule decides."""
 
     def min_changes(self, X: Matrix, *, all_classes: bool = True) -> Iterator[Ints]:
         """Yield the minimal changes of every class for blocks of rows; see ``VotingRule.min_changes``."""
@@ -51,7 +41,13 @@ class VotingEnsemble:
 
     def radii(self, X: Matrix, top_k: int = 1) -> Ints:
         """Return how many groups may change before more than ``top_k`` classes can win, (n_samples,)."""
-        check_top_k(top_k, len(self.classes))
+        check_number({"top_k": top_k}, "top_k", least=1, integer=True)
+        if top_k >= len(self.classes):
+            raise ParameterError(
+                "top_k",
+                f"top_k={top_k}, and there are {len(self.classes)} classes: no more of them can ever win. "
+                f"Give a number from 1 to {len(self.classes) - 1}.",
+            )
         n_groups = int(self.groups.max()) + 1
         blocks = self.min_changes(X, all_classes=top_k > 1)
         return np.concatenate([radius_of(changes, n_groups, top_k) for changes in blocks])
@@ -60,17 +56,6 @@ class VotingEnsemble:
         """Return which classes can win when ``r`` groups change, (n_samples, n_classes)."""
         check_number({"r": r}, "r", least=0, integer=True)
         return np.concatenate([changes <= r for changes in self.min_changes(X)])
-
-
-def check_top_k(top_k: int, n_classes: int) -> None:
-    """Raise unless some class could be outside of so many."""
-    check_number({"top_k": top_k}, "top_k", least=1, integer=True)
-    if top_k >= n_classes:
-        raise ParameterError(
-            "top_k",
-            f"top_k={top_k}, and there are {n_classes} classes: no more of them can ever win. Give a number "
-            f"from 1 to {n_classes - 1}.",
-        )
 
 
 class CertifiedVotes:

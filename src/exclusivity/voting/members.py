@@ -45,20 +45,12 @@ _BLOCK_SCORES = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class VotingMembers:
-    """Members of any kind, and the rule that counts their votes.
-
-    Attributes
-    ----------
-    estimators : sequence of fitted classifiers
-        They predict numbers of classes.
-    columns : sequence of arrays
-        The columns that each of them sees: numbers, or truths.
-    n_classes : int
-    rule : VotingRule
-    """
+    """Members of any kind, and the rule that counts their votes."""
 
     estimators: Sequence[Any]
+    """Fitted classifiers; they predict numbers of classes."""
     columns: Sequence[Any]
+    """The columns that each of them sees: numbers, or truths."""
     n_classes: int
     rule: VotingRule
 
@@ -242,23 +234,15 @@ _SUPPORTED = (
 
 @dataclass(frozen=True, eq=False)
 class Members:
-    """Fitted estimators, and what their ensemble does to rows before them and to labels after them.
-
-    Attributes
-    ----------
-    estimators : sequence of estimators
-    classes : ndarray or None
-        Labels that the members' predictions number; None if members predict labels themselves.
-    checked_by : estimator or None
-        The ensemble, if it converts X to an array before any member sees it; None if members take X as is.
-    columns : sequence of ndarray or None
-        The features that each member sees; None for all.
-    """
+    """Fitted estimators, and what their ensemble does to rows before them and to labels after them."""
 
     estimators: Sequence[Any]
     classes: NDArray[Any] | None = None
+    """Labels that the members' predictions number; None if members predict labels themselves."""
     checked_by: Any = None
+    """The ensemble, if it converts X to an array before any member sees it; None if members take X as is."""
     columns: Sequence[Ints] | None = None
+    """The features that each member sees; None for all."""
 
     def checked(self, X: Matrix) -> Any:
         """Return rows as the ensemble's own predict hands them on: members were trained without names."""

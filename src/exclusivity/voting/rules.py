@@ -327,11 +327,17 @@ class _RunoffChanges:
         if is_disjoint(self.reach):
             single, together = _divided(leads - undecided, 2), _divided(both, 3)
         else:
-            single, together = self._with_shared_features(both)
+            single = self.tally.fewest_against(self.winner, self.reach)
+            gains = (
+                self.reach.sum(axis=0)
+                + 2 * self.tally.reached(self.winner[:, None], self.reach)
+                - self.tally.reached(UNDECIDED, self.reach)
+            )
+            together = fewest_of_each(gains, both)
         needed = np.maximum(np.maximum(single[:, :, None], single[:, None, opponents]), together)
         if self.all_classes:
             needed = np.maximum(needed, self._finals_without_winner())
-        never = self._never
+        never = max(int(self.reach.shape[1]), self.tally.n_members) + 1  # more features than there are
         needed[:, opponents, np.arange(len(opponents))] = never
         needed[self.rows, self.winner] = never
         needed[np.broadcast_to((self.winner[:, None] == opponents)[:, None], needed.shape)] = never
@@ -356,20 +362,6 @@ class _RunoffChanges:
         # A feature turns no more duel votes than it has members.
         most = max(int(self.reach.sum(axis=0).max(initial=0)), 1)
         return _divided(np.stack(leads, axis=2), 2 * most)
-
-    @property
-    def _never(self) -> int:
-        """Return more features than there are."""
-        return max(int(self.reach.shape[1]), self.tally.n_members) + 1
-
-    def _with_shared_features(self, both: Counts) -> tuple[Ints, Ints]:
-        single = self.tally.fewest_against(self.winner, self.reach)
-        gains = (
-            self.reach.sum(axis=0)
-            + 2 * self.tally.reached(self.winner[:, None], self.reach)
-            - self.tally.reached(UNDECIDED, self.reach)
-        )
-        return single, fewest_of_each(gains, both)
 
     def _duels_with_winner(self) -> Counts:
         """Return B: the fewest features for a final of c and the winner that c wins, (n_rows, c)."""
@@ -399,7 +391,11 @@ class _RunoffChanges:
         tally, reach, rows = self.tally, self.reach, self.rows[:, None]
         sides = self.sides[:, classes]
         turned = product((2 * (sides == FIRST) + (sides == -1)).astype(np.float32), reach)
-        third = self._third_classes(classes)
+        others = tally.totals.copy()
+        others[self.rows, self.winner] = -1
+        best = others.argmax(axis=1)
+        others[self.rows, best] = -1
+        third = np.where(classes == best[:, None], others.argmax(axis=1)[:, None], best[:, None])
         gains = (
             reach.sum(axis=0)
             + product((tally.votes[:, None] == third[:, :, None]).astype(np.float32), reach)
@@ -413,15 +409,6 @@ class _RunoffChanges:
             fewest(gains.reshape(flat), behind.ravel()),
         )
         return np.asarray(needed.reshape(behind.shape))
-
-    def _third_classes(self, classes: Ints) -> Ints:
-        """Return the class with most votes but for the winner and each of these, (n_rows, len(classes))."""
-        others = self.tally.totals.copy()
-        others[self.rows, self.winner] = -1
-        best = others.argmax(axis=1)
-        others[self.rows, best] = -1
-        second = others.argmax(axis=1)
-        return np.asarray(np.where(classes == best[:, None], second[:, None], best[:, None]))
 
 
 def _divided(numbers: Counts, by: int) -> Counts:
