@@ -50,12 +50,7 @@ class Cut(NamedTuple):
 class Quadratic:
     """The penalty 1/2 h'Qh with Q = ridge I + smoothness D'D, D the differences of neighbouring knots.
 
-    Parameters
-    ----------
-    joined : ndarray of bool of shape (n_levels - 1,)
-        Whether a level and the next one are neighbouring knots of a column.
-    ridge, smoothness : float
-        Both parts of the penalty.
+    ``joined`` says of all levels but the last whether the next one is a neighbouring knot of their column.
     """
 
     def __init__(self, joined: Bools, ridge: float, smoothness: float) -> None:
