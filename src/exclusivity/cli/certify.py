@@ -8,7 +8,6 @@ from typing import Any
 from exclusivity.cli import files, models, options, output, training
 from exclusivity.cli.data import rows_for
 from exclusivity.cli.evaluate import check_labels, describe_constant, warn_of_constant
-from exclusivity.cli.output import Progress
 
 SUMMARY = "count the features that may break without changing a prediction"
 DESCRIPTION = (
@@ -67,7 +66,7 @@ def run(args: argparse.Namespace) -> None:
     from exclusivity.inspection.scores import scores_of
 
     loaded = models.load(args.model)
-    rows = rows_for(loaded, args.data, args, Progress("certify", quiet=args.quiet), wants_labels=None)
+    rows = rows_for(loaded, args.data, args, wants_labels=None)
     if rows.y is not None:
         check_labels(loaded, rows.y, args.data)
     radii, predicted = radii_of(loaded, rows.X, args.threats), loaded.predict(rows.X)

@@ -7,7 +7,6 @@ from typing import Any
 
 from exclusivity.cli import files, models, options, output
 from exclusivity.cli.data import rows_for
-from exclusivity.cli.output import Progress
 
 SUMMARY = "find columns of new data that look broken, and what stands without them"
 DESCRIPTION = (
@@ -40,7 +39,7 @@ def run(args: argparse.Namespace) -> None:
         raise files.CommandError(
             f"{args.model} knows nothing of its training columns to compare with; fit with --max-broken."
         )
-    rows = rows_for(loaded, args.data, args, Progress("check", quiet=args.quiet), wants_labels=False)
+    rows = rows_for(loaded, args.data, args, wants_labels=False)
     model: Any = loaded.model
     found = model.suspects(rows.X)
     chosen = found.flagged if args.columns is None else args.columns

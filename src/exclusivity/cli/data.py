@@ -57,7 +57,7 @@ class Source:
 
     def __init__(self, path: str, args: argparse.Namespace) -> None:
         self.title = "standard input" if path == "-" else printable(path)
-        self.path = path
+        self.path, self._progress = path, Progress(args.command, quiet=args.quiet)
         self.format = self._format(args.format)
         if path != "-" and Path(path).is_dir():
             raise FileError(in_folder(path))
@@ -128,7 +128,7 @@ class Source:
         """Return the sign between fields, once the columns are known."""
         return self._delimiter or self.format.delimiter
 
-    def read(self, progress: Progress, **settings: Any) -> Any:
+    def read(self, **settings: Any) -> Any:
         """Return the table, or raise an error that says what to do; settings are those of ``read_table``."""
         from exclusivity.io import DataFileError, read_table
 
@@ -138,9 +138,9 @@ class Source:
 
         def report(n_bytes: int) -> None:
             share = f"{min(1.0, n_bytes / size):.0%} of " if size and "max_bytes" in settings else ""
-            progress.update(f"reading {self.title}: {share}{size / 1e6:.0f} MB")
+            self._progress.update(f"reading {self.title}: {share}{size / 1e6:.0f} MB")
 
-        progress.update(f"reading {self.title}")
+        self._progress.update(f"reading {self.title}")
         try:
             with file_errors(self.path):
                 return read_table(
@@ -154,7 +154,7 @@ class Source:
         except DataFileError as error:
             raise FileError(self._explain(error)) from error
         finally:
-            progress.clear()
+            self._progress.clear()
 
     def _explain(self, error: Any) -> str:
         """Return the message of a reader, for a user of options."""
@@ -271,7 +271,6 @@ def rows_for(
     loaded: Loaded,
     path: str,
     args: argparse.Namespace,
-    progress: Progress,
     *,
     wants_labels: bool | None,
     keep: list[str] | None = None,
@@ -296,7 +295,7 @@ def rows_for(
         raise UsageError(f"--keep is for columns with names, and {source.title} has none.")
     target, ignore = source.chosen(columns, args)
     if columns is None:
-        content = source.read(progress, n_features=loaded.n_features)
+        content = source.read(n_features=loaded.n_features)
         _warn_if_narrow(content.data, source, loaded)
         return Rows(content.data, None if wants_labels is False else content.target)
     kept = [source.column(text, names) for text in keep or ()]
@@ -315,7 +314,6 @@ def rows_for(
         target, ignore = None, ignore if target is None else [*ignore, target]
     texts = {name: ColumnRule("category") for name in kept if name not in rules}
     content = source.read(
-        progress,
         target=target,
         ignore=[name for name in ignore if name not in kept],
         rules={**rules, **texts},

@@ -148,7 +148,7 @@ def train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     if not first.format.has_columns:
         raise UsageError(f"--dask reads CSV and Parquet files; {first.title} is read as {first.format.name}.")
     if not known:  # a damaged file, or no pyarrow: reading it says so
-        first.read(progress)
+        first.read()
     target, ignore = first.chosen(known, args)
     settings = training.reading_settings(args, first, known, target, ignore)
     with cluster(args, progress), _worker_errors():

@@ -10,7 +10,6 @@ from exclusivity._text import printable
 from exclusivity.cli import models, options, output
 from exclusivity.cli.data import rows_for
 from exclusivity.cli.files import FileError, UsageError
-from exclusivity.cli.output import Progress
 from exclusivity.cli.training import FEW_CLASSES
 
 SUMMARY = "compare predictions with the classes of a data file"
@@ -53,8 +52,7 @@ def run(args: argparse.Namespace) -> None:
     if not 0 <= args.false_positives < 1:
         raise UsageError("--false-positives must be a share from 0 to 1, such as 0.01.")
     loaded = models.load(args.model)
-    progress = Progress("evaluate", quiet=args.quiet)
-    rows = rows_for(loaded, args.data, args, progress, wants_labels=True)
+    rows = rows_for(loaded, args.data, args, wants_labels=True)
     check_labels(loaded, rows.y, args.data)
     scores = scores_of(rows.y, loaded.predict(rows.X))
     matrix, by_class = scores.pop("confusion_matrix"), scores.pop("classes")

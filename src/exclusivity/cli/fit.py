@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     if args.test is not None:
         loaded = models.load(args.output)
         reading = argparse.Namespace(**vars(args) | {"decimal": None, "strict": False})
-        rows = rows_for(loaded, args.test, reading, progress, wants_labels=True)
+        rows = rows_for(loaded, args.test, reading, wants_labels=True)
         document["test"] = {"file": args.test, **_scores(rows.y, loaded.predict(rows.X))}
     output.show(document, as_json=args.json, words=_words(args, document), hidden=("features",))
     training.warn_of_votes(classifier)
@@ -85,7 +85,7 @@ def _train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     from exclusivity import ERMClassifier, RobustAdditiveClassifier
 
     (args.data,) = args.data
-    data = training.read_training_data(args, progress)
+    data = training.read_training_data(args)
     started = perf_counter()
     classifier: Any
     if args.max_broken is None:

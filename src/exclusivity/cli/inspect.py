@@ -8,7 +8,6 @@ from typing import Any
 
 from exclusivity.cli import files, models, options, output, training
 from exclusivity.cli.data import rows_for
-from exclusivity.cli.output import Progress
 
 SUMMARY = "show what is in a model file"
 DESCRIPTION = (
@@ -74,8 +73,7 @@ def _write_report(args: argparse.Namespace, loaded: models.Loaded) -> None:
 
     X = y = None
     if args.data is not None:
-        progress = Progress("inspect", quiet=args.quiet)
-        rows = rows_for(loaded, args.data, args, progress, wants_labels=True)
+        rows = rows_for(loaded, args.data, args, wants_labels=True)
         X, y = rows.X, rows.y
     page = model_report(
         loaded.model, X, y, feature_names=loaded.weighed_names, title=f"Report on {args.model}"

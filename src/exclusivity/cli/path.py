@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     args.ignore = [*args.ignore, *args.drop]
     training.check_parameters(args)
     progress = Progress("path", quiet=args.quiet)
-    data = training.read_training_data(args, progress)
+    data = training.read_training_data(args)
     scoring = args.scoring or "accuracy"
     classifier = ERMClassifierCV(
         Cs=10 if args.costs is None else args.costs,

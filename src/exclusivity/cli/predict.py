@@ -7,7 +7,6 @@ from typing import Any
 
 from exclusivity.cli import files, models, options, output
 from exclusivity.cli.data import rows_for
-from exclusivity.cli.output import Progress
 
 SUMMARY = "predict the class of every row"
 DESCRIPTION = (
@@ -58,8 +57,7 @@ def run(args: argparse.Namespace) -> None:
         )
     if args.threshold is not None and (len(classes) > 2 or args.radius):
         raise files.UsageError("--threshold is for two classes, and not for --radius.")
-    progress = Progress("predict", quiet=args.quiet)
-    rows = rows_for(loaded, args.data, args, progress, wants_labels=False, keep=args.keep)
+    rows = rows_for(loaded, args.data, args, wants_labels=False, keep=args.keep)
     found: dict[str, Any] = {}
     if args.scores:
         found["score"] = loaded.ask(rows.X, loaded.model.decision_function)

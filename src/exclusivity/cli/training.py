@@ -63,7 +63,7 @@ class Trained:
     out_of_sample: dict[str, Any] | None = None  # scores of a cross-validation
 
 
-def read_training_data(args: argparse.Namespace, progress: Progress) -> TrainingData:
+def read_training_data(args: argparse.Namespace) -> TrainingData:
     """Read the data of a fit: numbers if it holds nothing else and no option asks for more, else a table."""
     import numpy as np
 
@@ -73,9 +73,9 @@ def read_training_data(args: argparse.Namespace, progress: Progress) -> Training
     settings = reading_settings(args, source, known, target, ignore)
     if args.drop_missing_target:  # read as a feature, in which values may be missing
         categorical = [*settings["categorical"], target]
-        table = source.read(progress, **settings | {"target": None, "categorical": categorical})
+        table = source.read(**settings | {"target": None, "categorical": categorical})
     else:
-        table = source.read(progress, **settings)
+        table = source.read(**settings)
     weights = None
     if args.sample_weight is not None:
         table, weights = _without(table, source.column(args.sample_weight, known or []))
