@@ -23,7 +23,6 @@ from exclusivity.objective.objective import ExclusivityRegulariser
 from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers.base import History
 
-ClassWeight = Mapping[Any, float] | str | None
 Class = TypeVar("Class", bound=type)
 
 MINIMISED = (
@@ -54,7 +53,7 @@ class EnsembleEstimator(BaseEstimator):
     tol: float = 1e-4
     max_iter: int | None = None
     fit_intercept: bool = True
-    class_weight: ClassWeight = None
+    class_weight: Mapping[Any, float] | str | None = None
     multi_class: str = "ovr"
     warm_start: bool = False
     random_state: RandomState = None

@@ -153,20 +153,10 @@ class States:
 
 
 class Rows(RowSource):
-    """Blocks of rows on the workers.
+    """Blocks of rows on the workers: delayed ``RowBlock``s, and the numbers that ``RowSource`` asks for.
 
-    Parameters
-    ----------
-    engine : Engine
-    blocks : list of Delayed
-        Each a ``RowBlock``.
-    n_rows, n_features : int
-    groups : list of lists of int, or None
-        Blocks of one worker, which share a task; None: every block has its own.
-    row_scale : RowScale or None
-        Where it is not known, nothing can be certified.
-    dtype : dtype, default=float64
-        The type of the fitted weights.
+    ``groups`` are numbers of blocks of one worker, which share a task; None: every block has its own. Without
+    a ``row_scale`` nothing can be certified. ``dtype`` is that of the fitted weights.
     """
 
     def __init__(
@@ -248,8 +238,8 @@ def _answers(
 
 
 def _part(answers: list[list[tuple[Any, Any]]], numbers: list[int], n_blocks: int) -> Nodes:
-    sums = [[total for total, _ in of_block] for of_block in answers]
-    return collapse({(0, number): totals for number, totals in zip(numbers, sums, strict=True)}, n_blocks)
+    pairs = zip(numbers, answers, strict=True)
+    return collapse({(0, number): [total for total, _ in of_block] for number, of_block in pairs}, n_blocks)
 
 
 def _joined(parts: list[Nodes], n_blocks: int) -> Nodes:
@@ -322,7 +312,15 @@ class BlockFacts:
             full = other if len(self.labels) == 0 else self
             labels, totals, dtype = full.labels, full.totals, full.dtype
         else:
-            labels, totals = _merged(self, other)
+            kinds = [_kind_of(self.labels), _kind_of(other.labels)]
+            if kinds[0] != kinds[1]:
+                raise ValueError(
+                    f"labels differ between partitions: some hold {kinds[0]} such as {self.labels[0]!r}, "
+                    f"others {kinds[1]} such as {other.labels[0]!r}; convert y to one type."
+                )
+            both = np.concatenate([self.labels, other.labels])
+            labels, codes = np.unique(both, return_inverse=True)
+            totals = np.bincount(codes, weights=np.append(self.totals, other.totals)).astype(float)
             dtype = np.promote_types(self.dtype, other.dtype)
         return BlockFacts(
             self.n_rows + other.n_rows,
@@ -394,18 +392,6 @@ def _checksum(X: Any, y: NDArray[Any], weights: Floats) -> int:
         sum_of_bits = int(part.view(f"u{part.itemsize}").sum(dtype=np.uint64))
         found += [sum_of_bits, zlib.crc32(part[::_CHECKED_STEP].tobytes())]
     return zlib.crc32(repr(found).encode())
-
-
-def _merged(one: BlockFacts, other: BlockFacts) -> tuple[NDArray[Any], Floats]:
-    kinds = [_kind_of(one.labels), _kind_of(other.labels)]
-    if kinds[0] != kinds[1]:
-        raise ValueError(
-            f"labels differ between partitions: some hold {kinds[0]} such as {one.labels[0]!r}, others "
-            f"{kinds[1]} such as {other.labels[0]!r}; convert y to one type."
-        )
-    both = np.concatenate([one.labels, other.labels])
-    labels, codes = np.unique(both, return_inverse=True)
-    return labels, np.bincount(codes, weights=np.append(one.totals, other.totals)).astype(float)
 
 
 def _kind_of(labels: NDArray[Any]) -> str:
