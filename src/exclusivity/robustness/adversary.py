@@ -25,17 +25,25 @@ _PUSH = 100.0
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """Rows after an attack."""
+    """Rows after an attack.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The attacked rows.
+    features : ndarray of bool, shape (n_samples, n_groups)
+        The features (groups) that were changed in each row.
+    changed : ndarray of bool, shape (n_samples,)
+        Whether the prediction is another one now.
+    tied : ndarray of bool, shape (n_samples,)
+        Whether another class could win a tie: it has at least as many votes as the former prediction, or
+        could win the run-off. False for classifiers that count no votes.
+    """
 
     X: Floats
-    """The attacked rows, (n_samples, n_features)."""
     features: Bools
-    """The features (groups) that were changed in each row, (n_samples, n_groups)."""
     changed: Bools
-    """Whether the prediction is another one now, (n_samples,)."""
     tied: Bools
-    """Whether another class could win a tie: it has at least as many votes as the former prediction, or could
-    win the run-off. False for classifiers that count no votes."""
 
     @property
     def succeeded(self) -> Bools:

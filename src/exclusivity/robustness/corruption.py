@@ -85,14 +85,20 @@ def corrupt(
 
 @dataclass(frozen=True, eq=False)
 class CorruptionCurve:
-    """Scores of a classifier on rows with broken features."""
+    """Scores of a classifier on rows with broken features.
+
+    Attributes
+    ----------
+    ks : tuple of int
+        Numbers of broken features.
+    kinds : tuple of str
+        Kinds of damage.
+    scores : ndarray of shape (n_kinds, n_ks, n_repeats)
+    """
 
     ks: tuple[int, ...]
-    """Numbers of broken features."""
     kinds: tuple[str, ...]
-    """Kinds of damage."""
     scores: Floats
-    """Of shape (n_kinds, n_ks, n_repeats)."""
 
     @property
     def mean(self) -> Floats:
