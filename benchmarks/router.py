@@ -49,12 +49,12 @@ ENOUGH_SECONDS, MOST_REPEATS = 0.1, 5
 DEFAULT = "default"
 # A method: its regime, and what of the package is replaced while it runs alone.
 METHODS: dict[str, tuple[str, str]] = {
-    "factorised": ("semismooth", "semismooth"),
+    "factorised": ("semismooth", "factorised"),
     "interior": ("interior", "interior"),
-    "shrinking": ("interior", "bands"),
-    "kernel": ("iterative", "truncated"),
-    "newton-cg": ("iterative", "truncated"),
-    "proximal": ("iterative", "shifted"),
+    "shrinking": ("interior", "shrinking"),
+    "kernel": ("iterative", "newton-cg"),
+    "newton-cg": ("iterative", "newton-cg"),
+    "proximal": ("iterative", "proximal"),
 }
 
 

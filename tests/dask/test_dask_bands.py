@@ -146,7 +146,7 @@ def test_bands_find_the_optimum_in_a_few_rounds(many, data, params):
     assert fitted.converged_[0]
     np.testing.assert_allclose(fitted.objective_, reference.objective_, rtol=1e-9)
     assert "near_margin" in many
-    assert "arrive" not in many
+    assert "linearise" not in many
     assert len(many) <= 14
 
 

@@ -412,7 +412,7 @@ def test_barrier_directions_solve_the_linearised_equations(p, target):
             second = barrier.steps[:2] * barrier.steps[2:]
         barrier.linearise(gain)
         barrier.right_side(sigma_mu, correct)
-        barrier.turn(barrier.D * d_gain)
+        barrier.solve(barrier.D * d_gain)
         (alpha, z, s, xi), goal = barrier.values, sigma_mu * costs
         d_alpha, d_z, d_s, d_xi = barrier.steps
         bend = costs * p * (p - 1) * xi ** (p - 2)

@@ -20,13 +20,13 @@ def methods(problem, *, is_chosen=False):
 @pytest.mark.parametrize(
     ("shape", "p", "cost", "first"),
     [
-        ((700, 400), 2, 0.01, ["truncated", "semismooth", "interior", "truncated"]),
-        ((700, 400), 2, 100.0, ["shifted", "semismooth", "interior", "truncated"]),
-        ((1500, 400), 2, 100.0, ["semismooth", "interior", "truncated"]),
-        ((700, 100), 2, 0.01, ["semismooth", "interior", "truncated"]),
-        ((700, 400), 1, 0.01, ["truncated", "interior", "truncated"]),
-        ((700, 400), 1, 100.0, ["interior", "truncated"]),
-        ((150, 30), 1, 0.01, ["interior", "truncated"]),
+        ((700, 400), 2, 0.01, ["newton-cg", "factorised", "interior", "newton-cg"]),
+        ((700, 400), 2, 100.0, ["proximal", "factorised", "interior", "newton-cg"]),
+        ((1500, 400), 2, 100.0, ["factorised", "interior", "newton-cg"]),
+        ((700, 100), 2, 0.01, ["factorised", "interior", "newton-cg"]),
+        ((700, 400), 1, 0.01, ["newton-cg", "interior", "newton-cg"]),
+        ((700, 400), 1, 100.0, ["interior", "newton-cg"]),
+        ((150, 30), 1, 0.01, ["interior", "newton-cg"]),
     ],
 )
 def test_products_come_first_where_systems_take_longer(shape, p, cost, first):
@@ -35,21 +35,21 @@ def test_products_come_first_where_systems_take_longer(shape, p, cost, first):
 
 def test_a_chosen_regime_has_the_first_turn():
     problem = ERMProblem.build(*dense_rows(700, 400), cost=0.01)
-    assert methods(problem, is_chosen=True)[0] == "semismooth"
+    assert methods(problem, is_chosen=True)[0] == "factorised"
 
 
 @pytest.mark.skipif(compiled is None, reason="the package was installed without its kernels")
 @pytest.mark.parametrize("p", [1, 2])
 def test_the_kernel_comes_first_on_sparse_rows_with_few_features(p):
-    assert methods(ERMProblem.build(*sparse_rows(1000, 100, 0.05), p=p))[0] == "truncated"
+    assert methods(ERMProblem.build(*sparse_rows(1000, 100, 0.05), p=p))[0] == "newton-cg"
 
 
 def test_patience_grows_with_the_system_and_falls_with_density():
-    names = ["truncated", "interior"]
+    names = ["newton-cg", "interior"]
     few, many = RowFacts(2000, 400), RowFacts(2000, 1000)
     assert patience_for("interior", few, names) < patience_for("interior", many, names)
     assert patience_for("interior", few, names) < patience_for("interior", RowFacts(2000, 400, 0.5), names)
-    assert patience_for("iterative", RowFacts(9000, 9000), ["truncated", "shifted"]) == np.inf
+    assert patience_for("iterative", RowFacts(9000, 9000), ["newton-cg", "proximal"]) == np.inf
 
 
 def test_a_run_of_products_that_stalls_hands_over():

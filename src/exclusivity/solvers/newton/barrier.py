@@ -66,7 +66,7 @@ class BarrierSums:
         )
 
 
-def arrive(
+def linearise(
     block: BlockOfRows, state: RowState | None, point: Point, length: float, wants_gram: bool
 ) -> tuple[BarrierSums, RowState]:
     """Move by ``length`` to ``point`` (at the first time: begin there), and linearise."""
@@ -99,7 +99,7 @@ def predict(block: BlockOfRows, state: RowState, change: Point | Floats) -> tupl
     ``change`` is that of the point, or the multipliers g of a system of the rows' side.
     """
     barrier = state.barrier.copy()
-    barrier.turn(_change_of_rows(block, barrier, change))
+    barrier.solve(_change_of_rows(block, barrier, change))
     slope, curvature = barrier.complementarity_growth()
     second, fold = barrier.copy(), block.products.folded
     at_zero = fold(second.alpha + second.D * second.right_side(0.0, correct=True))
@@ -118,7 +118,7 @@ def correct(
     """Find the corrector's directions; ``change`` as for the predictor."""
     barrier = state.barrier.copy()
     barrier.right_side(sigma_mu, correct=True)
-    barrier.turn(_change_of_rows(block, barrier, change))
+    barrier.solve(_change_of_rows(block, barrier, change))
     return BarrierSums(longest=barrier.longest_step()), RowState(barrier, state.gains)
 
 
@@ -260,7 +260,7 @@ class Barrier(_Slacks):
         """Compute how v changes with sigma_mu: within one iteration it is a straight line."""
         return np.asarray(self.costs * (self._shares[0] - self._shares[1]))
 
-    def turn(self, change: Floats) -> None:
+    def solve(self, change: Floats) -> None:
         """Compute the directions of all row variables for D times a change of the gains.
 
         dalpha, and what it leaves of alpha + z to the other side, take s / alpha and 1 / q of themselves from
@@ -301,7 +301,7 @@ class Walls(_Slacks):
         self._v = self._tau / self.values[0] - self._residual_s
         return np.asarray(self._v)
 
-    def turn(self, change: Floats) -> None:
+    def solve(self, change: Floats) -> None:
         """Compute the directions of both for D times a change of the gains."""
         alpha, s = self.values
         d_alpha = self.D * self._v - change

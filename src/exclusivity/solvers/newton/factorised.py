@@ -115,7 +115,7 @@ def drive_factorised(  # noqa: C901, PLR0912, PLR0915 -- the whole loop, in one 
 
     def certify(**record: Any) -> None:
         run.passes = before + rows.passes
-        run.state = Guess(here.point, width=loss.width, method="semismooth")
+        run.state = Guess(here.point, width=loss.width, method="factorised")
         run.take(here.point, _certificate(rows, here, loss), residual=here.norm, mu=loss.width, **record)
 
     last_norm, best, n_idle, is_certified = inf, inf, 0, False

@@ -21,7 +21,7 @@ D = 1 / (s / alpha + 1 / q), leaves the system of ``linear`` in (dw, db), and
 10 to 25 iterations reach a relative gap of 1e-8, whatever the scales in X: each is one factorisation.
 
 The variables that belong to single rows (``barrier``) stay with their block of rows. A step reduces three
-questions over the blocks: ``arrive`` at a point and linearise there, ``predict`` and ``correct``. The
+questions over the blocks: ``linearise`` at a point, ``predict`` and ``correct``. The
 right-hand side of the corrector is a straight line in mu, so that the predictor can answer for it. The Gram
 matrix of the rows comes with the first question, but of rows in memory only when a step is taken.
 """
@@ -41,10 +41,10 @@ from exclusivity.solvers.newton.barrier import (
     BarrierSums,
     FeatureRows,
     RowState,
-    arrive,
     correct,
     dual_sums,
     gram,
+    linearise,
     penalty_rows,
     predict,
 )
@@ -147,12 +147,12 @@ class InteriorPoint:
             if self._has_rows_side and penalty.is_smooth:
                 self._kernel = dense_product(rows.problem.design.X, np.ones(M))
         self._states: Any = None
-        self._arrive(0.0)
+        self._linearise(0.0)
         cost = self._here.total_cost
         self._own: list[FeatureRows] = [] if penalty.is_smooth else penalty_rows(penalty, start.weights, cost)
         if slacks is not None:
             self.state.barrier.values = slacks[0]
-            self._arrive(0.0)
+            self._linearise(0.0)
             for own, values in zip(self._own, slacks[1], strict=False):
                 own.barrier.values = values
         # A weight between equal bounds stays where it is: in the system it is as good as infinitely stiff.
@@ -195,7 +195,7 @@ class InteriorPoint:
         for own in self._own:
             own.barrier.move(length)
         self.point = self.point.moved(step, length)
-        self._arrive(length)
+        self._linearise(length)
         return True
 
     @property
@@ -224,9 +224,9 @@ class InteriorPoint:
         sums, self._states = self._rows.advance(question, self._states, *arguments, reads=reads)
         return sums
 
-    def _arrive(self, length: float) -> None:
+    def _linearise(self, length: float) -> None:
         wants_gram = self._rows.problem is None
-        self._here: BarrierSums = self._ask(arrive, self.point, length, wants_gram, reads=3)
+        self._here: BarrierSums = self._ask(linearise, self.point, length, wants_gram, reads=3)
         self._dual: LossSums | None = None
 
     def _system(self) -> NewtonSystem:
@@ -261,7 +261,7 @@ class InteriorPoint:
         else:
             dw, db = system.solve(of_weights, total)
         for own in self._own:
-            own.barrier.turn(own.barrier.D * own.gains(dw))
+            own.barrier.solve(own.barrier.D * own.gains(dw))
         step = Point(dw, db)
         return step, multipliers if isinstance(system, DualSystem) else step
 

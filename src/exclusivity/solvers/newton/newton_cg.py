@@ -87,7 +87,7 @@ def drive_newton_cg(
             state.point,
             width=loss.width,
             dual=loss.dual,
-            method="shifted" if is_proximal else "truncated",
+            method="proximal" if is_proximal else "newton-cg",
             spent=passes,
         )
         point, certificate = state.point, state.certificate()

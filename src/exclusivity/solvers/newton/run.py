@@ -53,9 +53,10 @@ class Guess:
     That is a Newton system that is nearly right (from a sample of the rows, say) with the width of the
     rounding, or a dual vector.
 
-    Where a run is to go on, ``method`` says with what: "semismooth", "truncated" or "shifted" (with the width
-    and the dual vector, and the passes spent), "bands" (the width of the next one), or "interior" (the
-    multipliers and slacks of the rows and of the penalty). ``tried_kernel``: the kernel has stalled.
+    Where a run is to go on, ``method`` says with what: "factorised", "newton-cg" or "proximal" (with the
+    width and the dual vector, and the passes spent), "shrinking" (the width of the next working set), or
+    "interior" (the multipliers and slacks of the rows and of the penalty). ``tried_kernel``: the kernel has
+    stalled.
     """
 
     point: Point

@@ -121,7 +121,7 @@ def drive_shrinking(  # noqa: C901, PLR0915 -- the whole loop, in one place
     if width is None:
         centre, width = approach(centre, sums)
     for _ in range(_MOST_SETS):
-        run.state = Guess(centre, width=width, method="bands")
+        run.state = Guess(centre, width=width, method="shrinking")
         if run.is_over:
             return None
         around = centre, max(width, sample.reach(centre, most)[0]), most

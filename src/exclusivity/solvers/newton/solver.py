@@ -57,15 +57,15 @@ _KINKED_LIMIT = 1000
 _SPARSE_DENSITY = 0.1
 # Passes of products in the iterative regime, in units of their patience, before an interior point.
 _PATIENCE_OF_PRODUCTS = 4
-# Systems of semismooth steps: for fewer rows than features, for up to so many times as many, and for more.
+# Systems of factorised steps: for fewer rows than features, for up to so many times as many, and for more.
 _SYSTEMS, _MANY_PER_FEATURE = (12, 40, 400), 8
 # Products come before factorisations from so many numbers in X on (below, vectors take longer than either),
 # where one side is so large: for the compiled kernel, for the hinge, for smooth losses.
 _MANY_NUMBERS, _KERNEL_SIDE, _HINGE_SIDE, _SMOOTH_SIDE = 30_000, 30, 20, 250
-# Steep smooth losses take shifted steps with at most so many rows per feature; with more, semismooth steps
+# Steep smooth losses take proximal steps with at most so many rows per feature; with more, factorised steps
 # end before the active rows have settled by products.
 _STEEP_ROWS = 3
-# An interior point takes about as long as so many passes for every unknown, a few semismooth steps half of
+# An interior point takes about as long as so many passes for every unknown, a few factorised steps half of
 # that: what products may take before these, but at least the second number.
 _PASSES_PER_UNKNOWN, _LEAST_PASSES = 1 / 4, 40
 
@@ -189,16 +189,16 @@ def continue_run(  # noqa: C901 -- a case for each method
     if guess.method in methods:  # what comes before it has been tried
         at = methods.index(guess.method)
         methods = methods[at:] + methods[:at]
-    if "semismooth" in methods and not rows.objective.penalty.is_smooth:
-        methods.append("semismooth")  # from close to the optimum a few systems do, and reach the last digits
+    if "factorised" in methods and not rows.objective.penalty.is_smooth:
+        methods.append("factorised")  # from close to the optimum a few systems do, and reach the last digits
     for place, method in enumerate(methods):
-        if method == "semismooth":
+        if method == "factorised":
             is_last = method not in methods[place + 1 :]
             most_systems = np.inf if is_last else systems_for(facts)
             drive_factorised(run, rows, guess, most_systems, hands_over=place + 1 < len(methods))
         elif method == "interior":
             drive_interior(run, rows, guess)
-        elif method == "bands":
+        elif method == "shrinking":
             sample = sample or (None if problem is None else sample_rows(problem))
             if sample is not None:
                 optimum = SampleOptimum(sample.problem, guess.point, sample.fraction)
@@ -207,7 +207,7 @@ def continue_run(  # noqa: C901 -- a case for each method
                     _drive_products(run, problem, left, PATIENCE)
         elif problem is not None:
             most_passes = patience_for(regime, facts, methods if place == 0 else [])
-            _drive_products(run, problem, guess, most_passes, is_proximal=method == "shifted")
+            _drive_products(run, problem, guess, most_passes, is_proximal=method == "proximal")
         if run.is_over:
             return
         guess = Guess(run.best) if run.has_point else guess
@@ -292,12 +292,12 @@ def methods_of(objective: Objective, rows: RowFacts, regime: Regime, *, is_steep
     ============  =============================================  ==========================================
     regime        rows, loss                                     methods
     ============  =============================================  ==========================================
-    "iterative"   steep: rows can all be fitted                  shifted, then interior (or truncated)
-    "iterative"   others                                         truncated, then interior (or shifted)
-    "semismooth"  losses that vanish                             semismooth, interior, truncated
-    "semismooth"  others                                         semismooth, truncated
-    "interior"    the hinge, many rows (or no vectors of them)   bands, interior, truncated
-    "interior"    others                                         interior, truncated
+    "iterative"   steep: rows can all be fitted                  proximal, then interior (or newton-cg)
+    "iterative"   others                                         newton-cg, then interior (or proximal)
+    "semismooth"  losses that vanish                             factorised, interior, newton-cg
+    "semismooth"  others                                         factorised, newton-cg
+    "interior"    the hinge, many rows (or no vectors of them)   shrinking, interior, newton-cg
+    "interior"    others                                         interior, newton-cg
     ============  =============================================  ==========================================
 
     Newton-CG needs vectors of all rows, the interior point a loss that vanishes; in the iterative regime it
@@ -305,17 +305,17 @@ def methods_of(objective: Objective, rows: RowFacts, regime: Regime, *, is_steep
     """
     loss = objective.loss
     if regime == "iterative":
-        # Rows that can all be fitted call for the shifted loss, steep as it is; others are slower with it.
-        first, second = ("shifted", "truncated") if is_steep else ("truncated", "shifted")
+        # Rows that can all be fitted call for the proximal point method; others are slower with it.
+        first, second = ("proximal", "newton-cg") if is_steep else ("newton-cg", "proximal")
         has_interior = loss.vanishes and rows.smaller_side <= DENSE_LIMIT
         return [first, "interior"] if has_interior else [first, second]
     # Features a million times farther from zero than they vary take an interior point's last digits;
     # products with centred rows keep theirs.
-    last = ["interior"] * loss.vanishes + ["truncated"] * rows.takes_products
+    last = ["interior"] * loss.vanishes + ["newton-cg"] * rows.takes_products
     if regime == "semismooth":
-        return ["semismooth", *last]
+        return ["factorised", *last]
     if loss.is_hinge and (rows.n_rows > MANY_ROWS or not rows.has_vectors):
-        return ["bands", *last]
+        return ["shrinking", *last]
     return last
 
 
@@ -324,7 +324,7 @@ def methods_for(reduced: ERMProblem, regime: Regime, *, is_chosen: bool = False)
     rows = RowFacts.of(reduced)
     is_steep = regime == "iterative" and rows.n_features >= rows.n_rows and steepness(reduced) > 1
     methods = methods_of(reduced.objective, rows, regime, is_steep=is_steep)
-    if is_chosen or regime == "iterative" or methods[0] == "bands" or not rows.takes_products:
+    if is_chosen or regime == "iterative" or methods[0] == "shrinking" or not rows.takes_products:
         return methods
     return products_first(reduced, rows) + methods
 
@@ -339,20 +339,20 @@ def products_first(reduced: ERMProblem, rows: RowFacts) -> list[str]:
     loss, side = reduced.loss, rows.smaller_side
     is_for_kernel = side >= _KERNEL_SIDE and has_kernel(reduced)
     if is_for_kernel and (rows.n_rows > rows.n_features or steepness(reduced) <= 1):
-        return ["truncated"]
+        return ["newton-cg"]
     if not reduced.penalty.is_smooth or rows.n_rows * rows.n_features * rows.density < _MANY_NUMBERS:
         return []
     if side < (_HINGE_SIDE if loss.is_hinge else _SMOOTH_SIDE):
         return []
     if steepness(reduced) <= 1:
-        return ["truncated"]
-    return ["shifted"] if rows.n_rows <= _STEEP_ROWS * rows.n_features and not loss.is_hinge else []
+        return ["newton-cg"]
+    return ["proximal"] if rows.n_rows <= _STEEP_ROWS * rows.n_features and not loss.is_hinge else []
 
 
 def systems_for(rows: RowFacts) -> float:
-    """Return how many systems semismooth steps may factorise where kinks or bounds ask for several each.
+    """Return how many systems factorised Newton may solve where kinks or bounds ask for several each.
 
-    An interior point needs 10 to 20 steps in all, each for a system and the products of all rows. Semismooth
+    An interior point needs 10 to 20 steps in all, each for a system and the products of all rows. Factorised
     steps take less where few weights change between zero and not, and up to 50 times as long where many do.
     With more rows per feature a system takes less time beside a pass over the rows.
     """
@@ -366,16 +366,16 @@ def patience_for(regime: Regime, rows: RowFacts, methods: list[str]) -> float:
     """Return how many passes the first of these methods, one of products, may take before the next one.
 
     Before methods that factorise these are about what they take themselves: an interior point 10 to 20
-    systems, semismooth steps half of them. A pass over sparse rows takes less time beside a system.
+    systems, factorised steps half of them. A pass over sparse rows takes less time beside a system.
     """
-    has_next = methods[1:2] in (["semismooth"], ["interior"])
+    has_next = methods[1:2] in (["factorised"], ["interior"])
     if regime == "iterative":
         return _PATIENCE_OF_PRODUCTS * PATIENCE if has_next else np.inf
-    # Semismooth steps take tens of systems where the loss is steep.
-    if not has_next or methods[:2] == ["shifted", "semismooth"]:
+    # Factorised steps take tens of systems where the loss is steep.
+    if not has_next or methods[:2] == ["proximal", "factorised"]:
         return PATIENCE
     passes = _PASSES_PER_UNKNOWN * rows.smaller_side / rows.density
-    is_quick = methods[:2] == ["truncated", "semismooth"]
+    is_quick = methods[:2] == ["newton-cg", "factorised"]
     return float(np.clip(passes / 2 if is_quick else passes, _LEAST_PASSES, PATIENCE))
 
 

@@ -58,7 +58,7 @@ def drive_subspace(run: Run, reduced: ERMProblem, guess: Guess, *, most_passes: 
     The parameters are those of ``drive_newton_cg``. Returns the best iterate, from which others go on.
     """
     solver, aim = SubspaceSolver(reduced, guess.point, guess.dual, guess.width), _AIM * run.tol
-    best = replace(guess, method="truncated", tried_kernel=True)
+    best = replace(guess, method="newton-cg", tried_kernel=True)
     before, n_certificates = run.passes, 0
     halved, halved_at, last_passes, seemed_converged = np.inf, 0.0, 0.0, False
     while True:
@@ -143,4 +143,4 @@ class SubspaceSolver:
     def guess(self, spent: float) -> Guess:
         """Return where to continue from, by this method or another."""
         width = None if self.width == 0 else _WIDER * self.width
-        return Guess(self.point, width=width, dual=self.dual, method="truncated", spent=spent)
+        return Guess(self.point, width=width, dual=self.dual, method="newton-cg", spent=spent)
