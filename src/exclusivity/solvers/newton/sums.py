@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from exclusivity._typing import Bools, Floats, Matrix
+from exclusivity._typing import Floats, Matrix
 from exclusivity.objective.losses import CurvedLoss, LossParts
 from exclusivity.objective.objective import Objective, Penalty
 from exclusivity.objective.problem import (
@@ -216,60 +216,46 @@ class BlockOfRows:
 
 
 def evaluate(block: BlockOfRows, point: Point, loss: CurvedLoss, curvature: bool) -> LossSums:
-    """Compute all sums at a point; see ``ProblemRows.evaluate``."""
-    design, exact = block.problem.design, block.problem.loss
+    """Compute all sums at a point, with ``curvature`` the matrix of second derivatives as well."""
+    labelled, design, exact = block.problem.rows, block.problem.design, block.problem.loss
     by_active_rows = curvature and exact.active_curvature is not None
-    active = np.empty(design.n_rows, dtype=bool) if by_active_rows else None
+    active = np.empty(design.n_rows, dtype=bool)
     total = None
     for rows, X in design.blocks(1):
-        part = _sums_of_piece(block, rows, X, point, loss, curvature and not by_active_rows, active)
+        y, goal, cost = labelled.labels[rows], labelled.goal(rows), block.costs[rows]
+        shortfall = X @ point.weights
+        shortfall += point.intercept
+        shortfall *= y
+        np.subtract(goal, shortfall, out=shortfall)
+        wants_curvature = curvature and not by_active_rows
+        if loss.width > 0:
+            parts: LossParts = loss.parts(shortfall, curvature=wants_curvature)
+            value, conjugate = exact.value(shortfall), exact.conjugate(cost * parts.slope, cost) / cost
+        else:
+            parts = exact.parts(shortfall, curvature=wants_curvature, conjugate=True)
+            assert parts.conjugate is not None  # noqa: S101 -- asked for
+            value, conjugate = parts.value, parts.conjugate
+        np.greater(parts.slope, 0, out=active[rows])
+        alpha = np.multiply(cost, parts.slope, out=block.alpha[rows])
+        signed, conjugates = y * alpha, cost * conjugate
+        alpha_sums = np.array([alpha.sum(), signed.sum()])
+        part = LossSums(
+            loss=float(cost @ value),
+            smoothed=float(cost @ parts.value),
+            # Two products with one vector each are twice as fast as one product with two.
+            weighted_sums=np.array([X.T @ alpha, X.T @ signed]),
+            alpha_sums=alpha_sums,
+            conjugates=np.array([conjugates.sum(), y @ conjugates]),
+            curvature=None if parts.curvature is None else bordered_gram(X, cost * parts.curvature),
+            cost=float(cost.sum()),
+            n_terms=float(len(y)),
+            gains=alpha_sums if labelled.targets is None else np.array([goal @ alpha, goal @ signed]),
+        )
         total = part if total is None else total + part
     if total is None:  # no rows at all
         return LossSums.of_nothing(design.n_features, curvature)
     block.evaluated = point
-    return total if active is None else dataclasses.replace(total, curvature=block.active_gram.at(active))
-
-
-def _sums_of_piece(
-    block: BlockOfRows,
-    rows: slice,
-    X: Matrix,
-    point: Point,
-    loss: CurvedLoss,
-    curvature: bool,
-    active: Bools | None,
-) -> LossSums:
-    """Compute the sums over some of the rows: scores, slopes and curvature while they are in cache."""
-    labelled, exact, cost = block.problem.rows, block.problem.loss, block.costs[rows]
-    y, goal = labelled.labels[rows], labelled.goal(rows)
-    shortfall = X @ point.weights
-    shortfall += point.intercept
-    shortfall *= y
-    np.subtract(goal, shortfall, out=shortfall)
-    if loss.width > 0:
-        parts: LossParts = loss.parts(shortfall, curvature=curvature)
-        value, conjugate = exact.value(shortfall), exact.conjugate(cost * parts.slope, cost) / cost
-    else:
-        parts = exact.parts(shortfall, curvature=curvature, conjugate=True)
-        assert parts.conjugate is not None  # noqa: S101 -- asked for
-        value, conjugate = parts.value, parts.conjugate
-    if active is not None:
-        np.greater(parts.slope, 0, out=active[rows])
-    alpha = np.multiply(cost, parts.slope, out=block.alpha[rows])
-    signed, conjugates = y * alpha, cost * conjugate
-    alpha_sums = np.array([alpha.sum(), signed.sum()])
-    return LossSums(
-        loss=float(cost @ value),
-        smoothed=float(cost @ parts.value),
-        # Two products with one vector each are twice as fast as one product with two.
-        weighted_sums=np.array([X.T @ alpha, X.T @ signed]),
-        alpha_sums=alpha_sums,
-        conjugates=np.array([conjugates.sum(), y @ conjugates]),
-        curvature=None if parts.curvature is None else bordered_gram(X, cost * parts.curvature),
-        cost=float(cost.sum()),
-        n_terms=float(len(y)),
-        gains=alpha_sums if labelled.targets is None else np.array([goal @ alpha, goal @ signed]),
-    )
+    return dataclasses.replace(total, curvature=block.active_gram.at(active)) if by_active_rows else total
 
 
 def slopes(block: BlockOfRows, point: Point, step: Point, loss: CurvedLoss, lengths: Floats) -> Floats:
