@@ -28,7 +28,7 @@ _FIRST_SHARE = 0.2
 
 
 class RowState(NamedTuple):
-    """What stays with a block between two questions: multipliers and slacks, and y (x . w + b)."""
+    """The state of a block between two questions: multipliers and slacks, and y (x . w + b)."""
 
     barrier: Barrier
     gains: Floats
@@ -36,7 +36,7 @@ class RowState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BarrierSums:
-    """What a step has to know of all rows; empty for what was not asked for.
+    """Sums over rows that a step needs; empty for what was not asked for.
 
     ``slope`` and ``curvature`` make the complementarity after a step of length t a parabola in t.
     ``right_sides`` holds X^T (y (alpha + D v)) and y . (alpha + D v) for sigma_mu = 0 and, from the

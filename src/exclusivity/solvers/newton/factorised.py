@@ -77,7 +77,7 @@ _KEPT_FROM = 32
 _PATIENCE = 30
 # So many multiplications in a matrix of second derivatives are over in a millisecond: up to so many steps are
 # not certified then, until the gap that the gradient leaves is this share of the objective.
-_SMALL_PRODUCTS, _MOST_PASSED, _EXACT = 1 << 22, 30, 1e-20
+_SMALL_PRODUCTS, _MOST_NOTED, _EXACT = 1 << 22, 30, 1e-20
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,17 +119,17 @@ def drive_factorised(  # noqa: C901, PLR0912, PLR0915 -- the whole loop, in one 
         run.take(here.point, _certificate(rows, here, loss), residual=here.norm, mu=loss.width, **record)
 
     last_norm, best, n_idle, is_certified = inf, inf, 0, False
-    most_passed = _MOST_PASSED if _is_small(rows) else 0
+    most_noted = _MOST_NOTED if _is_small(rows) else 0
     for number in range(_MAX_ITER):
         # At this point the gap is |gradient|^2 / 2 plus what the rounding costs.
         gap = here.norm * here.norm / 2
-        is_certified = number >= most_passed or gap <= _EXACT * here.objective or not run.may_go_on
+        is_certified = number >= most_noted or gap <= _EXACT * here.objective or not run.may_go_on
         if is_certified:
             certify(is_start=number == 0)
             best, n_idle = (run.gap, 0) if run.gap <= best / 2 else (best, n_idle + 1)
             if run.is_over or (hands_over and n_idle > _PATIENCE):
                 return
-        elif number > 0 and run.pass_by(here.point, here.objective, residual=here.norm):
+        elif number > 0 and run.note(here.point, here.objective, residual=here.norm):
             break
         if most_systems <= 0:
             break

@@ -71,7 +71,7 @@ _FAR = 10.0
 
 
 def drive_interior(run: Run, rows: ProblemRows, guess: Guess) -> None:
-    """Interior-point iterates, the near ones certified, until the run is over or rounding allows no step."""
+    """Take interior-point steps, certifying near iterates, until the run is over or no step is possible."""
     penalty = rows.objective.penalty
     start, before = guess.point.inside(penalty), run.passes - rows.passes
     method = InteriorPoint(rows, start, slacks=guess.slacks)
@@ -95,7 +95,7 @@ def drive_interior(run: Run, rows: ProblemRows, guess: Guess) -> None:
         if is_proven:
             take(point, mu=complementarity, is_start=is_start)
         elif not is_start:
-            run.pass_by(point, objective, mu=complementarity)
+            run.note(point, objective, mu=complementarity)
         if run.is_over:
             break
     if not is_proven and n_steps > 0:  # the last one is all there is

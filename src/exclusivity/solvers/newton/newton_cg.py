@@ -8,7 +8,7 @@ only, the Newton step solves
 
     (I + X^T H_c X) dw = X^T (y a) - w ,     H_c = H - H 1 1^T H / (1^T H 1) ,
 
-by conjugate gradients with a diagonal preconditioner, and roughly: the next step mends the rest.
+by conjugate gradients with a diagonal preconditioner, and roughly: the next step does the rest.
 With kinks or bounds of the penalty these are steps of the weights that are free (``model``).
 The intercept needs no ridge and no gradient of its own: it is put at its optimum, sum y a = 0, before every
 step, which also makes a feasible for the dual. Products with X and X^T of all rows are needed once per step;

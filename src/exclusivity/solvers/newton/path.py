@@ -115,7 +115,7 @@ class PathColumn:
         return Point(self.point.weights - descent.weights, slope)
 
     def certify(self, unit_sums: LossSums) -> bool:
-        """Certify the point; return whether another step with this system is worth its while."""
+        """Certify the point; return whether another step with this system may help."""
         reduced, sums, scale = self.reduced, unit_sums.times(self.reduced.cost), self.reduced.row_scale
         bound, _ = bound_from_sums(sums, reduced.objective, scale)
         objective = objective_from_sums(self.point, sums, reduced.objective, scale)
@@ -171,7 +171,7 @@ class HessianChain:
                 column.system = self._system(reduced)
             else:
                 self._point, self._sums = point, self._rows.reduce(evaluate, point, self._loss, False)
-        if rough.gap > SAMPLE_TOL:  # full steps went astray
+        if rough.gap > SAMPLE_TOL:  # full steps did not converge
             self._renew(rough.best)
         return self._point, column.system
 

@@ -48,7 +48,7 @@ class NewtonSystem(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """Where to start, and what else is known there.
+    """A point to start from, and what else is known there.
 
     That is a Newton system that is nearly right (from a sample of the rows, say) with the width of the
     rounding, or a dual vector.
@@ -191,7 +191,7 @@ class Run:
 
     @property
     def has_point(self) -> bool:
-        """Whether there has been any point."""
+        """True once there is a point."""
         return bool(np.isfinite(self.best_objective))
 
     @property
@@ -206,7 +206,7 @@ class Run:
 
     @property
     def is_over(self) -> bool:
-        """Whether the run has ended."""
+        """True once the run has ended."""
         return self._status is not None
 
     def would_end(self, certificate: Certificate) -> bool:
@@ -227,7 +227,7 @@ class Run:
         """Record a point of the reduced SVM and what is known of it.
 
         Where a method starts is no iteration, unless it is good enough: an iteration takes a step. A point
-        that the run has passed by is none either: what is known of it now ``amends`` its record.
+        that was noted before is none either: what is known of it now ``amends`` its record.
         """
         value, error = self.scale * certificate.objective, self.scale * certificate.error
         if certificate.bound > self._best_bound:
@@ -257,8 +257,8 @@ class Run:
         elif len(self._recorder) >= self.max_iter:
             self._status = Status.MAX_ITER
 
-    def pass_by(self, point: Point, objective: float, *, residual: float = 0.0, mu: float = 0.0) -> bool:
-        """Note a point on the way, of which nothing is proven yet; True if a callback ends the run here."""
+    def note(self, point: Point, objective: float, *, residual: float = 0.0, mu: float = 0.0) -> bool:
+        """Note a point of which nothing is proven yet; True if a callback ends the run here."""
         record = IterationRecord(
             iteration=len(self._recorder) + 1,
             objective=self.scale * objective,
@@ -274,7 +274,7 @@ class Run:
 
     @property
     def may_go_on(self) -> bool:
-        """Whether there may be another iteration after the next."""
+        """True if there may be another iteration after the next."""
         return len(self._recorder) + 1 < self.max_iter
 
     def _members(self, point: Point) -> tuple[Floats, Floats]:

@@ -83,7 +83,7 @@ def drive_shrinking(  # noqa: C901, PLR0915 -- the whole loop, in one place
     def certify(
         point: Point, dual: LossSums | None = None, vector: Callable[..., Floats] | None = None
     ) -> LossSums:
-        """One pass for the objective, and the sums of alpha = c [m > 0], which is a dual vector too.
+        """Certify a point in one pass; return the sums of alpha = c [m > 0], which is a dual vector too.
 
         It is the one that counts where there is no other, whose ``vector`` takes the factors of the classes.
         """
@@ -98,7 +98,7 @@ def drive_shrinking(  # noqa: C901, PLR0915 -- the whole loop, in one place
         return sums
 
     def approach(point: Point, sums: LossSums) -> tuple[Point, float]:
-        """Newton steps until the rows that may change sides are few enough for a working set; its width."""
+        """Take Newton steps until few enough rows may change sides; return the point and the width."""
         if not reduced.penalty.is_smooth:
             return point, sample.width()
         point, width = sample.improved(point, sums)

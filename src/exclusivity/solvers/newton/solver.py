@@ -1,4 +1,4 @@
-"""Solver "newton": the certified optimum of any number of members at the price of one SVM.
+"""Solver "newton": the certified optimum of any number of members in the time of one SVM.
 
 By the equivalence theorem (``ERMProblem.reduced``) the ERM of K members is one SVM of cost C / kappa. That
 SVM is solved by second-order steps, in the regime that fits:
@@ -42,7 +42,7 @@ from exclusivity.solvers.newton.subspace import drive_subspace, has_kernel
 from exclusivity.solvers.newton.sums import ActiveGram, LossSums, Point, certificate_of, evaluate
 
 MANY_ROWS = 20_000
-"""From here on a sample is worth its while."""
+"""From so many rows on a sample of them pays."""
 
 _FRACTION = 10
 SAMPLE_TOL = 1e-3
@@ -228,7 +228,7 @@ def _drive_products(
 
 
 class RowFacts(NamedTuple):
-    """What the choice of a method depends on.
+    """Shape, density and kind of the rows: what the choice of a method depends on.
 
     ``has_vectors``: whether vectors of all rows are at hand, as products with X alone need them.
     """
@@ -253,7 +253,7 @@ class RowFacts(NamedTuple):
 
     @property
     def takes_products(self) -> bool:
-        """Whether methods of products can be used: they take all targets for 1."""
+        """True if methods of products can be used: they take all targets for 1."""
         return self.has_vectors and not self.has_targets
 
 

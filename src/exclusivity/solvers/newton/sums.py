@@ -60,7 +60,7 @@ class Point:
 
 
 class Step(NamedTuple):
-    """Where a step leads, the way there, and at most how fast the objective begins to change along it.
+    """A step: its end, the way there, and at most how fast the objective begins to change along it.
 
     The slope is negative, or there is nothing to gain. ``n_systems`` were factorised to find the step.
     """
@@ -83,7 +83,7 @@ class Step(NamedTuple):
 
 
 class Certificate(NamedTuple):
-    """What is known of a point: its objective and how much larger that may be, and a bound on all points.
+    """A point's objective, how much larger that may be, and a lower bound on that of all points.
 
     ``dual`` gives the vector behind the bound, where there is one; it is only asked at the end, for the best.
     """
