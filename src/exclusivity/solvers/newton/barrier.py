@@ -18,7 +18,7 @@ from exclusivity._typing import Floats, Ints
 from exclusivity.objective.losses import MarginLoss, PowerHinge
 from exclusivity.objective.objective import Penalty
 from exclusivity.rows.design import RowList
-from exclusivity.solvers.newton.sums import BlockOfRows, LossSums, Point
+from exclusivity.solvers.newton.sums import BlockOfRows, LossSums, Point, bordered_gram
 
 # Where constraints begin.
 _FIRST_SLACK = 0.5
@@ -70,7 +70,7 @@ def linearise(
     block: BlockOfRows, state: RowState | None, point: Point, length: float, wants_gram: bool
 ) -> tuple[BarrierSums, RowState]:
     """Move by ``length`` to ``point`` (at the first time: begin there), and linearise."""
-    gains, goal = block.products.gains(point.weights, point.intercept), block.problem.rows.goal()
+    gains, goal = block.gains(point), block.problem.rows.goal()
     if state is None:
         barrier = Barrier(block.costs, block.problem.loss, goal, gains)
     else:
@@ -82,15 +82,15 @@ def linearise(
         total_cost=float(barrier.costs.sum()),
         complementarity=barrier.complementarity,
         loss=float(block.costs @ block.problem.loss.value(goal - gains)),
-        gram=block.products.gram(barrier.D) if wants_gram else None,
-        right_sides=block.products.folded(right_side)[None],
+        gram=bordered_gram(block.problem.design.X, barrier.D) if wants_gram else None,
+        right_sides=block.folded(right_side)[None],
     )
     return sums, RowState(barrier, gains)
 
 
 def gram(block: BlockOfRows, state: RowState) -> tuple[Floats, RowState]:
     """Compute sum_i D_i z_i z_i^T."""
-    return block.products.gram(state.barrier.D), state
+    return bordered_gram(block.problem.design.X, state.barrier.D), state
 
 
 def predict(block: BlockOfRows, state: RowState, change: Point | Floats) -> tuple[BarrierSums, RowState]:
@@ -101,7 +101,7 @@ def predict(block: BlockOfRows, state: RowState, change: Point | Floats) -> tupl
     barrier = state.barrier.copy()
     barrier.solve(_change_of_rows(block, barrier, change))
     slope, curvature = barrier.complementarity_growth()
-    second, fold = barrier.copy(), block.products.folded
+    second, fold = barrier.copy(), block.folded
     at_zero = fold(second.alpha + second.D * second.right_side(0.0, correct=True))
     sums = BarrierSums(
         longest=barrier.longest_step(),
@@ -124,7 +124,7 @@ def correct(
 
 def _change_of_rows(block: BlockOfRows, barrier: Barrier, change: Point | Floats) -> Floats:
     if isinstance(change, Point):
-        return np.asarray(barrier.D * block.products.gains(change.weights, change.intercept))
+        return np.asarray(barrier.D * block.gains(change))
     return block.problem.labels * change
 
 

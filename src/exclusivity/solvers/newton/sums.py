@@ -31,7 +31,6 @@ from exclusivity.rows.design import DesignMatrix, RowList, RowScale, gamma
 CHUNK_NUMBERS = 1 << 20
 """Rows are copied so many numbers at a time."""
 
-_FEW_NUMBERS = 1 << 17  # a MiB
 # Of sparse integers fewer: with indices and the copies that scipy makes, some 10 MB.
 _CHUNK_OF_INTEGERS = 1 << 18
 # Up to this share of stored numbers a sparse product takes less time than one of dense rows: 10,000 x 1,000
@@ -39,8 +38,6 @@ _CHUNK_OF_INTEGERS = 1 << 18
 _SPARSE_SHARE = 0.1
 # Below this share of what it once was, a diagonal entry has lost too many digits to subtractions.
 _LEAST_SHARE = 1e-6
-# Multiplications that are over before it is known which rows came and went.
-_SMALL_PRODUCT = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,10 +199,15 @@ class BlockOfRows:
         assert stiffness is not None  # noqa: S101 -- asked only then
         return ActiveGram(self.problem.design, stiffness * self.costs, self.curvature)
 
-    @cached_property
-    def products(self) -> RowProducts:
-        """Products with the rows z_i = y_i (x_i, 1)."""
-        return RowProducts(self.problem.design, self.problem.labels)
+    def gains(self, point: Point) -> Floats:
+        """Compute y_i (x_i . w + b)."""
+        scores = self.problem.design.times(point.weights) + point.intercept
+        return np.asarray(self.problem.labels * scores)
+
+    def folded(self, values: Floats) -> Floats:
+        """Compute sum_i v_i y_i (x_i, 1)."""
+        signed = self.problem.labels * values
+        return np.append(self.problem.design.transposed_times(signed), signed.sum())
 
     def shortfall(self, point: Point) -> Floats:
         """Compute t_i - y_i (x_i . w + b)."""
@@ -295,41 +297,6 @@ def dual_vector(block: BlockOfRows, point: Point, loss: CurvedLoss, factors: Flo
 # ---------------------------------------------------------------- Gram matrices of rows
 
 
-class RowProducts:
-    """Products with the rows z_i = y_i (x_i, 1); small dense ones are kept as a matrix."""
-
-    def __init__(self, design: DesignMatrix, labels: Floats) -> None:
-        self._design, self._labels, X = design, labels, design.X
-        is_small = not self._design.is_sparse and X.size <= _FEW_NUMBERS  # a copy saves calls of numpy
-        self._Z = None
-        if is_small:
-            self._Z = np.empty((X.shape[0], X.shape[1] + 1))
-            self._Z[:, -1] = labels
-            self._signed = self._Z[:, :-1]
-            np.multiply(X, labels[:, None], out=self._signed)
-
-    def gains(self, weights: Floats, intercept: float) -> Floats:
-        """Compute z_i . (w, b), the intercept added last."""
-        if self._Z is not None:
-            gains = self._signed @ weights
-            gains += self._labels * intercept
-            return np.asarray(gains)
-        return np.asarray(self._labels * (self._design.times(weights) + intercept))
-
-    def folded(self, values: Floats) -> Floats:
-        """Compute sum_i a_i z_i."""
-        if self._Z is not None:
-            return np.asarray(values @ self._Z)
-        return np.append(self._design.transposed_times(self._labels * values), self._labels @ values)
-
-    def gram(self, weights: Floats) -> Floats:
-        """Compute sum_i h_i z_i z_i^T."""
-        if self._Z is not None:
-            roots = self._Z * np.sqrt(weights)[:, None]
-            return np.asarray(roots.T @ roots)  # numpy knows it is symmetric: half the work
-        return bordered_gram(self._design.X, weights)
-
-
 class ActiveGram:
     """Second derivatives of the squared hinge, sum_i c_i (x_i, 1)(x_i, 1)^T over the active rows (phi' > 0).
 
@@ -347,7 +314,6 @@ class ActiveGram:
 
     def __init__(self, design: DesignMatrix, costs: Floats, of_all: Floats | None = None) -> None:
         self._design, self._costs = design, costs
-        self._is_small = design.n_rows * (design.n_features + 1) ** 2 <= _SMALL_PRODUCT
         self._forget()
         if of_all is not None:
             self._active[:] = True
@@ -360,8 +326,6 @@ class ActiveGram:
 
     def at(self, active: NDArray[np.bool_]) -> Floats:
         """Return the matrix for these rows, read-only: the next one starts from it."""
-        if self._is_small:
-            return bordered_gram(self._design.X, np.where(active, self._costs, 0.0))
         coming = np.flatnonzero(active & ~self._active)
         going = np.flatnonzero(self._active & ~active)
         if len(coming) + len(going) > int(np.count_nonzero(active)):
