@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
@@ -74,7 +75,7 @@ def linearise(
     if state is None:
         barrier = Barrier(block.costs, block.problem.loss, goal, gains)
     else:
-        barrier = state.barrier.copy()
+        barrier = copy(state.barrier)
         barrier.move(length)
     barrier.linearise(gains)
     right_side = barrier.alpha + barrier.D * barrier.right_side(0.0, correct=False)
@@ -98,10 +99,10 @@ def predict(block: BlockOfRows, state: RowState, change: Point | Floats) -> tupl
 
     ``change`` is that of the point, or the multipliers g of a system of the rows' side.
     """
-    barrier = state.barrier.copy()
+    barrier = copy(state.barrier)
     barrier.solve(_change_of_rows(block, barrier, change))
     slope, curvature = barrier.complementarity_growth()
-    second, fold = barrier.copy(), block.folded
+    second, fold = copy(barrier), block.folded
     at_zero = fold(second.alpha + second.D * second.right_side(0.0, correct=True))
     sums = BarrierSums(
         longest=barrier.longest_step(),
@@ -116,7 +117,7 @@ def correct(
     block: BlockOfRows, state: RowState, change: Point | Floats, sigma_mu: float
 ) -> tuple[BarrierSums, RowState]:
     """Find the corrector's directions; ``change`` as for the predictor."""
-    barrier = state.barrier.copy()
+    barrier = copy(state.barrier)
     barrier.right_side(sigma_mu, correct=True)
     barrier.solve(_change_of_rows(block, barrier, change))
     return BarrierSums(longest=barrier.longest_step()), RowState(barrier, state.gains)
@@ -215,12 +216,6 @@ class Barrier(_Slacks):
         alpha = share * slope
         self.values = np.stack([alpha, slope - alpha, xi - shortfall, xi])
         self.steps = np.zeros_like(self.values)
-
-    def copy(self) -> Barrier:
-        """Return the same variables; what is done to them leaves these as they are."""
-        other = Barrier.__new__(Barrier)
-        vars(other).update(vars(self))
-        return other
 
     @property
     def total_cost(self) -> float:
