@@ -59,8 +59,6 @@ def model_step(
 
     at, value, slope, n_systems = point, 0.0, gradient, 0
     for _ in range(_MAX_ROUNDS):
-        if n_systems >= most_systems:
-            break
         w = at.weights
         # From zero a weight goes where the slope is steeper than its kink, if anywhere.
         side = np.where(w != 0, np.sign(w), -np.sign(slope.weights) * (np.abs(slope.weights) > kinks))
@@ -68,20 +66,28 @@ def model_step(
         low = np.where(has_kink & (side >= 0), np.maximum(lower, 0.0), lower)
         high = np.where(has_kink & (side <= 0), np.minimum(upper, 0.0), upper)
         free = ~(((w <= low) & (slopes >= 0)) | ((w >= high) & (slopes <= 0)))
-        # The step of the free weights and the intercept, and twice what it gains if nothing is cut off.
-        n_systems += 1
-        dw = np.zeros(len(w))
-        dw[free], db = system.restricted(free).solve(-slopes[free], -slope.intercept)
-        promised = -float(slopes @ dw + slope.intercept * db)
-        if not promised > share * abs(value):
-            break
-        for length in _LENGTHS:
-            end = Point(np.clip(w + length * dw, low, high), at.intercept + length * db)
-            gain = float(slopes @ (end.weights - w)) + slope.intercept * length * db
-            there, slope_there = evaluate(end)
-            if there <= value + _ARMIJO * gain:
+        moves = False
+        while not moves and n_systems < most_systems:
+            # The step of the free weights and the intercept, and twice what it gains if nothing is cut off.
+            n_systems += 1
+            dw = np.zeros(len(w))
+            dw[free], db = system.restricted(free).solve(-slopes[free], -slope.intercept)
+            promised = -float(slopes @ dw + slope.intercept * db)
+            if not promised > share * abs(value):
                 break
-        if not there < value:
+            for length in _LENGTHS:
+                end = Point(np.clip(w + length * dw, low, high), at.intercept + length * db)
+                gain = float(slopes @ (end.weights - w)) + slope.intercept * length * db
+                there, slope_there = evaluate(end)
+                if there <= value + _ARMIJO * gain:
+                    break
+            moves = there < value
+            # Weights at an end that the step would push beyond it are what may keep it from leading down.
+            is_blocked = free & (((w <= low) & (dw < 0)) | ((w >= high) & (dw > 0)))
+            if not moves and not is_blocked.any():
+                break
+            free &= ~is_blocked
+        if not moves:
             break
         at, value, slope = end, there, slope_there
     change = Point(at.weights - point.weights, at.intercept - point.intercept)

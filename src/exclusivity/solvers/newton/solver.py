@@ -371,8 +371,9 @@ def patience_for(regime: Regime, rows: RowFacts, methods: list[str]) -> float:
     has_next = methods[1:2] in (["factorised"], ["interior"])
     if regime == "iterative":
         return _PATIENCE_OF_PRODUCTS * PATIENCE if has_next else np.inf
-    # Factorised steps take tens of systems where the loss is steep.
-    if not has_next or methods[:2] == ["proximal", "factorised"]:
+    if not has_next:
+        return 2 * PATIENCE
+    if methods[:2] == ["proximal", "factorised"]:  # which takes tens of systems where the loss is steep
         return PATIENCE
     passes = _PASSES_PER_UNKNOWN * rows.smaller_side / rows.density
     is_quick = methods[:2] == ["newton-cg", "factorised"]
