@@ -18,6 +18,7 @@ import argparse
 import ast
 import importlib.machinery
 import io
+import itertools
 import random
 import re
 import sys
@@ -29,6 +30,8 @@ PACKAGE = "exclusivity.io."
 MODULES = ("models", "_model_additive", "_model_kinds", "_model_values")
 REFUSAL = "Refusal"
 KEPT = 300
+_ROUNDS = 40
+"""How often each change of several fields, and of each array, is made to each file, beside others."""
 
 ELSEWHERE = {
     "!= len(buffer)": "a file that shrinks while it is read",
@@ -160,9 +163,13 @@ def refused_files(count: int, seed: int) -> dict[Check | None, list[bytes]]:
     """Damaged files by the condition that refused them."""
     seeds, rng = fuzz_models.seed_files(), random.Random(seed)
     found: dict[Check | None, list[bytes]] = defaultdict(list)
+    mutations = itertools.cycle(fuzz_models.MUTATIONS)
+    files = itertools.chain(
+        (data for each in _ROUNDS * seeds for data in fuzz_models.changed_everywhere(each, rng)),
+        (mutate(rng.choice(seeds), rng) for mutate in itertools.islice(mutations, count)),
+    )
     global refused_by
-    for number in range(count):
-        data = fuzz_models.MUTATIONS[number % len(fuzz_models.MUTATIONS)](rng.choice(seeds), rng)
+    for data in files:
         refused_by = None
         try:
             models.read_model(io.BytesIO(data), len(data))

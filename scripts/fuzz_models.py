@@ -32,7 +32,7 @@ import time
 import tracemalloc
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -515,23 +515,10 @@ def objects_of(tree: Any) -> list[dict[str, Any]]:
 
 def _change_together(tree: Any, rng: random.Random) -> None:
     """Change what has to change together to get past the other checks."""
-    changes = {
-        "parts": _date_without_parts,
-        "scores": _deep_search,
-        "figures": rng.choice([_few_knots, _far_knots, _negative_knots, _extra_number]),
-        "has_gaps": rng.choice([_no_levels, _overlapping_levels, _gap_as_level, _extra_level]),
-        "points": rng.choice([_missing_beyond, _other_interval, _step_threat, _drop_class]),
-        "shares": rng.choice([_no_knots, _knots_of_category, _texts_of_number, _late_date, _same_text]),
-        "rows": rng.choice([_rows_seen, _unsigned_rows, _drop_column]),
-        "feature_names": _fewer_names,
-        "weights": rng.choice(
-            [_plain_groups, _negative_exclusivity, _endless_class, _short_weights, _other_members]
-        ),
-    }
-    found = [(node, name) for node in objects_of(tree) for name in changes if name in node]
+    found = [(node, name) for node in objects_of(tree) for name in TOGETHER if name in node]
     if found:
         node, name = rng.choice(found)
-        changes[name](node, rng)
+        rng.choice(TOGETHER[name])(node, rng)
 
 
 def _deep_search(search: Any, _: random.Random) -> None:
@@ -687,6 +674,59 @@ def _date_without_parts(codes: Any, _: random.Random) -> None:
     n_knots = codes["n_knots"].array[:n_numbers]
     codes["n_knots"].array, codes["knots"].array = n_knots, codes["knots"].array[: int(n_knots.sum())]
     codes["sizes"].array, codes["texts"].array = sizes[:n_levels], codes["texts"].array[:n_texts]
+
+
+def _odd_figure(codes: Any, rng: random.Random) -> None:
+    """A range, mean or scale that no number has."""
+    figures = codes["figures"].array.reshape(-1)
+    if figures.size:
+        figures[rng.randrange(figures.size)] = rng.choice([0.0, -1.0, 5e-324, 1e308, np.inf, np.nan])
+
+
+def _gap_of_part(codes: Any, rng: random.Random) -> None:
+    """A code has an output column for missing values, or has it no longer."""
+    gaps = codes["has_gaps"].array
+    gaps[rng.randrange(len(gaps))] ^= 1
+
+
+def _odd_interval(model: Any, rng: random.Random) -> None:
+    place = rng.randrange(len(model["threats"].array))
+    model["threats"].array[place] = 5
+    model["intervals"].array[place] = rng.choice([(np.nan, 1.0), (0.0, np.inf), (-np.inf, 0.0)])
+
+
+def _endless_label(model: Any, _: random.Random) -> None:
+    labels = np.arange(float(len(model["classes"].array)))
+    labels[-1:] = np.inf
+    model["classes"] = Stored("f8", labels)
+
+
+TOGETHER: dict[str, list[Callable[[Any, random.Random], None]]] = {
+    "parts": [_date_without_parts],
+    "scores": [_deep_search],
+    "figures": [_few_knots, _far_knots, _negative_knots, _extra_number, _odd_figure],
+    "has_gaps": [_no_levels, _overlapping_levels, _gap_as_level, _extra_level, _gap_of_part],
+    "points": [_missing_beyond, _other_interval, _odd_interval, _step_threat, _drop_class, _endless_label],
+    "shares": [_no_knots, _knots_of_category, _texts_of_number, _late_date, _same_text],
+    "rows": [_rows_seen, _unsigned_rows, _drop_column],
+    "feature_names": [_fewer_names],
+    "weights": [_plain_groups, _negative_exclusivity, _endless_class, _short_weights, _other_members],
+}
+"""Changes of an object that has a field of this name."""
+
+
+def changed_everywhere(data: bytes, rng: random.Random) -> Iterator[bytes]:
+    """Every change of several fields, and a change of every array, made once and alone."""
+    tree = unpacked(data)
+    for place, node in enumerate(objects_of(tree)):
+        for change in [change for name in TOGETHER if name in node for change in TOGETHER[name]]:
+            other = unpacked(data)
+            change(objects_of(other)[place], rng)
+            yield assembled(other)
+    for place in range(len(parts_of(tree))):
+        other = unpacked(data)
+        _change_array(parts_of(other)[place], rng)
+        yield assembled(other)
 
 
 MUTATIONS: list[Callable[[bytes, random.Random], bytes]] = [
@@ -880,6 +920,7 @@ def sound_additive(model: RobustAdditiveClassifier) -> None:
             knots = column.knots if len(column.knots) else np.zeros(1)
             ends = np.clip(threat, knots[0], knots[-1])
             expect(threat[0] <= threat[1] and column.kind == "number", "an interval")
+            expect(np.isfinite(threat).all(), "an endless interval")
             expect(not len(column.knots) or np.isin(ends, knots).all(), "ends of an interval")
         expect(column.notation is None or set(column.notation) <= set(".,'%?"), "notation")
         expect(column.kind != "category" or threat in ("any", "trusted", "missing"), "a threat")
