@@ -165,8 +165,8 @@ def refused_files(count: int, seed: int) -> dict[Check | None, list[bytes]]:
     found: dict[Check | None, list[bytes]] = defaultdict(list)
     mutations = itertools.cycle(fuzz_models.MUTATIONS)
     files = itertools.chain(
-        (data for each in _ROUNDS * seeds for data in fuzz_models.changed_everywhere(each, rng)),
         (mutate(rng.choice(seeds), rng) for mutate in itertools.islice(mutations, count)),
+        (data for each in _ROUNDS * seeds for data in fuzz_models.changed_everywhere(each, rng)),
     )
     global refused_by
     for data in files:

@@ -625,6 +625,35 @@ def _no_knots(columns: Any, _: random.Random) -> None:
     columns["n_knots"].array[0] = 0
 
 
+def _nothing_left(model: Any, _: random.Random) -> None:
+    """The first number keeps no level, and neither shares nor points."""
+    count = model["columns"]["n_knots"].array[0]
+    _no_knots(model["columns"], _)
+    model["points"].array = model["points"].array[:, count:]
+
+
+def _knots_below_zero(columns: Any, _: random.Random) -> None:
+    """Two counts of one sum, one of them below zero."""
+    n_knots = columns["n_knots"].array
+    n_knots[n_knots == 0], n_knots[0] = -1, n_knots[0] + (n_knots == 0).sum()
+
+
+def _texts_below_zero(model: Any, _: random.Random) -> None:
+    """A category with one text more, less than no rare ones, and as many shares and points as that is."""
+    columns = model["columns"]
+    place = int(np.argmax(columns["kinds"].array))
+    sizes, has_missing = columns["sizes"].array, columns["has_missing"].array.astype(bool)
+    n_levels = columns["n_knots"].array + sizes[:, 0] + (sizes[:, 1] > 0) + has_missing
+    n_texts = int(sizes[place].sum())
+    more = n_texts + 1 - int(sizes[place, 0] + (sizes[place, 1] > 0))
+    sizes[place] = n_texts + 1, -1
+    start = int(n_levels[:place].sum())
+    columns["shares"].array = np.insert(columns["shares"].array, [start] * more, 0.0)
+    start += int((~has_missing[:place]).sum())
+    points = model["points"].array
+    model["points"].array = np.insert(points, [start] * more, points[:, start : start + 1], axis=1)
+
+
 def _knots_of_category(columns: Any, rng: random.Random) -> None:
     columns["kinds"].array[rng.randrange(len(columns["kinds"].array))] = 2
 
@@ -692,7 +721,7 @@ def _gap_of_part(codes: Any, rng: random.Random) -> None:
 def _odd_interval(model: Any, rng: random.Random) -> None:
     place = rng.randrange(len(model["threats"].array))
     model["threats"].array[place] = 5
-    model["intervals"].array[place] = rng.choice([(np.nan, 1.0), (0.0, np.inf), (-np.inf, 0.0)])
+    model["intervals"].array[place] = rng.choice([(0.0, np.inf), (-np.inf, 0.0), (1e9, -1e9)])
 
 
 def _endless_label(model: Any, _: random.Random) -> None:
@@ -706,8 +735,11 @@ TOGETHER: dict[str, list[Callable[[Any, random.Random], None]]] = {
     "scores": [_deep_search],
     "figures": [_few_knots, _far_knots, _negative_knots, _extra_number, _odd_figure],
     "has_gaps": [_no_levels, _overlapping_levels, _gap_as_level, _extra_level, _gap_of_part],
-    "points": [_missing_beyond, _other_interval, _odd_interval, _step_threat, _drop_class, _endless_label],
-    "shares": [_no_knots, _knots_of_category, _texts_of_number, _late_date, _same_text],
+    "points": [
+        *(_missing_beyond, _other_interval, _odd_interval, _step_threat),
+        *(_drop_class, _endless_label, _nothing_left, _texts_below_zero),
+    ],
+    "shares": [_no_knots, _knots_of_category, _texts_of_number, _late_date, _same_text, _knots_below_zero],
     "rows": [_rows_seen, _unsigned_rows, _drop_column],
     "feature_names": [_fewer_names],
     "weights": [_plain_groups, _negative_exclusivity, _endless_class, _short_weights, _other_members],

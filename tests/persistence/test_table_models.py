@@ -144,7 +144,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("name", "place", "value", "message"),
         [
-            ("types", 0, np.uint8(9), "codes.types: expected numbers from 0 to 4"),
+            ("types", 0, np.uint8(9), "a column is coded as one of another kind"),
             ("types", 0, np.uint8(0), "a part of a date has missing values of its own"),
             ("types", 0, np.uint8(2), "coded as one of another kind"),
             ("figures", 0, np.float64(np.nan), "finite numbers"),

@@ -167,7 +167,8 @@ def _build_erm(found: dict[str, Any]) -> Any:
 
 
 def _search_rules(found: dict[str, Any]) -> Rules:
-    yield max(found["scores"].shape) <= MAX_PARTS, f"expected at most {MAX_PARTS} folds and values of C"
+    is_so = min(found["scores"].shape) > 0 and max(found["scores"].shape) <= MAX_PARTS
+    yield is_so, f"expected 1 to {MAX_PARTS} folds and values of C"
 
 
 _SEARCH = Object(
@@ -314,7 +315,7 @@ _ENCODER = Object(
         "notations?": NOTATIONS,
         "codes": Object(
             {
-                "types": array("u1", "n_features", least=0, most=len(_CODES) - 1),
+                "types": array("u1", "n_features"),  # of the kinds of columns
                 "has_gaps": array("bool", "n_codes"),
                 "parts": array("u1", "n_dates", least=1, most=2 ** len(PARTS) - 1),
                 "figures": finite("f8", "n_numbers", 5),
