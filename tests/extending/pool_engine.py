@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import repeat
 from operator import add
 
@@ -24,8 +24,18 @@ class PoolRows(BlockRows):
         self.blocks, self.pool = blocks, pool
         self.n_rows = sum(len(block.codes) for block in blocks)
         self.n_features = blocks[0].X.shape[1]
-        self.dtype = np.result_type(*(block.X.dtype for block in blocks))
-        self.row_scale = reduce(add, (DesignMatrix(block.X).row_scale for block in blocks))
+
+    # Linear models ask for these two; the blocks of others may be tables, which have neither.
+
+    @cached_property
+    def dtype(self):
+        """The type of the fitted weights."""
+        return np.result_type(*(block.X.dtype for block in self.blocks))
+
+    @cached_property
+    def row_scale(self):
+        """How far products with the rows may be off."""
+        return reduce(add, (DesignMatrix(block.X).row_scale for block in self.blocks))
 
     def ask(self, questions):
         """Answer all questions in one pass; parts are added in the order of the blocks."""
@@ -41,7 +51,7 @@ class PoolRows(BlockRows):
 
 
 def fit_chunks(model, chunks, pool):
-    """Fit an ``ERMClassifier`` to chunks (X, y) or (X, y, sample_weight) of rows."""
+    """Fit a classifier that has ``fit_rows`` to chunks (X, y) or (X, y, sample_weight) of rows."""
     classes = np.unique(np.concatenate([np.unique(y) for _, y, *_ in chunks]))
     blocks = []
     for X, y, *weights in chunks:

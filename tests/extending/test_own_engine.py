@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from exclusivity import ERMClassifier
+from exclusivity import ERMClassifier, RobustAdditiveClassifier
 from exclusivity.rows.source import LocalBlocks, RowBlock
 from extending.pool_engine import PoolRows, fit_chunks
 
@@ -183,3 +183,14 @@ def test_blocks_that_break_the_contract_are_refused(pool, weights, codes, names,
     rows = PoolRows([RowBlock(X, codes * (y == "bee").astype(np.int32), np.full(len(y), weights))], pool)
     with pytest.raises(ValueError, match=message):
         ERMClassifier(3).fit_rows(rows, ["ant", "bee"], feature_names=names)
+
+
+def test_tables_for_the_robust_additive_model(pool):
+    pd = pytest.importorskip("pandas")
+    X, y = data()
+    frame = pd.DataFrame(X[:, :3]).assign(word=np.where(X[:, 3] > 0, "high", "low"))
+    frame.columns = ["a", "b", "c", "word"]
+    model = RobustAdditiveClassifier(max_broken=1)
+    found, expected = fit_chunks(clone(model), chunks(frame, y), pool), clone(model).fit(frame, y)
+    np.testing.assert_allclose(found.objective_, expected.objective_, rtol=1e-6)
+    np.testing.assert_array_equal(found.certify(frame.to_numpy()), expected.certify(frame))

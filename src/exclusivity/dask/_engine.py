@@ -1,5 +1,7 @@
 """Run graphs on the cluster of the current client, or on Dask's local scheduler without one.
 
+The rows and the questions about them are in ``exclusivity.dask._rows``; this module only computes and waits.
+
 A cluster that has lost all its workers, or whose scheduler is frozen, lets a computation wait indefinitely.
 Dask's own time-outs notice broken connections only. Here the client waits for a bounded time and then reports
 what is wrong.

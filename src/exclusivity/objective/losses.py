@@ -518,7 +518,7 @@ OWN_LOSSES = frozenset(LOSSES)
 
 
 def register_loss(name: str, loss: type[MarginLoss]) -> None:
-    """Make a loss known by its name, to the estimators and the command.
+    """Make a loss known by its name, to the linear classifiers.
 
     Model files keep the name alone: whoever loads them has to register it, too.
 

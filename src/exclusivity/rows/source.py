@@ -29,7 +29,7 @@ class RowBlock:
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
-        Of float32 or float64.
+        Of float32 or float64; for ``RobustAdditiveClassifier`` any table.
     codes : ndarray of int, shape (n_rows,)
         The number of each row's class.
     weights : ndarray of shape (n_rows,)
@@ -72,7 +72,7 @@ class RowSource(ABC):
     ----------
     n_rows, n_features : int
     row_scale : RowScale
-        What rounding errors of products with the rows depend on: certificates need to know.
+        What rounding errors of products with the rows depend on: certificates of linear models need to know.
     """
 
     n_rows: int
