@@ -2,7 +2,11 @@
 
 For the sign s of a score f the damage of column j is d_j = s (F_j - worst reachable value) >= 0, where F_j is
 the contribution of its cell. Whatever r groups of columns contain, the score keeps its sign if and only if
-s f exceeds T_r(d), the sum of the r largest damages of groups. The radius of a row is the largest such r.
+s f exceeds T_r(d), the sum of the r largest damages of groups. The radius of a row is the largest such r, and
+``Adversary.radii`` computes it.
+
+Rows come encoded (``Levels.encode``), with two numbers for each cell: its ``left`` point, and the ``weight``
+of the point to its right.
 
 Several classes are decided by duels, one score for every pair of them. A class that wins all its duels is
 predicted, and stays so as long as it wins them all. With f_cd in favour of d, the smallest lead of class d

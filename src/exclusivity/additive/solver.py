@@ -66,7 +66,20 @@ def solve(
     start: tuple[Floats, float] | None = None,
     report: Report | None = None,
 ) -> Solution:
-    """Minimise a robust objective to a relative duality gap of ``tol``."""
+    """Minimise a robust objective over the values of all levels and the intercept.
+
+    Parameters
+    ----------
+    problem : RobustObjective
+    tol : float
+        The relative duality gap to stop at.
+    max_iter : int
+        The most evaluations of smoothed objectives.
+    start : tuple of ndarray and float, default=None
+        Levels and intercept to begin with.
+    report : callable, default=None
+        Called with the number of evaluations, the objective and the gap after every smoothed problem.
+    """
     n_levels = int(problem.levels.level_starts[-1])
     has_many_rows = problem.has_hessian and problem.n_rows >= _ROWS_PER_LEVEL * n_levels
     minimise = _by_newton if has_many_rows else _by_lbfgs

@@ -1,9 +1,9 @@
 """Voting rules: how the votes of members become a decision, and how many features have to change to turn it.
 
-A rule is one class. ``count`` turns an ``Election`` into scores of classes: predictions of every classifier
-that votes and ONNX graphs are made with it. ``_min_changes`` counts the features that have to change before
-each class can win: radii and sets of classes are made with it. An entry in ``RULES`` makes the rule a value
-of ``voting=``.
+A rule is one class. ``count`` turns an ``Election`` (of ``_scores``, which also adds up the votes) into
+scores of classes: predictions of every classifier that votes and ONNX graphs are made with it.
+``_min_changes`` counts the features that have to change before each class can win: radii and sets of classes
+are made with it. An entry in ``RULES`` makes the rule a value of ``voting=``.
 """
 
 from __future__ import annotations
