@@ -18,6 +18,7 @@ from exclusivity.io._cells import (
     detect_rule,
     read_column,
 )
+from exclusivity.tables._columns import as_dates
 
 
 def number(notation=""):
@@ -82,6 +83,21 @@ def test_numbers(texts, expected, note):
 )
 def test_words(texts, expected):
     assert read_cells(texts).values == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2024-02-05T10:30:00Z", "2024-02-05 10:30:00.000+02:00", "2024/02/05 10:30 -0500", "2024-02-05T10:30"],
+)
+def test_dates_are_those_of_the_clock_on_the_wall_as_in_a_dataframe(text):
+    read = read_cells([text, "", "2023-01-01T00:00:00Z"])
+    assert read.rule.kind == "date"
+    assert read.values.astype("datetime64[m]").astype(str).tolist() == [
+        "2024-02-05T10:30",
+        "NaT",
+        "2023-01-01T00:00",
+    ]
+    np.testing.assert_array_equal(read.values, as_dates(np.array([text, None, "2023-01-01"], dtype=object)))
 
 
 @pytest.mark.parametrize(
@@ -263,7 +279,9 @@ def test_anything_is_read_or_refused_with_its_text(texts, said, decimal):
         (["1.2.2026 12:30"], "1.2.2026 12:30"),
         (["31.12.99"], "31.12.99"),
         (["2022/8/9"], "2022/8/9"),
-        (["2022-08-09T10:00:00Z"], "2022-08-09T10:00:00Z"),
+        (["2022-08-09T10Z"], None),
+        (["2022-08-09T10:00:00Z", "2022/08/09 10:00 +0200"], None),
+        (["2022-08-09 10:00 PM"], "2022-08-09 10:00 PM"),
         (["3/26/2023 9:05 PM"], "3/26/2023 9:05 PM"),
         (["2022-08-09", "2022-08-09 10:00"], None),
         (["1.2.3", "99.99.9999", "10.0.0.1", "300/12/2022"], None),

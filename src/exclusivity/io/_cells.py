@@ -44,7 +44,9 @@ _FEWEST_NUMBERS = 0.1
 """A column with a smaller share of numbers than this is none of numbers, whatever its owner says."""
 
 DATE_FORM = "year-month-day, such as 2024-12-31 or 2024-12-31 23:59:00"
-_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)?")
+# As exclusivity.tables reads them: by the clock on the wall, whatever the offset of the time zone behind it.
+_CLOCK = r"([T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)(?: ?(?:Z|[+-][0-9]{2}:?[0-9]{2}))?"
+_ISO = re.compile(rf"([0-9]{{4}})([-/])([0-9]{{2}})\2([0-9]{{2}})(?:{_CLOCK})?")
 _DATE = re.compile(
     r"(?:\d{4}([./-])\d{1,2}\1\d{1,2}|\d{1,2}([./-])\d{1,2}\2(?:\d{4}|\d{2}))(?:[T ,]+\d{1,2}[:.]\d\d.*)?"
 )
@@ -350,9 +352,10 @@ def _dates(texts: Any, is_missing: NDArray[np.bool_]) -> _Read:
     values = np.full(len(texts), np.datetime64("NaT", "us"))
     is_text = ~is_missing
     for place, text in enumerate(texts.to_pylist()):
-        if is_text[place] and _is_date(text):
+        if is_text[place] and (found := _ISO.fullmatch(text)):
+            year, _, month, day, clock = found.groups("")
             with suppress(ValueError):  # the 30th of February
-                values[place], is_text[place] = text, False
+                values[place], is_text[place] = f"{year}-{month}-{day}{clock}", False
     return values, np.zeros_like(is_text), is_text
 
 
