@@ -82,7 +82,7 @@ def test_predictions_to_devices(erm):
 
 def test_standard_output_that_is_a_file(erm, tmp_path):
     """What stands in it stays: predictions are added where standard output is, and nothing is replaced."""
-    program = [sys.executable, "-c", "import sys; from exclusivity.cli.main import main; sys.exit(main())"]
+    program = [sys.executable, "-m", "exclusivity"]
     arguments = ["predict", "soft.erm", "new.csv", "--quiet", "-o", "/dev/stdout"]
     with open("all.csv", "w") as stream:
         stream.write("before\n")
