@@ -375,6 +375,13 @@ def test_mistakes(parameters, message):
         RobustAdditiveClassifier(**parameters).fit(X, np.arange(30) % 2)
 
 
+def test_more_broken_columns_than_there_are():
+    X, y = np.random.default_rng(0).normal(size=(30, 3)), np.arange(30) % 2
+    with pytest.warns(UserWarning, match="max_broken=3 is more than the 2 columns or groups of X"):
+        RobustAdditiveClassifier(3, feature_groups=["a", "a", "b"]).fit(X, y)
+    RobustAdditiveClassifier(3).fit(X, y)  # all of them may break: no warning
+
+
 @parametrize_with_checks([RobustAdditiveClassifier()])
 def test_scikit_learn(estimator, check):
     check(estimator)

@@ -287,7 +287,7 @@ class TestAtPrediction:
             (
                 {"colour": None},
                 "lacks 'colour'",
-                "new.csv lacks 'colour'; all their cells count as missing values",
+                "new.csv lacks 'colour'; all its cells count as missing values",
             ),
         ],
     )

@@ -55,6 +55,7 @@ def test_fit_path_and_evaluate_count_them(run, gap, words):
         assert code == 3
         assert told in err
         assert "Leave such rows out, or give them a class." in err
+        assert ("--drop-missing-target" in err) == (command[0] != "evaluate")
 
 
 @pytest.mark.parametrize("words", [False, True])

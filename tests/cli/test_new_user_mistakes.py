@@ -250,6 +250,18 @@ class TestOtherMistakes:
         check(erm("evaluate", "soft.erm", "other.csv"), "(7)", "(ill, well)")
         check(erm("certify", "hard.erm", "other.csv"), "(7)", "(ill, well)")
 
+    def test_a_class_that_training_did_not_have(self, erm, tmp_path):
+        lines = (tmp_path / "test.csv").read_text().splitlines()
+        lines[1] = lines[1].replace("ill", "dead").replace("well", "dead")
+        (tmp_path / "new-class.csv").write_text("\n".join(lines))
+        for command in (["evaluate", "soft.erm"], ["certify", "hard.erm"]):
+            code, _, err = erm(*command, "new-class.csv")
+            assert code == 0
+            told = (
+                f"1 row of new-class.csv with a class unknown to {command[1]}, such as dead, cannot be right"
+            )
+            assert told in err
+
     def test_several_candidates_for_the_target(self, erm, tmp_path):
         text = (tmp_path / "shuffled.csv").read_text().replace("state", "class", 1)
         (tmp_path / "renamed.csv").write_text(text)

@@ -54,7 +54,7 @@ def test_commands_name_the_columns_and_prove_what_stands(erm, name):
     erm("fit", f"{name}-train.csv", "--target", target, *ROBUST, "--folds", "0", "-o", f"{name}.erm")
     erm("predict", f"{name}.erm", f"{name}-monday.csv", "-o", f"{name}-right.csv")
     out, err = erm("predict", f"{name}.erm", f"{name}-tuesday.csv")
-    assert f"lacks {gone!r}; all their cells count as missing values" in err
+    assert f"lacks {gone!r}; all its cells count as missing values" in err
     assert re.search(rf"column {text!r} of .*: \d+ texts taken for missing values", err)
     assert len(out.splitlines()) == 1 + len(column(f"{name}-tuesday.csv", target))
     checked = erm("check", f"{name}.erm", f"{name}-tuesday.csv", "--json", "-o", f"{name}-stands.csv").out

@@ -114,6 +114,7 @@ def test_predict_certify_evaluate_and_inspect(run):
     code, out, _ = run("inspect", "r.erm")
     assert code == 0
     assert "--max-broken 1" in out
+    assert "from_dtype" not in out
     ranges = {row["column"]: row["largest_effect_on_score"] for row in _inspect(run)["by_column"]}
     assert list(ranges) == sorted(ranges, key=ranges.get, reverse=True)
     assert set(ranges) == {"a", "b", "c", "d", "colour"}
@@ -143,7 +144,7 @@ def test_numbers_with_a_decimal_comma_and_broken_cells(run):
     broken.to_csv("broken.csv", index=False, sep=";", decimal=",")
     code, out, err = run("predict", "r.erm", "broken.csv", "--scores")
     assert code == 0
-    assert "broken.csv lacks 'd'; all their cells count as missing values" in err
+    assert "broken.csv lacks 'd'; all its cells count as missing values" in err
     assert "column 'a' of broken.csv: 48 texts taken for missing values" in err
     assert "column 'colour' of broken.csv: 1 row with 1 level that training did not have" in err
     blank = broken.assign(a=new["a"].where(np.arange(N) % 5 > 0), d=np.nan)

@@ -14,11 +14,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
 from classifier.erm_cases import DIVERSE
-from exclusivity import ERMClassifier, ERMClassifierCV
+from exclusivity import ERMClassifier, ERMClassifierCV, RobustAdditiveClassifier
 from exclusivity.classifier._fitted import Ensemble
 from exclusivity.io import ModelFormatError, load_model, save_model
 from exclusivity.io._model_values import LONGEST_LIST
 from exclusivity.robustness import certify
+from exclusivity.tables import TableEncoder
 from persistence.model_cases import (
     LABELS,
     MODELS,
@@ -227,6 +228,12 @@ def test_histories_are_not_stored(tmp_path):
     ("model", "error", "words"),
     [
         (ERMClassifier(), NotFittedError, "not fitted"),
+        (RobustAdditiveClassifier(), NotFittedError, "RobustAdditiveClassifier instance is not fitted"),
+        (
+            make_pipeline(TableEncoder(), ERMClassifier()),
+            NotFittedError,
+            "TableEncoder instance is not fitted",
+        ),
         (LogisticRegression().fit(X2, Y2), TypeError, "LogisticRegression cannot be stored as a classifier"),
         (
             GridSearchCV(ERMClassifier(2), {"C": [1.0]}, cv=2).fit(X2, Y2),

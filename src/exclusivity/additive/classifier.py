@@ -334,6 +334,13 @@ class RobustAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         starts = self._starts(columns, classes) if self.warm_start else {}
         self.classes_, self.threats_ = classes, threats
         self.feature_groups_ = number_labels(labels, len(names))
+        if self.max_broken > (n_groups := len(np.unique(self.feature_groups_))):
+            warnings.warn(
+                f"max_broken={self.max_broken} is more than the {n_groups} columns or groups of X."
+                " Choose a smaller number: few predictions survive if all columns break.",
+                UserWarning,
+                stacklevel=3,
+            )
         encode = Encode(Levels(columns), costs)
         encoded = source.ask([Question(encode, None, keep_encoded)])[0]
         n_rows, cost, at_points = np.split(encoded.total, [len(classes), 2 * len(classes)])

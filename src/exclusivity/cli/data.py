@@ -62,6 +62,7 @@ class Source:
         if path != "-" and Path(path).is_dir():
             raise FileError(in_folder(path))
         self.header, self._delimiter = not args.no_header, DELIMITERS.get(args.delimiter)
+        self._can_drop_rows = hasattr(args, "drop_missing_target")
         if not self.format.delimiter and (self._delimiter or args.no_header):
             option = "--no-header" if self._delimiter is None else "--delimiter"
             raise UsageError(f"{option} is for CSV files, but {self.title} is read as {self.format.name}.")
@@ -169,6 +170,8 @@ class Source:
         message = f"{error.place}: {error.cause}"
         known = [ways[way] for way in error.ways if way in ways]
         message += f" {', '.join(known)}." if known else ""
+        if self._can_drop_rows and " no class (" in error.cause:
+            message += " --drop-missing-target leaves such rows out of the training data."
         message = message.replace(self.path, self.title)
         if self.format.is_sparse and error.line == 1:  # all of it is something else, as a rule
             row = "'label index:value ...'"
@@ -375,7 +378,8 @@ def _match_features(
                 f"{source.title} lacks {listed(absent)}, which {loaded.title} was fitted to; it has "
                 f"{listed(columns)}. Use data with the same columns{other_model}.{renamed}"
             )
-        note(f"{source.title} lacks {listed(absent)}; all their cells count as missing values.{renamed}")
+        cells = "all its cells" if len(absent) == 1 else "all their cells"
+        note(f"{source.title} lacks {listed(absent)}; {cells} count as missing values.{renamed}")
     if used := [name for name in known if name in chosen]:
         raise FileError(
             f"{listed(used)} is a feature of {loaded.title}: it can be neither target nor ignored."

@@ -8,7 +8,7 @@ from typing import Any
 
 from exclusivity._text import printable
 from exclusivity.cli import models, options, output
-from exclusivity.cli.data import rows_for
+from exclusivity.cli.data import counted, note, rows_for
 from exclusivity.cli.files import FileError, UsageError
 from exclusivity.cli.training import FEW_CLASSES
 
@@ -159,6 +159,10 @@ def check_labels(loaded: models.Loaded, y: Any, title: str) -> None:
             f"the labels of {title} ({found}) are none of the classes of {loaded.title} ({known}); choose "
             "the column of the classes with --target, or use data with these classes."
         )
+    if not (is_known := np.isin(y, classes)).all():
+        rows = counted(int((~is_known).sum()), "row")
+        example = printable(y[~is_known][0])
+        note(f"{rows} of {title} with a class unknown to {loaded.title}, such as {example}, cannot be right")
 
 
 def describe_constant(constant: dict[str, Any]) -> str:

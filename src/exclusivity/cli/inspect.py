@@ -55,6 +55,7 @@ def run(args: argparse.Namespace) -> None:
         f"{options.OPTIONS.get(name, name)} {'' if value is False else output.text_of(name, value)}".strip()
         for name, value in document["parameters"].items()
         if not (value is None or value is True or name in _NOT_SHOWN)
+        and not (isinstance(value, str) and value == "from_dtype")  # no option says it
         and (name in options.OPTIONS or repr(value) != repr(default.get(name)))
     ]
     words = {

@@ -195,7 +195,6 @@ _STEP: dict[str, Field] = {"output": choice(None, "default", "pandas", "polars")
 
 
 def _pack_step(step: BaseEstimator) -> dict[str, Any]:
-    check_is_fitted(step)
     return {
         "n_features": step.n_features_in_,
         "feature_names": getattr(step, "feature_names_in_", None),
@@ -497,6 +496,7 @@ def _split(value: Any) -> tuple[str, dict[str, Any]]:
 def _pack_kind(model: BaseEstimator, *, is_classifier: bool) -> dict[str, Any]:
     kind = KINDS.get(type(model).__name__)
     if kind is not None and type(model) is kind.made and kind.is_classifier == is_classifier:
+        check_is_fitted(model)
         return {"kind": type(model).__name__} | kind.fields.ordered(kind.pack(model))
     if hasattr(model, "best_estimator_"):
         raise TypeError(f"{type(model).__name__} cannot be stored; store what it chose: its best_estimator_.")
