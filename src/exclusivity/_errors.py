@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+
+_MOST_NAMES = 20
 
 
 class ParameterError(ValueError):
@@ -84,3 +88,23 @@ def warn_of_many_classes(n_classes: int, n_rows: int, stacklevel: int) -> None:
             UserWarning,
             stacklevel=stacklevel + 1,
         )
+
+
+def hint_at_name(name: object, known: Iterable[object]) -> str:
+    """Return the end of a message about an unknown name: the one that was probably meant, or what there is.
+
+    Examples
+    --------
+    >>> hint_at_name("Agee", ["Age", "Home"]), hint_at_name("x", ["Age", "Home"])
+    ("did you mean 'Age'?", "there are 'Age', 'Home'.")
+    """
+    texts = {str(each): each for each in known}
+    same = [text for text in texts if text.casefold() == str(name).casefold()]
+    if near := same or difflib.get_close_matches(str(name), texts, n=1):
+        return f"did you mean {_shown(texts[near[0]])}?"
+    more = f" and {len(texts) - _MOST_NAMES} more" if len(texts) > _MOST_NAMES else ""
+    return f"there are {', '.join(map(_shown, islice(texts.values(), _MOST_NAMES)))}{more}."
+
+
+def _shown(name: object) -> str:
+    return repr(str(name) if isinstance(name, str) else name)  # texts of NumPy say that they are

@@ -358,7 +358,7 @@ def test_anything_in_a_cell():
         ({"max_broken": -1}, "max_broken must be an integer at least 0 and finite; got -1"),
         ({"C": 0}, "C must be a number above 0 and finite; got 0"),
         ({"loss": "log"}, "loss must be one of"),
-        ({"threats": {"x9": "any"}}, "threats names the column 'x9'; expected one of"),
+        ({"threats": {"x9": "any"}}, "threats names 'x9', which is no column of X; there are 'x0', 'x1'."),
         ({"threats": "rise"}, "must be one of .*increase.*; got 'rise'"),
         ({"monotonic_cst": [1]}, "monotonic_cst must have 1, -1 or 0 for each of 2 columns"),
         ({"monotonic_cst": {1: 1}}, "monotonic_cst names 'x1', which holds categories, which have no order"),

@@ -161,7 +161,7 @@ def test_numbers_with_a_decimal_comma_and_broken_cells(run):
         (["--scale", "none"], "--scale is not for --max-broken"),
         (["--additive"], "--additive is not for --max-broken"),
         (["--linear"], "--linear is not for --max-broken"),
-        (["--trusted", "e"], "--trusted: there is no feature 'e'"),
+        (["--trusted", "colr"], "--trusted: there is no feature 'colr'; did you mean 'colour'?"),
         (["--threats", "e=any"], "--threats: there is no feature 'e'"),
         (["--dask"], "--max-broken is for rows in memory"),
     ],
@@ -205,6 +205,8 @@ def test_check(run):
     code, out, _ = run("check", "r.erm", "new.csv", "--columns", "a,colour", "-o", "stands.csv")
     assert code == 0
     assert re.search("^not relied on +a, colour$", out, re.MULTILINE)
+    code, _, err = run("check", "r.erm", "new.csv", "--columns", "Colour")
+    assert (code, "which is no column of X; did you mean 'colour'?" in err) == (2, True)
     assert run("check", "r.erm", "test.csv", "-o", "-")[1].startswith("label,stands\n")
     with open("stands.csv", newline="") as stream:
         written = [row["stands"] == "True" for row in csv.DictReader(stream)]

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from exclusivity._errors import ParameterError
+from exclusivity._errors import ParameterError, hint_at_name
 from exclusivity._typing import Ints
 from exclusivity.additive.levels import ColumnLevels, Levels
 from exclusivity.additive.sums import Reach
@@ -49,7 +49,7 @@ def threats_by_column(threats: Any, names: Sequence[str], labels: Sequence[Hasha
         if not places:
             known = [*names, *(label for label in dict.fromkeys(labels) if label not in names)]
             raise ParameterError(
-                "threats", f"threats names the column {key!r}; expected one of {known[:20]}."
+                "threats", f"threats names {key!r}, which is no column of X; {hint_at_name(key, known)}"
             )
         for place in places:
             found[place] = _checked(threat, f"column {names[place]!r}")

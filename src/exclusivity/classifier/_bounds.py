@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from exclusivity._errors import ParameterError
+from exclusivity._errors import ParameterError, hint_at_name
 from exclusivity._typing import Floats
 from exclusivity.objective.objective import Bounds
 from exclusivity.solvers.dispatch import SOLVERS, resolve_solver
@@ -142,7 +142,8 @@ def _by_name(
     unknown = [name for name in given if name not in names]
     if unknown:
         raise ParameterError(
-            parameter, f"{parameter} names {unknown[0]!r}, which is no column of X: {names.tolist()[:20]}."
+            parameter,
+            f"{parameter} names {unknown[0]!r}, which is no column of X; {hint_at_name(unknown[0], names)}",
         )
     values = np.full(n_features, default)
     for name, value in given.items():

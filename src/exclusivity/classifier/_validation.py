@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from exclusivity._errors import ParameterError, ParameterTypeError, check_choice, check_number
+from exclusivity._errors import ParameterError, ParameterTypeError, check_choice, check_number, hint_at_name
 from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.classifier._bounds import check_bounded
 from exclusivity.objective.losses import LOSSES, POWER_LOSS
@@ -455,7 +455,8 @@ def _labels_by_name(groups: Mapping[Any, Any], names: Any) -> list[Any]:
     if unknown:
         raise ParameterError(
             "feature_groups",
-            f"feature_groups names {unknown[0]!r}, which is no column of X: {names.tolist()[:20]}.",
+            f"feature_groups names {unknown[0]!r}, which is no column of X; "
+            + hint_at_name(unknown[0], names),
         )
     return [groups.get(name, ("alone", place)) for place, name in enumerate(names)]
 

@@ -39,8 +39,9 @@ OPTIONS = {
     "fit_intercept": "--no-intercept",
     "categorical": "--categorical",
     "categorical_features": "--categorical",
+    "columns": "--columns",
 }
-"""Parameters of classifiers and the options that set them."""
+"""Parameters of classifiers and their methods, and the options that set them."""
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -122,7 +123,8 @@ def _threat(text: str) -> Any:
         return interval(text)
     except ValueError:
         known = ", ".join(THREATS)
-        raise argparse.ArgumentTypeError(f"{text!r} is no threat: {known}, or an interval LOW:HIGH") from None
+        message = f"{text!r} is no threat: {known}, or an interval LOW:HIGH; of one column: COLUMN=THREAT"
+        raise argparse.ArgumentTypeError(message) from None
 
 
 MODEL = ("model", "MODEL", str, "model file that 'erm fit' wrote")

@@ -51,9 +51,10 @@ def run(args: argparse.Namespace) -> None:
     classes: Any = loaded.classifier.classes_
     has_probabilities = hasattr(loaded.classifier, "predict_proba")
     if args.probabilities and not has_probabilities:
+        more = "" if loaded.is_robust else ", --voting soft and (for more than two classes) --multi-class ovr"
         raise files.UsageError(
-            "this model has no probabilities: it was not fitted with --loss logistic, --voting soft and (for "
-            "more than two classes) --multi-class ovr. --scores writes what it has."
+            f"this model has no probabilities: it was not fitted with --loss logistic{more}. --scores writes "
+            "what it has."
         )
     if args.threshold is not None and (len(classes) > 2 or args.radius):
         raise files.UsageError("--threshold is for two classes, and not for --radius.")

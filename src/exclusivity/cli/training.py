@@ -279,7 +279,9 @@ def robust_parameters(args: argparse.Namespace, data: TrainingData) -> dict[str,
 
 def _check_known(option: str, given: Any, known: list[str]) -> None:
     if unknown := [name for name in given if name not in known]:
-        raise UsageError(f"--{option}: there is no feature {unknown[0]!r}; expected one of {known[:20]}.")
+        from exclusivity._errors import hint_at_name
+
+        raise UsageError(f"--{option}: there is no feature {unknown[0]!r}; {hint_at_name(unknown[0], known)}")
 
 
 def _per_column(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from exclusivity._errors import ParameterError, ParameterTypeError
+from exclusivity._errors import ParameterError, ParameterTypeError, hint_at_name
 from exclusivity._typing import Ints
 from exclusivity.classifier._validation import group_codes
 
@@ -20,7 +20,7 @@ def column_place(column: Any, names: Sequence[str], parameter: str) -> int:
     elif column in names:
         return list(names).index(column)
     raise ParameterError(
-        parameter, f"{parameter} names {column!r}, which is no column of X: {list(names)[:20]}."
+        parameter, f"{parameter} names {column!r}, which is no column of X; {hint_at_name(column, names)}"
     )
 
 
