@@ -17,7 +17,7 @@ PAPER = Path(__file__).parent
 
 
 def script(name: str) -> dict[str, Any]:
-    """The functions of a script; they are no package."""
+    """Return the functions of a script; they are no package."""
     return runpy.run_path(str(PAPER.parent / "scripts" / f"{name}.py"))
 
 

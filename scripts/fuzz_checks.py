@@ -65,7 +65,7 @@ looked_at = b""
 
 
 def holds(number: int, path: str, value: Any) -> Any:
-    """A condition with a switch."""
+    """Return a condition with a switch."""
     global refused_by
     is_own = any(words in CONDITIONS[number] for words in PER_FIELD)
     path = _SHARED.sub(lambda found: found.lastgroup or "", path) if is_own else ""
@@ -120,7 +120,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
 class _Finder:
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        """The loader of model files is compiled here."""
+        """Compile the loader of model files."""
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if name in [PACKAGE + module for module in MODULES] and spec is not None and spec.origin is not None:
             spec.loader = _Loader(name, spec.origin)
@@ -180,7 +180,7 @@ def refused_files(count: int, seed: int) -> dict[Check | None, list[bytes]]:
 
 
 def fault(data: bytes) -> str:
-    """What the fuzzer says about a file: "refused", "loaded", or "" where a rule is broken."""
+    """Return what the fuzzer says of a file: "refused", "loaded", or "" where a rule is broken."""
     global looked_at
     looked_at = data
     try:

@@ -141,7 +141,7 @@ def mutated_parquet(data: bytes, rng: random.Random) -> bytes:
 
 
 def draw(rng: random.Random, parquets: list[bytes]) -> tuple[str, bytes]:
-    """The ending of a name and the content of a file."""
+    """Return the ending of a name and the content of a file."""
     kind = rng.randrange(4)
     if kind == 0:
         return ".parquet", mutated_parquet(rng.choice(parquets), rng)
@@ -181,7 +181,7 @@ def read(path: Path, rng: random.Random) -> None:
 
 
 def outcome_of(path: Path, rng: random.Random) -> str:
-    """What came of reading a file."""
+    """Return what came of reading a file."""
     try:
         read(path, rng)
     except DataFileError as error:
@@ -192,12 +192,12 @@ def outcome_of(path: Path, rng: random.Random) -> str:
 
 
 def hang(*_: Any) -> None:
-    """The alarm clock, which counts processor time: a busy machine is no finding."""
+    """Raise at the alarm, which counts processor time: a busy machine is no finding."""
     raise AssertionError(f"more than {SECONDS} seconds of processor time for one file")
 
 
 def work(first: int, count: int, seed: int, folder: Path, out: Path) -> None:
-    """A worker: reads files and prints what came of them as JSON. The file in hand is in the folder."""
+    """Read files in a worker and print results as JSON; the file in hand is in the folder."""
     parquets = parquet_files()
     read_parquet_once(parquets[0], folder)
     signal.signal(signal.SIGPROF, hang)

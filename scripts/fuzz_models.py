@@ -161,7 +161,7 @@ def split(data: bytes) -> tuple[bytes, bytes]:
 
 
 def joined(header: bytes, arrays: bytes) -> bytes:
-    """A file with fitting lengths and checksum around whatever is given."""
+    """Return a file with fitting lengths and checksum around whatever is given."""
     size = PREFIX.size + len(header) + len(arrays) + DIGEST_SIZE
     data = PREFIX.pack(MAGIC, VERSION, len(header), size) + header + arrays
     return data + hashlib.sha256(data).digest()
@@ -217,7 +217,7 @@ def numbers(data: bytes, rng: random.Random) -> bytes:
 
 
 def tokens(data: bytes, rng: random.Random) -> bytes:
-    """What JSON should not hold, in the place of a number or a word."""
+    """Put what JSON should not hold in the place of a number or a word."""
     header, arrays = split(data)
     if rng.random() < 0.1:
         return joined(re.sub(rb'("exclusivity"):[\d.]+', rb"\1:1e999", header), arrays)
@@ -228,7 +228,7 @@ def tokens(data: bytes, rng: random.Random) -> bytes:
 
 
 def structure(data: bytes, rng: random.Random) -> bytes:
-    """Valid JSON of another structure."""
+    """Return valid JSON of another structure."""
     header, arrays = split(data)
     tree = json.loads(header)
     for _ in range(rng.randint(1, 2)):
@@ -283,7 +283,7 @@ class Stored:
 
 
 def unpacked(data: bytes) -> Any:
-    """The model of a sound file with its arrays in their places."""
+    """Return the model of a sound file with its arrays in their places."""
     header, arrays = split(data)
     tree, start, parts = json.loads(header, object_pairs_hook=unique), 0, []
     for described in tree["arrays"]:
@@ -309,13 +309,13 @@ def unpacked(data: bytes) -> Any:
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of the header, no key twice."""
+    """Return an object of the header, no key twice."""
     expect(len(dict(pairs)) == len(pairs), "a key twice")
     return dict(pairs)
 
 
 def assembled(model: Any) -> bytes:
-    """The file of a model with arrays in their places, whatever it is."""
+    """Return the file of a model with arrays in their places, whatever it is."""
     specs: list[Any] = []
     pieces: list[bytes] = []
 
@@ -342,7 +342,7 @@ def parts_of(tree: Any) -> list[Stored]:
 
 
 def rebuilt(data: bytes, rng: random.Random) -> bytes:
-    """Changes that keep the file whole: what is dropped takes its arrays along, what is moved too."""
+    """Change the model, not the file's form: what is dropped or moved takes its arrays along."""
     tree = unpacked(data)
     if rng.random() < 0.15:
         _change_together(tree, rng)
@@ -364,7 +364,7 @@ def rebuilt(data: bytes, rng: random.Random) -> bytes:
 
 
 def grafted(data: bytes, rng: random.Random) -> bytes:
-    """A pipeline of steps of two files, in any order."""
+    """Return a pipeline of steps of two files, in any order."""
     trees = [unpacked(data), unpacked(rng.choice(seed_files()))]
     steps = [step for tree in trees for step in tree.get("steps", [["erm", tree]])]
     chosen = rng.sample(steps, rng.randint(0, len(steps)))
@@ -379,7 +379,7 @@ def grafted(data: bytes, rng: random.Random) -> bytes:
 
 
 def promises(data: bytes, rng: random.Random) -> bytes:
-    """A header whose arrays are far larger than the file, are one too many, or not where it says."""
+    """Return a header whose arrays are larger than the file, one too many, or elsewhere."""
     header, arrays = split(data)
     tree = json.loads(header)
     kind = rng.randrange(3)
@@ -407,7 +407,7 @@ def prefix(data: bytes, rng: random.Random) -> bytes:
 
 
 def twice(data: bytes, rng: random.Random) -> bytes:
-    """A key of the header twice, with the same value."""
+    """Write a key of the header twice, with the same value."""
     header, arrays = split(data)
     text = header.decode()
     keys = [found.group() for found in re.finditer(r'"\w+":(?:[\d.]+|true|false|null|"\w*")', text)]
@@ -478,7 +478,7 @@ def _cast(part: Stored, code: str) -> None:
 
 
 def _extreme(flat: Any, rng: random.Random) -> Any:
-    """An entry that may not be there."""
+    """Add an entry that may not be there."""
     kind = flat.dtype.kind
     if kind == "U":
         return rng.choice(["", "nan", "x" * 10**5, "?", "-"])
@@ -593,7 +593,7 @@ def _endless_class(fitted: Any, _: random.Random) -> None:
 
 
 def _missing_beyond(model: Any, rng: random.Random) -> None:
-    """The value of some point of an additive model is far beyond the others."""
+    """Move the value of some point of an additive model far beyond the others."""
     points = model["points"].array
     points[..., rng.randrange(points.shape[-1])] = rng.choice([-1e9, 1e9])
 
@@ -617,7 +617,7 @@ def _drop_class(model: Any, rng: random.Random) -> None:
 
 
 def _no_knots(columns: Any, _: random.Random) -> None:
-    """The first number keeps no level, and its shares go with it."""
+    """Take all levels of the first number, and its shares with them."""
     count = columns["n_knots"].array[0]
     columns["knots"].array, columns["shares"].array = (
         columns[key].array[count:] for key in ("knots", "shares")
@@ -626,7 +626,7 @@ def _no_knots(columns: Any, _: random.Random) -> None:
 
 
 def _nothing_left(model: Any, _: random.Random) -> None:
-    """The first number keeps no level, and neither shares nor points."""
+    """Take all levels of the first number, with its shares and points."""
     count = model["columns"]["n_knots"].array[0]
     _no_knots(model["columns"], _)
     model["points"].array = model["points"].array[:, count:]
@@ -639,7 +639,7 @@ def _knots_below_zero(columns: Any, _: random.Random) -> None:
 
 
 def _texts_below_zero(model: Any, _: random.Random) -> None:
-    """A category with one text more, less than no rare ones, and as many shares and points as that is."""
+    """Add a text to a category, fewer than no rare ones, and as many shares and points."""
     columns = model["columns"]
     place = int(np.argmax(columns["kinds"].array))
     sizes, has_missing = columns["sizes"].array, columns["has_missing"].array.astype(bool)
@@ -706,14 +706,14 @@ def _date_without_parts(codes: Any, _: random.Random) -> None:
 
 
 def _odd_figure(codes: Any, rng: random.Random) -> None:
-    """A range, mean or scale that no number has."""
+    """Put a range, mean or scale that no number has."""
     figures = codes["figures"].array.reshape(-1)
     if figures.size:
         figures[rng.randrange(figures.size)] = rng.choice([0.0, -1.0, 5e-324, 1e308, np.inf, np.nan])
 
 
 def _gap_of_part(codes: Any, rng: random.Random) -> None:
-    """A code has an output column for missing values, or has it no longer."""
+    """Add or remove the output column of a code for missing values."""
     gaps = codes["has_gaps"].array
     gaps[rng.randrange(len(gaps))] ^= 1
 
@@ -793,13 +793,13 @@ def check(data: bytes, thoroughly: bool) -> str:
 
 
 def steps_of(model: Any) -> list[Any]:
-    """The steps of a pipeline that do something, or the model."""
+    """Return the steps of a pipeline that do something, or the model."""
     steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
     return [step for step in steps if not isinstance(step, str)]
 
 
 def sound(step: Any) -> None:
-    """What ``fit`` leaves behind, said once more: the parts of a step fit together."""
+    """Check what ``fit`` leaves behind: the parts of a step fit together."""
     n_features = step.n_features_in_
     names = getattr(step, "feature_names_in_", None)
     expect(n_features >= 1, "no features")
@@ -910,7 +910,7 @@ def sound_encoder(encoder: TableEncoder) -> None:
 
 
 def sound_code(code: Any) -> None:
-    """A range with knots in order, or different levels."""
+    """Check a range with knots in order, or different levels."""
     if hasattr(code, "levels"):
         texts = [*code.levels, *code.rare]
         expect(len(code.levels) > 0 and len(set(texts)) == len(texts), "levels")
@@ -969,7 +969,7 @@ def sound_additive(model: RobustAdditiveClassifier) -> None:
 
 
 def use(model: Any) -> None:
-    """It predicts labels of its own, and certifies where it counts votes."""
+    """Check that it predicts labels of its own, and certifies where it counts votes."""
     classifier = steps_of(model)[-1]
     width = steps_of(model)[0].n_features_in_
     X: Any = np.random.default_rng(0).standard_normal((3, width))
@@ -1048,13 +1048,13 @@ def one(data: bytes, number: int, found: Counter[str]) -> float:
 
 
 def hang(*_: Any) -> None:
-    """The alarm clock, which counts processor time: a busy machine is no finding."""
+    """Raise at the alarm, which counts processor time: a busy machine is no finding."""
     raise AssertionError(f"more than {SECONDS} seconds of processor time for one file")
 
 
 @cache
 def seed_files() -> list[bytes]:
-    """The files to be damaged: those of the suite, the rarer kinds more often, and what they do not have."""
+    """Return the files to be damaged: those of the suite, rare kinds more often, and others."""
     often = ("v1-table", "v1-search", "v1-scalers-pipeline")
     paths = sorted(GOLDEN.glob("*.erm"))
     files = [path.read_bytes() for path in [*paths, *2 * [path for path in paths if path.stem in often]]]
@@ -1104,7 +1104,7 @@ def additive_models() -> list[RobustAdditiveClassifier]:
 
 
 def saved(model: Any) -> bytes:
-    """The file of a model."""
+    """Return the file of a model."""
     stream = io.BytesIO()
     write_container(*packed_file(model), stream.write)
     return stream.getvalue()

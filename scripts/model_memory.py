@@ -74,12 +74,12 @@ class Case:
 
 
 def few_or_many(rng: random.Random, most: int) -> int:
-    """A number from 1, as often of few digits as of many."""
+    """Draw a number from 1, as often of few digits as of many."""
     return round(most ** rng.random())
 
 
 def classifier(rng: random.Random, *, size: int = 1 << 20, made: Any = ERMClassifier, **given: Any) -> Any:
-    """A fitted classifier of any dimensions, without a fit; weights take about ``size`` bytes at most."""
+    """Make a fitted classifier without a fit; weights take about ``size`` bytes at most."""
     multi_class = given.get("multi_class") or rng.choice(["ovr", "ovo"])
     n_classes = given.get("n_classes") or max(2, few_or_many(rng, 20_000 if multi_class == "ovr" else 300))
     n_problems = count_problems(n_classes, multi_class)
@@ -261,7 +261,7 @@ def write_rows(case: Case, path: Path) -> Path:
 
 
 def graph_of_pairs(model: Any) -> int:
-    """What the graph of one-vs-one pairs takes while it is made: some arrays of pairs by classes."""
+    """Return what the graph of one-vs-one pairs takes while it is made: arrays of pairs by classes."""
     fitted = model[-1] if hasattr(model, "steps") else model
     is_ovo = getattr(fitted, "multi_class_", "") == "ovo"
     n_pairs = len(fitted.component_intercepts_) if is_ovo else 0
@@ -320,7 +320,7 @@ def measure(command: str, folder: Path, rows: str) -> tuple[int, int, float]:
 
 
 def ordinary(_: random.Random) -> Case:
-    """A model as a fit would give it."""
+    """Return a model as a fit would give it."""
     X = np.random.default_rng(0).standard_normal((60, 4))
     return Case(ERMClassifier(3, voting="hard").fit(X, np.digitize(X[:, 0], [-0.5, 0.5])))
 
