@@ -52,6 +52,15 @@ def test_containers_agree(package, fitted):
     assert list(model.attack(table, 1).columns) == list(frame.columns)
 
 
+def test_containers_that_are_no_tables(fitted):
+    frame, y, model = fitted
+    polars = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match=r"X is a LazyFrame, .* pass X.collect\(\)"):
+        RobustAdditiveClassifier().fit(polars.from_pandas(frame).lazy(), y)
+    with pytest.raises(TypeError, match=r"pandas.DataFrame\(\[X\]\) for one row"):
+        model.predict(frame.iloc[0].to_dict())
+
+
 def test_blocks_do_not_matter(fitted, monkeypatch):
     frame, _, model = fitted
     scores, radii, share = model.decision_function(frame), model.certify(frame), model.explain(frame)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ def whole_file(path: Path) -> Iterator[BufferedWriter]:
     the usual permissions of new files, a replaced one keeps those it had. A link stays a link.
     """
     path = Path(os.path.realpath(path))
+    if not path.parent.exists():  # the temporary file would be named
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
     mode = _mode_of(path)
     temporary = path.with_name(f".{path.name[:100]}.{token_hex(8)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)

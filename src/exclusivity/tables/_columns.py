@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -128,6 +128,12 @@ def as_array(X: Any) -> Values:
 
     Numpy would choose one type for all cells of lists, and how a cell is read would depend on the others.
     """
+    if isinstance(X, Mapping):
+        raise TypeError(
+            "X is a dict; pass a table: pandas.DataFrame(X), or pandas.DataFrame([X]) for one row."
+        )
+    if hasattr(X, "collect") and not hasattr(X, "__array__"):
+        raise TypeError(f"X is a {type(X).__name__}, whose rows are not computed yet; pass X.collect().")
     if not isinstance(X, (list, tuple)):
         return np.asarray(X)
     # Rows that are arrays as lists of scalars: as objects, their dates would become integers.
