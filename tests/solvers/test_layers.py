@@ -16,7 +16,7 @@ import exclusivity
 ROOT = Path(exclusivity.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 
-LAYERS = ("kernels", "rows", "objective", "solvers", "classifier", "cli")
+LAYERS = ("kernels", "rows", "objective", "solvers", "classifier", "cli", "__main__")
 """From the bottom to the top. What is not listed sits beside the classifier."""
 
 ALONE = {"_text", "_typing"}
