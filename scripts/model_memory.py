@@ -327,6 +327,7 @@ def ordinary(_: random.Random) -> Case:
 
 def run(count: int, seed: int, out: Path, minutes: float) -> int:
     """Craft, measure and report; the number of runs that broke the rule."""
+    out.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + 60 * minutes
     broken, worst = 0, dict.fromkeys(["load", *COMMANDS, "time"], (0.0, ""))
     codes: Counter[int] = Counter()
@@ -349,6 +350,8 @@ def run(count: int, seed: int, out: Path, minutes: float) -> int:
             share = facts["loading"] / (2 * facts["file"] + EXTRA_MEMORY)
             worst["load"] = max(worst["load"], (share, f"{facts['loading'] >> 10} KiB: {title}"))
             breaks = share > 1
+            if breaks:
+                print(f"load breaks the rule: {worst['load'][1]}", flush=True)
             size = facts["file"] + facts["data"]
             for command in COMMANDS:
                 code, peak, seconds = measure(command, folder, facts["rows"])

@@ -8,7 +8,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from exclusivity import ERMClassifier, ERMClassifierCV
+from exclusivity import ERMClassifier, ERMClassifierCV, RobustAdditiveClassifier
 from exclusivity.classifier._cv import SearchState
 from exclusivity.classifier._fitted import Ensemble, FittedState
 from exclusivity.io import ModelFormatError, _model_kinds, load_model, save_model
@@ -181,3 +181,20 @@ def test_large_searches(tmp_path, shape):
         save_model(model, tmp_path / "more.erm")
     with pytest.raises(ModelFormatError, match="folds and values"):
         load_model(tmp_path / "more.erm")
+
+
+@pytest.mark.filterwarnings("ignore:The duality gap")
+def test_robust_models_of_many_classes_and_columns(tmp_path):
+    """Sums of all duels at once took 1.5 times the points beside them."""
+    n_classes, n_columns = 50, 2000
+    X = np.tile(np.arange(2.0)[:, None], (1, n_columns))
+    model = RobustAdditiveClassifier(threats="increase", max_iter=1, tol=0.99).fit(X, [0, 1])
+    n_duels = n_classes * (n_classes - 1) // 2
+    model.classes_ = np.arange(n_classes)
+    model.points_ = np.random.default_rng(0).standard_normal((n_duels, model.points_.shape[1]))
+    for name in ("intercept_", "objective_", "dual_gap_", "converged_", "n_iter_"):
+        setattr(model, name, np.repeat(getattr(model, name), n_duels))
+    save_model(model, tmp_path / "robust.erm")
+    size = (tmp_path / "robust.erm").stat().st_size
+    assert size > 2 * MARGIN
+    assert peak_of(lambda: load_model(tmp_path / "robust.erm"))[1] <= 1.5 * size

@@ -59,8 +59,9 @@ class Duels:
     def __init__(self, points: Floats, intercepts: Floats, starts: Ints, n_classes: int) -> None:
         self.points, self.intercepts, self.starts = points, intercepts, starts
         self.n_classes, self.pairs = n_classes, list(combinations(range(n_classes), 2))
-        largest = np.maximum.reduceat(np.abs(points), starts[:-1], axis=1)
-        sizes = np.abs(intercepts) + 2 * largest.sum(axis=1) + np.finfo(float).tiny
+        # Duel by duel: a model file must not take twice its size again to be loaded.
+        largest = np.array([np.maximum.reduceat(np.abs(own), starts[:-1]).sum() for own in points])
+        sizes = np.abs(intercepts) + 2 * largest + np.finfo(float).tiny
         self.slacks = (len(starts) + 3) * _UNIT * sizes
 
     def scores(self, left: Ints, weight: Floats) -> Iterator[tuple[tuple[int, int], Floats]]:
