@@ -191,9 +191,8 @@ def test_robust_models_of_many_classes_and_columns(tmp_path):
     model = RobustAdditiveClassifier(threats="increase", max_iter=1, tol=0.99).fit(X, [0, 1])
     n_duels = n_classes * (n_classes - 1) // 2
     model.classes_ = np.arange(n_classes)
-    model.points_ = np.random.default_rng(0).standard_normal((n_duels, model.points_.shape[1]))
-    for name in ("intercept_", "objective_", "dual_gap_", "converged_", "n_iter_"):
-        setattr(model, name, np.repeat(getattr(model, name), n_duels))
+    for name in ("points_", "intercept_", "objective_", "dual_gap_", "converged_", "n_iter_"):
+        setattr(model, name, np.repeat(getattr(model, name), n_duels, axis=0))
     save_model(model, tmp_path / "robust.erm")
     size = (tmp_path / "robust.erm").stat().st_size
     assert size > 2 * MARGIN
