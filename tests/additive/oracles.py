@@ -91,7 +91,8 @@ def conic_optimum(model, X, y, cost, threats, groups, radii, loss, monotone, rid
             damage[groups[place]].append(cp.max(s * (moves @ values)))
         sums = cp.hstack([cp.sum(cp.hstack(each)) if each else 0 for each in damage])
         for q in radii:
-            violation = 1 - s * margin + (cp.sum_largest(sums, min(q, len(damage))) if q else 0)
+            worst = cp.sum(sums) if q >= len(damage) else cp.sum_largest(sums, q) if q else 0
+            violation = 1 - s * margin + worst
             clean = model.clean_weight if len(radii) > 1 else 1.0
             cost_q = cost[i] * (clean if q == 0 else (1 - clean) / (len(radii) - 1))
             if loss == "squared_hinge":
@@ -103,7 +104,10 @@ def conic_optimum(model, X, y, cost, threats, groups, radii, loss, monotone, rid
     problem = cp.Problem(cp.Minimize(total), constraints)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")  # "almost solved": 1e-7
-        problem.solve(solver=cp.CLARABEL, **_TOLERANCES)
+        try:
+            problem.solve(solver=cp.CLARABEL, **_TOLERANCES)
+        except cp.SolverError:  # of old versions, where the last digits are out of reach
+            problem.solve(solver=cp.CLARABEL)
     assert problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE), problem.status
     return float(problem.value)
 

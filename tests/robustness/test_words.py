@@ -106,7 +106,7 @@ def test_no_greedy_attack_within_the_radius_succeeds(kind, n_classes):
 def test_long_rows_and_wide_vocabularies_need_no_full_sort():
     """Every row against the same computed from all damages at once."""
     rng = np.random.default_rng(2)
-    rows = sparse.random_array((50, 3000), density=0.02, rng=rng, format="csr")
+    rows = sparse.csr_array(sparse.random(50, 3000, density=0.02, random_state=rng, format="csr"))
     rows.data[:] = 1.0
     model = LogisticRegression(C=10).fit(rows, rng.random(50) < 0.5)
     dense, weights = rows.toarray(), model.coef_[0]
