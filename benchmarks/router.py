@@ -123,7 +123,7 @@ def bundled_rows(name: str, *, degree: int = 1, n_landmarks: int = 0) -> Rows:
         X = preprocessing.StandardScaler().fit_transform(X)
     if n_landmarks:
         X = kernel_approximation.RBFSampler(
-            1 / X.shape[1], n_components=n_landmarks, random_state=0
+            gamma=1 / X.shape[1], n_components=n_landmarks, random_state=0
         ).fit_transform(X)
         X = X * np.sqrt(n_landmarks / 2)
     return np.ascontiguousarray(X), np.where(y == (3 if name == "digits" else 1), 1.0, -1.0)
