@@ -128,7 +128,7 @@ def test_it_is_the_optimum_of_independent_solvers(
     rounding = 1e-7 if cost > 100 else 1e-8  # of the other solvers
     by_itself = alone(problem, tol)
     assert_honest(by_itself, known, rounding)
-    assert by_itself.gap <= 100 * tol or cost > 1  # where it may be too slow
+    assert by_itself.gap <= 100 * tol or cost >= 1  # where it may be too slow
     result = solve_newton(problem, tol=tol, options=ITERATIVE)
     with only_python():
         plain = solve_newton(problem, tol=tol, options=ITERATIVE)
