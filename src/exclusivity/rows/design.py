@@ -148,12 +148,6 @@ class RowScale:
         moved = 2 * UNIT * (self.offset * norms + np.abs(intercepts)) if self.offset > 0 else 0.0
         return np.asarray(error + moved)
 
-    def length_error(self, length: float) -> float:
-        """Return what :meth:`score_error` says of weights of this length without an intercept, or more."""
-        return gamma(self.n_terms + 2) * self.length * length + UNIT * (
-            self.target + 2 * self.offset * length
-        )
-
 
 class DesignMatrix:
     """The N x M matrix of samples behind a few products that never copy it as a whole.
