@@ -15,9 +15,8 @@ import pytest
 import dask
 from dask import delayed
 from exclusivity import ERMClassifier as LocalERMClassifier
-from exclusivity.dask import ERMClassifier, _engine as engine
-from exclusivity.dask._engine import Engine
-from exclusivity.dask._rows import Rows
+from exclusivity.dask import ERMClassifier, _rows as engine
+from exclusivity.dask._rows import Engine, Rows
 from exclusivity.solvers.blocks import SharedPasses
 
 

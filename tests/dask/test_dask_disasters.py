@@ -14,7 +14,7 @@ import pytest
 
 import dask
 from exclusivity.cli.main import main
-from exclusivity.dask import ERMClassifier, _engine as engine
+from exclusivity.dask import ERMClassifier, _rows as engine
 from exclusivity.dask._rows import Rows
 
 LONG = pytest.mark.skipif("EXCLUSIVITY_LONG" not in os.environ, reason="make test-dask runs it")

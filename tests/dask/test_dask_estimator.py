@@ -125,7 +125,7 @@ def test_sparse_blocks_are_predicted(arrays):
 
 def test_a_local_model_can_be_saved(arrays, tmp_path):
     X, y = arrays
-    model = ERMClassifier(3, C=0.5, p=1.5, checkpoint=tmp_path / "x.npz").fit(X, y)
+    model = ERMClassifier(3, C=0.5, p=1.5).fit(X, y)
     plain = model.to_local()
     assert plain.get_params()["C"] == 0.5
     save_model(plain, tmp_path / "model.erm")

@@ -9,9 +9,8 @@ import dask.array as da
 import numpy as np
 import pytest
 
-from exclusivity.dask import ERMClassifier, _engine as engine
-from exclusivity.dask._estimator import Checkpoint
-from exclusivity.solvers import IterationRecord, IterationState, blocks as sampling
+from exclusivity.dask import ERMClassifier, _rows as engine
+from exclusivity.solvers import blocks as sampling
 
 
 def collections(rows, chunks=200):
@@ -220,92 +219,6 @@ def test_a_failed_fit_leaves_the_old_model(local, rows):
     with pytest.raises(ValueError, match="one class"):
         model.fit(da.zeros((10, 2), chunks=5), da.ones(10, chunks=5, dtype=int))
     assert model.n_features_in_ == 6
-
-
-def test_a_checkpoint_lets_a_broken_fit_go_on(local, rows, tmp_path, monkeypatch):
-    from exclusivity.dask._rows import Rows
-
-    parts, file = collections(rows), tmp_path / "fit.npz"
-    whole = ERMClassifier(3, tol=1e-10, checkpoint=file).fit(*parts)
-    assert not file.exists()
-    ask, count = Rows.ask, iter(range(10**6))
-
-    def breaks(self, questions):
-        if next(count) == whole.n_iter_[0] - 2:
-            raise RuntimeError("lights out")
-        return ask(self, questions)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Rows, "ask", breaks)
-        with pytest.raises(RuntimeError, match="lights out"):
-            ERMClassifier(3, tol=1e-10, checkpoint=file).fit(*parts)
-    assert file.exists()
-    with pytest.raises(ValueError, match="belongs to another fit"):
-        ERMClassifier(3, C=5.0, checkpoint=file).fit(*parts)
-    resumed = ERMClassifier(3, tol=1e-10, checkpoint=file).fit(*parts)
-    assert resumed.n_iter_[0] < whole.n_iter_[0]
-    np.testing.assert_allclose(resumed.objective_, whole.objective_, rtol=1e-12)
-    assert not file.exists()
-
-
-def damage(kind, file):
-    """Leave something in the place of a checkpoint, or harm the one that is there."""
-    whole = file.read_bytes()
-    if kind == "another archive":
-        np.savez(file, other=np.ones(3))
-    elif kind == "labels instead of numbers":
-        np.savez(file, **{"fit": np.array("{}"), "0": np.array(["a"])})
-    elif kind == "one array":
-        with file.open("wb") as stream:
-            np.save(stream, np.ones(3))
-    else:
-        flipped = bytearray(whole)
-        flipped[len(whole) // 2] ^= 0xFF
-        contents = {"empty": b"", "garbage": b"\x80\x04garbage", "flipped": bytes(flipped)}
-        file.write_bytes(contents.get(kind, whole[: len(whole) // 2]))
-
-
-@pytest.mark.parametrize(
-    "kind",
-    ["empty", "truncated", "garbage", "flipped", "another archive", "labels instead of numbers", "one array"],
-)
-def test_a_file_that_is_no_checkpoint_is_refused_before_any_row_is_read(local, rows, tmp_path, kind):
-    file = tmp_path / "fit.npz"
-    Checkpoint(file).watched([None])[0](
-        IterationState(IterationRecord(1, 1.0, 0.0, 0.0, 0.0, 0.0), np.ones((6, 3)), np.ones(3), 0.0)
-    )
-    damage(kind, file)
-    X, y = collections(rows)
-    unread = X.map_blocks(lambda block: 1 / 0, dtype=float, meta=np.empty((0, 0)))
-    with pytest.raises(ValueError, match=r"fit\.npz' is damaged.*Remove it") as error:
-        ERMClassifier(3, checkpoint=file).fit(unread, y)
-    assert "pickle" not in str(error.value)
-    assert [path.name for path in tmp_path.iterdir()] == ["fit.npz"]
-
-
-def test_a_missing_folder_of_the_checkpoint_is_noticed_before_any_row_is_read(local, rows, tmp_path):
-    X, y = collections(rows)
-    unread = X.map_blocks(lambda block: 1 / 0, dtype=float, meta=np.empty((0, 0)))
-    with pytest.raises(FileNotFoundError, match=r"'.*fit\.npz' needs a folder that does not exist; make it"):
-        ERMClassifier(3, checkpoint=tmp_path / "missing" / "fit.npz").fit(unread, y)
-
-
-def test_a_full_disk_leaves_the_last_checkpoint_and_nothing_else(local, rows, tmp_path, monkeypatch):
-    parts, file, savez, count = collections(rows), tmp_path / "fit.npz", np.savez, iter(range(10**6))
-
-    def full(stream, **arrays):
-        if next(count) == 2:
-            stream.write(b"as much as there was room for")
-            raise OSError(28, "No space left on device")
-        savez(stream, **arrays)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(np, "savez", full)
-        with pytest.raises(OSError, match="No space left"):
-            ERMClassifier(3, tol=1e-10, checkpoint=file).fit(*parts)
-    assert [path.name for path in tmp_path.iterdir()] == ["fit.npz"]
-    assert ERMClassifier(3, tol=1e-10, checkpoint=file).fit(*parts).converged_.all()
-    assert not list(tmp_path.iterdir())
 
 
 def test_an_error_in_one_class_ends_all(local, rows, monkeypatch):

@@ -122,11 +122,3 @@ def test_a_pool_of_many_rows_is_bounded_and_repeats(rows):
     pools = [partition_search.DrawPool().answer(big, None)[0] for _ in range(2)]
     assert len(pools[0].numbers) == partition_search.MAX_ROWS
     assert np.array_equal(pools[0].rows.X, pools[1].rows.X)
-
-
-def test_a_checkpoint_is_refused(local, table, tmp_path):
-    X, y, _, _ = table
-    with pytest.raises(ValueError, match="checkpoint needs exclusivity <= 1"):
-        ERMClassifier(4, exclusivity=np.inf, checkpoint=tmp_path / "c").fit(
-            da.from_array(X, chunks=(400, -1)), da.from_array(y, chunks=400)
-        )

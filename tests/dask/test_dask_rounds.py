@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from dask import delayed
-from exclusivity.dask._engine import Engine
-from exclusivity.dask._rows import FAN_IN, Rows, collapse
+from exclusivity.dask._rows import FAN_IN, Engine, Rows, collapse
 from exclusivity.rows.source import Question
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -37,7 +37,7 @@ from exclusivity.objective.objective import Contrast, ExclusivityRegulariser, Ob
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.rows.design import DesignMatrix, LabelledRows, RowScale, aligned
 from exclusivity.rows.source import Question, RowBlock, RowSource
-from exclusivity.solvers.base import Callback, SolverResult, Start, Status, parse_options
+from exclusivity.solvers.base import SolverResult, Start, Status, parse_options
 from exclusivity.solvers.blocks import Target, TotalLoss, solve_targets
 from exclusivity.solvers.dispatch import resolve_solver, solve_all
 from exclusivity.solvers.exclusive import ExclusiveOptions, solve_exclusive, solve_exclusive_targets
@@ -226,21 +226,17 @@ class BlockTasks:
                 )
             else:
                 options = parse_options(NewtonOptions, estimator.solver_options)
-                settings = {"tol": estimator.tol, "max_iter": estimator.max_iter, "regime": options.regime}
                 found = _warm_starts(estimator, len(targets))
-                starts = None if found is None else [start.for_objective(objective) for start in found]
-                results = self.solve_convex(targets, settings, starts, monitors or None)
+                results = solve_targets(
+                    rows,
+                    targets,
+                    tol=estimator.tol,
+                    max_iter=estimator.max_iter,
+                    regime=options.regime,
+                    starts=None if found is None else [start.for_objective(objective) for start in found],
+                    callbacks=monitors or None,
+                )
             return list(results) if self.dtype == np.float64 else self._as_stored(targets, results, estimator)
-
-    def solve_convex(
-        self,
-        targets: Sequence[Target],
-        settings: Mapping[str, Any],
-        starts: Sequence[Start | None] | None,
-        callbacks: Sequence[Callback | None] | None,
-    ) -> list[SolverResult]:
-        """Solve problems of exclusivity at most 1."""
-        return solve_targets(self.rows, targets, **settings, starts=starts, callbacks=callbacks)
 
     def vote_counts(self, model: ERMClassifier) -> Ints:
         """Count how often each member votes for each class in these rows."""

@@ -25,12 +25,6 @@ from exclusivity.solvers.base import History
 
 Class = TypeVar("Class", bound=type)
 
-MINIMISED = (
-    *("n_estimators", "C", "loss", "p", "exclusivity", "sparsity"),
-    *("coef_bounds", "monotonic_cst", "fit_intercept", "multi_class"),
-)
-"""The parameters that say what is minimised on given rows; the others say how."""
-
 
 @dataclass(repr=False, eq=False, match_args=False)
 class EnsembleEstimator(BaseEstimator):

@@ -2,57 +2,42 @@
 
 from __future__ import annotations
 
-import json
-import os
 import warnings
-import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial, wraps
-from pathlib import Path
-from threading import Lock
+from itertools import chain
 from typing import Any, Self
-from zipfile import BadZipFile
 
 import dask.array as da
 import numpy as np
 from dask.array import Array
+from dask.array.optimization import optimize
+from dask.base import is_dask_collection, tokenize
+from dask.core import flatten
+from dask.delayed import Delayed, delayed
+from dask.highlevelgraph import HighLevelGraph
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from dask import delayed
-from exclusivity._typing import Matrix
+from exclusivity._typing import Floats, Matrix
 from exclusivity.additive.classifier import (
     RobustAdditiveClassifier as LocalRobustAdditiveClassifier,
     has_probabilities as has_additive_probabilities,
 )
 from exclusivity.classifier._erm import ERMClassifier as LocalERMClassifier
 from exclusivity.classifier._fit import BlockTasks, check_blockwise
-from exclusivity.classifier._fitted import (
-    MINIMISED,
-    FittedState,
-    describe_parameters_like,
-    shared_parameters,
-    snapshot,
-)
+from exclusivity.classifier._fitted import FittedState, describe_parameters_like, shared_parameters, snapshot
 from exclusivity.classifier._prediction import has_probabilities
 from exclusivity.classifier._progress import with_callbacks
 from exclusivity.classifier._validation import check_parameters
-from exclusivity.dask._engine import Engine
-from exclusivity.dask._rows import (
-    Collection,
-    column_names,
-    distributed_rows,
-    is_frame,
-    joint_blocks,
-    row_blocks,
-)
-from exclusivity.io._whole_file import whole_file
-from exclusivity.solvers.base import Callback, IterationState, SolverResult, Start
-from exclusivity.solvers.blocks import Target
+from exclusivity.dask._rows import Engine, Rows, distributed_rows
+
+Collection = Any
+"""A collection of Dask: an array or a DataFrame; of labels and weights an array or a series."""
 
 
 def lazy(kind: type, name: str) -> Callable[..., Any]:
@@ -85,9 +70,6 @@ class ERMClassifier(LocalERMClassifier):
     persist : bool or "auto", default="auto"
         Whether the workers keep the rows in memory. "auto": if they fill no more than 40 % of it. Else every
         pass reads them anew, from wherever the collection has them.
-    checkpoint : path-like or None, default=None
-        A file for the iterates. A fit that broke off continues from there when it is repeated; the file is
-        removed when a fit is over.
 
     See Also
     --------
@@ -110,7 +92,6 @@ class ERMClassifier(LocalERMClassifier):
     """
 
     persist: bool | str = field(default="auto", kw_only=True)
-    checkpoint: str | os.PathLike[str] | None = field(default=None, kw_only=True)
 
     @with_callbacks
     def fit(self, X: Collection, y: Collection, sample_weight: Collection | None = None) -> Self:
@@ -132,24 +113,12 @@ class ERMClassifier(LocalERMClassifier):
         """
         check_parameters(vars(self))
         check_blockwise(self)
-        checkpoint = None
-        if self.checkpoint is not None:
-            if self.exclusivity > 1:
-                raise ValueError(
-                    "checkpoint needs exclusivity <= 1: members on features of their own are fitted at once."
-                )
-            checkpoint = Checkpoint(self.checkpoint)  # whether it can be used, before any work is done
         if not (isinstance(self.persist, (bool, np.bool_)) or self.persist == "auto"):
             raise ValueError(f"persist must be True, False or 'auto'; got {self.persist!r}.")
-        fresh, names = snapshot(self), column_names(X)
-        rows, classes, totals = distributed_rows(Engine.current(), X, y, sample_weight, self.persist)
+        fresh, names = snapshot(self), _column_names(X)
+        rows, classes, totals = _distributed(X, y, sample_weight, self.persist)
         shown = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         found = BlockTasks.of(fresh, rows, classes, totals, shown, names)
-        if checkpoint is not None:
-            fit = {name: getattr(self, name) for name in MINIMISED}
-            fit |= {"shape": [rows.n_rows, rows.n_features], "classes": classes.tolist()}
-            checkpoint.describe(fit)
-            found = _CheckpointedTasks(**vars(found), checkpoint=checkpoint)
         return self._fit(fresh, found, self.feature_groups)
 
     def to_local(self) -> LocalERMClassifier:
@@ -191,104 +160,9 @@ class ERMClassifier(LocalERMClassifier):
         """
         check_is_fitted(self)
         sent, hits = delayed(self.to_local(), traverse=False), delayed(_hits)
-        parts = [hits(sent, *block) for block in zip(*joint_blocks(X, y, sample_weight), strict=True)]
+        parts = [hits(sent, *block) for block in _joint_blocks(X, y, sample_weight)]
         sums = Engine.current().compute(delayed(np.sum)(parts, axis=0))
         return float(sums[0] / sums[1])
-
-
-class Checkpoint:
-    """The last point of every binary problem in a file, so that a fit that broke off goes on where it was.
-
-    Parameters
-    ----------
-    path : path-like
-        A .npz file, which may be there already: ValueError where it is no checkpoint, or a damaged one, and
-        FileNotFoundError where it could not be written later on, because its folder is missing. It is written
-        as a whole or not at all, after each certified iterate, and removed when the fit is over.
-    """
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path, self._name, self._lock = Path(path), repr(os.fspath(path)), Lock()
-        self._fit, self._points = "", dict[str, Any]()
-        if not self._path.parent.is_dir():
-            raise FileNotFoundError(
-                f"the checkpoint {self._name} needs a folder that does not exist; make it, or name another "
-                "file."
-            )
-        if not self._path.exists():
-            return
-        try:
-            with self._path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
-                self._points = dict(stored)
-            fit = self._points.pop("fit")
-            is_known = fit.dtype.kind == "U" and all(point.dtype == float for point in self._points.values())
-        except (AttributeError, BadZipFile, EOFError, KeyError, TypeError, ValueError, zlib.error):
-            is_known = False
-        if not is_known:
-            raise ValueError(
-                f"the checkpoint {self._name} is damaged, or the file of something else. Remove it to begin "
-                "the fit anew, or name another file."
-            )
-        self._fit = str(fit)
-
-    def describe(self, fit: dict[str, Any]) -> None:
-        """Say what the fit is about; a file that belongs to another fit is refused."""
-        now = json.dumps(fit, sort_keys=True, default=_plain)
-        if self._fit not in ("", now):
-            raise ValueError(
-                f"the checkpoint {self._name} belongs to another fit: {self._fit}. Remove the file, or name "
-                "another one."
-            )
-        self._fit = now
-
-    def start(self, number: int) -> Start | None:
-        """Return the point of problem ``number``, if the file has it."""
-        stored = self._points.get(str(number))
-        return None if stored is None else Start(stored[:-1, None], stored[-1:])
-
-    def watched(self, callbacks: Sequence[Callback | None]) -> list[Callback]:
-        """Return callbacks that note every iterate before the given ones are called."""
-        return [self._watch(number, callback) for number, callback in enumerate(callbacks)]
-
-    def _watch(self, number: int, callback: Callback | None) -> Callback:
-        def note(state: IterationState) -> bool:
-            with self._lock, whole_file(self._path) as file:
-                self._points[str(number)] = np.append(state.weights[:, 0], state.intercepts[0])
-                np.savez(file, fit=np.array(self._fit), **self._points)
-            return callback is not None and bool(callback(state))
-
-        return note
-
-    def remove(self) -> None:
-        """Remove the file when the fit is over."""
-        self._path.unlink(missing_ok=True)
-
-
-def _plain(value: Any) -> Any:
-    """Return an array as a list; anything else that JSON does not know as text."""
-    return value.tolist() if hasattr(value, "tolist") else repr(value)
-
-
-@dataclass(frozen=True, eq=False)
-class _CheckpointedTasks(BlockTasks):
-    """The tasks of a fit that notes its iterates in a file, and starts from those that it finds there."""
-
-    checkpoint: Checkpoint
-
-    def solve_convex(
-        self,
-        targets: Sequence[Target],
-        settings: Mapping[str, Any],
-        starts: Sequence[Start | None] | None,
-        callbacks: Sequence[Callback | None] | None,
-    ) -> list[SolverResult]:
-        """See ``BlockTasks``."""
-        nothing = [None] * len(targets)
-        starts = [self.checkpoint.start(number) or start for number, start in enumerate(starts or nothing)]
-        watched = self.checkpoint.watched(callbacks or nothing)
-        results = super().solve_convex(targets, settings, starts, watched)
-        self.checkpoint.remove()
-        return results
 
 
 @describe_parameters_like(LocalRobustAdditiveClassifier)
@@ -341,8 +215,8 @@ class RobustAdditiveClassifier(LocalRobustAdditiveClassifier):
         self : RobustAdditiveClassifier
         """
         self._check_parameters()
-        rows, classes, _ = distributed_rows(Engine.current(), X, y, sample_weight, "auto", as_tables=True)
-        return self.fit_rows(rows, classes, feature_names=column_names(X), keep_encoded=rows.are_kept)
+        rows, classes, _ = _distributed(X, y, sample_weight, "auto", as_tables=True)
+        return self.fit_rows(rows, classes, feature_names=_column_names(X), keep_encoded=rows.are_kept)
 
     def to_local(self) -> LocalRobustAdditiveClassifier:
         """Return the plain classifier with the same parameters and the same fitted curves.
@@ -374,8 +248,8 @@ def _mapped(model: Any, method: str, X: Collection, *args: Any, **options: Any) 
     Shape and type are those of the answer for one row, which also shows wrong arguments at once. Empty
     blocks, which the model in memory would refuse, give empty answers.
     """
-    n_features = X.shape[1] if isinstance(X, Array) else len(X.columns) if is_frame(X) else None
-    blocks = row_blocks(X)
+    n_features = X.shape[1] if isinstance(X, Array) else len(X.columns) if _is_frame(X) else None
+    blocks = list(np.ravel(_table(X).to_delayed()))
     if n_features != model.n_features_in_:
         raise ValueError(
             f"X has {n_features} features, but {type(model).__name__} is expecting {model.n_features_in_} "
@@ -408,3 +282,99 @@ def _hits(model: LocalERMClassifier, X: Matrix, y: NDArray[Any], weights: object
     weights = np.ones(X.shape[0]) if weights is None else np.asarray(weights, dtype=float)
     right = accuracy_score(y, model.predict(X), sample_weight=weights, normalize=False)
     return np.array([right, weights.sum()])
+
+
+# Collections
+
+
+def _distributed(
+    X: Collection, y: Collection, sample_weight: Collection | None, persist: bool | str, **kind: bool
+) -> tuple[Rows, NDArray[Any], Floats]:
+    is_dense = isinstance(getattr(X, "_meta", None), np.ndarray)  # else only the blocks know their size
+    n_bytes = float(getattr(X, "nbytes", np.nan)) if is_dense else np.nan
+    return distributed_rows(_joint_blocks(X, y, sample_weight), n_bytes, persist, **kind)
+
+
+def _joint_blocks(
+    X: Collection, y: Collection, sample_weight: Collection | None
+) -> Iterable[tuple[Any, Any, Any]]:
+    """List the blocks of rows, labels and weights (None where there are none), cut alike.
+
+    What they have in common is made once: columns of one array, or rows and labels from one file, would
+    otherwise be read twice in every pass, because optimising a graph merges steps that are not shared.
+    """
+    table = _table(X)
+    columns = [(y, "y")] if sample_weight is None else [(y, "y"), (sample_weight, "sample_weight")]
+    parts = [table, *(_column(values, X, name) for values, name in columns)]
+    if all(isinstance(part, Array) for part in parts):
+        blocks = _jointly_optimised(parts)
+    else:
+        blocks = [list(np.ravel(part.to_delayed())) for part in parts]
+    for (_, name), found in zip(columns, blocks[1:], strict=True):
+        if len(found) != len(blocks[0]):
+            raise ValueError(
+                f"X has {len(blocks[0])} blocks of rows and {name} has {len(found)}, of unknown sizes; "
+                "repartition them alike, or call compute_chunk_sizes() on the arrays."
+            )
+    weights = blocks[2] if len(blocks) > 2 else [None] * len(blocks[0])
+    return zip(blocks[0], blocks[1], weights, strict=True)
+
+
+def _jointly_optimised(arrays: list[Array]) -> list[list[Any]]:
+    keys = [list(flatten(array.__dask_keys__())) for array in arrays]
+    merged = HighLevelGraph.merge(*(array.__dask_graph__() for array in arrays))
+    name = f"joint-{tokenize(keys)}"
+    graph = HighLevelGraph.from_collections(name, optimize(merged, list(chain(*keys))), dependencies=())
+    return [[Delayed(key, graph, layer=name) for key in part] for part in keys]
+
+
+def _table(X: Collection) -> Collection:
+    if isinstance(X, Array):
+        if X.ndim != 2:
+            raise ValueError(f"X must be two-dimensional; got {X.ndim} dimensions.")
+        return X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+    if _is_frame(X):
+        return X
+    raise TypeError(
+        f"X must be a Dask array or DataFrame; got {type(X).__name__}. For rows in memory use "
+        "exclusivity.ERMClassifier, or make a Dask array of them with dask.array.from_array."
+    )
+
+
+def _column(values: Collection, X: Collection, name: str) -> Collection:
+    """Return one value per row (labels, weights), cut like ``X`` where that is known."""
+    if not is_dask_collection(values):
+        raise TypeError(
+            f"{name} must be a Dask array or Series, chunked like X; got {type(values).__name__}. Make one "
+            "with dask.array.from_array(values, chunks=X.chunks[0])."
+        )
+    if isinstance(values, Array):
+        if values.ndim == 2 and values.shape[1] == 1:
+            values = values[:, 0]
+        if values.ndim != 1:
+            raise ValueError(f"{name} must have one value per row; got {values.ndim} dimensions.")
+        if isinstance(X, Array) and not np.isnan([*values.chunks[0], *X.chunks[0]]).any():
+            if values.shape[0] != X.shape[0]:
+                raise ValueError(f"X has {X.shape[0]} rows and {name} {values.shape[0]}.")
+            values = values.rechunk((X.chunks[0],))
+    return values
+
+
+def _is_frame(X: Collection) -> bool:
+    """Return whether this is a Dask DataFrame, without importing what that needs."""
+    return is_dask_collection(X) and hasattr(X, "npartitions") and hasattr(X, "columns")
+
+
+def _column_names(X: Collection) -> NDArray[Any] | None:
+    """Return the names of a DataFrame's columns, if all of them are text; None for arrays."""
+    if not _is_frame(X):
+        return None
+    names = np.asarray(X.columns, dtype=object)
+    are_text = [isinstance(name, str) for name in names]
+    if any(are_text) and not all(are_text):
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, but your input has "
+            f"{sorted({type(name).__name__ for name in names})} as feature name / column name types. "
+            "Convert the names to strings: X.columns = X.columns.astype(str)."
+        )
+    return names if all(are_text) else None

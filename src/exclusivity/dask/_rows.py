@@ -9,34 +9,44 @@ block and whichever worker dies.
 
 A block may be made more than once: in every pass, or after the loss of a worker. A fingerprint shows whether
 it was the same again: without that sums of different rows would be mixed, and no iteration would ever end.
+
+A cluster that has lost all its workers, or whose scheduler is frozen, lets a computation wait indefinitely.
+Dask's own time-outs notice broken connections only. Here the client waits for a bounded time and then reports
+what is wrong. Nothing that runs on the client's loop is ever cancelled, by a time limit or by Ctrl-C:
+``Future.result`` with a timeout cancels the transfer of the result, and a transfer that is cancelled before
+it has begun stays with the client as the one that all later transfers wait for. Here the thread stops
+waiting, and the future is released.
 """
 
 from __future__ import annotations
 
+import asyncio
 import operator
 import pickle
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future as LocalFuture, wait
 from dataclasses import dataclass
 from functools import reduce
-from itertools import chain
+from math import isfinite
+from time import monotonic
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
-from dask.array import Array
-from dask.array.optimization import optimize
 from dask.base import tokenize
-from dask.core import flatten
 from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph
 from dask.sizeof import sizeof
+from dask.utils import parse_timedelta
+from distributed import Client, Future, futures_of
+from distributed.scheduler import KilledWorker, NoValidWorkerError
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from dask import is_dask_collection
+import dask
 from exclusivity._typing import Floats
 from exclusivity.classifier._validation import (
     NO_WEIGHT,
@@ -45,7 +55,6 @@ from exclusivity.classifier._validation import (
     require_labels,
     table_advice,
 )
-from exclusivity.dask._engine import Engine
 from exclusivity.rows.design import DesignMatrix, RowList, RowScale, aligned
 from exclusivity.rows.source import Answer, Question, Request, RowBlock, RowSource
 from exclusivity.rows.sparse_rows import check_sparse
@@ -66,33 +75,31 @@ _SMALL = 1 << 20
 # Blocks that fill more than this share of the workers' memory are read anew in every pass.
 _MEMORY_SHARE = 0.4
 
-Collection = Any
-"""A collection of Dask: an array or a DataFrame; of labels and weights an array or a series."""
+PATIENCE = 30.0
+"""Seconds without any worker after which a fit gives up."""
+
+SILENCE = 120.0
+"""Seconds without an answer of the scheduler; when it sees the first graph it has our libraries to import."""
+
+_PATIENCE_KEY, _SILENCE_KEY = "exclusivity.worker-patience", "exclusivity.scheduler-patience"
+_LOOK_EVERY = 2.0
+_REPEAT = "repeat the fit."
 
 Nodes = dict[tuple[int, int], list[Any]]
 """Sums at (level, number) of the tree, one for each request; blocks are on level 0."""
 
 
 def distributed_rows(
-    engine: Engine,
-    X: Collection,
-    y: Collection,
-    sample_weight: Collection | None,
-    persist: bool | str,
-    *,
-    as_tables: bool = False,
+    parts: Iterable[tuple[Any, Any, Any]], n_bytes: float, persist: bool | str, *, as_tables: bool = False
 ) -> tuple[Rows, NDArray[Any], Floats]:
     """Check, describe and encode all blocks: the rows, the classes, and the sums of their sample weights.
 
-    With ``persist`` the workers keep them; without, every pass makes them anew from the collections. Rows are
-    matrices, or with ``as_tables`` columns of any types.
+    ``parts`` are rows, labels and weights of each block, delayed, and ``n_bytes`` the size of all rows, if it
+    is known. With ``persist`` the workers keep them; without, every pass makes them anew. Rows are matrices,
+    or with ``as_tables`` columns of any types.
     """
-    blocks = [
-        delayed(checked_block)(*parts, as_tables)
-        for parts in zip(*joint_blocks(X, y, sample_weight), strict=True)
-    ]
-    is_dense = isinstance(getattr(X, "_meta", None), np.ndarray)  # else only the blocks know their size
-    n_bytes = float(getattr(X, "nbytes", np.nan)) if is_dense else np.nan
+    engine = Engine.current()
+    blocks = [delayed(checked_block)(*part, as_tables) for part in parts]
     keep = persist if isinstance(persist, bool) else fits(n_bytes, engine)
     if keep:
         blocks = engine.persist(blocks)
@@ -400,96 +407,169 @@ def _kind_of(labels: NDArray[Any]) -> str:
     return "numbers" if labels.dtype.kind in "biuf" else "objects"
 
 
-# Collections
+# The cluster
 
 
-def row_blocks(X: Collection) -> list[Any]:
-    """List the blocks of an array or a DataFrame, every one with all columns."""
-    return list(np.ravel(_table(X).to_delayed()))
+class Engine:
+    """Compute delayed values.
 
-
-def joint_blocks(
-    X: Collection, y: Collection, sample_weight: Collection | None
-) -> tuple[list[Any], list[Any], list[Any]]:
-    """List the blocks of rows, labels and weights (None each where there are none), cut alike.
-
-    What they have in common is made once: columns of one array, or rows and labels from one file, would
-    otherwise be read twice in every pass, because optimising a graph merges steps that are not shared.
+    Parameters
+    ----------
+    client : distributed.Client or None
+        None: Dask's default scheduler in this process.
     """
-    table = _table(X)
-    columns = [(y, "y")] if sample_weight is None else [(y, "y"), (sample_weight, "sample_weight")]
-    parts = [table, *(_column(values, X, name) for values, name in columns)]
-    if all(isinstance(part, Array) for part in parts):
-        blocks = _jointly_optimised(parts)
-    else:
-        blocks = [list(np.ravel(part.to_delayed())) for part in parts]
-    for (_, name), found in zip(columns, blocks[1:], strict=True):
-        if len(found) != len(blocks[0]):
-            raise ValueError(
-                f"X has {len(blocks[0])} blocks of rows and {name} has {len(found)}, of unknown sizes; "
-                "repartition them alike, or call compute_chunk_sizes() on the arrays."
-            )
-    return blocks[0], blocks[1], blocks[2] if len(blocks) > 2 else [None] * len(blocks[0])
+
+    def __init__(self, client: Client | None) -> None:
+        self._client: Any = client
+        self._patience, self._silence = _seconds(_PATIENCE_KEY, PATIENCE), _seconds(_SILENCE_KEY, SILENCE)
+        self._end: LocalFuture[None] = LocalFuture()
+
+    @classmethod
+    def current(cls) -> Engine:
+        """Use the client that is in use now, if there is one."""
+        try:
+            return cls(Client.current())
+        except ValueError:
+            return cls(None)
+
+    @property
+    def memory(self) -> float:
+        """Return the bytes that all workers may use in total; infinite where unknown."""
+        if self._client is None:
+            return float("inf")
+        workers = self._ask(self._identity())["workers"].values()
+        limits = [float(worker["memory_limit"] or 0) for worker in workers]
+        return sum(limits) if limits and all(limits) else float("inf")
+
+    def placement(self, values: Sequence[Any]) -> list[list[int]]:
+        """Group persisted values by worker, in one list of their numbers for each thread there.
+
+        Values in unknown places have lists of their own.
+        """
+        known = futures_of(list(values)) if self._client is not None else []
+        if self._client is None or not known:
+            return [[number] for number in range(len(values))]
+        owners = self._ask(self._client.scheduler.who_has(keys=[future.key for future in known]))
+        threads = self._ask(self._client.scheduler.ncores())
+        of_worker: dict[str, list[int]] = {}
+        for number, value in enumerate(values):
+            of_worker.setdefault(min(owners.get(value.key) or [value.key]), []).append(number)
+        shares = [np.array_split(numbers, threads.get(name, 1)) for name, numbers in of_worker.items()]
+        return sorted(share.tolist() for parts in shares for share in parts if len(share) > 0)
+
+    def persist(self, values: Sequence[Any]) -> list[Any]:
+        """Compute values that stay with the workers, who can make them again from their lineage."""
+        if self._client is None or not values:
+            return list(dask.persist(*values))
+        return list(self._client.persist(list(values)))
+
+    def abandon(self, error: BaseException) -> None:
+        """End every computation with this error; what runs in this process ends when it is done."""
+        if not self._end.done():
+            self._end.set_exception(error)
+
+    def compute(self, value: Any) -> Any:
+        """Return the result of one delayed value, or an error in bounded time."""
+        if self._client is None:
+            return dask.compute(value)[0]
+        known = futures_of(value)
+        is_persisted = len(known) == 1 and known[0].key == value.key
+        future = known[0] if is_persisted else self._client.compute(value)
+        try:
+            return self._result(future)
+        finally:
+            future.release()  # whoever gives up leaves no work behind
+
+    def _result(self, future: Future) -> Any:
+        """Transfer a result; errors of the cluster say what to do."""
+        transfer = self._begin(future.client.gather(future, asynchronous=True))
+        self._wait(transfer)
+        try:
+            return transfer.result()
+        except NoValidWorkerError:
+            raise RuntimeError(_no_workers("has no workers any more")) from None
+        except KilledWorker as error:
+            raise RuntimeError(
+                "the workers of the Dask cluster died again and again in the same task, most likely for want "
+                f"of memory: use smaller chunks, fewer threads per worker, or a larger memory limit. {error}"
+            ) from error
+        except (OSError, CancelledError) as error:
+            if future.status == "error":  # the task's own
+                raise
+            raise RuntimeError(
+                f"the Dask scheduler is gone or has dropped the computation ({error}); start the cluster, or "
+                f"connect the client, again and {_REPEAT}"
+            ) from error
+
+    def _wait(self, transfer: LocalFuture[Any]) -> None:
+        """Wait while the scheduler answers and has workers; a RuntimeError otherwise."""
+        asked, last_sign = self._begin(self._identity()), monotonic()
+        while not wait([transfer, self._end], _LOOK_EVERY, FIRST_COMPLETED).done:
+            seconds = monotonic() - last_sign
+            if asked.done():
+                if _has_workers(asked):
+                    last_sign = monotonic()
+                elif seconds > self._patience:
+                    raise RuntimeError(_no_workers(f"has had no workers for {self._patience:.0f} seconds"))
+                asked = self._begin(self._identity())
+            elif seconds > self._silence:
+                raise RuntimeError(_silent(self._silence))
+        if self._end.done():
+            self._end.result()
+
+    def _identity(self) -> Coroutine[Any, Any, Any]:
+        """Ask the scheduler who it is and who its workers are."""
+        identity: Coroutine[Any, Any, Any] = self._client.scheduler.identity(n_workers=-1)
+        return identity
+
+    def _ask(self, question: Coroutine[Any, Any, Any]) -> Any:
+        """Return the scheduler's answer, in bounded time."""
+        asked = self._begin(question)
+        if not wait([asked], self._silence).done:
+            raise RuntimeError(_silent(self._silence))
+        return asked.result()
+
+    def _begin(self, coroutine: Coroutine[Any, Any, Any]) -> LocalFuture[Any]:
+        """Let it run on the client's loop, whether or not a caller waits for it."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._client.loop.asyncio_loop)
 
 
-def _jointly_optimised(arrays: list[Array]) -> list[list[Any]]:
-    keys = [list(flatten(array.__dask_keys__())) for array in arrays]
-    merged = HighLevelGraph.merge(*(array.__dask_graph__() for array in arrays))
-    name = f"joint-{tokenize(keys)}"
-    graph = HighLevelGraph.from_collections(name, optimize(merged, list(chain(*keys))), dependencies=())
-    return [[Delayed(key, graph, layer=name) for key in part] for part in keys]
+def _has_workers(answer: LocalFuture[Any]) -> bool:
+    try:
+        workers = answer.result()["workers"].values()
+    except (OSError, RuntimeError, ValueError):
+        return False
+    # One that is paused has run out of memory, and takes no tasks.
+    return any(worker.get("status") != "paused" for worker in workers)
 
 
-def _table(X: Collection) -> Collection:
-    if isinstance(X, Array):
-        if X.ndim != 2:
-            raise ValueError(f"X must be two-dimensional; got {X.ndim} dimensions.")
-        return X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
-    if is_frame(X):
-        return X
-    raise TypeError(
-        f"X must be a Dask array or DataFrame; got {type(X).__name__}. For rows in memory use "
-        "exclusivity.ERMClassifier, or make a Dask array of them with dask.array.from_array."
+def _seconds(key: str, default: float) -> float:
+    """Read a Dask setting that is a time."""
+    given = dask.config.get(key, default)
+    try:
+        seconds = float(parse_timedelta(given))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        seconds = np.nan
+    if not (isfinite(seconds) and seconds > 0):
+        raise ValueError(
+            f"the Dask setting {key} must be a positive time such as 30 or '2 minutes'; got {given!r}."
+        )
+    return seconds
+
+
+def _silent(seconds: float) -> str:
+    return (
+        f"the Dask scheduler has not answered for {seconds:.0f} seconds: it is frozen, overloaded or cut "
+        f"off. Look after it, or wait longer with dask.config.set({{'{_SILENCE_KEY}': '5 minutes'}}); then "
+        f"{_REPEAT}"
     )
 
 
-def _column(values: Collection, X: Collection, name: str) -> Collection:
-    """Return one value per row (labels, weights), cut like ``X`` where that is known."""
-    if not is_dask_collection(values):
-        raise TypeError(
-            f"{name} must be a Dask array or Series, chunked like X; got {type(values).__name__}. Make one "
-            "with dask.array.from_array(values, chunks=X.chunks[0])."
-        )
-    if isinstance(values, Array):
-        if values.ndim == 2 and values.shape[1] == 1:
-            values = values[:, 0]
-        if values.ndim != 1:
-            raise ValueError(f"{name} must have one value per row; got {values.ndim} dimensions.")
-        if isinstance(X, Array) and not np.isnan([*values.chunks[0], *X.chunks[0]]).any():
-            if values.shape[0] != X.shape[0]:
-                raise ValueError(f"X has {X.shape[0]} rows and {name} {values.shape[0]}.")
-            values = values.rechunk((X.chunks[0],))
-    return values
-
-
-def is_frame(X: Collection) -> bool:
-    """Return whether this is a Dask DataFrame, without importing what that needs."""
-    return is_dask_collection(X) and hasattr(X, "npartitions") and hasattr(X, "columns")
-
-
-def column_names(X: Collection) -> NDArray[Any] | None:
-    """Return the names of a DataFrame's columns, if all of them are text; None for arrays."""
-    if not is_frame(X):
-        return None
-    names = np.asarray(X.columns, dtype=object)
-    are_text = [isinstance(name, str) for name in names]
-    if any(are_text) and not all(are_text):
-        raise TypeError(
-            "Feature names are only supported if all input features have string names, but your input has "
-            f"{sorted({type(name).__name__ for name in names})} as feature name / column name types. "
-            "Convert the names to strings: X.columns = X.columns.astype(str)."
-        )
-    return names if all(are_text) else None
+def _no_workers(what: str) -> str:
+    return (
+        f"the Dask cluster {what}: they were killed, ran out of memory or lost their connection. Start "
+        f"workers (with more memory, or use smaller chunks) and {_REPEAT}"
+    )
 
 
 def _bytes_of(value: object) -> int:
