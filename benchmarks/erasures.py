@@ -28,8 +28,7 @@ from exclusivity import ERMClassifier
 from exclusivity.robustness import certified_accuracy
 from exclusivity.tables import TableEncoder
 from exclusivity.voting._changes import radius_of
-from exclusivity.voting._scores import Election, squash
-from exclusivity.voting.preferences import MemberPreferences
+from exclusivity.voting.preferences import Election, MemberPreferences, squash
 from exclusivity.voting.rules import RULES
 
 # Package of R, table, target, and columns that are no features.

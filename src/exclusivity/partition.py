@@ -35,10 +35,9 @@ from exclusivity.classifier._validation import (
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.rows.sparse_rows import check_sparse
 from exclusivity.solvers.partition_search import ExclusiveOptions, MemorySums, find_partition, sharing_rows
-from exclusivity.voting.certificates import VotingEnsemble
 from exclusivity.voting.members import VotingMembers
 from exclusivity.voting.preferences import MemberPreferences
-from exclusivity.voting.rules import RULES, check_counted
+from exclusivity.voting.rules import RULES, VotingEnsemble, check_counted
 
 __all__ = ["FeaturePartitionClassifier"]
 

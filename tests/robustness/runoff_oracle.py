@@ -6,8 +6,7 @@ from itertools import combinations, combinations_with_replacement, permutations,
 
 import numpy as np
 
-from exclusivity.voting._scores import pair_numbers
-from exclusivity.voting.preferences import PairPreferences
+from exclusivity.voting.preferences import PairPreferences, pair_numbers
 
 
 def possible_winners(votes, sides, n_classes):

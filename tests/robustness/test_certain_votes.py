@@ -15,9 +15,8 @@ from sklearn.svm import LinearSVC
 from exclusivity import ERMClassifier
 from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import certify
-from exclusivity.voting._scores import member_votes
 from exclusivity.voting.members import doubtful_votes
-from exclusivity.voting.preferences import UNDECIDED, certain_votes, rough_slack, score_slack
+from exclusivity.voting.preferences import UNDECIDED, certain_votes, member_votes, rough_slack, score_slack
 from robustness.adversary_oracle import exhaustive_radius
 from robustness.robust_cases import certified_radius, fitted, split
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from exclusivity.classifier._fitted import Ensemble
-from exclusivity.voting import _changes
+from exclusivity.voting import _changes, rules
 from exclusivity.voting._changes import group_supports, largest_reaches
 from robustness.adversary_oracle import exhaustive_radius
 from robustness.robust_cases import certified_radius
@@ -112,7 +112,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     rng = np.random.default_rng(0)
     votes, supports = rng.integers(0, 3, (57, 9)), rng.random((9, 40)) < 0.15
     whole = certified_radius(votes, supports, 3)
-    monkeypatch.setattr(_changes, "BLOCK_NUMBERS", 100)
+    monkeypatch.setattr(rules, "BLOCK_NUMBERS", 100)
     assert np.array_equal(certified_radius(votes, supports, 3), whole)
     monkeypatch.setattr(_changes, "_MOST_COMPARED", 1)
     assert np.all(certified_radius(votes, supports, 3) <= whole)

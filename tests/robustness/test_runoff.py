@@ -16,12 +16,12 @@ from sklearn.tree import DecisionTreeClassifier
 from exclusivity import ERMClassifier
 from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import attack, certify, corrupt, elect
-from exclusivity.voting._scores import member_votes
 from exclusivity.voting.members import member_scores
 from exclusivity.voting.preferences import (
     UNDECIDED,
     PairPreferences,
     certain_preferences,
+    member_votes,
 )
 from exclusivity.voting.rules import RULES
 from robustness.robust_cases import fitted, split

@@ -17,10 +17,15 @@ from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.classifier._fitted import Ensemble, read_only, snapshot
 from exclusivity.classifier._validation import abstaining_members, are_plain_labels, validate_rows
 from exclusivity.objective.losses import LOSSES
-from exclusivity.voting._scores import member_votes, winning_codes
-from exclusivity.voting.certificates import CertifiedVotes, VotingEnsemble
-from exclusivity.voting.preferences import MemberPreferences, certain_preferences, rough_slack, score_slack
-from exclusivity.voting.rules import RULES
+from exclusivity.voting.preferences import (
+    MemberPreferences,
+    certain_preferences,
+    member_votes,
+    rough_slack,
+    score_slack,
+    winning_codes,
+)
+from exclusivity.voting.rules import RULES, CertifiedVotes, VotingEnsemble
 
 # Scores in memory at once while votes are counted: 4 MB, and some temporary arrays of that size.
 _BLOCK_SCORES = 1 << 19

@@ -27,9 +27,8 @@ from exclusivity.robustness.sources import (
     learns_by_columns,
 )
 from exclusivity.rows.sparse_rows import check_sparse
-from exclusivity.voting.certificates import CertifiedVotes, VotingEnsemble
 from exclusivity.voting.members import VotingMembers, members_of
-from exclusivity.voting.rules import RULES, check_counted
+from exclusivity.voting.rules import RULES, CertifiedVotes, VotingEnsemble, check_counted
 
 
 def certify(estimator: BaseEstimator, X: Matrix, *, voting: str | None = None, top_k: int = 1) -> Ints:

@@ -24,20 +24,16 @@ features.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exclusivity._typing import Bools, Floats, Ints
-from exclusivity.voting._scores import votes_by_class
-from exclusivity.voting.preferences import UNDECIDED
+from exclusivity.voting.preferences import UNDECIDED, votes_by_class
 
 Counts = NDArray[np.signedinteger[Any]]
 
-# Numbers in one temporary array of a block of rows: 4 MB, which stay near the processor.
-BLOCK_NUMBERS = 1 << 19
 # Below this many members all counts, and three times a count, fit into 16 bits.
 _FEW_MEMBERS = 8000
 # Comparing more sets of members than this pair by pair takes more time than the tighter bound is worth.
@@ -62,10 +58,7 @@ def group_supports(supports: Bools, groups: Ints) -> Bools:
 def largest_reaches(supports: Bools) -> Floats:
     """Return the distinct sets of members that one feature reaches, without those that lie in another one.
 
-    Returns
-    -------
-    reach : ndarray of float32, shape (n_members, n_sets)
-        Zeros and ones, ready for products.
+    They are zeros and ones, (n_members, n_sets), of float32 and so ready for products.
     """
     if not supports.size:
         return np.zeros((len(supports), 0), dtype=np.float32)
@@ -211,10 +204,3 @@ def fewest_of_each(gains: Floats, needed: Counts) -> Ints:
     for row in range(len(needed)):
         found[row] = np.searchsorted(closed[row], needed[row]) + 1
     return np.where(needed > 0, found, 0)
-
-
-def row_blocks(n_rows: int, reach: Floats, n_classes: int) -> Iterator[slice]:
-    """Return slices of rows to count at once."""
-    numbers = n_classes * max(n_classes, reach.shape[0], reach.shape[1], 1)
-    step = max(1, BLOCK_NUMBERS // numbers)
-    return (slice(start, start + step) for start in range(0, n_rows, step))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -29,18 +30,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.rows.sparse_rows import check_sparse
-from exclusivity.voting._scores import Election, finite, squash
 from exclusivity.voting.preferences import (
     UNDECIDED,
+    Election,
     MemberPreferences,
     RankedPreferences,
     certain_votes,
+    finite,
     score_slack,
+    squash,
 )
 from exclusivity.voting.rules import RULES, VotingRule
 
 # Scores in memory at once: 32 MB.
 _BLOCK_SCORES = 1 << 22
+_SCORES = ("decision_function", "predict_proba")
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,26 +122,24 @@ def _liking_of_voters(votes: Ints, margins: Floats, n_classes: int) -> Floats:
     """Return ranks of classes by the margins of their voters; of equals the first member's is ahead."""
     is_vote = votes[:, :, None] == np.arange(n_classes)
     sums = np.einsum("ikc,ik->ic", is_vote, margins)
-    order = sums.argsort(axis=1)
-    ordered = np.take_along_axis(sums, order, axis=1)
-    ranks = np.empty_like(sums)
-    np.put_along_axis(ranks, order, (np.diff(ordered, axis=1, prepend=ordered[:, :1]) > 0).cumsum(axis=1), 1)
+    ranks = rankdata(sums, method="dense", axis=1) - 1
     return np.asarray((2 * ranks + is_vote[:, 0]) * (0.49 / (2 * n_classes)))
+
+
+def _standardised(scores: Floats) -> Floats:
+    centred = scores - scores.mean(axis=1, keepdims=True)
+    spread = np.abs(centred).max(axis=1, keepdims=True)
+    return np.asarray(np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0))
 
 
 def vote_margins(member: BaseEstimator, X: Matrix) -> Floats:
     """Return by how much a member's best score exceeds the second best; zero if it has no scores."""
-    for method in ("decision_function", "predict_proba"):
-        if hasattr(member, method):
-            # A broken feature may have any finite value: what overflows still adds up to something.
-            scores = finite(np.asarray(getattr(member, method)(X), dtype=float))
-            if scores.ndim == 1:
-                return np.asarray(np.abs(scores))
-            if scores.shape[1] == 1:  # a member that saw one class only
-                return np.ones_like(scores[:, 0])
-            best = np.partition(scores, -2, axis=1)[:, -2:]
-            return np.asarray(best[:, 1] - best[:, 0])
-    return np.zeros(X.shape[0])
+    # A broken feature may have any finite value: what overflows still adds up to something.
+    scores = next((finite(found) for found in _raw_scores(member, X)), np.zeros((X.shape[0], 1)))
+    if scores.shape[1] == 1:
+        return np.asarray(np.abs(scores[:, 0]))
+    best = np.partition(scores, -2, axis=1)[:, -2:]
+    return np.asarray(best[:, 1] - best[:, 0])
 
 
 def doubtful_votes(member: BaseEstimator, X: Matrix) -> Bools:
@@ -148,43 +150,34 @@ def doubtful_votes(member: BaseEstimator, X: Matrix) -> Bools:
     """
     if isinstance(member, Pipeline):
         return doubtful_votes(member[-1], member[:-1].transform(X) if len(member) > 1 else X)
-    weights = _linear_weights(member)
-    if weights.size and hasattr(member, "decision_function"):
-        scores = np.asarray(member.decision_function(X), dtype=float)
-        scores = scores[:, None] if scores.ndim == 1 else scores
-        if scores.shape[1] == len(weights):  # others have votes of pairs, and the like
-            slack, n_classes = _linear_slack(member, X, weights), max(scores.shape[1], 2)
-            return np.asarray(certain_votes(scores[..., None], slack[..., None], n_classes, "ovr")[:, 0] < 0)
-    return np.zeros(X.shape[0], dtype=bool)
-
-
-def _standardised(scores: Floats) -> Floats:
-    centred = scores - scores.mean(axis=1, keepdims=True)
-    spread = np.abs(centred).max(axis=1, keepdims=True)
-    return np.asarray(np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0))
+    if not _linear_weights(member).size or not hasattr(member, "decision_function"):
+        return np.zeros(X.shape[0], dtype=bool)
+    scores = next(_raw_scores(member, X))
+    slack, n_classes = _linear_slack(member, X, scores), max(scores.shape[1], 2)
+    return np.asarray(certain_votes(scores[..., None], slack[..., None], n_classes, "ovr")[:, 0] < 0)
 
 
 def member_scores(member: BaseEstimator, X: Matrix, n_classes: int) -> tuple[Floats, Floats]:
     """Return a member's score of every class, and its rounding error where the member is linear, else zero.
 
-    Parameters
-    ----------
-    member : fitted classifier
-        That predicts class numbers. Classes it has never seen rank last.
-    X : rows, as the member takes them
-    n_classes : int
-
-    Returns
-    -------
-    scores, slack : ndarray of shape (n_samples, n_classes)
+    The member predicts class numbers; classes that it has never seen rank last.
     """
     if isinstance(member, Pipeline):
         return member_scores(member[-1], member[:-1].transform(X) if len(member) > 1 else X, n_classes)
     known = np.asarray(member.classes_, dtype=np.intp)
-    own = _own_scores(member, X, len(known))
-    weights, slack = _linear_weights(member), np.zeros_like(own)
-    if len(weights) == own.shape[1] and hasattr(member, "decision_function"):
-        slack = _linear_slack(member, X, weights)
+    ranks_pairs = getattr(member, "decision_function_shape", "ovr") != "ovr"
+    widths = {1, 2} if len(known) == 2 else {len(known)}
+    ways = ("predict_proba",) if ranks_pairs else _SCORES
+    own = next((found for found in _raw_scores(member, X, ways) if found.shape[1] in widths), None)
+    if own is None:
+        way_out = "use voting='hard', or members that have one"
+        if ranks_pairs:
+            way_out = "set its decision_function_shape='ovr', or use voting='hard'"
+        raise TypeError(
+            f"A run-off needs members that rank classes, and {type(member).__name__} has neither a "
+            f"decision_function nor a predict_proba with one column per class; {way_out}."
+        )
+    slack = _linear_slack(member, X, own)
     if len(known) == 2 and own.shape[1] == 1:
         own, slack = np.hstack([-own, own]), np.hstack([slack, slack])
     scores, slacks = np.full((len(own), n_classes), -np.inf), np.zeros((len(own), n_classes))
@@ -192,23 +185,12 @@ def member_scores(member: BaseEstimator, X: Matrix, n_classes: int) -> tuple[Flo
     return scores, slacks
 
 
-def _own_scores(member: BaseEstimator, X: Matrix, n_known: int) -> Floats:
-    """Return scores of shape (n_samples, n_known), or one column for two classes."""
-    for method in ("decision_function", "predict_proba"):
-        if method == "decision_function" and getattr(member, "decision_function_shape", "ovr") != "ovr":
-            continue
+def _raw_scores(member: BaseEstimator, X: Matrix, methods: Sequence[str] = _SCORES) -> Iterator[Floats]:
+    """Yield what those of the methods that a member has say, with one column for one score per row."""
+    for method in methods:
         if hasattr(member, method):
             scores = np.asarray(getattr(member, method)(X), dtype=float)
-            scores = scores[:, None] if scores.ndim == 1 else scores
-            if scores.shape[1] == n_known or (n_known == 2 and scores.shape[1] == 1):
-                return scores
-    way_out = "use voting='hard', or members that have one"
-    if getattr(member, "decision_function_shape", "ovr") != "ovr":
-        way_out = "set its decision_function_shape='ovr', or use voting='hard'"
-    raise TypeError(
-        f"A run-off needs members that rank classes, and {type(member).__name__} has neither a "
-        f"decision_function nor a predict_proba with one column per class; {way_out}."
-    )
+            yield scores[:, None] if scores.ndim == 1 else scores
 
 
 def _linear_weights(member: BaseEstimator) -> Floats:
@@ -220,16 +202,13 @@ def _linear_weights(member: BaseEstimator) -> Floats:
     return np.atleast_2d(np.asarray(weights.toarray() if sparse.issparse(weights) else weights))
 
 
-def _linear_slack(member: BaseEstimator, X: Matrix, weights: Floats) -> Floats:
+def _linear_slack(member: BaseEstimator, X: Matrix, scores: Floats) -> Floats:
+    """Return the rounding errors of a member's scores, zero if it is not linear, or scores pairs."""
+    weights = _linear_weights(member)
+    if len(weights) != scores.shape[1] or not hasattr(member, "decision_function"):
+        return np.zeros_like(scores)
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     return score_slack(X, weights, np.asarray(member.intercept_), np.result_type(weights.dtype, np.float32))
-
-
-_SUPPORTED = (
-    "an ERMClassifier, BaggingClassifier, RandomForestClassifier, ExtraTreesClassifier, AdaBoostClassifier, "
-    "VotingClassifier or StackingClassifier, a Pipeline that ends in one of these, or a list of fitted "
-    "classifiers"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,16 +231,11 @@ class Members:
         how = {"accept_sparse": ["csr", "csc"], "dtype": None, "ensure_all_finite": False}
         return validate_data(self.checked_by, X, reset=False, **how)
 
-    def rows(self, X: Matrix) -> list[Any]:
-        """Return the rows as each member sees them."""
-        X = self.checked(X)
-        if self.columns is None:
-            return [X] * len(self.estimators)
-        return [X[:, columns] for columns in self.columns]
-
     def predictions(self, X: Matrix) -> list[NDArray[Any]]:
         """Return the labels that each member predicts."""
-        return [self._labels(*pair) for pair in zip(self.estimators, self.rows(X), strict=True)]
+        X = self.checked(X)
+        parts = [X] * len(self.estimators) if self.columns is None else [X[:, own] for own in self.columns]
+        return [self._labels(*pair) for pair in zip(self.estimators, parts, strict=True)]
 
     def weights(self) -> list[Floats]:
         """Return the (n_problems, n_features) weights of each member; a TypeError if one is not linear."""
@@ -296,7 +270,11 @@ def members_of(ensemble: BaseEstimator) -> Members:
     forests = (RandomForestClassifier, ExtraTreesClassifier)
     known = (BaggingClassifier, *forests, AdaBoostClassifier, VotingClassifier, StackingClassifier)
     if not isinstance(ensemble, known):
-        raise TypeError(f"No members are known of {type(ensemble).__name__}; give {_SUPPORTED}.")
+        names = ", ".join(kind.__name__ for kind in known)
+        raise TypeError(
+            f"No members are known of {type(ensemble).__name__}; give an ERMClassifier, {names}, a Pipeline "
+            "that ends in one of these, or a list of fitted classifiers."
+        )
     check_is_fitted(ensemble)
     estimators, classes = ensemble.estimators_, ensemble.classes_
     if isinstance(classes, list):

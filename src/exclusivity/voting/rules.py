@@ -1,36 +1,43 @@
 """Voting rules: how the votes of members become a decision, and how many features have to change to turn it.
 
-A rule is one class. ``count`` turns an ``Election`` (of ``_scores``, which also adds up the votes) into
-scores of classes: predictions of every classifier that votes and ONNX graphs are made with it.
-``_min_changes`` counts the features that have to change before each class can win: radii and sets of classes
-are made with it. An entry in ``RULES`` makes the rule a value of ``voting=``.
+A rule is one class. ``count`` turns an ``Election``, which has added up the votes, into scores of classes:
+predictions of every classifier that votes and ONNX graphs are made with it. ``_min_changes`` counts the
+features that have to change before each class can win: a ``VotingEnsemble`` makes radii and sets of classes
+of it. An entry in ``RULES`` makes the rule a value of ``voting=``.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from exclusivity._errors import check_choice
-from exclusivity._typing import Bools, Floats, Ints
+from exclusivity._errors import ParameterError, check_choice, check_number
+from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.voting._changes import (
-    BLOCK_NUMBERS,
     Counts,
     Tally,
     check_votes,
     fewest,
     fewest_changes,
     fewest_of_each,
+    group_supports,
     is_disjoint,
     largest_reaches,
     product,
-    row_blocks,
+    radius_of,
 )
-from exclusivity.voting._scores import (
+from exclusivity.voting.preferences import (
+    FIRST,
+    SECOND,
+    UNDECIDED,
     Election,
+    MemberPreferences,
+    Sides,
     class_scores,
     election_of_scores,
     finite,
@@ -38,10 +45,12 @@ from exclusivity.voting._scores import (
     squash,
     top_two,
 )
-from exclusivity.voting.preferences import FIRST, SECOND, UNDECIDED, MemberPreferences, Sides
+
+# Numbers in one temporary array of a block of rows: 4 MB, which stay near the processor.
+BLOCK_NUMBERS = 1 << 19
 
 
-class VotingRule(ABC):
+class VotingRule:
     """Count the votes of members among several classes.
 
     Between two classes every rule is a majority vote.
@@ -91,9 +100,9 @@ class VotingRule(ABC):
             votes, margins = votes * present, margins * present
         return copies * xp.sum(votes, axis=1) + squash(xp.mean(margins, axis=1), xp)
 
-    @abstractmethod
     def count(self, election: Election) -> Any:
         """Return scores of more than two classes, (n_samples, n_classes); the highest one wins."""
+        raise TypeError(f"{type(self).__name__} counts no votes")
 
     def min_changes(
         self, preferences: MemberPreferences, supports: Bools, n_classes: int, *, all_classes: bool = True
@@ -139,7 +148,8 @@ class VotingRule(ABC):
         uses_features: Bools = np.asarray(supports.any(axis=1))
         reach, n_rows = largest_reaches(supports[uses_features]), len(preferences.votes)
         changes, is_doubtful = np.empty((n_rows, n_classes), dtype=np.intp), np.empty(n_rows, dtype=bool)
-        for rows in row_blocks(n_rows, reach, n_classes):
+        step = max(1, BLOCK_NUMBERS // (n_classes * max(n_classes, *reach.shape, 1)))
+        for rows in (slice(start, start + step) for start in range(0, n_rows, step)):
             block = preferences.take(rows, uses_features)
             changes[rows], is_doubtful[rows] = count(block, reach, n_classes, all_classes)
         doubtful = np.flatnonzero(is_doubtful)
@@ -148,7 +158,6 @@ class VotingRule(ABC):
             changes[doubtful] = self.min_changes(finer, supports, n_classes, all_classes=all_classes)
         return changes
 
-    @abstractmethod
     def _min_changes(
         self, preferences: MemberPreferences, reach: Floats, n_classes: int, all_classes: bool
     ) -> tuple[Counts, Bools]:
@@ -156,6 +165,7 @@ class VotingRule(ABC):
 
         ``reach``, (n_members, n_sets), has the sets of members that a feature reaches.
         """
+        raise TypeError(f"{type(self).__name__} has no certificate")
 
 
 class SoftVoting(VotingRule):
@@ -177,15 +187,6 @@ class SoftVoting(VotingRule):
             scores = class_scores(scores, n_classes, multi_class, xp)
             return xp.take(scores, 0, axis=2)
         return xp.take(xp.take(scores, 0, axis=2), 0, axis=1)
-
-    def count(self, election: Election) -> Any:
-        """Raise: there are no votes."""
-        raise TypeError("soft voting averages margins; there are no votes to count")
-
-    def _min_changes(
-        self, preferences: MemberPreferences, reach: Floats, n_classes: int, all_classes: bool
-    ) -> tuple[Counts, Bools]:
-        raise TypeError("soft voting has no certificate: one feature moves a mean as far as it likes")
 
 
 class HardVoting(VotingRule):
@@ -273,28 +274,20 @@ class _RunoffChanges:
     def __init__(
         self, preferences: MemberPreferences, n_classes: int, reach: Floats, all_classes: bool
     ) -> None:
-        self.tally, self.n_classes, self.reach = Tally(preferences.votes, n_classes), n_classes, reach
-        self.preferences, self.all_classes, self.rows = (
-            preferences,
-            all_classes,
-            np.arange(len(preferences.votes)),
-        )
-        self.winner, self.sides, self.lead = self._find_winner()
-
-    def _find_winner(self) -> tuple[Ints, Sides, Counts]:
-        """Return the winners, the sides of members and the leads of the winners in all their duels."""
-        first, second = top_two(self.tally.totals.astype(float), self.n_classes)
-        sides = self.preferences.against(first)
-        lead = self._leads(sides)
-        lost = np.flatnonzero(-lead[self.rows, second] > 2 * self._undecided(sides)[self.rows, second])
-        winner = first.copy()
-        winner[lost] = second[lost]
+        self.preferences, self.n_classes = preferences, n_classes
+        self.reach, self.all_classes = reach, all_classes
+        self.tally, self.rows = Tally(preferences.votes, n_classes), np.arange(len(preferences.votes))
+        self.winner, second = top_two(self.tally.totals.astype(float), n_classes)
+        # The sides of members, and the leads of the winners, in all duels of these.
+        self.sides = preferences.against(self.winner)
+        self.lead = self._leads(self.sides)
+        undecided = self._undecided(self.sides)[self.rows, second]
+        lost = np.flatnonzero(-self.lead[self.rows, second] > 2 * undecided)
         if lost.size:
-            sides[lost] = self.preferences.take(lost, np.ones(self.tally.n_members, dtype=bool)).against(
-                second[lost]
-            )
-            lead[lost] = self._leads(sides[lost])
-        return winner, sides, lead
+            self.winner[lost] = second[lost]
+            everyone = np.ones(self.tally.n_members, dtype=bool)
+            self.sides[lost] = preferences.take(lost, everyone).against(second[lost])
+            self.lead[lost] = self._leads(self.sides[lost])
 
     def _leads(self, sides: Sides) -> Counts:
         """Return the lead of the rival over each class, undecided votes against it, (n_rows, c)."""
@@ -312,9 +305,7 @@ class _RunoffChanges:
 
     def changes(self) -> Counts:
         """Return the minimal changes of all classes, (n_rows, n_classes)."""
-        by_pairs = self._pairs_that_push_out()
-        without_winner = by_pairs.min(axis=2)
-        changes: Counts = np.minimum(without_winner, self._duels_with_winner())
+        changes: Counts = np.minimum(self._pairs_that_push_out().min(axis=2), self._duels_with_winner())
         changes[self.rows, self.winner] = 0
         return changes
 
@@ -414,3 +405,118 @@ class _RunoffChanges:
 def _divided(numbers: Counts, by: int) -> Counts:
     """Divide and round up; 0 for negative numbers."""
     return np.maximum(-(-numbers // by), 0)
+
+
+@dataclass(frozen=True, eq=False)
+class VotingEnsemble:
+    """Members that vote, each on some columns, and the rule that counts their votes."""
+
+    rule: VotingRule
+    classes: NDArray[Any]
+    supports: Bools
+    """Which member uses which column, (n_members, n_columns). Members that are all equal are one: a change
+    that turns one of them turns all, so that their number does not matter."""
+    groups: Ints
+    """Numbers of what breaks as a whole: features, or groups of columns."""
+    preferences: Callable[[Any], Iterator[MemberPreferences]]
+    """Gives the preferences of these members for blocks of rows, one block after the other."""
+    predict: Callable[[Any], NDArray[Any]]
+    """Gives the labels of rows, as the rule decides."""
+
+    def min_changes(self, X: Matrix, *, all_classes: bool = True) -> Iterator[Ints]:
+        """Yield the minimal changes of every class for blocks of rows; see ``VotingRule.min_changes``."""
+        supports, n_classes = group_supports(self.supports, self.groups), len(self.classes)
+        for block in self.preferences(X):
+            yield self.rule.min_changes(block, supports, n_classes, all_classes=all_classes)
+
+    def radii(self, X: Matrix, top_k: int = 1) -> Ints:
+        """Return how many groups may change before more than ``top_k`` classes can win, (n_samples,)."""
+        check_number({"top_k": top_k}, "top_k", least=1, integer=True)
+        if top_k >= len(self.classes):
+            raise ParameterError(
+                "top_k",
+                f"top_k={top_k}, and there are {len(self.classes)} classes: no more of them can ever win. "
+                f"Give a number from 1 to {len(self.classes) - 1}.",
+            )
+        n_groups = int(self.groups.max()) + 1
+        blocks = self.min_changes(X, all_classes=top_k > 1)
+        return np.concatenate([radius_of(changes, n_groups, top_k) for changes in blocks])
+
+    def can_win(self, X: Matrix, r: int) -> Bools:
+        """Return which classes can win when ``r`` groups change, (n_samples, n_classes)."""
+        check_number({"r": r}, "r", least=0, integer=True)
+        return np.concatenate([changes <= r for changes in self.min_changes(X)])
+
+
+class CertifiedVotes:
+    """``certify`` and ``certify_set`` for a classifier whose members vote."""
+
+    @abstractmethod
+    def _voting_ensemble(self, voting: str | None = None) -> VotingEnsemble:
+        """Return the members that vote and the rule ``voting`` (None: the classifier's own)."""
+
+    def certify(self, X: Matrix, *, top_k: int = 1) -> Ints:
+        """Count the features that may take any finite value without changing the prediction.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to certify, as ``predict`` takes them.
+        top_k : int, default=1
+            Count until more than so many classes could win; see :meth:`certify_set`.
+
+        Returns
+        -------
+        radius : ndarray of int, shape (n_samples,)
+            The prediction of a row with radius r stays the same whatever happens to r of its features (of its
+            feature groups, if there are any), and whatever rows stand beside it: a member whose scores lie
+            within their rounding errors counts as if it could say anything. -1 where there is a tie, or might
+            be one. Exact for two classes and disjoint supports, a proven lower bound otherwise.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from exclusivity import ERMClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+        >>> clf = ERMClassifier(9, exclusivity=np.inf, voting="hard", random_state=0).fit(X[::2], y[::2])
+        >>> radius = clf.certify(X[1::2])
+        >>> int(radius.max())
+        4
+        """
+        return self._voting_ensemble().radii(X, top_k)
+
+    def certify_set(self, X: Matrix, r: int) -> Bools:
+        """Return the classes that could win when any ``r`` features take any finite values.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to certify, as ``predict`` takes them.
+        r : int
+            How many features (feature groups) may change.
+
+        Returns
+        -------
+        can_win : ndarray of bool, shape (n_samples, n_classes)
+            In the order of ``classes_``; the prediction is always among them. Whatever happens to r features,
+            ``predict`` gives one of these classes. A row with one class is certified at r: its radius is at
+            least r. Exact for two classes and disjoint supports; otherwise no class is missing that could
+            win, and some may be there that could not.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from exclusivity import ERMClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = ERMClassifier(4, exclusivity=np.inf, voting="runoff", random_state=0).fit(X, y)
+        >>> clf.certify_set(X[[0, 40]], 0)
+        array([[ True, False, False],
+               [ True, False, False]])
+        >>> clf.certify_set(X[[0, 50]], 1)
+        array([[ True, False, False],
+               [ True,  True,  True]])
+        """
+        return self._voting_ensemble().can_win(X, r)
