@@ -40,8 +40,8 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 from exclusivity import ERMClassifier, ERMClassifierCV
 from exclusivity.additive import RobustAdditiveClassifier
-from exclusivity.classifier._cv import SearchState
-from exclusivity.classifier._fitted import Ensemble, FittedState
+from exclusivity.classifier._ensemble import Ensemble, FittedState
+from exclusivity.classifier._path import SearchState
 from exclusivity.cli.main import main as erm
 from exclusivity.io._model_kinds import count_problems, pack_model, unpack_model
 from exclusivity.tables import TableEncoder

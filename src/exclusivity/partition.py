@@ -18,8 +18,13 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from exclusivity._errors import check_choice, check_number
 from exclusivity._typing import Bools, Floats, Ints, Matrix, RandomState
-from exclusivity.classifier._fitted import fitted_attributes, replace_fitted, scope_of, snapshot
-from exclusivity.classifier._prediction import MemberPredictions
+from exclusivity.classifier._ensemble import (
+    MemberPredictions,
+    fitted_attributes,
+    replace_fitted,
+    scope_of,
+    snapshot,
+)
 from exclusivity.classifier._validation import (
     abstaining_members,
     check_jobs,

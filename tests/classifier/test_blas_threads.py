@@ -8,8 +8,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from exclusivity import ERMClassifier, ERMClassifierCV, erm_path
-from exclusivity.classifier import _fit as threads
-from exclusivity.classifier._fit import LARGE_SIDE, fitting_threads
+from exclusivity.classifier import _erm as threads
+from exclusivity.classifier._erm import LARGE_SIDE, fitting_threads
 
 
 def blas_threads():

@@ -8,7 +8,7 @@ import pytest
 
 from classifier.erm_cases import binary_data, class_data
 from exclusivity import ERMClassifier
-from exclusivity.classifier._fitted import Ensemble, FittedState
+from exclusivity.classifier._ensemble import Ensemble, FittedState
 from exclusivity.inspection import ComponentsDisplay, model_report
 from exclusivity.inspection.summary import summarise
 from exclusivity.robustness import attack, certify, certify_set

@@ -8,7 +8,7 @@ import pytest
 from joblib import parallel_config
 
 from exclusivity import ERMClassifier
-from exclusivity.classifier import _fit as fitting
+from exclusivity.classifier import _erm as fitting
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from exclusivity import ERMClassifier
-from exclusivity.classifier._fitted import Ensemble, FittedState
+from exclusivity.classifier._ensemble import Ensemble, FittedState
 from exclusivity.cli.main import main
 from exclusivity.inspection.batches import by_batches
 from exclusivity.io import save_model

@@ -195,7 +195,7 @@ class Fixed(ERMClassifier):
         self.components, self.intercepts, self.classes = components, intercepts, classes
 
     def fit(self, X, y):
-        from exclusivity.classifier._fitted import Ensemble
+        from exclusivity.classifier._ensemble import Ensemble
 
         self.n_features_in_, self.classes_ = X.shape[1], self.classes
         self._fitted_multi_class = self.multi_class

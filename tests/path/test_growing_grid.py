@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from exclusivity import ERMClassifierCV
-from exclusivity.classifier._cv import search_costs as search
+from exclusivity.classifier._path import search_costs as search
 
 
 class Peak:

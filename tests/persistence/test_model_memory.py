@@ -9,8 +9,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from exclusivity import ERMClassifier, ERMClassifierCV, RobustAdditiveClassifier
-from exclusivity.classifier._cv import SearchState
-from exclusivity.classifier._fitted import Ensemble, FittedState
+from exclusivity.classifier._ensemble import Ensemble, FittedState
+from exclusivity.classifier._path import SearchState
 from exclusivity.io import ModelFormatError, _model_kinds, load_model, save_model
 from exclusivity.io._model_values import MAX_PARTS
 from exclusivity.io.models import MAX_HEADER

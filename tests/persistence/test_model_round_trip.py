@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 
 from classifier.erm_cases import DIVERSE
 from exclusivity import ERMClassifier, ERMClassifierCV, RobustAdditiveClassifier
-from exclusivity.classifier._fitted import Ensemble
+from exclusivity.classifier._ensemble import Ensemble
 from exclusivity.io import ModelFormatError, load_model, save_model
 from exclusivity.io._model_values import LONGEST_LIST
 from exclusivity.robustness import certify

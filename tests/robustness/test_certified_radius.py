@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from exclusivity.classifier._fitted import Ensemble
+from exclusivity.classifier._ensemble import Ensemble
 from exclusivity.voting import _changes, rules
 from exclusivity.voting._changes import group_supports, largest_reaches
 from robustness.adversary_oracle import exhaustive_radius

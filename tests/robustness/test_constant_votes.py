@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from exclusivity import ERMClassifier, ERMClassifierCV
-from exclusivity.classifier._fit import warn_of_constant_votes
+from exclusivity.classifier._progress import warn_of_constant_votes
 from exclusivity.robustness import certified_accuracy, certify
 
 CONSTANT = r"\d of 3 members vote common for every training row"

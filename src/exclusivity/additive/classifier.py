@@ -34,7 +34,7 @@ from exclusivity.additive.solver import Solution, solve
 from exclusivity.additive.sums import Encode, RobustSums
 from exclusivity.additive.suspects import Suspects, find_suspects
 from exclusivity.additive.threats import check_threats, reach_of, threats_by_column
-from exclusivity.classifier._fit import ClassTotals
+from exclusivity.classifier._erm import ClassTotals
 from exclusivity.classifier._validation import check_jobs, class_weights, require_labels
 from exclusivity.objective.losses import Logistic, MarginLoss, PowerHinge
 from exclusivity.rows.source import LocalBlocks, Question, RowBlock, RowSource

@@ -1,32 +1,54 @@
-"""A path over C: one ensemble per value, with shared work done once."""
+"""Many values of C: a path with shared work done once, and the C that predicts best on held-out rows."""
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from time import perf_counter
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils.validation import check_is_fitted
 
 from exclusivity._errors import ParameterError, ParameterTypeError
 from exclusivity._typing import Floats, Ints, Matrix
-from exclusivity.classifier._erm import ERMClassifier
-from exclusivity.classifier._fit import (
-    ENDED_EARLY,
+from exclusivity.classifier._ensemble import (
+    EnsembleEstimator,
+    EnsemblePredictions,
+    describe_parameters_like,
+    fitted_attributes,
+    replace_fitted,
+    shared_parameters,
+    snapshot,
+    width_of,
+)
+from exclusivity.classifier._erm import (
+    ERMClassifier,
     MemoryTasks,
     as_stored,
     fitting_threads,
     problem_seeds,
-    warn_of_surplus,
 )
-from exclusivity.classifier._validation import check_parameters, group_codes, sample_weights, validate_classes
+from exclusivity.classifier._progress import ENDED_EARLY, warn_of_constant_votes, warn_of_surplus
+from exclusivity.classifier._validation import (
+    check_jobs,
+    check_parameters,
+    group_codes,
+    groups_of_rows,
+    sample_weights,
+    signs_of_rows,
+    validate_classes,
+)
 from exclusivity.objective.problem import cost_grid
 from exclusivity.solvers import SolverResult, solve_path
 
@@ -191,7 +213,7 @@ class PathRows:
         classifiers = [self._new(float(C)) for C in Cs]
         for classifier, results in zip(classifiers, solved, strict=True):
             classifier._store(results, self.rows.classes, self.groups, self.rows.dtype)
-        _warn(Cs, solved, self.template.tol)
+        _warn_of_gaps(Cs, solved, self.template.tol)
         return classifiers
 
     def _new(self, C: float) -> ERMClassifier:
@@ -263,7 +285,7 @@ def _report(name: str, Cs: Floats, results: list[SolverResult], seconds: float, 
             print(f"[ERM]   C = {C:.3g}: {line}")  # noqa: T201
 
 
-def _warn(Cs: Floats, solved: Sequence[Sequence[SolverResult]], tol: float) -> None:
+def _warn_of_gaps(Cs: Floats, solved: Sequence[Sequence[SolverResult]], tol: float) -> None:
     pairs = [(C, result) for C, results in zip(Cs, solved, strict=True) for result in results]
     short = [(C, result) for C, result in pairs if result.status in ENDED_EARLY]
     if short:
@@ -275,3 +297,362 @@ def _warn(Cs: Floats, solved: Sequence[Sequence[SolverResult]], tol: float) -> N
             ConvergenceWarning,
             stacklevel=5,
         )
+
+
+Outcome = tuple[Floats, Floats, Floats]
+"""Of one fold: score, mean number of iterations and largest gap of every C."""
+
+_MOST_DECADES = 3.0
+_DECADES_AT_ONCE = 1.0
+
+
+@describe_parameters_like(ERMClassifier)
+@dataclass(repr=False, eq=False, match_args=False)
+class ERMClassifierCV(EnsemblePredictions, ClassifierMixin, EnsembleEstimator):
+    """An ERM whose C is chosen by cross-validation.
+
+    For every fold the whole path over C takes little longer to solve than a few fits (see
+    :func:`erm_path`), every solution with its duality gap. Then the best C is fitted to all rows.
+
+    Parameters
+    ----------
+    Cs : int or array-like of floats, default=10
+        Values of C to try, or how many: then a log grid of 4.5 decades that starts where the data say
+        (see :func:`erm_path`), the same for all folds. While the largest or the smallest of that many wins,
+        the grid grows beyond it, by three decades at most. A sequence is kept as it is. A warning says when
+        the best of three values or more is at an end.
+    cv : int, splitter, iterable or None, default=None
+        None is stratified 5-fold; an int so many stratified folds; a splitter such as ``GroupKFold``, or
+        pairs of training and test indices.
+    scoring : str, callable or None, default=None
+        How to judge predictions; None is accuracy. Any scorer of a classifier without probabilities.
+    refit : bool, default=True
+        Whether to fit the best C to all rows. Without that there is nothing to predict with.
+    class_weight : dict or "balanced", default=None
+        As in :class:`ERMClassifier`. "balanced" weights are those of each fold's training rows.
+    random_state : int, RandomState or None, default=None
+        As in :class:`ERMClassifier`; folds are made by ``cv``, which has its own.
+    n_jobs : int, default=None
+        Threads over folds, and over the binary problems of the last fit. Does not change results.
+    verbose : int, default=0
+        1 prints a line per path, 2 a line per value of C too.
+
+    Attributes
+    ----------
+    C_ : float
+        The best value of C: the highest mean score; the smallest such C if there are several.
+    Cs_ : ndarray of shape (n_Cs,)
+        The values tried; more than asked for where the grid had to grow.
+    best_index_, best_score_ : int, float
+        Where C_ is in ``Cs_``, and its mean score.
+    scores_ : ndarray of shape (n_folds, n_Cs)
+        The score of every fold and C.
+    cv_results_ : dict of ndarrays
+        ``param_C``, ``params``, ``split0_test_score``, ..., ``mean_test_score``, ``std_test_score``,
+        ``rank_test_score``, ``mean_n_iter`` and ``max_dual_gap`` (over folds and binary problems).
+    n_splits_ : int
+        Number of folds.
+    scorer_ : callable
+        What gave the scores.
+    classes_, components_, component_intercepts_, coef_, intercept_, objective_, dual_gap_, converged_,
+    n_iter_, history_, groups_, partition_, supports_, n_features_in_, feature_names_in_
+        Of the last fit, as in :class:`ERMClassifier`.
+
+    See Also
+    --------
+    erm_path : The path itself.
+    exclusivity.inspection.PathDisplay : Scores against C.
+    sklearn.model_selection.GridSearchCV : Any parameter, without sharing between values.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from exclusivity import ERMClassifierCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = ERMClassifierCV(n_estimators=30, Cs=[0.01, 1, 100]).fit(scale(X), y)
+    >>> clf.C_
+    1.0
+    >>> clf.cv_results_["mean_test_score"].round(2)
+    array([0.94, 0.98, 0.97])
+    """
+
+    Cs: Any = field(default=10, kw_only=True)
+    cv: object = field(default=None, kw_only=True)
+    scoring: object = field(default=None, kw_only=True)
+    refit: bool = field(default=True, kw_only=True)
+    C: float = field(init=False)
+    partition: ArrayLike = field(init=False)
+    warm_start: bool = field(init=False)
+
+    def fit(
+        self, X: Matrix, y: NDArray[Any], sample_weight: ArrayLike | None = None, groups: Any = None
+    ) -> Self:
+        """Choose C and train the ensemble.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Class labels of any type.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, in training and, where the scorer takes them, in scoring. Rows of weight 0 are left out
+            of both.
+        groups : array-like of shape (n_samples,), default=None
+            Handed to the splitter, for example ``GroupKFold``.
+
+        Returns
+        -------
+        self : ERMClassifierCV
+            The fitted classifier.
+        """
+        template = self._template()
+        template.feature_groups = groups_of_rows(self.feature_groups, X, self.exclusivity)
+        template.monotonic_cst = signs_of_rows(self.monotonic_cst, X)
+        check_parameters(vars(template))
+        fresh = snapshot(self)  # other threads predict with the former model until this one is complete
+        X, y = validate_classes(fresh, X, y)
+        template.__dict__.update(width_of(fresh))
+        weights = sample_weights(sample_weight, X.shape[0])
+        everything = PathRows.build(template, X, y, weights)
+        Cs = everything.costs(self.Cs)
+        scorer = check_scoring(template, scoring=self.scoring)
+        scores_weights = sample_weight is not None and takes_sample_weight(scorer)
+        fold = _Fold(template, X, y, weights, scorer, scores_weights)
+        splits = list(check_cv(self.cv, y, classifier=True).split(X, y, groups))
+
+        def score(costs: Floats) -> list[Outcome]:
+            work = (delayed(fold.scores)(costs, number, *split) for number, split in enumerate(splits))
+            return list(Parallel(n_jobs=self.n_jobs, prefer="threads")(work))
+
+        Cs, outcomes = search_costs(Cs, score, may_grow=np.ndim(self.Cs) == 0)
+        scores, n_iter, gaps = (np.stack(each) for each in zip(*outcomes, strict=True))
+        found = SearchState(Cs, scores, n_iter.mean(axis=0), gaps.max(axis=0)).attributes(scorer)
+        template.set_params(n_jobs=self.n_jobs)
+        fitted = everything.refit(found["C_"]) if self.refit else None
+        members = {} if fitted is None else fitted_attributes(fitted)
+        replace_fitted(self, width_of(fresh) | members | found)
+        if self.exclusivity > 1:
+            warn_of_surplus(everything.groups, self.n_estimators)
+        if self.exclusivity > 1 and self.voting != "soft" and fitted is not None:
+            warn_of_constant_votes(everything.rows.vote_counts(fitted), fitted)
+        return self
+
+    def score(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Compute the score of the last fit, as ``scoring`` asks.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to score on.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights; the scorer has to take them.
+
+        Returns
+        -------
+        score : float
+            Accuracy, or what ``scoring`` gives.
+        """
+        if self.scoring is None:
+            return float(super().score(X, y, sample_weight))
+        check_is_fitted(self)
+        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(check_scoring(self, scoring=self.scoring)(self, X, y, **given))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether there are members to predict with; without ``refit`` there are none."""
+        if hasattr(self, "C_") and not hasattr(self, "_ensemble"):
+            raise NotFittedError(
+                f"refit=False: C_={self.C_:.3g} was chosen, but nothing fitted to predict with. Set "
+                "refit=True, or fit ERMClassifier(C=clf.C_)."
+            )
+        return hasattr(self, "_ensemble")
+
+    def _template(self) -> ERMClassifier:
+        """Make a classifier with these parameters; folds run in parallel, their binary problems do not."""
+        if not isinstance(self.refit, (bool, np.bool_)):
+            raise TypeError(f"refit must be True or False; got {self.refit!r}.")
+        check_jobs(self.n_jobs)
+        template = ERMClassifier(**{**shared_parameters(self, ERMClassifier), "n_jobs": None})
+        check_parameters(template.get_params(deep=False))
+        if not isinstance(self.random_state, (int, np.integer)):
+            # One number now, so that the order in which folds run does not matter.
+            template.random_state = problem_seeds(self, 1)[0]
+        return template
+
+
+@dataclass(frozen=True, eq=False)
+class _Fold:
+    """The rows and settings that all folds share."""
+
+    template: ERMClassifier
+    X: Matrix
+    y: NDArray[Any]
+    weights: Floats
+    scorer: Any
+    scores_weights: bool
+
+    def scores(self, Cs: Floats, number: int, train: Ints, test: Ints) -> Outcome:
+        """Compute test score, mean number of iterations and largest gap of every C."""
+        test = np.asarray(test)
+        test = np.flatnonzero(test) if test.dtype == bool else test
+        test = test[self.weights[test] > 0]
+        if len(test) == 0:
+            raise ParameterError("cv", f"fold {number} of cv has no test rows of positive weight.")
+        try:
+            rows = PathRows.build(self.template, self.X[train], self.y[train], self.weights[train])
+        except ValueError as error:
+            raise ParameterError(
+                "cv", f"The training rows of fold {number} of cv cannot be used: {error}"
+            ) from error
+        given = {"sample_weight": self.weights[test]} if self.scores_weights else {}
+        X, y = self.X[test], self.y[test]
+        classifiers = rows.solve(Cs)
+        for classifier in classifiers:  # the rows are plain arrays by now, whatever had names before
+            classifier.__dict__.pop("feature_names_in_", None)
+        scores = np.array([self.scorer(classifier, X, y, **given) for classifier in classifiers], dtype=float)
+        n_iter = np.array([classifier.n_iter_.mean() for classifier in classifiers])
+        gaps = np.array([classifier.dual_gap_.max() for classifier in classifiers])
+        return scores, n_iter, gaps
+
+
+def takes_sample_weight(scorer: Any) -> bool:
+    """Return whether a scorer, or the metric inside it, has an argument ``sample_weight``."""
+    metric = getattr(scorer, "_score_func", scorer)
+    if metric is scorer and not inspect.isfunction(scorer):
+        metric = scorer.__call__
+        if hasattr(scorer, "_estimator"):  # scoring=None: the classifier's own accuracy
+            return True
+    return "sample_weight" in inspect.signature(metric).parameters
+
+
+@dataclass(frozen=True, eq=False)
+class SearchState:
+    """The values of C that an ``ERMClassifierCV`` tried and how they did; all else follows from these.
+
+    Attributes
+    ----------
+    Cs : ndarray of shape (n_Cs,)
+    scores : ndarray of shape (n_folds, n_Cs)
+    mean_n_iter, max_dual_gap : ndarray of shape (n_Cs,)
+    """
+
+    Cs: Floats
+    scores: Floats
+    mean_n_iter: Floats
+    max_dual_gap: Floats
+
+    @classmethod
+    def of(cls, estimator: BaseEstimator) -> Self:
+        """Collect the search of a fitted classifier."""
+        estimator._template()  # its parameters are those of a classifier
+        results = estimator.cv_results_
+        return cls(estimator.Cs_, estimator.scores_, results["mean_n_iter"], results["max_dual_gap"])
+
+    def restore(self, estimator: BaseEstimator) -> BaseEstimator:
+        """Give the search to a classifier; ValueError or TypeError where its parameters are not allowed."""
+        estimator._template()
+        with np.errstate(all="ignore"):  # scores may be infinite
+            found = self.attributes(check_scoring(estimator, scoring=estimator.scoring))
+        estimator.__dict__.update(found)
+        return estimator
+
+    def attributes(self, scorer: Any) -> dict[str, Any]:
+        """Return the fitted attributes; of equal mean scores that of the smallest C is the best."""
+        means = self.scores.mean(axis=0)
+        if np.all(np.isnan(means)):
+            raise ValueError("Every score is NaN: choose another scoring, or other folds.")
+        candidates = np.flatnonzero(means == np.nanmax(means))
+        best = int(candidates[np.argmin(self.Cs[candidates])])
+        comparable = np.where(np.isnan(means), -np.inf, means)
+        results = {
+            "param_C": self.Cs,
+            "params": [{"C": float(C)} for C in self.Cs],
+            **{f"split{k}_test_score": row for k, row in enumerate(self.scores)},
+            "mean_test_score": means,
+            "std_test_score": self.scores.std(axis=0),
+            # Equal scores have equal ranks, 1 the best, as in GridSearchCV.
+            "rank_test_score": 1
+            + len(means)
+            - np.searchsorted(np.sort(comparable), comparable, side="right"),
+            "mean_n_iter": self.mean_n_iter,
+            "max_dual_gap": self.max_dual_gap,
+        }
+        return {
+            "Cs_": self.Cs,
+            "C_": float(self.Cs[best]),
+            "best_index_": best,
+            "best_score_": float(means[best]),
+            "cv_results_": results,
+            "scores_": self.scores,
+            "n_splits_": len(self.scores),
+            "scorer_": scorer,
+        }
+
+
+# The grid of costs
+
+
+def search_costs(
+    Cs: Floats, score: Callable[[Floats], list[Outcome]], *, may_grow: bool
+) -> tuple[Floats, list[Outcome]]:
+    """Score every C on every fold, and go on past an end of the grid that wins.
+
+    A grid that was placed by a guess from the data (:func:`exclusivity.objective.cost_grid`) may end too
+    early. While the largest, or the smallest, C has the best mean score to itself, a decade is added beyond
+    it with the spacing of the grid, three decades at most on either side. Warns where the best is at an end
+    still, or at an end of values that the user chose (then ``may_grow`` is False). Of one or two values one
+    is always at an end, which says nothing. ``score`` gives the outcomes of all folds for some values of C;
+    returned are the values tried, increasing where some were added, and the outcomes in their order.
+    """
+    first, outcomes = Cs, score(Cs)
+    end = winning_end(Cs, outcomes)
+    while may_grow and end and len(more := _beyond(Cs, first, end)):
+        added = score(more)
+        order = np.argsort(np.concatenate([Cs, more]), kind="stable")
+        Cs = np.concatenate([Cs, more])[order]
+        for fold, more_outcomes in enumerate(added):
+            pairs = zip(outcomes[fold], more_outcomes, strict=True)
+            scores, n_iter, gaps = (np.concatenate(pair)[order] for pair in pairs)
+            outcomes[fold] = scores, n_iter, gaps
+        end = winning_end(Cs, outcomes)
+    if end:
+        _warn_of_end(Cs, end, may_grow)
+    return Cs, outcomes
+
+
+def winning_end(Cs: Floats, outcomes: Sequence[Outcome]) -> int:
+    """Return 1 or -1 where the largest or smallest C alone has the best mean score, else 0."""
+    means = np.mean([scores for scores, *_ in outcomes], axis=0)
+    best = np.flatnonzero(means == np.max(means, where=~np.isnan(means), initial=-np.inf))
+    if len(Cs) < 3 or len(best) != 1:
+        return 0
+    return int(Cs[best[0]] == Cs.max()) - int(Cs[best[0]] == Cs.min())
+
+
+def _beyond(Cs: Floats, first: Floats, end: int) -> Floats:
+    """Return the next values past an end: about a decade, and none farther out than the bound."""
+    step = float(np.log10(first[-1] / first[0])) / (len(first) - 1)
+    edge, start = (Cs[-1], first[-1]) if end > 0 else (Cs[0], first[0])
+    so_far = abs(float(np.log10(edge / start)))
+    at_once = max(1, round(_DECADES_AT_ONCE / step))
+    room = int((_MOST_DECADES - so_far) / step + 1e-9)
+    return np.asarray(edge * 10.0 ** (end * step * np.arange(1, min(at_once, room) + 1)))
+
+
+def _warn_of_end(Cs: Floats, end: int, has_grown: bool) -> None:
+    edge, word, others = (Cs.max(), "largest", "larger") if end > 0 else (Cs.min(), "smallest", "smaller")
+    tried = (
+        f"of {len(Cs)} values tried, {_MOST_DECADES:g} decades past the usual grid"
+        if has_grown
+        else f"of the {len(Cs)} values given"
+    )
+    warnings.warn(
+        f"The best C, {edge:.3g}, is the {word} {tried}: {others} ones may predict better. Give "
+        f"{others} values of C, or scale the features (StandardScaler).",
+        UserWarning,
+        stacklevel=4,
+    )

@@ -1,20 +1,23 @@
-"""The progress of a fit: lines for ``verbose``, and scikit-learn's callbacks, where it has them."""
+"""What a fit reports: lines for ``verbose``, scikit-learn's callbacks where it has them, and warnings."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from exclusivity.classifier._fitted import Ensemble
-from exclusivity.solvers import IterationState, SolverResult
+from exclusivity._typing import Ints
+from exclusivity.classifier._ensemble import Ensemble
+from exclusivity.solvers.base import IterationState, SolverResult, Status
 
 if TYPE_CHECKING:
-    from exclusivity.classifier._erm import ERMClassifier
-    from exclusivity.classifier._fit import FitTasks
+    from exclusivity.classifier._erm import ERMClassifier, FitTasks
 
-__all__ = ["CALLER_OF_FIT", "CallbackSupportMixin", "ProblemMonitor", "watch_fit", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "with_callbacks"]
+"""Those of scikit-learn, beside what is defined here."""
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -42,6 +45,10 @@ except ImportError:  # scikit-learn < 1.9
 
 # The decorator stands between ``fit`` and its caller.
 CALLER_OF_FIT = 3 if hasattr(CallbackSupportMixin, "_init_callback_context") else 2
+
+
+ENDED_EARLY = (Status.MAX_ITER, Status.DIVERGED, Status.ROUNDED)
+"""The ends of a run that deserve a warning."""
 
 
 class ProblemMonitor:
@@ -149,3 +156,64 @@ def watch_fit(
         for name, own in zip(names, contexts, strict=True)
     ]
     return context, monitors
+
+
+def warn_of_early_ends(names: Sequence[str], results: Sequence[SolverResult], tol: float) -> None:
+    """Warn where problems did not reach the tolerance: of the largest gap, and how many there are."""
+    pairs = [pair for pair in zip(names, results, strict=False) if pair[1].status in ENDED_EARLY]
+    if pairs:
+        name, worst = max(pairs, key=lambda pair: np.nan_to_num(pair[1].gap, nan=np.inf))
+        more = f" So ended {len(pairs)} of {len(names)} problems; this gap is the largest." * (len(pairs) > 1)
+        warnings.warn(_advice(name, worst, tol) + more, ConvergenceWarning, stacklevel=CALLER_OF_FIT + 2)
+
+
+def _advice(name: str, result: SolverResult, tol: float) -> str:
+    """Describe a fit that ended at its iteration limit, and what to try."""
+    if np.isnan(result.gap):
+        return (
+            f"{name}: not every member came within tol={tol:g} of its optimum in {result.n_iter} fits of "
+            f"members: {result.status.value}. Scale the features (StandardScaler), raise max_iter, or raise "
+            "tol."
+        )
+    if result.status is Status.ROUNDED:
+        return (
+            f"{name}: duality gap {result.gap:.1e}, above tol={tol:g}: {result.status.value}, and at this C "
+            "float32 cannot hold the solution. Fit float64 rows (X.astype(float)), or raise tol."
+        )
+    return (
+        f"{name}: duality gap {result.gap:.1e} after {result.n_iter} iterations, above tol={tol:g}: "
+        f"{result.status.value}. "
+        "The objective is at most that fraction above its optimum. Scale the features (StandardScaler), "
+        "raise max_iter, or accept the gap by raising tol."
+    )
+
+
+def warn_of_surplus(groups: Ints, n_members: int) -> None:
+    """Warn where there are more members than feature groups to give them."""
+    n_groups = int(groups.max()) + 1
+    if n_groups < n_members:
+        kind = "features" if n_groups == len(groups) else "feature groups"
+        warnings.warn(
+            f"{n_members} members compete for {n_groups} {kind}: {n_members - n_groups} of them get none and "
+            f"abstain. Use {n_groups} members or fewer.",
+            UserWarning,
+            stacklevel=CALLER_OF_FIT + 2,
+        )
+
+
+def warn_of_constant_votes(counts: Ints, estimator: Any) -> None:
+    """Warn where members give all training rows the same class; ``counts`` has their votes by class.
+
+    No feature can turn such a vote, so that certificates look better for it, and it says nothing about a row.
+    """
+    constant = np.flatnonzero((counts > 0).sum(axis=1) * estimator.supports_.any(axis=1) == 1)
+    if len(constant):
+        classes = np.unique(estimator.classes_[counts[constant].argmax(axis=1)])
+        more = "" if estimator.class_weight == "balanced" else "class_weight='balanced', "
+        warnings.warn(
+            f"{len(constant)} of {len(counts)} members vote {' or '.join(map(str, classes))} for every "
+            f"training row (the first is number {constant[0]}): nothing can turn such a vote, and it knows "
+            f"nothing. Set {more}a larger C, or fewer members.",
+            UserWarning,
+            stacklevel=CALLER_OF_FIT + 2,
+        )

@@ -149,7 +149,7 @@ def _scores(y: Any, predicted: Any) -> dict[str, Any]:
 
 
 def _document(args: argparse.Namespace, trained: training.Trained) -> dict[str, Any]:
-    from exclusivity.classifier._fitted import note
+    from exclusivity.classifier._ensemble import note
 
     pipeline, fitted = trained.pipeline, trained.pipeline[-1]
     document = {

@@ -28,10 +28,14 @@ from exclusivity.additive.classifier import (
     RobustAdditiveClassifier as LocalRobustAdditiveClassifier,
     has_probabilities as has_additive_probabilities,
 )
-from exclusivity.classifier._erm import ERMClassifier as LocalERMClassifier
-from exclusivity.classifier._fit import BlockTasks, check_blockwise
-from exclusivity.classifier._fitted import FittedState, describe_parameters_like, shared_parameters, snapshot
-from exclusivity.classifier._prediction import has_probabilities
+from exclusivity.classifier._ensemble import (
+    FittedState,
+    describe_parameters_like,
+    has_probabilities,
+    shared_parameters,
+    snapshot,
+)
+from exclusivity.classifier._erm import BlockTasks, ERMClassifier as LocalERMClassifier, check_blockwise
 from exclusivity.classifier._progress import with_callbacks
 from exclusivity.classifier._validation import check_parameters
 from exclusivity.dask._rows import Engine, Rows, distributed_rows

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.additive import RobustAdditiveClassifier
-from exclusivity.classifier._fitted import note
+from exclusivity.classifier._ensemble import note
 from exclusivity.inspection import drawing
 from exclusivity.inspection.additive import duel_names
 

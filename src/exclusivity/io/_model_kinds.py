@@ -16,8 +16,8 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils.validation import check_is_fitted
 
 from exclusivity.classifier import ERMClassifier, ERMClassifierCV
-from exclusivity.classifier._cv import SearchState
-from exclusivity.classifier._fitted import TEST, TRAINING_IF, TRAINING_TOO, Ensemble, FittedState
+from exclusivity.classifier._ensemble import TEST, TRAINING_IF, TRAINING_TOO, Ensemble, FittedState
+from exclusivity.classifier._path import SearchState
 from exclusivity.classifier._validation import check_parameters
 from exclusivity.io import _model_additive
 from exclusivity.io._model_values import (

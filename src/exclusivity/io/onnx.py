@@ -22,7 +22,7 @@ from exclusivity._typing import Bools
 from exclusivity.additive import RobustAdditiveClassifier
 from exclusivity.additive.certificates import _SLACKS as SLACKS
 from exclusivity.additive.levels import ColumnLevels
-from exclusivity.classifier._fitted import Ensemble, FittedState
+from exclusivity.classifier._ensemble import Ensemble, FittedState
 from exclusivity.io.models import packed_file
 from exclusivity.tables._codes import DateCode, LevelCode, NumberCode, places_of_texts
 from exclusivity.tables._encoder import TableColumn, TableEncoder

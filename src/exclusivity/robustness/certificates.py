@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from exclusivity._errors import check_number
 from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.additive import RobustAdditiveClassifier
-from exclusivity.classifier._fitted import TEST
+from exclusivity.classifier._ensemble import TEST
 from exclusivity.robustness.sources import (
     column_sources,
     hides_methods,
