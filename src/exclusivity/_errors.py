@@ -1,15 +1,10 @@
-"""Check parameters and targets; errors name the parameter that they are about."""
+"""Errors that name the parameter they are about, and the name that was probably meant."""
 
 from __future__ import annotations
 
 import difflib
-import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import islice
-from numbers import Integral, Real
-from typing import Any
-
-import numpy as np
 
 _MOST_NAMES = 20
 
@@ -42,52 +37,6 @@ class ParameterError(ValueError):
 
 class ParameterTypeError(ParameterError, TypeError):
     """A parameter has a value of a wrong type."""
-
-
-def check_number(
-    params: Mapping[str, Any],
-    name: str,
-    *,
-    least: float,
-    strict: bool = False,
-    integer: bool = False,
-    finite: bool = True,
-) -> None:
-    """Raise unless ``params[name]`` is a number (an integer) of at least, or above, ``least``."""
-    value: Any = params[name]
-    kind: Any = Integral if integer else Real
-    word = "an integer" if integer else "a number"
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, kind):
-        raise ParameterTypeError(name, f"{name} must be {word}; got {value!r}.")
-    in_range = value > least if strict else value >= least
-    if not in_range or (finite and not np.isfinite(value)):
-        bound = ("above" if strict else "at least") + f" {least:g}"
-        raise ParameterError(
-            name, f"{name} must be {word} {bound}{' and finite' if finite else ''}; got {value!r}."
-        )
-
-
-def check_choice(params: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> None:
-    """Raise unless ``params[name]`` is one of the allowed words."""
-    if params[name] not in allowed:
-        raise ParameterError(
-            name, f"{name} must be one of {', '.join(map(repr, allowed))}; got {params[name]!r}."
-        )
-
-
-MANY_CLASSES = 50
-# A table of so few rows may well have one row of each class.
-_FEW_ROWS = 10
-
-
-def warn_of_many_classes(n_classes: int, n_rows: int, stacklevel: int) -> None:
-    """Warn of a target that hardly holds classes: very many of them, or one for every row."""
-    if n_classes > MANY_CLASSES or n_classes == n_rows > _FEW_ROWS:
-        warnings.warn(
-            f"y has {n_classes} different values in {n_rows} rows. Are they classes, and not amounts?",
-            UserWarning,
-            stacklevel=stacklevel + 1,
-        )
 
 
 def hint_at_name(name: object, known: Iterable[object]) -> str:

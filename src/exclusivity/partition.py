@@ -16,7 +16,6 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from exclusivity._errors import check_choice, check_number
 from exclusivity._typing import Bools, Floats, Ints, Matrix, RandomState
 from exclusivity.classifier._ensemble import (
     MemberPredictions,
@@ -27,7 +26,10 @@ from exclusivity.classifier._ensemble import (
 )
 from exclusivity.classifier._validation import (
     abstaining_members,
+    check_choice,
+    check_counted,
     check_jobs,
+    check_number,
     group_codes,
     groups_of_rows,
     random_partition,
@@ -42,7 +44,7 @@ from exclusivity.rows.sparse_rows import check_sparse
 from exclusivity.solvers.partition_search import ExclusiveOptions, MemorySums, find_partition, sharing_rows
 from exclusivity.voting.members import VotingMembers
 from exclusivity.voting.preferences import MemberPreferences
-from exclusivity.voting.rules import RULES, VotingEnsemble, check_counted
+from exclusivity.voting.rules import RULES, VotingEnsemble
 
 __all__ = ["FeaturePartitionClassifier"]
 

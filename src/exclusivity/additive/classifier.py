@@ -25,7 +25,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from exclusivity._errors import ParameterError, check_choice, check_number, warn_of_many_classes
+from exclusivity._errors import ParameterError
 from exclusivity._typing import Bools, Floats, Ints
 from exclusivity.additive.certificates import Adversary, Duels, winners
 from exclusivity.additive.levels import ColumnLevels, Levels, Sample, learn_levels
@@ -35,7 +35,14 @@ from exclusivity.additive.sums import Encode, RobustSums
 from exclusivity.additive.suspects import Suspects, find_suspects
 from exclusivity.additive.threats import check_threats, reach_of, threats_by_column
 from exclusivity.classifier._erm import ClassTotals
-from exclusivity.classifier._validation import check_jobs, class_weights, require_labels
+from exclusivity.classifier._validation import (
+    check_choice,
+    check_jobs,
+    check_number,
+    class_weights,
+    require_labels,
+    warn_of_many_classes,
+)
 from exclusivity.objective.losses import Logistic, MarginLoss, PowerHinge
 from exclusivity.rows.source import LocalBlocks, Question, RowBlock, RowSource
 from exclusivity.tables._codes import READERS, missing_in

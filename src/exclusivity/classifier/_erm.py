@@ -16,7 +16,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController
 
-from exclusivity._errors import ParameterError, warn_of_many_classes
+from exclusivity._errors import ParameterError
 from exclusivity._typing import Floats, Ints, Matrix
 from exclusivity.classifier._ensemble import (
     TEST,
@@ -32,6 +32,7 @@ from exclusivity.classifier._ensemble import (
 )
 from exclusivity.classifier._progress import (
     CALLER_OF_FIT,
+    ENDED_EARLY,
     CallbackSupportMixin,
     ProblemMonitor,
     warn_of_constant_votes,
@@ -55,6 +56,7 @@ from exclusivity.classifier._validation import (
     sample_weights,
     signs_of_rows,
     validate_classes,
+    warn_of_many_classes,
 )
 from exclusivity.objective.losses import LOSSES, POWER_LOSS
 from exclusivity.objective.objective import Contrast, ExclusivityRegulariser, Objective, relative_gap
@@ -332,7 +334,9 @@ class ERMClassifier(EnsemblePredictions, CallbackSupportMixin, ClassifierMixin, 
             monitor.finish(result)
         if context is not None:
             context.call_on_fit_task_end(estimator=self, reconstruction_attributes=dict, **rows.shown)
-        warn_of_early_ends(names, results, self.tol)
+        short = [pair for pair in zip(names, results, strict=False) if pair[1].status in ENDED_EARLY]
+        if short:
+            warn_of_early_ends(short, len(names), self.tol)
         if self.exclusivity > 1:
             warn_of_surplus(groups, self.n_estimators)
             if self.voting != "soft":

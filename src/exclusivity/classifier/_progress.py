@@ -158,13 +158,11 @@ def watch_fit(
     return context, monitors
 
 
-def warn_of_early_ends(names: Sequence[str], results: Sequence[SolverResult], tol: float) -> None:
-    """Warn where problems did not reach the tolerance: of the largest gap, and how many there are."""
-    pairs = [pair for pair in zip(names, results, strict=False) if pair[1].status in ENDED_EARLY]
-    if pairs:
-        name, worst = max(pairs, key=lambda pair: np.nan_to_num(pair[1].gap, nan=np.inf))
-        more = f" So ended {len(pairs)} of {len(names)} problems; this gap is the largest." * (len(pairs) > 1)
-        warnings.warn(_advice(name, worst, tol) + more, ConvergenceWarning, stacklevel=CALLER_OF_FIT + 2)
+def warn_of_early_ends(short: Sequence[tuple[str, SolverResult]], n_problems: int, tol: float) -> None:
+    """Warn of problems that did not reach the tolerance: how many they are, and the largest gap."""
+    name, worst = max(short, key=lambda pair: np.nan_to_num(pair[1].gap, nan=np.inf))
+    more = f" So ended {len(short)} of {n_problems} problems; this gap is the largest." * (len(short) > 1)
+    warnings.warn(_advice(name, worst, tol) + more, ConvergenceWarning, stacklevel=CALLER_OF_FIT + 2)
 
 
 def _advice(name: str, result: SolverResult, tol: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from itertools import combinations
@@ -16,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from exclusivity._errors import ParameterError, ParameterTypeError, check_choice, check_number, hint_at_name
+from exclusivity._errors import ParameterError, ParameterTypeError, hint_at_name
 from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.objective.losses import LOSSES, POWER_LOSS
 from exclusivity.objective.objective import Bounds, Contrast
@@ -124,6 +125,42 @@ def _solver(params: Mapping[str, Any]) -> None:
             "convex: use solver='exclusive' or 'auto'.",
         )
     parse_options(SOLVERS[resolved].options, options)
+
+
+def check_number(
+    params: Mapping[str, Any],
+    name: str,
+    *,
+    least: float,
+    strict: bool = False,
+    integer: bool = False,
+    finite: bool = True,
+) -> None:
+    """Raise unless ``params[name]`` is a number (an integer) of at least, or above, ``least``."""
+    value: Any = params[name]
+    kind: Any = Integral if integer else Real
+    word = "an integer" if integer else "a number"
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, kind):
+        raise ParameterTypeError(name, f"{name} must be {word}; got {value!r}.")
+    in_range = value > least if strict else value >= least
+    if not in_range or (finite and not np.isfinite(value)):
+        bound = ("above" if strict else "at least") + f" {least:g}"
+        raise ParameterError(
+            name, f"{name} must be {word} {bound}{' and finite' if finite else ''}; got {value!r}."
+        )
+
+
+def check_choice(params: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> None:
+    """Raise unless ``params[name]`` is one of the allowed words."""
+    if params[name] not in allowed:
+        raise ParameterError(
+            name, f"{name} must be one of {', '.join(map(repr, allowed))}; got {params[name]!r}."
+        )
+
+
+def check_counted(params: Mapping[str, Any]) -> None:
+    """Raise unless ``params["voting"]`` names a rule that counts votes, so that there are certificates."""
+    check_choice(params, "voting", tuple(name for name, rule in RULES.items() if rule.counts_votes))
 
 
 def check_jobs(n_jobs: object) -> None:
@@ -291,6 +328,21 @@ def require_two_classes(classes: NDArray[Any]) -> None:
         raise ValueError(
             "A classifier needs at least 2 classes in y; these rows have one class only: "
             f"{classes.tolist()[0]!r}."
+        )
+
+
+MANY_CLASSES = 50
+# A table of so few rows may well have one row of each class.
+_FEW_ROWS = 10
+
+
+def warn_of_many_classes(n_classes: int, n_rows: int, stacklevel: int) -> None:
+    """Warn of a target that hardly holds classes: very many of them, or one for every row."""
+    if n_classes > MANY_CLASSES or n_classes == n_rows > _FEW_ROWS:
+        warnings.warn(
+            f"y has {n_classes} different values in {n_rows} rows. Are they classes, and not amounts?",
+            UserWarning,
+            stacklevel=stacklevel + 1,
         )
 
 

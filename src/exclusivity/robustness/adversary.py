@@ -10,9 +10,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity._errors import check_number
 from exclusivity._typing import Bools, Floats, Ints, Matrix
-from exclusivity.classifier._validation import group_codes
+from exclusivity.classifier._validation import check_number, group_codes
 from exclusivity.robustness.corruption import finite_numbers
 from exclusivity.voting._changes import group_supports
 from exclusivity.voting.rules import RULES

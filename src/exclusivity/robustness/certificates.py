@@ -15,10 +15,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from exclusivity._errors import check_number
 from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.additive import RobustAdditiveClassifier
 from exclusivity.classifier._ensemble import TEST
+from exclusivity.classifier._validation import check_counted, check_number
 from exclusivity.robustness.sources import (
     column_sources,
     hides_methods,
@@ -28,7 +28,7 @@ from exclusivity.robustness.sources import (
 )
 from exclusivity.rows.sparse_rows import check_sparse
 from exclusivity.voting.members import VotingMembers, members_of
-from exclusivity.voting.rules import RULES, CertifiedVotes, VotingEnsemble, check_counted
+from exclusivity.voting.rules import RULES, CertifiedVotes, VotingEnsemble
 
 
 def certify(estimator: BaseEstimator, X: Matrix, *, voting: str | None = None, top_k: int = 1) -> Ints:

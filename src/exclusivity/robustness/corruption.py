@@ -12,9 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.utils import check_random_state
 
-from exclusivity._errors import check_choice, check_number
 from exclusivity._typing import Floats, Matrix, RandomState
-from exclusivity.classifier._validation import group_codes
+from exclusivity.classifier._validation import check_choice, check_number, group_codes
 
 KINDS = ("outliers", "swapped", "stuck", "missing")
 

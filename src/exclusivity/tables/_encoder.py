@@ -12,9 +12,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from exclusivity._errors import check_choice, check_number
 from exclusivity._typing import Bools, Ints, Matrix
-from exclusivity.classifier._validation import group_codes
+from exclusivity.classifier._validation import check_choice, check_number, group_codes
 from exclusivity.tables._codes import (
     READERS,
     Code,

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from exclusivity._errors import MANY_CLASSES, warn_of_many_classes
 from exclusivity._typing import Ints
+from exclusivity.classifier._validation import MANY_CLASSES, warn_of_many_classes
 from exclusivity.tables._codes import READERS
 from exclusivity.tables._columns import column_of, kind_of
 

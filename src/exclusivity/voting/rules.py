@@ -9,14 +9,15 @@ of it. An entry in ``RULES`` makes the rule a value of ``voting=``.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import index
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exclusivity._errors import ParameterError, check_choice, check_number
+from exclusivity._errors import ParameterError
 from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.voting._changes import (
     Counts,
@@ -246,11 +247,6 @@ RULES: dict[str, VotingRule] = {"soft": SoftVoting(), "hard": HardVoting(), "run
 """The values of ``voting=``."""
 
 
-def check_counted(params: Mapping[str, Any]) -> None:
-    """Raise unless ``params["voting"]`` names a rule that counts votes, so that there are certificates."""
-    check_choice(params, "voting", tuple(name for name, rule in RULES.items() if rule.counts_votes))
-
-
 class _RunoffChanges:
     """The minimal changes of one run-off for each of some rows, all members with features.
 
@@ -431,7 +427,8 @@ class VotingEnsemble:
 
     def radii(self, X: Matrix, top_k: int = 1) -> Ints:
         """Return how many groups may change before more than ``top_k`` classes can win, (n_samples,)."""
-        check_number({"top_k": top_k}, "top_k", least=1, integer=True)
+        if index(top_k) < 1:
+            raise ParameterError("top_k", f"top_k must be an integer at least 1; got {top_k!r}.")
         if top_k >= len(self.classes):
             raise ParameterError(
                 "top_k",
@@ -444,7 +441,8 @@ class VotingEnsemble:
 
     def can_win(self, X: Matrix, r: int) -> Bools:
         """Return which classes can win when ``r`` groups change, (n_samples, n_classes)."""
-        check_number({"r": r}, "r", least=0, integer=True)
+        if index(r) < 0:
+            raise ParameterError("r", f"r must be an integer at least 0; got {r!r}.")
         return np.concatenate([changes <= r for changes in self.min_changes(X)])
 
 
