@@ -40,7 +40,7 @@ FITS = {
     "many rows": (16, lambda: ERMClassifier(5, p=1).fit(*data(21_000, 8))),
     "sparse": (15, fit_sparse),
     "exclusive": (
-        19,
+        17,
         lambda: ERMClassifier(3, exclusivity=np.inf, voting="hard", random_state=0).fit(*data(300, 8)),
     ),
     "dask, p = 2": (17, lambda: fit_dask(2)),
