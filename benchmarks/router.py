@@ -38,11 +38,8 @@ from exclusivity.objective.losses import (
 )
 from exclusivity.objective.objective import Bounds
 from exclusivity.objective.problem import ERMProblem
-from exclusivity.solvers.newton import (
-    NewtonOptions,
-    solve_newton,
-    solver as solver_module,
-)
+from exclusivity.solvers import newton as solver_module
+from exclusivity.solvers.newton import NewtonOptions, solve_newton
 
 FLOOR = 0.005
 ENOUGH_SECONDS, MOST_REPEATS = 0.1, 5

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from classifier.erm_cases import binary_data, class_data
 from exclusivity import ERMClassifier
 from exclusivity.io import load_model, save_model
-from exclusivity.solvers.newton import shrinking, solver
+from exclusivity.solvers import interior as shrinking, newton as solver
 
 METHODS = {
     "interior, p=1": {"p": 1},

@@ -12,13 +12,12 @@ from exclusivity.dask import ERMClassifier, _rows as rounds
 from exclusivity.objective.objective import Contrast
 from exclusivity.objective.problem import ERMProblem, member_costs
 from exclusivity.rows.source import RowBlock
-from exclusivity.solvers import blocks as sampling
-from exclusivity.solvers.blocks import OnTarget, Target
-from exclusivity.solvers.newton import shrinking
-from exclusivity.solvers.newton.barrier import WorkingSet, near_margin
-from exclusivity.solvers.newton.shrinking import solve_inside
-from exclusivity.solvers.newton.solver import solve_newton
-from exclusivity.solvers.newton.sums import Point, bound_from_sums
+from exclusivity.solvers import interior as shrinking, newton as sampling, run as row_module
+from exclusivity.solvers.barrier import WorkingSet, near_margin
+from exclusivity.solvers.interior import solve_inside
+from exclusivity.solvers.newton import solve_newton
+from exclusivity.solvers.run import OnTarget, Target
+from exclusivity.solvers.sums import Point, bound_from_sums
 
 N_ROWS = 4000
 
@@ -152,7 +151,7 @@ def test_bands_find_the_optimum_in_a_few_rounds(many, data, params):
 
 @pytest.mark.parametrize("n_bytes", [2600, 4000, 20_000])
 def test_what_bands_bring_is_bounded(many, data, monkeypatch, n_bytes):
-    monkeypatch.setattr(sampling, "WORKING_BYTES", n_bytes)
+    monkeypatch.setattr(row_module, "WORKING_BYTES", n_bytes)
     brought, solve = [], shrinking.solve_inside
     monkeypatch.setattr(
         shrinking,
@@ -168,7 +167,7 @@ def test_what_bands_bring_is_bounded(many, data, monkeypatch, n_bytes):
 
 
 def test_more_rows_on_the_margin_than_a_band_holds(many, monkeypatch):
-    monkeypatch.setattr(sampling, "WORKING_BYTES", 2600)
+    monkeypatch.setattr(row_module, "WORKING_BYTES", 2600)
     rng = np.random.default_rng(0)
     X = np.repeat(rng.integers(-1, 2, size=(8, 5)).astype(float), 200, axis=0)
     y = rng.integers(0, 2, size=1600)
@@ -180,7 +179,7 @@ def test_more_rows_on_the_margin_than_a_band_holds(many, monkeypatch):
 
 
 def test_too_many_features_for_a_band_take_the_other_way(many, data, monkeypatch):
-    monkeypatch.setattr(sampling, "WORKING_BYTES", 100)
+    monkeypatch.setattr(row_module, "WORKING_BYTES", 100)
     fitted = ERMClassifier(3, p=1).fit(*as_dask(data))
     assert fitted.converged_[0]
     assert "near_margin" not in many

@@ -17,7 +17,7 @@ from dask import delayed
 from exclusivity import ERMClassifier as LocalERMClassifier
 from exclusivity.dask import ERMClassifier, _rows as engine
 from exclusivity.dask._rows import Engine, Rows
-from exclusivity.solvers.blocks import SharedPasses
+from exclusivity.rows.source import SharedPasses
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from exclusivity.dask import ERMClassifier, _rows as engine
-from exclusivity.solvers import blocks as sampling
+from exclusivity.solvers import newton as sampling
 
 
 def collections(rows, chunks=200):

@@ -156,7 +156,7 @@ def test_more_features_than_rows(local):
 
 @pytest.mark.parametrize("p", [1, 1.5, 2])
 def test_many_rows_start_from_a_sample(local, monkeypatch, p):
-    from exclusivity.solvers import blocks as sampling
+    from exclusivity.solvers import newton as sampling
 
     monkeypatch.setattr(sampling, "MANY_ROWS", 1000)
     rng = np.random.default_rng(1)

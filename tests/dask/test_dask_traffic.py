@@ -12,8 +12,8 @@ from dask_traffic import round_bytes, sums_bytes, travelling_sums
 from exclusivity.dask import ERMClassifier, _rows as rounds
 from exclusivity.dask._rows import RowBlock
 from exclusivity.rows.design import RowList
-from exclusivity.solvers import blocks as sampling
-from exclusivity.solvers.newton.sums import evaluate
+from exclusivity.solvers import newton as sampling
+from exclusivity.solvers.sums import evaluate
 
 
 @pytest.fixture

@@ -10,9 +10,15 @@ from scipy import sparse
 from exclusivity.objective.losses import Logistic, PowerHinge, SmoothHinge
 from exclusivity.objective.objective import Bounds
 from exclusivity.objective.problem import ERMProblem, best_intercept, dual_bound, repair_dual
-from exclusivity.solvers import NewtonOptions, Start, solve_all, solve_newton, solve_path
-from exclusivity.solvers.base import constant_result
-from exclusivity.solvers.newton import solver as solver_module
+from exclusivity.solvers import (
+    NewtonOptions,
+    Start,
+    newton as solver_module,
+    solve_all,
+    solve_newton,
+    solve_path,
+)
+from exclusivity.solvers.run import constant_result
 
 TOL = 1e-8
 

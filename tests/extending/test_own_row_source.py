@@ -12,9 +12,10 @@ from exclusivity.objective.losses import PowerHinge
 from exclusivity.objective.objective import Contrast, ExclusivityRegulariser, Objective
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.rows.source import LocalBlocks, RowBlock
-from exclusivity.solvers import blocks as sample_module, solve_newton
-from exclusivity.solvers.blocks import Target, solve_targets
+from exclusivity.solvers import newton as sample_module, solve_newton
 from exclusivity.solvers.exclusive import solve_exclusive, solve_exclusive_targets
+from exclusivity.solvers.newton import solve_targets
+from exclusivity.solvers.run import Target
 from extending.pages import names_of
 from extending.test_own_loss import HuberisedHinge, Logistic
 

@@ -10,8 +10,7 @@ from scipy import sparse
 
 from exclusivity.kernels import compiled
 from exclusivity.objective.losses import PowerHinge, SmoothHinge
-from exclusivity.solvers import NewtonOptions
-from exclusivity.solvers.newton import solver as solver_module
+from exclusivity.solvers import NewtonOptions, newton as solver_module
 
 ITERATIVE = NewtonOptions("iterative")
 LOSSES = [PowerHinge(1), PowerHinge(2), SmoothHinge()]

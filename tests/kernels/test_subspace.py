@@ -25,11 +25,10 @@ from exclusivity import ERMClassifier, erm_path
 from exclusivity.kernels import compiled
 from exclusivity.objective.losses import PowerHinge, SmoothHinge
 from exclusivity.objective.problem import ERMProblem, dual_bound, member_costs
-from exclusivity.solvers import Start, Status, solve_newton
-from exclusivity.solvers.newton import subspace as subspace_module
-from exclusivity.solvers.newton.run import Guess, Run
-from exclusivity.solvers.newton.subspace import SubspaceSolver, drive_subspace, has_kernel
-from exclusivity.solvers.newton.sums import Point
+from exclusivity.solvers import Start, Status, solve_newton, subspace as subspace_module
+from exclusivity.solvers.run import Guess, Run
+from exclusivity.solvers.subspace import SubspaceSolver, drive_subspace, has_kernel
+from exclusivity.solvers.sums import Point
 from kernels.kernel_cases import (
     ITERATIVE,
     TALL,

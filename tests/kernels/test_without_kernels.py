@@ -12,7 +12,7 @@ from exclusivity import kernels
 from benchmarks.workloads import text_rows
 from exclusivity.objective import ERMProblem
 from exclusivity.solvers import solve_newton
-from exclusivity.solvers.newton.subspace import has_kernel
+from exclusivity.solvers.subspace import has_kernel
 assert kernels.compiled is None
 assert "exclusivity.kernels._compiled" not in sys.modules
 X, y = text_rows(600, 500, 10)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from exclusivity.solvers.newton import solver as solver_module
+from exclusivity.solvers import newton as solver_module
 
 
 @pytest.fixture

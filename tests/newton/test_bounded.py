@@ -13,8 +13,8 @@ from exclusivity.objective.losses import Logistic, PowerHinge
 from exclusivity.objective.objective import Bounds
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers import Start, solve_all, solve_newton, solve_path
-from exclusivity.solvers.base import constant_result
 from exclusivity.solvers.newton import NewtonOptions
+from exclusivity.solvers.run import constant_result
 from newton.newton_cases import assert_honest, blobs
 
 LOSSES = {"1": PowerHinge(1), "1.5": PowerHinge(1.5), "2": PowerHinge(2), "logistic": Logistic()}

@@ -12,10 +12,10 @@ from scipy import sparse
 from exclusivity import ERMClassifier
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.rows.design import DesignMatrix
-from exclusivity.solvers import solve_newton
+from exclusivity.solvers import newton as solver_module, solve_newton, sums as curvature_module
 from exclusivity.solvers.dispatch import SOLVERS, solve_all
-from exclusivity.solvers.newton import make_system, solver as solver_module, sums as curvature_module
-from exclusivity.solvers.newton.sums import ActiveGram
+from exclusivity.solvers.newton import make_system
+from exclusivity.solvers.sums import ActiveGram
 
 
 def from_scratch(X, costs, active):

@@ -8,9 +8,9 @@ from scipy import sparse
 from sklearn.svm import LinearSVC
 
 from exclusivity.solvers import NewtonOptions, Start, solve_newton
-from exclusivity.solvers.newton.interior import drive_interior
-from exclusivity.solvers.newton.run import Guess, MemoryRows, Run
-from exclusivity.solvers.newton.sums import Point
+from exclusivity.solvers.interior import drive_interior
+from exclusivity.solvers.run import Guess, MemoryRows, Run
+from exclusivity.solvers.sums import Point
 from newton.newton_cases import assert_honest, blobs, build, plain_objective, radius
 
 TOL = 1e-6

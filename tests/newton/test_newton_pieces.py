@@ -14,21 +14,32 @@ from exclusivity.objective.objective import ExclusivityRegulariser
 from exclusivity.objective.problem import ERMProblem, dual_bound, member_costs, repair_dual
 from exclusivity.rows import design as design_module
 from exclusivity.rows.design import DesignMatrix
-from exclusivity.solvers import NewtonOptions, Start, solve_newton
-from exclusivity.solvers.newton import factorised as factorised_module, interior as interior_module
-from exclusivity.solvers.newton.barrier import Barrier, dual_of, near_margin
-from exclusivity.solvers.newton.factorised import (
+from exclusivity.solvers import (
+    NewtonOptions,
+    Start,
+    factorised as factorised_module,
+    interior as interior_module,
+    solve_newton,
+)
+from exclusivity.solvers.barrier import Barrier, dual_of, near_margin
+from exclusivity.solvers.factorised import (
     DualSystem,
     LearningSystem,
     PrimalSystem,
     drive_factorised,
     robust_cholesky,
 )
-from exclusivity.solvers.newton.interior import InteriorPoint, drive_interior, with_exact_zeros
-from exclusivity.solvers.newton.run import Guess, MemoryRows, Run
-from exclusivity.solvers.newton.shrinking import SampleOptimum, drive_shrinking, solve_inside
-from exclusivity.solvers.newton.solver import MANY_ROWS, RowFacts, choose_regime, continue_run, sample_rows
-from exclusivity.solvers.newton.sums import (
+from exclusivity.solvers.interior import (
+    InteriorPoint,
+    SampleOptimum,
+    drive_interior,
+    drive_shrinking,
+    solve_inside,
+    with_exact_zeros,
+)
+from exclusivity.solvers.newton import MANY_ROWS, RowFacts, choose_regime, continue_run, sample_rows
+from exclusivity.solvers.run import Guess, MemoryRows, Run
+from exclusivity.solvers.sums import (
     Point,
     bordered_gram,
     bound_from_sums,
@@ -842,7 +853,7 @@ def test_regimes_that_cannot_are_refused():
         NewtonOptions("best")
     with pytest.raises(ValueError, match="needs p > 1"):
         solve_newton(build(X, y, p=1), options=NewtonOptions("semismooth"))
-    with pytest.raises(ValueError, match="needs exclusivity <= 1"):
+    with pytest.raises(ValueError, match="makes the problem non-convex"):
         solve_newton(build(X, y, exclusivity=2.0, n_members=2))
 
 

@@ -16,9 +16,8 @@ from exclusivity.objective.problem import (
     member_costs,
     repair_dual,
 )
-from exclusivity.solvers import NewtonOptions, Start, Status, solve_newton
-from exclusivity.solvers.newton import factorised
-from exclusivity.solvers.newton.factorised import robust_cholesky
+from exclusivity.solvers import NewtonOptions, Start, Status, factorised, solve_newton
+from exclusivity.solvers.factorised import robust_cholesky
 from newton.newton_cases import assert_honest, blobs, build, plain_objective, radius, regimes_for
 
 POWERS = [1, 1.5, 2, 3]

@@ -8,8 +8,14 @@ import pytest
 from benchmarks.router import dense_rows, sparse_rows
 from exclusivity.kernels import compiled
 from exclusivity.objective.problem import ERMProblem
-from exclusivity.solvers.newton import NewtonOptions, solve_newton
-from exclusivity.solvers.newton.solver import RowFacts, choose_regime, methods_for, patience_for
+from exclusivity.solvers.newton import (
+    NewtonOptions,
+    RowFacts,
+    choose_regime,
+    methods_for,
+    patience_for,
+    solve_newton,
+)
 
 
 def methods(problem, *, is_chosen=False):

@@ -9,9 +9,8 @@ from scipy import sparse
 
 from exclusivity.objective.losses import PowerHinge
 from exclusivity.objective.problem import ERMProblem
-from exclusivity.solvers import NewtonOptions, Start, solve_newton
-from exclusivity.solvers.newton import solver as solver_module
-from exclusivity.solvers.newton.rounding import ProximalSmooth, proximal_loss, steepness
+from exclusivity.solvers import NewtonOptions, Start, newton as solver_module, solve_newton
+from exclusivity.solvers.newton_cg import ProximalSmooth, proximal_loss, steepness
 
 ITERATIVE, INTERIOR = NewtonOptions("iterative"), NewtonOptions("interior")
 

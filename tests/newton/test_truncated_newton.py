@@ -11,12 +11,17 @@ from scipy import sparse
 from benchmarks.workloads import text_rows
 from exclusivity.objective.losses import Logistic, PowerHinge
 from exclusivity.objective.problem import ERMProblem, dual_bound, member_costs
-from exclusivity.solvers import Start, solve_newton
-from exclusivity.solvers.newton import NewtonOptions, newton_cg
-from exclusivity.solvers.newton.newton_cg import NewtonCG, conjugate_gradients
-from exclusivity.solvers.newton.rounding import ProximalHinge, RoundedCorner, balanced, rounded_loss
-from exclusivity.solvers.newton.solver import RowFacts, choose_regime
-from exclusivity.solvers.newton.sums import Point
+from exclusivity.solvers import Start, newton_cg, solve_newton
+from exclusivity.solvers.newton import NewtonOptions, RowFacts, choose_regime
+from exclusivity.solvers.newton_cg import (
+    NewtonCG,
+    ProximalHinge,
+    RoundedCorner,
+    balanced,
+    conjugate_gradients,
+    rounded_loss,
+)
+from exclusivity.solvers.sums import Point
 
 ITERATIVE = NewtonOptions("iterative")
 

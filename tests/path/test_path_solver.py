@@ -11,9 +11,9 @@ from scipy import sparse
 from exclusivity.objective.losses import PowerHinge
 from exclusivity.objective.problem import ERMProblem, cost_grid, natural_cost
 from exclusivity.solvers import Status, solve_newton, solve_path
-from exclusivity.solvers.newton.path import HessianChain, batched_sums
-from exclusivity.solvers.newton.run import MemoryRows
-from exclusivity.solvers.newton.sums import Point, evaluate
+from exclusivity.solvers.path import HessianChain, batched_sums
+from exclusivity.solvers.run import MemoryRows
+from exclusivity.solvers.sums import Point, evaluate
 
 
 def rows(n_rows=300, n_features=6, seed=0, weights=False, **settings):

@@ -26,8 +26,7 @@ from exclusivity.solvers import (
     solve_newton,
     solve_paper,
 )
-from exclusivity.solvers.base import parse_options
-from exclusivity.solvers.dispatch import resolve_solver
+from exclusivity.solvers.dispatch import parse_options, resolve_solver
 
 OPTIONS = {"alm": ("mu0", "balance"), "paper": ("start", "mu0", "rho", "change", "w_step", "eps")}
 SOLVE = {"alm": solve_alm, "paper": solve_paper}
@@ -164,7 +163,7 @@ def test_problems_that_are_solved_together_are_not_solved_one_by_one():
 @EVERY_SOLVER
 @pytest.mark.parametrize("gamma", [1.0000001, 5.0])
 def test_a_non_convex_problem_is_refused(solver, gamma):
-    with pytest.raises(ValueError, match=f"solver='{solver}' needs exclusivity <= 1"):
+    with pytest.raises(ValueError, match=f"exclusivity={gamma} makes the problem non-convex"):
         SOLVE[solver](build(exclusivity=gamma))
 
 

@@ -63,11 +63,11 @@ from exclusivity.objective.objective import Contrast, ExclusivityRegulariser, Ob
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.rows.design import DesignMatrix, LabelledRows, RowScale, aligned
 from exclusivity.rows.source import Question, RowBlock, RowSource
-from exclusivity.solvers.base import SolverResult, Start, Status, parse_options
-from exclusivity.solvers.blocks import Target, TotalLoss, solve_targets
-from exclusivity.solvers.dispatch import resolve_solver, solve_all
+from exclusivity.solvers.base import SolverResult, Start, Status
+from exclusivity.solvers.dispatch import parse_options, resolve_solver, solve_all
 from exclusivity.solvers.exclusive import ExclusiveOptions, solve_exclusive, solve_exclusive_targets
-from exclusivity.solvers.newton import NewtonOptions
+from exclusivity.solvers.newton import NewtonOptions, solve_targets
+from exclusivity.solvers.run import Target, TotalLoss
 from exclusivity.voting.rules import RULES
 
 

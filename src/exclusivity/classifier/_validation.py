@@ -23,8 +23,7 @@ from exclusivity.objective.losses import LOSSES, POWER_LOSS
 from exclusivity.objective.objective import Bounds, Contrast
 from exclusivity.rows.design import RowScale
 from exclusivity.rows.sparse_rows import check_sparse
-from exclusivity.solvers.base import parse_options
-from exclusivity.solvers.dispatch import SOLVERS, resolve_solver
+from exclusivity.solvers.dispatch import SOLVERS, parse_options, resolve_solver
 from exclusivity.voting._changes import group_supports
 from exclusivity.voting.rules import RULES
 

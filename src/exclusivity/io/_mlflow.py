@@ -32,9 +32,8 @@ TRUSTED_TYPES = [
     "exclusivity.solvers.base.History",
     "exclusivity.solvers.base.IterationRecord",
     "exclusivity.solvers.base.Start",
-    "exclusivity.solvers.newton.run.Guess",
-    "exclusivity.solvers.newton.run.Point",  # of models saved by version 0.3
-    "exclusivity.solvers.newton.sums.Point",
+    "exclusivity.solvers.run.Guess",
+    "exclusivity.solvers.sums.Point",
     "exclusivity.tables._codes.DateCode",
     "exclusivity.tables._codes.LevelCode",
     "exclusivity.tables._codes.MissingCode",

@@ -461,8 +461,8 @@ class Objective:
         """Raise unless gamma <= 1."""
         if not self.is_convex:
             raise ValueError(
-                f"exclusivity={self.regulariser.exclusivity:g} makes the problem non-convex: "
-                "there is no equivalent SVM and no duality gap above exclusivity=1."
+                f"exclusivity={float(self.regulariser.exclusivity)!r} makes the problem non-convex: there is "
+                "no equivalent SVM and no duality gap above 1; use solver='exclusive'."
             )
 
     @cached_property

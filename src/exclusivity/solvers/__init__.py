@@ -12,8 +12,9 @@ from exclusivity.solvers.base import (
 )
 from exclusivity.solvers.dispatch import SOLVERS, SolverSpec, register_solver, solve_all, solve_path
 from exclusivity.solvers.exclusive import ExclusiveOptions, solve_exclusive
-from exclusivity.solvers.newton import NewtonOptions, solve_newton
+from exclusivity.solvers.newton import NewtonOptions, solve_newton, solve_targets
 from exclusivity.solvers.paper import PaperOptions, solve_paper as solve_paper
+from exclusivity.solvers.run import Target
 
 __all__ = [
     "SOLVERS",
@@ -29,10 +30,12 @@ __all__ = [
     "SolverSpec",
     "Start",
     "Status",
+    "Target",
     "register_solver",
     "solve_all",
     "solve_alm",
     "solve_exclusive",
     "solve_newton",
     "solve_path",
+    "solve_targets",
 ]

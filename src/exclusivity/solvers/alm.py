@@ -37,18 +37,16 @@ from exclusivity.objective.problem import ERMProblem, dual_bound, dual_from_scor
 from exclusivity.rows.design import weighted_total
 from exclusivity.solvers.base import (
     Callback,
-    Incumbent,
     IterationRecord,
-    Recorder,
     SolverResult,
     Start,
     Status,
-    check_convex,
     check_positive,
     check_targets,
     weighted_squares,
 )
 from exclusivity.solvers.ridge import RidgeSystem
+from exclusivity.solvers.run import Incumbent, Recorder
 
 DEFAULT_MAX_ITER = 20_000
 
@@ -254,7 +252,7 @@ def solve_alm(
     >>> result.converged, round(result.objective, 6)
     (True, 3.272727)
     """
-    check_convex(problem.objective, "alm")
+    problem.objective.require_convex()
     check_targets(problem, "alm")
     options = options or AlmOptions()
     mu = 2 * problem.cost if options.mu0 is None else float(options.mu0)

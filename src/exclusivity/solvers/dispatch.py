@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
 from threading import Event
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from exclusivity.objective.problem import ERMProblem
-from exclusivity.solvers import alm, exclusive, newton, paper
-from exclusivity.solvers.base import Callback, NoOptions, SolverResult, Start, constant_result, parse_options
+from exclusivity.solvers import alm, exclusive, newton, paper, path
+from exclusivity.solvers.base import Callback, NoOptions, SolverResult, Start
+from exclusivity.solvers.run import constant_result
+
+Options = TypeVar("Options")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +62,7 @@ SOLVERS: dict[str, SolverSpec] = {
         solve=newton.solve_newton,
         options=newton.NewtonOptions,
         make_system=newton.make_system,
-        solve_path=newton.solve_newton_path,
+        solve_path=path.solve_newton_path,
         takes_bounds=True,
     ),
     # For exclusivity > 1, where all problems of a classifier are solved together: not by ``solve_all``.
@@ -263,3 +266,24 @@ def _system_key(problem: ERMProblem) -> tuple[Any, ...]:
         problem.fit_intercept,
         id(problem.objective.bounds),
     )
+
+
+def parse_options(kind: type[Options], given: Mapping[str, Any] | None) -> Options:
+    """Make an options object from a user's mapping, refusing keys that the solver does not know.
+
+    Examples
+    --------
+    >>> from exclusivity.solvers.paper import PaperOptions
+    >>> parse_options(PaperOptions, {"rho": 1.0}).rho
+    1.0
+    """
+    known = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    unknown = [key for key in (given or {}) if key not in known]
+    if unknown and not known:
+        raise ValueError(f"Unknown solver option {unknown[0]!r}; this solver takes none.")
+    if unknown:
+        raise ValueError(
+            f"Unknown solver option {unknown[0]!r}; {kind.__name__.removesuffix('Options').lower()!r} "
+            f"takes {', '.join(known)}."
+        )
+    return kind(**(given or {}))

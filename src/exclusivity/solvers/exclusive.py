@@ -31,18 +31,8 @@ from exclusivity.objective.objective import ExclusivityRegulariser, Objective, P
 from exclusivity.objective.problem import ERMProblem, dual_bound
 from exclusivity.rows.design import DesignMatrix, weighted_total
 from exclusivity.rows.source import RowSource
-from exclusivity.solvers.base import (
-    Callback,
-    IterationRecord,
-    Recorder,
-    SolverResult,
-    Start,
-    Status,
-    check_targets,
-    constant_result,
-)
-from exclusivity.solvers.blocks import Target, solve_targets
-from exclusivity.solvers.newton import solve_newton
+from exclusivity.solvers.base import Callback, IterationRecord, SolverResult, Start, Status, check_targets
+from exclusivity.solvers.newton import solve_newton, solve_targets
 from exclusivity.solvers.partition_search import (
     BlockSums,
     ExclusiveOptions,
@@ -51,6 +41,7 @@ from exclusivity.solvers.partition_search import (
     find_partition,
     sharing_rows,
 )
+from exclusivity.solvers.run import Recorder, Target, constant_result
 
 __all__ = ["ExclusiveOptions", "ExclusiveResult", "solve_exclusive", "solve_exclusive_targets"]
 

@@ -28,18 +28,16 @@ from exclusivity.objective.problem import ERMProblem, dual_bound, dual_from_scor
 from exclusivity.rows.design import weighted_total
 from exclusivity.solvers.base import (
     Callback,
-    Incumbent,
     IterationRecord,
-    Recorder,
     SolverResult,
     Start,
     Status,
-    check_convex,
     check_positive,
     check_targets,
     weighted_squares,
 )
 from exclusivity.solvers.ridge import RidgeSystem
+from exclusivity.solvers.run import Incumbent, Recorder
 
 DEFAULT_MAX_ITER = 1000
 
@@ -242,7 +240,7 @@ def solve_paper(
     >>> solve_paper(problem).status
     <Status.RULE: 'its own stopping rule was met'>
     """
-    check_convex(problem.objective, "paper")
+    problem.objective.require_convex()
     check_targets(problem, "paper")
     options = options or PaperOptions()
     algorithm = Algorithm2(

@@ -71,7 +71,7 @@ from exclusivity.objective.problem import ERMProblem
 from exclusivity.rows.design import RowList
 from exclusivity.rows.source import RowBlock, RowSource
 from exclusivity.solvers.base import SAMPLE_SEED, check_positive
-from exclusivity.solvers.blocks import Target
+from exclusivity.solvers.run import Target
 
 Partition = Ints
 """The member that owns each feature group; -1 where none does."""

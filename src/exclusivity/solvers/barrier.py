@@ -1,6 +1,6 @@
-"""The side of the rows in the methods for the hinge: multipliers and slacks, and the questions of steps.
+"""The rows of one block in the methods for the hinge: multipliers, slacks and working sets.
 
-``interior`` and ``shrinking`` say what is solved.
+``interior`` says what is solved, and sums these functions over the blocks of rows.
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ from typing import NamedTuple
 import numpy as np
 
 from exclusivity._typing import Floats, Ints
-from exclusivity.objective.losses import MarginLoss, PowerHinge
-from exclusivity.objective.objective import Penalty
+from exclusivity.objective.losses import MarginLoss
 from exclusivity.rows.design import RowList
-from exclusivity.solvers.newton.sums import BlockOfRows, LossSums, Point, bordered_gram
+from exclusivity.solvers.sums import BlockOfRows, LossSums, Point, bordered_gram
 
 # Where constraints begin.
 _FIRST_SLACK = 0.5
+
 # So much of the slope is the first multiplier of a row. Most rows end without one: the hinge takes a tenth
 # fewer steps (58 sets, costs of 1e-3 to 1e4) than from a half.
 _FIRST_SHARE = 0.2
+
+# ---------------------------------------------------------------- sums over the rows of a block
 
 
 class RowState(NamedTuple):
@@ -303,62 +305,7 @@ class Walls(_Slacks):
         self.steps = np.stack([d_alpha, (self._tau - s * d_alpha) / alpha])
 
 
-class FeatureRows:
-    """Rows +-e_j with the variables that belong to them: the two sides of every kink, or the walls.
-
-    Parameters
-    ----------
-    columns, signs : ndarrays
-        The j and the sign of each row.
-    n_features : int
-    barrier : Barrier or Walls
-    """
-
-    def __init__(self, columns: Ints, signs: Floats, n_features: int, barrier: Barrier | Walls) -> None:
-        self._columns, self._signs, self._n_features = columns, signs, n_features
-        self.barrier = barrier
-
-    def gains(self, weights: Floats) -> Floats:
-        """Return +-w_j."""
-        return np.asarray(self._signs * weights[self._columns])
-
-    def folded(self, values: Floats) -> Floats:
-        """Sum over the rows of each feature, with signs."""
-        return np.bincount(self._columns, self._signs * values, self._n_features).astype(float, copy=False)
-
-    def ridge(self) -> Floats:
-        """Sum D over the rows of each feature."""
-        return np.bincount(self._columns, self.barrier.D, self._n_features).astype(float, copy=False)
-
-
-def penalty_rows(penalty: Penalty, weights: Floats, cost: float) -> list[FeatureRows]:
-    """Return the rows of the kinks and those of the walls, as far as there are any.
-
-    Kinks: first w_j <= xi, then -w_j <= xi. Walls: every finite bound of a weight that has room between its
-    bounds; ``cost`` is that of all data rows.
-    """
-    found, M = [], len(weights)
-    kinks, lower, upper = (
-        np.broadcast_to(np.asarray(part, dtype=float), M)
-        for part in (penalty.kinks, penalty.lower, penalty.upper)
-    )
-    chosen = np.flatnonzero(kinks)
-    if len(chosen) > 0:
-        columns, signs = np.tile(chosen, 2), np.repeat([-1.0, 1.0], len(chosen))
-        gain = signs * weights[columns]
-        # Neither side of a kink is the likelier one.
-        barrier = Barrier(kinks[columns], PowerHinge(1), 0.0, gain, share=0.5)
-        found.append(FeatureRows(columns, signs, M, barrier))
-    below, above = (np.flatnonzero(np.isfinite(bound) & (lower < upper)) for bound in (lower, upper))
-    columns, signs = np.append(below, above), np.repeat([1.0, -1.0], [len(below), len(above)])
-    if len(columns) > 0:
-        ends, rooms = np.append(lower[below], -upper[above]), (upper - lower)[columns]
-        walls = Walls(np.full(len(columns), cost / len(columns)), ends, signs * weights[columns], rooms)
-        found.append(FeatureRows(columns, signs, M, walls))
-    return found
-
-
-# ---------------------------------------------------------------- working sets, for shrinking
+# ---------------------------------------------------------------- working sets
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,8 @@
 with the generalised Hessian diag(1, ..., 1, 0) + sum_i c_i phi''(m_i) (x_i, 1)(x_i, 1)^T, to which only
 active rows contribute (semismooth Newton). For p = 2 the objective is piecewise quadratic: 3 to 8 steps reach
 machine accuracy. Where the loss has a corner (1 < p < 2) it is rounded, ever less, each time the rounding
-limits the gap. Kinks and bounds of the penalty are left as they are in the step (``model``): it ends exactly
-on them.
+limits the gap. Kinks and bounds of the penalty are left as they are in the step (``model_step``): it ends
+exactly on them.
 
 A step that does not lower the objective is shortened: one more pass gives the slopes at many lengths. With
 many rows the first steps use the Hessian of a sample, which costs nothing here and is nearly right. Of small
@@ -38,10 +38,10 @@ from scipy.linalg import lapack
 
 from exclusivity._typing import Bools, Floats, Matrix
 from exclusivity.objective.losses import CurvedLoss
+from exclusivity.objective.objective import Penalty
 from exclusivity.rows.design import DesignMatrix
-from exclusivity.solvers.newton.model import model_step
-from exclusivity.solvers.newton.run import Guess, NewtonSystem, ProblemRows, Run
-from exclusivity.solvers.newton.sums import (
+from exclusivity.solvers.run import Guess, NewtonSystem, ProblemRows, Run
+from exclusivity.solvers.sums import (
     Certificate,
     LossSums,
     Point,
@@ -78,6 +78,8 @@ _PATIENCE = 30
 # So many multiplications in a matrix of second derivatives are over in a millisecond: up to so many steps are
 # not certified then, until the gap that the gradient leaves is this share of the objective.
 _SMALL_PRODUCTS, _MOST_NOTED, _EXACT = 1 << 22, 30, 1e-20
+# Projected Newton steps on the model of a step end where the next promises so little of what all have gained.
+_MAX_ROUNDS, _LEAST_SHARE_OF_GAIN = 60, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,6 +243,87 @@ def _shorter_length(rows: ProblemRows, point: Point, step: Point, loss: CurvedLo
 
 def _difference(after: Point, before: Point) -> Floats:
     return np.append(after.weights - before.weights, after.intercept - before.intercept)
+
+
+# ---------------------------------------------------------------- kinks and bounds
+
+
+def model_step(
+    system: NewtonSystem,
+    penalty: Penalty,
+    point: Point,
+    gradient: Point,
+    share: float = _LEAST_SHARE_OF_GAIN,
+    most_systems: float = inf,
+) -> Step:
+    """Find the step to the least point of a model with the penalty as it is, for kinks and bounds.
+
+    Around a point (w, b) within the bounds the ridge and the loss have the gradient r and the second
+    derivatives A; the rest of the penalty, l |v| within [lo, hi], is no harder to minimise exactly than to
+    approximate:
+
+        q(v, c) = r . d + 1/2 d^T A d + sum_j l_j |v_j|,   d = (v - w, c - b),   lo <= v <= hi .
+
+    On the side of zero where each weight is (or, from zero, where the slope leads) l |v| is linear and q is a
+    parabola in a box. Weights at the end of their interval that the slope pushes outward stay; Newton's step
+    of the others is cut off at the ends of their intervals, and shortened where that spoils it (projected
+    Newton): a few systems of the size of the free weights, and not one look at the rows. q(v) < q(w) makes
+    v - w a direction of descent, as q and the objective have the same slopes at w.
+
+    ``gradient`` is that of ridge and loss, to which the system belongs. A system that is solved roughly needs
+    no more than a rough minimum, up to a ``share`` of what can be gained. After ``most_systems`` the step
+    leads to the best point so far.
+    """
+    kinks, lower, upper = (
+        np.broadcast_to(np.asarray(part, dtype=float), len(point.weights))
+        for part in (penalty.kinks, penalty.lower, penalty.upper)
+    )
+
+    def model(at: Point) -> tuple[float, Point]:
+        """Compute the model less what it is at the point, and the gradient of its parabola."""
+        dw, db = at.weights - point.weights, at.intercept - point.intercept
+        product, product_b = system.times(dw, db)
+        parabola = (gradient.weights + product / 2) @ dw + (gradient.intercept + product_b / 2) * db
+        change = kinks @ (np.abs(at.weights) - np.abs(point.weights))
+        return float(parabola + change), Point(gradient.weights + product, gradient.intercept + product_b)
+
+    at, value, slope, n_systems = point, 0.0, gradient, 0
+    for _ in range(_MAX_ROUNDS):
+        w = at.weights
+        # From zero a weight goes where the slope is steeper than its kink, if anywhere.
+        side = np.where(w != 0, np.sign(w), -np.sign(slope.weights) * (np.abs(slope.weights) > kinks))
+        steep, has_kink = slope.weights + kinks * side, kinks > 0
+        low = np.where(has_kink & (side >= 0), np.maximum(lower, 0.0), lower)
+        high = np.where(has_kink & (side <= 0), np.minimum(upper, 0.0), upper)
+        free = ~(((w <= low) & (steep >= 0)) | ((w >= high) & (steep <= 0)))
+        moves = False
+        while not moves and n_systems < most_systems:
+            # The step of the free weights and the intercept, and twice what it gains if nothing is cut off.
+            n_systems += 1
+            dw = np.zeros(len(w))
+            dw[free], db = system.restricted(free).solve(-steep[free], -slope.intercept)
+            promised = -float(steep @ dw + slope.intercept * db)
+            if not promised > share * abs(value):
+                break
+            for length in _LENGTHS:
+                end = Point(np.clip(w + length * dw, low, high), at.intercept + length * db)
+                gain = float(steep @ (end.weights - w)) + slope.intercept * length * db
+                there, slope_there = model(end)
+                if there <= value + _ARMIJO * gain:
+                    break
+            moves = there < value
+            # Weights at an end that the step would push beyond it are what may keep it from leading down.
+            is_blocked = free & (((w <= low) & (dw < 0)) | ((w >= high) & (dw > 0)))
+            if not moves and not is_blocked.any():
+                break
+            free &= ~is_blocked
+        if not moves:
+            break
+        at, value, slope = end, there, slope_there
+    change = Point(at.weights - point.weights, at.intercept - point.intercept)
+    steepness = gradient.weights @ change.weights + gradient.intercept * change.intercept
+    steepness += np.sum(kinks * (np.abs(at.weights) - np.abs(point.weights)))
+    return Step(at, change, float(steepness), n_systems)
 
 
 # ---------------------------------------------------------------- systems on their smaller side

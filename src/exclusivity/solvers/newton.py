@@ -22,7 +22,9 @@ side is large beside what steps by products take, these come first in the other 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -30,16 +32,24 @@ import numpy as np
 from exclusivity._typing import Floats
 from exclusivity.objective.objective import Objective
 from exclusivity.objective.problem import ERMProblem, dual_from_scores, member_costs, repair_dual
-from exclusivity.rows.design import DesignMatrix
-from exclusivity.solvers.base import SAMPLE_SEED, Callback, SolverResult, Start, check_convex
-from exclusivity.solvers.newton.factorised import DENSE_LIMIT, drive_factorised, primal_system
-from exclusivity.solvers.newton.interior import drive_interior
-from exclusivity.solvers.newton.newton_cg import PATIENCE, drive_newton_cg
-from exclusivity.solvers.newton.rounding import steepness
-from exclusivity.solvers.newton.run import Guess, MemoryRows, ProblemRows, Run
-from exclusivity.solvers.newton.shrinking import SampleOptimum, drive_shrinking
-from exclusivity.solvers.newton.subspace import drive_subspace, has_kernel
-from exclusivity.solvers.newton.sums import ActiveGram, LossSums, Point, certificate_of, evaluate
+from exclusivity.rows.design import DesignMatrix, RowList
+from exclusivity.rows.source import RowBlock, RowSource, SharedPasses
+from exclusivity.solvers.base import SAMPLE_SEED, Callback, SolverResult, Start
+from exclusivity.solvers.factorised import DENSE_LIMIT, drive_factorised, primal_system
+from exclusivity.solvers.interior import SampleOptimum, drive_interior, drive_shrinking
+from exclusivity.solvers.newton_cg import PATIENCE, drive_newton_cg, steepness
+from exclusivity.solvers.run import Guess, MemoryRows, ProblemRows, Run, Target, TargetRows
+from exclusivity.solvers.subspace import drive_subspace, has_kernel
+from exclusivity.solvers.sums import (
+    SPARSE_DENSITY,
+    ActiveGram,
+    Certificate,
+    LossSums,
+    Point,
+    certificate_of,
+    evaluate,
+    objective_from_sums,
+)
 
 MANY_ROWS = 20_000
 """From so many rows on a sample of them pays."""
@@ -54,7 +64,6 @@ DEFAULT_MAX_ITER = 500
 _SPARSE_LIMIT = 400
 # With kinks later: at 700 an interior point takes from two thirds to a sixth of the time, at 2,000 twice it.
 _KINKED_LIMIT = 1000
-_SPARSE_DENSITY = 0.1
 # Passes of products in the iterative regime, in units of their patience, before an interior point.
 _PATIENCE_OF_PRODUCTS = 4
 # Systems of factorised steps: for fewer rows than features, for up to so many times as many, and for more.
@@ -114,7 +123,6 @@ def solve_newton(
     >>> result.converged, round(result.objective, 6)
     (True, 3.272727)
     """
-    check_convex(problem.objective, "newton")
     wanted = (options or NewtonOptions()).regime
     regime = choose_regime(problem.objective, RowFacts.of(problem), wanted)
     # Numbers beyond 1e150 overflow when squared: such points lose every comparison, which is all it takes.
@@ -217,7 +225,7 @@ def _drive_products(
     run: Run, problem: ERMProblem, guess: Guess, most_passes: float, *, is_proximal: bool = False
 ) -> None:
     """Run the compiled kernel where it fits, and Newton-CG where it does not or stalls."""
-    if not is_proximal and not guess.tried_kernel and has_kernel(problem):
+    if problem.design.is_sparse and not (is_proximal or guess.tried_kernel) and has_kernel(problem):
         guess = drive_subspace(run, problem, guess, most_passes=most_passes)
         if run.is_over or guess.spent > most_passes:
             return
@@ -262,7 +270,7 @@ def choose_regime(objective: Objective, rows: RowFacts, wanted: Regime) -> Regim
     loss, regime = objective.loss, wanted
     if wanted == "auto":
         limit = DENSE_LIMIT
-        if rows.density <= _SPARSE_DENSITY:
+        if rows.density <= SPARSE_DENSITY:
             limit = _KINKED_LIMIT if loss.vanishes and np.any(objective.penalty.kinks) else _SPARSE_LIMIT
         is_few = rows.n_rows <= MANY_ROWS and rows.has_vectors
         if rows.smaller_side > limit and rows.takes_products:
@@ -337,7 +345,7 @@ def products_first(reduced: ERMProblem, rows: RowFacts) -> list[str]:
     loss around a dual vector takes the same 20 to 60 again, if there are not many more rows than features.
     """
     loss, side = reduced.loss, rows.smaller_side
-    is_for_kernel = side >= _KERNEL_SIDE and has_kernel(reduced)
+    is_for_kernel = reduced.design.is_sparse and side >= _KERNEL_SIDE and has_kernel(reduced)
     if is_for_kernel and (rows.n_rows > rows.n_features or steepness(reduced) <= 1):
         return ["newton-cg"]
     if not reduced.penalty.is_smooth or rows.n_rows * rows.n_features * rows.density < _MANY_NUMBERS:
@@ -380,7 +388,7 @@ def patience_for(regime: Regime, rows: RowFacts, methods: list[str]) -> float:
     return float(np.clip(passes / 2 if is_quick else passes, _LEAST_PASSES, PATIENCE))
 
 
-# ---------------------------------------------------------------- samples of the rows
+# ---------------------------------------------------------------- samples of the rows in memory
 
 
 class Sample(NamedTuple):
@@ -432,3 +440,117 @@ def sample_rows(problem: ERMProblem) -> Sample | None:
         targets=None if problem.targets is None else problem.targets[chosen],
     )
     return Sample(some, len(chosen) / n_rows)
+
+
+SAMPLE_BYTES = 1 << 22
+"""A sample of the rows, to start from, may bring so many bytes to the client."""
+
+_BLOCK_FRACTION = 25
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Asks for rows drawn at random from every block, always the same ones."""
+
+    fraction: float
+
+    def answer(self, block: RowBlock, state: object) -> tuple[RowList, None]:
+        """See ``Request``."""
+        n_rows = block.X.shape[0]
+        rng = np.random.default_rng([SAMPLE_SEED, n_rows])
+        chosen = np.flatnonzero(rng.random(n_rows) < self.fraction)
+        return RowList(block.X[chosen], block.codes[chosen], block.weights[chosen]), None
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnRows:
+    """A random share of all rows, with the numbers of their classes for labels."""
+
+    rows: RowList
+    fraction: float
+
+    def of_target(self, target: Target) -> Sample | None:
+        """Return the target's problem on them; None where they are of one class: nothing to learn then."""
+        rows = self.rows
+        problem = target.rows_of(RowBlock(rows.X, rows.labels.astype(np.int32), rows.weights))
+        if problem.design.n_rows == 0 or abs(problem.labels.sum()) == len(problem.labels):
+            return None
+        return Sample(problem.changed(weights=problem.weights / self.fraction), self.fraction)
+
+
+def draw_sample(rows: RowSource) -> DrawnRows | None:
+    """Draw at most ``SAMPLE_BYTES`` of the rows; None where they are few."""
+    if rows.n_rows <= MANY_ROWS:
+        return None
+    most = SAMPLE_BYTES / (8 * rows.n_features)
+    n_wanted = min(max(rows.n_rows / _BLOCK_FRACTION, MANY_ROWS), most)
+    drawn: RowList = rows.total(Draw(n_wanted / rows.n_rows))
+    return DrawnRows(drawn, len(drawn.weights) / rows.n_rows)
+
+
+def solve_targets(
+    rows: RowSource,
+    targets: Sequence[Target],
+    *,
+    tol: float = 1e-4,
+    max_iter: int | None = None,
+    regime: Regime = "auto",
+    starts: Sequence[Start | None] | None = None,
+    callbacks: Sequence[Callback | None] | None = None,
+) -> list[SolverResult]:
+    """Solve for every target, on shared passes; ``targets`` hold the objectives of K members.
+
+    ``regime`` is that of ``NewtonOptions``; all else as for ``solve_all``.
+    """
+    starts = starts or [None] * len(targets)
+    is_hinge = targets[0].objective.loss.is_hinge
+    drawn = draw_sample(rows) if is_hinge or any(start is None for start in starts) else None
+    passes = SharedPasses(rows, len(targets))
+
+    def solve(place: int) -> SolverResult:
+        target, start, callback = (
+            targets[place],
+            starts[place],
+            None if callbacks is None else callbacks[place],
+        )
+        run = Run(target.objective, tol, max_iter or DEFAULT_MAX_ITER, callback)
+        target = replace(target, objective=target.objective.reduced())
+        rows_of = TargetRows(passes, place, target)
+        facts = RowFacts(rows_of.n_rows, rows_of.n_features, has_vectors=False)
+        chosen = choose_regime(rows_of.objective, facts, regime)
+        sample = None if drawn is None else drawn.of_target(target)
+        guess = Guess(Point(np.zeros(rows_of.n_features), 0.0))
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if start is not None:
+                guess = _certify_start(run, rows_of, start)
+            elif sample is not None:
+                guess, _ = guess_of_sample(sample.problem, chosen)
+            continue_run(run, rows_of, chosen, guess, sample)
+        return run.result()
+
+    def solve_and_leave(place: int) -> SolverResult:
+        try:
+            return solve(place)
+        finally:
+            passes.leave()
+
+    if len(targets) == 1:
+        return [solve_and_leave(0)]
+    with ThreadPoolExecutor(len(targets)) as pool:
+        try:
+            return list(pool.map(solve_and_leave, range(len(targets))))
+        except BaseException as error:  # Ctrl-C too: the others end with the pass they are in
+            passes.stop(error)
+            raise
+
+
+def _certify_start(run: Run, rows: TargetRows, start: Start) -> Guess:
+    """Certify the mean member of an earlier result; return it, or where its method was: one pass."""
+    point = Point(start.weights.mean(axis=1), float(start.intercepts.mean()))
+    sums = rows.reduce(evaluate, point, rows.objective.loss, False)
+    objective = objective_from_sums(point, sums, rows.objective, rows.row_scale)
+    run.take(point, Certificate(*objective, bound=0.0), is_start=True)
+    if start.resumes(Guess, run.scale * objective[0], start.gap):  # its dual vector is not known: no gap
+        going_on: Guess = start.state
+        return going_on
+    return Guess(point)

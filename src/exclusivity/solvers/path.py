@@ -20,10 +20,9 @@ from scipy import linalg
 
 from exclusivity._typing import Floats
 from exclusivity.objective.problem import ERMProblem
-from exclusivity.solvers.base import SolverResult, check_convex
-from exclusivity.solvers.newton.factorised import DENSE_LIMIT, primal_system
-from exclusivity.solvers.newton.run import Guess, MemoryRows, NewtonSystem, Run
-from exclusivity.solvers.newton.solver import (
+from exclusivity.solvers.base import SolverResult
+from exclusivity.solvers.factorised import DENSE_LIMIT, primal_system
+from exclusivity.solvers.newton import (
     DEFAULT_MAX_ITER,
     SAMPLE_TOL,
     NewtonOptions,
@@ -32,7 +31,8 @@ from exclusivity.solvers.newton.solver import (
     continue_run,
     sample_rows,
 )
-from exclusivity.solvers.newton.sums import (
+from exclusivity.solvers.run import Guess, MemoryRows, NewtonSystem, Run
+from exclusivity.solvers.sums import (
     Certificate,
     LossSums,
     Point,
@@ -69,7 +69,6 @@ def solve_newton_path(
     >>> [round(result.objective, 3) for result in solve_newton_path(problem, [0.5, 1.0], tol=1e-9)]
     [0.333, 0.4]
     """
-    check_convex(problem.objective, "newton")
     regime = choose_regime(problem.objective, RowFacts.of(problem), (options or NewtonOptions()).regime)
     n_rows, n_features, loss = problem.design.n_rows, problem.design.n_features, problem.loss
     # Batches take conjugates from differences of sums: those of homogeneous losses do not cancel.

@@ -1,7 +1,8 @@
-"""Points, sums over rows, and what they prove.
+"""Sums over the rows of one block, and what sums over all rows prove.
 
-The functions of a ``BlockOfRows`` are questions (see ``run``): each reads the rows of the block once, piece
-by piece, while a piece is in cache.
+Newton methods see rows through such sums only: what they ask for is a function of the rows of a block
+(``BlockOfRows``), which reads them once, piece by piece, while a piece is in cache, and the results add up
+over the blocks. ``run`` has the rows of whole problems.
 """
 
 from __future__ import annotations
@@ -33,9 +34,12 @@ CHUNK_NUMBERS = 1 << 20
 
 # Of sparse integers fewer: with indices and the copies that scipy makes, some 10 MB.
 _CHUNK_OF_INTEGERS = 1 << 18
-# Up to this share of stored numbers a sparse product takes less time than one of dense rows: 10,000 x 1,000
-# with p = 2, all numbers stored, takes 29 s with sparse ones and 1.3 s with dense ones.
-_SPARSE_SHARE = 0.1
+SPARSE_DENSITY = 0.1
+"""Up to this share of stored numbers sparse products take less time than those of dense rows.
+
+10,000 x 1,000 with p = 2, all numbers stored, takes 29 s with sparse ones and 1.3 s with dense ones.
+"""
+
 # Below this share of what it once was, a diagonal entry has lost too many digits to subtractions.
 _LEAST_SHARE = 1e-6
 
@@ -54,6 +58,18 @@ class Point:
     def inside(self, penalty: Penalty) -> Point:
         """Return the nearest point within the bounds of a penalty."""
         return self if penalty.is_smooth else Point(penalty.inside(self.weights), self.intercept)
+
+
+class Certificate(NamedTuple):
+    """A point's objective, how much larger that may be, and a lower bound on that of all points.
+
+    ``dual`` gives the vector behind the bound, where there is one; it is only asked at the end, for the best.
+    """
+
+    objective: float
+    error: float
+    bound: float
+    dual: Callable[[], Floats] = partial(np.empty, 0)
 
 
 class Step(NamedTuple):
@@ -77,18 +93,6 @@ class Step(NamedTuple):
         if length == 1:
             return self.target
         return start.moved(self.change, length).inside(penalty)
-
-
-class Certificate(NamedTuple):
-    """A point's objective, how much larger that may be, and a lower bound on that of all points.
-
-    ``dual`` gives the vector behind the bound, where there is one; it is only asked at the end, for the best.
-    """
-
-    objective: float
-    error: float
-    bound: float
-    dual: Callable[[], Floats] = partial(np.empty, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +218,7 @@ class BlockOfRows:
         return self.problem.rows.shortfall(self.problem.design.times(point.weights) + point.intercept)
 
 
-# ---------------------------------------------------------------- questions
+# ---------------------------------------------------------------- sums over the rows of a block
 
 
 def evaluate(block: BlockOfRows, point: Point, loss: CurvedLoss, curvature: bool) -> LossSums:
@@ -367,7 +371,7 @@ def _bordered_gram(X: Matrix, weights: Floats) -> Floats:
     rows = X[active] if len(active) < len(weights) else X
     h, M = weights[active], X.shape[1]
     gram, roots = np.empty((M + 1, M + 1)), np.sqrt(h)[:, None]
-    if sparse.issparse(X) and X.nnz <= _SPARSE_SHARE * X.shape[0] * M:
+    if sparse.issparse(X) and X.nnz <= SPARSE_DENSITY * X.shape[0] * M:
         scaled = rows.multiply(roots).tocsr()
         gram[:M, :M] = (scaled.T @ scaled).toarray()
     else:
@@ -404,7 +408,7 @@ def _chunks(X: Matrix) -> Iterator[slice]:
     Sparse floats stay whole, as a sum of many sparse products would take longer.
     """
     n_rows, step = X.shape[0], CHUNK_NUMBERS // (X.shape[1] + 1)
-    if sparse.issparse(X) and X.nnz <= _SPARSE_SHARE * n_rows * X.shape[1]:
+    if sparse.issparse(X) and X.nnz <= SPARSE_DENSITY * n_rows * X.shape[1]:
         step = n_rows
     if sparse.issparse(X) and X.dtype.kind != "f":
         step = _CHUNK_OF_INTEGERS * n_rows // max(X.nnz, 1)

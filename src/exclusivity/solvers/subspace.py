@@ -16,12 +16,10 @@ from exclusivity._typing import Floats
 from exclusivity.kernels import compiled
 from exclusivity.objective.problem import ERMProblem, member_costs
 from exclusivity.rows.sparse_rows import has_compiled_loops
-from exclusivity.solvers.newton.rounding import rounded_loss
-from exclusivity.solvers.newton.run import Guess, Run
-from exclusivity.solvers.newton.sums import Point, certificate_of
+from exclusivity.solvers.newton_cg import has_few_rows, rounded_loss
+from exclusivity.solvers.run import Guess, Run
+from exclusivity.solvers.sums import SPARSE_DENSITY, Point, certificate_of
 
-# Beyond this share of stored numbers rows are as good as dense.
-_DENSITY = 0.1
 # So many steps, at most, between two certificates: each costs a pass.
 _MOST_STEPS = 50
 # So many passes may go by before the gap has halved. Over a few active rows many steps take one pass.
@@ -34,22 +32,13 @@ _AIM, _CLOSER = 0.9, 0.25
 _COLD_WIDTH, _LEAST_COLD_WIDTH, _MOST_COLD_WIDTH = 10.0, 0.5, 10.0
 # Around the best dual vector the loss of another method need not be as sharp (tried: 1 to 16).
 _WIDER = 4.0
-# So many features per row, at most, for a diagonal preconditioner: with more, most features are in few rows
-# and the diagonal says nothing (20,000 x 10^6: 125 passes without, 210 with it; 200,000 x 50,000: 172, 92).
-_TELLING, _TELLING_OF_HINGE = 4, 1
 
 
 def has_kernel(problem: ERMProblem) -> bool:
     """Return whether the kernel is there and takes such rows (CSR) and such a loss."""
     design, loss = problem.design, problem.loss
-    has_loops = design.is_sparse and design.density <= _DENSITY and has_compiled_loops(design.X)
+    has_loops = design.is_sparse and design.density <= SPARSE_DENSITY and has_compiled_loops(design.X)
     return has_loops and problem.penalty.is_smooth and loss.conjugate_stiffness is not None
-
-
-def has_few_rows(problem: ERMProblem) -> bool:
-    """Return whether features are so many that a diagonal preconditioner says nothing."""
-    telling = _TELLING_OF_HINGE if problem.loss.is_hinge else _TELLING
-    return bool(problem.design.n_features > telling * problem.design.n_rows)
 
 
 def drive_subspace(run: Run, reduced: ERMProblem, guess: Guess, *, most_passes: float = np.inf) -> Guess:
