@@ -124,7 +124,7 @@ def test_a_newton_step_sends_what_the_formula_says(client, monkeypatch, owners, 
         before = sum(client.run(counted_bytes).values())
         answers = ask(self, questions)
         requests = [question.request for question in questions]
-        step = [r.arguments[-1] for r in requests if getattr(r, "question", None) is evaluate]
+        step = [r.arguments[-1] for r in requests if getattr(r, "function", None) is evaluate]
         if step == [curvature] * n_problems:
             placement = {number: at for at, group in enumerate(self.groups) for number in group}
             expected = round_bytes(
