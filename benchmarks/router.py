@@ -4,11 +4,15 @@
     python -m benchmarks.router --every 5 --numbers 2e6 --limit 5    # a fifth of those with <= 2e6 numbers
     python -m benchmarks.router --only text digits                   # problems whose names begin so
     python -m benchmarks.router --report                             # the worst ratios measured so far
+    python -m benchmarks.router --constants --every 6 --numbers 4e6  # half and twice of every tuned constant
 
 Each measurement is a line of JSON, written at once; a run goes on where the last one ended. Times are
 processor time of `solve_newton` on one thread, from rows in memory to a certified gap: the best of some
 repeats. A method may take as long as the default took (and a little): beyond that it does not matter.
 The ratio of a problem is the default's time to that of the fastest method, both raised to the floor.
+
+With ``--constants`` the default is timed with each constant halved and doubled. Where that changes neither
+iterations nor passes, it changes nothing but noise: the table has the problems in which it does.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache, partial
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from time import process_time
@@ -41,7 +46,8 @@ from exclusivity.objective.problem import ERMProblem
 from exclusivity.solvers import newton as solver_module
 from exclusivity.solvers.newton import NewtonOptions, solve_newton
 
-FLOOR = 0.005
+FLOOR, SHORT = 0.005, 0.001
+WORK = ("converged", "iterations", "passes")
 ENOUGH_SECONDS, MOST_REPEATS = 0.1, 5
 DEFAULT = "default"
 # A method: its regime, and what of the package is replaced while it runs alone.
@@ -52,6 +58,64 @@ METHODS: dict[str, tuple[str, str]] = {
     "kernel": ("iterative", "newton-cg"),
     "newton-cg": ("iterative", "newton-cg"),
     "proximal": ("iterative", "proximal"),
+}
+
+
+# What each tuned constant of the solvers decides. Limits for safety, memory and rounding are not among them.
+CONSTANTS = {
+    "newton.MANY_ROWS": "rows from which a sample comes first",
+    "newton._FRACTION": "rows per row of the sample",
+    "newton.SAMPLE_TOL": "gap of the sample's optimum",
+    "newton._SPARSE_LIMIT": "side of sparse rows from which products replace systems",
+    "newton._KINKED_LIMIT": "the same with a penalty",
+    "newton._PATIENCE_OF_PRODUCTS": "patience of products before an interior point, iterative regime",
+    "newton._SYSTEMS": "systems of factorised steps with kinks or bounds",
+    "newton._MANY_PER_FEATURE": "rows per feature from which there may be more",
+    "newton._MANY_NUMBERS": "numbers in X from which products come first",
+    "newton._KERNEL_SIDE": "smaller side from which the kernel comes first",
+    "newton._HINGE_SIDE": "smaller side from which products come first, hinge",
+    "newton._SMOOTH_SIDE": "smaller side from which products come first, smooth losses",
+    "newton._STEEP_ROWS": "rows per feature up to which steep losses take proximal steps",
+    "newton._PASSES_PER_UNKNOWN": "passes of products per unknown before systems",
+    "newton._LEAST_PASSES": "least passes of products before systems",
+    "factorised.DENSE_LIMIT": "largest side that is factorised",
+    "factorised._FIRST_WIDTH": "first rounding of a corner",
+    "factorised._WIDTH_FACTOR": "by what the rounding shrinks",
+    "factorised._SETTLED": "gradient's share of the gap at which it shrinks",
+    "factorised._GOOD_RATE": "gradient's decrease that keeps a system",
+    "factorised._FAIR_RATE": "the same where systems cost more than steps",
+    "factorised._KEPT_FROM": "features from which they do",
+    "factorised._PATIENCE": "iterations that may pass before the gap halves",
+    "factorised._SMALL_PRODUCTS": "work of a Hessian below which steps are not certified one by one",
+    "interior._BACK_OFF": "share of the way to the boundary",
+    "interior._FAR": "complementarity in tolerances from which iterates are certified",
+    "interior._INNER_SHARE": "complementarity in a working set",
+    "interior._LEAST_ROWS": "least rows of a working set per unknown",
+    "interior._WIDEN": "growth of a working set that was too narrow",
+    "interior._LARGEST_SHARE": "largest working set, as a share of the rows",
+    "interior._SPREAD": "first width, in standard errors",
+    "interior._REST": "next width, in steps",
+    "barrier._FIRST_SLACK": "first slack",
+    "barrier._FIRST_SHARE": "first multiplier, as a share of the slope",
+    "newton_cg.PATIENCE": "passes before another method",
+    "newton_cg._STALLED": "share of them without a halved gap",
+    "newton_cg._RESIDUAL": "residual of a Newton system",
+    "newton_cg._ROUGHLY": "slope that ends a line search",
+    "newton_cg._SETTLED": "gradient's share of the gap at which the loss is sharpened",
+    "newton_cg._KEPT": "steps with one preconditioner",
+    "newton_cg._FEW": "share of active rows up to which they are copied",
+    "newton_cg._COLD_WIDTH": "first rounding of the hinge",
+    "newton_cg._WARM_WIDTH": "the same with a dual vector",
+    "newton_cg._GROWTH": "by what it is sharpened",
+    "newton_cg._GENTLE": "steepness from which steps are proximal",
+    "newton_cg._TELLING": "features per row up to which the diagonal preconditions",
+    "newton_cg._TELLING_OF_HINGE": "the same for the hinge",
+    "subspace._MOST_STEPS": "steps of the kernel between certificates",
+    "subspace._PATIENCE": "passes of the kernel before its gap halves",
+    "subspace._AIM": "share of the tolerance that it aims at",
+    "subspace._COLD_WIDTH": "first rounding of the hinge in the kernel",
+    "subspace._WIDER": "rounding after the kernel has stalled",
+    "sums.SPARSE_DENSITY": "share of stored numbers up to which rows count as sparse",
 }
 
 
@@ -213,8 +277,10 @@ def fit(case: Case, rows: Rows, method: str, limit: float) -> tuple[float, Any]:
     """Return the seconds of one fit and its result; a method runs alone."""
     problem = case.problem(rows)
     with ExitStack() as stack:
-        regime = "auto"
-        if method != DEFAULT:
+        regime, (constant, _, factor) = "auto", method.partition(" x ")
+        if factor:
+            scale_constant(stack, constant, float(factor))
+        elif method != DEFAULT:
             regime, chosen = METHODS[method]
             stack.enter_context(mock.patch.object(solver_module, "methods_for", return_value=[chosen]))
         if method == "newton-cg":
@@ -224,25 +290,36 @@ def fit(case: Case, rows: Rows, method: str, limit: float) -> tuple[float, Any]:
         return process_time() - start, result
 
 
-def measure(case: Case, rows: Rows, method: str, limit: float) -> dict[str, Any]:
-    """Return the best time of some fits and how they ended."""
-    times, result = [], None
+def scale_constant(stack: ExitStack, constant: str, factor: float) -> None:
+    """Multiply a constant, such as ``newton._FRACTION``, in every module that uses it."""
+    owner, name = constant.split(".")
+    value = getattr(import_module(f"exclusivity.solvers.{owner}"), name)
+    scaled = tuple(factor * part for part in value) if isinstance(value, tuple) else factor * value
+    scaled = max(int(scaled), 1) if isinstance(value, int) else scaled
+    if owner + name in ("interior_BACK_OFF", "subspace_AIM"):  # shares of 1: what is left is scaled
+        scaled = 1 - factor * (1 - value)
+    for module in [module for path, module in sys.modules.items() if path.startswith("exclusivity.solvers.")]:
+        if getattr(module, name, None) is value and (module.__name__.endswith(owner) or name[0] != "_"):
+            stack.enter_context(mock.patch.object(module, name, scaled))
+
+
+def measure(
+    case: Case, rows: Rows, method: str, limit: float, like: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the best time of some fits and how they ended; one fit is enough where its work is ``like``'s."""
+    times: list[float] = []
+    line: dict[str, Any] = {"case": case.key, "method": method, "seconds": None, "converged": False}
     while not times or (sum(times) < ENOUGH_SECONDS and len(times) < MOST_REPEATS):
         try:
             seconds, result = fit(case, rows, method, limit)
         except ValueError:  # this method is not for such a loss
-            return {"case": case.key, "method": method, "seconds": None, "converged": False}
-        times.append(seconds)
-        if not result.converged:
             break
-    history = [] if result is None else result.history
-    return {
-        "case": case.key,
-        "method": method,
-        "seconds": min(times),
-        "converged": bool(result is not None and result.converged),
-        "iterations": len(history),
-    }
+        times.append(seconds)
+        line |= {"seconds": min(times), "converged": bool(result.converged), "iterations": result.n_iter}
+        line["passes"] = float(result.history.passes[-1]) if len(result.history) else 0.0
+        if not result.converged or (like is not None and all(line[key] == like[key] for key in WORK)):
+            break
+    return line
 
 
 def methods_for(case: Case, rows: Rows) -> list[str]:
@@ -256,15 +333,18 @@ def methods_for(case: Case, rows: Rows) -> list[str]:
     return names + ["shrinking"] * (loss.is_hinge and X.shape[0] > X.shape[1])
 
 
-def run(cases: list[Case], out: Path, limit: float, wanted: list[str] | None) -> None:
-    """Measure what is not in the file yet."""
+def run(
+    cases: list[Case], out: Path, limit: float, wanted: list[str] | None, *, constants: bool = False
+) -> None:
+    """Measure what is not in the file yet: methods, or each constant halved and doubled."""
     done = {(line["case"], line["method"]): line for line in read(out)}
     made: tuple[str, Rows] | None = None
+    scaled = [f"{name} x {factor}" for name in CONSTANTS for factor in (0.5, 2)]
     with out.open("a", encoding="utf-8") as file:
 
-        def note(case: Case, rows: Rows, method: str, most: float) -> dict[str, Any]:
+        def note(case: Case, rows: Rows, method: str, most: float, like: Any = None) -> dict[str, Any]:
             if (case.key, method) not in done:
-                line = measure(case, rows, method, most)
+                line = measure(case, rows, method, most, like)
                 done[case.key, method] = line
                 file.write(json.dumps(line) + "\n")
                 file.flush()
@@ -281,6 +361,10 @@ def run(cases: list[Case], out: Path, limit: float, wanted: list[str] | None) ->
             rows = made[1]
             default = note(case, rows, DEFAULT, limit)
             most = limit if not default["converged"] else min(limit, max(1.2 * default["seconds"], FLOOR))
+            if constants:
+                for constant in scaled:
+                    note(case, rows, constant, 10 * most, default)
+                continue
             for method in methods_for(case, rows):
                 if wanted is None or method in wanted:
                     note(case, rows, method, most)
@@ -338,6 +422,30 @@ def report(lines: list[dict[str, Any]], n_worst: int) -> str:
     return "\n".join(text)
 
 
+def report_constants(lines: list[dict[str, Any]]) -> str:
+    """Return what half and twice every constant do, as a Markdown table.
+
+    Ratios of times, geometric mean and worst, over the problems whose iterations or passes change; a run that
+    misses its tolerance counts as the limit.
+    """
+    cases: dict[str, dict[str, dict[str, Any]]] = {}
+    for line in lines:
+        cases.setdefault(line["case"], {})[line["method"]] = line
+    text = ["| constant | decides | half: problems, mean, worst | twice |", "|---|---|---|---|"]
+    for constant, meaning in CONSTANTS.items():
+        cells = []
+        for factor in (0.5, 2):
+            found = []
+            for measured in cases.values():
+                base, here = measured[DEFAULT], measured.get(f"{constant} x {factor}")
+                if here is not None and any(base[key] != here[key] for key in WORK):
+                    found.append(max(here["seconds"], SHORT) / max(base["seconds"], SHORT))
+            mean = float(np.exp(np.mean(np.log(found)))) if found else 1.0
+            cells.append(f"{len(found)}, {mean:.2f}, {max(found):.2f}" if found else "none")
+        text.append(f"| `{constant}` | {meaning} | {cells[0]} | {cells[1]} |")
+    return "\n".join([f"{len(cases)} problems", "", *text])
+
+
 def main(argv: list[str] | None = None) -> None:
     """Parse the command line, measure and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -350,6 +458,7 @@ def main(argv: list[str] | None = None) -> None:
     add("--limit", type=float, default=60.0, metavar="S", help="seconds of a fit (default: 60)")
     add("--worst", type=int, default=20, metavar="N", help="problems in the report (default: 20)")
     add("--report", action="store_true", help="report what is in the file; measure nothing")
+    add("--constants", action="store_true", help="half and twice of every tuned constant, not the methods")
     args = parser.parse_args(argv)
     if not args.report:
         cases = [
@@ -357,8 +466,9 @@ def main(argv: list[str] | None = None) -> None:
         ]
         chosen = np.sort(np.random.default_rng(0).permutation(len(cases))[:: args.every])
         with threadpool_limits(1):
-            run([cases[i] for i in chosen], args.out, args.limit, args.methods)
-    print(report(read(args.out), args.worst))
+            run([cases[i] for i in chosen], args.out, args.limit, args.methods, constants=args.constants)
+    measured = read(args.out)
+    print(report_constants(measured) if args.constants else report(measured, args.worst))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """The grid of the router: different problems, measurements that go on where they ended, honest ratios."""
 
 import json
+from contextlib import ExitStack
 
 from benchmarks import router
+from exclusivity.solvers import factorised, interior, newton
 
 
 def test_the_grid_has_many_different_problems():
@@ -48,3 +50,22 @@ def test_data_that_are_not_at_hand_are_left_out(tmp_path, monkeypatch, capsys):
     captured = capsys.readouterr()
     assert "nothing has been measured" in captured.out
     assert "without australian" in captured.err
+
+
+def test_constants_are_scaled_in_every_module_and_put_back(tmp_path, capsys):
+    before = newton.MANY_ROWS, newton.DENSE_LIMIT, factorised.DENSE_LIMIT, interior._BACK_OFF
+    with ExitStack() as stack:
+        for constant in router.CONSTANTS:
+            router.scale_constant(stack, constant, 0.5)
+        assert (newton.MANY_ROWS, newton.DENSE_LIMIT, factorised.DENSE_LIMIT) == (10_000, 2048, 2048)
+        assert (1 + before[-1]) / 2 == interior._BACK_OFF  # what is left to the boundary is halved
+        assert newton._SYSTEMS == (6, 20, 200)
+    assert before == (newton.MANY_ROWS, newton.DENSE_LIMIT, factorised.DENSE_LIMIT, interior._BACK_OFF)
+    out = tmp_path / "constants.jsonl"
+    router.main(["--out", str(out), "--only", "dense 150x10, hinge, C=100", "--limit", "5", "--constants"])
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(lines) == 1 + 2 * len(router.CONSTANTS)
+    table = capsys.readouterr().out.splitlines()
+    assert len([line for line in table if line.startswith("| `")]) == len(router.CONSTANTS)
+    [slack] = [line for line in table if "barrier._FIRST_SLACK" in line]
+    assert "none" not in slack  # where an interior point starts decides how many steps it takes
