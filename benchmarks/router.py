@@ -306,7 +306,7 @@ def scale_constant(stack: ExitStack, constant: str, factor: float) -> None:
 def measure(
     case: Case, rows: Rows, method: str, limit: float, like: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the best time of some fits and how they ended; one fit is enough where its work is ``like``'s."""
+    """Return the best time of some fits and how they ended; one is enough where its work is ``like``'s."""
     times: list[float] = []
     line: dict[str, Any] = {"case": case.key, "method": method, "seconds": None, "converged": False}
     while not times or (sum(times) < ENOUGH_SECONDS and len(times) < MOST_REPEATS):
