@@ -33,17 +33,6 @@ def grid(penalty, w):
     return np.clip(w, penalty.lower, penalty.upper)
 
 
-@given(penalties(), vectors, vectors, st.floats(0.1, 5))
-def test_prox_is_lower_than_anything_else(penalty, point, other, step):
-    def value(w):
-        return step * penalty.value(w) + np.sum((w - point) ** 2) / 2
-
-    best = penalty.prox(point, step)
-    assert np.isfinite(value(best))
-    for rival in (other, best + 1e-3 * other, np.zeros(3)):
-        assert value(best) <= value(grid(penalty, rival)) + 1e-12
-
-
 @given(penalties(), vectors, vectors)
 def test_the_conjugate_is_fenchels(penalty, u, w):
     conjugate, w = penalty.largest_conjugate(u, 0.0, np.zeros(3)), grid(penalty, w)
@@ -63,10 +52,9 @@ def test_errors_only_raise_the_conjugate(penalty, u, error):
         assert penalty.largest_conjugate(u, reach, reaches) >= moved - 1e-12 * (1 + abs(moved))
 
 
-@given(kinks, vectors, vectors, st.floats(0.1, 5))
-def test_without_bounds_it_is_the_elastic_penalty(kinks, u, w, step):
+@given(kinks, vectors, vectors)
+def test_without_bounds_it_is_the_elastic_penalty(kinks, u, w):
     bounded, free = BoundedPenalty(kinks, np.full(3, -np.inf), np.full(3, np.inf)), Penalty(kinks)
-    np.testing.assert_array_equal(bounded.prox(u, step), free.prox(u, step))
     np.testing.assert_array_equal(bounded.attained(u), free.attained(u))
     assert bounded.value(w) == pytest.approx(free.value(w), rel=1e-14)
     assert bounded.excess(w, u) == pytest.approx(free.excess(w, u), rel=1e-14)

@@ -76,11 +76,6 @@ class ExclusivityRegulariser:
         if not np.all(np.isfinite(self.sparsity) & (np.asarray(self.sparsity) >= 0)):
             raise ValueError(f"sparsity must be a finite number >= 0; got {self.sparsity!r}.")
 
-    @cached_property
-    def has_l1(self) -> bool:
-        """True if any feature has an l1 penalty of its own, beta > 0."""
-        return bool(np.any(self.sparsity))
-
     def kappa(self, n_members: int) -> float:
         """Compute 1 + gamma (K - 1): how many times stiffer K equal members are than one SVM."""
         return 1.0 if n_members == 1 else 1.0 + self.exclusivity * (n_members - 1)
@@ -182,11 +177,6 @@ class Penalty:
         """Compute g(w); infinite outside the bounds."""
         ridge = float(weights @ weights) / 2
         return ridge if self.is_smooth else ridge + float(np.sum(self.kinks * np.abs(weights)))
-
-    def prox(self, point: Floats, step: float) -> Floats:
-        """Compute argmin_w  step g(w) + |w - point|^2 / 2: soft-thresholding, then shrinking."""
-        size = np.maximum(np.abs(point) - step * np.asarray(self.kinks), 0.0) / (1 + step)
-        return np.asarray(np.copysign(size, point))
 
     def largest_conjugate(self, dual_weights: Floats, reach: float, reaches: Floats) -> float:
         """Bound g*(u) from above for every u so close to ``dual_weights``, as rounding of a sum makes it.
@@ -303,10 +293,6 @@ class BoundedPenalty(Penalty):
         if np.any(weights < self.lower) or np.any(weights > self.upper):
             return np.inf
         return float(weights @ weights) / 2 + float(np.sum(self.kinks * np.abs(weights)))
-
-    def prox(self, point: Floats, step: float) -> Floats:
-        """See ``Penalty``: that of the whole line, clipped."""
-        return self.inside(_soft(point, step * np.asarray(self.kinks)) / (1 + step))
 
     def attained(self, dual_weights: Floats) -> Floats:
         """See ``Penalty``: clip(soft(u, l), lo, hi)."""
