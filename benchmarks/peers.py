@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from exclusivity import ERMClassifier
 from exclusivity.objective.losses import LOSSES
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.solvers import solve_alm, solve_newton
 
 Floats = NDArray[np.float64]

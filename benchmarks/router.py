@@ -41,8 +41,7 @@ from exclusivity.objective.losses import (
     PowerHinge,
     SmoothHinge,
 )
-from exclusivity.objective.objective import Bounds
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import Bounds, ERMProblem
 from exclusivity.solvers import newton as solver_module
 from exclusivity.solvers.newton import NewtonOptions, solve_newton
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from sklearn.svm import SVC
 
-from exclusivity.objective.objective import ExclusivityRegulariser
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem, ExclusivityRegulariser
 from exclusivity.solvers import PaperOptions, solve_alm, solve_newton, solve_paper
 from exclusivity.solvers.paper import Algorithm2, make_system
 from reproduction.data import DataSet, Floats, Split, generator, training_split

@@ -24,7 +24,7 @@ from benchmarks.measure import (
 from benchmarks.peers import PEERS, Setting, Solution
 from benchmarks.workloads import class_rows, overlapping_rows
 from exclusivity.objective.losses import LOSSES
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 
 TINY = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
 """Two rows, 1 and -1. For the hinge the optimum at cost C >= 1/2 is w = 1, b = 0: objective 1/2."""

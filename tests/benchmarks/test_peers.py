@@ -12,7 +12,7 @@ from benchmarks.measure import objective
 from benchmarks.peers import PEERS, POWER, Setting, Solution, binary_labels
 from benchmarks.workloads import class_rows, overlapping_rows
 from exclusivity.objective.losses import LOSSES
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.solvers import solve_newton
 
 COST = 0.2

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from exclusivity import ERMClassifier, ERMClassifierCV, erm_path
-from exclusivity.objective.problem import ERMProblem, dual_bound
+from exclusivity.objective.objective import ERMProblem, dual_bound
 from exclusivity.rows.design import DesignMatrix
 
 TYPES = ["int8", "uint8", "bool", "int16", "int32", "int64", "uint64"]

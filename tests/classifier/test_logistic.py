@@ -22,7 +22,7 @@ from exclusivity import ERMClassifier, ERMClassifierCV, erm_path
 from exclusivity.cli.main import main
 from exclusivity.io import load_model, save_model, to_onnx
 from exclusivity.objective.losses import Logistic
-from exclusivity.objective.problem import ERMProblem, dual_bound
+from exclusivity.objective.objective import ERMProblem, dual_bound
 from exclusivity.solvers import NewtonOptions, solve_newton
 
 

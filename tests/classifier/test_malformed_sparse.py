@@ -13,7 +13,7 @@ from exclusivity import ERMClassifier, ERMClassifierCV
 from exclusivity.diversity import member_predictions
 from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.robustness import certify, certify_set, elect
-from exclusivity.rows.sparse_rows import check_sparse
+from exclusivity.rows.design import check_sparse
 
 N_ROWS, N_FEATURES = 60, 8
 RNG = np.random.default_rng(0)

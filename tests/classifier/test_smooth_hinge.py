@@ -14,7 +14,7 @@ from exclusivity import ERMClassifier, ERMClassifierCV, erm_path
 from exclusivity.cli.main import main
 from exclusivity.io import load_model, save_model, to_onnx
 from exclusivity.objective.losses import LOSSES, OWN_LOSSES, SmoothHinge, register_loss
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.solvers import NewtonOptions, solve_alm, solve_newton
 from extending.pages import names_of
 

@@ -9,8 +9,7 @@ from scipy import sparse
 
 import exclusivity
 from exclusivity.dask import ERMClassifier, _rows as rounds
-from exclusivity.objective.objective import Contrast
-from exclusivity.objective.problem import ERMProblem, member_costs
+from exclusivity.objective.objective import Contrast, ERMProblem, member_costs
 from exclusivity.rows.source import RowBlock
 from exclusivity.solvers import interior as shrinking, newton as sampling, run as row_module
 from exclusivity.solvers.barrier import WorkingSet, near_margin

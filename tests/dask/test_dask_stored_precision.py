@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from exclusivity.dask import ERMClassifier
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.solvers import solve_newton
 
 pytestmark = pytest.mark.usefixtures("local")

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import lambertw, xlogy
 
 from exclusivity.objective.losses import MarginLoss
-from exclusivity.objective.problem import ERMProblem, dual_bound
+from exclusivity.objective.objective import ERMProblem, dual_bound
 from exclusivity.solvers import NewtonOptions, solve_alm, solve_newton, solve_paper
 from extending.pages import DOCS, names_of
 

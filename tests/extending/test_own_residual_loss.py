@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from exclusivity.objective.estimates import best_intercept
 from exclusivity.objective.losses import Logistic, PowerHinge, SmoothHinge
-from exclusivity.objective.objective import Bounds
-from exclusivity.objective.problem import ERMProblem, best_intercept, dual_bound, repair_dual
+from exclusivity.objective.objective import Bounds, ERMProblem, dual_bound, repair_dual
 from exclusivity.solvers import (
     NewtonOptions,
     Start,

@@ -9,8 +9,7 @@ import pytest
 from scipy import sparse
 
 from exclusivity.objective.losses import PowerHinge
-from exclusivity.objective.objective import Contrast, ExclusivityRegulariser, Objective
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import Contrast, ERMProblem, ExclusivityRegulariser, Objective
 from exclusivity.rows.source import LocalBlocks, RowBlock
 from exclusivity.solvers import newton as sample_module, solve_newton
 from exclusivity.solvers.exclusive import solve_exclusive, solve_exclusive_targets

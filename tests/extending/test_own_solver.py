@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from exclusivity import ERMClassifier, erm_path
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.solvers import SOLVERS, SolverSpec, Status, register_solver, solve_all, solve_newton
 from extending.pages import names_of
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import sparse
 
 from exclusivity.kernels import compiled
-from exclusivity.rows import sparse_rows as sparse_rows_module
+from exclusivity.rows import design as design_module
 from kernels.kernel_cases import ENDINGS, needs_compiled, sparse_rows
 
 pytestmark = needs_compiled
@@ -445,11 +445,11 @@ def test_a_compiled_survey_is_that_of_numpy(seed, n_rows, n_features, density, k
     X.data = (scale * (X.data - 0.5)).astype(number)
     X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
     assert X.dtype == number
-    assert sparse_rows_module.has_compiled_loops(X)
-    found = sparse_rows_module.summarise(X)
+    assert design_module.has_compiled_loops(X)
+    found = design_module.summarise(X)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sparse_rows_module, "has_compiled_loops", lambda X: False)
-        known = sparse_rows_module.summarise(X)
+        patch.setattr(design_module, "has_compiled_loops", lambda X: False)
+        known = design_module.summarise(X)
     np.testing.assert_array_equal(found.largest, known.largest)
     np.testing.assert_allclose(found.row_squares, known.row_squares, rtol=1e-13)
     np.testing.assert_allclose(found.feature_squares, known.feature_squares, rtol=1e-13)
@@ -457,7 +457,7 @@ def test_a_compiled_survey_is_that_of_numpy(seed, n_rows, n_features, density, k
 
 def test_a_survey_is_what_it_says():
     X = sparse.csr_array(np.array([[0.0, -3.0, 0.0], [0.0, 0.0, 0.0], [4.0, 2.0, 0.0]]))
-    found = sparse_rows_module.summarise(X)
+    found = design_module.summarise(X)
     np.testing.assert_array_equal(found.largest, [4, 3, 0])
     np.testing.assert_array_equal(found.row_squares, [9, 0, 20])
     np.testing.assert_array_equal(found.feature_squares, [16, 13, 0])
@@ -466,17 +466,17 @@ def test_a_survey_is_what_it_says():
 @pytest.mark.parametrize("change", ["integers", "other indices", "steps", "spare room"])
 def test_other_matrices_are_left_to_numpy(change):
     X, _ = sparse_rows(20, 30, 2)
-    plain = sparse_rows_module.summarise(X)
+    plain = design_module.summarise(X)
     if change == "integers":
         X = (10 * X).astype(int)
-        plain = sparse_rows_module.summarise(X.astype(float))
+        plain = design_module.summarise(X.astype(float))
     elif change == "other indices":
         X.indptr = X.indptr.astype(np.int64)
     elif change == "steps":
         X.data = np.repeat(X.data, 2)[::2]
     else:
         X.data, X.indices = np.append(X.data, 7.0), np.append(X.indices, np.int32(1))
-    assert not sparse_rows_module.has_compiled_loops(X)
+    assert not design_module.has_compiled_loops(X)
     if change != "spare room":  # of which NumPy's sums by feature know nothing
-        for one, other in zip(sparse_rows_module.summarise(X), plain, strict=True):
+        for one, other in zip(design_module.summarise(X), plain, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-14)

@@ -24,7 +24,7 @@ from ctrl_c import CtrlC, needs_signals
 from exclusivity import ERMClassifier, erm_path
 from exclusivity.kernels import compiled
 from exclusivity.objective.losses import PowerHinge, SmoothHinge
-from exclusivity.objective.problem import ERMProblem, dual_bound, member_costs
+from exclusivity.objective.objective import ERMProblem, dual_bound, member_costs
 from exclusivity.solvers import Start, Status, solve_newton, subspace as subspace_module
 from exclusivity.solvers.run import Guess, Run
 from exclusivity.solvers.subspace import SubspaceSolver, drive_subspace, has_kernel

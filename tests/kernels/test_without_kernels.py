@@ -27,7 +27,7 @@ for p in (1, 2):
 
 def test_everything_is_there_but_slower():
     from benchmarks.workloads import text_rows
-    from exclusivity.objective.problem import ERMProblem
+    from exclusivity.objective.objective import ERMProblem
     from exclusivity.solvers import solve_newton
 
     done = subprocess.run(  # noqa: S603

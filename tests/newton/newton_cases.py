@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 
 from conic import objective_by_loops, solve_conic
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 
 # F and D are sums of at most some thousand terms of about their own size: 1e-12 of F is far above rounding.
 ROUNDING = 1e-12

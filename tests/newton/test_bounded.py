@@ -10,8 +10,7 @@ from scipy import sparse
 
 from conic import solve_conic
 from exclusivity.objective.losses import Logistic, PowerHinge
-from exclusivity.objective.objective import Bounds
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import Bounds, ERMProblem
 from exclusivity.solvers import Start, solve_all, solve_newton, solve_path
 from exclusivity.solvers.newton import NewtonOptions
 from exclusivity.solvers.run import constant_result

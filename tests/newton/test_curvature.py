@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from scipy import sparse
 
 from exclusivity import ERMClassifier
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers import newton as solver_module, solve_newton, sums as curvature_module
 from exclusivity.solvers.dispatch import SOLVERS, solve_all

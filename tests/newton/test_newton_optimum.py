@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from exclusivity.objective.problem import dual_bound
+from exclusivity.objective.objective import dual_bound
 from exclusivity.solvers import NewtonOptions, Status, solve_newton
 from newton.newton_cases import assert_honest, blobs, build, oracle, plain_objective, radius, regimes_for
 

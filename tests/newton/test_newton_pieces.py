@@ -10,8 +10,13 @@ from hypothesis import given, settings, strategies as st
 from scipy import linalg, sparse
 
 from exclusivity.objective.losses import PowerHinge
-from exclusivity.objective.objective import ExclusivityRegulariser
-from exclusivity.objective.problem import ERMProblem, dual_bound, member_costs, repair_dual
+from exclusivity.objective.objective import (
+    ERMProblem,
+    ExclusivityRegulariser,
+    dual_bound,
+    member_costs,
+    repair_dual,
+)
 from exclusivity.rows import design as design_module
 from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers import (

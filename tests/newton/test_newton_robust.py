@@ -10,12 +10,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import sparse
 
 from exclusivity.objective.losses import Logistic, PowerHinge, SmoothHinge
-from exclusivity.objective.problem import (
-    ERMProblem,
-    dual_bound,
-    member_costs,
-    repair_dual,
-)
+from exclusivity.objective.objective import ERMProblem, dual_bound, member_costs, repair_dual
 from exclusivity.solvers import NewtonOptions, Start, Status, factorised, solve_newton
 from exclusivity.solvers.factorised import robust_cholesky
 from newton.newton_cases import assert_honest, blobs, build, plain_objective, radius, regimes_for

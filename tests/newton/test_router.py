@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.router import dense_rows, sparse_rows
 from exclusivity.kernels import compiled
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.solvers.newton import (
     NewtonOptions,
     RowFacts,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from exclusivity.objective.problem import ERMProblem, dual_bound
+from exclusivity.objective.objective import ERMProblem, dual_bound
 from exclusivity.solvers import solve_alm, solve_newton, solve_path
 from exclusivity.solvers.base import Status
 

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from scipy import sparse
 
 from exclusivity.objective.losses import PowerHinge
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.solvers import NewtonOptions, Start, newton as solver_module, solve_newton
 from exclusivity.solvers.newton_cg import ProximalSmooth, proximal_loss, steepness
 

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from benchmarks.workloads import text_rows
 from exclusivity.objective.losses import Logistic, PowerHinge
-from exclusivity.objective.problem import ERMProblem, dual_bound, member_costs
+from exclusivity.objective.objective import ERMProblem, dual_bound, member_costs
 from exclusivity.solvers import Start, newton_cg, solve_newton
 from exclusivity.solvers.newton import NewtonOptions, RowFacts, choose_regime
 from exclusivity.solvers.newton_cg import (

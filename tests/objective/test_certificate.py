@@ -11,14 +11,13 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from conic import conic_multipliers, solve_conic
-from exclusivity.objective.objective import relative_gap
-from exclusivity.objective.problem import (
+from exclusivity.objective.estimates import best_intercept, dual_from_scores
+from exclusivity.objective.objective import (
     ERMProblem,
-    best_intercept,
     dual_bound,
     dual_bound_from_weights,
-    dual_from_scores,
     member_costs,
+    relative_gap,
     repair_dual,
 )
 

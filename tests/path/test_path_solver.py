@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from exclusivity.objective.estimates import cost_grid, natural_cost
 from exclusivity.objective.losses import PowerHinge
-from exclusivity.objective.problem import ERMProblem, cost_grid, natural_cost
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.solvers import Status, solve_newton, solve_path
 from exclusivity.solvers.path import HessianChain, batched_sums
 from exclusivity.solvers.run import MemoryRows

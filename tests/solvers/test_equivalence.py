@@ -13,7 +13,7 @@ import pytest
 from sklearn.svm import SVC
 
 from conic import objective_by_loops, solve_conic
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.solvers import solve_alm
 
 K, COST = 3, 1.3

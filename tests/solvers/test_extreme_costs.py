@@ -15,7 +15,7 @@ import dask
 from exclusivity import ERMClassifier, ERMClassifierCV, erm_path
 from exclusivity.dask import ERMClassifier as DaskClassifier
 from exclusivity.objective.losses import Logistic, PowerHinge, SmoothHinge
-from exclusivity.objective.problem import LEAST_COST, ERMProblem
+from exclusivity.objective.objective import LEAST_COST, ERMProblem
 
 COSTS = [1e-320, 1e-308, 1e-300, 1e-290, 5e-280, 1e-250, 1e-160, 1e-100, 1e-10, 1e10, 1e100, 1e160, 1e300]
 LOSSES = {

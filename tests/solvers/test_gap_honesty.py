@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from conic import solve_conic
-from exclusivity.objective.problem import ERMProblem, dual_bound, repair_dual
+from exclusivity.objective.objective import ERMProblem, dual_bound, repair_dual
 from exclusivity.solvers import PaperOptions, solve_alm, solve_newton, solve_paper
 
 # F and D are sums of at most some thousand terms: 1e-12 of F is a hundred times their rounding.

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import sparse
 
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.solvers import PaperOptions, solve_alm, solve_paper
 
 # A negative tolerance is never reached and a change of zero hardly ever: both run for `max_iter` iterations.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.rows import design as design_module
 from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers import Start, solve_alm, solve_newton, solve_paper

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from exclusivity.cli.options import SOLVERS as OFFERED
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers import (
     SOLVERS,

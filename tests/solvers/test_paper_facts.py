@@ -14,13 +14,8 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from conic import solve_conic
-from exclusivity.objective.objective import ExclusivityRegulariser
-from exclusivity.objective.problem import (
-    ERMProblem,
-    best_intercept,
-    dual_bound,
-    dual_from_scores,
-)
+from exclusivity.objective.estimates import best_intercept, dual_from_scores
+from exclusivity.objective.objective import ERMProblem, ExclusivityRegulariser, dual_bound
 from exclusivity.solvers import AlmOptions, PaperOptions, solve_alm, solve_newton, solve_paper
 
 LAM = 2.0

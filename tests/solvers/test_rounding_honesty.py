@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.solvers import NewtonOptions, solve_newton
 from exclusivity.solvers.base import Start
 

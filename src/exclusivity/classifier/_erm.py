@@ -59,8 +59,13 @@ from exclusivity.classifier._validation import (
     warn_of_many_classes,
 )
 from exclusivity.objective.losses import LOSSES, POWER_LOSS
-from exclusivity.objective.objective import Contrast, ExclusivityRegulariser, Objective, relative_gap
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import (
+    Contrast,
+    ERMProblem,
+    ExclusivityRegulariser,
+    Objective,
+    relative_gap,
+)
 from exclusivity.rows.design import DesignMatrix, LabelledRows, RowScale, aligned
 from exclusivity.rows.source import Question, RowBlock, RowSource
 from exclusivity.solvers.base import SolverResult, Start, Status

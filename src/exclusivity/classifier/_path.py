@@ -49,7 +49,7 @@ from exclusivity.classifier._validation import (
     signs_of_rows,
     validate_classes,
 )
-from exclusivity.objective.problem import cost_grid
+from exclusivity.objective.estimates import cost_grid
 from exclusivity.solvers import SolverResult, solve_path
 
 

@@ -55,9 +55,8 @@ from exclusivity.classifier._validation import (
     require_labels,
     table_advice,
 )
-from exclusivity.rows.design import DesignMatrix, RowList, RowScale, aligned
+from exclusivity.rows.design import DesignMatrix, RowList, RowScale, aligned, check_sparse
 from exclusivity.rows.source import Answer, Question, Request, RowBlock, RowSource
-from exclusivity.rows.sparse_rows import check_sparse
 from exclusivity.solvers.barrier import Barrier, BarrierSums, WorkingSet
 from exclusivity.solvers.sums import LossSums
 from exclusivity.tables._columns import ColumnTable, column_of

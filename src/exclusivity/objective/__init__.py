@@ -1,5 +1,6 @@
 """The objective: losses, penalties, the reduction to one SVM, and the certified lower bound."""
 
+from exclusivity.objective.estimates import dual_from_scores, natural_cost
 from exclusivity.objective.losses import (
     LOSSES,
     Logistic,
@@ -12,13 +13,15 @@ from exclusivity.objective.losses import (
 from exclusivity.objective.objective import (
     Bounds,
     Contrast,
+    ERMProblem,
     ExclusivityRegulariser,
     Objective,
+    dual_bound,
     exclusivity,
+    member_costs,
     relative_gap,
     relaxed_exclusivity,
 )
-from exclusivity.objective.problem import ERMProblem, dual_bound, dual_from_scores, member_costs, natural_cost
 
 __all__ = [
     "LOSSES",

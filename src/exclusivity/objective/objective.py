@@ -1,4 +1,4 @@
-"""The objective on any rows: loss, cost, members, and the penalty on weights.
+"""The objective, on any rows and on rows in memory, and a lower bound on its optimum from any dual vector.
 
 For row j of the M x K matrix W (feature j across the members), with gamma = ``exclusivity`` and
 beta = ``sparsity``, the exclusivity regulariser charges
@@ -30,21 +30,57 @@ theorem (``Objective.reduced``) holds as it stands.
 
 g is 1-strongly convex whatever the bounds, hence g*(u + d) <= g*(u) + w . d + 1/2 |d|^2: with it a conjugate
 is rounded up.
+
+The dual
+--------
+Let c_i = s_i C / kappa and l = beta / kappa be the numbers of the reduced SVM f (see
+:meth:`ERMProblem.reduced`). For every alpha in the domain of the loss's conjugate with
+sum_i y_i alpha_i = 0 (only needed where the intercept is free), and u = X^T (y alpha),
+
+    D(alpha) = sum_i t_i alpha_i - 1/2 |soft(u, l)|^2 - sum_i loss*_i(alpha_i)  <=  min f,
+
+so that F(W, b) - K kappa D(alpha) bounds the excess of ANY (W, b) from ANY solver. The bound is only
+as valid as alpha is feasible: every vector is repaired before it is used. And it is only as valid as its
+sums are exact: bounds are rounded down by what rounding may have done to them (see ``rows.design``), and
+objectives come with how much larger they may be, so that the gap between the two is one of exact numbers.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import isnan, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exclusivity._typing import Floats, Ints
-from exclusivity.objective.losses import MarginLoss
-from exclusivity.rows.design import UNIT, RowScale, gamma
+from exclusivity._typing import Floats, Ints, Matrix
+from exclusivity.objective.losses import MarginLoss, PowerHinge
+from exclusivity.rows.design import (
+    FEW_NUMBERS,
+    LONG_UNIT,
+    UNIT,
+    DesignMatrix,
+    LabelledRows,
+    RowScale,
+    gamma,
+    run_terms,
+    weighted_total,
+)
+
+# How much of a bound rounding has to cost before longer floats are tried.
+_LEAST_LOSS = 1e-9
+
+LEAST_COST = 1e-280
+"""The smallest cost of a row. Losses, squared weights and their sums stay far from where numbers vanish."""
+
+_OF_ROWS = frozenset(field.name for field in dataclasses.fields(LabelledRows))
+
+
+# ---------------------------------------------------------------- penalties on weights
 
 
 @dataclass(frozen=True)
@@ -367,6 +403,9 @@ def _pair(u: ArrayLike, v: ArrayLike) -> tuple[Floats, Floats]:
     return left, right
 
 
+# ---------------------------------------------------------------- the objective on any rows
+
+
 @dataclass(frozen=True, eq=False)
 class Objective:
     """Eq. (5) of the paper with its three knobs, for K members (w_k, b_k) and rows (x_i, y_i, s_i).
@@ -556,3 +595,360 @@ def relative_gap(objective: float, bound: float) -> float:
         return 0.0
     gap = (objective - bound) / objective
     return min(max(gap, 0.0), 1.0) if np.isfinite(gap) else np.inf
+
+
+# ---------------------------------------------------------------- with rows in memory
+
+
+@dataclass(frozen=True, eq=False)
+class ERMProblem:
+    """One binary ERM: what is minimised, and on which rows.
+
+    Parameters
+    ----------
+    objective : Objective
+        What is minimised.
+    rows : LabelledRows
+        The rows it is summed over.
+
+    See Also
+    --------
+    ERMProblem.build : The same from plain arrays and numbers.
+    """
+
+    objective: Objective
+    rows: LabelledRows
+
+    def __post_init__(self) -> None:
+        # Above exclusivity 1 there is no one SVM behind the members, and the cost is every member's own.
+        least = LEAST_COST * (self.kappa if self.objective.is_convex else 1.0)
+        if not self.cost * self.rows.least_weight >= least:
+            raise ValueError(
+                f"C={self.cost:g} times the smallest sample weight, {self.rows.least_weight:g}, is below "
+                f"{least:g}: the objective would vanish in floating point, and its gap with it. Raise C, "
+                "multiply sample_weight by a constant, or set its smallest values to 0."
+            )
+
+    @classmethod
+    def build(
+        cls,
+        X: Matrix,
+        y: Floats,
+        *,
+        n_members: int = 1,
+        cost: float = 1.0,
+        p: float = 2,
+        loss: MarginLoss | None = None,
+        exclusivity: float = 1.0,
+        sparsity: float = 0.0,
+        weights: Floats | None = None,
+        targets: Floats | None = None,
+        fit_intercept: bool = True,
+        bounds: Bounds | None = None,
+    ) -> ERMProblem:
+        """Build a problem from plain arrays; without a ``loss`` the power hinge of power ``p``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> problem = ERMProblem.build(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), n_members=3)
+        >>> problem.value(np.zeros((1, 3)), np.zeros(3))
+        6.0
+        """
+        labels = np.asarray(y, dtype=float)
+        weights = np.ones(labels.shape) if weights is None else np.asarray(weights, dtype=float)
+        objective = Objective(
+            loss=PowerHinge(p) if loss is None else loss,
+            regulariser=ExclusivityRegulariser(exclusivity, sparsity),
+            cost=float(cost),
+            n_members=n_members,
+            fit_intercept=fit_intercept,
+            bounds=bounds,
+        )
+        return cls(objective, LabelledRows(DesignMatrix(X), labels, weights, targets))
+
+    @property
+    def loss(self) -> MarginLoss:
+        """Of the objective."""
+        return self.objective.loss
+
+    @property
+    def regulariser(self) -> ExclusivityRegulariser:
+        """Of the objective."""
+        return self.objective.regulariser
+
+    @property
+    def penalty(self) -> Penalty:
+        """Of the objective's one member."""
+        return self.objective.penalty
+
+    @property
+    def cost(self) -> float:
+        """C of the objective."""
+        return self.objective.cost
+
+    @property
+    def n_members(self) -> int:
+        """K of the objective."""
+        return self.objective.n_members
+
+    @property
+    def fit_intercept(self) -> bool:
+        """Of the objective."""
+        return self.objective.fit_intercept
+
+    @property
+    def kappa(self) -> float:
+        """1 + gamma (K - 1); K for the paper."""
+        return self.objective.kappa
+
+    @property
+    def design(self) -> DesignMatrix:
+        """The features of the rows."""
+        return self.rows.design
+
+    @property
+    def labels(self) -> Floats:
+        """Those of the rows, -1 or +1."""
+        return self.rows.labels
+
+    @property
+    def weights(self) -> Floats:
+        """The sample weights s_i of the rows."""
+        return self.rows.weights
+
+    @property
+    def targets(self) -> Floats | None:
+        """The t_i of the rows; None where all are 1."""
+        return self.rows.targets
+
+    @property
+    def row_scale(self) -> RowScale:
+        """The sizes on which rounding errors of products with the rows depend."""
+        return self.rows.row_scale
+
+    def scores(self, weights: Floats, intercepts: Floats) -> Floats:
+        """Compute x_i . w_k + b_k, N x K."""
+        return self.design.times(weights) + intercepts
+
+    def value(self, weights: Floats, intercepts: Floats) -> float:
+        """Compute F(W, b), from blocks of rows."""
+        return self.regulariser.value(weights) + self.total_loss(weights, intercepts)
+
+    def total_loss(self, weights: Floats, intercepts: Floats) -> float:
+        """Compute C sum_k sum_i s_i phi(m_ik), from blocks of rows."""
+        loss = 0.0
+        for rows, block in self.design.blocks(weights.shape[1]):
+            shortfall = self.rows.shortfall(block @ weights + intercepts, rows)
+            loss += weighted_total(self.weights[rows], self.loss.value(shortfall))
+        return self.cost * loss
+
+    def reduced(self) -> ERMProblem:
+        """Return the one SVM that the mean member solves, on the same rows; see :meth:`Objective.reduced`."""
+        objective = self.objective.reduced()
+        return self if objective is self.objective else dataclasses.replace(self, objective=objective)
+
+    def changed(self, **parts: Any) -> ERMProblem:
+        """Change parts of the problem, by their names in :class:`Objective` or :class:`LabelledRows`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> problem = ERMProblem.build(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]))
+        >>> problem.changed(cost=3.0).cost
+        3.0
+        """
+        of_rows = {name: part for name, part in parts.items() if name in _OF_ROWS}
+        of_objective = {name: part for name, part in parts.items() if name not in _OF_ROWS}
+        return ERMProblem(
+            dataclasses.replace(self.objective, **of_objective) if of_objective else self.objective,
+            dataclasses.replace(self.rows, **of_rows) if of_rows else self.rows,
+        )
+
+    def centred(self) -> ERMProblem:
+        """Centre the rows of the same problem, where that keeps digits (see ``DesignMatrix``).
+
+        Scores are the same with b + (centre . w) for b.
+        """
+        if not self.fit_intercept or self.design.centred is self.design:
+            return self
+        return self.changed(design=self.design.centred)
+
+
+def member_costs(problem: ERMProblem) -> Floats:
+    """Compute c_i = s_i C / kappa, the cost of row i in the reduced SVM.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    """
+    return problem.weights * (problem.cost / problem.kappa)
+
+
+# ---------------------------------------------------------------- the dual bound, and how far both may be off
+
+
+def repair_dual(problem: ERMProblem, alpha: Floats) -> Floats:
+    """Return the nearest easy feasible point: clip to the box, then shrink the heavier class.
+
+    Scaling the class with the larger sum by (smaller sum) / (larger sum) keeps the box and makes
+    sum y alpha = 0 up to rounding; where the alphas of one class are zero, nothing but zero is left.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    alpha : ndarray of shape (n_rows,)
+        Any dual vector, feasible or not.
+    """
+    feasible = np.clip(alpha, 0.0, member_costs(problem) * problem.loss.largest_slope)
+    if not problem.fit_intercept:
+        return feasible
+    positive = problem.labels > 0
+    # numpy adds in pairs, which keeps more digits than a product with masks.
+    above, below = float((feasible * positive).sum()), float((feasible * ~positive).sum())
+    if above > below:
+        feasible *= np.where(positive, below / above, 1.0)
+    elif below > above:
+        feasible *= np.where(positive, 1.0, above / below)
+    return feasible
+
+
+def objective_error(
+    problem: ERMProblem, weights: Floats, intercepts: Floats, objective: float, loss: float
+) -> float:
+    """Bound the rounding error of F(W, b), knowing only the sum of the losses.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    weights, intercepts : ndarrays of shape (n_features, n_members) and (n_members,)
+        W and b.
+    objective, loss : float
+        F(W, b) as computed, and its part C sum_k sum_i s_i phi(m_ik).
+    """
+    error = float(np.max(problem.row_scale.score_error(weights, intercepts)))
+    total = problem.cost * problem.n_members * float(problem.weights.sum())
+    raised = problem.loss.raised_total(loss, total, error)
+    return _rounded_up(problem, objective - loss + raised) - objective
+
+
+def objective_of_shortfall(
+    problem: ERMProblem, weights: Floats, shortfall: Floats, error: Floats | float
+) -> tuple[float, float]:
+    """Compute F(W, b), and a bound of its error: all shortfalls may be larger by theirs.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    weights : ndarray of shape (n_features, n_members)
+        W.
+    shortfall : ndarray of shape (n_rows, n_members)
+        The t_i - y_i (x_i . w_k + b_k), as computed.
+    error : float or ndarray of shape (n_members,)
+        How far the scores may be off; see :meth:`RowScale.score_error`.
+    """
+    is_single = problem.n_members == 1
+    penalty = problem.penalty.value(weights[:, 0]) if is_single else problem.regulariser.value(weights)
+    objective, upper = (
+        penalty + problem.cost * weighted_total(problem.weights, problem.loss.value(missed))
+        for missed in (shortfall, shortfall + error)
+    )
+    return objective, _rounded_up(problem, upper) - objective
+
+
+def _rounded_up(problem: ERMProblem, value: float) -> float:
+    n_weights = problem.design.n_features * problem.n_members
+    return problem.objective.rounded_up(value, run_terms(problem.design.n_rows), n_weights)
+
+
+def dual_bound(problem: ERMProblem, alpha: Floats, dual_weights: Floats | None = None) -> float:
+    """Compute K kappa D(alpha) for a repaired alpha: no (W, b) has an objective below this.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    alpha : ndarray of shape (n_rows,)
+        Any dual vector, feasible or not.
+    dual_weights : ndarray of shape (n_features,) or None
+        X^T (y alpha) of a vector that has been repaired, where it is known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> problem = ERMProblem.build(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), p=1)
+    >>> round(dual_bound(problem, np.array([0.5, 0.5])), 12)
+    0.5
+    """
+    problem.objective.require_convex()
+    design, feasible = problem.design, repair_dual(problem, alpha) if dual_weights is None else alpha
+    if dual_weights is None:
+        dual_weights = design.transposed_times(problem.labels * feasible)
+    below, n_terms = _lower_bound(problem, feasible), design.transposed_terms()
+    here = partial(below, dual_weights=dual_weights, moved=0.0, n_terms=n_terms)
+    least = _LEAST_LOSS * abs(bound := here())
+    may_lose = design.n_numbers <= FEW_NUMBERS and _may_lose(problem, feasible, dual_weights) > least
+    # Where the cost leaves little of the ridge, u is a small difference of huge sums: longer floats help.
+    if may_lose and here(unit=0.0) - bound > least:
+        signed = (problem.labels * feasible).astype(np.longdouble)
+        moved = abs(float(signed.sum())) if problem.fit_intercept else 0.0
+        precise = np.asarray(design.X.astype(np.longdouble).T @ signed, dtype=float)
+        longer = below(dual_weights=precise, moved=moved, n_terms=design.n_rows, unit=LONG_UNIT)
+        bound = max(bound, longer)
+    return problem.n_members * problem.kappa * bound
+
+
+def _may_lose(problem: ERMProblem, feasible: Floats, dual_weights: Floats) -> float:
+    """Estimate the most that rounding may take off a bound."""
+    off = 2 * gamma(problem.design.transposed_terms() + 8) * float(feasible.sum())
+    length = problem.row_scale.length
+    return 2 * off * (1 + length * (float(np.linalg.norm(dual_weights)) + off * length))
+
+
+def dual_bound_from_weights(
+    problem: ERMProblem, alpha: Floats, dual_weights: Floats, lost: float = 0.0
+) -> float:
+    """Compute :func:`dual_bound`, or a little less, where u = X^T (y alpha) is known: no product with X.
+
+    Repairing takes some t from alpha, all rows together. That lengthens u, and with it soft(u, l), by at
+    most t times the largest row.
+
+    Parameters
+    ----------
+    problem : ERMProblem
+        What is minimised.
+    alpha : ndarray of shape (n_rows,)
+        Any dual vector, nearly feasible.
+    dual_weights : ndarray of shape (n_features,)
+        X^T (y alpha).
+    lost : float
+        How much of the sum of alpha the rounding of ``dual_weights`` is worth, beyond that of one product.
+    """
+    feasible = np.clip(alpha, 0.0, member_costs(problem) * problem.loss.largest_slope)
+    moved = float(np.abs(feasible - alpha).sum()) + lost
+    if problem.fit_intercept:
+        moved += abs(float((problem.labels * feasible).sum()))
+    bound = _lower_bound(problem, feasible)(
+        dual_weights=dual_weights, moved=moved, n_terms=problem.design.transposed_terms()
+    )
+    return problem.n_members * problem.kappa * bound
+
+
+def _lower_bound(problem: ERMProblem, feasible: Floats) -> Callable[..., float]:
+    """Return ``Objective.lower_dual`` for an alpha inside its box; it still needs X^T (y alpha)."""
+    costs, alpha_sum = member_costs(problem), float(feasible.sum(dtype=np.longdouble))
+    gain = alpha_sum
+    if problem.targets is not None:
+        gain = float((problem.targets * feasible).sum(dtype=np.longdouble))
+    return partial(
+        problem.objective.lower_dual,
+        gain=gain,
+        alpha_sum=alpha_sum,
+        conjugate=float(problem.loss.conjugate(feasible, costs).sum()),
+        cost=float(costs.sum()),
+        scale=problem.row_scale,
+    )

@@ -33,7 +33,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from exclusivity._typing import Floats, Matrix
-from exclusivity.objective.problem import ERMProblem, dual_bound, dual_from_scores, objective_error
+from exclusivity.objective.estimates import dual_from_scores
+from exclusivity.objective.objective import ERMProblem, dual_bound, objective_error
 from exclusivity.rows.design import weighted_total
 from exclusivity.solvers.base import (
     Callback,

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from exclusivity._typing import Floats
-from exclusivity.objective.objective import Objective, relative_gap
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem, Objective, relative_gap
 
 SAMPLE_SEED = 20160328
 """Samples of the rows are random but always the same, so that results repeat bit for bit."""

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.solvers import alm, exclusive, newton, paper, path
 from exclusivity.solvers.base import Callback, NoOptions, SolverResult, Start
 from exclusivity.solvers.run import constant_result

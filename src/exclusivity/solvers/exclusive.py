@@ -27,8 +27,14 @@ from typing import Any
 import numpy as np
 
 from exclusivity._typing import Floats, Ints
-from exclusivity.objective.objective import ExclusivityRegulariser, Objective, Penalty, relative_gap
-from exclusivity.objective.problem import ERMProblem, dual_bound
+from exclusivity.objective.objective import (
+    ERMProblem,
+    ExclusivityRegulariser,
+    Objective,
+    Penalty,
+    dual_bound,
+    relative_gap,
+)
 from exclusivity.rows.design import DesignMatrix, weighted_total
 from exclusivity.rows.source import RowSource
 from exclusivity.solvers.base import Callback, IterationRecord, SolverResult, Start, Status, check_targets

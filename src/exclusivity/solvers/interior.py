@@ -54,8 +54,7 @@ from scipy import linalg
 
 from exclusivity._typing import Floats, Ints
 from exclusivity.objective.losses import PowerHinge
-from exclusivity.objective.objective import Objective, Penalty
-from exclusivity.objective.problem import ERMProblem, member_costs
+from exclusivity.objective.objective import ERMProblem, Objective, Penalty, member_costs
 from exclusivity.rows.design import DesignMatrix, LabelledRows
 from exclusivity.solvers.barrier import (
     Barrier,

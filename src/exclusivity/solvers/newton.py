@@ -30,8 +30,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from exclusivity._typing import Floats
-from exclusivity.objective.objective import Objective
-from exclusivity.objective.problem import ERMProblem, dual_from_scores, member_costs, repair_dual
+from exclusivity.objective.estimates import dual_from_scores
+from exclusivity.objective.objective import ERMProblem, Objective, member_costs, repair_dual
 from exclusivity.rows.design import DesignMatrix, RowList
 from exclusivity.rows.source import RowBlock, RowSource, SharedPasses
 from exclusivity.solvers.base import SAMPLE_SEED, Callback, SolverResult, Start

@@ -51,12 +51,12 @@ import numpy as np
 
 from exclusivity._typing import Bools, Floats
 from exclusivity.objective.losses import MarginLoss
-from exclusivity.objective.objective import relative_gap
-from exclusivity.objective.problem import (
+from exclusivity.objective.objective import (
     ERMProblem,
     dual_bound_from_weights,
     member_costs,
     objective_of_shortfall,
+    relative_gap,
     repair_dual,
 )
 from exclusivity.rows.design import UNIT, DesignMatrix, weighted_total

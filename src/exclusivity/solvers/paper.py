@@ -24,7 +24,8 @@ from typing import Literal
 import numpy as np
 
 from exclusivity._typing import Floats
-from exclusivity.objective.problem import ERMProblem, dual_bound, dual_from_scores, objective_error
+from exclusivity.objective.estimates import dual_from_scores
+from exclusivity.objective.objective import ERMProblem, dual_bound, objective_error
 from exclusivity.rows.design import weighted_total
 from exclusivity.solvers.base import (
     Callback,

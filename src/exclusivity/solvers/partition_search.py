@@ -67,7 +67,7 @@ from typing import Any
 import numpy as np
 
 from exclusivity._typing import Bools, Floats, Ints, Matrix
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.rows.design import RowList
 from exclusivity.rows.source import RowBlock, RowSource
 from exclusivity.solvers.base import SAMPLE_SEED, check_positive

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import linalg
 
 from exclusivity._typing import Floats
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.solvers.base import SolverResult
 from exclusivity.solvers.factorised import DENSE_LIMIT, primal_system
 from exclusivity.solvers.newton import (

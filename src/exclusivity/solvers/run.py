@@ -20,8 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from exclusivity._typing import Bools, Floats, Ints
-from exclusivity.objective.objective import Contrast, Objective, relative_gap
-from exclusivity.objective.problem import ERMProblem, objective_error
+from exclusivity.objective.objective import Contrast, ERMProblem, Objective, objective_error, relative_gap
 from exclusivity.rows.design import DesignMatrix, LabelledRows, RowScale, aligned
 from exclusivity.rows.source import Question, RowBlock, SharedPasses
 from exclusivity.solvers.base import Callback, History, IterationRecord, IterationState, SolverResult, Status

@@ -14,8 +14,8 @@ import numpy as np
 
 from exclusivity._typing import Floats
 from exclusivity.kernels import compiled
-from exclusivity.objective.problem import ERMProblem, member_costs
-from exclusivity.rows.sparse_rows import has_compiled_loops
+from exclusivity.objective.objective import ERMProblem, member_costs
+from exclusivity.rows.design import has_compiled_loops
 from exclusivity.solvers.newton_cg import has_few_rows, rounded_loss
 from exclusivity.solvers.run import Guess, Run
 from exclusivity.solvers.sums import SPARSE_DENSITY, Point, certificate_of

@@ -19,9 +19,10 @@ from scipy import sparse
 
 from exclusivity._typing import Floats, Matrix
 from exclusivity.objective.losses import CurvedLoss, LossParts
-from exclusivity.objective.objective import Objective, Penalty
-from exclusivity.objective.problem import (
+from exclusivity.objective.objective import (
     ERMProblem,
+    Objective,
+    Penalty,
     dual_bound,
     member_costs,
     objective_of_shortfall,

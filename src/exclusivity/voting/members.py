@@ -29,7 +29,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from exclusivity._typing import Bools, Floats, Ints, Matrix
-from exclusivity.rows.sparse_rows import check_sparse
+from exclusivity.rows.design import check_sparse
 from exclusivity.voting.preferences import (
     UNDECIDED,
     Election,
