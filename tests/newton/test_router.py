@@ -7,11 +7,14 @@ import pytest
 
 from benchmarks.router import dense_rows, sparse_rows
 from exclusivity.kernels import compiled
+from exclusivity.objective.losses import Logistic
 from exclusivity.objective.objective import ERMProblem
 from exclusivity.solvers.newton import (
+    PATIENCE,
     NewtonOptions,
     RowFacts,
     choose_regime,
+    is_steep,
     methods_for,
     patience_for,
     solve_newton,
@@ -28,15 +31,37 @@ def methods(problem, *, is_chosen=False):
     [
         ((700, 400), 2, 0.01, ["newton-cg", "factorised", "interior", "newton-cg"]),
         ((700, 400), 2, 100.0, ["proximal", "factorised", "interior", "newton-cg"]),
-        ((1500, 400), 2, 100.0, ["factorised", "interior", "newton-cg"]),
+        ((1500, 400), 2, 100.0, ["newton-cg", "factorised", "interior", "newton-cg"]),
+        ((300, 500), 2, 0.01, ["newton-cg", "factorised", "interior", "newton-cg"]),
+        ((300, 500), 2, 100.0, ["factorised", "interior", "newton-cg"]),
+        ((500, 700), 2, 100.0, ["proximal", "factorised", "interior", "newton-cg"]),
         ((700, 100), 2, 0.01, ["factorised", "interior", "newton-cg"]),
         ((700, 400), 1, 0.01, ["newton-cg", "interior", "newton-cg"]),
         ((700, 400), 1, 100.0, ["interior", "newton-cg"]),
+        ((700, 700), 1, 100.0, ["proximal", "interior", "newton-cg"]),
+        ((2500, 100), 1, 100.0, ["newton-cg", "interior", "newton-cg"]),
         ((150, 30), 1, 0.01, ["interior", "newton-cg"]),
     ],
 )
 def test_products_come_first_where_systems_take_longer(shape, p, cost, first):
     assert methods(ERMProblem.build(*dense_rows(*shape), p=p, cost=cost)) == first
+
+
+@pytest.mark.parametrize(("cost", "expected"), [(0.01, False), (100.0, True)])
+def test_scales_of_features_make_no_loss_steep(cost, expected):
+    X, y = dense_rows(700, 200)
+    scales = 10.0 ** np.linspace(-2, 2, 200)  # the rows of the longest features are 40 times as long
+    for rows in (X, X * scales, np.column_stack([X, np.zeros((700, 3))])):
+        assert is_steep(ERMProblem.build(rows, y, cost=cost)) is expected
+    wide = ERMProblem.build(X[:100] * scales, y[:100], cost=cost)
+    assert is_steep(wide)  # fewer rows than features: no preconditioner evens these out
+
+
+@pytest.mark.parametrize("cost", [0.01, 100.0])
+def test_products_come_first_for_the_logistic_loss_and_have_time(cost):
+    problem = ERMProblem.build(*dense_rows(300, 400), cost=cost, loss=Logistic())
+    assert methods(problem)[0] == "newton-cg"
+    assert patience_for("semismooth", RowFacts.of(problem), methods(problem)) == 2 * PATIENCE
 
 
 def test_a_chosen_regime_has_the_first_turn():
@@ -56,6 +81,8 @@ def test_patience_grows_with_the_system_and_falls_with_density():
     assert patience_for("interior", few, names) < patience_for("interior", many, names)
     assert patience_for("interior", few, names) < patience_for("interior", RowFacts(2000, 400, 0.5), names)
     assert patience_for("iterative", RowFacts(9000, 9000), ["newton-cg", "proximal"]) == np.inf
+    # The gap of proximal steps on the hinge falls late, and then fast.
+    assert patience_for("interior", few, ["proximal", "interior"]) > patience_for("interior", many, names)
 
 
 def test_a_run_of_products_that_stalls_hands_over():

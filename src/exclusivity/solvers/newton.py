@@ -37,7 +37,7 @@ from exclusivity.rows.source import RowBlock, RowSource, SharedPasses
 from exclusivity.solvers.base import SAMPLE_SEED, Callback, SolverResult, Start
 from exclusivity.solvers.factorised import DENSE_LIMIT, drive_factorised, primal_system
 from exclusivity.solvers.interior import SampleOptimum, drive_interior, drive_shrinking
-from exclusivity.solvers.newton_cg import PATIENCE, drive_newton_cg, steepness
+from exclusivity.solvers.newton_cg import PATIENCE, STEEP, drive_newton_cg, steepness
 from exclusivity.solvers.run import Guess, MemoryRows, ProblemRows, Run, Target, TargetRows
 from exclusivity.solvers.subspace import drive_subspace, has_kernel
 from exclusivity.solvers.sums import (
@@ -70,10 +70,14 @@ _PATIENCE_OF_PRODUCTS = 4
 _SYSTEMS, _MANY_PER_FEATURE = (12, 40, 400), 8
 # Products come before factorisations from so many numbers in X on (below, vectors take longer than either),
 # where one side is so large: for the compiled kernel, for the hinge, for smooth losses.
-_MANY_NUMBERS, _KERNEL_SIDE, _HINGE_SIDE, _SMOOTH_SIDE = 30_000, 30, 20, 250
-# Steep smooth losses take proximal steps with at most so many rows per feature; with more, factorised steps
-# end before the active rows have settled by products.
-_STEEP_ROWS = 3
+_MANY_NUMBERS, _KERNEL_SIDE, _HINGE_SIDE, _SMOOTH_SIDE = 30_000, 30, 20, 150
+# Fewer rows than this and than features: steep smooth losses take a few systems of the rows' side.
+_FEW_ROWS = 400
+# With more rows per feature than this Newton-CG comes first whatever the cost, as rows cannot all be fitted:
+# for smooth losses, and for the hinge, whose interior point takes fewer steps.
+_STEEP_ROWS, _STEEP_HINGE_ROWS = 3, 20
+# A steep hinge takes proximal steps before an interior point only where its systems are so large.
+_STEEP_HINGE_SIDE = 600
 # An interior point takes about as long as so many passes for every unknown, a few factorised steps half of
 # that: what products may take before these, but at least the second number.
 _PASSES_PER_UNKNOWN, _LEAST_PASSES = 1 / 4, 40
@@ -340,9 +344,10 @@ def methods_for(reduced: ERMProblem, regime: Regime, *, is_chosen: bool = False)
 def products_first(reduced: ERMProblem, rows: RowFacts) -> list[str]:
     """Return the method of products that is worth a try before methods that factorise, if any.
 
-    Newton-CG needs 20 to 60 passes where costs are small or rows are many, and systems of a few hundred
-    unknowns take longer than that. Where rows can nearly all be fitted at a steep loss it needs hundreds; a
-    loss around a dual vector takes the same 20 to 60 again, if there are not many more rows than features.
+    Newton-CG needs 20 to 60 passes where costs are small or rows are many, and always for losses without a
+    kink between rows that count and rows that do not (the logistic one); systems of a few hundred unknowns
+    take longer than that. Where rows can nearly all be fitted at a steep loss it needs hundreds; a loss
+    around a dual vector takes the same 20 to 60 again.
     """
     loss, side = reduced.loss, rows.smaller_side
     is_for_kernel = reduced.design.is_sparse and side >= _KERNEL_SIDE and has_kernel(reduced)
@@ -352,9 +357,24 @@ def products_first(reduced: ERMProblem, rows: RowFacts) -> list[str]:
         return []
     if side < (_HINGE_SIDE if loss.is_hinge else _SMOOTH_SIDE):
         return []
-    if steepness(reduced) <= 1:
+    most_per_feature = _STEEP_HINGE_ROWS if loss.is_hinge else _STEEP_ROWS
+    is_gentle = rows.n_rows > most_per_feature * rows.n_features
+    if not loss.vanishes or is_gentle or not is_steep(reduced):
         return ["newton-cg"]
-    return ["proximal"] if rows.n_rows <= _STEEP_ROWS * rows.n_features and not loss.is_hinge else []
+    has_small_systems = side < _STEEP_HINGE_SIDE if loss.is_hinge else rows.n_rows < _FEW_ROWS
+    return [] if has_small_systems else ["proximal"]
+
+
+def is_steep(reduced: ERMProblem) -> bool:
+    """Return whether Newton-CG would need hundreds of passes: rows are long beside the costs.
+
+    Where a diagonal preconditioner evens out the scales of the features, their geometric mean counts.
+    """
+    if steepness(reduced) <= 1 or reduced.design.n_rows < reduced.design.n_features:
+        return steepness(reduced) > 1
+    squares = reduced.design.column_scatter(member_costs(reduced), np.zeros(reduced.design.n_features))
+    squares = squares[squares > 0]
+    return bool(len(squares) * np.exp(np.log(squares).mean()) > STEEP * reduced.design.n_rows)
 
 
 def systems_for(rows: RowFacts) -> float:
@@ -377,14 +397,14 @@ def patience_for(regime: Regime, rows: RowFacts, methods: list[str]) -> float:
     systems, factorised steps half of them. A pass over sparse rows takes less time beside a system.
     """
     has_next = methods[1:2] in (["factorised"], ["interior"])
-    if regime == "iterative":
+    if regime == "iterative" or methods[:2] == ["proximal", "interior"]:  # whose gap falls late, then fast
         return _PATIENCE_OF_PRODUCTS * PATIENCE if has_next else np.inf
-    if not has_next:
+    if not has_next or "interior" not in methods:  # systems beat products for no loss that never vanishes
         return 2 * PATIENCE
     if methods[:2] == ["proximal", "factorised"]:  # which takes tens of systems where the loss is steep
         return PATIENCE
     passes = _PASSES_PER_UNKNOWN * rows.smaller_side / rows.density
-    is_quick = methods[:2] == ["newton-cg", "factorised"]
+    is_quick = methods[:2] == ["newton-cg", "factorised"] and rows.n_rows >= rows.n_features
     return float(np.clip(passes / 2 if is_quick else passes, _LEAST_PASSES, PATIENCE))
 
 

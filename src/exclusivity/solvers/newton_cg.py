@@ -97,8 +97,12 @@ _LEAST_WARM_WIDTH = 0.01
 # Faster growth saves few outer rounds and costs many Newton steps and conjugate gradients (tried: 1.5 to 5).
 _GROWTH = 1.5
 _SHARPEST = 1e12
-# c sigma |x|^2 of a loss that is shifted because it is steep (tried: 1 to 10,000; 1 to 100 do as well).
-_GENTLE = 100.0
+STEEP = 100.0
+"""The mean of c |x|^2 from which a loss counts as steep, and c sigma |x|^2 of the proximal loss then.
+
+Tried: 1 to 10,000; 1 to 100 do as well.
+"""
+
 _FIRST_WIDTH = 1.0
 _WIDTH_FACTOR = 0.1
 _LEAST_WIDTH = 1e-13
@@ -644,7 +648,7 @@ def steepness(problem: ERMProblem) -> float:
     Above 1, Newton steps on the loss itself may come to nothing.
     """
     squares = member_costs(problem) @ problem.design.squared_lengths
-    return float(squares / (_GENTLE * problem.design.n_rows))
+    return float(squares / (STEEP * problem.design.n_rows))
 
 
 def width_for_error(error: float) -> float:
