@@ -259,7 +259,8 @@ static int are_below(const Vector *indices, Py_ssize_t end)
 
 static PyObject *additive_pass(PyObject *module, PyObject *arguments)
 {
-    enum { LEFT, WEIGHT, COST, POINTS, REACH, LOW, SHIFTED, GROUP, RADII, SHARES, OWN, MOVED, TOTALS, HESSIAN, N_VECTORS };
+    enum { LEFT, WEIGHT, COST, POINTS, REACH, LOW, SHIFTED, GROUP, RADII, SHARES, OWN, MOVED, TOTALS, HESSIAN };
+    enum { N_VECTORS = HESSIAN + 1 };
     Vector v[N_VECTORS] = {
         {"left", "i"},   {"weight", "d"}, {"cost", "d"},    {"points", "d"}, {"reach", "i"},
         {"low", "d"},    {"shifted", "i"}, {"group", "i"},  {"radii", "i"},  {"shares", "d"},
@@ -309,7 +310,7 @@ static PyMethodDef methods[] = {
     {"new_solver", new_solver, METH_VARARGS, "Return a subspace solver over CSR rows that starts at these weights."},
     {"advance", advance, METH_VARARGS, "Advance it to about this gap, for at most so many steps."},
     {"write_iterate", write_iterate, METH_VARARGS, "Write weights, slopes and the best dual vector into arrays."},
-    {"summarise_rows", summarise_rows, METH_VARARGS, "Write largest numbers and sums of squares of CSR rows into arrays."},
+    {"summarise_rows", summarise_rows, METH_VARARGS, "Write largest numbers and sums of squares of CSR rows."},
     {"additive_pass", additive_pass, METH_VARARGS, "Add sums over rows of the robust additive model to arrays."},
     {NULL, NULL, 0, NULL},
 };

@@ -405,7 +405,7 @@ static void search_sums(const Solver *s, const double t[N_DIRECTIONS], double gr
     gradient[INTERCEPT] = g_shift;
 }
 
-/* The Newton step in the first n directions, by Cholesky's method; what it gains by the model, 0 where there is none. */
+/* The Newton step in the first n directions, by Cholesky's method; what it gains by the model, 0 if nothing. */
 static double newton_step(int n, double hessian[N_DIRECTIONS][N_DIRECTIONS], const double gradient[N_DIRECTIONS],
                           double step[N_DIRECTIONS])
 {
