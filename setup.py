@@ -54,6 +54,6 @@ class Wheel(bdist_wheel):
 setup(
     cmdclass={"bdist_wheel": Wheel},
     ext_modules=[KERNELS] if LIMITED_API else [],
-    # One wheel per platform, for 3.11 and all later Pythons. Py_LIMITED_API in arrays.h says the same.
+    # One wheel per platform, for 3.11 and all later Pythons. Py_LIMITED_API in module.c says the same.
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if LIMITED_API else {},
 )

@@ -156,7 +156,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
 def test_one_wheel_is_for_all_pythons_of_a_platform(wheel, tmp_path):
     lowest = re.sub(r"\D", "", PYPROJECT["project"]["requires-python"])
     assert wheel.name.startswith(f"{TITLE}-cp{lowest}-abi3-")
-    source = (ROOT / "src" / "exclusivity" / "kernels" / "arrays.h").read_text(encoding="utf-8")
+    source = (ROOT / "src" / "exclusivity" / "kernels" / "module.c").read_text(encoding="utf-8")
     assert f"Py_LIMITED_API 0x03{int(lowest[1:]):02X}0000" in source
     zipfile.ZipFile(wheel).extractall(tmp_path)  # noqa: S202 -- our own
     command = "from exclusivity.kernels import compiled; print(getattr(compiled, '__file__', None))"

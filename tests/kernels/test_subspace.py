@@ -323,7 +323,7 @@ def test_rows_may_all_be_of_one_class(loss, fit_intercept):
         assert_honest(result, best_known(X, np.ones(60), loss, 1.0, np.ones(60), False), 1e-8)
 
 
-# ---------------------------------------------------------------- rows held out, copies
+# ---------------------------------------------------------------- rows held out
 
 
 @pytest.fixture(scope="module")
@@ -375,7 +375,7 @@ def steps_of(problem, goal, *, has_preconditioner, most=300):
         compiled.write_iterate(solver.handle, *arrays)
         yield Step(passes - before, ending, *place, *arrays)
         before = passes
-        if ending not in (compiled.STEP_LIMIT, compiled.SEEMS_CONVERGED):
+        if ending != compiled.STEP_LIMIT:
             return
 
 
@@ -408,7 +408,7 @@ def test_what_the_kernel_says_of_its_iterate_is_so_at_every_step(
         losses = np.where((a == 0) | (a == top), a * (s - k * a / 2), loss.value(s))
         assert step.objective == pytest.approx(w @ w / 2 + costs @ losses, rel=1e-9)
     # Half of a pass are products with all rows. A step of less than an eighth was over a quarter of the
-    # numbers at most, or the loss was sharpened: rows have been held out, and the others copied.
+    # numbers at most, or the loss was sharpened: rows have been held out.
     same_loss = [two.passes for one, two in pairwise(steps) if one.width == two.width and two.passes > 0]
     assert min(same_loss) < 0.125
     # In the end nothing is held out.
@@ -423,7 +423,7 @@ def test_what_the_kernel_says_of_its_iterate_is_so_at_every_step(
 @by_loss
 @pytest.mark.parametrize("cost", [0.3, 10.0])
 @pytest.mark.parametrize("easy", [True, False])
-def test_rows_held_out_and_copied_lead_to_the_same_optimum(loss, cost, easy, text):
+def test_rows_held_out_lead_to_the_same_optimum(loss, cost, easy, text):
     problem = ERMProblem.build(*(few_rows_that_matter(0.005) if easy else text), loss=loss, cost=cost)
     result = solved(problem)
     with only_python():
@@ -458,7 +458,7 @@ def test_threads_do_not_matter_to_the_bit(settings, text):
 def test_a_run_from_the_optimum_of_a_cost_close_by_is_shorter(loss, text):
     problem = ERMProblem.build(*text, loss=loss, cost=1.0)
     near = solved(problem.changed(cost=0.95), 1e-6)
-    cold, warm = solved(problem, 1e-6), solved(problem, 1e-6, start=Start.after(near, 1.0 / 0.95))
+    cold, warm = solved(problem, 2e-7), solved(problem, 2e-7, start=Start.after(near, 1.0 / 0.95))
     assert_same(problem, warm, cold)
     assert warm.history.passes[-1] < cold.history.passes[-1]
     assert_honest(warm, cold.objective)
@@ -702,18 +702,18 @@ def test_labels_need_not_be_contiguous():
 
 
 @by_loss
-def test_where_it_only_seems_close_all_rows_are_looked_at_before_it_goes_on(loss):
+def test_all_rows_are_checked_before_it_has_converged(loss):
     X, y = sparse_rows(3000, 800, 8)
     reduced = ERMProblem.build(X, y, loss=loss, cost=0.3 if loss.is_hinge else 4.0).reduced()
     solver = SubspaceSolver(reduced, Point(np.zeros(X.shape[1]), 0.0)).handle
-    endings, passes = [], [0.0]
-    while not endings or endings[-1] in (compiled.SEEMS_CONVERGED, compiled.STEP_LIMIT):
-        place = compiled.advance(solver, 1e-4, 1000)
-        endings.append(place[0])
+    ending, passes = compiled.STEP_LIMIT, [0.0]
+    while ending == compiled.STEP_LIMIT:
+        ending, *place = compiled.advance(solver, 1e-4, 1)
         passes.append(place[-1])
-    assert endings[-1] == compiled.CONVERGED
-    assert endings[-2] == compiled.SEEMS_CONVERGED
-    assert passes[-1] - passes[-2] > 0.1  # the rows that were held out, which are most of them
+    assert ending == compiled.CONVERGED
+    steps = np.diff(passes)
+    assert steps[:-1].min() < 0.5  # of the active rows alone
+    assert steps[-1] > 0.1  # of the rows that were held out, which are most of them
 
 
 def test_a_cost_that_vanishes_is_refused():
@@ -762,7 +762,7 @@ def test_a_thread_that_gets_no_signal_can_be_cancelled():
 
     ending = compiled.advance(SubspaceSolver(reduced, start).handle, 0.0, 10**6, is_cancelled)[0]
     assert asked == [0, 1, 2]
-    assert ending not in (compiled.CONVERGED, compiled.SEEMS_CONVERGED)
+    assert ending != compiled.CONVERGED
 
     def fails():
         raise ZeroDivisionError
@@ -811,7 +811,7 @@ def two_words(noise, seed):
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_class_that_two_words_nearly_separate_does_not_stall(seed):
-    """Without the wider loss that "SURPRISE" in shrinking.c asks for it takes 99 and 81 certificates."""
+    """Without the wider loss that "SURPRISE" in subspace.c asks for it takes 99 and 81 certificates."""
     problem = ERMProblem.build(*two_words(0.001, seed), p=1, cost=100.0)
     result = solve_newton(problem, tol=1e-4, options=ITERATIVE)
     assert result.converged

@@ -10,7 +10,6 @@ Floats = NDArray[np.float64]
 class Solver: ...  # opaque
 
 CONVERGED: int
-SEEMS_CONVERGED: int
 STALLED: int
 STEP_LIMIT: int
 

@@ -12,33 +12,11 @@
    Where it is asked for, the pass also adds up the curvature in the coordinates (points, slices, intercept): of the
    loss, along what the adversary's row shows, and of the rounded choice of groups. */
 
-#include "arrays.h"
+#include "kernels.h"
 
-#include <limits.h>
 #include <math.h>
-#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
-
-enum { SQUARED_HINGE, HINGE, LOGISTIC };
-
-typedef struct {
-    const int32_t *left;    /* n_rows x n_columns */
-    const double *weight;   /* n_rows x n_columns, of the point to the right */
-    const double *cost;     /* n_rows */
-    const double *points;   /* n_points + 1 values, seen from the class of the rows */
-    const int32_t *reach;   /* the slice that is reached from each point */
-    const double *low;      /* the smallest value of each slice; infinite: nothing is reached */
-    const int32_t *shifted; /* columns where a mixture reaches what its right point does */
-    const int32_t *group;   /* of every column */
-    const int32_t *radii;
-    const double *shares; /* of the loss, for each of the radii */
-    double *own, *moved, *totals;
-    double *hessian; /* upper triangle, size x size; NULL: not wanted */
-    Py_ssize_t n_rows, n_columns, n_points, n_slices, n_groups, n_radii, size;
-    double intercept, eps; /* eps = 0: the loss without any smoothing, and nothing else */
-    int loss, step;        /* every step-th row, with the costs of all */
-    int most;              /* the largest of the radii, at most n_groups */
-} Pass;
 
 /* Numbers of one row, and what they need. */
 typedef struct {
@@ -54,9 +32,11 @@ typedef struct {
     int n_places;
     double *broken;         /* of each column, weighted by alpha */
     double *moves, *bends;  /* how much each column breaks, and the curvature, for each q */
+    double *mean;           /* of the moves */
     double *value;          /* a vector with few entries */
     int32_t *at;
     int n_entries;
+    int most; /* the largest of the radii, at most n_groups */
 } Row;
 
 typedef struct {
@@ -74,10 +54,10 @@ static inline double smaller(double a, double b)
 }
 
 /* The n + 1 largest numbers, in falling order; zeros behind the last one. */
-static void take_largest(const double *values, Py_ssize_t count, int n, double *largest)
+static void take_largest(const double *values, ptrdiff_t count, int n, double *largest)
 {
     memset(largest, 0, ((size_t)n + 1) * sizeof(double));
-    for (Py_ssize_t g = 0; g < count; g++) {
+    for (ptrdiff_t g = 0; g < count; g++) {
         if (values[g] <= largest[n])
             continue;
         int at = n;
@@ -88,11 +68,11 @@ static void take_largest(const double *values, Py_ssize_t count, int n, double *
 }
 
 /* Only groups whose damage is near the largest ones may break. */
-static void find_places(const Pass *pass, Row *row)
+static void find_places(const AdditivePass *pass, Row *row)
 {
-    double low = larger(row->largest[pass->most] - pass->eps, 0.0);
+    double low = larger(row->largest[row->most] - pass->eps, 0.0);
     int count = 0;
-    for (Py_ssize_t g = 0; g < pass->n_groups; g++) {
+    for (ptrdiff_t g = 0; g < pass->n_groups; g++) {
         row->place[count] = (int32_t)g;
         row->of_place[count] = row->damage[g];
         count += row->damage[g] > low;
@@ -102,7 +82,7 @@ static void find_places(const Pass *pass, Row *row)
 
 /* z = clip((d - tau) / eps, 0, 1), where tau >= 0 is the smallest with sum z <= q: Newton's method in a bracket on a
    piecewise linear function. */
-static void choose_groups(const Pass *pass, Row *row, int q)
+static void choose_groups(const AdditivePass *pass, Row *row, int q)
 {
     double low = larger(row->largest[q] - pass->eps, 0.0), high = row->largest[q - 1], sum = 0.0;
     double inverse = 1 / pass->eps, tau = 0.5 * (low + high), *z = row->z;
@@ -156,7 +136,7 @@ static Loss loss_at(int loss, double violation, double width)
 
 /* ---- curvature ---- */
 
-static void append_entry(Row *row, Py_ssize_t at, double value)
+static void append_entry(Row *row, ptrdiff_t at, double value)
 {
     if (value != 0.0) {
         row->at[row->n_entries] = (int32_t)at;
@@ -165,13 +145,13 @@ static void append_entry(Row *row, Py_ssize_t at, double value)
 }
 
 /* The slice that the cell of column j reaches. */
-static inline int32_t slice_of(const Pass *pass, const Row *row, Py_ssize_t j)
+static inline int32_t slice_of(const AdditivePass *pass, const Row *row, ptrdiff_t j)
 {
     return pass->reach[row->left[j] + (pass->shifted[j] && row->weight[j] > 0)];
 }
 
 /* The derivative of the damage of column j: what the cell shows minus what it reaches. */
-static void append_damage(const Pass *pass, Row *row, Py_ssize_t j, double factor)
+static void append_damage(const AdditivePass *pass, Row *row, ptrdiff_t j, double factor)
 {
     append_entry(row, row->left[j], factor * (1 - row->weight[j]));
     append_entry(row, row->left[j] + 1, factor * row->weight[j]);
@@ -180,7 +160,7 @@ static void append_damage(const Pass *pass, Row *row, Py_ssize_t j, double facto
 
 /* Add factor v v' to the upper triangle, with the entries of v behind the first ones. Places need not be in order,
    nor distinct. */
-static void add_outer(const Pass *pass, const Row *row, int from, double factor)
+static void add_outer(const AdditivePass *pass, const Row *row, int from, double factor)
 {
     const int32_t *at = row->at;
     const double *value = row->value;
@@ -205,30 +185,30 @@ static void add_outer(const Pass *pass, const Row *row, int from, double factor)
        sum w_q psi_q psi_q' = W psi_m psi_m' + sum w_q d_q d_q',   d_q = sum of (z_qj - m_j) v_j ,
 
    where d_q has few entries: only columns that break for some q, and not for all. */
-static void add_loss_curvature(const Pass *pass, Row *row)
+static void add_loss_curvature(const AdditivePass *pass, Row *row)
 {
-    Py_ssize_t M = pass->n_columns, R = pass->n_radii;
-    double total = 0.0, *mean = row->moves + R * M;
-    for (Py_ssize_t k = 0; k < R; k++)
+    ptrdiff_t M = pass->n_columns, R = pass->n_radii;
+    double total = 0.0, *mean = row->mean;
+    for (ptrdiff_t k = 0; k < R; k++)
         total += row->bends[k];
     if (total <= 0)
         return;
     memset(mean, 0, (size_t)M * sizeof(double));
-    for (Py_ssize_t k = 0; k < R; k++)
-        for (Py_ssize_t j = 0; j < M && row->bends[k] > 0; j++)
+    for (ptrdiff_t k = 0; k < R; k++)
+        for (ptrdiff_t j = 0; j < M && row->bends[k] > 0; j++)
             mean[j] += row->bends[k] / total * row->moves[k * M + j];
     row->n_entries = 0;
-    for (Py_ssize_t j = 0; j < M; j++) {
+    for (ptrdiff_t j = 0; j < M; j++) {
         append_entry(row, row->left[j], (1 - mean[j]) * (1 - row->weight[j]));
         append_entry(row, row->left[j] + 1, (1 - mean[j]) * row->weight[j]);
     }
-    for (Py_ssize_t j = 0; j < M; j++)
+    for (ptrdiff_t j = 0; j < M; j++)
         append_entry(row, pass->n_points + 1 + slice_of(pass, row, j), mean[j]);
     append_entry(row, pass->size - 1, 1.0);
     add_outer(pass, row, 0, total);
-    for (Py_ssize_t k = 0; k < R; k++) {
+    for (ptrdiff_t k = 0; k < R; k++) {
         row->n_entries = 0;
-        for (Py_ssize_t j = 0; j < M && row->bends[k] > 0; j++)
+        for (ptrdiff_t j = 0; j < M && row->bends[k] > 0; j++)
             if (row->moves[k * M + j] != mean[j])
                 append_damage(pass, row, j, row->moves[k * M + j] - mean[j]);
         add_outer(pass, row, 0, row->bends[k]);
@@ -236,7 +216,7 @@ static void add_loss_curvature(const Pass *pass, Row *row)
 }
 
 /* Add the curvature of the rounded choice of q groups. */
-static void add_choice_curvature(const Pass *pass, Row *row, int q, double alpha)
+static void add_choice_curvature(const AdditivePass *pass, Row *row, int q, double alpha)
 {
     int n_partial = 0;
     double sum = 0.0, bend = alpha / pass->eps;
@@ -268,15 +248,15 @@ static void add_choice_curvature(const Pass *pass, Row *row, int q, double alpha
 
 /* Score, damages of the groups and the largest of them. A cell of a group with several columns can stay what it is:
    its damage is max over 0 <= t <= 1 of t d - eps/2 t^2. Where a column is a group of its own, z does that. */
-static double read_row(const Pass *pass, Row *row, Py_ssize_t i)
+static double read_row(const AdditivePass *pass, Row *row, ptrdiff_t i)
 {
-    Py_ssize_t M = pass->n_columns;
+    ptrdiff_t M = pass->n_columns;
     int is_single = M == pass->n_groups;
     double score = pass->intercept;
     row->left = pass->left + i * M;
     row->weight = pass->weight + i * M;
     memset(row->damage, 0, (size_t)pass->n_groups * sizeof(double));
-    for (Py_ssize_t j = 0; j < M; j++) {
+    for (ptrdiff_t j = 0; j < M; j++) {
         int32_t left = row->left[j];
         double weight = row->weight[j];
         double value = pass->points[left] + weight * (pass->points[left + 1] - pass->points[left]);
@@ -288,12 +268,12 @@ static double read_row(const Pass *pass, Row *row, Py_ssize_t i)
         }
         row->damage[pass->group[j]] += d;
     }
-    take_largest(row->damage, pass->n_groups, pass->most, row->largest);
+    take_largest(row->damage, pass->n_groups, row->most, row->largest);
     return score;
 }
 
 /* The rounded damage of q groups of a row. */
-static double damage_of(const Pass *pass, Row *row, int q)
+static double damage_of(const AdditivePass *pass, Row *row, int q)
 {
     double found = 0.0;
     if (pass->eps == 0)
@@ -307,13 +287,13 @@ static double damage_of(const Pass *pass, Row *row, int q)
     return found;
 }
 
-static void run_pass(const Pass *pass, Row *row)
+static void run_pass(const AdditivePass *pass, Row *row)
 {
-    Py_ssize_t M = pass->n_columns;
+    ptrdiff_t M = pass->n_columns;
     double factor = (double)pass->n_rows / (double)((pass->n_rows + pass->step - 1) / pass->step);
-    for (Py_ssize_t i = 0; i < pass->n_rows; i += pass->step) {
+    for (ptrdiff_t i = 0; i < pass->n_rows; i += pass->step) {
         double violation = 1 - read_row(pass, row, i), worst = violation, total_alpha = 0.0;
-        for (int g = 0; g < pass->most; g++)
+        for (int g = 0; g < row->most; g++)
             worst += row->largest[g];
         if (pass->loss != LOGISTIC && worst <= 0)
             continue;
@@ -323,8 +303,8 @@ static void run_pass(const Pass *pass, Row *row)
             memset(row->bends, 0, (size_t)pass->n_radii * sizeof(double));
             memset(row->moves, 0, (size_t)(pass->n_radii * M) * sizeof(double));
         }
-        for (Py_ssize_t k = 0; k < pass->n_radii; k++) {
-            int q = pass->radii[k] < pass->most ? pass->radii[k] : pass->most;
+        for (ptrdiff_t k = 0; k < pass->n_radii; k++) {
+            int q = pass->radii[k] < row->most ? pass->radii[k] : row->most;
             double cost = factor * pass->cost[i] * pass->shares[k];
             Loss loss = loss_at(pass->loss, violation + damage_of(pass, row, q), pass->eps);
             pass->totals[0] += cost * loss.value;
@@ -353,7 +333,7 @@ static void run_pass(const Pass *pass, Row *row)
             continue;
         if (pass->hessian != NULL)
             add_loss_curvature(pass, row);
-        for (Py_ssize_t j = 0; j < M; j++) {
+        for (ptrdiff_t j = 0; j < M; j++) {
             double stays = total_alpha - row->broken[j];
             pass->own[row->left[j]] += (1 - row->weight[j]) * stays;
             pass->own[row->left[j] + 1] += row->weight[j] * stays;
@@ -364,120 +344,52 @@ static void run_pass(const Pass *pass, Row *row)
 }
 
 /* Room for the numbers of one row in one piece of memory; NULL if there is none. */
-static void *take_room(const Pass *pass, Row *row)
+static void *take_room(const AdditivePass *pass, Row *row)
 {
     size_t M = (size_t)pass->n_columns, G = (size_t)pass->n_groups, R = (size_t)pass->n_radii;
-    size_t n_points = (size_t)pass->n_points + 1, n_largest = (size_t)pass->most + 1;
-    size_t n_numbers = n_points + 2 * M + 3 * G + n_largest + (R + 1) * M + R + 3 * M + 1;
-    size_t n_places = (G + 1) + M + G + 3 * M + 1;
-    double *numbers = PyMem_Malloc(n_numbers * sizeof(double) + n_places * sizeof(int32_t));
-    if (numbers == NULL)
+    size_t n_points = (size_t)pass->n_points + 1, n_largest = (size_t)row->most + 1;
+    struct {
+        double **vector;
+        size_t size;
+    } doubles[] = {{&row->floor, n_points}, {&row->share, M},           {&row->broken, M}, {&row->damage, G},
+                   {&row->of_place, G},     {&row->z, G},               {&row->bends, R},  {&row->largest, n_largest},
+                   {&row->moves, R * M},    {&row->mean, M},            {&row->value, 3 * M + 1}};
+    size_t n_doubles = 0, n_vectors = sizeof doubles / sizeof *doubles, n_indices = (G + 1) + M + G + (3 * M + 1);
+    for (size_t v = 0; v < n_vectors; v++)
+        n_doubles += doubles[v].size;
+    double *memory = malloc(n_doubles * sizeof(double) + n_indices * sizeof(int32_t)), *next = memory;
+    if (memory == NULL)
         return NULL;
-    row->floor = numbers;
-    row->share = row->floor + n_points;
-    row->broken = row->share + M;
-    row->damage = row->broken + M;
-    row->of_place = row->damage + G;
-    row->z = row->of_place + G;
-    row->largest = row->z + G;
-    row->moves = row->largest + n_largest;
-    row->bends = row->moves + (R + 1) * M;
-    row->value = row->bends + R;
-    row->first = (int32_t *)(row->value + 3 * M + 1);
+    for (size_t v = 0; v < n_vectors; next += doubles[v++].size)
+        *doubles[v].vector = next;
+    row->first = (int32_t *)next;
     row->member = row->first + G + 1;
     row->place = row->member + M;
     row->at = row->place + G;
-    row->n_places = 0;
-    for (size_t p = 0; p < n_points; p++)
-        row->floor[p] = pass->low[pass->reach[p]];
-    memset(row->first, 0, (G + 1) * sizeof(int32_t));
-    for (size_t j = 0; j < M; j++) {
-        row->share[j] = 1.0;
-        row->first[pass->group[j]]++;
-    }
-    for (size_t g = 1; g <= G; g++) /* where the columns of each group end, and then where they start */
-        row->first[g] += row->first[g - 1];
-    for (size_t j = M; j-- > 0;)
-        row->member[--row->first[pass->group[j]]] = (int32_t)j;
-    return numbers;
+    return memory;
 }
 
-enum { LEFT, WEIGHT, COST, POINTS, REACH, LOW, SHIFTED, GROUP, RADII, SHARES, OWN, MOVED, TOTALS, HESSIAN, N_ARRAYS };
-
-static const char *const NAMES[] = {"left",  "weight", "cost", "points", "reach",  "low",     "shifted",
-                                    "group", "radii",  "shares", "own",  "moved", "totals", "hessian"};
-
-/* Memory beyond the arrays is not ours to touch: every index is inside. */
-static int are_below(const int32_t *values, Py_ssize_t count, Py_ssize_t end)
+int additive_run(const AdditivePass *pass)
 {
-    int32_t most = -1, least = 0;
-    for (Py_ssize_t at = 0; at < count; at++) {
-        most = values[at] > most ? values[at] : most;
-        least = values[at] < least ? values[at] : least;
+    Row row = {.most = 0};
+    for (ptrdiff_t k = 0; k < pass->n_radii; k++)
+        row.most = pass->radii[k] > row.most ? pass->radii[k] : row.most;
+    row.most = row.most < pass->n_groups ? row.most : (int)pass->n_groups;
+    void *memory = take_room(pass, &row);
+    if (memory == NULL)
+        return 0;
+    for (ptrdiff_t p = 0; p <= pass->n_points; p++)
+        row.floor[p] = pass->low[pass->reach[p]];
+    memset(row.first, 0, ((size_t)pass->n_groups + 1) * sizeof(int32_t));
+    for (ptrdiff_t j = 0; j < pass->n_columns; j++) {
+        row.share[j] = 1.0;
+        row.first[pass->group[j]]++;
     }
-    return least >= 0 && most < end;
-}
-
-PyObject *additive_pass(PyObject *self, PyObject *args)
-{
-    (void)self;
-    PyObject *given[N_ARRAYS], *result = NULL;
-    Pass pass;
-    Row row;
-    int n_groups;
-    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOOOddiii", &given[LEFT], &given[WEIGHT], &given[COST], &given[POINTS],
-                          &given[REACH], &given[LOW], &given[SHIFTED], &given[GROUP], &given[RADII], &given[SHARES],
-                          &given[OWN], &given[MOVED], &given[TOTALS], &given[HESSIAN], &pass.intercept, &pass.eps,
-                          &pass.loss, &n_groups, &pass.step))
-        return NULL;
-    Py_buffer arrays[N_ARRAYS];
-    memset(arrays, 0, sizeof(arrays));
-    Py_ssize_t lengths[N_ARRAYS];
-    for (int at = 0; at < N_ARRAYS; at++) {
-        int is_index = at == LEFT || at == REACH || at == SHIFTED || at == GROUP || at == RADII;
-        if (!take_array(given[at], NAMES[at], is_index ? "i" : "d", at >= OWN, &arrays[at]))
-            goto done;
-        lengths[at] = arrays[at].len / arrays[at].itemsize;
-    }
-    pass.left = arrays[LEFT].buf, pass.weight = arrays[WEIGHT].buf, pass.cost = arrays[COST].buf;
-    pass.points = arrays[POINTS].buf, pass.reach = arrays[REACH].buf, pass.low = arrays[LOW].buf;
-    pass.shifted = arrays[SHIFTED].buf, pass.group = arrays[GROUP].buf, pass.radii = arrays[RADII].buf;
-    pass.shares = arrays[SHARES].buf, pass.own = arrays[OWN].buf, pass.moved = arrays[MOVED].buf;
-    pass.totals = arrays[TOTALS].buf, pass.hessian = lengths[HESSIAN] > 0 ? arrays[HESSIAN].buf : NULL;
-    pass.n_rows = lengths[COST], pass.n_columns = lengths[GROUP], pass.n_points = lengths[POINTS] - 1;
-    pass.n_slices = lengths[LOW], pass.n_radii = lengths[RADII], pass.n_groups = n_groups;
-    pass.size = pass.n_points + pass.n_slices + 2;
-    Py_ssize_t n_cells = pass.n_rows * pass.n_columns;
-    if (!has_length(&arrays[LEFT], n_cells, "left") || !has_length(&arrays[WEIGHT], n_cells, "weight") ||
-        !has_length(&arrays[REACH], pass.n_points + 1, "reach") || !has_length(&arrays[TOTALS], 3, "totals") ||
-        !has_length(&arrays[SHIFTED], pass.n_columns, "shifted") ||
-        !has_length(&arrays[SHARES], pass.n_radii, "shares") ||
-        !has_length(&arrays[OWN], pass.n_points + 1, "own") || !has_length(&arrays[MOVED], pass.n_slices, "moved") ||
-        (pass.hessian != NULL && !has_length(&arrays[HESSIAN], pass.size * pass.size, "hessian")))
-        goto done;
-    if (pass.n_points < 1 || n_groups < 1 || pass.step < 1 || !(pass.eps >= 0) || pass.loss < SQUARED_HINGE ||
-        pass.loss > LOGISTIC || !are_below(pass.left, n_cells, pass.n_points) ||
-        !are_below(pass.reach, pass.n_points + 1, pass.n_slices) ||
-        !are_below(pass.group, pass.n_columns, n_groups) || !are_below(pass.radii, pass.n_radii, INT_MAX)) {
-        PyErr_SetString(PyExc_ValueError, "an index of the rows or of the adversary is out of range.");
-        goto done;
-    }
-    pass.most = 0;
-    for (Py_ssize_t k = 0; k < pass.n_radii; k++)
-        pass.most = pass.radii[k] > pass.most ? pass.radii[k] : pass.most;
-    pass.most = pass.most < n_groups ? pass.most : n_groups;
-    void *room = take_room(&pass, &row);
-    if (room == NULL) {
-        PyErr_NoMemory();
-        goto done;
-    }
-    Py_BEGIN_ALLOW_THREADS;
-    run_pass(&pass, &row);
-    Py_END_ALLOW_THREADS;
-    PyMem_Free(room);
-    result = Py_None;
-    Py_INCREF(result);
-done:
-    release_arrays(arrays, N_ARRAYS);
-    return result;
+    for (ptrdiff_t g = 1; g <= pass->n_groups; g++) /* where the columns of each group end, and then where they start */
+        row.first[g] += row.first[g - 1];
+    for (ptrdiff_t j = pass->n_columns; j-- > 0;)
+        row.member[--row.first[pass->group[j]]] = (int32_t)j;
+    run_pass(pass, &row);
+    free(memory);
+    return 1;
 }

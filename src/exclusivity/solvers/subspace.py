@@ -49,7 +49,7 @@ def drive_subspace(run: Run, reduced: ERMProblem, guess: Guess, *, most_passes: 
     solver, aim = SubspaceSolver(reduced, guess.point, guess.dual, guess.width), _AIM * run.tol
     best = replace(guess, method="newton-cg", tried_kernel=True)
     before, n_certificates = run.passes, 0
-    halved, halved_at, last_passes, seemed_converged = np.inf, 0.0, 0.0, False
+    halved, halved_at, last_passes = np.inf, 0.0, 0.0
     while True:
         solver.advance(aim, _MOST_STEPS, run.is_cancelled)
         gap, n_certificates = run.gap, n_certificates + 1  # each takes a pass
@@ -62,12 +62,9 @@ def drive_subspace(run: Run, reduced: ERMProblem, guess: Guess, *, most_passes: 
         aim *= _CLOSER if solver.has_converged else 1.0
         if run.gap <= halved / 2:
             halved, halved_at = run.gap, passes
-        # A kernel that converged on the active rows checks all rows first: where nothing has moved, it has
-        # had no chance yet.
-        comes_closer = run.gap < gap / 2 or solver.seems_converged
-        comes_closer |= solver.has_converged and seemed_converged
+        comes_closer = run.gap < gap / 2
         comes_closer |= solver.passes > last_passes and passes <= halved_at + _PATIENCE
-        last_passes, seemed_converged = solver.passes, solver.seems_converged
+        last_passes = solver.passes
         if run.is_over or not comes_closer or guess.spent + passes > most_passes:
             return best
 
@@ -82,9 +79,8 @@ class SubspaceSolver:
         The best dual vector so far.
     width, norm, passes : float
         Of the rounding, of the gradient, and over the rows so far.
-    has_converged, seems_converged : bool
-        Whether the kernel has reached its goal, or has on its active rows: where that is not so, it checks
-        all rows first.
+    has_converged : bool
+        Whether the kernel has reached its goal.
     """
 
     def __init__(
@@ -99,8 +95,7 @@ class SubspaceSolver:
         rounded = rounded_loss(loss, self._costs, alpha, width)
         centre = np.zeros_like(self._costs) if rounded.dual is None else rounded.dual / self._costs
         self.point, self.width, self.dual = start, rounded.width, np.empty(0)
-        self.has_converged = self.seems_converged = False
-        self.norm = self.passes = 0.0
+        self.has_converged, self.norm, self.passes = False, 0.0, 0.0
         self.handle = compiled.new_solver(
             X.data,
             X.indices,
@@ -127,7 +122,6 @@ class SubspaceSolver:
         self._kernel.write_iterate(self.handle, weights, slopes, dual)
         self.point, self.dual = Point(weights, intercept), dual * self._costs
         self.has_converged = bool(ending == self._kernel.CONVERGED)
-        self.seems_converged = bool(ending == self._kernel.SEEMS_CONVERGED)
 
     def guess(self, spent: float) -> Guess:
         """Return where to continue from, by this method or another."""
