@@ -17,7 +17,7 @@ because gamma/2 (|w| + a)^2 + (1 - gamma)/2 w^2 = 1/2 w^2 + gamma a |w| + const:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -154,10 +154,10 @@ def solve_exclusive(
             owners = find_partition(sums, codes, options, rng)
             totals = np.array([problem.weights.sum() for problem in problems])
             descent = _Descent([problem.objective for problem in problems], totals, codes, owners)
-            own = (fit(columns, sparsity, tol) for columns in descent.own_columns())
+            own = (fit(columns, sparsity, tol) for columns in descent.columns.values())
             status = descent.fit_own(own, tol, recorder)
         if status is not Status.CALLBACK and np.isfinite(descent.gamma):  # sweep by sweep
-            status, descent.is_competing, work = Status.MAX_ITER, True, 0.0
+            status, work = Status.MAX_ITER, 0.0
             limit, most_work = (
                 (DEFAULT_SWEEPS * n_members, _MOST_WORK) if max_iter is None else (max_iter, np.inf)
             )
@@ -208,7 +208,7 @@ def solve_exclusive_targets(
     sparsity = objective.regulariser.sparsity
     members = [
         replace(target, objective=of_one_member(target.objective, columns, sparsity), columns=columns)
-        for columns in descent.own_columns()
+        for columns in descent.columns.values()
         for target in targets
     ]
     results = solve_targets(rows, members, tol=tol)  # all members look at the rows together
@@ -296,23 +296,17 @@ class _Descent:
         n_features, K = len(groups), objectives[0].n_members
         self.weights = np.zeros((len(objectives), n_features, K))
         self.intercepts = np.zeros((len(objectives), K))
-        self.l1_norms = np.zeros((int(groups.max()) + 1, K))
         # Of members without weights, all of whose rows fall short by 1.
         pairs = zip(objectives, totals, strict=True)
         empty = [one.cost * total * one.loss.value(np.ones(1)) for one, total in pairs]
         self.own = np.repeat(np.array(empty, dtype=float), K, axis=1)
-        self.is_competing, self.turn, self.has_moved = False, 0, False
-        self.is_certified = np.ones(K, dtype=bool)
-
-    def own_columns(self) -> Iterator[Ints]:
-        """Yield the columns of each member that owns any."""
-        owned = self.owners[self.groups]
-        return (np.flatnonzero(owned == k) for k in range(self.own.shape[1]) if np.any(owned == k))
+        self.columns = {k: np.flatnonzero(owners[groups] == k) for k in range(K) if np.any(owners == k)}
+        self.turn, self.has_moved, self.is_certified = 0, False, np.ones(K, dtype=bool)
 
     def fit_own(self, fits: Iterable[Sequence[SolverResult]], tol: float, recorder: Recorder) -> Status:
         """Take in every member's fit on its own columns, in their order; return why it ended."""
-        for columns, fit in zip(self.own_columns(), fits, strict=True):
-            self.replace(int(self.owners[self.groups[columns[0]]]), columns, fit, tol, 0.0)
+        for (member, columns), fit in zip(self.columns.items(), fits, strict=True):
+            self.replace(member, columns, fit, tol, 0.0)
             if self.record(recorder):
                 return Status.CALLBACK
         return self.end
@@ -323,19 +317,27 @@ class _Descent:
         return Status.RULE if self.is_certified.all() else Status.MAX_ITER
 
     @property
+    def l1_norms(self) -> Floats:
+        """The A_gk, (G, K)."""
+        norms = np.zeros((len(self.owners), self.own.shape[1]))
+        np.add.at(norms, self.groups, np.abs(self.weights).sum(axis=0))
+        return norms
+
+    @property
     def objective(self) -> float:
         """The joint objective; at gamma = inf for supports that are disjoint."""
         if np.isinf(self.gamma):
             return float(self.own.sum())
-        totals = self.l1_norms.sum(axis=1)
-        squares = np.einsum("gk,gk->", self.l1_norms, self.l1_norms)
-        return float(self.own.sum()) + float(self.gamma * (totals @ totals - squares) / 2)
+        norms = self.l1_norms
+        return float(
+            self.own.sum() + self.gamma * (norms.sum(axis=1) ** 2 - (norms**2).sum(axis=1)).sum() / 2
+        )
 
     def rivalry(self, member: int) -> Floats:
         """Return gamma a_g, from the l1 norm of all other members on every group, for each of the columns."""
         if np.isinf(self.gamma):  # the others own other groups
             return np.zeros(len(self.groups))
-        others = self.l1_norms.sum(axis=1) - self.l1_norms[:, member]
+        others = np.delete(self.l1_norms, member, axis=1).sum(axis=1)
         return np.asarray(self.gamma * others[self.groups])
 
     def replace(
@@ -363,17 +365,12 @@ class _Descent:
             is_good = relative_gap(present, bound) <= tol
             gain = present - fit.objective
             if gain > 0 and not (is_good and gain <= change * self.objective):
-                sizes = self.l1_norms[:, member] + self._l1_norms(after) - self._l1_norms(before)
-                self.l1_norms[:, member] = np.maximum(sizes, 0.0)
                 self.own[number, member] = fit.objective - float(penalties @ np.abs(after))
                 self.weights[number, :, member] = after
                 self.intercepts[number, member] = fit.intercepts[0]
                 moved, present = True, fit.objective
             self.is_certified[member] &= relative_gap(present, bound) <= tol
         return moved
-
-    def _l1_norms(self, weights: Floats) -> Floats:
-        return np.bincount(self.groups, weights=np.abs(weights), minlength=len(self.l1_norms)).astype(float)
 
     def record(self, recorder: Recorder) -> bool:
         """Keep an iterate, the arrays of all problems or of the only one; True when the callback stops it."""
@@ -386,8 +383,8 @@ class _Descent:
         self, status: Status, values: Sequence[float] | Floats, recorder: Recorder
     ) -> list[ExclusiveResult]:
         """Return one result per problem, with these values of F."""
-        heaviest = np.where(self.l1_norms.max(axis=1) > 0, self.l1_norms.argmax(axis=1), -1)
-        history = recorder.history()
+        norms, history = self.l1_norms, recorder.history()
+        heaviest = np.where(norms.max(axis=1) > 0, norms.argmax(axis=1), -1)
         return [
             ExclusiveResult(
                 weights=weights,
@@ -400,7 +397,7 @@ class _Descent:
                 status=status,
                 history=history,
                 partition=self.owners if np.isinf(self.gamma) else heaviest,
-                state=self if self.is_competing else None,
+                state=self if np.isfinite(self.gamma) else None,
             )
             for weights, intercepts, value in zip(self.weights, self.intercepts, values, strict=True)
         ]
