@@ -202,7 +202,7 @@ class MultiplierMethod:
     Attributes
     ----------
     stored : tuple of str
-        The names of the variables that a run goes on from.
+        The names of the variables that a run continues from.
     passes : float
         How often an iteration reads the rows of X.
     """
