@@ -56,7 +56,6 @@ def test_objective_is_its_definition(p, gamma, beta, weighted, members, scale, s
     assert problem.value(W, b) == pytest.approx(expected, rel=1e-12)
     scores = np.array([[X[i] @ W[:, k] + b[k] for k in range(members)] for i in range(N)])
     np.testing.assert_allclose(problem.scores(W, b), scores, rtol=1e-12, atol=1e-12)
-    assert problem.value_at(W, scores) == pytest.approx(expected, rel=1e-12)
 
 
 def test_objective_does_not_depend_on_the_storage_of_X():

@@ -352,7 +352,6 @@ def test_one_sparsity_per_feature_is_row_by_row(gamma):
     W, betas = rng.normal(size=(6, 3)), np.array([0.0, 0.1, 1.0, 0.0, 2.0, 0.5])
     whole = ExclusivityRegulariser(gamma, betas)
     rows = [ExclusivityRegulariser(gamma, beta) for beta in betas]
-    assert whole.has_l1
     assert whole.value(W) == pytest.approx(sum(rows[j].value(W[j : j + 1]) for j in range(6)))
     apart = np.vstack([rows[j].prox(W[j : j + 1], 4.0) for j in range(6)])
     np.testing.assert_allclose(whole.prox(W, 4.0), apart)

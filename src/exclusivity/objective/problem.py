@@ -193,14 +193,6 @@ class ERMProblem:
             loss += weighted_total(self.weights[rows], self.loss.value(shortfall))
         return self.cost * loss
 
-    def value_at(self, weights: Floats, scores: Floats) -> float:
-        """Compute F(W, b) where the scores are known already: no product with X."""
-        loss = 0.0
-        for rows in self.design.row_slices(scores.shape[1]):
-            missed = self.rows.shortfall(scores[rows], rows)
-            loss += weighted_total(self.weights[rows], self.loss.value(missed))
-        return self.regulariser.value(weights) + self.cost * loss
-
     def reduced(self) -> ERMProblem:
         """Return the one SVM that the mean member solves, on the same rows; see :meth:`Objective.reduced`."""
         objective = self.objective.reduced()
