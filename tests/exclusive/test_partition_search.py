@@ -343,6 +343,6 @@ def test_feeding_gives_free_groups_away_and_fills_empty_members():
 
 def test_dealing_is_even():
     for n_groups, K in product(range(1, 12), range(1, 6)):
-        sizes = np.bincount(assign_round_robin(np.ones(n_groups), K))
+        sizes = np.bincount(assign_round_robin(np.arange(n_groups), K))
         assert len(sizes) == min(n_groups, K)
         assert sizes.max() - sizes.min() <= 1

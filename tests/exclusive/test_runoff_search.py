@@ -12,7 +12,6 @@ from exclusivity.solvers import ExclusiveOptions
 from exclusivity.solvers.partition_search import (
     MemorySums,
     SoftVotes,
-    duels_of_truth,
     runoff_leads,
 )
 from exclusivity.voting.rules import RULES
@@ -57,10 +56,15 @@ def test_the_lead_of_the_truth_is_what_a_run_off_certifies():
     assert exact > 0.95 * n_won
 
 
-def test_soft_duels():
-    scores = np.array([[[3.0, 0.0], [1.0, 0.0], [2.5, 8.0]]])
-    truth = np.array([0, 2])
-    assert duels_of_truth(scores, truth).tolist() == [[[0.0, 1.0], [1.0, 1.0], [0.25, 0.0]]]
+def test_soft_duels_are_leads_of_the_truth_cut_off_at_one():
+    votes = votes_of()
+    centred = np.random.default_rng(0).normal(size=(2, 3, len(Y)))
+    duels = votes._votes_of(centred)[:, 3:]
+    for member, found in zip(centred, duels, strict=True):
+        scale = np.sqrt(np.mean(member**2)) / 2
+        scores = (member + votes.sums.label_means[:, None]) / scale
+        wanted = np.clip(scores[Y, np.arange(len(Y))] - scores, -1, 1)
+        np.testing.assert_allclose(found, wanted, atol=1e-9)
 
 
 def test_a_move_is_worth_what_it_leads_to():

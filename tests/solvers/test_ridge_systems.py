@@ -12,7 +12,7 @@ from scipy import sparse
 from exclusivity.objective.problem import ERMProblem
 from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers import alm, solve_alm, solve_paper
-from exclusivity.solvers.alm import RidgeSystem, divider
+from exclusivity.solvers.alm import RidgeSystem, shifted_solver
 
 # Conjugate gradients stop at a relative residual of 1e-11 (in the norm of their preconditioner); with
 # condition numbers up to 1e3 the solution is good for 1e-8. The factorisations are good for 1e-12 or better.
@@ -129,9 +129,9 @@ def test_no_square_matrix_of_the_larger_side(solve, monkeypatch):
 
     def spy(matrix, shift):
         sizes.append(matrix.shape)
-        return divider(matrix, shift)
+        return shifted_solver(matrix, shift)
 
-    monkeypatch.setattr(alm, "divider", spy)
+    monkeypatch.setattr(alm, "shifted_solver", spy)
     for shape, size in (((7, 60), (7, 7)), ((60, 7), (7, 7))):
         X, _, _, _, rng = case(shape)
         y = np.where(rng.random(shape[0]) < 0.5, 1.0, -1.0)
@@ -177,23 +177,23 @@ def test_solvers_reach_the_same_optimum_with_conjugate_gradients():
 # When rounding has eaten the ridge ----------------------------------------------------------------
 
 
-def test_divider_solves():
+def test_shifted_solver_solves():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(6, 6))
     matrix, right = A @ A.T, rng.normal(size=(6, 2))
     expected = np.linalg.solve(matrix + 0.3 * np.eye(6), right)
-    np.testing.assert_allclose(divider(matrix, 0.3)(right), expected, rtol=1e-11)
+    np.testing.assert_allclose(shifted_solver(matrix, 0.3)(right), expected, rtol=1e-11)
 
 
-def test_divider_falls_back_to_eigenvectors():
+def test_shifted_solver_falls_back_to_eigenvectors():
     """A singular matrix with a negative rounding: Cholesky fails, the eigenvalues are held at the shift."""
     rng = np.random.default_rng(0)
     basis = np.linalg.qr(rng.normal(size=(5, 5)))[0]
     matrix = (basis * [1e3, 10.0, 1.0, 0.0, -1e-6]) @ basis.T
     right = rng.normal(size=(5, 2))
     expected = (basis / (np.array([1e3, 10.0, 1.0, 0.0, 0.0]) + 1e-7)[:, None].T) @ basis.T @ right
-    divide = divider((matrix + matrix.T) / 2, 1e-7)
-    np.testing.assert_allclose(divide(right), expected, rtol=1e-4)
+    solve = shifted_solver((matrix + matrix.T) / 2, 1e-7)
+    np.testing.assert_allclose(solve(right), expected, rtol=1e-4)
 
 
 def duplicated(scale, seed=0):

@@ -137,28 +137,26 @@ class RidgeSystem:
                 kind = "iterative"
         self.kind = kind
         if kind == "primal":
-            self._divide = divider(design.gram(weights, self.mean), ridge)
+            self._solve_shifted = shifted_solver(design.gram(weights, self.mean), ridge)
         elif kind == "dual":
             self._roots = np.sqrt(weights)[:, None]
-            self._divide = divider(self._roots * design.kernel(self.mean) * self._roots.T, ridge)
+            kernel = self._roots * design.kernel(self.mean) * self._roots.T
+            self._solve_shifted = shifted_solver(kernel, ridge)
         else:
             self._scales = np.sqrt(ridge + design.column_scatter(weights, self.mean))[:, None]
 
     def solve(self, prior: Floats, targets: Floats, start: Floats) -> tuple[Floats, Floats]:
         """Return P and b for H = ``prior`` and R = ``targets``; iterations begin at P = ``start``."""
-        level = self._sums(targets) / self.weights.sum() if self.fit_intercept else np.zeros(targets.shape[1])
+        level = np.zeros(targets.shape[1])
+        if self.fit_intercept:
+            level = np.average(targets, axis=0, weights=self.weights)
         if self.kind == "dual":
             missed = targets - level - (self.design.times(prior) - self.mean @ prior)
-            solution = prior + self._transposed_times(self._roots * self._divide(self._roots * missed))
+            solution = prior + self._transposed_times(self._roots * self._solve_shifted(self._roots * missed))
         else:
             right = self.ridge * prior + self._transposed_times(self.weights[:, None] * targets)
-            solution = self._divide(right) if self.kind == "primal" else self._iterate(right, start)
+            solution = self._solve_shifted(right) if self.kind == "primal" else self._iterate(right, start)
         return solution, level - self.mean @ solution
-
-    def _sums(self, values: Floats) -> Floats:
-        """Compute sum_i s_i values_i by blocks: a product over millions of rows keeps Ctrl-C waiting."""
-        blocks = self.design.row_slices(values.shape[1])
-        return sum((self.weights[rows] @ values[rows] for rows in blocks), np.zeros(values.shape[1]))
 
     def _transposed_times(self, values: Floats) -> Floats:
         """Compute X_c^T values."""
@@ -180,8 +178,8 @@ class RidgeSystem:
         return np.asarray(solution.reshape(shape) / scales)
 
 
-def divider(matrix: Floats, shift: float) -> Callable[[Floats], Floats]:
-    """Return the function that multiplies by (matrix + shift I)^(-1), for a positive semi-definite matrix.
+def shifted_solver(matrix: Floats, shift: float) -> Callable[[Floats], Floats]:
+    """Return the function that solves with matrix + shift I, for a positive semi-definite matrix.
 
     It has a Cholesky factor, unless rounding has eaten the shift (columns repeated at a scale of 1e8, say):
     then eigenvectors, whose eigenvalues can be held at their true lower limit.

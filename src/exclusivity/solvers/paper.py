@@ -199,7 +199,19 @@ def solve_paper(
     )
     incumbent, recorder, status = Incumbent(), Recorder(callback), Status.MAX_ITER
     if resume is not None:
-        _go_on(algorithm, resume.for_problem(problem), incumbent)
+        start = resume.for_problem(problem)
+        dual, shape = start.dual, start.weights.shape
+        if dual is not None and len(dual) == problem.design.n_rows and shape == algorithm.W.shape:
+            incumbent.raise_bound(dual_bound(problem, dual), dual)
+            incumbent.offer_anew(problem, start.weights, start.intercepts)
+        if not start.resumes(Algorithm2, incumbent.objective, incumbent.gap):
+            raise ValueError(
+                "warm_start=True with solver='paper', which prescribes its own start, can only go on with "
+                "the problem of the previous fit: the same solver, rows and parameters. Set warm_start=False "
+                "to start anew, or solver='auto'."
+            )
+        algorithm.go_on(start.state)
+        algorithm.XP = problem.design.times(algorithm.P)
     for iteration in range(1, (max_iter or DEFAULT_MAX_ITER) + 1):
         before, previous = (algorithm.W, algorithm.b), algorithm.objective
         with np.errstate(over="ignore", invalid="ignore"):
@@ -224,19 +236,3 @@ def solve_paper(
             dual = dual_from_scores(problem, problem.design.times(incumbent.weights.mean(axis=1)))
             incumbent.raise_bound(dual_bound(problem, dual), dual)
     return incumbent.result(tol, status, recorder.history(), algorithm.stopped())
-
-
-def _go_on(algorithm: Algorithm2, start: Start, incumbent: Incumbent) -> None:
-    """Take up the run that ``start`` is the end of, with the bound it had."""
-    problem, dual = algorithm.problem, start.dual
-    if dual is not None and len(dual) == problem.design.n_rows and start.weights.shape == algorithm.W.shape:
-        incumbent.raise_bound(dual_bound(problem, dual), dual)
-        incumbent.offer_anew(problem, start.weights, start.intercepts)
-    if not start.resumes(Algorithm2, incumbent.objective, incumbent.gap):
-        raise ValueError(
-            "warm_start=True with solver='paper', which prescribes its own start, can only go on with the "
-            "problem of the previous fit: the same solver, rows and parameters. Set warm_start=False to "
-            "start anew, or solver='auto'."
-        )
-    algorithm.go_on(start.state)
-    algorithm.XP = problem.design.times(algorithm.P)

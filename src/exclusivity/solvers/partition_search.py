@@ -162,21 +162,20 @@ def find_partition(
     is_searched = options.restarts > 0 and n_groups > K and len(groups) <= MAX_COLUMNS
     found = sums.ridge_sums(with_grams=is_searched)
     strength = strength_of(found, groups)
-    first = assign_round_robin(strength, K) if start is None else fill_members(start, K, strength)
+    strongest = np.argsort(-strength, kind="stable")
+    first = assign_round_robin(strongest, K) if start is None else fill_members(start, K, strength)
     if not is_searched:
         return first
     pairs = zip(found, sums.sample(), strict=True)
     votes = [SoftVotes(*pair, rng, options.radius, options.voting) for pair in pairs]
     best, best_value = first, np.inf
     for restart in range(options.restarts):
-        owners = first if restart == 0 else assign_round_robin(strength, K, rng.permutation(n_groups))
+        owners = first if restart == 0 else assign_round_robin(rng.permutation(n_groups), K)
         owners, value = improve_by_moves(owners, groups, votes, rng)
         if value < best_value - _LEAST_GAIN * abs(value):
             best, best_value = owners, value
-    members, place = np.unique(best, return_index=True)
-    numbers = np.empty(K, dtype=np.intp)
-    numbers[members[np.argsort(place)]] = np.arange(len(members))
-    return numbers[best]  # members in the order of their first groups
+    _, place, owners = np.unique(best, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(place))[owners]  # members in the order of their first groups
 
 
 def improve_by_moves(
@@ -206,19 +205,18 @@ def improve_by_moves(
     return owners, value
 
 
-def assign_round_robin(strength: Floats, n_members: int, order: Ints | None = None) -> Partition:
-    """Assign groups to members from the strongest to the weakest, to and fro: sizes differ by one at most.
+def assign_round_robin(order: Ints, n_members: int) -> Partition:
+    """Assign groups to members in this order, to and fro: sizes differ by one at most.
 
     Examples
     --------
-    >>> assign_round_robin(np.array([9.0, 8.0, 7.0, 6.0]), 2)
+    >>> assign_round_robin(np.array([0, 1, 2, 3]), 2)
     array([0, 1, 1, 0])
     """
-    ranked = np.argsort(-strength, kind="stable") if order is None else order
-    n_members = min(n_members, len(ranked))
-    position = np.arange(len(ranked)) % (2 * n_members)
-    owners = np.empty(len(ranked), dtype=np.intp)
-    owners[ranked] = np.minimum(position, 2 * n_members - 1 - position)
+    n_members = min(n_members, len(order))
+    position = np.arange(len(order)) % (2 * n_members)
+    owners = np.empty(len(order), dtype=np.intp)
+    owners[order] = np.minimum(position, 2 * n_members - 1 - position)
     return owners
 
 
@@ -399,7 +397,8 @@ class SoftVotes:
         scores -= scores.max(axis=1, keepdims=True)
         scores *= 2 / scale[:, :, None]
         cast = cast_votes(scores >= -_TIE, self.truth)
-        duels = duels_of_truth(scores, self.truth) if self.has_final else None
+        own = scores[:, self.truth, np.arange(len(self.truth))]
+        duels = np.clip((own[:, None] - scores) / 2, -1.0, 1.0) if self.has_final else None
         votes = np.exp(scores, out=scores)
         votes *= 0.5 / votes.sum(axis=1, keepdims=True)
         votes += 0.5 * cast
@@ -426,15 +425,6 @@ def cast_votes(is_best: Bools, truth: Ints) -> Bools:
     wrong = np.arange(is_best.shape[-2]) != truth[tied[-1], None]
     np.moveaxis(is_best, -2, -1)[tied] = wrong
     return is_best
-
-
-def duels_of_truth(scores: Floats, truth: Ints) -> Floats:
-    """Return half the lead of the true class's score over every other, cut off at -1 and 1.
-
-    ``scores`` are (members, classes, rows), in units in which a vote is decided by a difference of 2.
-    """
-    own = np.take_along_axis(scores, truth[None, None, :], axis=1)
-    return np.asarray(np.clip((own - scores) / 2, -1.0, 1.0))
 
 
 def runoff_leads(totals: Floats, truth: Ints) -> tuple[Floats, Floats]:
