@@ -58,9 +58,6 @@ DEFAULT_SWEEPS = 100
 _MOST_WORK = 5e11
 # Members that compete are fitted more sharply than asked: then every move gains, and there cannot be many.
 _FIT_SHARE = 0.2
-# |x_j . (y alpha)| of a column outside may exceed its penalty by this share before it is let in: rounding,
-# not a violation.
-_SLACK = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
