@@ -302,13 +302,14 @@ class SoftVotes:
         # More than (K - 1) / 2 broken features no vote of K members survives.
         self.highest_lead = 2 * min(self.radius, (len(columns) - 1) // 2) + 1
         self.members = [self.fit(own) for own in columns]
-        self.votes = np.stack([self._votes_of_one(member) for member in self.members])
+        scores = [self.scores(member.fitted, member.leverages) for member in self.members]
+        self.votes = self._votes_of(np.stack(scores))
         return self
 
     def change(self, member: int, columns: Ints) -> None:
         """Give a member these columns from now on."""
-        self.members[member] = self.fit(columns)
-        self.votes[member] = self._votes_of_one(self.members[member])
+        one = self.members[member] = self.fit(columns)
+        self.votes[member] = self._votes_of(self.scores(one.fitted, one.leverages)[None])[0]
 
     @property
     def value(self) -> float:
@@ -378,9 +379,6 @@ class SoftVotes:
             old = member.rows @ across
             leverages = member.leverages - np.einsum("ij,ji->i", old, np.linalg.solve(inner, old.T))
         return self.scores(fitted, leverages)
-
-    def _votes_of_one(self, member: RidgeMember) -> Floats:
-        return np.asarray(self._votes_of(self.scores(member.fitted, member.leverages)[None])[0])
 
     def _votes_of(self, centred: Floats) -> Floats:
         """Return the soft votes of centred scores (members, problems, rows).
@@ -614,11 +612,11 @@ class RowPool:
 
     def cut(self) -> RowPool:
         """Return it without the rows that are too many; the order of the others stays."""
-        order = np.argsort(self.numbers, kind="stable")
-        keep = np.zeros(len(order), dtype=bool)
-        for code in np.unique(self.rows.labels):
-            keep[order[self.rows.labels[order] == code][:MAX_ROWS]] = True
-        return self if keep.all() else RowPool(self.rows.take(keep), self.numbers[keep])
+        order = np.lexsort((self.numbers, self.rows.labels))
+        labels = self.rows.labels[order]
+        places = np.arange(len(order)) - np.searchsorted(labels, labels)  # within each class
+        keep = np.sort(order[places < MAX_ROWS])
+        return RowPool(self.rows.take(keep), self.numbers[keep])
 
 
 @dataclass(frozen=True)
