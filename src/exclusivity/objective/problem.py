@@ -416,8 +416,6 @@ def best_intercept(problem: ERMProblem, scores: Floats) -> float:
     """
     breakpoints = problem.labels * problem.rows.goal() - scores
     low, high = float(breakpoints.min()), float(breakpoints.max())
-    if low == high and problem.loss.vanishes:
-        return low
 
     def slope(b: float) -> float:
         slopes = problem.loss.slope(problem.rows.shortfall(scores + b))
