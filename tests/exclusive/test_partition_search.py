@@ -32,7 +32,7 @@ def rng():
 
 
 def votes_of(problems, radius=3):
-    (sums,) = MemorySums([problems]).ridge_sums(with_grams=True)
+    (sums,) = MemorySums(problems).ridge_sums(with_grams=True)
     return SoftVotes(sums, problems, rng(), radius)
 
 
@@ -41,7 +41,7 @@ def value_of(problems, partition, radius=3):
 
 
 def partition_of(problems, groups, options):
-    return find_partition(MemorySums(sharing_rows(problems)), groups, options, rng())
+    return find_partition(MemorySums(problems), groups, options, rng())
 
 
 def problems_of(kind):
@@ -269,11 +269,10 @@ def test_very_many_columns_are_dealt_out_without_a_gram_matrix(monkeypatch, make
 
 def test_only_one_vs_rest_problems_vote_together():
     shared = one_vs_rest_problems(3)
-    shared = [p.changed(design=shared[0].design, weights=shared[0].weights) for p in shared]
-    together = sharing_rows(shared)
-    assert [len(part) for part in together] == [3]
+    assert [len(part) for part in sharing_rows(shared)] == [3]
     assert [len(part) for part in sharing_rows(shared[:2])] == [1, 1]
-    assert [len(part) for part in sharing_rows(one_vs_rest_problems(3))] == [1, 1, 1]
+    apart = [problem.changed(weights=problem.weights.copy()) for problem in shared]
+    assert [len(part) for part in sharing_rows(apart)] == [1, 1, 1]
 
 
 def rare_pixels(n_rows=600, seed=0):
@@ -314,7 +313,7 @@ def test_starved_members_are_not_taken_for_harmless():
 
 
 def strength(problems, groups):
-    return strength_of(MemorySums([[one] for one in problems]).ridge_sums(with_grams=True), groups)
+    return strength_of(MemorySums(problems).ridge_sums(with_grams=True), groups)
 
 
 def test_strength_is_the_squared_correlation():

@@ -25,7 +25,7 @@ def votes_of(rows=slice(None), weights=None, voting="runoff", radius=3):
     labels = [np.where(c == Y[rows], 1.0, -1.0) for c in range(3)]
     first = ERMProblem.build(X[rows], labels[0], weights=weights, n_members=5, cost=0.1, exclusivity=np.inf)
     problems = [first.changed(labels=own) for own in labels]
-    (sums,) = MemorySums([problems]).ridge_sums(with_grams=True)
+    (sums,) = MemorySums(problems).ridge_sums(with_grams=True)
     return SoftVotes(sums, problems, np.random.default_rng(0), radius, voting)
 
 

@@ -42,14 +42,7 @@ from exclusivity.solvers.base import (
 )
 from exclusivity.solvers.blocks import Target, solve_targets
 from exclusivity.solvers.newton import solve_newton
-from exclusivity.solvers.partition_search import (
-    BlockSums,
-    ExclusiveOptions,
-    MemorySums,
-    Partition,
-    find_partition,
-    sharing_rows,
-)
+from exclusivity.solvers.partition_search import BlockSums, ExclusiveOptions, MemorySums, find_partition
 
 __all__ = ["ExclusiveOptions", "ExclusiveResult", "solve_exclusive", "solve_exclusive_targets"]
 
@@ -75,7 +68,7 @@ class ExclusiveResult(SolverResult):
         The member that owns each feature group (at finite exclusivity: that weighs it most), -1 if none.
     """
 
-    partition: Partition
+    partition: Ints
 
 
 def solve_exclusive(
@@ -147,7 +140,7 @@ def solve_exclusive(
             return list(run_all(lambda problem: fit_member(problem, columns, penalties, tol), problems))
 
         if descent is None:
-            sums, rng = MemorySums(sharing_rows(to_divide)), np.random.default_rng(random_state)
+            sums, rng = MemorySums(to_divide), np.random.default_rng(random_state)
             owners = find_partition(sums, codes, options, rng)
             totals = np.array([problem.weights.sum() for problem in problems])
             descent = _Descent([problem.objective for problem in problems], totals, codes, owners)
@@ -286,9 +279,7 @@ class _Descent:
         The partition of the first sweep.
     """
 
-    def __init__(
-        self, objectives: Sequence[Objective], totals: Floats, groups: Ints, owners: Partition
-    ) -> None:
+    def __init__(self, objectives: Sequence[Objective], totals: Floats, groups: Ints, owners: Ints) -> None:
         self.groups, self.gamma, self.owners = groups, objectives[0].regulariser.exclusivity, owners
         n_features, K = len(groups), objectives[0].n_members
         self.weights = np.zeros((len(objectives), n_features, K))

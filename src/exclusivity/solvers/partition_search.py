@@ -73,9 +73,6 @@ from exclusivity.rows.source import RowBlock, RowSource
 from exclusivity.solvers.base import SAMPLE_SEED, check_positive
 from exclusivity.solvers.blocks import Target
 
-Partition = Ints
-"""The member that owns each feature group; -1 where none does."""
-
 Part = Sequence[ERMProblem]
 """Problems that share their rows and weights."""
 
@@ -128,7 +125,7 @@ class ExclusiveOptions:
     restarts: int = 2
     radius: int = 3
     voting: str | None = None
-    partition: Sequence[int] | Partition | None = None
+    partition: Sequence[int] | Ints | None = None
 
     def __post_init__(self) -> None:
         check_positive("change", self.change)
@@ -142,7 +139,7 @@ class ExclusiveOptions:
 
 def find_partition(
     sums: MemorySums, groups: Ints, options: ExclusiveOptions | None, rng: np.random.Generator
-) -> Partition:
+) -> Ints:
     """Return the best partition found: the owner of every group.
 
     The first search starts from ``options.partition`` (its free groups given away, no member empty), or from
@@ -179,8 +176,8 @@ def find_partition(
 
 
 def improve_by_moves(
-    owners: Partition, groups: Ints, votes: Sequence[SoftVotes], rng: np.random.Generator
-) -> tuple[Partition, float]:
+    owners: Ints, groups: Ints, votes: Sequence[SoftVotes], rng: np.random.Generator
+) -> tuple[Ints, float]:
     """Move single groups, in random order, to the member where they help most; return the value reached."""
     columns = [np.flatnonzero(owners[groups] == k) for k in range(int(owners.max()) + 1)]
     owners, value = owners.copy(), sum(one.begin(columns).value for one in votes)
@@ -205,7 +202,7 @@ def improve_by_moves(
     return owners, value
 
 
-def assign_round_robin(order: Ints, n_members: int) -> Partition:
+def assign_round_robin(order: Ints, n_members: int) -> Ints:
     """Assign groups to members in this order, to and fro: sizes differ by one at most.
 
     Examples
@@ -220,7 +217,7 @@ def assign_round_robin(order: Ints, n_members: int) -> Partition:
     return owners
 
 
-def fill_members(owners: Partition, n_members: int, strength: Floats) -> Partition:
+def fill_members(owners: Ints, n_members: int, strength: Floats) -> Ints:
     """Return the same partition with free groups given away, and no member empty while groups suffice.
 
     Free groups go, from the strongest on, to the member with the fewest; members that are still empty take
@@ -480,16 +477,12 @@ class RidgeSums(NamedTuple):
 
 
 class MemorySums:
-    """Sums over the rows of all problems, which are in memory.
+    """Sums over the rows of all problems, which are in memory."""
 
-    Parameters
-    ----------
-    parts : sequence of parts
-        See :func:`sharing_rows`.
-    """
+    parts: Sequence[Sequence[Any]]
 
-    def __init__(self, parts: Sequence[Sequence[Any]]) -> None:
-        self.parts, self.n_members = parts, int(parts[0][0].objective.n_members)
+    def __init__(self, problems: Sequence[ERMProblem]) -> None:
+        self.parts, self.n_members = sharing_rows(problems), problems[0].n_members
 
     def reduce(self, question: Callable[..., Floats], *arguments: Sequence[Any]) -> list[Floats]:
         """Ask every part, each with its own of the arguments; answers are added up over all rows."""
@@ -521,8 +514,8 @@ class BlockSums(MemorySums):
     def __init__(self, rows: RowSource, targets: Sequence[Target]) -> None:
         # One-vs-rest problems share all rows; pairs of classes have rows of their own.
         has_pairs = targets[0].contrast.negative is not None
-        super().__init__([[target] for target in targets] if has_pairs else [list(targets)])
-        self._rows = rows
+        self.parts = [[target] for target in targets] if has_pairs else [list(targets)]
+        self._rows, self.n_members = rows, targets[0].objective.n_members
 
     def reduce(self, question: Callable[..., Floats], *arguments: Sequence[Any]) -> list[Floats]:
         """See ``MemorySums``."""
@@ -549,8 +542,8 @@ class OnParts:
 
     def answer(self, block: RowBlock, state: object) -> tuple[Floats, None]:
         """See ``Request``."""
-        here = MemorySums(on_block(self.parts, block))
-        return np.array(here.reduce(self.question, *self.arguments)), None
+        pairs = zip(on_block(self.parts, block), *self.arguments, strict=True)
+        return np.array([self.question(*one) for one in pairs]), None
 
 
 def first_sums(part: Part) -> Floats:
