@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.solvers import NewtonOptions, SolverResult, solve_alm, solve_newton
 
 POWERS = (1.0, 1.0001, 1.005, 1.01, 1.1, 1.5, 2.0, 2.0, 3.0, 6.0)

@@ -13,12 +13,13 @@ from exclusivity.objective.objective import Contrast
 from exclusivity.objective.problem import ERMProblem, member_costs
 from exclusivity.rows.source import RowBlock
 from exclusivity.solvers import blocks as sampling
-from exclusivity.solvers.blocks import OnTarget, Target
-from exclusivity.solvers.newton import shrinking
-from exclusivity.solvers.newton.barrier import WorkingSet, near_margin
-from exclusivity.solvers.newton.shrinking import solve_inside
-from exclusivity.solvers.newton.solver import solve_newton
-from exclusivity.solvers.newton.sums import Point, bound_from_sums
+from exclusivity.solvers.run import (OnTarget, Target)
+from exclusivity.solvers! import shrinking
+from exclusivity.solvers.barrier import (WorkingSet, near_margin)
+from exclusivity.solvers.interior import solve_inside
+from exclusivity.solvers.newton import solve_newton
+from exclusivity.solvers.sums import Point
+from exclusivity.solvers.sums import bound_from_sums
 
 N_ROWS = 4000
 

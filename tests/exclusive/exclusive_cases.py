@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 
 
 def two_class_rows(n_rows=80, n_features=12, seed=0):

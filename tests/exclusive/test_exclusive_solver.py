@@ -7,8 +7,7 @@ import pytest
 from scipy import sparse
 
 from exclusive.exclusive_cases import binary_problem, joint_objective, one_vs_rest_problems, two_class_rows
-from exclusivity.objective.objective import ExclusivityRegulariser, exclusivity
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem, ExclusivityRegulariser, exclusivity
 from exclusivity.solvers import Status, solve_newton
 from exclusivity.solvers.exclusive import ExclusiveOptions, solve_exclusive
 

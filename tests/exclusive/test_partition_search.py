@@ -13,7 +13,7 @@ from scipy import sparse
 
 from exclusive.exclusive_cases import binary_problem, one_vs_rest_problems
 from exclusivity import ERMClassifier
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.solvers import partition_search
 from exclusivity.solvers.exclusive import ExclusiveOptions, solve_exclusive
 from exclusivity.solvers.partition_search import (

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from exclusive.exclusive_cases import binary_problem
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.solvers.exclusive import fit_member
 
 

@@ -6,7 +6,7 @@ from sklearn.datasets import load_wine
 from sklearn.svm import LinearSVC
 
 from exclusivity import ERMClassifier
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.partition import FeaturePartitionClassifier
 from exclusivity.solvers import ExclusiveOptions
 from exclusivity.solvers.partition_search import (

@@ -11,8 +11,7 @@ from scipy import sparse
 
 from conic import objective_by_loops, solve_conic
 from exclusivity.objective.losses import PowerHinge
-from exclusivity.objective.objective import ExclusivityRegulariser
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem, ExclusivityRegulariser
 from exclusivity.rows.design import DesignMatrix, weighted_total
 
 N, M, K, COST = 14, 4, 3, 1.3

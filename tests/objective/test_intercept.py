@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from exclusivity.objective.estimates import best_intercept
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize_scalar
 
-from exclusivity.objective.problem import ERMProblem, best_intercept
+from exclusivity.objective.objective import ERMProblem
 
 POWERS = [1, 1.5, 2, 3]
 ALL_POWERS = [1, 1.001, 1.1, 1.5, 2, 3, 10, 50]

@@ -11,15 +11,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from exclusivity.objective.estimates import dual_from_scores
 from scipy.optimize import minimize_scalar
 
 from conic import solve_conic
-from exclusivity.objective.objective import ExclusivityRegulariser
-from exclusivity.objective.problem import (
-    ERMProblem,
-    dual_bound,
-    dual_from_scores,
-)
+from exclusivity.objective.objective import ERMProblem, ExclusivityRegulariser, dual_bound
 from exclusivity.solvers import AlmOptions, PaperOptions, solve_alm, solve_newton, solve_paper
 
 LAM = 2.0

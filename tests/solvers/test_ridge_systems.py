@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import sparse
 
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.rows.design import DesignMatrix
 from exclusivity.solvers import alm, solve_alm, solve_paper
 from exclusivity.solvers.alm import RidgeSystem, shifted_solver

@@ -52,13 +52,12 @@ from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, cg
 
 from exclusivity._typing import Floats
-from exclusivity.objective.problem import ERMProblem, dual_bound, dual_from_scores, objective_error
+from exclusivity.objective.estimates import dual_from_scores
+from exclusivity.objective.objective import ERMProblem, dual_bound, objective_error
 from exclusivity.rows.design import DesignMatrix, weighted_total
 from exclusivity.solvers.base import (
     Callback,
-    Incumbent,
     IterationRecord,
-    Recorder,
     SolverResult,
     Start,
     Status,
@@ -67,6 +66,7 @@ from exclusivity.solvers.base import (
     check_targets,
     weighted_squares,
 )
+from exclusivity.solvers.run import Incumbent, Recorder
 
 DEFAULT_MAX_ITER = 20_000
 

@@ -26,23 +26,13 @@ from typing import Any
 import numpy as np
 
 from exclusivity._typing import Floats, Ints
-from exclusivity.objective.objective import ExclusivityRegulariser, Objective, relative_gap
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem, ExclusivityRegulariser, Objective, relative_gap
 from exclusivity.rows.design import DesignMatrix
 from exclusivity.rows.source import RowSource
-from exclusivity.solvers.base import (
-    Callback,
-    IterationRecord,
-    Recorder,
-    SolverResult,
-    Start,
-    Status,
-    check_targets,
-    constant_result,
-)
-from exclusivity.solvers.blocks import Target, solve_targets
-from exclusivity.solvers.newton import solve_newton
+from exclusivity.solvers.base import Callback, IterationRecord, SolverResult, Start, Status, check_targets
+from exclusivity.solvers.newton import solve_newton, solve_targets
 from exclusivity.solvers.partition_search import BlockSums, ExclusiveOptions, MemorySums, find_partition
+from exclusivity.solvers.run import Recorder, Target, constant_result
 
 __all__ = ["ExclusiveOptions", "ExclusiveResult", "solve_exclusive", "solve_exclusive_targets"]
 

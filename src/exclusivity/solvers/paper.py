@@ -24,13 +24,12 @@ from typing import Literal
 import numpy as np
 
 from exclusivity._typing import Floats
-from exclusivity.objective.problem import ERMProblem, dual_bound, dual_from_scores
+from exclusivity.objective.estimates import dual_from_scores
+from exclusivity.objective.objective import ERMProblem, dual_bound
 from exclusivity.solvers.alm import MultiplierMethod, RidgeSystem
 from exclusivity.solvers.base import (
     Callback,
-    Incumbent,
     IterationRecord,
-    Recorder,
     SolverResult,
     Start,
     Status,
@@ -39,6 +38,7 @@ from exclusivity.solvers.base import (
     check_targets,
     weighted_squares,
 )
+from exclusivity.solvers.run import Incumbent, Recorder
 
 DEFAULT_MAX_ITER = 1000
 

@@ -67,11 +67,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from exclusivity._typing import Bools, Floats, Ints
-from exclusivity.objective.problem import ERMProblem
+from exclusivity.objective.objective import ERMProblem
 from exclusivity.rows.design import RowList
 from exclusivity.rows.source import RowBlock, RowSource
 from exclusivity.solvers.base import SAMPLE_SEED, check_positive
-from exclusivity.solvers.blocks import Target
+from exclusivity.solvers.run import Target
 
 Part = Sequence[ERMProblem]
 """Problems that share their rows and weights."""
