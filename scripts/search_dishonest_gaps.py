@@ -96,7 +96,7 @@ def random_case(seed: int) -> Case:
         fit_intercept=bool(rng.random() < 0.85),
     )
     possible = ["interior", "alm"]
-    if not np.any(problem.regulariser.sparsity):
+    if not problem.regulariser.sparsity:
         possible += ["iterative"] if problem.loss.p == 1 else ["iterative", "semismooth"]
     regimes = tuple(str(name) for name in rng.choice(possible, size=2, replace=False))
     return Case(problem, X.astype(np.longdouble), float(rng.choice(TOLERANCES)), regimes)
@@ -156,7 +156,7 @@ def _polished(case: Case, weights: Extended, intercept: np.longdouble) -> np.lon
     """Return the smallest objective after Newton steps with gradients in extended precision."""
     problem, p = case.problem, case.problem.loss.p
     best = case.objective(weights, intercept, 1)
-    if p == 1 or np.any(problem.regulariser.sparsity):
+    if p == 1 or problem.regulariser.sparsity:
         return best
     bordered = np.column_stack([case.rows, np.ones(len(case.rows), np.longdouble)])
     if not problem.fit_intercept:

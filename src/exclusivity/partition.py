@@ -41,7 +41,7 @@ from exclusivity.classifier._validation import (
 )
 from exclusivity.objective.objective import ERMProblem
 from exclusivity.rows.design import check_sparse
-from exclusivity.solvers.partition_search import ExclusiveOptions, MemorySums, find_partition, sharing_rows
+from exclusivity.solvers.partition_search import ExclusiveOptions, MemorySums, find_partition
 from exclusivity.voting.members import VotingMembers
 from exclusivity.voting.preferences import MemberPreferences
 from exclusivity.voting.rules import RULES, VotingEnsemble
@@ -328,5 +328,5 @@ def _learn_partition(
     )
     problems = [first.changed(labels=column) for column in labels]
     generator = np.random.default_rng(int(rng.randint(_SEED_LIMIT)))
-    sums, options = MemorySums(sharing_rows(problems)), ExclusiveOptions(voting=RULES[voting].search)
+    sums, options = MemorySums(problems), ExclusiveOptions(voting=RULES[voting].search)
     return find_partition(sums, groups, options, generator)

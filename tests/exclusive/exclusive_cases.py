@@ -25,10 +25,9 @@ def one_vs_rest_problems(n_members=3, exclusivity=np.inf, *, n_classes=3, n_rows
     rng = np.random.default_rng(seed)
     codes = np.arange(n_rows) % n_classes
     X = rng.normal(size=(n_rows, n_features)) + rng.normal(size=(n_classes, n_features))[codes]
-    return [
-        ERMProblem.build(X, np.where(codes == c, 1.0, -1.0), n_members=n_members, exclusivity=exclusivity)
-        for c in range(n_classes)
-    ]
+    labels = [np.where(codes == c, 1.0, -1.0) for c in range(n_classes)]
+    first = ERMProblem.build(X, labels[0], n_members=n_members, exclusivity=exclusivity)
+    return [first.changed(labels=own) for own in labels]
 
 
 def joint_objective(problems, groups, weights, intercepts):

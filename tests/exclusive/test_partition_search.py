@@ -24,7 +24,6 @@ from exclusivity.solvers.partition_search import (
     find_partition,
     sharing_rows,
     strength_of,
-    surrogates_of,
 )
 
 
@@ -32,13 +31,17 @@ def rng():
     return np.random.default_rng(0)
 
 
-def surrogate_of(problems):
-    sums = MemorySums([problems])
-    return surrogates_of(sums.ridge_sums(with_grams=True), sums.sample(), rng())[0]
+def votes_of(problems, radius=3):
+    (sums,) = MemorySums(problems).ridge_sums(with_grams=True)
+    return SoftVotes(sums, problems, rng(), radius)
+
+
+def value_of(problems, partition, radius=3):
+    return votes_of(problems, radius).begin(columns_of(partition, problems[0].n_members)).value
 
 
 def partition_of(problems, groups, options):
-    return find_partition(MemorySums(sharing_rows(problems)), groups, options, rng())
+    return find_partition(MemorySums(problems), groups, options, rng())
 
 
 def problems_of(kind):
@@ -99,19 +102,19 @@ def columns_of(partition, n_members):
 def test_a_stand_in_is_a_ridge_regression(kind):
     problems = problems_of(kind)
     columns = np.array([1, 4, 5, 9])
-    member = surrogate_of(problems).fit(columns)
-    np.testing.assert_allclose(member.scores.T, ridge_scores(problems, columns), atol=1e-9)
+    member = votes_of(problems).fit(columns)
+    np.testing.assert_allclose(member.fitted.T, ridge_scores(problems, columns), atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["binary", "one-vs-rest"])
 @pytest.mark.parametrize("extra", [[7], [0, 2, 11]])
 def test_joining_columns_equals_fitting_all(kind, extra):
     problems = problems_of(kind)
-    surrogate = surrogate_of(problems)
-    members = [surrogate.fit(np.array(columns)) for columns in ([1], [3, 4, 5, 6], [8, 9])]
-    joined = surrogate.scores_with(members, np.array(extra))
+    votes = votes_of(problems)
+    members = [votes.fit(np.array(columns)) for columns in ([1], [3, 4, 5, 6], [8, 9])]
+    joined = votes.scores_with(members, np.array(extra))
     for scores, member in zip(joined, members, strict=True):
-        alone = surrogate.fit(np.append(member.columns, extra)).scores
+        alone = votes.fit(np.append(member.columns, extra)).fitted
         np.testing.assert_allclose(scores, alone, atol=1e-10)
 
 
@@ -134,10 +137,10 @@ def test_many_rows_are_sampled_with_a_share_for_every_class(monkeypatch):
     monkeypatch.setattr(partition_search, "MAX_ROWS", 50)
     X = np.random.default_rng(0).normal(size=(400, 4))
     y = np.where(np.arange(400) < 10, 1.0, -1.0)
-    surrogate = surrogate_of([ERMProblem.build(X, y, n_members=2, exclusivity=np.inf)])
-    assert np.bincount(surrogate.truth).tolist() == [40, 10]
-    np.testing.assert_allclose(np.bincount(surrogate.truth, weights=surrogate.row_weights), 0.5)
-    np.testing.assert_allclose(surrogate.gram, (X - X.mean(axis=0)).T @ (X - X.mean(axis=0)))
+    votes = votes_of([ERMProblem.build(X, y, n_members=2, exclusivity=np.inf)])
+    assert np.bincount(votes.truth).tolist() == [40, 10]
+    np.testing.assert_allclose(np.bincount(votes.truth, weights=votes.row_weights), 0.5)
+    np.testing.assert_allclose(votes.sums.gram, (X - X.mean(axis=0)).T @ (X - X.mean(axis=0)))
 
 
 # --- votes ------------------------------------------------------------------------------------------------
@@ -148,22 +151,21 @@ def test_many_rows_are_sampled_with_a_share_for_every_class(monkeypatch):
 def test_the_value_of_a_partition_against_loops(kind, radius):
     problems = problems_of(kind)
     partition = np.arange(12) % 3
-    ballot = SoftVotes(surrogate_of(problems), columns_of(partition, 3), radius)
-    assert ballot.value == pytest.approx(value_by_loops(problems, partition, radius))
+    assert value_of(problems, partition, radius) == pytest.approx(value_by_loops(problems, partition, radius))
 
 
 @pytest.mark.parametrize("kind", ["binary", "one-vs-rest"])
 @pytest.mark.parametrize("moved", [[0], [0, 3]])
 def test_values_after_a_move_equal_those_of_the_new_partition(kind, moved):
     problems = problems_of(kind)
-    surrogate, partition = surrogate_of(problems), np.arange(12) % 3
-    ballot = SoftVotes(surrogate, columns_of(partition, 3), 3)
+    partition = np.arange(12) % 3
+    ballot = votes_of(problems).begin(columns_of(partition, 3))
     rest = np.setdiff1d(np.flatnonzero(partition == 0), moved)
     values = ballot.values_after(np.array(moved), 0)
     for receiver in (1, 2):
         after = partition.copy()
         after[moved] = receiver
-        assert values[receiver] == pytest.approx(SoftVotes(surrogate, columns_of(after, 3), 3).value)
+        assert values[receiver] == pytest.approx(value_of(problems, after))
     ballot.change(0, rest)
     ballot.change(2, np.append(np.flatnonzero(partition == 2), moved))
     assert ballot.value == pytest.approx(values[2])
@@ -174,14 +176,14 @@ def test_hard_votes_make_the_value_the_certified_accuracy(monkeypatch):
     monkeypatch.setattr("exclusivity.solvers.partition_search._SHARPNESS", 1e-9)
     problem = binary_problem(5, n_features=15)
     partition = np.arange(15) % 5
-    ballot = SoftVotes(surrogate_of([problem]), columns_of(partition, 5), 3)
+    value = value_of([problem], partition)
     scores = np.hstack([ridge_scores([problem], own) for own in columns_of(partition, 5)])
     right = np.sign(scores + problem.labels.mean()) == problem.labels[:, None]
     lead = 2 * right.sum(axis=1) - 5
     certified = [
         np.mean([np.mean(lead[problem.labels == label] > 2 * r) for label in (-1, 1)]) for r in range(3)
     ]
-    assert 0.5 - ballot.value == pytest.approx(sum(certified))
+    assert 0.5 - value == pytest.approx(sum(certified))
 
 
 # --- the search -------------------------------------------------------------------------------------------
@@ -190,22 +192,20 @@ def test_hard_votes_make_the_value_the_certified_accuracy(monkeypatch):
 def test_no_single_move_improves_what_the_search_returns():
     problem = binary_problem(3, n_features=9)
     partition = partition_of([problem], np.arange(9), ExclusiveOptions(restarts=1))
-    surrogate = surrogate_of([problem])
-    best = SoftVotes(surrogate, columns_of(partition, 3), 3).value
+    best = value_of([problem], partition)
     for group, member in product(range(9), range(3)):
         after = partition.copy()
         after[group] = member
         if len(set(after)) == 3:
-            assert SoftVotes(surrogate, columns_of(after, 3), 3).value >= best - 1e-6 * abs(best)
+            assert value_of([problem], after) >= best - 1e-6 * abs(best)
 
 
 def test_the_best_of_all_partitions_is_found_where_they_can_be_counted():
     problem = binary_problem(2, n_features=7, seed=3)
-    surrogate = surrogate_of([problem])
     everything = [np.array((0, *rest)) for rest in product(range(2), repeat=6) if any(rest)]
-    best = min(SoftVotes(surrogate, columns_of(owners, 2), 3).value for owners in everything)
+    best = min(value_of([problem], owners) for owners in everything)
     found = partition_of([problem], np.arange(7), ExclusiveOptions(restarts=20))
-    assert SoftVotes(surrogate, columns_of(found, 2), 3).value == pytest.approx(best)
+    assert value_of([problem], found) == pytest.approx(best)
 
 
 def noisy_pairs(seed):
@@ -251,8 +251,7 @@ def test_a_row_of_weight_two_counts_like_two_rows(n_rows):
     repeated = ERMProblem.build(
         np.repeat(X, times, axis=0), np.repeat(y, times), n_members=5, exclusivity=np.inf
     )
-    columns = columns_of(np.arange(30) % 5, 5)
-    values = [SoftVotes(surrogate_of([p]), columns, 2).value for p in (weighted, repeated)]
+    values = [value_of([p], np.arange(30) % 5, 2) for p in (weighted, repeated)]
     assert values[0] == pytest.approx(values[1], rel=1e-12)
     partitions = [solve_exclusive([p], random_state=0)[0].partition for p in (weighted, repeated)]
     assert np.array_equal(*partitions)
@@ -270,11 +269,10 @@ def test_very_many_columns_are_dealt_out_without_a_gram_matrix(monkeypatch, make
 
 def test_only_one_vs_rest_problems_vote_together():
     shared = one_vs_rest_problems(3)
-    shared = [p.changed(design=shared[0].design, weights=shared[0].weights) for p in shared]
-    together = sharing_rows(shared)
-    assert [len(part) for part in together] == [3]
+    assert [len(part) for part in sharing_rows(shared)] == [3]
     assert [len(part) for part in sharing_rows(shared[:2])] == [1, 1]
-    assert [len(part) for part in sharing_rows(one_vs_rest_problems(3))] == [1, 1, 1]
+    apart = [problem.changed(weights=problem.weights.copy()) for problem in shared]
+    assert [len(part) for part in sharing_rows(apart)] == [1, 1, 1]
 
 
 def rare_pixels(n_rows=600, seed=0):
@@ -315,7 +313,7 @@ def test_starved_members_are_not_taken_for_harmless():
 
 
 def strength(problems, groups):
-    return strength_of(MemorySums([[one] for one in problems]).ridge_sums(with_grams=True), groups)
+    return strength_of(MemorySums(problems).ridge_sums(with_grams=True), groups)
 
 
 def test_strength_is_the_squared_correlation():
@@ -344,6 +342,6 @@ def test_feeding_gives_free_groups_away_and_fills_empty_members():
 
 def test_dealing_is_even():
     for n_groups, K in product(range(1, 12), range(1, 6)):
-        sizes = np.bincount(assign_round_robin(np.ones(n_groups), K))
+        sizes = np.bincount(assign_round_robin(np.arange(n_groups), K))
         assert len(sizes) == min(n_groups, K)
         assert sizes.max() - sizes.min() <= 1

@@ -12,10 +12,7 @@ from exclusivity.solvers import ExclusiveOptions
 from exclusivity.solvers.partition_search import (
     MemorySums,
     SoftVotes,
-    duels_of_truth,
     runoff_leads,
-    sharing_rows,
-    surrogates_of,
 )
 from exclusivity.voting.rules import RULES
 from robustness.runoff_oracle import preferences_of, random_election
@@ -24,13 +21,12 @@ X, Y = load_wine(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
 
 
-def surrogate(rows=slice(None), weights=None, left_out=True):
+def votes_of(rows=slice(None), weights=None, voting="runoff", radius=3):
     labels = [np.where(c == Y[rows], 1.0, -1.0) for c in range(3)]
     first = ERMProblem.build(X[rows], labels[0], weights=weights, n_members=5, cost=0.1, exclusivity=np.inf)
     problems = [first.changed(labels=own) for own in labels]
-    sums = MemorySums(sharing_rows(problems))
-    found = sums.ridge_sums(with_grams=True)
-    return surrogates_of(found, sums.sample(), np.random.default_rng(0), left_out)[0]
+    (sums,) = MemorySums(problems).ridge_sums(with_grams=True)
+    return SoftVotes(sums, problems, np.random.default_rng(0), radius, voting)
 
 
 def test_the_lead_of_the_truth_is_what_a_run_off_certifies():
@@ -60,51 +56,53 @@ def test_the_lead_of_the_truth_is_what_a_run_off_certifies():
     assert exact > 0.95 * n_won
 
 
-def test_soft_duels():
-    scores = np.array([[[3.0, 0.0], [1.0, 0.0], [2.5, 8.0]]])
-    truth = np.array([0, 2])
-    duels = np.empty_like(scores)
-    duels_of_truth(scores, truth, duels)
-    assert duels.tolist() == [[[0.0, 1.0], [1.0, 1.0], [0.25, 0.0]]]
+def test_soft_duels_are_leads_of_the_truth_cut_off_at_one():
+    votes = votes_of()
+    centred = np.random.default_rng(0).normal(size=(2, 3, len(Y)))
+    duels = votes._votes_of(centred)[:, 3:]
+    for member, found in zip(centred, duels, strict=True):
+        scale = np.sqrt(np.mean(member**2)) / 2
+        scores = (member + votes.sums.label_means[:, None]) / scale
+        wanted = np.clip(scores[Y, np.arange(len(Y))] - scores, -1, 1)
+        np.testing.assert_allclose(found, wanted, atol=1e-9)
 
 
 def test_a_move_is_worth_what_it_leads_to():
-    rows = surrogate()
     columns = [np.arange(13)[k::5] for k in range(5)]
-    ballot = SoftVotes(rows, columns, 3, "runoff")
+    ballot = votes_of().begin(columns)
     moved, rest = columns[0][:1], columns[0][1:]
     values = ballot.values_after(moved, 0)
     for receiver in range(1, 5):
         after = [rest, *columns[1:]]
         after[receiver] = np.append(after[receiver], moved)
-        assert values[receiver] == pytest.approx(SoftVotes(rows, after, 3, "runoff").value, abs=1e-9)
+        assert values[receiver] == pytest.approx(votes_of().begin(after).value, abs=1e-9)
 
 
 def test_scores_of_rows_left_out_are_those_of_fits_without_them():
     weights = 0.5 + np.random.default_rng(0).random(40)
     chosen = np.append(np.arange(0, 156, 4), 0)  # the first row twice
-    rows, columns = surrogate(chosen, weights), np.array([0, 3, 5])
-    member, extra, fewer = rows.fit(columns), np.array([1, 7]), np.array([3])
-    joined = rows.scores_with([member, rows.fit(np.array([2, 4]))], extra)[0]
+    votes, columns = votes_of(chosen, weights), np.array([0, 3, 5])
+    member, extra, fewer = votes.fit(columns), np.array([1, 7]), np.array([3])
+    joined = votes.scores_with([member, votes.fit(np.array([2, 4]))], extra)[0]
     for out in (0, 11, 39):
         equals = np.flatnonzero(chosen == chosen[out])
         others = np.setdiff1d(np.arange(40), equals)
-        smaller = surrogate(chosen[others], weights[others], left_out=False)
+        smaller = votes_of(chosen[others], weights[others], voting="hard")
         for scores, own in (
-            (member.scores, columns),
+            (votes.scores(member.fitted, member.leverages), columns),
             (joined, np.array([0, 1, 3, 5, 7])),
-            (rows.scores_without(member, fewer), np.array([0, 5])),
+            (votes.scores_without(member, fewer), np.array([0, 5])),
         ):
-            coef = smaller.fit(own).inverse @ smaller.moments[own]
-            wanted = (X[chosen[out], own] - smaller.sums.mean[own]) @ coef + smaller.label_means
-            np.testing.assert_allclose(scores[:, out] + rows.label_means, wanted, atol=1e-10)
+            coef = smaller.fit(own).inverse @ smaller.sums.moments[own]
+            wanted = (X[chosen[out], own] - smaller.sums.mean[own]) @ coef + smaller.sums.label_means
+            np.testing.assert_allclose(scores[:, out] + votes.sums.label_means, wanted, atol=1e-10)
 
 
 def test_a_row_of_weight_two_is_two_rows():
-    twice, double = surrogate(np.append(np.arange(60), 7)), np.ones(60)
+    twice, double = votes_of(np.append(np.arange(60), 7), radius=2), np.ones(60)
     double[7] = 2
-    heavy, columns = surrogate(slice(60), double), [np.arange(13)[k::5] for k in range(5)]
-    values = [SoftVotes(one, columns, 2, "runoff").value for one in (twice, heavy)]
+    heavy, columns = votes_of(slice(60), double, radius=2), [np.arange(13)[k::5] for k in range(5)]
+    values = [one.begin(columns).value for one in (twice, heavy)]
     assert values[0] == pytest.approx(values[1])
 
 

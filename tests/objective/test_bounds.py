@@ -1,4 +1,4 @@
-"""Weights between bounds: proximal map, conjugate, its rounding, and which weights are at bounds."""
+"""Weights between bounds: conjugate, its rounding, and which weights are at bounds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from hypothesis import given, strategies as st
 
 from exclusivity.objective.losses import PowerHinge
 from exclusivity.objective.objective import (
-    BoundedPenalty,
     Bounds,
     ExclusivityRegulariser,
     Objective,
@@ -25,7 +24,7 @@ def penalties(draw):
     pairs = [sorted((draw(ends), draw(ends))) for _ in range(3)]
     pairs = [(-1.0, 1.0) if np.isinf(low) and low == high else (low, high) for low, high in pairs]
     lower, upper = np.array(pairs).T
-    return BoundedPenalty(draw(kinks), lower, upper)
+    return Penalty(draw(kinks), lower, upper)
 
 
 def grid(penalty, w):
@@ -53,8 +52,10 @@ def test_errors_only_raise_the_conjugate(penalty, u, error):
 
 
 @given(kinks, vectors, vectors)
-def test_without_bounds_it_is_the_elastic_penalty(kinks, u, w):
-    bounded, free = BoundedPenalty(kinks, np.full(3, -np.inf), np.full(3, np.inf)), Penalty(kinks)
+def test_far_bounds_are_none(kinks, u, w):
+    bounded, free = Penalty(kinks, np.full(3, -1e9), np.full(3, 1e9)), Penalty(kinks)
+    assert bounded.is_bounded
+    assert not free.is_bounded
     np.testing.assert_array_equal(bounded.attained(u), free.attained(u))
     assert bounded.value(w) == pytest.approx(free.value(w), rel=1e-14)
     assert bounded.excess(w, u) == pytest.approx(free.excess(w, u), rel=1e-14)
@@ -76,7 +77,7 @@ def test_slopes_are_those_of_the_value(penalty, w, other, t):
 
 
 def test_outside_it_costs_infinitely_much_and_nothing_settles_there():
-    penalty = BoundedPenalty(0.0, np.array([0.0, -1.0]), np.array([np.inf, 1.0]))
+    penalty = Penalty(0.0, np.array([0.0, -1.0]), np.array([np.inf, 1.0]))
     assert penalty.value(np.array([-1e-300, 0.0])) == np.inf
     assert penalty.value(np.array([0.0, 1.0])) == 0.5
     settled = penalty.settled(np.array([0.2, 1.5]), np.array([-3.0, 0.4]))

@@ -46,14 +46,6 @@ def brute_minimum(labels, scores, p, weights):
     return min(values[best], found.fun)
 
 
-def hinge_minimisers(labels, scores, weights):
-    """For p = 1: the loss is linear between breakpoints, so the ends of its minimum are breakpoints."""
-    ends = np.unique(labels - scores)
-    values = np.array([loss(b, labels, scores, 1, weights) for b in ends])
-    winners = ends[values == values.min()]
-    return winners[0], winners[-1]
-
-
 def row_lists(elements):
     row = st.tuples(st.sampled_from([-1.0, 1.0]), elements, st.sampled_from([0.25, 1.0, 1.0, 2.0, 16.0]))
     return st.lists(row, min_size=1, max_size=9).map(
@@ -81,30 +73,6 @@ def test_no_other_intercept_has_a_smaller_loss(p, rows):
         loss(b, labels, scores, p, weights) <= brute_minimum(labels, scores, p, weights) * (1 + 1e-12) + slack
     )
     assert (labels - scores).min() <= b <= (labels - scores).max()
-
-
-@given(rows=row_lists(quarters))
-@settings(max_examples=200, deadline=None)
-def test_hinge_takes_the_midpoint_of_all_minimisers(rows):
-    """With quarters and powers of two every sum is exact, so that the set of minimisers is."""
-    labels, scores, weights = rows
-    low, high = hinge_minimisers(labels, scores, weights)
-    assert best_intercept(problem_of(labels, 1, weights), scores) == (low + high) / 2
-
-
-def test_hinge_midpoint_of_a_true_interval():
-    """y = (-1, 1), scores 0: every b in [-1, 1] loses 2. Two more rows shrink that to [-1, 0.5]."""
-    assert best_intercept(problem_of([-1, 1], 1), np.zeros(2)) == 0.0
-    labels, scores = np.array([-1.0, 1.0, -1.0, 1.0]), np.array([0.0, 0.0, 5.0, 0.5])
-    assert hinge_minimisers(labels, scores, np.ones(4)) == (-1.0, 0.5)
-    assert best_intercept(problem_of(labels, 1), scores) == -0.25
-
-
-def test_hinge_midpoint_with_weights_that_do_not_add_up_exactly():
-    """0.1 + 0.2 against 0.3: flat but for rounding, which must not pick one end."""
-    labels, weights = np.array([1.0, 1.0, -1.0]), np.array([0.1, 0.2, 0.3])
-    assert weights[0] + weights[1] != weights[2]
-    assert best_intercept(problem_of(labels, 1, weights), np.zeros(3)) == 0.0
 
 
 @pytest.mark.parametrize("p", POWERS)

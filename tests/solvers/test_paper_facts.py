@@ -14,7 +14,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from conic import solve_conic
-from exclusivity.objective.estimates import best_intercept, dual_from_scores
+from exclusivity.objective.estimates import dual_from_scores
 from exclusivity.objective.objective import ERMProblem, ExclusivityRegulariser, dual_bound
 from exclusivity.solvers import AlmOptions, PaperOptions, solve_alm, solve_newton, solve_paper
 
@@ -473,24 +473,6 @@ def test_fact_10_the_dual_point_of_given_scores(p, weighted):
         assert bound <= optimum * (1 + 1e-12)
         if noise == 0:
             assert bound >= optimum * (1 - 1e-6)  # at the optimum the dual point is optimal too
-
-
-def test_fact_10_for_the_hinge_the_best_intercept_is_the_middle_of_an_interval():
-    rng = np.random.default_rng(0)
-    intervals = 0
-    for _ in range(200):
-        y = rng.choice([-1.0, 1.0], size=7)
-        s = rng.integers(1, 3, size=7).astype(float)
-        scores = rng.normal(size=7)
-        problem = ERMProblem.build(scores[:, None], y, p=1, weights=s)
-        ends = np.sort(y - scores)  # the loss is linear between these
-        losses = np.array([s @ np.maximum(0, 1 - y * (scores + b)) for b in ends])
-        best = ends[losses <= losses.min() + 1e-12]
-        if abs(y.sum()) == len(y):
-            continue
-        intervals += len(best) > 1
-        np.testing.assert_allclose(best_intercept(problem, scores), (best[0] + best[-1]) / 2, atol=1e-12)
-    assert intervals > 20
 
 
 # Section 9 ----------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ from scipy import sparse
 
 from exclusivity.objective.objective import ERMProblem
 from exclusivity.rows.design import DesignMatrix
-from exclusivity.solvers import ridge, solve_alm, solve_paper
-from exclusivity.solvers.ridge import RidgeSystem, ShiftedFactor
+from exclusivity.solvers import alm, solve_alm, solve_paper
+from exclusivity.solvers.alm import RidgeSystem, shifted_solver
 
 # Conjugate gradients stop at a relative residual of 1e-11 (in the norm of their preconditioner); with
 # condition numbers up to 1e3 the solution is good for 1e-8. The factorisations are good for 1e-12 or better.
@@ -116,10 +116,10 @@ def test_conjugate_gradients_do_not_depend_on_their_start_and_accept_a_solution(
         ((6, 30), 8 * 6**2 - 1, "iterative"),
     ],
 )
-def test_which_system_is_chosen(shape, cap, kind):
-    arguments = {} if cap is None else {"memory_cap": cap}
+def test_which_system_is_chosen(shape, cap, kind, monkeypatch):
+    monkeypatch.setattr(alm, "MEMORY_CAP", cap or alm.MEMORY_CAP)
     design = DesignMatrix(np.ones(shape))
-    assert RidgeSystem(design, np.ones(shape[0]), ridge=1.0, fit_intercept=True, **arguments).kind == kind
+    assert RidgeSystem(design, np.ones(shape[0]), ridge=1.0, fit_intercept=True).kind == kind
 
 
 @pytest.mark.parametrize("solve", [solve_alm, solve_paper])
@@ -127,12 +127,11 @@ def test_no_square_matrix_of_the_larger_side(solve, monkeypatch):
     """M > N: only N x N is factorised; M <= N: only M x M."""
     sizes = []
 
-    class Spy(ShiftedFactor):
-        def __init__(self, matrix, shift):
-            sizes.append(matrix.shape)
-            super().__init__(matrix, shift)
+    def spy(matrix, shift):
+        sizes.append(matrix.shape)
+        return shifted_solver(matrix, shift)
 
-    monkeypatch.setattr(ridge, "ShiftedFactor", Spy)
+    monkeypatch.setattr(alm, "shifted_solver", spy)
     for shape, size in (((7, 60), (7, 7)), ((60, 7), (7, 7))):
         X, _, _, _, rng = case(shape)
         y = np.where(rng.random(shape[0]) < 0.5, 1.0, -1.0)
@@ -157,15 +156,18 @@ def test_two_hundred_thousand_sparse_features_fit_in_small_memory(solve):
     assert peak < 20 * 8 * n_features * n_members
 
 
-def test_solvers_reach_the_same_optimum_with_conjugate_gradients(monkeypatch):
+def test_solvers_reach_the_same_optimum_with_conjugate_gradients():
     X, _, _, weights, rng = case((60, 8))
     y = np.where(X[:, 0] + rng.normal(size=60) > 0, 1.0, -1.0)
     problem = ERMProblem.build(X, y, n_members=3, weights=weights)
     factorised = solve_alm(problem, tol=1e-9)
     system = RidgeSystem(
-        problem.design, weights, ridge=problem.kappa / (2 * problem.cost), fit_intercept=True, memory_cap=0
+        problem.design,
+        weights,
+        ridge=problem.kappa / (2 * problem.cost),
+        fit_intercept=True,
+        kind="iterative",
     )
-    assert system.kind == "iterative"
     iterative = solve_alm(problem, tol=1e-9, system=system)
     assert iterative.converged
     np.testing.assert_allclose(iterative.objective, factorised.objective, rtol=2e-9)
@@ -175,23 +177,23 @@ def test_solvers_reach_the_same_optimum_with_conjugate_gradients(monkeypatch):
 # When rounding has eaten the ridge ----------------------------------------------------------------
 
 
-def test_shifted_factor_solves():
+def test_shifted_solver_solves():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(6, 6))
     matrix, right = A @ A.T, rng.normal(size=(6, 2))
     expected = np.linalg.solve(matrix + 0.3 * np.eye(6), right)
-    np.testing.assert_allclose(ShiftedFactor(matrix, 0.3).solve(right), expected, rtol=1e-11)
+    np.testing.assert_allclose(shifted_solver(matrix, 0.3)(right), expected, rtol=1e-11)
 
 
-def test_shifted_factor_falls_back_to_eigenvectors():
+def test_shifted_solver_falls_back_to_eigenvectors():
     """A singular matrix with a negative rounding: Cholesky fails, the eigenvalues are held at the shift."""
     rng = np.random.default_rng(0)
     basis = np.linalg.qr(rng.normal(size=(5, 5)))[0]
     matrix = (basis * [1e3, 10.0, 1.0, 0.0, -1e-6]) @ basis.T
     right = rng.normal(size=(5, 2))
     expected = (basis / (np.array([1e3, 10.0, 1.0, 0.0, 0.0]) + 1e-7)[:, None].T) @ basis.T @ right
-    factor = ShiftedFactor((matrix + matrix.T) / 2, 1e-7)
-    np.testing.assert_allclose(factor.solve(right), expected, rtol=1e-4)
+    solve = shifted_solver((matrix + matrix.T) / 2, 1e-7)
+    np.testing.assert_allclose(solve(right), expected, rtol=1e-4)
 
 
 def duplicated(scale, seed=0):

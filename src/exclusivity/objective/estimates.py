@@ -34,7 +34,7 @@ def dual_from_scores(problem: ERMProblem, mean_scores: Floats) -> Floats:
 
 
 def best_intercept(problem: ERMProblem, scores: Floats) -> float:
-    """Find argmin_b sum_i s_i phi(t_i - y_i (scores_i + b)); the midpoint where p = 1 leaves an interval.
+    """Find argmin_b sum_i s_i phi(t_i - y_i (scores_i + b)); one of them where there are several.
 
     Where the loss vanishes, row i stops to count at b = y_i t_i - scores_i, so the minimiser lies between the
     smallest and the largest of these breakpoints; else not far from there.
@@ -48,10 +48,6 @@ def best_intercept(problem: ERMProblem, scores: Floats) -> float:
     """
     breakpoints = problem.labels * problem.rows.goal() - scores
     low, high = float(breakpoints.min()), float(breakpoints.max())
-    if low == high and problem.loss.vanishes:
-        return low
-    if problem.loss.is_hinge:
-        return _hinge_midpoint(breakpoints, problem.labels, problem.weights)
 
     def slope(b: float) -> float:
         slopes = problem.loss.slope(problem.rows.shortfall(scores + b))
@@ -76,22 +72,6 @@ def _widened(slope: Callable[[float], float], low: float, high: float) -> tuple[
             break
         low, high, reach = low - reach * (slope(low) > 0), high + reach * (slope(high) < 0), 2 * reach
     return low, high
-
-
-def _hinge_midpoint(breakpoints: Floats, labels: Floats, weights: Floats) -> float:
-    """Return the middle of the minimisers for p = 1.
-
-    The slope is a step function: it starts at -(weight of the positive rows), rises by s_i at every
-    breakpoint, and passes zero at one of them or along the stretch between two.
-    """
-    order = np.argsort(breakpoints)
-    ends = breakpoints[order]
-    slopes = np.cumsum(weights[order]) - weights[labels > 0].sum()
-    tolerance = 1e-12 * weights.sum()
-    first = int(np.argmax(slopes >= -tolerance))
-    # The slope is flat at zero up to the next breakpoint, or jumps over zero at this one.
-    last = first + 1 if abs(slopes[first]) <= tolerance and first + 1 < len(ends) else first
-    return float((ends[first] + ends[last]) / 2)
 
 
 def natural_cost(problem: ERMProblem) -> float:

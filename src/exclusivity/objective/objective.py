@@ -190,14 +190,16 @@ class ExclusivityRegulariser:
 
 @dataclass(frozen=True, eq=False)
 class Penalty:
-    """g(w) = 1/2 |w|^2 + sum_j l_j |w_j|: what the exclusivity regulariser leaves for equal members.
+    """g(w) = 1/2 |w|^2 + sum_j l_j |w_j| for lower <= w <= upper, else infinite.
+
+    Without bounds it is what the exclusivity regulariser leaves for equal members.
 
     Parameters
     ----------
     kinks : float or ndarray of shape (n_features,)
         The l_j, half the jump of the slope at zero; where it is positive weights can be exactly zero.
     lower, upper : float or ndarray of shape (n_features,)
-        Between which weights have to be; here they are free. See :class:`BoundedPenalty`.
+        Between which weights have to be.
     """
 
     kinks: float | Floats = 0.0
@@ -205,40 +207,50 @@ class Penalty:
     upper: float | Floats = np.inf
 
     @cached_property
+    def is_bounded(self) -> bool:
+        """True if any weight has a bound."""
+        return bool(np.any(np.isfinite(self.lower)) or np.any(np.isfinite(self.upper)))
+
+    @cached_property
     def is_smooth(self) -> bool:
         """True if it is 1/2 |w|^2 and nothing else, so that Newton steps on the primal see all of it."""
-        return not np.any(self.kinks)
+        return not np.any(self.kinks) and not self.is_bounded
 
     def value(self, weights: Floats) -> float:
-        """Compute g(w); infinite outside the bounds."""
+        """Compute g(w): a point outside the bounds loses every comparison."""
+        if self.is_bounded and (np.any(weights < self.lower) or np.any(weights > self.upper)):
+            return np.inf
         ridge = float(weights @ weights) / 2
         return ridge if self.is_smooth else ridge + float(np.sum(self.kinks * np.abs(weights)))
 
     def largest_conjugate(self, dual_weights: Floats, reach: float, reaches: Floats) -> float:
         """Bound g*(u) from above for every u so close to ``dual_weights``, as rounding of a sum makes it.
 
-        ``reach`` bounds the distance of the two vectors, ``reaches`` that of every feature. Here
-        g*(u) = 1/2 |soft(u, l)|^2, and soft is no longer than what it is applied to.
+        ``reach`` bounds the distance of the two vectors, ``reaches`` that of every feature. Without bounds
+        g*(u) = 1/2 |soft(u, l)|^2, and soft is no longer than what it is applied to; else see above.
         """
-        shrunk = np.abs(dual_weights)
-        if not self.is_smooth:
-            shrunk = np.maximum(shrunk - self.kinks, 0.0)
-        longer = shrunk + reaches
-        by_rows, by_columns = sqrt(shrunk @ shrunk) + reach, sqrt(longer @ longer)
-        # One of the two may be beyond the range of numbers, or not a number: the other holds.
-        length = by_columns if by_columns <= by_rows or isnan(by_rows) else by_rows
-        length *= 1 + gamma(len(dual_weights) + 2)
-        return length * length / 2
+        goal = self.attained(dual_weights)
+        size = np.abs(goal)
+        if not self.is_bounded:
+            longer = size + reaches
+            length = _least(sqrt(longer @ longer), sqrt(size @ size) + reach) * (1 + gamma(len(goal) + 2))
+            return length * length / 2
+        gains, penalties = dual_weights * goal, (size / 2 + self.kinks) * size
+        by_rows, by_columns = sqrt(size @ size) * reach + reach * reach / 2, (size + reaches / 2) @ reaches
+        raised = _least(float(by_columns), by_rows)
+        lost = gamma(len(goal) + 6) * float(np.abs(gains).sum() + penalties.sum() + raised)
+        return float(gains.sum() - penalties.sum()) + raised + lost
 
     def attained(self, dual_weights: Floats) -> Floats:
-        """Return the w that attains g*(dual_weights), a function of one feature at a time: soft(u, l)."""
+        """Return the w that attains g*(dual_weights), feature by feature: clip(soft(u, l), lo, hi)."""
         if self.is_smooth:
             return dual_weights
-        return np.asarray(np.sign(dual_weights) * np.maximum(np.abs(dual_weights) - self.kinks, 0.0))
+        size = np.maximum(np.abs(dual_weights) - self.kinks, 0.0)
+        return self.inside(np.copysign(size, dual_weights))
 
     def inside(self, weights: Floats) -> Floats:
         """Return the nearest weights within the bounds; the same array where there are none."""
-        return weights
+        return np.clip(weights, self.lower, self.upper) if self.is_bounded else weights
 
     def settled(self, weights: Floats, dual_weights: Floats) -> Floats:
         """Return the weights, exact where ``dual_weights`` says zero or a bound."""
@@ -308,51 +320,9 @@ class Bounds:
         return Bounds(self.lower[columns], self.upper[columns])
 
 
-@dataclass(frozen=True, eq=False)
-class BoundedPenalty(Penalty):
-    """g(w) = 1/2 |w|^2 + sum_j l_j |w_j| for lower <= w <= upper, else infinite.
-
-    Parameters
-    ----------
-    kinks : float or ndarray of shape (n_features,)
-        The l_j.
-    lower, upper : ndarray of shape (n_features,)
-    """
-
-    @cached_property
-    def is_smooth(self) -> bool:
-        """False: bounds are more than 1/2 |w|^2."""
-        return False
-
-    def value(self, weights: Floats) -> float:
-        """See ``Penalty``: a point outside loses every comparison."""
-        if np.any(weights < self.lower) or np.any(weights > self.upper):
-            return np.inf
-        return float(weights @ weights) / 2 + float(np.sum(self.kinks * np.abs(weights)))
-
-    def attained(self, dual_weights: Floats) -> Floats:
-        """See ``Penalty``: clip(soft(u, l), lo, hi)."""
-        return self.inside(_soft(dual_weights, np.asarray(self.kinks)))
-
-    def inside(self, weights: Floats) -> Floats:
-        """See ``Penalty``."""
-        return np.clip(weights, self.lower, self.upper)
-
-    def largest_conjugate(self, dual_weights: Floats, reach: float, reaches: Floats) -> float:
-        """See ``Penalty``: by the quadratic bound above."""
-        goal = self.attained(dual_weights)
-        size, kinks = np.abs(goal), np.asarray(self.kinks)
-        gains, penalties = dual_weights * goal, (size / 2 + kinks) * size
-        length = sqrt(size @ size)
-        by_rows, by_columns = length * reach + reach * reach / 2, float((size + reaches / 2) @ reaches)
-        # One of the two may be beyond the range of numbers, or not a number: the other holds.
-        raised = by_columns if by_columns <= by_rows or isnan(by_rows) else by_rows
-        lost = gamma(len(goal) + 6) * float(np.abs(gains).sum() + penalties.sum() + raised)
-        return float(gains.sum() - penalties.sum()) + raised + lost
-
-
-def _soft(values: Floats, threshold: Floats) -> Floats:
-    return np.asarray(np.copysign(np.maximum(np.abs(values) - threshold, 0.0), values))
+def _least(by_columns: float, by_rows: float) -> float:
+    """Return the lesser; one of the two may be beyond the range of numbers, or not a number."""
+    return by_columns if by_columns <= by_rows or isnan(by_rows) else by_rows
 
 
 def exclusivity(u: ArrayLike, v: ArrayLike) -> int:
@@ -494,9 +464,7 @@ class Objective:
     def penalty(self) -> Penalty:
         """The penalty on the weights of the one member of :meth:`reduced`."""
         kinks = self.regulariser.sparsity / self.kappa
-        if self.bounds is None:
-            return Penalty(kinks)
-        return BoundedPenalty(kinks, self.bounds.lower, self.bounds.upper)
+        return Penalty(kinks) if self.bounds is None else Penalty(kinks, self.bounds.lower, self.bounds.upper)
 
     @cached_property
     def _loss_at_zero(self) -> float:

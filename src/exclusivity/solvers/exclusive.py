@@ -17,36 +17,21 @@ because gamma/2 (|w| + a)^2 + (1 - gamma)/2 w^2 = 1/2 w^2 + gamma a |w| + const:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from exclusivity._typing import Floats, Ints
-from exclusivity.objective.objective import (
-    ERMProblem,
-    ExclusivityRegulariser,
-    Objective,
-    Penalty,
-    dual_bound,
-    relative_gap,
-)
-from exclusivity.rows.design import DesignMatrix, weighted_total
+from exclusivity.objective.objective import ERMProblem, ExclusivityRegulariser, Objective, relative_gap
+from exclusivity.rows.design import DesignMatrix
 from exclusivity.rows.source import RowSource
 from exclusivity.solvers.base import Callback, IterationRecord, SolverResult, Start, Status, check_targets
 from exclusivity.solvers.newton import solve_newton, solve_targets
-from exclusivity.solvers.partition_search import (
-    BlockSums,
-    ExclusiveOptions,
-    MemorySums,
-    Partition,
-    find_partition,
-    sharing_rows,
-)
+from exclusivity.solvers.partition_search import BlockSums, ExclusiveOptions, MemorySums, find_partition
 from exclusivity.solvers.run import Recorder, Target, constant_result
 
 __all__ = ["ExclusiveOptions", "ExclusiveResult", "solve_exclusive", "solve_exclusive_targets"]
@@ -56,9 +41,6 @@ DEFAULT_SWEEPS = 100
 _MOST_WORK = 5e11
 # Members that compete are fitted more sharply than asked: then every move gains, and there cannot be many.
 _FIT_SHARE = 0.2
-# |x_j . (y alpha)| of a column outside may exceed its penalty by this share before it is let in: rounding,
-# not a violation.
-_SLACK = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +58,7 @@ class ExclusiveResult(SolverResult):
         The member that owns each feature group (at finite exclusivity: that weighs it most), -1 if none.
     """
 
-    partition: Partition
+    partition: Ints
 
 
 def solve_exclusive(
@@ -138,21 +120,41 @@ def solve_exclusive(
         shared = {"gap": np.nan, "dual": np.empty(0), "status": Status.RULE}
         shared["partition"] = np.full(codes.max() + 1, -1, dtype=np.intp)
         return [ExclusiveResult(**vars(constant_result(problem)) | shared) for problem in problems]
-    descent, recorder, status = _stopped_here(problems, resume), Recorder(callback), Status.MAX_ITER
+    descent, everything = _stopped_here(problems, resume), np.arange(len(codes))
+    sparsity, n_members = problems[0].regulariser.sparsity, problems[0].n_members
+    recorder, status = Recorder(callback), Status.MAX_ITER
     with ThreadPoolExecutor(n_threads) as pool:
         run_all: Callable[..., Any] = map if n_threads == 1 or len(problems) == 1 else pool.map
+
+        def fit(columns: Ints, penalties: Floats | float, tol: float) -> list[SolverResult]:
+            return list(run_all(lambda problem: fit_member(problem, columns, penalties, tol), problems))
+
         if descent is None:
-            sums, rng = MemorySums(sharing_rows(to_divide)), np.random.default_rng(random_state)
+            sums, rng = MemorySums(to_divide), np.random.default_rng(random_state)
             owners = find_partition(sums, codes, options, rng)
             totals = np.array([problem.weights.sum() for problem in problems])
             descent = _Descent([problem.objective for problem in problems], totals, codes, owners)
-            fits = (
-                list(run_all(partial(fit_on_columns, columns=columns, tol=tol), problems))
-                for columns in descent.own_columns()
+            own = (fit(columns, sparsity, tol) for columns in descent.columns.values())
+            status = descent.fit_own(own, tol, recorder)
+        if status is not Status.CALLBACK and np.isfinite(descent.gamma):  # sweep by sweep
+            status, work = Status.MAX_ITER, 0.0
+            limit, most_work = (
+                (DEFAULT_SWEEPS * n_members, _MOST_WORK) if max_iter is None else (max_iter, np.inf)
             )
-            status = descent.fit_own(fits, tol, recorder)
-        if status is not Status.CALLBACK and np.isfinite(descent.gamma):
-            status = _compete(descent, problems, run_all, tol, options.change, max_iter, recorder)
+            smaller, larger = sorted(problems[0].design.X.shape)
+            while len(recorder) < limit and (work < most_work or descent.turn > 0):
+                k = descent.turn
+                descent.has_moved &= k > 0
+                fits = fit(everything, sparsity + descent.rivalry(k), tol * _FIT_SHARE)
+                descent.has_moved |= descent.replace(k, everything, fits, tol, options.change)
+                descent.turn = (k + 1) % n_members
+                work += sum(float(each.n_iter) * smaller**2 * larger for each in fits)  # one system each
+                if descent.record(recorder):
+                    status = Status.CALLBACK
+                    break
+                if descent.turn == 0 and not descent.has_moved:
+                    status = descent.end
+                    break
     pairs = zip(problems, descent.weights, descent.intercepts, strict=True)
     return descent.results(status, [problem.value(*numbers) for problem, *numbers in pairs], recorder)
 
@@ -183,15 +185,14 @@ def solve_exclusive_targets(
     owners = find_partition(sums, codes, options, np.random.default_rng(random_state))
     totals = np.concatenate([[total] * len(labels) for _, labels, total in sums.means])
     descent = _Descent([target.objective for target in targets], totals, codes, owners)
+    sparsity = objective.regulariser.sparsity
     members = [
-        replace(target, objective=_of_one_member(target.objective, columns), columns=columns)
-        for columns in descent.own_columns()
+        replace(target, objective=of_one_member(target.objective, columns, sparsity), columns=columns)
+        for columns in descent.columns.values()
         for target in targets
     ]
-    results = iter(solve_targets(rows, members, tol=tol))  # all members look at the rows together
-    fits = (
-        [Member.of(next(results), columns, len(codes)) for _ in targets] for columns in descent.own_columns()
-    )
+    results = solve_targets(rows, members, tol=tol)  # all members look at the rows together
+    fits = (results[at : at + len(targets)] for at in range(0, len(results), len(targets)))
     status = descent.fit_own(fits, tol, recorder)
     return descent.results(status, descent.own.sum(axis=1), recorder)
 
@@ -221,14 +222,11 @@ def _check_groups(groups: Ints | None, n_features: int) -> Ints:
     if groups is None:
         return np.arange(n_features)
     codes = np.asarray(groups)
-    if codes.shape != (n_features,):
-        raise ValueError(f"groups needs one code per feature ({n_features}); got shape {codes.shape}.")
-    if not np.issubdtype(codes.dtype, np.integer):
-        raise TypeError(f"groups must hold integer codes; got {codes.dtype}.")
-    if not np.array_equal(np.unique(codes), np.arange(codes.max() + 1)):
+    is_numbered = codes.shape == (n_features,) and np.issubdtype(codes.dtype, np.integer)
+    if not is_numbered or not np.array_equal(np.unique(codes), np.arange(codes.max() + 1)):
         raise ValueError(
-            "group codes must be 0, 1, ..., G - 1 without gaps; number them with np.unique(labels, "
-            "return_inverse=True)[1]."
+            f"groups needs one code per feature ({n_features}), the integers 0, 1, ..., G - 1 without gaps; "
+            "number them with np.unique(labels, return_inverse=True)[1]."
         )
     return codes.astype(np.intp, copy=False)
 
@@ -245,35 +243,6 @@ def _stopped_here(problems: Sequence[ERMProblem], resume: Sequence[Start]) -> _D
             return None
     descent: _Descent = deepcopy(resume[0].state)
     return descent
-
-
-def _compete(
-    descent: _Descent,
-    problems: Sequence[ERMProblem],
-    run_all: Callable[..., Any],
-    tol: float,
-    change: float,
-    max_iter: int | None,
-    recorder: Recorder,
-) -> Status:
-    """Fit members against the others, sweep by sweep; return why it ended."""
-    K, work = problems[0].n_members, 0.0
-    limit, most_work = (DEFAULT_SWEEPS * K, _MOST_WORK) if max_iter is None else (max_iter, np.inf)
-    descent.is_competing = True
-    while len(recorder) < limit and (work < most_work or descent.turn > 0):
-        k = descent.turn
-        descent.has_moved &= k > 0
-        penalties = problems[0].regulariser.sparsity + descent.gamma * descent.others(k)
-        fit = partial(fit_against, penalties=penalties, tol=tol * _FIT_SHARE)
-        fits = list(run_all(fit, problems, descent.weights[:, :, k]))
-        descent.has_moved |= descent.replace(k, fits, tol, change)
-        work += sum(one.work for one in fits)
-        descent.turn = (k + 1) % K
-        if descent.record(recorder):
-            return Status.CALLBACK
-        if descent.turn == 0 and not descent.has_moved:
-            return descent.end
-    return Status.MAX_ITER
 
 
 class _Descent:
@@ -300,30 +269,22 @@ class _Descent:
         The partition of the first sweep.
     """
 
-    def __init__(
-        self, objectives: Sequence[Objective], totals: Floats, groups: Ints, owners: Partition
-    ) -> None:
+    def __init__(self, objectives: Sequence[Objective], totals: Floats, groups: Ints, owners: Ints) -> None:
         self.groups, self.gamma, self.owners = groups, objectives[0].regulariser.exclusivity, owners
         n_features, K = len(groups), objectives[0].n_members
         self.weights = np.zeros((len(objectives), n_features, K))
         self.intercepts = np.zeros((len(objectives), K))
-        self.l1_norms = np.zeros((int(groups.max()) + 1, K))
         # Of members without weights, all of whose rows fall short by 1.
         pairs = zip(objectives, totals, strict=True)
         empty = [one.cost * total * one.loss.value(np.ones(1)) for one, total in pairs]
         self.own = np.repeat(np.array(empty, dtype=float), K, axis=1)
-        self.is_competing, self.turn, self.has_moved = False, 0, False
-        self.uncertified: set[int] = set()
+        self.columns = {k: np.flatnonzero(owners[groups] == k) for k in range(K) if np.any(owners == k)}
+        self.turn, self.has_moved, self.is_certified = 0, False, np.ones(K, dtype=bool)
 
-    def own_columns(self) -> Iterator[Ints]:
-        """Yield the columns of each member that owns any."""
-        owned = self.owners[self.groups]
-        return (np.flatnonzero(owned == k) for k in range(self.own.shape[1]) if np.any(owned == k))
-
-    def fit_own(self, fits: Iterable[list[Member]], tol: float, recorder: Recorder) -> Status:
+    def fit_own(self, fits: Iterable[Sequence[SolverResult]], tol: float, recorder: Recorder) -> Status:
         """Take in every member's fit on its own columns, in their order; return why it ended."""
-        for columns, fit in zip(self.own_columns(), fits, strict=True):
-            self.replace(int(self.owners[self.groups[columns[0]]]), fit, tol, 0.0)
+        for (member, columns), fit in zip(self.columns.items(), fits, strict=True):
+            self.replace(member, columns, fit, tol, 0.0)
             if self.record(recorder):
                 return Status.CALLBACK
         return self.end
@@ -331,22 +292,35 @@ class _Descent:
     @property
     def end(self) -> Status:
         """The status of a run in which no member moves any more."""
-        return Status.MAX_ITER if self.uncertified else Status.RULE
+        return Status.RULE if self.is_certified.all() else Status.MAX_ITER
+
+    @property
+    def l1_norms(self) -> Floats:
+        """The A_gk, (G, K)."""
+        norms = np.zeros((len(self.owners), self.own.shape[1]))
+        np.add.at(norms, self.groups, np.abs(self.weights).sum(axis=0))
+        return norms
 
     @property
     def objective(self) -> float:
         """The joint objective; at gamma = inf for supports that are disjoint."""
         if np.isinf(self.gamma):
             return float(self.own.sum())
-        totals = self.l1_norms.sum(axis=1)
-        squares = np.einsum("gk,gk->", self.l1_norms, self.l1_norms)
-        return float(self.own.sum()) + float(self.gamma * (totals @ totals - squares) / 2)
+        norms = self.l1_norms
+        return float(
+            self.own.sum() + self.gamma * (norms.sum(axis=1) ** 2 - (norms**2).sum(axis=1)).sum() / 2
+        )
 
-    def others(self, member: int) -> Floats:
-        """Return a_g, the l1 norm of all other members on every group, spread over the columns."""
-        return np.asarray((self.l1_norms.sum(axis=1) - self.l1_norms[:, member])[self.groups])
+    def rivalry(self, member: int) -> Floats:
+        """Return gamma a_g, from the l1 norm of all other members on every group, for each of the columns."""
+        if np.isinf(self.gamma):  # the others own other groups
+            return np.zeros(len(self.groups))
+        others = np.delete(self.l1_norms, member, axis=1).sum(axis=1)
+        return np.asarray(self.gamma * others[self.groups])
 
-    def replace(self, member: int, fits: Sequence[Member], tol: float, change: float) -> bool:
+    def replace(
+        self, member: int, columns: Ints, fits: Sequence[SolverResult], tol: float, change: float
+    ) -> bool:
         """Put in a new version of one member, problem by problem, where the present one is not good enough.
 
         Good enough is what lies within ``tol`` of the new version's bound, unless the new one lowers the
@@ -356,27 +330,25 @@ class _Descent:
         A version that uses no feature in any problem is left out: no member loses its last feature, and one
         that never had a feature keeps intercept zero, too, and abstains. Return whether the member moved.
         """
-        uses_features = any(np.any(fit.weights) for fit in fits)
-        moved, certified = False, uses_features or all(fit.certified for fit in fits)
-        penalty = 0.0 if np.isinf(self.gamma) else self.gamma * self.others(member)
-        for number, fit in enumerate(fits if uses_features else ()):
-            before = self.weights[number, :, member]
-            present = self.own[number, member] + float(np.sum(penalty * np.abs(before)))
-            offered = fit.value + float(np.sum(penalty * np.abs(fit.weights)))
-            is_good = relative_gap(present, fit.bound) <= tol
-            if offered < present and not (is_good and present - offered <= change * self.objective):
-                sizes = self.l1_norms[:, member] + self._l1_norms(fit.weights) - self._l1_norms(before)
-                self.weights[number, :, member] = fit.weights
-                self.intercepts[number, member] = fit.intercept
-                self.own[number, member] = fit.value
-                self.l1_norms[:, member] = np.maximum(sizes, 0.0)
-                moved, present = True, offered
-            certified &= relative_gap(present, fit.bound) <= tol
-        (self.uncertified.discard if certified else self.uncertified.add)(member)
+        penalties, moved = self.rivalry(member), False
+        if not any(np.any(fit.weights) for fit in fits):
+            self.is_certified[member] = all(fit.converged for fit in fits)
+            return False
+        self.is_certified[member] = True
+        for number, fit in enumerate(fits):
+            before, after = self.weights[number, :, member], np.zeros(len(self.groups))
+            after[columns] = fit.weights[:, 0]
+            present = self.own[number, member] + float(penalties @ np.abs(before))
+            bound = fit.objective * (1 - fit.gap)
+            is_good = relative_gap(present, bound) <= tol
+            gain = present - fit.objective
+            if gain > 0 and not (is_good and gain <= change * self.objective):
+                self.own[number, member] = fit.objective - float(penalties @ np.abs(after))
+                self.weights[number, :, member] = after
+                self.intercepts[number, member] = fit.intercepts[0]
+                moved, present = True, fit.objective
+            self.is_certified[member] &= relative_gap(present, bound) <= tol
         return moved
-
-    def _l1_norms(self, weights: Floats) -> Floats:
-        return np.bincount(self.groups, weights=np.abs(weights), minlength=len(self.l1_norms)).astype(float)
 
     def record(self, recorder: Recorder) -> bool:
         """Keep an iterate, the arrays of all problems or of the only one; True when the callback stops it."""
@@ -389,8 +361,8 @@ class _Descent:
         self, status: Status, values: Sequence[float] | Floats, recorder: Recorder
     ) -> list[ExclusiveResult]:
         """Return one result per problem, with these values of F."""
-        heaviest = np.where(self.l1_norms.max(axis=1) > 0, self.l1_norms.argmax(axis=1), -1)
-        history = recorder.history()
+        norms, history = self.l1_norms, recorder.history()
+        heaviest = np.where(norms.max(axis=1) > 0, norms.argmax(axis=1), -1)
         return [
             ExclusiveResult(
                 weights=weights,
@@ -403,81 +375,23 @@ class _Descent:
                 status=status,
                 history=history,
                 partition=self.owners if np.isinf(self.gamma) else heaviest,
-                state=self if self.is_competing else None,
+                state=self if np.isfinite(self.gamma) else None,
             )
             for weights, intercepts, value in zip(self.weights, self.intercepts, values, strict=True)
         ]
 
 
-@dataclass(frozen=True, eq=False)
-class Member:
-    """One member in one problem: weights on all columns, the intercept, its objective, and a lower bound.
-
-    ``value`` is 1/2 |w|^2 + beta |w|_1 + C loss; ``bound`` includes the penalty for what others use as well.
-    ``certified`` says whether these weights came within the tolerance of the bound, and ``work`` how many
-    multiplications that took, roughly.
-    """
-
-    weights: Floats
-    intercept: float
-    value: float
-    bound: float
-    certified: bool
-    work: float = 0.0
-
-    @classmethod
-    def of(cls, result: SolverResult, columns: Ints, n_features: int) -> Member:
-        """Return the member whose SVM on these columns, the only ones it may use, has this result."""
-        weights, bound = np.zeros(n_features), result.objective * (1 - result.gap)
-        weights[columns] = result.weights[:, 0]
-        return cls(weights, float(result.intercepts[0]), result.objective, bound, result.converged)
-
-
-def fit_on_columns(problem: ERMProblem, columns: Ints, tol: float) -> Member:
-    """Fit the SVM on these columns alone, each penalised by beta."""
-    single = _on_columns(problem, columns, problem.regulariser.sparsity)
-    result = constant_result(single) or solve_newton(single, tol=tol)
-    return Member.of(result, columns, problem.design.n_features)
-
-
-def fit_against(problem: ERMProblem, current: Floats, penalties: Floats, tol: float) -> Member:
-    """Fit the SVM on all columns with one penalty for each, solved on the few that matter.
-
-    Start from the columns in use and those that no other member uses. Where a column outside has more than
-    its penalty, |x_j . (y alpha)| > l_j, it comes in and the SVM is solved again; without such a column the
-    solution is the one on all columns, and its dual vector proves it: the bound is that of all columns.
-    """
-    inside, work = (penalties <= penalties.min()) | (current != 0), 0.0
-    while True:
-        columns = np.flatnonzero(inside)
-        single = _on_columns(problem, columns, penalties[columns])
-        result = constant_result(single) or solve_newton(single, tol=tol)
-        sides = sorted(single.design.X.shape)
-        work += float(result.n_iter * sides[0] ** 2 * sides[1])  # one system per iteration
-        slopes = np.abs(problem.design.transposed_times(problem.labels * result.dual))
-        entering = ~inside & (slopes > penalties * (1 + _SLACK))
-        if not entering.any():
-            break
-        inside |= entering
-    member = Member.of(result, columns, len(penalties))
-    bound = dual_bound(_on_columns(problem, np.arange(len(penalties)), penalties), result.dual)
-    shortfall = 1 - problem.labels * (problem.design.times(member.weights) + member.intercept)
-    loss = problem.cost * weighted_total(problem.weights, problem.loss.value(shortfall))
-    value = Penalty(problem.regulariser.sparsity).value(member.weights) + loss
-    return replace(member, value=value, bound=bound, work=work)
-
-
-def _on_columns(problem: ERMProblem, columns: Ints, penalties: Floats | float) -> ERMProblem:
-    """Return the SVM of one member on these columns."""
+def fit_member(problem: ERMProblem, columns: Ints, penalties: Floats | float, tol: float) -> SolverResult:
+    """Fit the SVM of one member on these columns alone, with an l1 penalty for each of them."""
     is_whole = len(columns) == problem.design.n_features
     design = problem.design if is_whole else DesignMatrix(problem.design.X[:, columns])
-    rows = replace(problem.rows, design=design)
-    return ERMProblem(_of_one_member(problem.objective, columns, penalties), rows)
+    objective = of_one_member(problem.objective, columns, penalties)
+    single = ERMProblem(objective, replace(problem.rows, design=design))
+    return constant_result(single) or solve_newton(single, tol=tol)
 
 
-def _of_one_member(objective: Objective, columns: Ints, penalties: Floats | float | None = None) -> Objective:
-    """Return the objective of one member on these columns, with the l1 penalty of each (None: beta)."""
-    penalties = objective.regulariser.sparsity if penalties is None else penalties
+def of_one_member(objective: Objective, columns: Ints, penalties: Floats | float) -> Objective:
+    """Return the objective of one member on these columns, with an l1 penalty for each of them."""
     return replace(
         objective,
         n_members=1,

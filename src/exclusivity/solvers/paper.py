@@ -25,8 +25,8 @@ import numpy as np
 
 from exclusivity._typing import Floats
 from exclusivity.objective.estimates import dual_from_scores
-from exclusivity.objective.objective import ERMProblem, dual_bound, objective_error
-from exclusivity.rows.design import weighted_total
+from exclusivity.objective.objective import ERMProblem, dual_bound
+from exclusivity.solvers.alm import MultiplierMethod, RidgeSystem
 from exclusivity.solvers.base import (
     Callback,
     IterationRecord,
@@ -37,7 +37,6 @@ from exclusivity.solvers.base import (
     check_targets,
     weighted_squares,
 )
-from exclusivity.solvers.ridge import RidgeSystem
 from exclusivity.solvers.run import Incumbent, Recorder
 
 DEFAULT_MAX_ITER = 1000
@@ -46,8 +45,6 @@ _INNER_TOL = 1e-6
 _INNER_MAX_ITER = 1000
 # Beyond this the squared penalty terms leave the range of floating point; the iterates froze long before.
 _LARGEST_MU = 1e100
-# X @ P and X.T @ (M - E) of the algorithm; X @ W and X.T @ alpha for objective and certificate.
-_PASSES = 4.0
 
 
 @dataclass(frozen=True)
@@ -91,22 +88,12 @@ def make_system(problem: ERMProblem) -> RidgeSystem:
     return RidgeSystem(problem.design, problem.weights, ridge=1.0, fit_intercept=False)
 
 
-@dataclass(frozen=True, eq=False)
-class _Stopped:
-    """The end of a run: the paper's variables, and the objective that the next one is compared with."""
-
-    W: Floats
-    P: Floats
-    Q: Floats
-    b: Floats
-    E: Floats
-    Z: Floats
-    mu: float
-    objective: float
-
-
-class Algorithm2:
+class Algorithm2(MultiplierMethod):
     """The variables of Algorithm 2 and its steps, in the paper's order."""
+
+    # With the objective that the next one is compared with.
+    stored = ("W", "P", "Q", "b", "E", "Z", "mu", "objective")
+    passes = 4.0  # X @ P and X.T @ (M - E) of the algorithm; X @ W and X.T @ alpha for the certificate
 
     def __init__(
         self,
@@ -125,21 +112,8 @@ class Algorithm2:
             self.W, self.P, self.Q = (rng.standard_normal(shape) for _ in range(3))
         self.b = np.zeros(n_members)
         self.XP = problem.design.times(self.P)
-        self.E = np.zeros((n_rows, n_members))
-        self.Z = np.zeros((n_rows, n_members))
-        self.targets = np.empty((n_rows, n_members))
-        self.mu = float(options.mu0)
-        self.objective = np.inf
-
-    def go_on(self, stopped: _Stopped) -> None:
-        """Take up a run where it ended."""
-        self.W, self.P, self.Q, self.b = stopped.W, stopped.P, stopped.Q.copy(), stopped.b
-        self.E, self.Z = stopped.E.copy(), stopped.Z.copy()
-        self.XP, self.mu, self.objective = self.problem.design.times(self.P), stopped.mu, stopped.objective
-
-    def stopped(self) -> _Stopped:
-        """Return the state of the run."""
-        return _Stopped(self.W, self.P, self.Q, self.b, self.E, self.Z, self.mu, self.objective)
+        self.E, self.Z = np.zeros((n_rows, n_members)), np.zeros((n_rows, n_members))
+        self.mu, self.objective = float(options.mu0), np.inf
 
     def update_weights(self) -> None:
         """Apply Eq. (8): W = argmin regulariser(W) + Phi(Q, P - W)."""
@@ -153,67 +127,42 @@ class Algorithm2:
 
     def update_intercepts(self) -> None:
         """Apply Eq. (12): b is the (weighted) mean of Y - E - X P - Z / mu over the rows."""
-        if not self.problem.fit_intercept:
-            return
-        total = np.zeros(self.problem.n_members)
-        for rows, _ in self.problem.design.blocks(self.problem.n_members):
-            level = self.y[rows] - self.E[rows] - self.XP[rows] - self.Z[rows] / self.mu
-            total += self.problem.weights[rows] @ level
-        self.b = total / self.problem.weights.sum()
+        if self.problem.fit_intercept:
+            missed = self.y - self.E - self.XP - self.Z / self.mu
+            self.b = np.average(missed, axis=0, weights=self.problem.weights)
 
     def update_residuals(self) -> None:
         """Apply Eqs. (13) to (15): E = prox of the loss at S = Y - X P - 1 b^T - Z / mu, in m = y e."""
-        step = self.problem.cost / self.mu
-        for rows, _ in self.problem.design.blocks(self.problem.n_members):
-            y = self.y[rows]
-            M = y - self.b - self.Z[rows] / self.mu
-            S = M - self.XP[rows]
-            self.E[rows] = y * self.problem.loss.prox(y * S, step)
-            self.targets[rows] = M - self.E[rows]
+        M = self.y - self.b - self.Z / self.mu
+        S = M - self.XP
+        self.E = self.y * self.problem.loss.prox(self.y * S, self.problem.cost / self.mu)
+        self.targets = M - self.E
 
     def update_copy(self) -> None:
         """Apply Eq. (17): P = K^(-1) (W - Q / mu + X (M - E)) with M = Y - 1 b^T - Z / mu."""
         self.P, _ = self.system.solve(self.W - self.Q / self.mu, self.targets, self.P)
 
-    def update_multipliers(self, iteration: int, previous: tuple[Floats, Floats]) -> IterationRecord:
-        """Apply Eq. (18), and make the record of this iteration in the same pass over the rows."""
-        problem, weights = self.problem, self.problem.weights
-        (old_P, old_b), loss = previous, 0.0
-        primal, dual = weighted_squares(self.P - self.W), weighted_squares(self.P - old_P)
-        self.alpha = np.empty(problem.design.n_rows)
-        for rows, block in problem.design.blocks(problem.n_members):
-            XP, y = block @ self.P, self.y[rows]
-            violation = self.E[rows] - y + XP + self.b
-            moved = XP + self.b - (self.XP[rows] + old_b)
-            self.Z[rows] += self.mu * violation
-            self.XP[rows] = XP
-            primal += weighted_squares(violation, weights[rows])
-            dual += weighted_squares(moved, weights[rows])
-            signed = -problem.labels[rows] * self.Z[rows].mean(axis=1)
-            self.alpha[rows] = weights[rows] * signed / problem.kappa
-            loss += weighted_total(weights[rows], problem.loss.value(1 - y * (block @ self.W + self.b)))
-        self.Q += self.mu * (self.P - self.W)
-        loss *= problem.cost
-        objective = problem.regulariser.value(self.W) + loss
-        return IterationRecord(
-            iteration=iteration,
-            objective=objective,
-            error=objective_error(problem, self.W, self.b, objective, loss),
-            bound=dual_bound(problem, self.alpha),
-            primal_residual=np.sqrt(primal),
-            dual_residual=self.mu * np.sqrt(dual),
-            mu=self.mu,
-            passes=_PASSES * iteration,
-        )
+    def update_multipliers(self) -> Floats:
+        """Apply Eq. (18); return the violation E - Y + X P + 1 b^T."""
+        self.XP = self.problem.design.times(self.P)
+        violation = self.E - self.y + self.XP + self.b
+        self.Z = self.Z + self.mu * violation
+        self.Q = self.Q + self.mu * (self.P - self.W)
+        return violation
 
     def iterate(self, iteration: int) -> IterationRecord:
         """Make one iteration of Algorithm 2."""
-        previous = self.P, self.b
+        problem, weights, old_P, old_scores = self.problem, self.problem.weights, self.P, self.XP + self.b
         self.update_weights()
         self.update_intercepts()
         self.update_residuals()
         self.update_copy()
-        record = self.update_multipliers(iteration, previous)
+        violation = self.update_multipliers()
+        primal = weighted_squares(self.P - self.W) + weighted_squares(violation, weights)
+        dual = weighted_squares(self.P - old_P) + weighted_squares(self.XP + self.b - old_scores, weights)
+        self.alpha = weights * -problem.labels * self.Z.mean(axis=1) / problem.kappa
+        loss = problem.total_loss(self.W, self.b)
+        record = self.record(iteration, self.W, loss, primal, dual)
         self.mu = min(self.options.rho * self.mu, _LARGEST_MU)
         return record
 
@@ -249,7 +198,19 @@ def solve_paper(
     )
     incumbent, recorder, status = Incumbent(), Recorder(callback), Status.MAX_ITER
     if resume is not None:
-        _go_on(algorithm, resume.for_problem(problem), incumbent)
+        start = resume.for_problem(problem)
+        dual, shape = start.dual, start.weights.shape
+        if dual is not None and len(dual) == problem.design.n_rows and shape == algorithm.W.shape:
+            incumbent.raise_bound(dual_bound(problem, dual), dual)
+            incumbent.offer_anew(problem, start.weights, start.intercepts)
+        if not start.resumes(Algorithm2, incumbent.objective, incumbent.gap):
+            raise ValueError(
+                "warm_start=True with solver='paper', which prescribes its own start, can only go on with "
+                "the problem of the previous fit: the same solver, rows and parameters. Set warm_start=False "
+                "to start anew, or solver='auto'."
+            )
+        algorithm.go_on(start.state)
+        algorithm.XP = problem.design.times(algorithm.P)
     for iteration in range(1, (max_iter or DEFAULT_MAX_ITER) + 1):
         before, previous = (algorithm.W, algorithm.b), algorithm.objective
         with np.errstate(over="ignore", invalid="ignore"):
@@ -274,18 +235,3 @@ def solve_paper(
             dual = dual_from_scores(problem, problem.design.times(incumbent.weights.mean(axis=1)))
             incumbent.raise_bound(dual_bound(problem, dual), dual)
     return incumbent.result(tol, status, recorder.history(), algorithm.stopped())
-
-
-def _go_on(algorithm: Algorithm2, start: Start, incumbent: Incumbent) -> None:
-    """Take up the run that ``start`` is the end of, with the bound it had."""
-    problem, dual = algorithm.problem, start.dual
-    if dual is not None and len(dual) == problem.design.n_rows and start.weights.shape == algorithm.W.shape:
-        incumbent.raise_bound(dual_bound(problem, dual), dual)
-        incumbent.offer_anew(problem, start.weights, start.intercepts)
-    if not start.resumes(_Stopped, incumbent.objective, incumbent.gap):
-        raise ValueError(
-            "warm_start=True with solver='paper', which prescribes its own start, can only go on with the "
-            "problem of the previous fit: the same solver, rows and parameters. Set warm_start=False to "
-            "start anew, or solver='auto'."
-        )
-    algorithm.go_on(start.state)

@@ -62,19 +62,16 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import groupby
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from exclusivity._typing import Bools, Floats, Ints, Matrix
+from exclusivity._typing import Bools, Floats, Ints
 from exclusivity.objective.objective import ERMProblem
 from exclusivity.rows.design import RowList
 from exclusivity.rows.source import RowBlock, RowSource
 from exclusivity.solvers.base import SAMPLE_SEED, check_positive
 from exclusivity.solvers.run import Target
-
-Partition = Ints
-"""The member that owns each feature group; -1 where none does."""
 
 Part = Sequence[ERMProblem]
 """Problems that share their rows and weights."""
@@ -128,7 +125,7 @@ class ExclusiveOptions:
     restarts: int = 2
     radius: int = 3
     voting: str | None = None
-    partition: Sequence[int] | Partition | None = None
+    partition: Sequence[int] | Ints | None = None
 
     def __post_init__(self) -> None:
         check_positive("change", self.change)
@@ -142,42 +139,48 @@ class ExclusiveOptions:
 
 def find_partition(
     sums: MemorySums, groups: Ints, options: ExclusiveOptions | None, rng: np.random.Generator
-) -> Partition:
+) -> Ints:
     """Return the best partition found: the owner of every group.
 
     The first search starts from ``options.partition`` (its free groups given away, no member empty), or from
     the groups assigned by strength; the others from random partitions of equal sizes.
     """
     options, K, n_groups = options or ExclusiveOptions(), sums.n_members, int(groups.max()) + 1
-    start = None if options.partition is None else check_partition(options.partition, n_groups, K)
-    if start is not None and options.restarts == 0:
-        return start
-    searches = options.restarts > 0 and n_groups > K and len(groups) <= MAX_COLUMNS
-    found = sums.ridge_sums(with_grams=searches)
+    start = None if options.partition is None else np.asarray(options.partition)
+    if start is not None:
+        is_whole = start.shape == (n_groups,) and np.issubdtype(start.dtype, np.integer)
+        if not is_whole or start.min() < -1 or start.max() >= K:
+            raise ValueError(
+                f"partition needs one member for each of the {n_groups} feature groups: one of the members 0 "
+                f"to {K - 1}, or -1 for a group without one."
+            )
+        if options.restarts == 0:
+            return start.astype(np.intp)
+    is_searched = options.restarts > 0 and n_groups > K and len(groups) <= MAX_COLUMNS
+    found = sums.ridge_sums(with_grams=is_searched)
     strength = strength_of(found, groups)
-    first = assign_round_robin(strength, K) if start is None else fill_members(start, K, strength)
-    if not searches:
+    strongest = np.argsort(-strength, kind="stable")
+    first = assign_round_robin(strongest, K) if start is None else fill_members(start, K, strength)
+    if not is_searched:
         return first
-    surrogates = surrogates_of(found, sums.sample(), rng, left_out=options.voting == "runoff")
+    pairs = zip(found, sums.sample(), strict=True)
+    votes = [SoftVotes(*pair, rng, options.radius, options.voting) for pair in pairs]
     best, best_value = first, np.inf
     for restart in range(options.restarts):
-        owners = first if restart == 0 else assign_round_robin(strength, K, rng.permutation(n_groups))
-        columns = [np.flatnonzero(owners[groups] == k) for k in range(K)]
-        votes = [SoftVotes(one, columns, options.radius, options.voting or "hard") for one in surrogates]
+        owners = first if restart == 0 else assign_round_robin(rng.permutation(n_groups), K)
         owners, value = improve_by_moves(owners, groups, votes, rng)
         if value < best_value - _LEAST_GAIN * abs(value):
             best, best_value = owners, value
-    members, place = np.unique(best, return_index=True)
-    numbers = np.empty(K, dtype=np.intp)
-    numbers[members[np.argsort(place)]] = np.arange(len(members))
-    return numbers[best]  # members in the order of their first groups
+    _, place, owners = np.unique(best, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(place))[owners]  # members in the order of their first groups
 
 
 def improve_by_moves(
-    owners: Partition, groups: Ints, votes: Sequence[SoftVotes], rng: np.random.Generator
-) -> tuple[Partition, float]:
+    owners: Ints, groups: Ints, votes: Sequence[SoftVotes], rng: np.random.Generator
+) -> tuple[Ints, float]:
     """Move single groups, in random order, to the member where they help most; return the value reached."""
-    owners, value = owners.copy(), sum(one.value for one in votes)
+    columns = [np.flatnonzero(owners[groups] == k) for k in range(int(owners.max()) + 1)]
+    owners, value = owners.copy(), sum(one.begin(columns).value for one in votes)
     for _ in range(min(_MAX_SWEEPS, max(_MIN_SWEEPS, _MAX_TRIALS // len(owners)))):
         before = value
         for group in rng.permutation(len(owners)):
@@ -199,38 +202,22 @@ def improve_by_moves(
     return owners, value
 
 
-def check_partition(partition: Sequence[int] | Partition, n_groups: int, n_members: int) -> Partition:
-    """Return the partition as an array: one member from 0 to K - 1, or -1, for every group."""
-    owners = np.asarray(partition)
-    if owners.shape != (n_groups,):
-        raise ValueError(
-            f"partition needs one member for each of the {n_groups} feature groups; got shape {owners.shape}."
-        )
-    if not np.issubdtype(owners.dtype, np.integer) or owners.min() < -1 or owners.max() >= n_members:
-        raise ValueError(
-            f"partition must hold members 0 to {n_members - 1}, or -1 for a group without one; "
-            f"got {owners.min()} to {owners.max()} ({owners.dtype})."
-        )
-    return owners.astype(np.intp)
-
-
-def assign_round_robin(strength: Floats, n_members: int, order: Ints | None = None) -> Partition:
-    """Assign groups to members from the strongest to the weakest, to and fro: sizes differ by one at most.
+def assign_round_robin(order: Ints, n_members: int) -> Ints:
+    """Assign groups to members in this order, to and fro: sizes differ by one at most.
 
     Examples
     --------
-    >>> assign_round_robin(np.array([9.0, 8.0, 7.0, 6.0]), 2)
+    >>> assign_round_robin(np.array([0, 1, 2, 3]), 2)
     array([0, 1, 1, 0])
     """
-    ranked = np.argsort(-strength, kind="stable") if order is None else order
-    n_members = min(n_members, len(ranked))
-    position = np.arange(len(ranked)) % (2 * n_members)
-    owners = np.empty(len(ranked), dtype=np.intp)
-    owners[ranked] = np.minimum(position, 2 * n_members - 1 - position)
+    n_members = min(n_members, len(order))
+    position = np.arange(len(order)) % (2 * n_members)
+    owners = np.empty(len(order), dtype=np.intp)
+    owners[order] = np.minimum(position, 2 * n_members - 1 - position)
     return owners
 
 
-def fill_members(owners: Partition, n_members: int, strength: Floats) -> Partition:
+def fill_members(owners: Ints, n_members: int, strength: Floats) -> Ints:
     """Return the same partition with free groups given away, and no member empty while groups suffice.
 
     Free groups go, from the strongest on, to the member with the fewest; members that are still empty take
@@ -254,29 +241,72 @@ def fill_members(owners: Partition, n_members: int, strength: Floats) -> Partiti
 # Soft votes
 
 
+class RidgeMember(NamedTuple):
+    """One member's ridge regression: its columns, their rows, the inverse matrix, and its centred scores.
+
+    Scores are (problems, rows): sums over a few problems are quick that way. For held-out rows there are the
+    ``leverages`` x M x^T of all rows, too.
+    """
+
+    columns: Ints
+    rows: Floats
+    inverse: Floats
+    fitted: Floats
+    leverages: Floats | None
+
+
 class SoftVotes:
-    """The soft votes of all members on the rows of one surrogate, and what a move would make of them.
+    """Ridge regressions in place of the members, for problems that share rows and weights, and their votes.
 
     Parameters
     ----------
-    surrogate : RidgeSurrogate
-    columns : sequence of ndarray
-        The columns of every member, none of them empty.
+    sums : RidgeSums
+        Over all rows; one right-hand side for each problem.
+    part : sequence of ERMProblem
+        The problems on the rows from which some are drawn to compare votes. For a run-off rows are scored as
+        if they and those equal to them were left out of the fit.
+    rng : Generator
+        Draws rows where they are many.
     radius : int
         R, the largest number of broken features that counts.
-    voting : {"hard", "runoff"}
-        How votes among several classes are counted.
+    voting : {"hard", "runoff"} or None
+        How votes among several classes are counted; None: "hard".
     """
 
     def __init__(
-        self, surrogate: RidgeSurrogate, columns: Sequence[Ints], radius: int, voting: str = "hard"
+        self, sums: RidgeSums, part: Part, rng: np.random.Generator, radius: int, voting: str | None = None
     ) -> None:
-        self.surrogate, self.has_final = surrogate, voting == "runoff"
+        self.sums, self.radius, self.has_final = sums, radius, voting == "runoff" and len(part) > 1
+        self.ridge = max(1 / (2 * part[0].cost), _RELATIVE_RIDGE * float(np.diagonal(sums.gram).mean()))
+        labels = labels_of(part)
+        truth = labels.argmax(axis=1) if len(part) > 1 else (labels[:, 0] > 0).astype(np.intp)
+        chosen = sample_classes(truth, rng)
+        rows, self.truth, weights = part[0].design.rows(chosen), truth[chosen], part[0].weights[chosen]
+        self.rows = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=float) - sums.mean
+        self.labels = labels[chosen].T - sums.label_means[:, None]
+        # A row of weight 2 is two rows, here and in whatever is averaged over rows.
+        self.shares = weights / weights.sum()
+        # Every class counts the same, whatever its share: a constant vote must not look like a good one.
+        totals = np.bincount(self.truth, weights=weights)
+        self.row_weights = weights / (totals[self.truth] * np.count_nonzero(totals))
+        if self.has_final:
+            each = np.column_stack([self.truth, self.rows])
+            equal = np.unique(each, axis=0, return_inverse=True)[1].ravel()
+            self.left_weights = np.bincount(equal, weights=weights)[equal]
+
+    def begin(self, columns: Sequence[Ints]) -> Self:
+        """Give every member its columns, at least one."""
         # More than (K - 1) / 2 broken features no vote of K members survives.
-        self.highest_lead = 2 * min(radius, (len(columns) - 1) // 2) + 1
-        self.signs = np.where(surrogate.truth == 1, 1.0, -1.0)
-        self.members = [surrogate.fit(own) for own in columns]
-        self.votes = self._votes_of(np.stack([member.scores for member in self.members]))
+        self.highest_lead = 2 * min(self.radius, (len(columns) - 1) // 2) + 1
+        self.members = [self.fit(own) for own in columns]
+        scores = [self.scores(member.fitted, member.leverages) for member in self.members]
+        self.votes = self._votes_of(np.stack(scores))
+        return self
+
+    def change(self, member: int, columns: Ints) -> None:
+        """Give a member these columns from now on."""
+        one = self.members[member] = self.fit(columns)
+        self.votes[member] = self._votes_of(self.scores(one.fitted, one.leverages)[None])[0]
 
     @property
     def value(self) -> float:
@@ -285,17 +315,67 @@ class SoftVotes:
 
     def values_after(self, moved: Ints, source: int) -> Floats:
         """Return the value for each receiver of the columns ``moved``, which ``source`` gives away."""
-        smaller = self._votes_of(self.surrogate.scores_without(self.members[source], moved)[None])[0]
+        smaller = self._votes_of(self.scores_without(self.members[source], moved)[None])[0]
         others = self.votes.sum(axis=0) - self.votes[source] + smaller
-        joined = self._votes_of(self.surrogate.scores_with(self.members, moved))
+        joined = self._votes_of(self.scores_with(self.members, moved))
         joined -= self.votes
         joined += others
         return self._values(joined)
 
-    def change(self, member: int, columns: Ints) -> None:
-        """Give a member these columns from now on."""
-        self.members[member] = self.surrogate.fit(columns)
-        self.votes[member] = self._votes_of(self.members[member].scores[None])[0]
+    def fit(self, columns: Ints) -> RidgeMember:
+        """Fit the member on these columns."""
+        system = self.sums.gram[np.ix_(columns, columns)]
+        system[np.diag_indices(len(columns))] += self.ridge
+        inverse = np.asarray(np.linalg.inv(system), dtype=float)
+        rows = self.rows[:, columns]
+        fitted = (inverse @ self.sums.moments[columns]).T @ rows.T
+        leverages = np.einsum("ij,ij->i", rows @ inverse, rows) if self.has_final else None
+        return RidgeMember(columns, rows, inverse, fitted, leverages)
+
+    def scores(self, fitted: Floats, leverages: Floats | None) -> Floats:
+        """Return the scores (..., problems, rows) that count: for a run-off those of held-out rows."""
+        if leverages is None:
+            return fitted
+        shares = self.left_weights * (1 / self.sums.total + leverages)
+        scores = fitted - self.labels
+        scores /= np.maximum(1 - shares, _LEAST_OTHERS)[..., None, :]
+        scores += self.labels
+        return scores
+
+    def scores_with(self, members: Sequence[RidgeMember], columns: Ints) -> Floats:
+        """Return the scores of every member with these columns added: (members, problems, rows)."""
+        gram, rows = self.sums.gram, self.rows[:, columns]
+        inner = gram[np.ix_(columns, columns)]
+        inner[np.diag_indices(len(columns))] += self.ridge
+        near, moments = gram[:, columns], self.sums.moments
+        pairs = [(member, member.inverse @ near[member.columns]) for member in members]  # with B
+        schur = np.stack([inner - near[member.columns].T @ part for member, part in pairs])
+        right = np.stack([moments[columns] - part.T @ moments[member.columns] for member, part in pairs])
+        weights = np.linalg.solve(schur, right)
+        fitted = weights.transpose(0, 2, 1) @ rows.T
+        for place, (member, part) in enumerate(pairs):
+            fitted[place] += member.fitted - (part @ weights[place]).T @ member.rows.T
+        if not self.has_final:
+            return fitted
+        new = rows - np.stack([member.rows @ part for member, part in pairs])
+        leverages = np.einsum("kij,kij->ki", new @ np.linalg.inv(schur), new)
+        return self.scores(fitted, leverages + [member.leverages for member in members])
+
+    def scores_without(self, member: RidgeMember, columns: Ints) -> Floats:
+        """Return the scores of a member that gives some of its columns away.
+
+        With M its inverse matrix, w its weights and B those columns, the weights of the others become
+        w - M[:, B] M[B, B]^-1 w[B], which is zero in B: no new inverse is needed. x M x^T loses the squares
+        of x M[:, B] M[B, B]^(-1/2).
+        """
+        places = np.searchsorted(member.columns, columns)
+        across = member.inverse[:, places]
+        inner, weights = across[places], (member.inverse @ self.sums.moments[member.columns])[places]
+        fitted, leverages = member.fitted - (across @ np.linalg.solve(inner, weights)).T @ member.rows.T, None
+        if member.leverages is not None:
+            old = member.rows @ across
+            leverages = member.leverages - np.einsum("ij,ji->i", old, np.linalg.solve(inner, old.T))
+        return self.scores(fitted, leverages)
 
     def _votes_of(self, centred: Floats) -> Floats:
         """Return the soft votes of centred scores (members, problems, rows).
@@ -303,38 +383,35 @@ class SoftVotes:
         Two classes: (members, rows), from -1, wrong, to 1, right. More: (members, classes, rows), for a
         run-off with the duels of the true class behind them.
         """
-        squares = (centred**2).mean(axis=1) @ self.surrogate.shares
+        squares = (centred**2).mean(axis=1) @ self.shares
         scale = (_SHARPNESS * np.sqrt(squares) + _TINY)[:, None]
         if centred.shape[1] == 1:
-            votes = (centred[:, 0] + self.surrogate.label_means) * self.signs
-            votes /= scale
-            return np.asarray(np.clip(votes, -1.0, 1.0, out=votes))
-        scores = centred + self.surrogate.label_means[:, None]
+            votes = (centred[:, 0] + self.sums.label_means) * np.where(self.truth == 1, 1.0, -1.0)
+            return np.asarray(np.clip(votes / scale, -1.0, 1.0))
+        scores = centred + self.sums.label_means[:, None]
         scores -= scores.max(axis=1, keepdims=True)
         scores *= 2 / scale[:, :, None]
-        cast = cast_votes(scores >= -_TIE, self.surrogate.truth)
-        n_classes = scores.shape[1]
-        both = np.empty((len(scores), 2 * n_classes, scores.shape[2])) if self.has_final else scores
-        if self.has_final:
-            duels_of_truth(scores, self.surrogate.truth, both[:, n_classes:])
-        votes = np.exp(scores, out=both[:, :n_classes])
+        cast = cast_votes(scores >= -_TIE, self.truth)
+        own = scores[:, self.truth, np.arange(len(self.truth))]
+        duels = np.clip((own[:, None] - scores) / 2, -1.0, 1.0) if self.has_final else None
+        votes = np.exp(scores, out=scores)
         votes *= 0.5 / votes.sum(axis=1, keepdims=True)
         votes += 0.5 * cast
-        return both
+        return votes if duels is None else np.concatenate([votes, duels], axis=1)
 
     def _values(self, totals: Floats) -> Floats:
         """Return the value for each of several vote counts."""
-        truth, rows = self.surrogate.truth, np.arange(totals.shape[-1])
+        rows = np.arange(totals.shape[-1])
         if totals.ndim == 2:
             lead = totals
         elif self.has_final:
-            lead = np.mean(runoff_leads(totals, truth), axis=0)
+            lead = np.mean(runoff_leads(totals, self.truth), axis=0)
         else:
-            rivals = totals.copy()
-            rivals[..., truth, rows] = -np.inf
-            lead = totals[..., truth, rows] - rivals.max(axis=-2)
+            own = totals[..., self.truth, rows]
+            totals[..., self.truth, rows] = -np.inf
+            lead = own - totals.max(axis=-2)
         # (lead + 1) / 2 up to the constant 1 / 2
-        return np.asarray(np.clip(lead, -1.0, self.highest_lead) @ self.surrogate.row_weights / -2)
+        return np.asarray(np.clip(lead, -1.0, self.highest_lead) @ self.row_weights / -2)
 
 
 def cast_votes(is_best: Bools, truth: Ints) -> Bools:
@@ -343,17 +420,6 @@ def cast_votes(is_best: Bools, truth: Ints) -> Bools:
     wrong = np.arange(is_best.shape[-2]) != truth[tied[-1], None]
     np.moveaxis(is_best, -2, -1)[tied] = wrong
     return is_best
-
-
-def duels_of_truth(scores: Floats, truth: Ints, out: Floats) -> None:
-    """Write half the lead of the true class's score over every other into ``out``, cut off at -1 and 1.
-
-    ``scores`` are (members, classes, rows), in units in which a vote is decided by a difference of 2.
-    """
-    own = np.take_along_axis(scores, truth[None, None, :], axis=1)
-    np.subtract(own, scores, out=out)
-    out *= 0.5
-    np.clip(out, -1.0, 1.0, out=out)
 
 
 def runoff_leads(totals: Floats, truth: Ints) -> tuple[Floats, Floats]:
@@ -368,154 +434,16 @@ def runoff_leads(totals: Floats, truth: Ints) -> tuple[Floats, Floats]:
     n_classes, rows = totals.shape[-2] // 2, np.arange(len(truth))
     own = totals[..., truth, rows]
     totals[..., truth, rows], totals[..., n_classes + truth, rows] = -np.inf, np.inf
-    rivals, duels = totals[..., :n_classes, :], totals[..., n_classes:, :]
+    rivals, duels = np.split(totals, 2, axis=-2)
     best = rivals.max(axis=-2, keepdims=True)
     is_best = rivals == best
     second = np.where(is_best, -np.inf, rivals).max(axis=-2, keepdims=True)
     second = np.where(is_best.sum(axis=-2, keepdims=True, dtype=np.int32) > 1, best, second)
     least, next_least = own - best[..., 0, :], own - second[..., 0, :]
     pushed_out = np.maximum(next_least, (least + next_least) * (2 / 3))
-    distance = np.where(is_best, second, best)
-    distance -= rivals
-    beaten = np.maximum(duels, distance, out=distance).min(axis=-2)
+    distance = np.where(is_best, second, best) - rivals
+    beaten = np.maximum(duels, distance).min(axis=-2)
     return np.minimum(pushed_out, beaten), duels.min(axis=-2)
-
-
-# Ridge regressions in place of the members
-
-
-@dataclass(frozen=True, eq=False)
-class RidgeMember:
-    """One member's ridge regression: its columns, their rows, the inverse matrix, and its centred scores.
-
-    Scores are (problems, rows): sums over a few problems are quick that way. They may be those of held-out
-    rows; ``fitted`` has those of the fit, and ``leverages`` x M x^T of every row, for held-out rows.
-    """
-
-    columns: Ints
-    rows: Floats
-    inverse: Floats
-    scores: Floats
-    fitted: Floats
-    leverages: Floats
-
-
-class RidgeSurrogate:
-    """Ridge regressions on subsets of columns, for problems that share rows and weights.
-
-    Parameters
-    ----------
-    sums : RidgeSums
-        Over all rows; one right-hand side for each problem.
-    cost : float
-        C.
-    X : ndarray or CSR matrix
-        The few rows on which scores are compared.
-    truth : ndarray of int
-        Their classes: 0 and 1 for one problem, else the number of the problem whose label is 1.
-    weights : ndarray
-        Their weights.
-    left_out : bool
-        Whether to score each row, which is one of those of the sums, as if it and those equal to it were left
-        out of the fit. A row of weight 2 then counts like two rows.
-    """
-
-    def __init__(
-        self, sums: RidgeSums, cost: float, X: Matrix, truth: Ints, weights: Floats, left_out: bool = False
-    ) -> None:
-        self.sums, self.truth, self.left_out = sums, truth, left_out
-        self.gram, self.label_means, self.moments = sums.gram, sums.label_means, sums.moments
-        self.ridge = max(1 / (2 * cost), _RELATIVE_RIDGE * float(np.diagonal(self.gram).mean()))
-        self.rows = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float) - sums.mean
-        # A row of weight 2 is two rows, here and in whatever is averaged over rows.
-        self.shares = weights / weights.sum()
-        # Every class counts the same, whatever its share: a constant vote must not look like a good one.
-        totals = np.bincount(truth, weights=weights)
-        self.row_weights = weights / (totals[truth] * np.count_nonzero(totals))
-        if left_out:
-            n_problems = len(self.label_means)
-            classes = np.arange(n_problems) if n_problems > 1 else np.ones(1)
-            self.labels = np.where(truth == classes[:, None], 1.0, -1.0) - self.label_means[:, None]
-            equal = np.unique(np.column_stack([truth, self.rows]), axis=0, return_inverse=True)[1].ravel()
-            self.left_weights = np.bincount(equal, weights=weights)[equal]
-
-    def fit(self, columns: Ints) -> RidgeMember:
-        """Fit the member on these columns."""
-        system = self.gram[np.ix_(columns, columns)]
-        system[np.diag_indices(len(columns))] += self.ridge
-        inverse = np.asarray(np.linalg.inv(system), dtype=float)
-        rows = self.rows[:, columns]
-        fitted = (rows @ (inverse @ self.moments[columns])).T
-        if not self.left_out:
-            return RidgeMember(columns, rows, inverse, fitted, fitted, np.empty(0))
-        leverages = np.einsum("ij,ij->i", rows @ inverse, rows)
-        return RidgeMember(columns, rows, inverse, self._left_out(fitted, leverages), fitted, leverages)
-
-    def scores_with(self, members: Sequence[RidgeMember], columns: Ints) -> Floats:
-        """Return the scores of every member with these columns added: (members, problems, rows)."""
-        inner = self.gram[np.ix_(columns, columns)]
-        inner[np.diag_indices(len(columns))] += self.ridge
-        near, moments = self.gram[:, columns], self.moments[columns]
-        solved = [member.inverse @ near[member.columns] for member in members]  # B of every member
-        pairs = list(zip(members, solved, strict=True))
-        schur = np.stack([inner - near[member.columns].T @ part for member, part in pairs])
-        right = np.stack([moments - part.T @ self.moments[member.columns] for member, part in pairs])
-        fitted = np.stack([member.fitted for member in members])
-        if not self.left_out:
-            weights = np.linalg.solve(schur, right) if len(columns) > 1 else right / schur
-            fitted += (self.rows[:, columns] @ weights).transpose(0, 2, 1)
-            for place, (member, part) in enumerate(pairs):
-                fitted[place] -= (member.rows @ (part @ weights[place])).T
-            return fitted
-        new = self.rows[:, columns] - np.stack([member.rows @ part for member, part in pairs])
-        inverse = np.linalg.inv(schur)
-        fitted += (inverse @ right).transpose(0, 2, 1) @ new.transpose(0, 2, 1)
-        leverages = np.stack([member.leverages for member in members])
-        leverages += np.einsum("kij,kij->ki", new @ inverse, new)
-        return self._left_out(fitted, leverages)
-
-    def scores_without(self, member: RidgeMember, columns: Ints) -> Floats:
-        """Return the scores of a member that gives some of its columns away.
-
-        With M its inverse matrix, w its weights and B those columns, the weights of the others become
-        w - M[:, B] M[B, B]^-1 w[B], which is zero in B: no new inverse is needed. x M x^T loses the squares
-        of x M[:, B] M[B, B]^(-1/2).
-        """
-        places = np.searchsorted(member.columns, columns)
-        across = member.inverse[:, places]
-        inner, weights = across[places], (member.inverse @ self.moments[member.columns])[places]
-        if not self.left_out:
-            return member.scores - (member.rows @ (across @ np.linalg.solve(inner, weights))).T
-        old = member.rows @ across
-        leverages = member.leverages - np.einsum("ij,ji->i", old, np.linalg.solve(inner, old.T))
-        return self._left_out(member.fitted - (old @ np.linalg.solve(inner, weights)).T, leverages)
-
-    def _left_out(self, fitted: Floats, leverages: Floats) -> Floats:
-        """Return the scores (..., problems, rows) of held-out rows, from those of the fit."""
-        shares = self.left_weights * (1 / self.sums.total + leverages)
-        scores = fitted - self.labels
-        scores /= np.maximum(1 - shares, _LEAST_OTHERS)[..., None, :]
-        scores += self.labels
-        return scores
-
-
-def surrogates_of(
-    sums: Sequence[RidgeSums], parts: Sequence[Part], rng: np.random.Generator, left_out: bool = False
-) -> list[RidgeSurrogate]:
-    """Make a surrogate for every part; ``rng`` draws rows where they are many.
-
-    With ``left_out`` rows of several classes are scored as if left out.
-    """
-    found = []
-    for one, part in zip(sums, parts, strict=True):
-        labels, first = labels_of(part), part[0]
-        truth = labels.argmax(axis=1) if len(part) > 1 else (labels[:, 0] > 0).astype(np.intp)
-        chosen = sample_classes(truth, rng)
-        rows, weights = first.design.rows(chosen), first.weights[chosen]
-        found.append(
-            RidgeSurrogate(one, first.cost, rows, truth[chosen], weights, left_out and len(part) > 1)
-        )
-    return found
 
 
 def sample_classes(truth: Ints, rng: np.random.Generator) -> Ints:
@@ -535,31 +463,26 @@ def sample_classes(truth: Ints, rng: np.random.Generator) -> Ints:
 # Sums over rows
 
 
-@dataclass(frozen=True, eq=False)
-class RidgeSums:
-    """The sums that ridge regressions need: mean row, G, mean labels, c, and sum s.
+class RidgeSums(NamedTuple):
+    """The sums that ridge regressions need: mean row, mean labels, sum s, and around these means G and c.
 
     Without a search there are no regressions, and ``gram`` has the diagonal of G only, as one column.
     """
 
     mean: Floats
-    gram: Floats
     label_means: Floats
-    moments: Floats
     total: float
+    gram: Floats
+    moments: Floats
 
 
 class MemorySums:
-    """Sums over the rows of all problems, which are in memory.
+    """Sums over the rows of all problems, which are in memory."""
 
-    Parameters
-    ----------
-    parts : sequence of parts
-        See :func:`sharing_rows`.
-    """
+    parts: Sequence[Sequence[Any]]
 
-    def __init__(self, parts: Sequence[Sequence[Any]]) -> None:
-        self.parts, self.n_members = parts, int(parts[0][0].objective.n_members)
+    def __init__(self, problems: Sequence[ERMProblem]) -> None:
+        self.parts, self.n_members = sharing_rows(problems), problems[0].n_members
 
     def reduce(self, question: Callable[..., Floats], *arguments: Sequence[Any]) -> list[Floats]:
         """Ask every part, each with its own of the arguments; answers are added up over all rows."""
@@ -573,19 +496,16 @@ class MemorySums:
     def means(self) -> list[tuple[Floats, Floats, float]]:
         """The mean row and the mean labels of every part, and its sum s: one pass over the rows."""
         found = []
-        for sums, part in zip(self.reduce(first_sums), self.parts, strict=True):
-            means, n_labels = sums[:-1] / sums[-1], len(part)
-            found.append((means[:-n_labels], means[-n_labels:], float(sums[-1])))
+        for part, sums in zip(self.parts, self.reduce(first_sums), strict=True):
+            mean, label_means = np.split(sums[:-1] / sums[-1], [-len(part)])
+            found.append((mean, label_means, float(sums[-1])))
         return found
 
     def ridge_sums(self, with_grams: bool) -> list[RidgeSums]:
         """Return the sums of every part: one more pass."""
-        found, totals = [], self.reduce(partial(second_sums, with_gram=with_grams), self.means)
-        for sums, (mean, label_means, total) in zip(totals, self.means, strict=True):
-            n_labels = len(label_means)
-            gram, moments = sums[:, :-n_labels].copy(), sums[:, -n_labels:].copy()  # read often
-            found.append(RidgeSums(mean, gram, label_means, moments, total))
-        return found
+        totals = self.reduce(partial(second_sums, with_gram=with_grams), self.means)
+        pairs = zip(self.means, totals, strict=True)
+        return [RidgeSums(*means, *np.split(sums, [-len(means[1])], axis=1)) for means, sums in pairs]
 
 
 class BlockSums(MemorySums):
@@ -594,8 +514,8 @@ class BlockSums(MemorySums):
     def __init__(self, rows: RowSource, targets: Sequence[Target]) -> None:
         # One-vs-rest problems share all rows; pairs of classes have rows of their own.
         has_pairs = targets[0].contrast.negative is not None
-        super().__init__([[target] for target in targets] if has_pairs else [list(targets)])
-        self._rows = rows
+        self.parts = [[target] for target in targets] if has_pairs else [list(targets)]
+        self._rows, self.n_members = rows, targets[0].objective.n_members
 
     def reduce(self, question: Callable[..., Floats], *arguments: Sequence[Any]) -> list[Floats]:
         """See ``MemorySums``."""
@@ -604,10 +524,11 @@ class BlockSums(MemorySums):
     def sample(self) -> Sequence[Part]:
         """See ``MemorySums``."""
         drawn: RowList = self._rows.total(DrawPool()).rows
-        return _on_block(self.parts, RowBlock(drawn.X, drawn.labels, drawn.weights))
+        return on_block(self.parts, RowBlock(drawn.X, drawn.labels, drawn.weights))
 
 
-def _on_block(parts: Sequence[Sequence[Target]], block: RowBlock) -> list[Part]:
+def on_block(parts: Sequence[Sequence[Target]], block: RowBlock) -> list[Part]:
+    """Return the problems of every part on the rows of one block."""
     return [[target.rows_of(block) for target in part] for part in parts]
 
 
@@ -621,7 +542,7 @@ class OnParts:
 
     def answer(self, block: RowBlock, state: object) -> tuple[Floats, None]:
         """See ``Request``."""
-        pairs = zip(_on_block(self.parts, block), *self.arguments, strict=True)
+        pairs = zip(on_block(self.parts, block), *self.arguments, strict=True)
         return np.array([self.question(*one) for one in pairs]), None
 
 
@@ -684,11 +605,11 @@ class RowPool:
 
     def cut(self) -> RowPool:
         """Return it without the rows that are too many; the order of the others stays."""
-        order = np.argsort(self.numbers, kind="stable")
-        keep = np.zeros(len(order), dtype=bool)
-        for code in np.unique(self.rows.labels):
-            keep[order[self.rows.labels[order] == code][:MAX_ROWS]] = True
-        return self if keep.all() else RowPool(self.rows.take(keep), self.numbers[keep])
+        order = np.lexsort((self.numbers, self.rows.labels))
+        labels = self.rows.labels[order]
+        places = np.arange(len(order)) - np.searchsorted(labels, labels)  # within each class
+        keep = np.sort(order[places < MAX_ROWS])
+        return RowPool(self.rows.take(keep), self.numbers[keep])
 
 
 @dataclass(frozen=True)
