@@ -235,13 +235,6 @@ def test_a_pipe_without_a_writer_is_waited_for_but_not_in_silence(run, capsys, m
     assert err.count("erm: waiting for a writer of late.csv") == 1
 
 
-def test_workers_need_files(run, pipe):
-    path = pipe("fd", "", csv())
-    code, _, err = run("fit", path, "--format", "csv", "--target", "y", "-o", "m.erm", "--dask")
-    assert code == 2
-    assert f"{path} can be read only once; with --dask give files" in err
-
-
 def test_readers_in_python(pipe):
     """Text is read in one go; what needs a second look is refused, and neither waits nor loses rows."""
     assert len(read_csv(pipe("fifo", "t.csv", csv()), target="y").data) == N

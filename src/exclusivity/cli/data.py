@@ -6,29 +6,37 @@ What can be read only once (standard input, named pipes, ``/dev/fd/N``) is copie
 from __future__ import annotations
 
 import argparse
-import difflib
 import shlex
 import stat
 import sys
 import tempfile
 import threading
 import weakref
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from exclusivity._errors import hint_at_name
 from exclusivity._text import printable
 from exclusivity.cli.files import FileError, UsageError, file_errors
 from exclusivity.cli.models import Loaded
-from exclusivity.cli.options import DECIMALS, DELIMITERS, FORMATS
+from exclusivity.cli.options import DECIMALS, DELIMITERS, refuse
 from exclusivity.cli.output import Progress
+from exclusivity.io import DataFileError, read_table
+from exclusivity.io._cells import ColumnRule
+from exclusivity.io._csv import csv_header
+from exclusivity.io._reading import Reading, listed
+from exclusivity.io.tables import FORMATS, format_of
 
 _COPY = 1 << 20
-_LISTED, _NAMED = 8, 3
 _SPREADSHEETS = {".xls", ".xlsx", ".xlsm", ".xlsb", ".ods", ".numbers"}
 _PATIENCE = 1.0
 """Seconds to open a pipe before a line says what is being waited for."""
+_FIRST_LINE = (
+    " (Names are read from the first line. Is it a title, or data (--no-header)? Other fields: --delimiter.)"
+)
 
 
 def reads_once(path: str) -> bool:
@@ -63,23 +71,21 @@ class Source:
             raise FileError(in_folder(path))
         self.header, self._delimiter = not args.no_header, DELIMITERS.get(args.delimiter)
         self._can_drop_rows = hasattr(args, "drop_missing_target")
-        if not self.format.delimiter and (self._delimiter or args.no_header):
-            option = "--no-header" if self._delimiter is None else "--delimiter"
-            raise UsageError(f"{option} is for CSV files, but {self.title} is read as {self.format.name}.")
+        if not self.format.delimiter:
+            why = f"is for CSV files, but {self.title} is read as {self.format.name}."
+            refuse(args, ("delimiter", "no_header"), why)
         if path == "-" or reads_once(path):
             with file_errors(path):
                 self._copy(sys.stdin.buffer if path == "-" else _open_once(path))
 
     def _format(self, kind: str | None) -> Any:
-        from exclusivity.io import tables as formats
-
-        if kind is not None:
-            return formats.FORMATS[kind]
         names = ", ".join(FORMATS)
+        if kind is not None:
+            return FORMATS[kind]
         if self.path == "-":
             raise UsageError(f"standard input has no name with an ending; add --format, one of {names}.")
         try:
-            return formats.format_of(self.path)
+            return format_of(self.path)
         except ValueError:
             with file_errors(self.path):  # a wrong name is the better news
                 Path(self.path).stat()
@@ -105,10 +111,6 @@ class Source:
 
         A file that is wrong already here gives an empty list: reading it will say what is wrong.
         """
-        from exclusivity.io import DataFileError
-        from exclusivity.io._csv import csv_header
-        from exclusivity.io._reading import Reading
-
         reading = Reading(delimiter=self._delimiter, header=self.header)
         with file_errors(self.path):
             if not self.format.is_sparse and not Path(self.path).stat().st_size:
@@ -131,8 +133,6 @@ class Source:
 
     def read(self, **settings: Any) -> Any:
         """Return the table, or raise an error that says what to do; settings are those of ``read_table``."""
-        from exclusivity.io import DataFileError, read_table
-
         size = Path(self.path).stat().st_size if Path(self.path).exists() else 0
         if not self.path.endswith((".gz", ".bz2")):  # no limit for the owner of a file
             settings["max_bytes"] = None
@@ -180,12 +180,9 @@ class Source:
 
     def chosen(self, columns: Any, args: argparse.Namespace) -> tuple[str | int | None, list[str | int]]:
         """Return the columns that --target and --ignore name: by name, or by number."""
-        for option, value in (("--target", args.target), ("--ignore", args.ignore)):
-            if columns is None and value:
-                raise FileError(
-                    f"{option} chooses a column, but {self.title} is read as {self.format.name.upper()}, "
-                    "with labels in front of the rows; leave it out, or say what the file is with --format."
-                )
+        if columns is None:
+            why = f"chooses a column, but {self.title} is read as LIBSVM, with labels in front of the rows."
+            refuse(args, ("target", "ignore"), f"{why} What else it may be, --format says.")
         target = None if args.target is None else self.column(args.target, columns)
         return target, [self.column(text, columns) for text in args.ignore]
 
@@ -198,12 +195,8 @@ class Source:
         try:
             place = int(text)
         except ValueError:
-            same = [name for name in names if name.casefold() == text.casefold()]
-            near = same or difflib.get_close_matches(text, names, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {listed(names)}." if names else ""
-            hint = hint or f"there are no names; give a number from 0 to {count - 1}."
-            message = f"{self.title} has no column {text!r}; {hint}{_about_first_line(names)}"
-            raise FileError(message) from None
+            hint = hint_at_name(text, names or range(count)) + _FIRST_LINE * bool(names)
+            raise FileError(f"{self.title} has no column {text!r}; {hint}") from None
         if not -count <= place < count:
             raise FileError(f"{self.title} has no column {place}; its {count} columns are 0 to {count - 1}.")
         # A nameless column of row numbers can only be given by its number.
@@ -218,47 +211,12 @@ class Source:
         )
 
 
-def _about_first_line(names: list[str]) -> str:
-    """Return what may be wrong with names that are none."""
-    from exclusivity.io._cells import is_number
-
-    others = [key for key, character in DELIMITERS.items() if any(character in name for name in names)]
-    if len(names) < 3 and others:
-        return f" (Other fields? --delimiter {others[0]}.)"
-    if len(names) == 1 or 2 * names.count("") >= len(names) > 0:
-        return " (Names are read from the first line: delete what stands above them, such as a title.)"
-    n_numbers = sum(map(is_number, names))
-    return " (Is the first line data? --no-header.)" if 2 * n_numbers >= max(1, len(names)) else ""
-
-
 def in_folder(path: str) -> str:
-    """Return the error for a folder as data, with a file in it that could have been meant."""
-    from exclusivity.io.tables import format_of
-
-    for entry in sorted(Path(path).iterdir()):
-        with suppress(ValueError):
-            if entry.suffix and entry.is_file() and format_of(entry):
-                every = Path(path, "*" + "".join(entry.suffixes))
-                return (
-                    f"{path} is a folder; give one of its files, such as {entry}, or with 'erm fit --dask' a "
-                    f"pattern in quotes for all of them, such as '{every}'."
-                )
-    return f"{path} is a folder, without a data file in it; give the name of a file."
-
-
-def listed(names: list[str]) -> str:
-    """Return names in a row; of many the first and the last, where targets tend to be.
-
-    Examples
-    --------
-    >>> listed(["age", "mass"]), listed([f"f{j}" for j in range(12)])
-    ("'age', 'mass'", "'f0', 'f1', 'f2', 'f3', ... (4 more) ..., 'f8', 'f9', 'f10', 'f11'")
-    """
-    shown = [repr(name) for name in names]
-    if len(shown) > _LISTED:
-        half = _LISTED // 2
-        shown = [*shown[:half], f"... ({len(shown) - _LISTED} more) ...", *shown[-half:]]
-    return ", ".join(shown)
+    """Return the error for a folder as data."""
+    return (
+        f"{path} is a folder; give one of its files, or with 'erm fit --dask' a pattern in quotes for all of "
+        f"them, such as '{Path(path, '*.csv')}'."
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,8 +237,6 @@ def rows_for(
     keep: list[str] | None = None,
 ) -> Rows:
     """Return rows that a model takes; labels are needed, not needed or welcome (None)."""
-    from exclusivity.io._cells import ColumnRule
-
     source = Source(path, args)
     columns = source.columns()
     names, is_table = columns if isinstance(columns, list) else [], loaded.columns is not None
@@ -320,7 +276,7 @@ def rows_for(
         target=target,
         ignore=[name for name in ignore if name not in kept],
         rules={**rules, **texts},
-        decimal=decimal_of(args.decimal, source) if is_table else "",
+        decimal=decimal_of(args, source) if is_table else "",
     )
     X = _as_trained(content, loaded, source) if is_table else content.data
     kept_cells = content.data[kept] if kept else None
@@ -337,11 +293,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def decimal_of(option: str | None, source: Source) -> str:
+def decimal_of(args: argparse.Namespace, source: Source) -> str:
     """Return the decimal sign that --decimal says; refuse it where a file has no text."""
-    if option is not None and not source.format.is_text:
-        raise UsageError(f"--decimal is for text, but {source.title} is read as {source.format.name}.")
-    return "" if option is None else DECIMALS[option]
+    if not source.format.is_text:
+        refuse(args, ("decimal",), f"is for text, but {source.title} is read as {source.format.name}.")
+    return DECIMALS.get(args.decimal, "")
 
 
 def _match_count(
@@ -369,17 +325,16 @@ def _match_features(
     """Refuse or report columns of the model that are absent; refuse those that are target or ignored."""
     known = loaded.names or []
     if absent := [name for name in known if name not in columns]:
-        renamed = _renamed(absent, columns)
+        hint = hint_at_name(absent[0], columns)
         if not lenient or len(absent) == len(known):
-            other_model = ""
-            if loaded.columns is None and len(absent) < len(known):
-                other_model = ", or fit with --max-broken or --additive"
+            other_model = ", or fit with --max-broken or --additive" if loaded.columns is None else ""
             raise FileError(
-                f"{source.title} lacks {listed(absent)}, which {loaded.title} was fitted to; it has "
-                f"{listed(columns)}. Use data with the same columns{other_model}.{renamed}"
+                f"{source.title} lacks {listed(absent)}, which {loaded.title} was fitted to; {hint} Use data "
+                f"with the same columns{other_model}."
             )
         cells = "all its cells" if len(absent) == 1 else "all their cells"
-        note(f"{source.title} lacks {listed(absent)}; {cells} count as missing values.{renamed}")
+        hint = f" {hint}" * hint.startswith("did")
+        note(f"{source.title} lacks {listed(absent)}; {cells} count as missing values.{hint}")
     if used := [name for name in known if name in chosen]:
         raise FileError(
             f"{listed(used)} is a feature of {loaded.title}: it can be neither target nor ignored."
@@ -402,22 +357,6 @@ def _held_target(loaded: Loaded, source: Source, left: list[str], *, needed: boo
     )
 
 
-def _renamed(missing: list[str], columns: list[str]) -> str:
-    """Return what the missing columns may be called in the data.
-
-    Examples
-    --------
-    >>> _renamed(["Age", "Mass"], ["age ", "height"])
-    " Is 'age ' what the model calls 'Age'?"
-    """
-    folded = {name.strip().casefold(): name for name in columns}
-    pairs = []
-    for name in missing:
-        near = difflib.get_close_matches(name.strip().casefold(), folded, n=1, cutoff=0.8)
-        pairs += [f"{folded[found]!r} what the model calls {name!r}" for found in near]
-    return f" Is {', and '.join(pairs[:_NAMED])}?" if pairs else ""
-
-
 def _as_trained(content: Any, loaded: Loaded, source: Source) -> Any:
     """Return the columns of the model; report cells that it cannot take, which are missing values."""
     names: list[Any] = list(loaded.names or content.data.columns)
@@ -434,8 +373,6 @@ def _as_trained(content: Any, loaded: Loaded, source: Source) -> Any:
 
 def _report_new_levels(column: Any, name: object, cells: Any, source: Source) -> None:
     """Report rows with levels that the training rows did not have: they count as none."""
-    import numpy as np
-
     from exclusivity.tables._columns import as_levels, column_of
 
     code = getattr(column, "code", column)  # of an encoder; a robust model has levels itself

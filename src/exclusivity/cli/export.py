@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from exclusivity.cli import files, models, options, output
-from exclusivity.cli.data import listed
+from exclusivity.io._reading import listed
 
 SUMMARY = "write a model as an ONNX graph"
 DESCRIPTION = (

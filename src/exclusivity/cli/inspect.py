@@ -76,9 +76,7 @@ def _write_report(args: argparse.Namespace, loaded: models.Loaded) -> None:
     if args.data is not None:
         rows = rows_for(loaded, args.data, args, wants_labels=True)
         X, y = rows.X, rows.y
-    page = model_report(
-        loaded.model, X, y, feature_names=loaded.weighed_names, title=f"Report on {args.model}"
-    )
+    page = model_report(loaded.model, X, y, title=f"Report on {args.model}")
     output.write_whole(args.html, [page.encode()])
 
 
@@ -88,7 +86,7 @@ _PROBLEM = ("name", "objective", "dual_gap", "iterations", "converged")
 def _linear_document(loaded: models.Loaded, n_strongest: int) -> dict[str, Any]:
     from exclusivity.inspection.summary import summarise
 
-    summary = summarise(loaded.model, feature_names=loaded.weighed_names, n_strongest=n_strongest)
+    summary = summarise(loaded.model, n_strongest=n_strongest)
     are_equal = summary.members_are_equal and summary.n_members > 1
     found = {key: getattr(summary, key) for key in ("kind", "steps", "parameters", "chosen_C", "classes")}
     found |= {"features": summary.n_features, "members": summary.n_members, "note": summary.note}

@@ -2,64 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from exclusivity.cli.files import FileError, file_errors
+from exclusivity.io._cells import ColumnRule
 
 
-@dataclass(frozen=True)
 class Loaded:
-    """A model from a file."""
+    """A classifier or a Pipeline that ends with one, from a file.
 
-    model: Any  # a classifier or a Pipeline
-    title: str  # the file
+    Attributes
+    ----------
+    model, classifier : estimator
+        All of it, and its last step.
+    title : str
+        The file.
+    names, n_features : list of str or None, int
+        The names of its columns, and the width of its rows.
+    columns : list or None
+        The columns of a table as they were learned; None for a model of plain numbers.
+    target : str, int or None
+        The column that held its classes, where the file knows it.
+    is_robust : bool
+        Whether it is a robust additive model.
+    """
 
-    @property
-    def names(self) -> list[str] | None:
-        """The names of its columns."""
-        found = getattr(steps_of(self.model)[0], "feature_names_in_", None)
-        return None if found is None else [str(name) for name in found]
-
-    @property
-    def target(self) -> str | int | None:
-        """The column that held its classes, where the file knows it."""
-        return getattr(self.model, "target_column_", None)
-
-    @property
-    def n_features(self) -> int:
-        """The width of its rows."""
-        return int(steps_of(self.model)[0].n_features_in_)
-
-    @property
-    def columns(self) -> list[Any] | None:
-        """The columns of a table as they were learned; None for a model of plain numbers."""
-        found = getattr(steps_of(self.model)[0], "columns_", None)
-        return None if found is None else list(found)
-
-    @property
-    def weighed_names(self) -> list[str] | None:
-        """The names of the features of the classifier, which an encoder makes of the columns."""
-        names = self.names
-        for step in steps_of(self.model)[:-1]:
-            if hasattr(step, "columns_"):  # an encoder
-                names = [str(name) for name in step.get_feature_names_out(names)]
-        return names
-
-    @property
-    def classifier(self) -> Any:
-        """The last step."""
-        return self.model[-1] if hasattr(self.model, "steps") else self.model
-
-    @property
-    def is_robust(self) -> bool:
-        """Return whether it is a robust additive model."""
-        return is_robust(self.classifier)
+    def __init__(self, model: Any, title: str) -> None:
+        steps = steps_of(model)
+        first, self.classifier = steps[0], steps[-1]
+        self.model, self.title, self.is_robust = model, title, is_robust(self.classifier)
+        names = getattr(first, "feature_names_in_", None)
+        self.names = None if names is None else [str(name) for name in names]
+        self.n_features = int(first.n_features_in_)
+        self.columns: list[Any] | None = getattr(first, "columns_", None)
+        self.target: str | int | None = getattr(model, "target_column_", None)
 
     def rules(self, *, strict: bool) -> dict[str | int, Any]:
         """Return how to read its columns; unless ``strict``, texts among numbers or dates are missing."""
-        from exclusivity.io._cells import ColumnRule
-
         names: list[Any] = list(self.names or range(self.n_features))
         if self.columns is None:
             return dict.fromkeys(names, ColumnRule("number", ".", required=True))
@@ -104,8 +85,6 @@ def load(path: str) -> Loaded:
 
 def save(model: Any, names: list[str] | None, target: str | int | None, path: str) -> None:
     """Write a model file that knows the names of the features and the column of the classes."""
-    import numpy as np
-
     from exclusivity.io import save_model
 
     if names is not None:

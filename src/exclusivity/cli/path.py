@@ -44,7 +44,6 @@ def run(args: argparse.Namespace) -> int:
     from exclusivity import ERMClassifierCV
 
     args.features = args.sample_weight = None
-    args.ignore = [*args.ignore, *args.drop]
     training.check_parameters(args)
     progress = Progress("path", quiet=args.quiet)
     data = training.read_training_data(args)

@@ -8,14 +8,18 @@ import math
 import shlex
 import warnings
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from exclusivity._text import printable
 from exclusivity.cli.data import Source, counted, decimal_of, note
 from exclusivity.cli.files import FileError, UsageError, file_errors
 from exclusivity.cli.models import is_robust
-from exclusivity.cli.options import LINEAR, LINEAR_ONLY, ROBUST
+from exclusivity.cli.options import LINEAR, LINEAR_ONLY, ROBUST, refuse
 from exclusivity.cli.output import Progress
+from exclusivity.io._cells import ColumnRule, is_number
+from exclusivity.io._reading import whole_numbers
 
 # A column with nearly as many classes as rows is an identifier or a measurement.
 FEW_CLASSES, _ROWS_OF_A_CLASS, _MOST_CLASSES = 20, 10, 50
@@ -49,8 +53,7 @@ class TrainingData:
         return {} if self.weights is None else {"classifier__sample_weight": self.weights}
 
 
-@dataclass(frozen=True, eq=False)
-class Trained:
+class Trained(NamedTuple):
     """A fitted pipeline with a description of its fit."""
 
     pipeline: Any
@@ -58,15 +61,11 @@ class Trained:
     target: str | int | None  # as in ``TrainingData``
     shape: tuple[int, int]  # rows and features
     seconds: float
-    blocks: int | None = None  # of the rows; None: all of them were in memory
-    columns: list[dict[str, Any]] | None = None  # description of the columns of a table
-    out_of_sample: dict[str, Any] | None = None  # scores of a cross-validation
+    more: dict[str, Any]  # of blocks, columns and out_of_sample: what there is
 
 
 def read_training_data(args: argparse.Namespace) -> TrainingData:
     """Read the data of a fit: numbers if it holds nothing else and no option asks for more, else a table."""
-    import numpy as np
-
     source = Source(args.data, args)
     known = source.columns()
     target, ignore = source.chosen(known, args)
@@ -113,7 +112,7 @@ def reading_settings(
             f"{option} is for tables (CSV, TSV, Parquet), and {source.title} is read as "
             f"{source.format.name}; leave {option} out, or write the rows as a table."
         )
-    found: dict[str, Any] = {"decimal": decimal_of(args.decimal, source)}
+    found: dict[str, Any] = {"decimal": decimal_of(args, source)}
     for kind in ("categorical", "numeric"):
         found[kind] = [source.column(text, known) for text in getattr(args, kind)]
         if wrong := [name for name in found[kind] if name in (target, *ignore)]:
@@ -122,11 +121,7 @@ def reading_settings(
         raise UsageError(f"{both[0]!r} is named by --categorical and by --numeric; choose one.")
     if known is None:
         return found | {"n_features": args.features}
-    if args.features is not None:
-        raise FileError(
-            f"--features is for LIBSVM files; {source.title} is read as {source.format.name}, with a column "
-            "for every feature."
-        )
+    refuse(args, ("features",), f"is for LIBSVM files; {source.title} is read as {source.format.name}.")
     if known and target is None:
         raise source.which_target(known if isinstance(known, list) else [])
     return found | {"target": target, "ignore": ignore}
@@ -149,16 +144,14 @@ def _without(table: Any, name: Any) -> tuple[Any, Any]:
 
 def _with_known_labels(table: Any, target: Any, weights: Any, source: Source) -> tuple[Any, Any]:
     """Return the rows that have a class, and their weights; report how many have none."""
-    import numpy as np
     import pandas as pd
 
     table, texts = _without(table, target)
     is_known = pd.notna(texts)
-    y = pd.to_numeric(pd.Series(texts[is_known]), errors="coerce").to_numpy()
-    if np.isnan(y).any():
+    try:
+        y = whole_numbers(texts[is_known].astype(float))
+    except ValueError:
         y = texts[is_known].astype(str).astype(object)
-    elif (y == np.rint(y)).all():
-        y = y.astype(np.int64)
     if n_dropped := int((~is_known).sum()):
         note(f"{counted(n_dropped, 'row')} of {source.title} without a class left out")
     data = table.data[is_known].reset_index(drop=True)
@@ -167,8 +160,6 @@ def _with_known_labels(table: Any, target: Any, weights: Any, source: Source) ->
 
 def check_target(names: Any, target: Any, classes: Any, n_rows: int, title: str) -> None:
     """Refuse a first line that is a row, one class, and so many that they are none; warn of many."""
-    from exclusivity.io._cells import is_number
-
     numbers = [name for name in names or () if is_number(name)]
     # Columns may be numbered, the target among them: 0, 1, 2.
     is_row = numbers and not all(name.isdigit() for name in [*numbers, str(target)])
@@ -201,20 +192,21 @@ def check_target(names: Any, target: Any, classes: Any, n_rows: int, title: str)
 
 def check_parameters(args: argparse.Namespace) -> None:
     """Refuse options that do not go together, before anything is read."""
-    from exclusivity.classifier import ERMClassifier
+    from exclusivity.classifier._erm import ERMClassifier, check_blockwise
     from exclusivity.classifier._validation import check_parameters
 
-    if args.linear and args.additive:
-        raise UsageError("--linear is not for --additive; leave one of them out.")
-    is_robust = getattr(args, "max_broken", None) is not None
-    others = (*LINEAR_ONLY.values(), "bounds", "scale", "no_intercept", "additive", "linear")
-    for option in others if is_robust else ("threats", "trusted"):
-        if getattr(args, option, None) not in (None, False):
-            way = "is not for --max-broken" if is_robust else "needs --max-broken"
-            raise UsageError(f"--{option.replace('_', '-')} {way}; leave one of them out.")
-    if not is_robust:
+    if args.additive:
+        refuse(args, ("linear",), "is not for --additive; leave one of them out.")
+    if getattr(args, "max_broken", None) is not None:
+        others = (*LINEAR_ONLY.values(), "bounds", "scale", "no_intercept", "additive", "linear")
+        refuse(args, others, "is not for --max-broken; leave one of them out.")
+    else:
+        refuse(args, ("threats", "trusted"), "needs --max-broken; leave one of them out.")
         groups = None if args.groups is None else ()
-        check_parameters(ERMClassifier(**_given(args, LINEAR), feature_groups=groups).get_params(deep=False))
+        classifier = ERMClassifier(**_given(args, LINEAR), feature_groups=groups)
+        check_parameters(classifier.get_params(deep=False))
+        if getattr(args, "dask", False):
+            check_blockwise(classifier)
 
 
 def check_options(args: argparse.Namespace) -> None:
@@ -223,17 +215,11 @@ def check_options(args: argparse.Namespace) -> None:
         return
     asked = asked_for_by(args)
     where = "in a table with words, dates or missing values" if asked is None else f"with {asked}"
-    for option in ("bounds", *["monotonic"] * bool(getattr(args, "dask", False))):
-        if getattr(args, option) is not None:
-            raise UsageError(
-                f"--{option} is for data of numbers alone: {where} a column becomes several features. In "
-                "Python an ERMClassifier bounds encoded features one by one."
-            )
-    if args.scale not in (None, "standard"):
-        raise UsageError(
-            f"--scale {args.scale} is for data of numbers alone: {where} numbers are standardised; leave "
-            "--scale out."
-        )
+    why = f"is for data of numbers alone: {where}"
+    encoded = ("bounds", "monotonic") if getattr(args, "dask", False) else ("bounds",)
+    refuse(args, encoded, f"{why} a column becomes several features.")
+    if args.scale != "standard":
+        refuse(args, ("scale",), f"{why} numbers are standardised; leave --scale out.")
 
 
 def _given(args: argparse.Namespace, parameters: dict[str, str]) -> dict[str, Any]:
@@ -427,32 +413,20 @@ def is_plain(table: Any) -> bool:
 
 
 def warn_of_row_names(X: Any, titles: list[Any]) -> None:
-    """Warn of columns with another whole number in every row, as identifiers have.
-
-    Features of LIBSVM files have no titles, but numbers from 1.
-    """
-    import numpy as np
-
-    n_rows, n_columns = X.shape
-    full = list(range(n_columns if n_rows >= _FEW_ROWS else 0))
-    if hasattr(X, "toarray"):  # one row may be a zero
-        full = np.flatnonzero(np.bincount(X.indices, minlength=n_columns)[full] >= n_rows - 1).tolist()
-    for place in full:
+    """Warn of columns with another whole number in every row, as identifiers have."""
+    n_rows = X.shape[0]
+    for place, title in enumerate(titles if n_rows >= _FEW_ROWS else ()):
         cells = X.iloc[:, place].to_numpy() if hasattr(X, "iloc") else X[:, place]
-        cells = cells.toarray().ravel() if hasattr(cells, "toarray") else cells
-        if cells.dtype.kind != "f":
-            continue
-        if all(  # the first rows settle nearly every column
-            len(np.unique(some)) == len(some) and (some == np.rint(some)).all()
-            for some in (cells[:_FEW_ROWS], cells)
+        if (
+            cells.dtype.kind == "f"
+            and all(  # the first rows settle nearly every column
+                len(np.unique(some)) == len(some) and (some == np.rint(some)).all()
+                for some in (cells[:_FEW_ROWS], cells)
+            )
         ):
-            what, way_out = f"feature {place + 1}", "if it is one, write the file without it"
-            if titles:
-                what = f"column {titles[place]!r}"
-                way_out = f"--ignore {shlex.quote(str(titles[place]))} leaves it out"
             _warn(
-                f"{what} has another whole number in each of the {n_rows} rows, as identifiers have and few "
-                f"features do; {way_out}."
+                f"column {title!r} has another whole number in each of the {n_rows} rows, as identifiers "
+                f"have and few features do; --ignore {shlex.quote(str(title))} leaves it out."
             )
 
 
@@ -479,8 +453,6 @@ def warn_of_leaks(X: Any, y: Any) -> None:
 
 def describe(columns: list[Any], titles: list[Any], table: Any = None) -> list[dict[str, Any]]:
     """Return what is known of the columns of a model, one by one; with the table it was fitted to, more."""
-    from exclusivity.io._cells import ColumnRule
-
     found = []
     for title, column in zip(titles, columns, strict=True):
         notes = [ColumnRule(column.kind, column.notation or "").note]
