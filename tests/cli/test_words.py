@@ -281,8 +281,6 @@ class TestTargets:
         (tmp_path / "ages.csv").write_text("\n".join(["x,age", *rows]) + "\n")
         code, _, err = erm("fit", "ages.csv", "--target", "age", "-o", "m.erm", "--folds", 0)
         assert code == 0
-        assert "30 different numbers in 90 rows" in err
-        assert "--target" in err
         code, _, err = erm("evaluate", "m.erm", "ages.csv")
         assert "hardly distinguished" in err
         assert "Are its 30 numbers classes, and not amounts? --target chooses another column." in err

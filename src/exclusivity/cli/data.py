@@ -10,7 +10,6 @@ import shlex
 import stat
 import sys
 import tempfile
-import threading
 import weakref
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,8 +31,6 @@ from exclusivity.io.tables import FORMATS, format_of
 
 _COPY = 1 << 20
 _SPREADSHEETS = {".xls", ".xlsx", ".xlsm", ".xlsb", ".ods", ".numbers"}
-_PATIENCE = 1.0
-"""Seconds to open a pipe before a line says what is being waited for."""
 _FIRST_LINE = (
     " (Names are read from the first line. Is it a title, or data (--no-header)? Other fields: --delimiter.)"
 )
@@ -46,18 +43,6 @@ def reads_once(path: str) -> bool:
     except OSError:
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
-
-
-def _open_once(path: str) -> Any:
-    """Open a pipe or a device; wait for a writer as other programs do, but say so."""
-    waiting = f"erm: waiting for a writer of {printable(path)}"
-    timer = threading.Timer(_PATIENCE, print, [waiting], {"file": sys.stderr, "flush": True})
-    timer.daemon = True
-    timer.start()
-    try:
-        return open(path, "rb")
-    finally:
-        timer.cancel()
 
 
 class Source:
@@ -76,7 +61,7 @@ class Source:
             refuse(args, ("delimiter", "no_header"), why)
         if path == "-" or reads_once(path):
             with file_errors(path):
-                self._copy(sys.stdin.buffer if path == "-" else _open_once(path))
+                self._copy(sys.stdin.buffer if path == "-" else open(path, "rb"))  # noqa: SIM115 -- _copy closes it
 
     def _format(self, kind: str | None) -> Any:
         names = ", ".join(FORMATS)
@@ -254,8 +239,7 @@ def rows_for(
         raise UsageError(f"--keep is for columns with names, and {source.title} has none.")
     target, ignore = source.chosen(columns, args)
     if columns is None:
-        content = source.read(n_features=loaded.n_features)
-        _warn_if_narrow(content.data, source, loaded)
+        content = _libsvm_rows(loaded, source)
         return Rows(content.data, None if wants_labels is False else content.target)
     kept = [source.column(text, names) for text in keep or ()]
     rules: dict[Any, Any] = loaded.rules(strict=args.strict)
@@ -281,6 +265,18 @@ def rows_for(
     X = _as_trained(content, loaded, source) if is_table else content.data
     kept_cells = content.data[kept] if kept else None
     return Rows(X.drop(columns=list(texts), errors="ignore") if kept else X, content.target, kept_cells)
+
+
+def _libsvm_rows(loaded: Loaded, source: Source) -> Any:
+    """Return a LIBSVM file, whose features that are not there are zero, and missing in a wrong file."""
+    content = source.read(n_features=loaded.n_features)
+    largest = int(content.data.indices.max(initial=-1)) + 1
+    if largest < loaded.n_features:
+        note(
+            f"warning: the largest index in {source.title} is {largest}, and {loaded.title} has "
+            f"{loaded.n_features} features; those that are not there are read as 0"
+        )
+    return content
 
 
 def note(message: str) -> None:
@@ -385,14 +381,4 @@ def _report_new_levels(column: Any, name: object, cells: Any, source: Source) ->
         note(
             f"column {name!r} of {source.title}: {rows} with {counted(len(new), 'level')} that training did "
             f"not have, such as {levels[new[0]]!r}; they count as no level"
-        )
-
-
-def _warn_if_narrow(X: Any, source: Source, loaded: Loaded) -> None:
-    """Warn of features that are not there: they are zero in LIBSVM files, and missing in a wrong file."""
-    largest = int(X.indices.max(initial=-1)) + 1
-    if largest < loaded.n_features:
-        note(
-            f"warning: the largest index in {source.title} is {largest}, and {loaded.title} has "
-            f"{loaded.n_features} features; those that are not there are read as 0"
         )

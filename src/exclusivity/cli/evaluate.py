@@ -6,6 +6,8 @@ import argparse
 import warnings
 from typing import Any
 
+import numpy as np
+
 from exclusivity._text import printable
 from exclusivity.cli import models, options, output
 from exclusivity.cli.data import counted, note, rows_for
@@ -67,8 +69,13 @@ def run(args: argparse.Namespace) -> None:
         **dict.fromkeys(("accuracy_interval", "reliability")),
     }
     output.show(document, as_json=args.json, words=words)
-    if not args.json:
-        _print_confusion([str(row["class"]) for row in by_class], matrix)
+    if not args.json and len(by_class) > _MOST_DRAWN:
+        print(f"\nthe confusion matrix of {len(by_class)} classes is left out")
+    elif not args.json:
+        print("\nconfusion matrix (rows: true class, columns: prediction)")
+        names = [str(row["class"]) for row in by_class]
+        counts = [map(str, row) for row in matrix.toarray().tolist()]
+        output.print_table(["", *names], [[name, *row] for name, row in zip(names, counts, strict=True)])
     warn_of_constant(scores, loaded.classifier)
 
 
@@ -82,15 +89,12 @@ def wilson(share: float, count: int) -> tuple[float, float]:
     """
     from scipy.stats import binomtest
 
-    if not count:
-        return 0.0, 1.0
     interval = binomtest(round(share * count), count).proportion_ci(method="wilson")
     return float(interval.low), float(interval.high)
 
 
 def ranking(loaded: models.Loaded, rows: Any, false_positives: float) -> dict[str, Any]:
     """Return the metrics of scores and probabilities that the model and the labels allow."""
-    import numpy as np
     from sklearn import metrics
 
     found: dict[str, Any] = {}
@@ -133,8 +137,6 @@ def reliability(confidence: Any, is_right: Any) -> list[dict[str, Any]]:
     >>> reliability(np.array([0.9, 0.6]), np.array([True, False]))
     [{'rows': 1, 'probability': 0.6, 'right': 0.0}, {'rows': 1, 'probability': 0.9, 'right': 1.0}]
     """
-    import numpy as np
-
     order = np.argsort(confidence, kind="stable")
     return [
         {
@@ -148,8 +150,6 @@ def reliability(confidence: Any, is_right: Any) -> list[dict[str, Any]]:
 
 def check_labels(loaded: models.Loaded, y: Any, title: str) -> None:
     """Raise if no label is a class of the model."""
-    import numpy as np
-
     classes: Any = loaded.classifier.classes_
     same_kind = (y.dtype.kind in "biuf") == (classes.dtype.kind in "biuf")
     if not same_kind or not np.isin(y, classes).any():
@@ -191,14 +191,3 @@ def warn_of_constant(scores: dict[str, Any], classifier: Any) -> None:
     else:
         cure = "Fit with --class-weight balanced, or with columns that tell more."
     warnings.warn(f"{found} {cure}", UserWarning, stacklevel=2)
-
-
-def _print_confusion(names: list[str], matrix: Any) -> None:
-    if len(names) > _MOST_DRAWN:
-        print(f"\nthe confusion matrix of {len(names)} classes is left out")
-        return
-    print("\nconfusion matrix (rows: true class, columns: prediction)")
-    counts = matrix.toarray().tolist()
-    output.print_table(
-        ["", *names], [[name, *map(str, row)] for name, row in zip(names, counts, strict=True)]
-    )

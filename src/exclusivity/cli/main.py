@@ -121,8 +121,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             warnings.simplefilter("always", UserWarning)
             # Columns have been matched by name already, and LIBSVM files have no names.
             warnings.filterwarnings("ignore", "X (does not have valid|has) feature names", UserWarning)
-            # 'erm fit' says it itself, and names --target.
-            warnings.filterwarnings("ignore", "y has .* different values", UserWarning)
             warnings.showwarning = partial(_show_warning, args.command)
             files.check_outputs(args, command)
             code = command.run(args)
@@ -155,12 +153,8 @@ def _explain(error: Exception) -> tuple[str, int]:
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    """Parse the arguments; suggest a command or an option for one that does not exist."""
+    """Parse the arguments; suggest an option for one that does not exist."""
     parser = build_parser(show_all="--help-all" in argv)
-    if not argv[0].startswith("-") and argv[0] not in COMMANDS:
-        near = difflib.get_close_matches(argv[0].lower(), COMMANDS, n=1)
-        hint = f"did you mean 'erm {near[0]}'?" if near else f"there are {', '.join(COMMANDS)}."
-        parser.error(f"there is no command {argv[0]!r}; {hint}")
     args, extras = parser.parse_known_args(argv)
     if extras:
         commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction)).choices

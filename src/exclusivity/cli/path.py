@@ -43,7 +43,6 @@ def run(args: argparse.Namespace) -> int:
     """Read, search, report, and write if asked."""
     from exclusivity import ERMClassifierCV
 
-    args.features = args.sample_weight = None
     training.check_parameters(args)
     progress = Progress("path", quiet=args.quiet)
     data = training.read_training_data(args)

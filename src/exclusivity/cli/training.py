@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from exclusivity._errors import hint_at_name
 from exclusivity._text import printable
 from exclusivity.cli.data import Source, counted, decimal_of, note
 from exclusivity.cli.files import FileError, UsageError, file_errors
@@ -22,7 +23,7 @@ from exclusivity.io._cells import ColumnRule, is_number
 from exclusivity.io._reading import whole_numbers
 
 # A column with nearly as many classes as rows is an identifier or a measurement.
-FEW_CLASSES, _ROWS_OF_A_CLASS, _MOST_CLASSES = 20, 10, 50
+FEW_CLASSES = 20
 _BLOCK_ROWS = 1 << 16
 # More texts than this share of a column's cells are a loss that its owner should know of.
 _MANY_LOST = 0.1
@@ -75,11 +76,11 @@ def read_training_data(args: argparse.Namespace) -> TrainingData:
         table = source.read(**settings | {"target": None, "categorical": categorical})
     else:
         table = source.read(**settings)
-    weights = None
-    if args.sample_weight is not None:
-        table, weights = _without(table, source.column(args.sample_weight, known or []))
+    weights, weight = None, getattr(args, "sample_weight", None)
+    if weight is not None:
+        table, weights = _without(table, source.column(weight, known or []))
         if weights.dtype.kind not in "iuf" or not (weights >= 0).all():
-            cause = f"column {args.sample_weight!r}: sample weights must be numbers of at least 0."
+            cause = f"column {weight!r}: sample weights must be numbers of at least 0."
             raise FileError(f"{source.title}, {cause}")
     if args.drop_missing_target:
         table, weights = _with_known_labels(table, target, weights, source)
@@ -120,7 +121,7 @@ def reading_settings(
     if both := [name for name in found["categorical"] if name in found["numeric"]]:
         raise UsageError(f"{both[0]!r} is named by --categorical and by --numeric; choose one.")
     if known is None:
-        return found | {"n_features": args.features}
+        return found | {"n_features": getattr(args, "features", None)}
     refuse(args, ("features",), f"is for LIBSVM files; {source.title} is read as {source.format.name}.")
     if known and target is None:
         raise source.which_target(known if isinstance(known, list) else [])
@@ -129,10 +130,11 @@ def reading_settings(
 
 def asked_for_by(args: argparse.Namespace, *others: str) -> str | None:
     """Return the first option that needs a table that is read column by column; None where there is none."""
-    asked = {option: getattr(args, option) for option in ("categorical", "numeric", "additive")}
+    asked = {
+        option: getattr(args, option, None) for option in ("categorical", "numeric", "additive", *others)
+    }
     asked["decimal comma"] = args.decimal == "comma"
     asked["max_broken"] = getattr(args, "max_broken", None) is not None
-    asked |= {option: getattr(args, option) for option in others}
     return next((f"--{option.replace('_', '-')}" for option, value in asked.items() if value), None)
 
 
@@ -159,7 +161,7 @@ def _with_known_labels(table: Any, target: Any, weights: Any, source: Source) ->
 
 
 def check_target(names: Any, target: Any, classes: Any, n_rows: int, title: str) -> None:
-    """Refuse a first line that is a row, one class, and so many that they are none; warn of many."""
+    """Refuse a first line that is a row, one class, and so many that they are none."""
     numbers = [name for name in names or () if is_number(name)]
     # Columns may be numbered, the target among them: 0, 1, 2.
     is_row = numbers and not all(name.isdigit() for name in [*numbers, str(target)])
@@ -179,14 +181,6 @@ def check_target(names: Any, target: Any, classes: Any, n_rows: int, title: str)
         label = printable(classes[0])
         raise FileError(
             f"all rows of {title} have the label {label}; a classifier needs two classes or more."
-        )
-    least, values, others = _MOST_CLASSES, "texts", "names"
-    if classes.dtype.kind in "iu":
-        least, values, others = FEW_CLASSES, "numbers", "amounts"
-    if count > least and (count > n_rows / _ROWS_OF_A_CLASS or count > _MOST_CLASSES):
-        _warn(
-            f"the target of {title} has {count} different {values} in {n_rows} rows. Are they classes, and "
-            f"not {others}? --target chooses another column."
         )
 
 
@@ -211,8 +205,6 @@ def check_parameters(args: argparse.Namespace) -> None:
 
 def check_options(args: argparse.Namespace) -> None:
     """Refuse options that the encoding of a table has no use for."""
-    if getattr(args, "max_broken", None) is not None:
-        return
     asked = asked_for_by(args)
     where = "in a table with words, dates or missing values" if asked is None else f"with {asked}"
     why = f"is for data of numbers alone: {where}"
@@ -245,13 +237,9 @@ def robust_parameters(args: argparse.Namespace, data: TrainingData) -> dict[str,
     """Return the options as parameters of a robust additive classifier."""
     names: list[str] = [str(title) for title in data.titles]
     threats: Any = args.threats or "any"
-    _check_known("trusted", args.trusted or (), names)
-    if isinstance(threats, dict):
-        _check_known("threats", threats, names)
-    elif args.trusted:
-        threats = dict.fromkeys(names, threats)
     if args.trusted:
-        threats = {**threats, **dict.fromkeys(args.trusted, "trusted")}
+        others = threats if isinstance(threats, dict) else dict.fromkeys(names, threats)
+        threats = others | dict.fromkeys(args.trusted, "trusted")
     return {
         **_given(args, ROBUST),
         "feature_groups": read_groups(args.groups, data.names, len(names)),
@@ -263,13 +251,6 @@ def robust_parameters(args: argparse.Namespace, data: TrainingData) -> dict[str,
     }
 
 
-def _check_known(option: str, given: Any, known: list[str]) -> None:
-    if unknown := [name for name in given if name not in known]:
-        from exclusivity._errors import hint_at_name
-
-        raise UsageError(f"--{option}: there is no feature {unknown[0]!r}; {hint_at_name(unknown[0], known)}")
-
-
 def _per_column(
     option: str, args: argparse.Namespace, default: Any, names: list[str] | None, n_features: int
 ) -> list[Any] | None:
@@ -278,7 +259,9 @@ def _per_column(
     if given is None:
         return None
     known = list(names or map(str, range(n_features)))
-    _check_known(option, given, known)
+    if unknown := [name for name in given if name not in known]:
+        hint = hint_at_name(unknown[0], known)
+        raise UsageError(f"--{option}: there is no feature {unknown[0]!r}; {hint}")
     return [given.get(name, default) for name in known]
 
 
