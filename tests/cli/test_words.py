@@ -206,7 +206,6 @@ class TestOptions:
         [
             (["fit", "t.csv", "--targt", "y", "-o", "m"], "--targt; did you mean --target?"),
             (["fit", "t.csv", "--target", "y", "-o", "m", "-C", "1"], "-C; did you mean --cost?"),
-            (["fit", "t.csv", "-C1", "-o", "m"], "-C; did you mean --cost?"),
             (["fit", "t.csv", "-o", "m", "--n_estimators=5"], "did you mean --members?"),
             (["fit", "t.csv", "-o", "m", "--random-state", "5"], "did you mean --seed?"),
             (["evaluate", "m", "t.csv", "--zebra"], "there is no option --zebra; see --help"),

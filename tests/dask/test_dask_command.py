@@ -186,7 +186,7 @@ WRONG = {
     "pattern without": (["part-*.csv"], 2, "one file at a time, or several with --dask"),
     "no match": (["prat-*.csv", "--dask"], 3, "there is no file prat-*.csv"),
     "missing": (["part-9.csv", "--dask"], 3, "there is no file part-9.csv; did you mean part-"),
-    "two formats": (["all.csv", "all.npy", "--dask"], 3, "all.csv is read as csv and all.npy as npy"),
+    "two formats": (["all.csv", "all.npy", "--dask"], 2, "all.npy is read as npy"),
     "folder": (
         [".", "--dask"],
         3,

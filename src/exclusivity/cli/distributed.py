@@ -116,8 +116,6 @@ def train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     sources = _sources(args)
     first = sources[0]
     known = first.columns()
-    if not first.format.has_columns:
-        raise UsageError(f"--dask reads CSV and Parquet files; {first.title} is read as {first.format.name}.")
     if not known:  # a damaged file, or no pyarrow: reading it says so
         first.read()
     target, ignore = first.chosen(known, args)
@@ -150,16 +148,14 @@ def _worker_errors() -> Iterator[None]:
 def _sources(args: argparse.Namespace) -> list[Source]:
     sources: list[Source] = []
     for name in args.data:
-        for path in sorted(glob.glob(name, recursive=True) if not Path(name).exists() else []) or [name]:
-            sources.append(Source(path, args))
-            with file_errors(path), open(sources[-1].path, "rb"):
+        matches = [] if Path(name).exists() else sorted(glob.glob(name, recursive=True))
+        for path in matches or [name]:
+            sources.append(source := Source(path, args))
+            with file_errors(path), open(source.path, "rb"):
                 pass
-    for other in sources:
-        if other.format is not sources[0].format:
-            raise FileError(
-                f"{sources[0].title} is read as {sources[0].format.name} and {other.title} as "
-                f"{other.format.name}; use files of one format, or say which it is with --format."
-            )
+            if not source.format.has_columns:
+                kind = f"{source.title} is read as {source.format.name}"
+                raise UsageError(f"--dask reads CSV and Parquet files; {kind}.")
     return sources
 
 
@@ -260,16 +256,13 @@ def _names(source: Source) -> list[Any]:
 
 
 def _labels(y: Any, counts: Any, title: str) -> Any:
-    """Return classes as whole numbers or texts; refuse missing ones and other numbers."""
-    cause, labels = "", counts.index
+    """Return classes as whole numbers or as they are; refuse missing ones."""
+    labels = counts.index
     if labels.hasnans:
         n_missing, n_rows = int(counts[labels.isna()].sum()), int(counts.sum())
         cause = f"{n_missing} of {n_rows} rows have no class. Leave such rows out, or give them a class."
-    elif labels.dtype.kind == "f" and not (labels == np.rint(labels)).all():
-        cause = f"the target holds numbers such as {labels[0]}; expected classes."
-    if cause:
         raise FileError(f"{title}: {cause}")
-    if labels.dtype.kind != "f":
+    if labels.dtype.kind != "f" or not (labels == np.rint(labels)).all():
         return y
     counts.index = labels.astype(np.int64)
     return y.astype(np.int64)
@@ -282,10 +275,10 @@ def _scaler(kind: str, moments: list[Any], n_rows: int) -> list[tuple[str, Any]]
     mean, variance, least, largest = (np.asarray(moment, dtype=np.float64) for moment in moments)
     if kind == "none":
         return []
-    if kind == "minmax":
-        return [("scaler", MinMaxScaler((-1, 1)).fit(np.array([least, largest])))]
-    scaler = StandardScaler().fit(mean + np.sqrt(variance) * np.array([[-1.0], [1.0]]))
-    scaler.n_samples_seen_ = np.int64(n_rows)
+    scaler: Any = MinMaxScaler((-1, 1)).fit(np.array([least, largest]))
+    if kind == "standard":
+        scaler = StandardScaler().fit(mean + np.sqrt(variance) * np.array([[-1.0], [1.0]]))
+        scaler.n_samples_seen_ = np.int64(n_rows)
     return [("scaler", scaler)]
 
 

@@ -159,22 +159,19 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     if extras:
         commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction)).choices
         command = commands[args.command]
-        command.error(_unknown(extras, list(command._option_string_actions)))
+        command.error(_unknown(extras[0], list(command._option_string_actions)))
     return args
 
 
-def _unknown(extras: list[str], known: list[str]) -> str:
-    """Return the message for words that no argument took."""
-    word = next((word for word in extras if word.startswith("-")), None)
-    if word is None:
-        each = " (several columns to leave out: --ignore A --ignore B)" * ("--ignore" in known)
-        return f"{extras[0]!r} is one argument too many{each}"
-    tried = word.partition("=")[0] if word.startswith("--") else word[:2]
+def _unknown(word: str, known: list[str]) -> str:
+    """Return the message for a word that no argument took."""
+    if not word.startswith("-"):
+        return f"{word!r} is one argument too many (several columns to leave out: --ignore A,B)"
+    tried = word.partition("=")[0]
     # Somebody who knows the parameters of the library finds their options.
-    option = options.OPTIONS.get(tried.lstrip("-").replace("-", "_"))
-    near = [option] if option in known else difflib.get_close_matches(tried.lower(), known, 1, cutoff=0.75)
-    hint = f"did you mean {near[0]}?" if near else "see --help."
-    return f"there is no option {tried}; {hint}"
+    option = options.OPTIONS.get(tried.lstrip("-").replace("-", "_"), tried.lower())
+    near = difflib.get_close_matches(option, known, 1, cutoff=0.75)
+    return f"there is no option {tried}; {f'did you mean {near[0]}?' if near else 'see --help.'}"
 
 
 def _show_warning(command: str, message: Warning | str, *_: object) -> None:
