@@ -134,9 +134,8 @@ def test_a_wrong_command_line_is_told_before_files_are_read(argv, words, capsys,
         (["train", "x.csv"], "argument COMMAND: invalid choice: 'train' (choose from"),
         (
             ["fit", "x.csv", "--target", "y"],
-            "required: -o/--output (for example: erm fit heart.csv --target disease -o heart.erm)",
+            "required: -o/--output",
         ),
-        (["export", "m.erm"], "(for example: erm export heart.erm -o heart.onnx)"),
     ],
 )
 def test_what_the_parser_refuses(argv, words, capsys):

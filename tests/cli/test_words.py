@@ -121,10 +121,9 @@ class TestCells:
     def test_numbers_of_people(self, table, cell, cure):
         erm = table(with_cell(cell), delimiter=";")
         check(erm(*FIT), "d.csv, line 2, column 'radius'", cure, "--numeric radius", "--drop radius")
-        code, out, err = erm(*FIT, "--numeric", "radius")
+        code, out, _ = erm(*FIT, "--numeric", "radius")
         assert code == 0
         assert "1 text taken for missing values" in out
-        assert "column 'radius': 1 of 3 cells are no numbers and are taken for missing values" in err
 
     @pytest.mark.parametrize("cell", ["1,5", "1.500,25"])
     def test_two_notations_in_a_column(self, table, cell):

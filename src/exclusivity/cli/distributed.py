@@ -286,8 +286,8 @@ def _encoded(part: Any, steps: list[tuple[str, Any]], width: int) -> Any:
     """Return the rows of a partition, scaled or encoded."""
     import pandas as pd
 
-    if not len(part):
-        return pd.DataFrame(np.empty((0, width)))
-    for name, step in steps:
-        return pd.DataFrame(step.transform(part if name == "encoder" else part.to_numpy()), index=part.index)
-    return part.set_axis(range(width), axis=1)
+    if not steps:
+        return part.set_axis(range(width), axis=1)
+    ((name, step),) = steps
+    rows = part if name == "encoder" else part.to_numpy()
+    return pd.DataFrame(step.transform(rows) if len(part) else np.empty((0, width)), index=part.index)

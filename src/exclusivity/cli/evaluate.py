@@ -10,8 +10,7 @@ import numpy as np
 
 from exclusivity._text import printable
 from exclusivity.cli import models, options, output
-from exclusivity.cli.data import counted, note, rows_for
-from exclusivity.cli.files import FileError, UsageError
+from exclusivity.cli.files import UsageError
 from exclusivity.cli.training import FEW_CLASSES
 
 SUMMARY = "compare predictions with the classes of a data file"
@@ -54,8 +53,7 @@ def run(args: argparse.Namespace) -> None:
     if not 0 <= args.false_positives < 1:
         raise UsageError("--false-positives must be a share from 0 to 1, such as 0.01.")
     loaded = models.load(args.model)
-    rows = rows_for(loaded, args.data, args, wants_labels=True)
-    check_labels(loaded, rows.y, args.data)
+    rows = loaded.rows(args.data, args, wants_labels=True)
     scores = scores_of(rows.y, loaded.predict(rows.X))
     matrix, by_class = scores.pop("confusion_matrix"), scores.pop("classes")
     low, high = wilson(scores["accuracy"], scores["rows"])
@@ -146,23 +144,6 @@ def reliability(confidence: Any, is_right: Any) -> list[dict[str, Any]]:
         }
         for part in np.array_split(order, min(_BINS, len(order)))
     ]
-
-
-def check_labels(loaded: models.Loaded, y: Any, title: str) -> None:
-    """Raise if no label is a class of the model."""
-    classes: Any = loaded.classifier.classes_
-    same_kind = (y.dtype.kind in "biuf") == (classes.dtype.kind in "biuf")
-    if not same_kind or not np.isin(y, classes).any():
-        found = ", ".join(printable(label) for label in np.unique(y)[:5])
-        known = ", ".join(printable(label) for label in classes[:5])
-        raise FileError(
-            f"the labels of {title} ({found}) are none of the classes of {loaded.title} ({known}); choose "
-            "the column of the classes with --target, or use data with these classes."
-        )
-    if not (is_known := np.isin(y, classes)).all():
-        rows = counted(int((~is_known).sum()), "row")
-        example = printable(y[~is_known][0])
-        note(f"{rows} of {title} with a class unknown to {loaded.title}, such as {example}, cannot be right")
 
 
 def describe_constant(constant: dict[str, Any]) -> str:

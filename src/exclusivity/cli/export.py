@@ -31,10 +31,7 @@ def run(args: argparse.Namespace) -> None:
     loaded = models.load(args.model)
     from exclusivity.io import to_onnx
 
-    try:
-        graph = to_onnx(loaded.model)
-    except ImportError as error:
-        raise files.CommandError("export needs the package onnx: pip install 'exclusivity[onnx]'.") from error
+    graph = to_onnx(loaded.model)
     output.write_whole(args.output, [graph.SerializeToString()])
     names = [each.name for each in graph.graph.input]
     inputs = f"inputs {listed(names)}, one for each column that the model uses (rows by 1)"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from exclusivity.cli import distributed, files, models, options, output, training
-from exclusivity.cli.data import reads_once, rows_for
+from exclusivity.cli.data import reads_once
 from exclusivity.cli.evaluate import describe_constant, warn_of_constant
 from exclusivity.cli.output import Progress
 
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     if args.test is not None:
         loaded = models.load(args.output)
         reading = argparse.Namespace(**vars(args) | {"decimal": None, "strict": False})
-        rows = rows_for(loaded, args.test, reading, wants_labels=True)
+        rows = loaded.rows(args.test, reading, wants_labels=True)
         document["test"] = {"file": args.test, **_scores(rows.y, loaded.predict(rows.X))}
     output.show(document, as_json=args.json, words=_words(args, document), hidden=("features",))
     training.warn_of_votes(classifier)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from exclusivity.cli import files, models, options, output, training
-from exclusivity.cli.data import rows_for
 
 SUMMARY = "show what is in a model file"
 DESCRIPTION = (
@@ -45,7 +44,13 @@ def run(args: argparse.Namespace) -> None:
     loaded = models.load(args.model)
     document = _document(loaded, args.features or 5)
     if args.html is not None:
-        _write_report(args, loaded)
+        from exclusivity.inspection import model_report
+
+        X = y = None
+        if args.data is not None:
+            X, y, _ = loaded.rows(args.data, args, wants_labels=True)
+        page = model_report(loaded.model, X, y, title=f"Report on {args.model}")
+        output.write_whole(args.html, [page.encode()])
     known, names = loaded.columns, loaded.names or range(loaded.n_features)
     document["columns"] = None if known is None else training.describe(known, list(names))
     document |= {"target": loaded.target, "feature_names": loaded.names, "report": args.html}
@@ -67,17 +72,6 @@ def run(args: argparse.Namespace) -> None:
         **dict.fromkeys(("chosen_C", "feature_names", "note")),
     }
     output.show(document, as_json=args.json, words=words, hidden=("features",))
-
-
-def _write_report(args: argparse.Namespace, loaded: models.Loaded) -> None:
-    from exclusivity.inspection import model_report
-
-    X = y = None
-    if args.data is not None:
-        rows = rows_for(loaded, args.data, args, wants_labels=True)
-        X, y = rows.X, rows.y
-    page = model_report(loaded.model, X, y, title=f"Report on {args.model}")
-    output.write_whole(args.html, [page.encode()])
 
 
 _PROBLEM = ("name", "objective", "dual_gap", "iterations", "converged")

@@ -12,35 +12,17 @@ import sys
 import warnings
 from collections.abc import Sequence
 from functools import partial
+from importlib import import_module
 from textwrap import fill
-from typing import Any, NoReturn
+from typing import Any
 
 from exclusivity import __version__
 from exclusivity._text import printable
-from exclusivity.cli import (
-    certify,
-    check,
-    demo,
-    evaluate,
-    export,
-    files,
-    fit,
-    inspect,
-    options,
-    path,
-    predict,
-)
+from exclusivity.cli import files, options
 
 COMMANDS: dict[str, Any] = {
-    "fit": fit,
-    "predict": predict,
-    "evaluate": evaluate,
-    "certify": certify,
-    "check": check,
-    "inspect": inspect,
-    "path": path,
-    "export": export,
-    "demo": demo,
+    name: import_module(f"exclusivity.cli.{name}")
+    for name in ("fit", "predict", "evaluate", "certify", "check", "inspect", "path", "export", "demo")
 }
 """Each module has SUMMARY, DESCRIPTION, ARGUMENTS (as in ``options``) and run(args), and may have an EPILOG.
 
@@ -56,20 +38,10 @@ _EXAMPLES = """examples:
 No data at hand: 'erm demo'. All commands: 'erm --help'. One of them: 'erm fit --help'."""
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser whose errors show an example."""
-
-    def error(self, message: str) -> NoReturn:
-        examples = (self.epilog or "").partition("examples:\n")[2].splitlines()
-        if "arguments are required" in message and examples:
-            message += f" (for example: {examples[0].strip()})"
-        super().error(message)
-
-
 def build_parser(*, show_all: bool = True) -> argparse.ArgumentParser:
     """Return the parser of the whole command line, whose help shows all arguments or the common ones."""
     look: Any = partial(argparse.RawDescriptionHelpFormatter, max_help_position=26)
-    parser = _Parser(
+    parser = argparse.ArgumentParser(
         prog="erm",
         description="Classifiers with a certified optimum, and predictions that survive broken columns.",
         epilog=f"{_EXAMPLES}\n\n{files.EXIT_STATUS}",

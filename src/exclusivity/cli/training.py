@@ -25,8 +25,6 @@ from exclusivity.io._reading import whole_numbers
 # A column with nearly as many classes as rows is an identifier or a measurement.
 FEW_CLASSES = 20
 _BLOCK_ROWS = 1 << 16
-# More texts than this share of a column's cells are a loss that its owner should know of.
-_MANY_LOST = 0.1
 # Among fewer rows whole numbers may well be different by chance.
 _FEW_ROWS = 20
 
@@ -92,10 +90,12 @@ def read_training_data(args: argparse.Namespace) -> TrainingData:
     check_target(data.names, target, np.unique(y), len(y), source.title)
     warn_of_row_names(X, titles)
     if is_table:
-        warn_of_leaks(X, y)
+        from exclusivity.tables._warnings import LEAK, columns_that_determine
+
+        for title, how in columns_that_determine(X, X.columns, y):
+            _warn(LEAK.format(repr(title), how))
     if asked_for_by(args) is not None or not is_plain(table):
         check_options(args)
-        warn_of_losses(table)
         return data
     if is_table:
         X = X.to_numpy()
@@ -116,8 +116,6 @@ def reading_settings(
     found: dict[str, Any] = {"decimal": decimal_of(args, source)}
     for kind in ("categorical", "numeric"):
         found[kind] = [source.column(text, known) for text in getattr(args, kind)]
-        if wrong := [name for name in found[kind] if name in (target, *ignore)]:
-            raise UsageError(f"{wrong[0]!r} is no feature: it is the target, or left out.")
     if both := [name for name in found["categorical"] if name in found["numeric"]]:
         raise UsageError(f"{both[0]!r} is named by --categorical and by --numeric; choose one.")
     if known is None:
@@ -313,7 +311,7 @@ def fit(pipeline: Any, data: TrainingData, progress: Progress) -> None:
     for _, step in pipeline.steps[:-1]:
         X = step.fit_transform(X) if hasattr(X, "iloc") else _scaled(step, X)
     with progress.of_fit(f"training on {n_rows} rows of {n_features} features"), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"Column .* the target: ")  # warn_of_leaks names options
+        warnings.filterwarnings("ignore", r"Column .* the target: ")  # which has been said
         pipeline[-1:].fit(X, data.y, **data.weighted)
     rules = data.table.rules.values()
     if rules and hasattr(pipeline[0], "columns_"):  # keep how the numbers of columns were written
@@ -366,7 +364,7 @@ def read_groups(path: str | None, names: list[str] | None, n_features: int) -> l
     if path is None:
         return None
     expected = f"expected one group per line for {n_features} features"
-    expected += ", or (where the data have names) lines 'feature,group'"
+    expected += ", or (where the data have names) a line 'feature,group' for each of them"
     try:
         with file_errors(path), open(path, newline="", encoding="utf-8") as stream:
             rows = [[field.strip() for field in row] for row in csv.reader(stream) if row]
@@ -374,13 +372,13 @@ def read_groups(path: str | None, names: list[str] | None, n_features: int) -> l
         raise FileError(f"{path}: {error}; {expected}.") from error
     if all(len(row) == 1 for row in rows) and len(rows) == n_features:
         return [row[0] for row in rows]
-    if names is None or not rows or not all(len(row) == 2 for row in rows):
-        raise FileError(f"{path}: {expected}.")
-    found = dict(rows[1:] if rows[0] == ["feature", "group"] else rows)
-    if wrong := sorted(set(names) ^ set(found)):
-        what = "gives no group for" if wrong[0] in names else "names"
-        raise FileError(f"{path} {what} {wrong[0]!r}; expected one line for every feature of the data.")
-    return [found[name] for name in names]
+    if rows[:1] == [["feature", "group"]]:
+        rows = rows[1:]
+    groups = dict(rows) if all(len(row) == 2 for row in rows) else {}
+    if names is None or set(groups) != set(names):
+        wrong = sorted(set(groups).symmetric_difference(names or ()))
+        raise FileError(f"{path}: {expected}{f' (see {wrong[0]!r})' if groups else ''}.")
+    return [groups[name] for name in names]
 
 
 def is_plain(table: Any) -> bool:
@@ -411,27 +409,6 @@ def warn_of_row_names(X: Any, titles: list[Any]) -> None:
                 f"column {title!r} has another whole number in each of the {n_rows} rows, as identifiers "
                 f"have and few features do; --ignore {shlex.quote(str(title))} leaves it out."
             )
-
-
-def warn_of_losses(table: Any) -> None:
-    """Warn of columns where many texts were taken for missing values."""
-    for name, lost in table.n_lost.items():
-        if lost > _MANY_LOST * len(table.data):
-            _warn(
-                f"column {name!r}: {lost} of {len(table.data)} cells are no numbers and are taken for "
-                "missing values (--numeric)."
-            )
-
-
-def warn_of_leaks(X: Any, y: Any) -> None:
-    """Warn of columns of a DataFrame that equal or determine the classes."""
-    from exclusivity.tables._warnings import columns_that_determine
-
-    for title, how in columns_that_determine(X, X.columns, y):
-        _warn(
-            f"column {title!r} {how} the target: rows of one of its values are of one class. If it is not "
-            f"known when predictions are made, --drop {shlex.quote(str(title))} leaves it out."
-        )
 
 
 def describe(columns: list[Any], titles: list[Any], table: Any = None) -> list[dict[str, Any]]:
