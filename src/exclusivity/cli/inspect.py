@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> None:
         "kind": document["kind"] + ("" if chosen is None else f" that chose C = {chosen:.6g}"),
         "steps": "; ".join(" ".join(step.split()) for step in document["steps"]),
         "features": f"{document['features']}" + f", made of {len(known or ())} columns" * bool(known),
-        "members": document["note"] or str(document["members"]),
+        "members": None if loaded.is_robust else document["note"] or str(document["members"]),
         "parameters": " ".join(parameters),
         **dict.fromkeys(("chosen_C", "feature_names", "note")),
     }
@@ -96,9 +96,8 @@ def _document(loaded: models.Loaded, n_strongest: int) -> dict[str, Any]:
 def _effects(loaded: models.Loaded) -> list[dict[str, Any]]:
     """Return how far each column of a robust additive model can move a score, the largest effect first."""
     model: Any = loaded.classifier
-    starts = np.cumsum([0, *(column.n_points for column in model.columns_)])[:-1]
-    ranges = np.maximum.reduceat(model.points_, starts, axis=1)
-    ranges = (ranges - np.minimum.reduceat(model.points_, starts, axis=1)).max(axis=0)
+    ends = np.cumsum([column.n_points for column in model.columns_])
+    ranges = np.array([np.ptp(own, axis=1).max() for own in np.split(model.points_, ends[:-1], axis=1)])
     names = loaded.names or [str(place) for place in range(loaded.n_features)]
     return [
         {"column": names[place], "largest_effect_on_score": float(ranges[place])}
