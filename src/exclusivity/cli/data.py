@@ -13,6 +13,7 @@ import sys
 import tempfile
 import weakref
 from contextlib import nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +91,9 @@ class Source:
         copy.flush()
         self.path = copy.name
 
-    def columns(self) -> list[str] | int | None:
-        """Return the names of the columns, their number without names, None where there are none.
+    @cached_property
+    def columns(self) -> list[Any] | None:
+        """The names of the columns, their numbers where they have no names, None where there are none.
 
         A file that is wrong already here gives an empty list: reading it will say what is wrong.
         """
@@ -100,15 +102,21 @@ class Source:
             if not self.format.is_sparse and not Path(self.path).stat().st_size:
                 raise FileError(f"{self.title} is empty; check how it was written, or give another file.")
             try:
-                if not self.format.delimiter:
-                    return self.format.columns(self.path, reading)  # type: ignore[no-any-return]
-                found, delimiter = csv_header(self.path, reading, self.format.delimiter)
+                if self.format.delimiter:
+                    found, delimiter = csv_header(self.path, reading, self.format.delimiter)
+                else:
+                    found, delimiter = self.format.columns(self.path, reading), ""
             except (DataFileError, ImportError):
                 return []
         if self._delimiter is None and delimiter != self.format.delimiter:
             self._delimiter = delimiter
             note(f"{self.title} has {delimiter!r} between its fields")
-        return found
+        return list(range(found)) if isinstance(found, int) else found
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns, where they have names."""
+        return [name for name in self.columns or () if isinstance(name, str)]
 
     @property
     def delimiter(self) -> str:
@@ -162,32 +170,33 @@ class Source:
             message += f" The file is read as LIBSVM, {row}; other formats: --format."
         return message
 
-    def chosen(self, columns: Any, args: argparse.Namespace) -> tuple[str | int | None, list[str | int]]:
+    def chosen(self, args: argparse.Namespace) -> tuple[str | int | None, list[str | int]]:
         """Return the columns that --target and --ignore name: by name, or by number."""
-        if columns is None:
+        if self.columns is None:
             why = f"chooses a column, but {self.title} is read as LIBSVM, with labels in front of the rows."
             refuse(args, ("target", "ignore"), f"{why} What else it may be, --format says.")
-        target = None if args.target is None else self.column(args.target, columns)
-        return target, [self.column(text, columns) for text in args.ignore]
+        target = None if args.target is None else self.column(args.target)
+        return target, [self.column(text) for text in args.ignore]
 
-    def column(self, text: str, columns: list[str] | int) -> str | int:
+    def column(self, text: str) -> str | int:
         """Return a column that the user gives by name, or by number from 0 if none has that name."""
-        names = columns if isinstance(columns, list) else []
-        count = len(columns) if isinstance(columns, list) else columns
-        if text in names or columns == []:  # a damaged file: reading it says what is wrong
+        columns = self.columns or []
+        if text in columns or not columns:  # a damaged file: reading it says what is wrong
             return text
         try:
             place = int(text)
         except ValueError:
-            hint = hint_at_name(text, names or range(count)) + _FIRST_LINE * bool(names)
+            hint = hint_at_name(text, columns) + _FIRST_LINE * bool(self.names)
             raise FileError(f"{self.title} has no column {text!r}; {hint}") from None
+        count = len(columns)
         if not -count <= place < count:
             raise FileError(f"{self.title} has no column {place}; its {count} columns are 0 to {count - 1}.")
+        found: str | int = columns[place]
         # A nameless column of row numbers can only be given by its number.
-        return names[place] if names and names.count(names[place]) == 1 and names[place] else place % count
+        return place % count if found == "" or columns.count(found) > 1 else found
 
     def which_target(self, names: list[str]) -> FileError:
-        """Return the error about a target that is not named."""
+        """Return the error about a target that is not named; it may be one of these."""
         candidates = f" It may be {listed(names)}." if names else ""
         return FileError(
             f"say with --target which column of {self.title} holds the classes: its name, or its number from "

@@ -115,11 +115,9 @@ def train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     """Fit on workers, from the files to a pipeline in this process."""
     sources = _sources(args)
     first = sources[0]
-    known = first.columns()
-    if not known:  # a damaged file, or no pyarrow: reading it says so
+    if not first.columns:  # a damaged file, or no pyarrow: reading it says so
         first.read()
-    target, ignore = first.chosen(known, args)
-    settings = training.reading_settings(args, first, known, target, ignore)
+    settings = training.reading_settings(args, first)
     with cluster(args, progress), _worker_errors():
         from dask import config
 
@@ -163,7 +161,7 @@ def _frame(source: Source, names: list[Any], settings: dict[str, Any]) -> Any:
     """Return some columns of a file as a Dask DataFrame."""
     from dask import dataframe
 
-    path, known = os.path.abspath(source.path), _names(source)
+    path, known = os.path.abspath(source.path), source.columns or []
     if absent := [name for name in names if name not in known]:
         raise FileError(
             f"{source.title} has no column {absent[0]!r}; expected the same columns in all files."
@@ -210,7 +208,7 @@ def _train(
 
     started, target = perf_counter(), settings["target"]
     title = sources[0].title if len(sources) == 1 else f"the {len(sources)} files"
-    names = [name for name in _names(sources[0]) if name not in (target, *settings["ignore"])]
+    names = [name for name in sources[0].columns or () if name not in (target, *settings["ignore"])]
     frames = [_frame(source, [*names, target], settings) for source in sources]
     for name in (*names, target):
         if len({frame[name].dtype.kind == "O" for frame in frames}) > 1:
@@ -248,11 +246,6 @@ def _train(
     pipeline, seconds = Pipeline([*steps, ("classifier", model)]), perf_counter() - started
     more = {"blocks": rows.npartitions} | ({} if described is None else {"columns": described})
     return training.Trained(pipeline, names_of_features, target, (n_rows, len(names)), seconds, more)
-
-
-def _names(source: Source) -> list[Any]:
-    known = source.columns()
-    return list(range(known)) if isinstance(known, int) else list(known or ())
 
 
 def _labels(y: Any, counts: Any, title: str) -> Any:

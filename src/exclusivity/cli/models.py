@@ -72,8 +72,7 @@ class Loaded:
     ) -> Rows:
         """Return rows for the model; labels are needed, not needed or welcome (None)."""
         source = Source(path, args)
-        columns = source.columns()
-        names, is_table = columns if isinstance(columns, list) else [], self.columns is not None
+        columns, names, is_table = source.columns, source.names, self.columns is not None
         if is_table and source.format.is_sparse:
             raise FileError(
                 f"{source.title} is read as {source.format.name}, and {self.title} was fitted to a table; "
@@ -86,16 +85,16 @@ class Loaded:
             )
         if keep and columns != [] and not names:
             raise UsageError(f"--keep is for columns with names, and {source.title} has none.")
-        target, ignore = source.chosen(columns, args)
+        target, ignore = source.chosen(args)
         if columns is None:
             content = self._libsvm(source)
             return Rows(
                 content.data, None if wants_labels is False else self._checked(content.target, source.title)
             )
-        kept = [source.column(text, names) for text in keep or ()]
+        kept = [source.column(text) for text in keep or ()]
         rules = self._rules(strict=args.strict)
         if names and self.names is not None:
-            self._match_features(source, names, {target, *ignore}, lenient=is_table and not args.strict)
+            self._match_features(source, {target, *ignore}, lenient=is_table and not args.strict)
             left = [name for name in names if name not in {*self.names, *ignore, *kept, target}]
             if target is None and wants_labels is not False:
                 target = self._held_target(source, left, needed=wants_labels)
@@ -103,7 +102,7 @@ class Loaded:
                 note(f"ignoring {listed(left)} of {source.title}: no features of the model")
             rules = {name: rule for name, rule in rules.items() if name in names}
         elif columns:
-            target = self._match_count(source, columns, target, ignore, needs_labels=bool(wants_labels))
+            target = self._match_count(source, target, ignore, needs_labels=bool(wants_labels))
         if wants_labels is False:  # whatever stands there, missing values too
             target, ignore = None, ignore if target is None else [*ignore, target]
         texts = {name: ColumnRule("category") for name in kept if name not in rules}
@@ -160,15 +159,13 @@ class Loaded:
             )
         return content
 
-    def _match_count(
-        self, source: Source, columns: Any, target: Any, ignore: list[Any], *, needs_labels: bool
-    ) -> Any:
+    def _match_count(self, source: Source, target: Any, ignore: list[Any], *, needs_labels: bool) -> Any:
         """Return the target where data or model have no names; the number of columns must fit."""
-        count = columns if isinstance(columns, int) else len(columns)
+        count = len(source.columns or ())
         if target is None and isinstance(self.target, int) and count - len(ignore) == self.n_features + 1:
             target = self.target
         if needs_labels and target is None:
-            raise source.which_target(columns if isinstance(columns, list) else [])
+            raise source.which_target(source.names)
         left = count - len(ignore) - (target is not None)
         if left != self.n_features:
             raise FileError(
@@ -178,9 +175,9 @@ class Loaded:
             )
         return target
 
-    def _match_features(self, source: Source, columns: list[str], chosen: set[Any], *, lenient: bool) -> None:
+    def _match_features(self, source: Source, chosen: set[Any], *, lenient: bool) -> None:
         """Refuse or report columns of the model that are absent; refuse those that are target or ignored."""
-        known = self.names or []
+        known, columns = self.names or [], source.names
         if absent := [name for name in known if name not in columns]:
             hint = hint_at_name(absent[0], columns)
             if not lenient or len(absent) == len(known):

@@ -66,9 +66,8 @@ class Trained(NamedTuple):
 def read_training_data(args: argparse.Namespace) -> TrainingData:
     """Read the data of a fit: numbers if it holds nothing else and no option asks for more, else a table."""
     source = Source(args.data, args)
-    known = source.columns()
-    target, ignore = source.chosen(known, args)
-    settings = reading_settings(args, source, known, target, ignore)
+    settings = reading_settings(args, source)
+    target, ignore = settings.get("target"), settings.get("ignore", ())
     if args.drop_missing_target:  # read as a feature, in which values may be missing
         categorical = [*settings["categorical"], target]
         table = source.read(**settings | {"target": None, "categorical": categorical})
@@ -76,16 +75,15 @@ def read_training_data(args: argparse.Namespace) -> TrainingData:
         table = source.read(**settings)
     weights, weight = None, getattr(args, "sample_weight", None)
     if weight is not None:
-        table, weights = _without(table, source.column(weight, known or []))
+        table, weights = _without(table, source.column(weight))
         if weights.dtype.kind not in "iuf" or not (weights >= 0).all():
             cause = f"column {weight!r}: sample weights must be numbers of at least 0."
             raise FileError(f"{source.title}, {cause}")
     if args.drop_missing_target:
         table, weights = _with_known_labels(table, target, weights, source)
     X, y, is_table = table.data, np.asarray(table.target), hasattr(table.data, "iloc")
-    titles = list(X.columns) if is_table else []
-    if isinstance(known, int) and not is_table:
-        titles = [place for place in range(known) if place not in (target, *ignore)]
+    others = [place for place in source.columns or () if place not in (target, *ignore)]
+    titles = list(X.columns) if is_table else others
     data = TrainingData(X, y, titles, target, table, weights, settings["categorical"])
     check_target(data.names, target, np.unique(y), len(y), source.title)
     warn_of_row_names(X, titles)
@@ -103,9 +101,7 @@ def read_training_data(args: argparse.Namespace) -> TrainingData:
     return replace(data, X=X)
 
 
-def reading_settings(
-    args: argparse.Namespace, source: Source, known: Any, target: Any, ignore: list[Any]
-) -> dict[str, Any]:
+def reading_settings(args: argparse.Namespace, source: Source) -> dict[str, Any]:
     """Return the arguments of ``read_table`` that the options give."""
     option = asked_for_by(args, "sample_weight", "drop_missing_target")
     if option is not None and not source.format.has_columns:
@@ -113,16 +109,17 @@ def reading_settings(
             f"{option} is for tables (CSV, TSV, Parquet), and {source.title} is read as "
             f"{source.format.name}; leave {option} out, or write the rows as a table."
         )
+    target, ignore = source.chosen(args)
     found: dict[str, Any] = {"decimal": decimal_of(args, source)}
     for kind in ("categorical", "numeric"):
-        found[kind] = [source.column(text, known) for text in getattr(args, kind)]
+        found[kind] = [source.column(text) for text in getattr(args, kind)]
     if both := [name for name in found["categorical"] if name in found["numeric"]]:
         raise UsageError(f"{both[0]!r} is named by --categorical and by --numeric; choose one.")
-    if known is None:
+    if source.columns is None:
         return found | {"n_features": getattr(args, "features", None)}
     refuse(args, ("features",), f"is for LIBSVM files; {source.title} is read as {source.format.name}.")
-    if known and target is None:
-        raise source.which_target(known if isinstance(known, list) else [])
+    if source.columns and target is None:
+        raise source.which_target(source.names)
     return found | {"target": target, "ignore": ignore}
 
 
