@@ -29,7 +29,6 @@ members cannot tie."""
 INPUTS = ("model", "data")
 OUTPUTS = {"output": files.TEXT}
 
-
 ARGUMENTS = (
     *options.ROWS,
     ("--radius", "R", options.at_least(0), "only for R broken columns (default: 0, 1, 2, ...)"),

@@ -21,7 +21,6 @@ EPILOG = """examples:
 INPUTS = ("model", "data")
 OUTPUTS = {"output": files.TEXT}
 
-
 ARGUMENTS = (
     *options.ROWS,
     ("--columns", "COL,...", options.columns, "columns not to rely on (default: those that look broken)"),

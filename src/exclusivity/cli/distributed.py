@@ -26,7 +26,6 @@ _SECONDS_TO_CONNECT = 10
 _SAMPLE_ROWS = 100_000
 """Rows from which an encoder learns what columns of a table hold."""
 
-
 ARGUMENTS = (
     (
         "more rows than memory",

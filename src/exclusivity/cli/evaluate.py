@@ -36,7 +36,6 @@ _MOST_DRAWN = 100
 _MOST_IN_JSON = 1000
 _BINS = 10
 
-
 _POSITIVES = "share of the first class that may be taken for the second one (default: 0.01)"
 ARGUMENTS = (
     *options.ROWS,

@@ -19,7 +19,6 @@ EPILOG = """examples:
 INPUTS = ("model",)
 OUTPUTS = {"output": files.BINARY}
 
-
 ARGUMENTS = (
     options.MODEL,
     ("-o --output", "FILE", str, "where to write the graph (model.onnx)", {"required": True}),

@@ -35,7 +35,6 @@ FOLDS = 5
 # With more values than this, folds take long unless somebody asks for them.
 _MOST_VALUES = 2_000_000
 
-
 _FOLDS = "cross-validation (default: 5; of large data or with --test 0)"
 ARGUMENTS = (
     (*options.DATA, {"nargs": "+"}),

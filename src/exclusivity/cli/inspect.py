@@ -25,7 +25,6 @@ OUTPUTS = {"html": files.BINARY}
 
 _NOT_SHOWN = ("verbose", "warm_start")
 
-
 ARGUMENTS = (
     options.MODEL,
     ("--html", "FILE", str, "write a report with plots (needs matplotlib)"),

@@ -26,7 +26,6 @@ COMMON = (
     *("additive", "json", "quiet"),
 )
 
-
 ARGUMENTS = (
     options.DATA,
     ("-o --output", "FILE", str, "write the model with the best C"),

@@ -26,7 +26,6 @@ round, on top of all voters, for the two classes that are in it."""
 INPUTS = ("model", "data")
 OUTPUTS = {"output": files.TEXT}
 
-
 ARGUMENTS = (
     *options.ROWS,
     ("-o --output", "FILE", str, "CSV file to write (default: standard output)"),
