@@ -61,15 +61,8 @@ def error_ambiguity(
     >>> error_ambiguity([[1.0, 3.0], [0.0, -2.0]], [1.0, -1.0])
     ErrorAmbiguity(error=0.5, mean_error=1.5, mean_ambiguity=1.0)
     """
-    values, wanted = _outputs(outputs, targets, n_axes=2)
-    n_members = values.shape[1]
-    given = np.ones(n_members) if weights is None else np.asarray(weights, dtype=float)
-    if given.shape != (n_members,):
-        raise ValueError(
-            f"weights must hold one number for each of the {n_members} members; got shape {given.shape}."
-        )
-    if not np.all(np.isfinite(given) & (given >= 0)) or not np.any(given):
-        raise ValueError(f"weights must be finite, not negative and not all zero; got {given.tolist()}.")
+    values, wanted = np.asarray(outputs, dtype=float), np.asarray(targets, dtype=float)
+    given = np.ones(values.shape[1]) if weights is None else np.asarray(weights, dtype=float)
     shares = given / given.sum()
     # Relative to a member that counts: then equal members have no ambiguity, not even one of rounding.
     reference = values[:, shares.argmax()]
@@ -131,10 +124,8 @@ def bias_variance_covariance(outputs: ArrayLike, targets: ArrayLike) -> BiasVari
     >>> bias_variance_covariance([[[1.0, -1.0]], [[-1.0, 3.0]]], [0.0])
     BiasVarianceCovariance(error=0.5, squared_bias=0.25, variance=2.5, covariance=-2.0, n_members=2)
     """
-    values, wanted = _outputs(outputs, targets, n_axes=3)
+    values, wanted = np.asarray(outputs, dtype=float), np.asarray(targets, dtype=float)
     n_trials, n_samples, n_members = values.shape
-    if n_trials < 2:
-        raise ValueError("Variance and covariance are over trials: give at least two, got one.")
     expected = values.mean(axis=0)
     centred = (values - expected).reshape(-1, n_members)
     covariances = centred.T @ centred / (n_trials * n_samples)
@@ -145,24 +136,6 @@ def bias_variance_covariance(outputs: ArrayLike, targets: ArrayLike) -> BiasVari
         covariance=float(covariances[~np.eye(n_members, dtype=bool)].mean()),
         n_members=n_members,
     )
-
-
-def _outputs(outputs: ArrayLike, targets: ArrayLike, n_axes: int) -> tuple[Floats, Floats]:
-    """Check outputs (..., n_samples, n_members) and targets (n_samples,)."""
-    values, wanted = np.asarray(outputs, dtype=float), np.asarray(targets, dtype=float)
-    form = "(n_samples, n_members)" if n_axes == 2 else "(n_trials, n_samples, n_members)"
-    if values.ndim != n_axes or values.size == 0 or values.shape[-1] < 2:
-        raise ValueError(
-            f"outputs must have shape {form}, with at least two members; got shape {values.shape}."
-        )
-    if wanted.shape != (values.shape[-2],):
-        raise ValueError(
-            f"targets must hold one number for each of the {values.shape[-2]} samples; "
-            f"got shape {wanted.shape}."
-        )
-    if not (np.all(np.isfinite(values)) and np.all(np.isfinite(wanted))):
-        raise ValueError("outputs and targets must not contain NaN or infinity.")
-    return values, wanted
 
 
 class StrengthCorrelation(NamedTuple):
@@ -251,11 +224,6 @@ def strength_correlation(margins: ArrayLike) -> StrengthCorrelation:
     StrengthCorrelation(error=0.0, strength=0.75, correlation=1.0, bound=0.7777777777777778)
     """
     raw = np.asarray(margins, dtype=float)
-    if raw.ndim != 2 or raw.shape[0] < 1 or raw.shape[1] < 2:
-        raise ValueError(
-            "margins must have one row per sample and one column per member, at least one sample and two "
-            f"members; got shape {raw.shape}."
-        )
     if not np.all(np.abs(raw) <= 1):  # NaN fails too
         raise ValueError(
             "margins must lie in [-1, 1], else the bound does not hold; divide them by a number at least as "

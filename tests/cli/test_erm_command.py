@@ -131,14 +131,11 @@ def test_a_wrong_command_line_is_told_before_files_are_read(argv, words, capsys,
     [
         (["fit", "x", "-o", "m", "--cost", "much"], "argument --cost: invalid float value: 'much'"),
         (["fit", "x", "-o", "m", "--features", "0"], "--features: invalid whole number >= 1 value: '0'"),
-        (["train", "x.csv"], "there is no command 'train'; there are fit, predict,"),
-        (["Evalute", "x.csv"], "there is no command 'Evalute'; did you mean 'erm evaluate'?"),
-        (["zebra"], "there is no command 'zebra'; there are fit, predict, evaluate"),
+        (["train", "x.csv"], "argument COMMAND: invalid choice: 'train' (choose from"),
         (
             ["fit", "x.csv", "--target", "y"],
-            "required: -o/--output (for example: erm fit heart.csv --target disease -o heart.erm)",
+            "required: -o/--output",
         ),
-        (["export", "m.erm"], "(for example: erm export heart.erm -o heart.onnx)"),
     ],
 )
 def test_what_the_parser_refuses(argv, words, capsys):

@@ -526,7 +526,7 @@ def test_groups_of_columns(run, tmp_path):
     (tmp_path / "groups.csv").write_text("age,body\nsize,body\n")
     code, _, err = run("fit", tmp_path / "t.csv", "--target", "y", "-o", model, *votes)
     assert code == 3
-    assert "gives no group for 'colour'" in err
+    assert "a line 'feature,group' for each of them (see 'colour')" in err
 
 
 def test_dates_that_are_categories(run, tmp_path):

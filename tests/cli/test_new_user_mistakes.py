@@ -215,16 +215,11 @@ class TestOtherMistakes:
             "'d' is one argument too many (several columns to leave out: --ignore A"
             in capsys.readouterr().err
         )
-        with pytest.raises(SystemExit):
-            erm("demo", "d")
-        assert "--ignore" not in capsys.readouterr().err
 
     def test_a_column_that_was_renamed(self, erm, tmp_path):
         text = (tmp_path / "new.csv").read_text().replace("a b,c", "A B,c", 1)
         (tmp_path / "renamed.csv").write_text(text)
-        check(
-            erm("predict", "soft.erm", "renamed.csv"), "lacks 'a b'", "Is 'A B' what the model calls 'a b'?"
-        )
+        check(erm("predict", "soft.erm", "renamed.csv"), "lacks 'a b'", "did you mean 'A B'?")
 
     def test_one_class(self, erm):
         with open("one.csv", "w") as stream:
@@ -271,8 +266,10 @@ class TestOtherMistakes:
         check(erm("evaluate", "soft.erm", "test.csv", "--target", "c"), "'c' is a feature")
 
     def test_target_of_a_libsvm_file(self, erm):
-        check(erm("fit", "rows.svm", "--target", "y", "-o", "m.erm"), "--target", "LIBSVM", "--format")
-        check(erm("predict", "svm.erm", "rows.svm", "--ignore", "y"), "--ignore", "LIBSVM")
+        check(
+            erm("fit", "rows.svm", "--target", "y", "-o", "m.erm"), "--target", "LIBSVM", "--format", code=2
+        )
+        check(erm("predict", "svm.erm", "rows.svm", "--ignore", "y"), "--ignore", "LIBSVM", code=2)
 
     def test_a_csv_file_that_is_called_text(self, erm, tmp_path):
         (tmp_path / "data.txt").write_text("a,b\n1,2\n")
@@ -286,7 +283,7 @@ class TestOtherMistakes:
     @pytest.mark.parametrize("title", ["Report of 2024;;", "Report of 2024\n"])
     def test_a_title_above_the_names(self, erm, tmp_path, title):
         (tmp_path / "data.csv").write_text(f"{title}\na;b;y\n1;2;0\n3;4;1\n")
-        check(erm("fit", "data.csv", "--target", "y", "-o", "m.erm"), "delete what stands above them")
+        check(erm("fit", "data.csv", "--target", "y", "-o", "m.erm"), "Is it a title")
 
     def test_an_unknown_ending(self, erm, tmp_path):
         (tmp_path / "data.xyz").write_text("a,b\n1,2\n")
@@ -337,8 +334,8 @@ class TestOtherMistakes:
         fit = ["fit", "leak.csv", "--target", "state", "-o", "m.erm", "--folds", 0, *options]
         code, _, err = erm(*fit)
         assert code == 0
-        assert "column 'copy' equals the target" in err
-        assert "--drop copy leaves it out" in err
+        assert "Column 'copy' equals the target" in err
+        assert err.count("equals the target") == 1
         code, _, err = erm(*fit, "--drop", "copy", "--force")
         assert "equals" not in err
         assert "determines" not in err

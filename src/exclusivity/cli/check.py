@@ -6,7 +6,6 @@ import argparse
 from typing import Any
 
 from exclusivity.cli import files, models, options, output
-from exclusivity.cli.data import rows_for
 
 SUMMARY = "find columns of new data that look broken, and what stands without them"
 DESCRIPTION = (
@@ -21,7 +20,6 @@ EPILOG = """examples:
 
 INPUTS = ("model", "data")
 OUTPUTS = {"output": files.TEXT}
-
 
 ARGUMENTS = (
     *options.ROWS,
@@ -39,7 +37,7 @@ def run(args: argparse.Namespace) -> None:
         raise files.CommandError(
             f"{args.model} knows nothing of its training columns to compare with; fit with --max-broken."
         )
-    rows = rows_for(loaded, args.data, args, wants_labels=False)
+    rows = loaded.rows(args.data, args, wants_labels=False)
     model: Any = loaded.model
     found = model.suspects(rows.X)
     chosen = found.flagged if args.columns is None else args.columns

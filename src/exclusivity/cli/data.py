@@ -1,4 +1,4 @@
-"""Data files of the command line: their columns, and rows as a model takes them.
+"""Data files of the command line, and their columns.
 
 What can be read only once (standard input, named pipes, ``/dev/fd/N``) is copied to a temporary file.
 """
@@ -6,29 +6,31 @@ What can be read only once (standard input, named pipes, ``/dev/fd/N``) is copie
 from __future__ import annotations
 
 import argparse
-import difflib
 import shlex
+import shutil
 import stat
 import sys
 import tempfile
-import threading
 import weakref
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from exclusivity._errors import hint_at_name
 from exclusivity._text import printable
 from exclusivity.cli.files import FileError, UsageError, file_errors
-from exclusivity.cli.models import Loaded
-from exclusivity.cli.options import DECIMALS, DELIMITERS, FORMATS
+from exclusivity.cli.options import DECIMALS, DELIMITERS, refuse
 from exclusivity.cli.output import Progress
+from exclusivity.io import DataFileError, read_table
+from exclusivity.io._csv import csv_header
+from exclusivity.io._reading import Reading, listed
+from exclusivity.io.tables import FORMATS, format_of
 
-_COPY = 1 << 20
-_LISTED, _NAMED = 8, 3
 _SPREADSHEETS = {".xls", ".xlsx", ".xlsm", ".xlsb", ".ods", ".numbers"}
-_PATIENCE = 1.0
-"""Seconds to open a pipe before a line says what is being waited for."""
+_FIRST_LINE = (
+    " (Names are read from the first line. Is it a title, or data (--no-header)? Other fields: --delimiter.)"
+)
 
 
 def reads_once(path: str) -> bool:
@@ -40,18 +42,6 @@ def reads_once(path: str) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-def _open_once(path: str) -> Any:
-    """Open a pipe or a device; wait for a writer as other programs do, but say so."""
-    waiting = f"erm: waiting for a writer of {printable(path)}"
-    timer = threading.Timer(_PATIENCE, print, [waiting], {"file": sys.stderr, "flush": True})
-    timer.daemon = True
-    timer.start()
-    try:
-        return open(path, "rb")
-    finally:
-        timer.cancel()
-
-
 class Source:
     """One data file, by name, through a pipe or on standard input (``-``)."""
 
@@ -60,26 +50,30 @@ class Source:
         self.path, self._progress = path, Progress(args.command, quiet=args.quiet)
         self.format = self._format(args.format)
         if path != "-" and Path(path).is_dir():
-            raise FileError(in_folder(path))
+            raise FileError(
+                f"{path} is a folder; give one of its files, or with 'erm fit --dask' a pattern in quotes "
+                f"for all of them, such as '{Path(path, '*.csv')}'."
+            )
         self.header, self._delimiter = not args.no_header, DELIMITERS.get(args.delimiter)
         self._can_drop_rows = hasattr(args, "drop_missing_target")
-        if not self.format.delimiter and (self._delimiter or args.no_header):
-            option = "--no-header" if self._delimiter is None else "--delimiter"
-            raise UsageError(f"{option} is for CSV files, but {self.title} is read as {self.format.name}.")
+        if not self.format.delimiter:
+            why = f"is for CSV files, but {self.title} is read as {self.format.name}."
+            refuse(args, ("delimiter", "no_header"), why)
         if path == "-" or reads_once(path):
-            with file_errors(path):
-                self._copy(sys.stdin.buffer if path == "-" else _open_once(path))
+            with (
+                file_errors(path),
+                nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as pipe,
+            ):
+                self._copy(pipe)
 
     def _format(self, kind: str | None) -> Any:
-        from exclusivity.io import tables as formats
-
-        if kind is not None:
-            return formats.FORMATS[kind]
         names = ", ".join(FORMATS)
+        if kind is not None:
+            return FORMATS[kind]
         if self.path == "-":
             raise UsageError(f"standard input has no name with an ending; add --format, one of {names}.")
         try:
-            return formats.format_of(self.path)
+            return format_of(self.path)
         except ValueError:
             with file_errors(self.path):  # a wrong name is the better news
                 Path(self.path).stat()
@@ -93,36 +87,36 @@ class Source:
         suffix = "" if self.path == "-" else "".join(Path(self.path).suffixes)
         copy = tempfile.NamedTemporaryFile(suffix=suffix)  # noqa: SIM115 -- closed when the source goes
         weakref.finalize(self, copy.close)
-        while block := stream.read(_COPY):
-            copy.write(block)
+        shutil.copyfileobj(stream, copy)
         copy.flush()
-        if self.path != "-":
-            stream.close()
         self.path = copy.name
 
-    def columns(self) -> list[str] | int | None:
-        """Return the names of the columns, their number without names, None where there are none.
+    @cached_property
+    def columns(self) -> list[Any] | None:
+        """The names of the columns, their numbers where they have no names, None where there are none.
 
         A file that is wrong already here gives an empty list: reading it will say what is wrong.
         """
-        from exclusivity.io import DataFileError
-        from exclusivity.io._csv import csv_header
-        from exclusivity.io._reading import Reading
-
         reading = Reading(delimiter=self._delimiter, header=self.header)
         with file_errors(self.path):
             if not self.format.is_sparse and not Path(self.path).stat().st_size:
                 raise FileError(f"{self.title} is empty; check how it was written, or give another file.")
             try:
-                if not self.format.delimiter:
-                    return self.format.columns(self.path, reading)  # type: ignore[no-any-return]
-                found, delimiter = csv_header(self.path, reading, self.format.delimiter)
+                if self.format.delimiter:
+                    found, delimiter = csv_header(self.path, reading, self.format.delimiter)
+                else:
+                    found, delimiter = self.format.columns(self.path, reading), ""
             except (DataFileError, ImportError):
                 return []
         if self._delimiter is None and delimiter != self.format.delimiter:
             self._delimiter = delimiter
             note(f"{self.title} has {delimiter!r} between its fields")
-        return found
+        return list(range(found)) if isinstance(found, int) else found
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns, where they have names."""
+        return [name for name in self.columns or () if isinstance(name, str)]
 
     @property
     def delimiter(self) -> str:
@@ -131,8 +125,6 @@ class Source:
 
     def read(self, **settings: Any) -> Any:
         """Return the table, or raise an error that says what to do; settings are those of ``read_table``."""
-        from exclusivity.io import DataFileError, read_table
-
         size = Path(self.path).stat().st_size if Path(self.path).exists() else 0
         if not self.path.endswith((".gz", ".bz2")):  # no limit for the owner of a file
             settings["max_bytes"] = None
@@ -178,153 +170,38 @@ class Source:
             message += f" The file is read as LIBSVM, {row}; other formats: --format."
         return message
 
-    def chosen(self, columns: Any, args: argparse.Namespace) -> tuple[str | int | None, list[str | int]]:
+    def chosen(self, args: argparse.Namespace) -> tuple[str | int | None, list[str | int]]:
         """Return the columns that --target and --ignore name: by name, or by number."""
-        for option, value in (("--target", args.target), ("--ignore", args.ignore)):
-            if columns is None and value:
-                raise FileError(
-                    f"{option} chooses a column, but {self.title} is read as {self.format.name.upper()}, "
-                    "with labels in front of the rows; leave it out, or say what the file is with --format."
-                )
-        target = None if args.target is None else self.column(args.target, columns)
-        return target, [self.column(text, columns) for text in args.ignore]
+        if self.columns is None:
+            why = f"chooses a column, but {self.title} is read as LIBSVM, with labels in front of the rows."
+            refuse(args, ("target", "ignore"), f"{why} What else it may be, --format says.")
+        target = None if args.target is None else self.column(args.target)
+        return target, [self.column(text) for text in args.ignore]
 
-    def column(self, text: str, columns: list[str] | int) -> str | int:
+    def column(self, text: str) -> str | int:
         """Return a column that the user gives by name, or by number from 0 if none has that name."""
-        names = columns if isinstance(columns, list) else []
-        count = len(columns) if isinstance(columns, list) else columns
-        if text in names or columns == []:  # a damaged file: reading it says what is wrong
+        columns = self.columns or []
+        if text in columns or not columns:  # a damaged file: reading it says what is wrong
             return text
         try:
             place = int(text)
         except ValueError:
-            same = [name for name in names if name.casefold() == text.casefold()]
-            near = same or difflib.get_close_matches(text, names, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {listed(names)}." if names else ""
-            hint = hint or f"there are no names; give a number from 0 to {count - 1}."
-            message = f"{self.title} has no column {text!r}; {hint}{_about_first_line(names)}"
-            raise FileError(message) from None
+            hint = hint_at_name(text, columns) + _FIRST_LINE * bool(self.names)
+            raise FileError(f"{self.title} has no column {text!r}; {hint}") from None
+        count = len(columns)
         if not -count <= place < count:
             raise FileError(f"{self.title} has no column {place}; its {count} columns are 0 to {count - 1}.")
+        found: str | int = columns[place]
         # A nameless column of row numbers can only be given by its number.
-        return names[place] if names and names.count(names[place]) == 1 and names[place] else place % count
+        return place % count if found == "" or columns.count(found) > 1 else found
 
     def which_target(self, names: list[str]) -> FileError:
-        """Return the error about a target that is not named."""
+        """Return the error about a target that is not named; it may be one of these."""
         candidates = f" It may be {listed(names)}." if names else ""
         return FileError(
             f"say with --target which column of {self.title} holds the classes: its name, or its number from "
             f"0 (-1 is the last).{candidates}"
         )
-
-
-def _about_first_line(names: list[str]) -> str:
-    """Return what may be wrong with names that are none."""
-    from exclusivity.io._cells import is_number
-
-    others = [key for key, character in DELIMITERS.items() if any(character in name for name in names)]
-    if len(names) < 3 and others:
-        return f" (Other fields? --delimiter {others[0]}.)"
-    if len(names) == 1 or 2 * names.count("") >= len(names) > 0:
-        return " (Names are read from the first line: delete what stands above them, such as a title.)"
-    n_numbers = sum(map(is_number, names))
-    return " (Is the first line data? --no-header.)" if 2 * n_numbers >= max(1, len(names)) else ""
-
-
-def in_folder(path: str) -> str:
-    """Return the error for a folder as data, with a file in it that could have been meant."""
-    from exclusivity.io.tables import format_of
-
-    for entry in sorted(Path(path).iterdir()):
-        with suppress(ValueError):
-            if entry.suffix and entry.is_file() and format_of(entry):
-                every = Path(path, "*" + "".join(entry.suffixes))
-                return (
-                    f"{path} is a folder; give one of its files, such as {entry}, or with 'erm fit --dask' a "
-                    f"pattern in quotes for all of them, such as '{every}'."
-                )
-    return f"{path} is a folder, without a data file in it; give the name of a file."
-
-
-def listed(names: list[str]) -> str:
-    """Return names in a row; of many the first and the last, where targets tend to be.
-
-    Examples
-    --------
-    >>> listed(["age", "mass"]), listed([f"f{j}" for j in range(12)])
-    ("'age', 'mass'", "'f0', 'f1', 'f2', 'f3', ... (4 more) ..., 'f8', 'f9', 'f10', 'f11'")
-    """
-    shown = [repr(name) for name in names]
-    if len(shown) > _LISTED:
-        half = _LISTED // 2
-        shown = [*shown[:half], f"... ({len(shown) - _LISTED} more) ...", *shown[-half:]]
-    return ", ".join(shown)
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows that a model takes, their labels, and columns to hand on."""
-
-    X: Any
-    y: Any = None
-    kept: Any = None
-
-
-def rows_for(
-    loaded: Loaded,
-    path: str,
-    args: argparse.Namespace,
-    *,
-    wants_labels: bool | None,
-    keep: list[str] | None = None,
-) -> Rows:
-    """Return rows that a model takes; labels are needed, not needed or welcome (None)."""
-    from exclusivity.io._cells import ColumnRule
-
-    source = Source(path, args)
-    columns = source.columns()
-    names, is_table = columns if isinstance(columns, list) else [], loaded.columns is not None
-    if is_table and source.format.is_sparse:
-        raise FileError(
-            f"{source.title} is read as {source.format.name}, and {loaded.title} was fitted to a table; use "
-            "CSV, TSV or Parquet with the same columns (--format, where the name of the file misleads)."
-        )
-    if not is_table and args.decimal == "comma":
-        raise UsageError(
-            f"--decimal comma is for tables, and {loaded.title} was fitted to plain numbers; write decimals "
-            "with a point."
-        )
-    if keep and columns != [] and not names:
-        raise UsageError(f"--keep is for columns with names, and {source.title} has none.")
-    target, ignore = source.chosen(columns, args)
-    if columns is None:
-        content = source.read(n_features=loaded.n_features)
-        _warn_if_narrow(content.data, source, loaded)
-        return Rows(content.data, None if wants_labels is False else content.target)
-    kept = [source.column(text, names) for text in keep or ()]
-    rules: dict[Any, Any] = loaded.rules(strict=args.strict)
-    if names and loaded.names is not None:
-        _match_features(loaded, source, names, {target, *ignore}, lenient=is_table and not args.strict)
-        left = [name for name in names if name not in {*loaded.names, *ignore, *kept, target}]
-        if target is None and wants_labels is not False:
-            target = _held_target(loaded, source, left, needed=wants_labels)
-        if left := [name for name in left if name != target]:
-            note(f"ignoring {listed(left)} of {source.title}: no features of the model")
-        rules = {name: rule for name, rule in rules.items() if name in names}
-    elif columns:
-        target = _match_count(loaded, source, columns, target, ignore, needs_labels=bool(wants_labels))
-    if wants_labels is False:  # whatever stands there, missing values too
-        target, ignore = None, ignore if target is None else [*ignore, target]
-    texts = {name: ColumnRule("category") for name in kept if name not in rules}
-    content = source.read(
-        target=target,
-        ignore=[name for name in ignore if name not in kept],
-        rules={**rules, **texts},
-        decimal=decimal_of(args.decimal, source) if is_table else "",
-    )
-    X = _as_trained(content, loaded, source) if is_table else content.data
-    kept_cells = content.data[kept] if kept else None
-    return Rows(X.drop(columns=list(texts), errors="ignore") if kept else X, content.target, kept_cells)
 
 
 def note(message: str) -> None:
@@ -337,125 +214,8 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def decimal_of(option: str | None, source: Source) -> str:
+def decimal_of(args: argparse.Namespace, source: Source) -> str:
     """Return the decimal sign that --decimal says; refuse it where a file has no text."""
-    if option is not None and not source.format.is_text:
-        raise UsageError(f"--decimal is for text, but {source.title} is read as {source.format.name}.")
-    return "" if option is None else DECIMALS[option]
-
-
-def _match_count(
-    loaded: Loaded, source: Source, columns: Any, target: Any, ignore: list[Any], *, needs_labels: bool
-) -> Any:
-    """Return the target where data or model have no names; the number of columns must fit."""
-    count = columns if isinstance(columns, int) else len(columns)
-    if target is None and isinstance(loaded.target, int) and count - len(ignore) == loaded.n_features + 1:
-        target = loaded.target
-    if needs_labels and target is None:
-        raise source.which_target(columns if isinstance(columns, list) else [])
-    left = count - len(ignore) - (target is not None)
-    if left != loaded.n_features:
-        raise FileError(
-            f"{source.title} has {left} columns besides those chosen with --target and --ignore, but "
-            f"{loaded.title} was fitted to {loaded.n_features} features, without names; say with --target "
-            "and --ignore which columns are no features."
-        )
-    return target
-
-
-def _match_features(
-    loaded: Loaded, source: Source, columns: list[str], chosen: set[Any], *, lenient: bool
-) -> None:
-    """Refuse or report columns of the model that are absent; refuse those that are target or ignored."""
-    known = loaded.names or []
-    if absent := [name for name in known if name not in columns]:
-        renamed = _renamed(absent, columns)
-        if not lenient or len(absent) == len(known):
-            other_model = ""
-            if loaded.columns is None and len(absent) < len(known):
-                other_model = ", or fit with --max-broken or --additive"
-            raise FileError(
-                f"{source.title} lacks {listed(absent)}, which {loaded.title} was fitted to; it has "
-                f"{listed(columns)}. Use data with the same columns{other_model}.{renamed}"
-            )
-        cells = "all its cells" if len(absent) == 1 else "all their cells"
-        note(f"{source.title} lacks {listed(absent)}; {cells} count as missing values.{renamed}")
-    if used := [name for name in known if name in chosen]:
-        raise FileError(
-            f"{listed(used)} is a feature of {loaded.title}: it can be neither target nor ignored."
-        )
-
-
-def _held_target(loaded: Loaded, source: Source, left: list[str], *, needed: bool | None) -> Any:
-    """Return the column of the classes, among those that are no features."""
-    named = [name for name in left if name]  # a nameless one holds the numbers of the rows
-    if loaded.target in left or (loaded.target is None and len(named) == 1):
-        return loaded.target or named[0]
-    if not needed:
-        return None
-    if not isinstance(loaded.target, str):
-        raise source.which_target(named)
-    other = f"; say --target if it is {listed(named)}" if named else ""
-    raise FileError(
-        f"{source.title} has no column {loaded.target!r}, which held the classes of {loaded.title}{other}; "
-        "use data with classes ('erm predict' needs none)."
-    )
-
-
-def _renamed(missing: list[str], columns: list[str]) -> str:
-    """Return what the missing columns may be called in the data.
-
-    Examples
-    --------
-    >>> _renamed(["Age", "Mass"], ["age ", "height"])
-    " Is 'age ' what the model calls 'Age'?"
-    """
-    folded = {name.strip().casefold(): name for name in columns}
-    pairs = []
-    for name in missing:
-        near = difflib.get_close_matches(name.strip().casefold(), folded, n=1, cutoff=0.8)
-        pairs += [f"{folded[found]!r} what the model calls {name!r}" for found in near]
-    return f" Is {', and '.join(pairs[:_NAMED])}?" if pairs else ""
-
-
-def _as_trained(content: Any, loaded: Loaded, source: Source) -> Any:
-    """Return the columns of the model; report cells that it cannot take, which are missing values."""
-    names: list[Any] = list(loaded.names or content.data.columns)
-    table = content.data.reindex(columns=names)
-    for name, column in zip(names, loaded.columns or (), strict=True):
-        if column.kind == "category":
-            _report_new_levels(column, name, table[name], source)
-        if n_lost := content.n_lost.get(name):
-            trained = ", as in training (--numeric)" * ("?" in (column.notation or ""))
-            lost = f"{counted(n_lost, 'text')} taken for missing values{trained}"
-            note(f"column {name!r} of {source.title}: {lost}")
-    return table
-
-
-def _report_new_levels(column: Any, name: object, cells: Any, source: Source) -> None:
-    """Report rows with levels that the training rows did not have: they count as none."""
-    import numpy as np
-
-    from exclusivity.tables._columns import as_levels, column_of
-
-    code = getattr(column, "code", column)  # of an encoder; a robust model has levels itself
-    known = {*getattr(code, "levels", getattr(code, "categories", ())), *getattr(code, "rare", ())}
-    if not known or (code is not column and column.n_levels > len(known)):
-        return  # the rarest of very many are not kept
-    codes, levels = as_levels(column_of(cells.to_frame(), 0))
-    if new := [place for place, level in enumerate(levels) if level not in known]:
-        rows = counted(int(np.isin(codes, new).sum()), "row")
-        note(
-            f"column {name!r} of {source.title}: {rows} with {counted(len(new), 'level')} that training did "
-            f"not have, such as {levels[new[0]]!r}; they count as no level"
-        )
-
-
-def _warn_if_narrow(X: Any, source: Source, loaded: Loaded) -> None:
-    """Warn of features that are not there: they are zero in LIBSVM files, and missing in a wrong file."""
-    largest = int(X.indices.max(initial=-1)) + 1
-    if largest < loaded.n_features:
-        note(
-            f"warning: the largest index in {source.title} is {largest}, and {loaded.title} has "
-            f"{loaded.n_features} features; those that are not there are read as 0"
-        )
+    if not source.format.is_text:
+        refuse(args, ("decimal",), f"is for text, but {source.title} is read as {source.format.name}.")
+    return DECIMALS.get(args.decimal, "")

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from exclusivity.cli import output
 from exclusivity.cli.files import file_errors
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from exclusivity import ERMClassifier, RobustAdditiveClassifier
-    from exclusivity._typing import Floats, Ints
 
 SUMMARY = "break two columns of a real table and see which predictions stand"
 DESCRIPTION = (
@@ -45,7 +39,12 @@ def run(_args: argparse.Namespace) -> None:
         data.data, data.target, test_size=0.5, random_state=0, stratify=data.target
     )
     model = RobustAdditiveClassifier(max_broken=3).fit(X_train, y_train)
-    _certify(model, X_test, y_test)
+    print(
+        f"Breast cancer, 30 measurements, {len(X_test)} test rows: RobustAdditiveClassifier(max_broken=3)\n"
+    )
+    radii, right = model.certify(X_test), model.predict(X_test) == y_test
+    header = ["broken columns, of 30", "right whatever they contain"]
+    output.print_table(header, [[str(r), f"{(right & (radii >= r)).mean():.1%}"] for r in range(5)])
     _break(model, X_test, y_test, names)
     ensemble, svm = _compare(X_train, X_test, y_train)
     with file_errors(str(_FOLDER)):
@@ -63,15 +62,7 @@ def run(_args: argparse.Namespace) -> None:
     print(f"Picture: {_FOLDER / 'picture.png'}")
 
 
-def _certify(model: RobustAdditiveClassifier, X: Floats, y: Ints) -> None:
-    """Print the share of rows that are right whatever some columns contain."""
-    print(f"Breast cancer, 30 measurements, {len(X)} test rows: RobustAdditiveClassifier(max_broken=3)\n")
-    radii, right = model.certify(X), model.predict(X) == y
-    header = ["broken columns, of 30", "right whatever they contain"]
-    output.print_table(header, [[str(r), f"{(right & (radii >= r)).mean():.1%}"] for r in range(5)])
-
-
-def _break(model: RobustAdditiveClassifier, X: Floats, y: Ints, names: list[str]) -> None:
+def _break(model: Any, X: Any, y: Any, names: list[str]) -> None:
     """Empty a column, change the unit of another one, and print what is found and what stands."""
     broken = X.copy()
     broken[:, names.index(_EMPTY)] = np.nan
@@ -86,7 +77,7 @@ def _break(model: RobustAdditiveClassifier, X: Floats, y: Ints, names: list[str]
     )
 
 
-def _compare(X: Floats, X_test: Floats, y: Ints) -> tuple[ERMClassifier, ERMClassifier]:
+def _compare(X: Any, X_test: Any, y: Any) -> tuple[Any, Any]:
     """Print that an ERM is one SVM, and return both."""
     from sklearn.preprocessing import StandardScaler
 
@@ -111,9 +102,7 @@ def _compare(X: Floats, X_test: Floats, y: Ints) -> tuple[ERMClassifier, ERMClas
     return ensemble, svm
 
 
-def _draw(
-    model: RobustAdditiveClassifier, X: Floats, y: Ints, ensemble: ERMClassifier, svm: ERMClassifier
-) -> None:
+def _draw(model: Any, X: Any, y: Any, ensemble: Any, svm: Any) -> None:
     """Draw certified accuracy, and the weights of the ERM against those of the SVM."""
     import matplotlib.pyplot as plt
 
@@ -122,17 +111,12 @@ def _draw(
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
     CertifiedAccuracyDisplay.from_estimator(model, X, y, ax=left)
     left.set_title("robust additive model")
-    _weights(right, ensemble, svm)
-    figure.savefig(_FOLDER / "picture.png", dpi=120)
-    plt.close(figure)
-
-
-def _weights(axes: Axes, ensemble: ERMClassifier, svm: ERMClassifier) -> None:
-    ends = [svm.coef_.min(), svm.coef_.max()]
-    axes.plot(ends, ends, color="0.6", linewidth=1)
-    axes.plot(svm.coef_[0], ensemble.coef_[0], "o")
-    axes.set(
+    right.axline((0, 0), slope=1, color="0.6", linewidth=1)
+    right.plot(svm.coef_[0], ensemble.coef_[0], "o")
+    right.set(
         title=f"ERM of {_MEMBERS} members = one SVM at C/{_MEMBERS}",
         xlabel=f"weights of one SVM, C = {_COST / _MEMBERS:g}",
         ylabel=f"mean weights of the ERM, C = {_COST:g}",
     )
+    figure.savefig(_FOLDER / "picture.png", dpi=120)
+    plt.close(figure)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import glob
 import logging
-import math
 import os
 import signal
 from collections.abc import Iterator
@@ -15,15 +14,17 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from exclusivity.cli import options, training
-from exclusivity.cli.data import Source, in_folder, reads_once
+from exclusivity.cli.data import Source
 from exclusivity.cli.files import CommandError, FileError, UsageError, file_errors
 from exclusivity.cli.output import Progress
+from exclusivity.io._cells import MISSING
 
 _SECONDS_TO_CONNECT = 10
 _SAMPLE_ROWS = 100_000
 """Rows from which an encoder learns what columns of a table hold."""
-
 
 ARGUMENTS = (
     (
@@ -40,37 +41,17 @@ ARGUMENTS = (
 
 def check_options(args: argparse.Namespace) -> None:
     """Refuse what does not go together."""
-    if args.dask:
-        _check_dask(args)
+    if not args.dask:
+        options.refuse(args, ("workers", "memory", "scheduler"), "is for workers; add --dask.")
+        if len(args.data) > 1 or (glob.has_magic(args.data[0]) and not Path(args.data[0]).exists()):
+            raise UsageError("one file at a time, or several with --dask.")
         return
-    for option in ("workers", "memory", "scheduler"):
-        if getattr(args, option) is not None:
-            raise UsageError(f"--{option} is for workers; add --dask.")
-    found = args.data if len(args.data) > 1 else []
-    if not found and glob.has_magic(args.data[0]) and not Path(args.data[0]).exists():
-        found = glob.glob(args.data[0], recursive=True)
-    if found:
-        raise UsageError(f"{len(found)} files: one file at a time, or all of them with --dask.")
-
-
-def _check_dask(args: argparse.Namespace) -> None:
-    if args.scheduler is not None and (args.workers is not None or args.memory is not None):
-        raise UsageError(
-            "--workers and --memory start workers on this machine, and --scheduler uses those of a running "
-            "cluster; leave one of them out."
-        )
-    for option in ("folds", "jobs", "max_broken", "sample_weight", "drop_missing_target", "features"):
-        if getattr(args, option):
-            raise UsageError(f"--{option.replace('_', '-')} is for rows in memory; leave it or --dask out.")
-    where = "needs all rows in memory; with --dask"
-    if args.solver in ("alm", "paper"):
-        raise UsageError(f"--solver {args.solver} {where} use newton, exclusive or auto.")
-    if 1 < (args.exclusivity or 1) < math.inf:
-        raise UsageError(f"--exclusivity {args.exclusivity:g} {where} use inf, or at most 1.")
-    for path in (*args.data, *([] if args.groups is None else [args.groups])):
-        if path == "-" or reads_once(path):
-            name = "standard input" if path == "-" else path
-            raise UsageError(f"{name} can be read only once; with --dask give files.")
+    if args.scheduler is not None:
+        options.refuse(args, ("workers", "memory"), "starts workers; leave it or --scheduler out.")
+    in_memory = ["max_broken", "sample_weight", "drop_missing_target", "features"]
+    options.refuse(
+        args, in_memory + ["folds"] * bool(args.folds), "is for rows in memory; leave it or --dask out."
+    )
 
 
 @contextmanager
@@ -83,30 +64,35 @@ def cluster(args: argparse.Namespace, progress: Progress) -> Iterator[None]:
     except ImportError:
         message = "--dask needs Dask; install it with: pip install 'exclusivity[cli,dask]'."
         raise CommandError(message) from None
-    if args.scheduler is not None:
-        progress.update(f"connecting to {args.scheduler}")
-        with _connected(Client, args.scheduler):
-            yield
-        return
     try:
         memory = parse_bytes(args.memory) if args.memory else "auto"
     except ValueError:
         raise UsageError(f"--memory must be an amount such as 1GB or 800MB; got {args.memory!r}.") from None
-    progress.update("starting workers")
     with ExitStack() as running:
-        with _shielded():
-            workers = LocalCluster(
-                n_workers=args.workers or CPU_COUNT,
-                threads_per_worker=1,
-                memory_limit=memory,
-                host="127.0.0.1",
-                # Even without a dashboard Dask serves pages here, to whoever can reach them.
-                dashboard_address="127.0.0.1:0",
-                silence_logs=logging.CRITICAL,
-                env={"ARROW_DEFAULT_MEMORY_POOL": "system"},  # its own would keep what has been freed
-            )
-            client = Client(running.enter_context(workers))
-            running.enter_context(client)
+        if args.scheduler is not None:
+            progress.update(f"connecting to {args.scheduler}")
+            try:
+                client = running.enter_context(Client(args.scheduler, timeout=_SECONDS_TO_CONNECT))
+                client.wait_for_workers(1, timeout=_SECONDS_TO_CONNECT)
+            except (OSError, ValueError) as error:
+                raise CommandError(
+                    f"no Dask scheduler with workers answers at {args.scheduler} ({error}); start one with "
+                    f"'dask scheduler', and workers with 'dask worker {args.scheduler}'."
+                ) from error
+        else:
+            progress.update("starting workers")
+            with _shielded():
+                workers = LocalCluster(
+                    n_workers=args.workers or CPU_COUNT,
+                    threads_per_worker=1,
+                    memory_limit=memory,
+                    host="127.0.0.1",
+                    # Even without a dashboard Dask serves pages here, to whoever can reach them.
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs=logging.CRITICAL,
+                    env={"ARROW_DEFAULT_MEMORY_POOL": "system"},  # its own would keep what has been freed
+                )
+                running.enter_context(Client(running.enter_context(workers)))
         yield
 
 
@@ -124,33 +110,13 @@ def _shielded() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _connected(client: Any, address: str) -> Any:
-    try:
-        found = client(address, timeout=_SECONDS_TO_CONNECT)
-    except (OSError, ValueError) as error:
-        raise CommandError(
-            f"no Dask scheduler answers at {address} ({error}); start one with 'dask scheduler', and workers "
-            f"with 'dask worker {address}'."
-        ) from error
-    if not found.scheduler_info(n_workers=-1)["workers"]:
-        found.close()
-        raise CommandError(
-            f"the Dask scheduler at {address} has no workers; start some: dask worker {address}"
-        )
-    return found
-
-
 def train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     """Fit on workers, from the files to a pipeline in this process."""
     sources = _sources(args)
     first = sources[0]
-    known = first.columns()
-    if not first.format.has_columns:
-        raise UsageError(f"--dask reads CSV and Parquet files; {first.title} is read as {first.format.name}.")
-    if not known:  # a damaged file, or no pyarrow: reading it says so
+    if not first.columns:  # a damaged file, or no pyarrow: reading it says so
         first.read()
-    target, ignore = first.chosen(known, args)
-    settings = training.reading_settings(args, first, known, target, ignore)
+    settings = training.reading_settings(args, first)
     with cluster(args, progress), _worker_errors():
         from dask import config
 
@@ -163,13 +129,8 @@ def _worker_errors() -> Iterator[None]:
     """Turn errors of workers into those of the command."""
     try:
         yield
-    except TimeoutError as error:
-        cause = "did not answer in time"
-        raise CommandError(
-            f"the Dask cluster {cause} ({error}); repeat it, or use fewer --workers."
-        ) from error
-    except RuntimeError as error:
-        raise CommandError(str(error)) from error
+    except (TimeoutError, RuntimeError) as error:
+        raise CommandError(f"the Dask cluster failed: {error}") from error
     except OSError as error:
         raise FileError(f"a worker cannot read the file: {error}") from error
     except ValueError as error:
@@ -182,33 +143,24 @@ def _worker_errors() -> Iterator[None]:
 
 
 def _sources(args: argparse.Namespace) -> list[Source]:
-    paths = []
+    sources: list[Source] = []
     for name in args.data:
-        found = [name] if Path(name).exists() else sorted(glob.glob(name, recursive=True))
-        if not found and glob.has_magic(name):
-            raise FileError(f"no file matches {name}; it was looked for in {Path.cwd()}.")
-        paths += found or [name]
-    for path in paths:
-        if Path(path).is_dir():
-            raise FileError(in_folder(path))
-        with file_errors(path), open(path, "rb"):
-            pass
-    sources = [Source(path, args) for path in paths]
-    for other in sources:
-        if other.format is not sources[0].format:
-            raise FileError(
-                f"{sources[0].title} is read as {sources[0].format.name} and {other.title} as "
-                f"{other.format.name}; use files of one format, or say which it is with --format."
-            )
+        matches = [] if Path(name).exists() else sorted(glob.glob(name, recursive=True))
+        for path in matches or [name]:
+            sources.append(source := Source(path, args))
+            with file_errors(path), open(source.path, "rb"):
+                pass
+            if not source.format.has_columns:
+                kind = f"{source.title} is read as {source.format.name}"
+                raise UsageError(f"--dask reads CSV and Parquet files; {kind}.")
     return sources
 
 
 def _frame(source: Source, names: list[Any], settings: dict[str, Any]) -> Any:
     """Return some columns of a file as a Dask DataFrame."""
     from dask import dataframe
-    from exclusivity.io._cells import MISSING
 
-    path, known = os.path.abspath(source.path), _names(source)
+    path, known = os.path.abspath(source.path), source.columns or []
     if absent := [name for name in names if name not in known]:
         raise FileError(
             f"{source.title} has no column {absent[0]!r}; expected the same columns in all files."
@@ -246,7 +198,6 @@ def _as_numbers(cells: Any, decimal: str) -> Any:
 def _train(
     args: argparse.Namespace, sources: list[Source], settings: dict[str, Any], progress: Progress
 ) -> training.Trained:
-    import numpy as np
     import pandas as pd
     from sklearn.pipeline import Pipeline
 
@@ -256,7 +207,7 @@ def _train(
 
     started, target = perf_counter(), settings["target"]
     title = sources[0].title if len(sources) == 1 else f"the {len(sources)} files"
-    names = [name for name in _names(sources[0]) if name not in (target, *settings["ignore"])]
+    names = [name for name in sources[0].columns or () if name not in (target, *settings["ignore"])]
     frames = [_frame(source, [*names, target], settings) for source in sources]
     for name in (*names, target):
         if len({frame[name].dtype.kind == "O" for frame in frames}) > 1:
@@ -291,35 +242,19 @@ def _train(
     model = classifier.to_local().set_params(verbose=0)
     if described is not None:
         model.set_params(feature_groups=None)  # in a pipeline the encoder hands them on
-    return training.Trained(
-        Pipeline([*steps, ("classifier", model)]),
-        names_of_features,
-        target,
-        (n_rows, len(names)),
-        perf_counter() - started,
-        blocks=rows.npartitions,
-        columns=described,
-    )
-
-
-def _names(source: Source) -> list[Any]:
-    known = source.columns()
-    return list(range(known)) if isinstance(known, int) else list(known or ())
+    pipeline, seconds = Pipeline([*steps, ("classifier", model)]), perf_counter() - started
+    more = {"blocks": rows.npartitions} | ({} if described is None else {"columns": described})
+    return training.Trained(pipeline, names_of_features, target, (n_rows, len(names)), seconds, more)
 
 
 def _labels(y: Any, counts: Any, title: str) -> Any:
-    """Return classes as whole numbers or texts; refuse missing ones and other numbers."""
-    import numpy as np
-
-    cause, labels = "", counts.index
+    """Return classes as whole numbers or as they are; refuse missing ones."""
+    labels = counts.index
     if labels.hasnans:
         n_missing, n_rows = int(counts[labels.isna()].sum()), int(counts.sum())
         cause = f"{n_missing} of {n_rows} rows have no class. Leave such rows out, or give them a class."
-    elif labels.dtype.kind == "f" and not (labels == np.rint(labels)).all():
-        cause = f"the target holds numbers such as {labels[0]}; expected classes."
-    if cause:
         raise FileError(f"{title}: {cause}")
-    if labels.dtype.kind != "f":
+    if labels.dtype.kind != "f" or not (labels == np.rint(labels)).all():
         return y
     counts.index = labels.astype(np.int64)
     return y.astype(np.int64)
@@ -327,26 +262,24 @@ def _labels(y: Any, counts: Any, title: str) -> Any:
 
 def _scaler(kind: str, moments: list[Any], n_rows: int) -> list[tuple[str, Any]]:
     """Return the scaler of all rows from their moments, that of two rows with the same moments, as a step."""
-    import numpy as np
     from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
     mean, variance, least, largest = (np.asarray(moment, dtype=np.float64) for moment in moments)
     if kind == "none":
         return []
-    if kind == "minmax":
-        return [("scaler", MinMaxScaler((-1, 1)).fit(np.array([least, largest])))]
-    scaler = StandardScaler().fit(mean + np.sqrt(variance) * np.array([[-1.0], [1.0]]))
-    scaler.n_samples_seen_ = np.int64(n_rows)
+    scaler: Any = MinMaxScaler((-1, 1)).fit(np.array([least, largest]))
+    if kind == "standard":
+        scaler = StandardScaler().fit(mean + np.sqrt(variance) * np.array([[-1.0], [1.0]]))
+        scaler.n_samples_seen_ = np.int64(n_rows)
     return [("scaler", scaler)]
 
 
 def _encoded(part: Any, steps: list[tuple[str, Any]], width: int) -> Any:
     """Return the rows of a partition, scaled or encoded."""
-    import numpy as np
     import pandas as pd
 
-    if not len(part):
-        return pd.DataFrame(np.empty((0, width)))
-    for name, step in steps:
-        return pd.DataFrame(step.transform(part if name == "encoder" else part.to_numpy()), index=part.index)
-    return part.set_axis(range(width), axis=1)
+    if not steps:
+        return part.set_axis(range(width), axis=1)
+    ((name, step),) = steps
+    rows = part if name == "encoder" else part.to_numpy()
+    return pd.DataFrame(step.transform(rows) if len(part) else np.empty((0, width)), index=part.index)

@@ -6,10 +6,11 @@ import argparse
 import warnings
 from typing import Any
 
+import numpy as np
+
 from exclusivity._text import printable
 from exclusivity.cli import models, options, output
-from exclusivity.cli.data import counted, note, rows_for
-from exclusivity.cli.files import FileError, UsageError
+from exclusivity.cli.files import UsageError
 from exclusivity.cli.training import FEW_CLASSES
 
 SUMMARY = "compare predictions with the classes of a data file"
@@ -35,7 +36,6 @@ _MOST_DRAWN = 100
 _MOST_IN_JSON = 1000
 _BINS = 10
 
-
 _POSITIVES = "share of the first class that may be taken for the second one (default: 0.01)"
 ARGUMENTS = (
     *options.ROWS,
@@ -52,8 +52,7 @@ def run(args: argparse.Namespace) -> None:
     if not 0 <= args.false_positives < 1:
         raise UsageError("--false-positives must be a share from 0 to 1, such as 0.01.")
     loaded = models.load(args.model)
-    rows = rows_for(loaded, args.data, args, wants_labels=True)
-    check_labels(loaded, rows.y, args.data)
+    rows = loaded.rows(args.data, args, wants_labels=True)
     scores = scores_of(rows.y, loaded.predict(rows.X))
     matrix, by_class = scores.pop("confusion_matrix"), scores.pop("classes")
     low, high = wilson(scores["accuracy"], scores["rows"])
@@ -67,8 +66,13 @@ def run(args: argparse.Namespace) -> None:
         **dict.fromkeys(("accuracy_interval", "reliability")),
     }
     output.show(document, as_json=args.json, words=words)
-    if not args.json:
-        _print_confusion([str(row["class"]) for row in by_class], matrix)
+    if not args.json and len(by_class) > _MOST_DRAWN:
+        print(f"\nthe confusion matrix of {len(by_class)} classes is left out")
+    elif not args.json:
+        print("\nconfusion matrix (rows: true class, columns: prediction)")
+        names = [str(row["class"]) for row in by_class]
+        counts = [map(str, row) for row in matrix.toarray().tolist()]
+        output.print_table(["", *names], [[name, *row] for name, row in zip(names, counts, strict=True)])
     warn_of_constant(scores, loaded.classifier)
 
 
@@ -82,15 +86,12 @@ def wilson(share: float, count: int) -> tuple[float, float]:
     """
     from scipy.stats import binomtest
 
-    if not count:
-        return 0.0, 1.0
     interval = binomtest(round(share * count), count).proportion_ci(method="wilson")
     return float(interval.low), float(interval.high)
 
 
 def ranking(loaded: models.Loaded, rows: Any, false_positives: float) -> dict[str, Any]:
     """Return the metrics of scores and probabilities that the model and the labels allow."""
-    import numpy as np
     from sklearn import metrics
 
     found: dict[str, Any] = {}
@@ -133,8 +134,6 @@ def reliability(confidence: Any, is_right: Any) -> list[dict[str, Any]]:
     >>> reliability(np.array([0.9, 0.6]), np.array([True, False]))
     [{'rows': 1, 'probability': 0.6, 'right': 0.0}, {'rows': 1, 'probability': 0.9, 'right': 1.0}]
     """
-    import numpy as np
-
     order = np.argsort(confidence, kind="stable")
     return [
         {
@@ -144,25 +143,6 @@ def reliability(confidence: Any, is_right: Any) -> list[dict[str, Any]]:
         }
         for part in np.array_split(order, min(_BINS, len(order)))
     ]
-
-
-def check_labels(loaded: models.Loaded, y: Any, title: str) -> None:
-    """Raise if no label is a class of the model."""
-    import numpy as np
-
-    classes: Any = loaded.classifier.classes_
-    same_kind = (y.dtype.kind in "biuf") == (classes.dtype.kind in "biuf")
-    if not same_kind or not np.isin(y, classes).any():
-        found = ", ".join(printable(label) for label in np.unique(y)[:5])
-        known = ", ".join(printable(label) for label in classes[:5])
-        raise FileError(
-            f"the labels of {title} ({found}) are none of the classes of {loaded.title} ({known}); choose "
-            "the column of the classes with --target, or use data with these classes."
-        )
-    if not (is_known := np.isin(y, classes)).all():
-        rows = counted(int((~is_known).sum()), "row")
-        example = printable(y[~is_known][0])
-        note(f"{rows} of {title} with a class unknown to {loaded.title}, such as {example}, cannot be right")
 
 
 def describe_constant(constant: dict[str, Any]) -> str:
@@ -191,14 +171,3 @@ def warn_of_constant(scores: dict[str, Any], classifier: Any) -> None:
     else:
         cure = "Fit with --class-weight balanced, or with columns that tell more."
     warnings.warn(f"{found} {cure}", UserWarning, stacklevel=2)
-
-
-def _print_confusion(names: list[str], matrix: Any) -> None:
-    if len(names) > _MOST_DRAWN:
-        print(f"\nthe confusion matrix of {len(names)} classes is left out")
-        return
-    print("\nconfusion matrix (rows: true class, columns: prediction)")
-    counts = matrix.toarray().tolist()
-    output.print_table(
-        ["", *names], [[name, *map(str, row)] for name, row in zip(names, counts, strict=True)]
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from exclusivity.cli import files, models, options, output
-from exclusivity.cli.data import listed
+from exclusivity.io._reading import listed
 
 SUMMARY = "write a model as an ONNX graph"
 DESCRIPTION = (
@@ -19,7 +19,6 @@ EPILOG = """examples:
 INPUTS = ("model",)
 OUTPUTS = {"output": files.BINARY}
 
-
 ARGUMENTS = (
     options.MODEL,
     ("-o --output", "FILE", str, "where to write the graph (model.onnx)", {"required": True}),
@@ -31,10 +30,7 @@ def run(args: argparse.Namespace) -> None:
     loaded = models.load(args.model)
     from exclusivity.io import to_onnx
 
-    try:
-        graph = to_onnx(loaded.model)
-    except ImportError as error:
-        raise files.CommandError("export needs the package onnx: pip install 'exclusivity[onnx]'.") from error
+    graph = to_onnx(loaded.model)
     output.write_whole(args.output, [graph.SerializeToString()])
     names = [each.name for each in graph.graph.input]
     inputs = f"inputs {listed(names)}, one for each column that the model uses (rows by 1)"

@@ -76,8 +76,6 @@ def _not_found(path: str) -> str:
     folder = Path(path).parent
     if not folder.is_dir():
         return f"there is no folder {folder}, and so no file {path}; check the path."
-    if os.path.islink(path):
-        return f"{path} is a link to {os.path.realpath(path)}, which is not there; check where it leads."
     names = [entry.name for entry in folder.iterdir() if entry.is_file()]
     near = difflib.get_close_matches(Path(path).name, names, n=1, cutoff=0.8)
     hint = f"did you mean {folder / near[0]}?" if near else f"check the path (looked in {folder.resolve()})."
@@ -137,10 +135,7 @@ def check_output(path: str) -> None:
     if target.is_dir() or path.endswith(("/", os.sep)):
         raise FileError(f"{path} is a folder; give the name of a file to write.")
     if not folder.exists():
-        link = f" it is a link to {target}, and" if os.path.islink(path) else ""
-        raise FileError(
-            f"cannot write {path}:{link} there is no folder {folder}; create it (mkdir -p {folder})."
-        )
+        raise FileError(f"cannot write {path}: there is no folder {folder}; create it (mkdir -p {folder}).")
     try:
         if os.path.lexists(target) and not os.access(target, os.W_OK):
             target.stat()  # raises where links lead in a circle

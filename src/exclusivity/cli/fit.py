@@ -8,8 +8,10 @@ import warnings
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from exclusivity.cli import distributed, files, models, options, output, training
-from exclusivity.cli.data import reads_once, rows_for
+from exclusivity.cli.data import reads_once
 from exclusivity.cli.evaluate import describe_constant, warn_of_constant
 from exclusivity.cli.output import Progress
 
@@ -33,7 +35,6 @@ FOLDS = 5
 # With more values than this, folds take long unless somebody asks for them.
 _MOST_VALUES = 2_000_000
 
-
 _FOLDS = "cross-validation (default: 5; of large data or with --test 0)"
 ARGUMENTS = (
     (*options.DATA, {"nargs": "+"}),
@@ -53,7 +54,6 @@ ARGUMENTS = (
 
 def run(args: argparse.Namespace) -> int:
     """Read, train, write, report."""
-    args.ignore = [*args.ignore, *args.drop]
     distributed.check_options(args)
     if args.folds == 1:
         raise files.UsageError("--folds must be at least 2, or 0 for none.")
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     if args.test is not None:
         loaded = models.load(args.output)
         reading = argparse.Namespace(**vars(args) | {"decimal": None, "strict": False})
-        rows = rows_for(loaded, args.test, reading, wants_labels=True)
+        rows = loaded.rows(args.test, reading, wants_labels=True)
         document["test"] = {"file": args.test, **_scores(rows.y, loaded.predict(rows.X))}
     output.show(document, as_json=args.json, words=_words(args, document), hidden=("features",))
     training.warn_of_votes(classifier)
@@ -95,12 +95,12 @@ def _train(args: argparse.Namespace, progress: Progress) -> training.Trained:
     pipeline = training.build(classifier, args, data)
     training.fit(pipeline, data, progress)
     seconds = perf_counter() - started
-    found = getattr(pipeline[0], "columns_", None)
-    described = None if found is None else training.describe(found, data.titles, data.table)
-    scores = _out_of_sample(args, pipeline, data, progress)
-    return training.Trained(
-        pipeline, data.names, data.target, data.X.shape, seconds, columns=described, out_of_sample=scores
-    )
+    more: dict[str, Any] = {}
+    if hasattr(pipeline[0], "columns_"):
+        more["columns"] = training.describe(pipeline[0].columns_, data.titles, data.table)
+    if (scores := _out_of_sample(args, pipeline, data, progress)) is not None:
+        more["out_of_sample"] = scores
+    return training.Trained(pipeline, data.names, data.target, data.X.shape, seconds, more)
 
 
 def _out_of_sample(
@@ -111,7 +111,6 @@ def _out_of_sample(
     The rows may have been scaled already: scaling is learned anew from the rows of a fold, and an earlier
     shift or factor of a feature does not change its result.
     """
-    import numpy as np
     from sklearn.base import clone
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
@@ -170,8 +169,7 @@ def _document(args: argparse.Namespace, trained: training.Trained) -> dict[str, 
         document |= {"max_broken": fitted.max_broken, "threats": fitted.threats}
     else:
         document["members"] = note(fitted) or f"{fitted.components_.shape[1]} members"
-    more = {"blocks": trained.blocks, "columns": trained.columns, "out_of_sample": trained.out_of_sample}
-    return document | {key: value for key, value in more.items() if value is not None}
+    return document | trained.more
 
 
 def _words(args: argparse.Namespace, document: dict[str, Any]) -> dict[str, str | None]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from itertools import combinations
 from typing import Any
 
+import numpy as np
+
 from exclusivity.cli import files, models, options, output, training
-from exclusivity.cli.data import rows_for
 
 SUMMARY = "show what is in a model file"
 DESCRIPTION = (
@@ -25,7 +25,6 @@ OUTPUTS = {"html": files.BINARY}
 
 _NOT_SHOWN = ("verbose", "warm_start")
 
-
 ARGUMENTS = (
     options.MODEL,
     ("--html", "FILE", str, "write a report with plots (needs matplotlib)"),
@@ -42,14 +41,19 @@ def run(args: argparse.Namespace) -> None:
     if args.data is not None and args.html is None:
         raise files.UsageError("--data is for the report; add --html FILE, or use 'erm evaluate'.")
     loaded = models.load(args.model)
-    document = _robust_document(loaded) if loaded.is_robust else _linear_document(loaded, args.features or 5)
+    document = _document(loaded, args.features or 5)
     if args.html is not None:
-        _write_report(args, loaded)
-    names, count = loaded.names or range(loaded.n_features), len(loaded.columns or ())
-    known = loaded.columns
-    document |= {"columns": None if known is None else training.describe(known, list(names))}
+        from exclusivity.inspection import model_report
+
+        X = y = None
+        if args.data is not None:
+            X, y, _ = loaded.rows(args.data, args, wants_labels=True)
+        page = model_report(loaded.model, X, y, title=f"Report on {args.model}")
+        output.write_whole(args.html, [page.encode()])
+    known, names = loaded.columns, loaded.names or range(loaded.n_features)
+    document["columns"] = None if known is None else training.describe(known, list(names))
     document |= {"target": loaded.target, "feature_names": loaded.names, "report": args.html}
-    chosen = document.get("chosen_C")
+    chosen = document["chosen_C"]
     default = type(loaded.classifier)().get_params()
     parameters = [
         f"{options.OPTIONS.get(name, name)} {'' if value is False else output.text_of(name, value)}".strip()
@@ -60,66 +64,41 @@ def run(args: argparse.Namespace) -> None:
     ]
     words = {
         "kind": document["kind"] + ("" if chosen is None else f" that chose C = {chosen:.6g}"),
-        "steps": "; ".join(" ".join(step.split()) for step in document.get("steps", ())),
-        "features": f"{document['features']}" + f", made of {count} columns" * (count > 0),
-        "members": document.get("note") or str(document.get("members", "")),
+        "steps": "; ".join(" ".join(step.split()) for step in document["steps"]),
+        "features": f"{document['features']}" + f", made of {len(known or ())} columns" * bool(known),
+        "members": None if loaded.is_robust else document["note"] or str(document["members"]),
         "parameters": " ".join(parameters),
         **dict.fromkeys(("chosen_C", "feature_names", "note")),
     }
     output.show(document, as_json=args.json, words=words, hidden=("features",))
 
 
-def _write_report(args: argparse.Namespace, loaded: models.Loaded) -> None:
-    from exclusivity.inspection import model_report
-
-    X = y = None
-    if args.data is not None:
-        rows = rows_for(loaded, args.data, args, wants_labels=True)
-        X, y = rows.X, rows.y
-    page = model_report(
-        loaded.model, X, y, feature_names=loaded.weighed_names, title=f"Report on {args.model}"
-    )
-    output.write_whole(args.html, [page.encode()])
-
-
 _PROBLEM = ("name", "objective", "dual_gap", "iterations", "converged")
 
 
-def _linear_document(loaded: models.Loaded, n_strongest: int) -> dict[str, Any]:
+def _document(loaded: models.Loaded, n_strongest: int) -> dict[str, Any]:
     from exclusivity.inspection.summary import summarise
 
-    summary = summarise(loaded.model, feature_names=loaded.weighed_names, n_strongest=n_strongest)
+    summary = summarise(loaded.classifier if loaded.is_robust else loaded.model, n_strongest=n_strongest)
     are_equal = summary.members_are_equal and summary.n_members > 1
     found = {key: getattr(summary, key) for key in ("kind", "steps", "parameters", "chosen_C", "classes")}
-    found |= {"features": summary.n_features, "members": summary.n_members, "note": summary.note}
+    found |= {"features": loaded.n_features if loaded.is_robust else summary.n_features}
+    found |= {"members": summary.n_members, "note": summary.note}
     found["problems"] = [dict(zip(_PROBLEM, problem, strict=True)) for problem in summary.problems]
     found["by_member"] = [
         {"member": "all" if are_equal else number, "features_used": count, "largest_weights": dict(weights)}
         for number, count, weights in summary.members
     ]
-    return found
+    return found | ({"by_column": _effects(loaded)} if loaded.is_robust else {})
 
 
-def _robust_document(loaded: models.Loaded) -> dict[str, Any]:
-    """Describe a robust additive model: its duels, and how far each column can move a score."""
-    import numpy as np
-
+def _effects(loaded: models.Loaded) -> list[dict[str, Any]]:
+    """Return how far each column of a robust additive model can move a score, the largest effect first."""
     model: Any = loaded.classifier
-    starts = np.cumsum([0, *(column.n_points for column in model.columns_)])[:-1]
-    ranges = np.maximum.reduceat(model.points_, starts, axis=1)
-    ranges = (ranges - np.minimum.reduceat(model.points_, starts, axis=1)).max(axis=0)
+    ends = np.cumsum([column.n_points for column in model.columns_])
+    ranges = np.array([np.ptp(own, axis=1).max() for own in np.split(model.points_, ends[:-1], axis=1)])
     names = loaded.names or [str(place) for place in range(loaded.n_features)]
-    duels = [" against ".join(map(str, duel)) for duel in combinations(model.classes_, 2)]
-    ends = (model.objective_, model.dual_gap_, model.n_iter_, model.converged_)
-    problems = zip(duels, *(end.tolist() for end in ends), strict=True)
-    return {
-        "kind": type(model).__name__,
-        "parameters": model.get_params(deep=False),
-        "classes": model.classes_.tolist(),
-        "features": loaded.n_features,
-        "problems": [dict(zip(_PROBLEM, problem, strict=True)) for problem in problems],
-        "by_column": [
-            {"column": names[place], "largest_effect_on_score": float(ranges[place])}
-            for place in np.argsort(-ranges, kind="stable")
-        ],
-    }
+    return [
+        {"column": names[place], "largest_effect_on_score": float(ranges[place])}
+        for place in np.argsort(-ranges, kind="stable")
+    ]

@@ -12,35 +12,17 @@ import sys
 import warnings
 from collections.abc import Sequence
 from functools import partial
+from importlib import import_module
 from textwrap import fill
-from typing import Any, NoReturn
+from typing import Any
 
 from exclusivity import __version__
 from exclusivity._text import printable
-from exclusivity.cli import (
-    certify,
-    check,
-    demo,
-    evaluate,
-    export,
-    files,
-    fit,
-    inspect,
-    options,
-    path,
-    predict,
-)
+from exclusivity.cli import files, options
 
 COMMANDS: dict[str, Any] = {
-    "fit": fit,
-    "predict": predict,
-    "evaluate": evaluate,
-    "certify": certify,
-    "check": check,
-    "inspect": inspect,
-    "path": path,
-    "export": export,
-    "demo": demo,
+    name: import_module(f"exclusivity.cli.{name}")
+    for name in ("fit", "predict", "evaluate", "certify", "check", "inspect", "path", "export", "demo")
 }
 """Each module has SUMMARY, DESCRIPTION, ARGUMENTS (as in ``options``) and run(args), and may have an EPILOG.
 
@@ -56,20 +38,10 @@ _EXAMPLES = """examples:
 No data at hand: 'erm demo'. All commands: 'erm --help'. One of them: 'erm fit --help'."""
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser whose errors show an example."""
-
-    def error(self, message: str) -> NoReturn:
-        examples = (self.epilog or "").partition("examples:\n")[2].splitlines()
-        if "arguments are required" in message and examples:
-            message += f" (for example: {examples[0].strip()})"
-        super().error(message)
-
-
 def build_parser(*, show_all: bool = True) -> argparse.ArgumentParser:
     """Return the parser of the whole command line, whose help shows all arguments or the common ones."""
     look: Any = partial(argparse.RawDescriptionHelpFormatter, max_help_position=26)
-    parser = _Parser(
+    parser = argparse.ArgumentParser(
         prog="erm",
         description="Classifiers with a certified optimum, and predictions that survive broken columns.",
         epilog=f"{_EXAMPLES}\n\n{files.EXIT_STATUS}",
@@ -121,8 +93,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             warnings.simplefilter("always", UserWarning)
             # Columns have been matched by name already, and LIBSVM files have no names.
             warnings.filterwarnings("ignore", "X (does not have valid|has) feature names", UserWarning)
-            # 'erm fit' says it itself, and names --target.
-            warnings.filterwarnings("ignore", "y has .* different values", UserWarning)
             warnings.showwarning = partial(_show_warning, args.command)
             files.check_outputs(args, command)
             code = command.run(args)
@@ -155,32 +125,25 @@ def _explain(error: Exception) -> tuple[str, int]:
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    """Parse the arguments; suggest a command or an option for one that does not exist."""
+    """Parse the arguments; suggest an option for one that does not exist."""
     parser = build_parser(show_all="--help-all" in argv)
-    if not argv[0].startswith("-") and argv[0] not in COMMANDS:
-        near = difflib.get_close_matches(argv[0].lower(), COMMANDS, n=1)
-        hint = f"did you mean 'erm {near[0]}'?" if near else f"there are {', '.join(COMMANDS)}."
-        parser.error(f"there is no command {argv[0]!r}; {hint}")
     args, extras = parser.parse_known_args(argv)
     if extras:
         commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction)).choices
         command = commands[args.command]
-        command.error(_unknown(extras, list(command._option_string_actions)))
+        command.error(_unknown(extras[0], list(command._option_string_actions)))
     return args
 
 
-def _unknown(extras: list[str], known: list[str]) -> str:
-    """Return the message for words that no argument took."""
-    word = next((word for word in extras if word.startswith("-")), None)
-    if word is None:
-        each = " (several columns to leave out: --ignore A --ignore B)" * ("--ignore" in known)
-        return f"{extras[0]!r} is one argument too many{each}"
-    tried = word.partition("=")[0] if word.startswith("--") else word[:2]
+def _unknown(word: str, known: list[str]) -> str:
+    """Return the message for a word that no argument took."""
+    if not word.startswith("-"):
+        return f"{word!r} is one argument too many (several columns to leave out: --ignore A,B)"
+    tried = word.partition("=")[0]
     # Somebody who knows the parameters of the library finds their options.
-    option = options.OPTIONS.get(tried.lstrip("-").replace("-", "_"))
-    near = [option] if option in known else difflib.get_close_matches(tried.lower(), known, 1, cutoff=0.75)
-    hint = f"did you mean {near[0]}?" if near else "see --help."
-    return f"there is no option {tried}; {hint}"
+    option = options.OPTIONS.get(tried.lstrip("-").replace("-", "_"), tried.lower())
+    near = difflib.get_close_matches(option, known, 1, cutoff=0.75)
+    return f"there is no option {tried}; {f'did you mean {near[0]}?' if near else 'see --help.'}"
 
 
 def _show_warning(command: str, message: Warning | str, *_: object) -> None:

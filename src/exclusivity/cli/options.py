@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from textwrap import fill
 from typing import Any
 
+from exclusivity.cli.files import UsageError
+from exclusivity.io.tables import FORMATS
+
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 DECIMALS = {"comma": ",", "point": "."}
-FORMATS = ("libsvm", "csv", "tsv", "parquet", "npy")
 SOLVERS = ("auto", "newton", "alm", "paper", "exclusive")
 THREATS = ("any", "trusted", "increase", "decrease", "missing")
 
@@ -151,15 +153,15 @@ REPORTING = (
 
 def reading(target_help: str, title: str = "reading data") -> tuple[Any, ...]:
     """Return the group of arguments about how to read a data file."""
-    repeated = {"action": "append", "default": []}
+    repeated: dict[str, Any] = {"action": "extend", "default": []}
     by_name = {"choices": list(DELIMITERS)}
     between = "between the fields of a CSV file; also as ',', ';', '\\t' or '|' (default: by the first line)"
     return (
         (title, None),
-        ("--ignore", "COL", str, "a column to leave out (may be repeated)", repeated),
+        ("--ignore --drop", "COL,...", columns, "columns to leave out (may be repeated)", repeated),
         ("--delimiter", None, delimiter, between, by_name),
         ("--target", "COL", str, target_help),
-        ("--format", None, FORMATS, "format of the data (default: by the file's name)"),
+        ("--format", None, tuple(FORMATS), "format of the data (default: by the file's name)"),
         ("--no-header", None, None, "the first line of a CSV file holds data, not names"),
     )
 
@@ -211,7 +213,6 @@ TRAINING = (
     ("--additive", None, None, "a curve of every number (default of other tables)"),
     ("--categorical", "COL,...", columns, "columns that are categories though they hold numbers", _NONE),
     ("--numeric", "COL,...", columns, "columns that are numbers; texts in them are missing values", _NONE),
-    ("--drop", "COL,...", columns, "columns to leave out; the same as --ignore for each", _NONE),
     ("--decimal", None, tuple(DECIMALS), "what stands before decimals (default: what cells show)"),
     ("--drop-missing-target", None, None, "leave out rows without a class, and report how many"),
 )
@@ -229,8 +230,16 @@ def add(
             group = parser.add_argument_group(names, text)
             continue
         metavar, kind, text, *more = rest
-        if common is not None and names.split("--")[-1].replace("-", "_") not in common:
-            text = argparse.SUPPRESS
         settings = {"choices" if isinstance(kind, tuple) else "type": kind, "metavar": metavar}
         settings = (settings if kind else {"action": "store_true"}) | (more[0] if more else {})
-        group.add_argument(*names.split(), help=text, **settings)
+        action = group.add_argument(*names.split(), help=text, **settings)
+        if common is not None and action.dest not in common:
+            action.help = argparse.SUPPRESS
+
+
+def refuse(args: argparse.Namespace, names: Iterable[str], why: str) -> None:
+    """Raise an error about the first of these arguments that is given."""
+    for name in names:
+        value = getattr(args, name, None)
+        if not (value is None or value is False or value == []):
+            raise UsageError(f"--{name.replace('_', '-')} {why}")

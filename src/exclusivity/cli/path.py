@@ -26,7 +26,6 @@ COMMON = (
     *("additive", "json", "quiet"),
 )
 
-
 ARGUMENTS = (
     options.DATA,
     ("-o --output", "FILE", str, "write the model with the best C"),
@@ -43,8 +42,6 @@ def run(args: argparse.Namespace) -> int:
     """Read, search, report, and write if asked."""
     from exclusivity import ERMClassifierCV
 
-    args.features = args.sample_weight = None
-    args.ignore = [*args.ignore, *args.drop]
     training.check_parameters(args)
     progress = Progress("path", quiet=args.quiet)
     data = training.read_training_data(args)

@@ -6,7 +6,6 @@ import argparse
 from typing import Any
 
 from exclusivity.cli import files, models, options, output
-from exclusivity.cli.data import rows_for
 
 SUMMARY = "predict the class of every row"
 DESCRIPTION = (
@@ -26,7 +25,6 @@ round, on top of all voters, for the two classes that are in it."""
 
 INPUTS = ("model", "data")
 OUTPUTS = {"output": files.TEXT}
-
 
 ARGUMENTS = (
     *options.ROWS,
@@ -58,7 +56,7 @@ def run(args: argparse.Namespace) -> None:
         )
     if args.threshold is not None and (len(classes) > 2 or args.radius):
         raise files.UsageError("--threshold is for two classes, and not for --radius.")
-    rows = rows_for(loaded, args.data, args, wants_labels=False, keep=args.keep)
+    rows = loaded.rows(args.data, args, wants_labels=False, keep=args.keep)
     found: dict[str, Any] = {}
     if args.scores:
         found["score"] = loaded.ask(rows.X, loaded.model.decision_function)

@@ -8,20 +8,23 @@ import math
 import shlex
 import warnings
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from exclusivity._errors import hint_at_name
 from exclusivity._text import printable
 from exclusivity.cli.data import Source, counted, decimal_of, note
 from exclusivity.cli.files import FileError, UsageError, file_errors
 from exclusivity.cli.models import is_robust
-from exclusivity.cli.options import LINEAR, LINEAR_ONLY, ROBUST
+from exclusivity.cli.options import LINEAR, LINEAR_ONLY, ROBUST, refuse
 from exclusivity.cli.output import Progress
+from exclusivity.io._cells import ColumnRule, is_number
+from exclusivity.io._reading import whole_numbers
 
 # A column with nearly as many classes as rows is an identifier or a measurement.
-FEW_CLASSES, _ROWS_OF_A_CLASS, _MOST_CLASSES = 20, 10, 50
+FEW_CLASSES = 20
 _BLOCK_ROWS = 1 << 16
-# More texts than this share of a column's cells are a loss that its owner should know of.
-_MANY_LOST = 0.1
 # Among fewer rows whole numbers may well be different by chance.
 _FEW_ROWS = 20
 
@@ -49,8 +52,7 @@ class TrainingData:
         return {} if self.weights is None else {"classifier__sample_weight": self.weights}
 
 
-@dataclass(frozen=True, eq=False)
-class Trained:
+class Trained(NamedTuple):
     """A fitted pipeline with a description of its fit."""
 
     pipeline: Any
@@ -58,44 +60,40 @@ class Trained:
     target: str | int | None  # as in ``TrainingData``
     shape: tuple[int, int]  # rows and features
     seconds: float
-    blocks: int | None = None  # of the rows; None: all of them were in memory
-    columns: list[dict[str, Any]] | None = None  # description of the columns of a table
-    out_of_sample: dict[str, Any] | None = None  # scores of a cross-validation
+    more: dict[str, Any]  # of blocks, columns and out_of_sample: what there is
 
 
 def read_training_data(args: argparse.Namespace) -> TrainingData:
     """Read the data of a fit: numbers if it holds nothing else and no option asks for more, else a table."""
-    import numpy as np
-
     source = Source(args.data, args)
-    known = source.columns()
-    target, ignore = source.chosen(known, args)
-    settings = reading_settings(args, source, known, target, ignore)
+    settings = reading_settings(args, source)
+    target, ignore = settings.get("target"), settings.get("ignore", ())
     if args.drop_missing_target:  # read as a feature, in which values may be missing
         categorical = [*settings["categorical"], target]
         table = source.read(**settings | {"target": None, "categorical": categorical})
     else:
         table = source.read(**settings)
-    weights = None
-    if args.sample_weight is not None:
-        table, weights = _without(table, source.column(args.sample_weight, known or []))
+    weights, weight = None, getattr(args, "sample_weight", None)
+    if weight is not None:
+        table, weights = _without(table, source.column(weight))
         if weights.dtype.kind not in "iuf" or not (weights >= 0).all():
-            cause = f"column {args.sample_weight!r}: sample weights must be numbers of at least 0."
+            cause = f"column {weight!r}: sample weights must be numbers of at least 0."
             raise FileError(f"{source.title}, {cause}")
     if args.drop_missing_target:
         table, weights = _with_known_labels(table, target, weights, source)
     X, y, is_table = table.data, np.asarray(table.target), hasattr(table.data, "iloc")
-    titles = list(X.columns) if is_table else []
-    if isinstance(known, int) and not is_table:
-        titles = [place for place in range(known) if place not in (target, *ignore)]
+    others = [place for place in source.columns or () if place not in (target, *ignore)]
+    titles = list(X.columns) if is_table else others
     data = TrainingData(X, y, titles, target, table, weights, settings["categorical"])
     check_target(data.names, target, np.unique(y), len(y), source.title)
     warn_of_row_names(X, titles)
     if is_table:
-        warn_of_leaks(X, y)
+        from exclusivity.tables._warnings import LEAK, columns_that_determine
+
+        for title, how in columns_that_determine(X, X.columns, y):
+            _warn(LEAK.format(repr(title), how))
     if asked_for_by(args) is not None or not is_plain(table):
         check_options(args)
-        warn_of_losses(table)
         return data
     if is_table:
         X = X.to_numpy()
@@ -103,9 +101,7 @@ def read_training_data(args: argparse.Namespace) -> TrainingData:
     return replace(data, X=X)
 
 
-def reading_settings(
-    args: argparse.Namespace, source: Source, known: Any, target: Any, ignore: list[Any]
-) -> dict[str, Any]:
+def reading_settings(args: argparse.Namespace, source: Source) -> dict[str, Any]:
     """Return the arguments of ``read_table`` that the options give."""
     option = asked_for_by(args, "sample_weight", "drop_missing_target")
     if option is not None and not source.format.has_columns:
@@ -113,31 +109,27 @@ def reading_settings(
             f"{option} is for tables (CSV, TSV, Parquet), and {source.title} is read as "
             f"{source.format.name}; leave {option} out, or write the rows as a table."
         )
-    found: dict[str, Any] = {"decimal": decimal_of(args.decimal, source)}
+    target, ignore = source.chosen(args)
+    found: dict[str, Any] = {"decimal": decimal_of(args, source)}
     for kind in ("categorical", "numeric"):
-        found[kind] = [source.column(text, known) for text in getattr(args, kind)]
-        if wrong := [name for name in found[kind] if name in (target, *ignore)]:
-            raise UsageError(f"{wrong[0]!r} is no feature: it is the target, or left out.")
+        found[kind] = [source.column(text) for text in getattr(args, kind)]
     if both := [name for name in found["categorical"] if name in found["numeric"]]:
         raise UsageError(f"{both[0]!r} is named by --categorical and by --numeric; choose one.")
-    if known is None:
-        return found | {"n_features": args.features}
-    if args.features is not None:
-        raise FileError(
-            f"--features is for LIBSVM files; {source.title} is read as {source.format.name}, with a column "
-            "for every feature."
-        )
-    if known and target is None:
-        raise source.which_target(known if isinstance(known, list) else [])
+    if source.columns is None:
+        return found | {"n_features": getattr(args, "features", None)}
+    refuse(args, ("features",), f"is for LIBSVM files; {source.title} is read as {source.format.name}.")
+    if source.columns and target is None:
+        raise source.which_target(source.names)
     return found | {"target": target, "ignore": ignore}
 
 
 def asked_for_by(args: argparse.Namespace, *others: str) -> str | None:
     """Return the first option that needs a table that is read column by column; None where there is none."""
-    asked = {option: getattr(args, option) for option in ("categorical", "numeric", "additive")}
+    asked = {
+        option: getattr(args, option, None) for option in ("categorical", "numeric", "additive", *others)
+    }
     asked["decimal comma"] = args.decimal == "comma"
     asked["max_broken"] = getattr(args, "max_broken", None) is not None
-    asked |= {option: getattr(args, option) for option in others}
     return next((f"--{option.replace('_', '-')}" for option, value in asked.items() if value), None)
 
 
@@ -149,16 +141,14 @@ def _without(table: Any, name: Any) -> tuple[Any, Any]:
 
 def _with_known_labels(table: Any, target: Any, weights: Any, source: Source) -> tuple[Any, Any]:
     """Return the rows that have a class, and their weights; report how many have none."""
-    import numpy as np
     import pandas as pd
 
     table, texts = _without(table, target)
     is_known = pd.notna(texts)
-    y = pd.to_numeric(pd.Series(texts[is_known]), errors="coerce").to_numpy()
-    if np.isnan(y).any():
+    try:
+        y = whole_numbers(texts[is_known].astype(float))
+    except ValueError:
         y = texts[is_known].astype(str).astype(object)
-    elif (y == np.rint(y)).all():
-        y = y.astype(np.int64)
     if n_dropped := int((~is_known).sum()):
         note(f"{counted(n_dropped, 'row')} of {source.title} without a class left out")
     data = table.data[is_known].reset_index(drop=True)
@@ -166,9 +156,7 @@ def _with_known_labels(table: Any, target: Any, weights: Any, source: Source) ->
 
 
 def check_target(names: Any, target: Any, classes: Any, n_rows: int, title: str) -> None:
-    """Refuse a first line that is a row, one class, and so many that they are none; warn of many."""
-    from exclusivity.io._cells import is_number
-
+    """Refuse a first line that is a row, one class, and so many that they are none."""
     numbers = [name for name in names or () if is_number(name)]
     # Columns may be numbered, the target among them: 0, 1, 2.
     is_row = numbers and not all(name.isdigit() for name in [*numbers, str(target)])
@@ -189,51 +177,36 @@ def check_target(names: Any, target: Any, classes: Any, n_rows: int, title: str)
         raise FileError(
             f"all rows of {title} have the label {label}; a classifier needs two classes or more."
         )
-    least, values, others = _MOST_CLASSES, "texts", "names"
-    if classes.dtype.kind in "iu":
-        least, values, others = FEW_CLASSES, "numbers", "amounts"
-    if count > least and (count > n_rows / _ROWS_OF_A_CLASS or count > _MOST_CLASSES):
-        _warn(
-            f"the target of {title} has {count} different {values} in {n_rows} rows. Are they classes, and "
-            f"not {others}? --target chooses another column."
-        )
 
 
 def check_parameters(args: argparse.Namespace) -> None:
     """Refuse options that do not go together, before anything is read."""
-    from exclusivity.classifier import ERMClassifier
+    from exclusivity.classifier._erm import ERMClassifier, check_blockwise
     from exclusivity.classifier._validation import check_parameters
 
-    if args.linear and args.additive:
-        raise UsageError("--linear is not for --additive; leave one of them out.")
-    is_robust = getattr(args, "max_broken", None) is not None
-    others = (*LINEAR_ONLY.values(), "bounds", "scale", "no_intercept", "additive", "linear")
-    for option in others if is_robust else ("threats", "trusted"):
-        if getattr(args, option, None) not in (None, False):
-            way = "is not for --max-broken" if is_robust else "needs --max-broken"
-            raise UsageError(f"--{option.replace('_', '-')} {way}; leave one of them out.")
-    if not is_robust:
+    if args.additive:
+        refuse(args, ("linear",), "is not for --additive; leave one of them out.")
+    if getattr(args, "max_broken", None) is not None:
+        others = (*LINEAR_ONLY.values(), "bounds", "scale", "no_intercept", "additive", "linear")
+        refuse(args, others, "is not for --max-broken; leave one of them out.")
+    else:
+        refuse(args, ("threats", "trusted"), "needs --max-broken; leave one of them out.")
         groups = None if args.groups is None else ()
-        check_parameters(ERMClassifier(**_given(args, LINEAR), feature_groups=groups).get_params(deep=False))
+        classifier = ERMClassifier(**_given(args, LINEAR), feature_groups=groups)
+        check_parameters(classifier.get_params(deep=False))
+        if getattr(args, "dask", False):
+            check_blockwise(classifier)
 
 
 def check_options(args: argparse.Namespace) -> None:
     """Refuse options that the encoding of a table has no use for."""
-    if getattr(args, "max_broken", None) is not None:
-        return
     asked = asked_for_by(args)
     where = "in a table with words, dates or missing values" if asked is None else f"with {asked}"
-    for option in ("bounds", *["monotonic"] * bool(getattr(args, "dask", False))):
-        if getattr(args, option) is not None:
-            raise UsageError(
-                f"--{option} is for data of numbers alone: {where} a column becomes several features. In "
-                "Python an ERMClassifier bounds encoded features one by one."
-            )
-    if args.scale not in (None, "standard"):
-        raise UsageError(
-            f"--scale {args.scale} is for data of numbers alone: {where} numbers are standardised; leave "
-            "--scale out."
-        )
+    why = f"is for data of numbers alone: {where}"
+    encoded = ("bounds", "monotonic") if getattr(args, "dask", False) else ("bounds",)
+    refuse(args, encoded, f"{why} a column becomes several features.")
+    if args.scale != "standard":
+        refuse(args, ("scale",), f"{why} numbers are standardised; leave --scale out.")
 
 
 def _given(args: argparse.Namespace, parameters: dict[str, str]) -> dict[str, Any]:
@@ -259,13 +232,9 @@ def robust_parameters(args: argparse.Namespace, data: TrainingData) -> dict[str,
     """Return the options as parameters of a robust additive classifier."""
     names: list[str] = [str(title) for title in data.titles]
     threats: Any = args.threats or "any"
-    _check_known("trusted", args.trusted or (), names)
-    if isinstance(threats, dict):
-        _check_known("threats", threats, names)
-    elif args.trusted:
-        threats = dict.fromkeys(names, threats)
     if args.trusted:
-        threats = {**threats, **dict.fromkeys(args.trusted, "trusted")}
+        others = threats if isinstance(threats, dict) else dict.fromkeys(names, threats)
+        threats = others | dict.fromkeys(args.trusted, "trusted")
     return {
         **_given(args, ROBUST),
         "feature_groups": read_groups(args.groups, data.names, len(names)),
@@ -277,13 +246,6 @@ def robust_parameters(args: argparse.Namespace, data: TrainingData) -> dict[str,
     }
 
 
-def _check_known(option: str, given: Any, known: list[str]) -> None:
-    if unknown := [name for name in given if name not in known]:
-        from exclusivity._errors import hint_at_name
-
-        raise UsageError(f"--{option}: there is no feature {unknown[0]!r}; {hint_at_name(unknown[0], known)}")
-
-
 def _per_column(
     option: str, args: argparse.Namespace, default: Any, names: list[str] | None, n_features: int
 ) -> list[Any] | None:
@@ -292,7 +254,9 @@ def _per_column(
     if given is None:
         return None
     known = list(names or map(str, range(n_features)))
-    _check_known(option, given, known)
+    if unknown := [name for name in given if name not in known]:
+        hint = hint_at_name(unknown[0], known)
+        raise UsageError(f"--{option}: there is no feature {unknown[0]!r}; {hint}")
     return [given.get(name, default) for name in known]
 
 
@@ -344,7 +308,7 @@ def fit(pipeline: Any, data: TrainingData, progress: Progress) -> None:
     for _, step in pipeline.steps[:-1]:
         X = step.fit_transform(X) if hasattr(X, "iloc") else _scaled(step, X)
     with progress.of_fit(f"training on {n_rows} rows of {n_features} features"), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"Column .* the target: ")  # warn_of_leaks names options
+        warnings.filterwarnings("ignore", r"Column .* the target: ")  # which has been said
         pipeline[-1:].fit(X, data.y, **data.weighted)
     rules = data.table.rules.values()
     if rules and hasattr(pipeline[0], "columns_"):  # keep how the numbers of columns were written
@@ -397,7 +361,7 @@ def read_groups(path: str | None, names: list[str] | None, n_features: int) -> l
     if path is None:
         return None
     expected = f"expected one group per line for {n_features} features"
-    expected += ", or (where the data have names) lines 'feature,group'"
+    expected += ", or (where the data have names) a line 'feature,group' for each of them"
     try:
         with file_errors(path), open(path, newline="", encoding="utf-8") as stream:
             rows = [[field.strip() for field in row] for row in csv.reader(stream) if row]
@@ -405,13 +369,13 @@ def read_groups(path: str | None, names: list[str] | None, n_features: int) -> l
         raise FileError(f"{path}: {error}; {expected}.") from error
     if all(len(row) == 1 for row in rows) and len(rows) == n_features:
         return [row[0] for row in rows]
-    if names is None or not rows or not all(len(row) == 2 for row in rows):
-        raise FileError(f"{path}: {expected}.")
-    found = dict(rows[1:] if rows[0] == ["feature", "group"] else rows)
-    if wrong := sorted(set(names) ^ set(found)):
-        what = "gives no group for" if wrong[0] in names else "names"
-        raise FileError(f"{path} {what} {wrong[0]!r}; expected one line for every feature of the data.")
-    return [found[name] for name in names]
+    if rows[:1] == [["feature", "group"]]:
+        rows = rows[1:]
+    groups = dict(rows) if all(len(row) == 2 for row in rows) else {}
+    if names is None or set(groups) != set(names):
+        wrong = sorted(set(groups).symmetric_difference(names or ()))
+        raise FileError(f"{path}: {expected}{f' (see {wrong[0]!r})' if groups else ''}.")
+    return [groups[name] for name in names]
 
 
 def is_plain(table: Any) -> bool:
@@ -427,60 +391,25 @@ def is_plain(table: Any) -> bool:
 
 
 def warn_of_row_names(X: Any, titles: list[Any]) -> None:
-    """Warn of columns with another whole number in every row, as identifiers have.
-
-    Features of LIBSVM files have no titles, but numbers from 1.
-    """
-    import numpy as np
-
-    n_rows, n_columns = X.shape
-    full = list(range(n_columns if n_rows >= _FEW_ROWS else 0))
-    if hasattr(X, "toarray"):  # one row may be a zero
-        full = np.flatnonzero(np.bincount(X.indices, minlength=n_columns)[full] >= n_rows - 1).tolist()
-    for place in full:
+    """Warn of columns with another whole number in every row, as identifiers have."""
+    n_rows = X.shape[0]
+    for place, title in enumerate(titles if n_rows >= _FEW_ROWS else ()):
         cells = X.iloc[:, place].to_numpy() if hasattr(X, "iloc") else X[:, place]
-        cells = cells.toarray().ravel() if hasattr(cells, "toarray") else cells
-        if cells.dtype.kind != "f":
-            continue
-        if all(  # the first rows settle nearly every column
-            len(np.unique(some)) == len(some) and (some == np.rint(some)).all()
-            for some in (cells[:_FEW_ROWS], cells)
+        if (
+            cells.dtype.kind == "f"
+            and all(  # the first rows settle nearly every column
+                len(np.unique(some)) == len(some) and (some == np.rint(some)).all()
+                for some in (cells[:_FEW_ROWS], cells)
+            )
         ):
-            what, way_out = f"feature {place + 1}", "if it is one, write the file without it"
-            if titles:
-                what = f"column {titles[place]!r}"
-                way_out = f"--ignore {shlex.quote(str(titles[place]))} leaves it out"
             _warn(
-                f"{what} has another whole number in each of the {n_rows} rows, as identifiers have and few "
-                f"features do; {way_out}."
+                f"column {title!r} has another whole number in each of the {n_rows} rows, as identifiers "
+                f"have and few features do; --ignore {shlex.quote(str(title))} leaves it out."
             )
-
-
-def warn_of_losses(table: Any) -> None:
-    """Warn of columns where many texts were taken for missing values."""
-    for name, lost in table.n_lost.items():
-        if lost > _MANY_LOST * len(table.data):
-            _warn(
-                f"column {name!r}: {lost} of {len(table.data)} cells are no numbers and are taken for "
-                "missing values (--numeric)."
-            )
-
-
-def warn_of_leaks(X: Any, y: Any) -> None:
-    """Warn of columns of a DataFrame that equal or determine the classes."""
-    from exclusivity.tables._warnings import columns_that_determine
-
-    for title, how in columns_that_determine(X, X.columns, y):
-        _warn(
-            f"column {title!r} {how} the target: rows of one of its values are of one class. If it is not "
-            f"known when predictions are made, --drop {shlex.quote(str(title))} leaves it out."
-        )
 
 
 def describe(columns: list[Any], titles: list[Any], table: Any = None) -> list[dict[str, Any]]:
     """Return what is known of the columns of a model, one by one; with the table it was fitted to, more."""
-    from exclusivity.io._cells import ColumnRule
-
     found = []
     for title, column in zip(titles, columns, strict=True):
         notes = [ColumnRule(column.kind, column.notation or "").note]
