@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from exclusivity import ERMClassifier
-from exclusivity.io import ModelFormatError, _model_kinds, load_model, save_model, to_onnx
+from exclusivity.io import ModelFormatError, _model_tables, load_model, save_model, to_onnx
 from exclusivity.tables import TableEncoder
 from exclusivity.tables._codes import MOST_RARE
 from persistence.model_cases import assert_same_model, joined, split
@@ -106,7 +106,7 @@ class TestFiles:
         model = make_pipeline(TableEncoder("linear"), ERMClassifier(2)).fit(TABLE, CLASSES)
         save_model(model, tmp_path / "it.erm")
         # Six columns, one of them a date of three parts.
-        monkeypatch.setattr(_model_kinds, "MAX_PARTS", 7)
+        monkeypatch.setattr(_model_tables, "MAX_PARTS", 7)
         with pytest.raises(ValueError, match="at most 7 columns and parts of dates"):
             save_model(model, tmp_path / "it.erm")
         with pytest.raises(ModelFormatError, match="at most 7 columns and parts of dates"):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -209,6 +210,13 @@ class Columns:
         """Features and target."""
         return [*self.features, *([] if self.target is None else [self.target])]
 
+    def refuse_equal(self, line: int | None = None) -> None:
+        """Refuse names that occur twice."""
+        counts = Counter(self.all)
+        if twice := [title for title in (self.all[place] for place in self.used) if counts[title] > 1]:
+            cause = f"{counts[twice[0]]} columns are called {excerpt(twice[0])}; expected different names."
+            raise DataFileError(self.file, line, None, cause)
+
     def table(self, data: Any, target: NDArray[Any] | None, **facts: Sequence[Any]) -> Table:
         """Return an array or a list of columns as a DataFrame; facts are about each column in turn."""
         if isinstance(data, list):
@@ -262,11 +270,15 @@ def check_size(file: str, n_rows: int, n_columns: int, said: int, reading: Readi
 
 
 def refuse_pipe(path: str | os.PathLike[str]) -> None:
-    """Refuse a pipe or a device where a reader has to open its file more than once, or to seek in it."""
-    path = Path(path)
-    if path.exists() and not path.is_file() and not path.is_dir():
+    """Refuse a pipe or a device where a reader opens its file more than once, or seeks in it.
+
+    What cannot be opened is refused in the words of the system.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path):
         cause = "it is a pipe or a device, which can be read only once; copy it to a file first."
-        raise DataFileError(str(path), None, None, cause)
+        raise DataFileError(os.fspath(path), None, None, cause)
+    with open(path, "rb"):
+        pass
 
 
 def whole_numbers(values: NDArray[Any]) -> NDArray[Any]:

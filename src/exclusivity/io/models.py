@@ -236,21 +236,21 @@ def _read(stream: BinaryIO, size: int) -> BaseEstimator:
     """Return the model; every length is compared with the size of the file before memory is taken for it."""
     digest = hashlib.sha256()
 
-    def fill(buffer: memoryview) -> memoryview:
+    def fill(buffer: Any) -> Any:
         if stream.readinto(buffer) != len(buffer):  # type: ignore[attr-defined]
             raise Refusal("the file ended while it was being read.")
         digest.update(buffer)
         return buffer
 
-    header_length = _check_prefix(bytes(fill(memoryview(bytearray(min(size, PREFIX.size))))), size)
-    header = _HEADER(parse_json(bytes(fill(memoryview(bytearray(header_length))))), "the header", {})
+    header_length = _check_prefix(fill(bytearray(min(size, PREFIX.size))), size)
+    header = _HEADER(parse_json(fill(bytearray(header_length))), "the header", {})
     specs = [ArraySpec.from_json(value, size) for value in header["arrays"]]
     expected = PREFIX.size + header_length + sum(spec.n_bytes for spec in specs) + DIGEST_SIZE
     if expected != size:
         raise Refusal(f"its arrays need a file of {shown(expected)} bytes, not of {size}.")
     arrays = {number: spec.read(fill) for number, spec in enumerate(specs)}
     found = digest.digest()
-    if bytes(fill(memoryview(bytearray(DIGEST_SIZE)))) != found:
+    if fill(bytearray(DIGEST_SIZE)) != found:
         raise Refusal("the checksum does not match the content.")
     try:
         packed = _with_arrays(header["model"], arrays)
@@ -262,16 +262,15 @@ def _read(stream: BinaryIO, size: int) -> BaseEstimator:
     return model
 
 
-def _check_prefix(start: bytes, size: int) -> int:
+def _check_prefix(start: bytearray, size: int) -> int:
     """Return the length of the header, where everything before it is as it should be."""
     smallest = PREFIX.size + DIGEST_SIZE
     if start[: len(MAGIC)] != MAGIC[: len(start)]:
         pickled = "It looks like a pickle, which is never read here." if start[:1] == b"\x80" else ""
-        raise Refusal(
-            f"this is no model file: it starts with {shown(start[: len(MAGIC)])}; expected one that was "
-            "written by exclusivity.io.save_model or `erm fit`.",
-            pickled,
+        cause = (
+            f"this is no model file: it starts with {shown(bytes(start[: len(MAGIC)]))}; expected one that "
         )
+        raise Refusal(f"{cause}was written by exclusivity.io.save_model or `erm fit`.", pickled)
     if size < smallest:
         raise Refusal(f"the file ends after {size} bytes." if size else "the file is empty.")
     _, version, header_length, length = PREFIX.unpack(start)
@@ -295,7 +294,7 @@ def dump_json(value: object) -> bytes:
     return text.encode("ascii")
 
 
-def parse_json(text: bytes) -> Any:
+def parse_json(text: bytes | bytearray) -> Any:
     """Return the value of a header, which must be what ``dump_json`` writes: no NaN, no key twice."""
     try:
         value = json.loads(text.decode("ascii"))
@@ -442,7 +441,5 @@ def _text_width(texts: NDArray[Any]) -> int:
 
 def _check_letters(texts: NDArray[Any]) -> None:
     letters = texts.view("<u4")
-    for start in range(0, len(letters), _CHUNK // 4):
-        piece = letters[start : start + _CHUNK // 4]
-        if np.any((piece > 0x10FFFF) | ((piece >= 0xD800) & (piece <= 0xDFFF))):
-            raise Refusal("a text holds what is no character.")
+    if np.any((letters > 0x10FFFF) | ((letters >= 0xD800) & (letters <= 0xDFFF))):
+        raise Refusal("a text holds what is no character.")
