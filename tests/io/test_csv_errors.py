@@ -21,8 +21,7 @@ FILL_IN = f"{NUMBER} Fill it in, or leave the row out."
 
 SAVE = "save the file as UTF-8"
 CONVERT = (
-    f"{SAVE}, or convert it, from the encoding of Windows for example: "
-    "iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv"
+    f"{SAVE}, or convert it, from WINDOWS-1252 for example: iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv"
 )
 UNPACK = "the file looks compressed, and the name of such a file must end in .gz or .bz2"
 

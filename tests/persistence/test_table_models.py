@@ -152,14 +152,14 @@ class TestRefusals:
             ("figures", 24, np.float64(0.0), "not in order"),
             ("figures", 24, np.float64(-1.0), "not in order"),
             ("figures", 24, np.float64(5e-324), "not in order"),
-            ("knots", 8, np.float64(99.0), "not in order"),
+            ("knots", 8, np.float64(99.0), "not in increasing order"),
             ("n_knots", 0, np.int64(-1), "numbers from 0"),
             ("n_knots", 0, np.int64(2**40), "as many knots"),
             ("n_knots", 0, np.int64(5), "as many knots"),
             ("parts", 0, np.uint8(0), "parts: expected numbers from 1 to 15"),
             ("parts", 0, np.uint8(16), "parts: expected numbers from 1 to 15"),
             ("texts", 0, np.str_("green"), "not different texts"),
-            ("texts", 0, np.str_(" " * 20), "missing or too long"),
+            ("texts", 0, np.str_(" " * 20), "a missing value"),
         ],
     )
     def test_damaged_arrays(self, data, tmp_path, name, place, value, message):

@@ -78,11 +78,11 @@ def _first_line(text: TextFile, piece: Piece, reading: Reading, usual: str) -> t
 def _columns(text: TextFile, fields: list[str], line: int, reading: Reading) -> Columns:
     """Return the columns that the first line tells."""
     if not reading.header:
-        return Columns.of(None, len(fields), reading, text.name, line)
+        return Columns.of(range(len(fields)), reading, text.name, line)
     if all(map(is_number, fields)):
         cause = f"the first line, {listed(fields)}, holds numbers; expected the names of the columns."
         raise DataFileError(text.name, line, None, cause, ("header",))
-    columns = Columns.of(tuple(fields), len(fields), reading, text.name, line)
+    columns = Columns.of(fields, reading, text.name, line)
     if nameless := [place for place in columns.used if not fields[place]]:
         cause = "the column has no name; it may hold row numbers, as pandas writes them."
         raise DataFileError(text.name, line, nameless[0], cause, ("ignore",))
@@ -221,7 +221,7 @@ class _Rows:
         try:
             values, n_lost = read_column(column, rule, self._stated)
         except ColumnError as error:
-            line, ways = line_of(lines, column.row_of(error.text)), error.ways
+            line, ways = _line(lines, column.row_of(error.text)), error.ways
             if not ways and self._reading.rules is None:
                 ways = ("numeric", "categorical", "ignore")[rule.kind == "date" :]
             raise DataFileError(self._text.name, line, self._columns.all[place], error.cause, ways) from None
@@ -251,34 +251,32 @@ class _Rows:
         """
         texts, title = column.texts.to_pylist(), self._columns.all[self._columns.target or 0]
         is_missing = np.array([text in MISSING for text in texts])[column.codes]
-        self._columns.check_classes(is_missing, lambda row: line_of(self.lines, row))
-        values: list[Any] = []
-        for text in texts:
-            try:
-                values.append(float(text))
-            except ValueError:
-                values.append(text)
-            cause, is_text = "", isinstance(values[-1], str)
-            if not (is_text or (is_number(text) and math.isfinite(values[-1]))):
+        self._columns.check_classes(is_missing, lambda row: _line(self.lines, row))
+        values = list(map(_number_or_text, texts))
+        is_text = isinstance(values[0], str)
+        for text, value in zip(texts, values, strict=True):
+            cause = ""
+            if isinstance(value, float) and not (is_number(text) and math.isfinite(value)):
                 cause = f"found {excerpt(text)}; expected a finite decimal number, or a class in words."
-            elif is_text != isinstance(values[0], str):
+            elif isinstance(value, str) != is_text:
                 cause = (
-                    f"found {excerpt(text)}, but the rows before have {'numbers' if is_text else 'text'}; "
+                    f"found {excerpt(text)}, but the rows before have {'text' if is_text else 'numbers'}; "
                 )
                 cause += "expected only numbers or only text in the target."
             if cause:
-                raise DataFileError(self._text.name, line_of(self.lines, column.row_of(text)), title, cause)
-        kind = object if isinstance(values[0], str) else np.float64
-        return whole_numbers(np.array(values, dtype=kind)[column.codes])
+                raise DataFileError(self._text.name, _line(self.lines, column.row_of(text)), title, cause)
+        return whole_numbers(np.array(values, dtype=object if is_text else np.float64)[column.codes])
 
 
-def line_of(lines: Iterable[Any], row: int) -> int:
+def _number_or_text(text: str) -> float | str:
+    with suppress(ValueError):
+        return float(text)
+    return text
+
+
+def _line(lines: Sequence[Any], row: int) -> int:
     """Return the line of a row, by the lines of all rows piece by piece."""
-    for some in lines:
-        if row < len(some):
-            return int(some[row])
-        row -= len(some)
-    raise IndexError(row)
+    return int(np.concatenate(lines)[row])
 
 
 def _quoted(text: TextFile, piece: Piece, delimiter: str) -> bytes:

@@ -71,6 +71,20 @@ def _fits(sizes: NDArray[Any], values: NDArray[Any]) -> bool:
     return bool(sum(sizes.ravel().tolist()) == len(values))
 
 
+def _knot_and_text_rules(found: dict[str, Any]) -> Rules:
+    """Demand knots in increasing order and different texts of each number and category."""
+    knots, texts, ends = found["knots"], found["texts"], np.cumsum(found["n_knots"])
+    yield _fits(found["n_knots"], knots), "expected as many knots as n_knots says"
+    yield _fits(found["sizes"], texts), "expected as many texts as sizes say"
+    with np.errstate(over="ignore"):
+        steps = np.diff(knots)
+    steps[ends[(ends > 0) & (ends < len(knots))] - 1] = 1.0  # from one column to the next
+    yield steps.min(initial=1.0) > 0, "knots are not in increasing order"
+    own = _cut(texts, found["sizes"].sum(axis=1))
+    yield all(len(set(each)) == len(each) for each in own), "categories are not different texts"
+    yield not any(map(is_missing, texts)), "a category is a missing value"
+
+
 # What all steps before a classifier have.
 
 STEP: dict[str, field.Field] = {
@@ -104,13 +118,21 @@ _CODES = (type(None), NumberCode, LevelCode, DateCode, MissingCode)  # those of 
 _NUMBER, _LEVEL, _DATE, _MISSING = range(1, 5)
 _PART_CODES = {"year": _NUMBER, "month": _LEVEL, "weekday": _LEVEL, "hour": _NUMBER}
 _PART_TEXTS = {"month": set(MONTHS), "weekday": set(WEEKDAYS)}
+_MOST_KNOT = field.LARGEST / 2  # the difference of two is finite
 
 
 def _code_rules(found: dict[str, Any]) -> Rules:
     sizes, n_knots = found["sizes"], found["n_knots"]
     yield len(n_knots) + len(sizes) <= MAX_PARTS, f"expected at most {MAX_PARTS} columns and parts of dates"
-    yield _fits(n_knots, found["knots"]), "expected as many knots as n_knots says"
-    yield _fits(sizes, found["texts"]), "expected as many texts as sizes say"
+    low, high, _, scale, _ = found["figures"].T
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        is_finite = np.isfinite(found["figures"][:, :3] / scale[:, None]).all(axis=1)
+    is_range = is_finite & (scale > 0) & (low <= high)
+    yield is_range.all(), "the range of a number is not in order"
+    yield not np.isin(n_knots, [1, 2]).any(), "a number has one knot or two"
+    yield (sizes[:, 0] > 0).all(), "a category has no level"
+    yield from _knot_and_text_rules(found)
+    yield all(len(text) <= LONGEST_LEVEL for text in found["texts"]), "a category is too long"
 
 
 def _encoder_rules(found: dict[str, Any]) -> Rules:
@@ -139,7 +161,7 @@ _ENCODER = field.Object(
                 "parts": field.array("u1", "n_dates", least=1, most=2 ** len(PARTS) - 1),
                 "figures": field.finite("f8", "n_numbers", 5),
                 "n_knots": field.array("i8", "n_numbers", least=0),
-                "knots": field.array("f8", "all_knots"),
+                "knots": field.array("f8", "all_knots", least=-_MOST_KNOT, most=_MOST_KNOT),
                 "sizes": field.array("i8", "n_levels", 2, least=0),
                 "texts": field.array("text", "n_texts"),
             },
@@ -209,16 +231,22 @@ def _codes(found: dict[str, Any]) -> list[Any]:
     masks = iter(found["parts"].tolist())
 
     def code(kind: int, part: str = "") -> Any:
-        if kind == _NUMBER:
-            low, high, mean, scale, fill = next(figures)
-            return _number(NumberCode(low, high, mean, scale, fill, next(knots), next(flags)), part)
-        if kind == _LEVEL:
-            return _level(LevelCode(tuple(next(texts)), tuple(next(texts)), next(flags)), part)
         if kind == _DATE:
             has_missing, mask = next(flags), next(masks)
             names = [name for bit, name in enumerate(PARTS) if mask >> bit & 1]
             return DateCode(tuple([(name, code(_PART_CODES[name], name)) for name in names]), has_missing)
-        return MissingCode() if kind == _MISSING else None
+        if kind not in (_NUMBER, _LEVEL):
+            return MissingCode() if kind == _MISSING else None
+        if kind == _NUMBER:
+            low, high, mean, scale, fill = next(figures)
+            made: Any = NumberCode(low, high, mean, scale, fill, next(knots), next(flags))
+        else:
+            made = LevelCode(tuple(next(texts)), tuple(next(texts)), next(flags))
+        if part and made.has_missing:
+            raise Refusal("TableEncoder: a part of a date has missing values of its own.")
+        if part in _PART_TEXTS and not {*made.levels, *made.rare} <= _PART_TEXTS[part]:
+            raise Refusal(f"TableEncoder: a date has a {part} that there is not.")
+        return made
 
     try:
         codes = [code(kind) for kind in found["types"].tolist()]
@@ -227,30 +255,6 @@ def _codes(found: dict[str, Any]) -> list[Any]:
     if [*figures, *texts, *flags, *masks]:
         raise Refusal("TableEncoder: its codes have a part too many.")
     return codes
-
-
-def _number(code: NumberCode, part: str) -> NumberCode:
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        figures = np.array([code.low, code.high, code.mean]) / code.scale
-        steps = np.diff(code.knots)
-    if not (code.scale > 0 and np.isfinite(figures).all()) or not code.low <= code.high:
-        raise Refusal("TableEncoder: the range of a number is not in order.")
-    if len(code.knots) in (1, 2) or not np.all((steps > 0) & (steps < np.inf)):
-        raise Refusal("TableEncoder: the knots of a number are not in order.")
-    if part and code.has_missing:
-        raise Refusal("TableEncoder: a part of a date has missing values of its own.")
-    return code
-
-
-def _level(code: LevelCode, part: str) -> LevelCode:
-    texts = {*code.levels, *code.rare}
-    if not code.levels or len(texts) < len(code.levels) + len(code.rare):
-        raise Refusal("TableEncoder: the levels of a category are not different texts.")
-    if any(is_missing(text) or len(text) > LONGEST_LEVEL for text in texts):
-        raise Refusal("TableEncoder: a level of a category is missing or too long.")
-    if part and (code.has_missing or not texts <= _PART_TEXTS[part]):
-        raise Refusal(f"TableEncoder: a date has a {part} that there is not.")
-    return code
 
 
 # RobustAdditiveClassifier: the levels of its columns, and the values of their points.
@@ -267,22 +271,14 @@ these is made when rows are certified."""
 def _column_rules(found: dict[str, Any]) -> Rules:
     n_knots, sizes = found["n_knots"], found["sizes"]
     is_category, is_date = (found["kinds"] == _COLUMN_KINDS.index(kind) for kind in ("category", "date"))
-    yield _fits(n_knots, found["knots"]), "expected as many knots as n_knots says"
-    yield _fits(sizes, found["texts"]), "expected as many texts as sizes say"
     has_other = np.where(is_category, n_knots > 0, (sizes > 0).any(axis=1))
     yield not has_other.any(), "a category has knots, or a number has categories"
+    yield from _knot_and_text_rules(found)
     n_levels = _n_levels(found)
     yield n_levels.min() > 0, "a column has no level"
     yield _fits(n_levels, found["shares"]), "expected a share for every level"
-    owner = np.repeat(np.arange(len(n_knots)), n_knots)
-    with np.errstate(over="ignore"):
-        is_rising = (np.diff(found["knots"]) > 0) | (np.diff(owner) > 0)
-    yield is_rising.all(), "knots are not in increasing order"
-    moments = found["knots"][is_date[owner]]
+    moments = found["knots"][np.repeat(is_date, n_knots)]
     yield (np.abs(moments) < _MOST_MICROSECONDS).all(), "a date is out of range"
-    texts = _cut(found["texts"], sizes.sum(axis=1))
-    yield all(len(set(own)) == len(own) for own in texts), "categories are not different texts"
-    yield not any(map(is_missing, found["texts"])), "a category is a missing value"
 
 
 def _n_levels(columns: dict[str, Any]) -> NDArray[Any]:

@@ -22,6 +22,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -132,14 +133,8 @@ def array(types: str, *shape: str | int, least: float | None = None, most: float
     return read
 
 
-def finite(types: str, *shape: str | int) -> Field:
-    """Take an array of finite numbers."""
-    return array(types, *shape, least=-LARGEST)
-
-
-def positive(types: str, *shape: str | int) -> Field:
-    """Take an array of positive, finite numbers."""
-    return array(types, *shape, least=SMALLEST)
+finite, positive = partial(array, least=-LARGEST), partial(array, least=SMALLEST)
+"""Take an array of finite, or of positive and finite numbers."""
 
 
 def params(defaults: dict[str, Any]) -> Field:

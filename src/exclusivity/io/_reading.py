@@ -166,10 +166,10 @@ class Columns:
 
     @classmethod
     def of(  # noqa: C901 -- one cause after the other
-        cls, names: tuple[str, ...] | None, count: int, reading: Reading, file: str, line: int | None = None
+        cls, titles: Sequence[Any], reading: Reading, file: str, line: int | None = None
     ) -> Columns:
-        """Choose columns; an error names one that is not there."""
-        titles: Sequence[Any] = names or range(count)
+        """Choose columns by names, or by numbers from a range; an error names one that is not there."""
+        count = len(titles)
 
         def place_of(column: str | int, role: str) -> int:
             if isinstance(column, int) and -count <= column < count:
@@ -185,7 +185,7 @@ class Columns:
         ignored = {place_of(column, "to ignore") for column in reading.ignore}
         features = tuple(place for place in range(count) if place != target and place not in ignored)
         rules, cause = features if reading.rules is None else reading.rules, ""
-        is_named = names is not None and all(isinstance(name, str) for name in rules)
+        is_named = not isinstance(titles, range) and all(isinstance(name, str) for name in rules)
         if target in ignored:
             cause = "the target is among the columns to ignore; expected another column."
         elif not features:
@@ -288,15 +288,14 @@ def whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(values.astype(np.int64))
 
 
-def import_extra(module: str) -> Any:
-    """Return a module of pandas or pyarrow; the error says how to get it."""
+def import_extra(module: str, purpose: str = "reading CSV and Parquet files", extra: str = "cli") -> Any:
+    """Return a module of an optional package; the error says how to get it."""
     try:
         return import_module(module)
     except ImportError as error:
         name = module.partition(".")[0]
-        raise ImportError(
-            f"reading CSV and Parquet files needs {name}; install it with: pip install 'exclusivity[cli]'"
-        ) from error
+        cause = f"{purpose} needs {name}; install it with: pip install 'exclusivity[{extra}]'"
+        raise ImportError(cause) from error
 
 
 def _for_pandas(column: Any) -> Any:

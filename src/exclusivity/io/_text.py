@@ -11,7 +11,7 @@ import gzip
 import io
 import os
 import zlib
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -161,17 +161,17 @@ class TextFile:
         if place < 0:
             return
         start = text.rfind(b"\n", 0, place) + 1
-        is_utf_16 = self.line == 1 and place < 2 and text[place] in b"\0\xfe\xff"  # with a mark or without
-        encoding = "UTF-16" if is_utf_16 else "WINDOWS-1252"
+        marks, encoding = (BOM_UTF16_LE, BOM_UTF16_BE), "WINDOWS-1252"
+        if self.line == 1 and (text.startswith(marks) or text[:4].count(0) == 2):
+            encoding = "UTF-16"
         remedy = "save the file as UTF-8"
         if text.startswith((b"\x1f\x8b", b"BZh"), start):
             remedy = "the file looks compressed, and the name of such a file must end in .gz or .bz2"
-        elif is_utf_16 or text[place]:
-            remedy += f", or convert it, from {encoding} for example: iconv -f {encoding} -t UTF-8 old > new"
-        cause = (
-            f"found byte 0x{text[place]:02x} at position {place - start + 1}; expected UTF-8 text: {remedy}."
-        )
-        raise self.error(cause, self.line + text.count(b"\n", 0, place))
+        elif text[place] or encoding == "UTF-16":
+            command = f"iconv -f {encoding} -t UTF-8 old.csv > new.csv"
+            remedy += f", or convert it, from {encoding} for example: {command}"
+        cause = f"found byte 0x{text[place]:02x} at position {place - start + 1}; expected UTF-8 text: "
+        raise self.error(f"{cause}{remedy}.", self.line + text.count(b"\n", 0, place))
 
 
 @contextmanager

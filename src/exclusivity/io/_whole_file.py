@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from io import BufferedWriter
 from pathlib import Path
 from secrets import token_hex
+from stat import S_IMODE
 
 
 @contextmanager
@@ -23,14 +23,18 @@ def whole_file(path: Path) -> Iterator[BufferedWriter]:
     path = Path(os.path.realpath(path))
     if not path.parent.exists():  # the temporary file would be named
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
-    mode = _mode_of(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give the name of a file.")
+    is_new = not path.exists()
+    if not (is_new or path.is_file()):
+        raise ValueError(f"{path} is no ordinary file; give another name.")
+    if not (is_new or os.access(path, os.W_OK)):
+        raise PermissionError(f"{path} is write-protected; give another name or change its permissions.")
     temporary = path.with_name(f".{path.name[:100]}.{token_hex(8)}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(temporary, flags, 0o666)  # less the umask
     try:
-        with open(descriptor, "wb") as stream:
-            if mode is not None:
-                os.chmod(temporary, mode)
+        with open(temporary, "xb") as stream:  # with the permissions of new files
+            if not is_new:
+                os.chmod(temporary, S_IMODE(path.stat().st_mode))
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -38,26 +42,3 @@ def whole_file(path: Path) -> Iterator[BufferedWriter]:
     except BaseException:  # Ctrl-C too
         temporary.unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
-
-
-def _mode_of(path: Path) -> int | None:
-    """Return the permissions of the file that is to be replaced; None where there is none."""
-    if not path.exists():
-        return None
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; give the name of a file.")
-    if not path.is_file():
-        raise ValueError(f"{path} is no ordinary file; give another name.")
-    if not os.access(path, os.W_OK):
-        raise PermissionError(f"{path} is write-protected; give another name or change its permissions.")
-    return stat.S_IMODE(path.stat().st_mode)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the rename itself survive a loss of power, where the system can do that."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        with suppress(OSError):  # some network file systems cannot; the file itself is safe
-            os.fsync(descriptor)
-        os.close(descriptor)

@@ -141,14 +141,19 @@ _MOST_INDEX = 2**31 - 1  # scikit-learn reads indices of 32 bits
 
 def read_libsvm(source: Any, reading: Reading) -> Any:
     """Read a LIBSVM (svmlight) file: finite rows and labels; query numbers are left out."""
-    from scipy import sparse  # noqa: PLC0415 -- `erm --help` knows formats, and should not wait for it
-    from sklearn.datasets import load_svmlight_file  # noqa: PLC0415
+    from sklearn.datasets import load_svmlight_file  # noqa: PLC0415 -- `erm --help` should not wait for it
 
     if reading.target is not None:
         raise ValueError(
             f"target={reading.target!r}, but {Path(title_of(source)).name} is read as a LIBSVM file, which "
             "has its target in front of every row; leave target out, or say what the file is with format."
         )
+
+    def refusal(row: int, found: str) -> DataFileError:
+        most = _MOST_INDEX if reading.n_features is None else f"n_features={reading.n_features}"
+        cause = f"found {excerpt(found)}; expected {LIBSVM_ROW} with finite decimal numbers, and whole "
+        return text.error(f"{cause}indices that increase from 1 to at most {most}.", lines.numbers[row])
+
     with opened_text(source, reading.max_bytes, reading.report) as text:
         lines = _LibsvmLines(text)
         try:
@@ -157,21 +162,19 @@ def read_libsvm(source: Any, reading: Reading) -> Any:
             raise
         except (ValueError, OverflowError, IndexError):
             if lines.numbers:
-                raise lines.error(-1, lines.last, reading) from None
+                raise refusal(-1, lines.last) from None
         if not lines.numbers:
             raise text.error(f"the file ends without a single row; expected {LIBSVM_ROW}.")
-    width = reading.n_features or X.shape[1]
-    fits = np.isfinite(X.data) & (X.indices < width)
-    wrong = [int(np.searchsorted(X.indptr, np.argmin(fits), "right")) - 1] if not fits.all() else []
-    wrong += [int(np.argmin(np.isfinite(y)))] if not np.isfinite(y).all() else []
-    if wrong:
-        row = min(wrong)
+    width, is_wrong = reading.n_features or X.shape[1], ~np.isfinite(y)
+    wrong = np.flatnonzero(~np.isfinite(X.data) | (X.indices >= width))
+    is_wrong[np.searchsorted(X.indptr, wrong, "right") - 1] = True
+    if is_wrong.any():
+        row = int(np.argmax(is_wrong))
         entries = zip(X[[row]].indices.tolist(), X[[row]].data.tolist(), strict=True)
         odd = [f"{j + 1}:{value:g}" for j, value in entries if j >= width or not math.isfinite(value)]
-        raise lines.error(row, (odd or [f"{y[row]:g}"])[0], reading)
-    return Table(
-        sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width)), whole_numbers(y)
-    )
+        raise refusal(row, (odd or [f"{y[row]:g}"])[0])
+    X.resize(len(y), width)
+    return Table(X, whole_numbers(y))
 
 
 class _LibsvmLines:
@@ -194,14 +197,6 @@ class _LibsvmLines:
                     if b"_" in content:  # which Python takes for a part of a number
                         raise ValueError(f"found '_'; expected {LIBSVM_ROW}")
                     yield content
-
-    def error(self, row: int, found: str, reading: Reading) -> DataFileError:
-        """Return the error about what was found in a row."""
-        most = _MOST_INDEX if reading.n_features is None else f"n_features={reading.n_features}"
-        cause = (
-            f"found {excerpt(found)}; expected {LIBSVM_ROW} with finite decimal numbers, and whole indices "
-        )
-        return self._text.error(f"{cause}that increase from 1 to at most {most}.", self.numbers[row])
 
 
 def open_npy(path: str) -> Any:
@@ -229,7 +224,7 @@ def read_npy(source: str, reading: Reading) -> Table:
     values = open_npy(source)
     if isinstance(reading.target, str):
         raise ValueError(f"target={reading.target!r}, but a .npy file has no names; give a column's number.")
-    columns = Columns.of(None, values.shape[1], reading, source)
+    columns = Columns.of(range(values.shape[1]), reading, source)
     check_size(source, len(values), values.shape[1], 0, reading)
     X = np.ascontiguousarray(values[:, list(columns.features)], dtype=np.float64)
     for place, column in zip(columns.features, X.T, strict=True):
@@ -344,7 +339,7 @@ def _columns(file: Any, path: str, reading: Reading) -> Columns:
     if not 1 <= len(names) <= MAX_COLUMNS:
         cause = f"the table has {len(names)} columns; expected 1 to {MAX_COLUMNS}."
         raise DataFileError(path, None, None, cause)
-    columns = Columns.of(tuple(names), len(names), reading, path)
+    columns = Columns.of(names, reading, path)
     columns.refuse_equal()
     try:
         index = (file.schema_arrow.pandas_metadata or {}).get("index_columns", [])
