@@ -153,26 +153,26 @@ def _rows(value: Any, path: str, dims: dict[str, int]) -> Any:
     return (counts if isinstance(value, np.ndarray) else field.whole(0, field.MOST))(value, path, dims)
 
 
-def _is_like(value: Any, default: Any) -> bool:
-    """Tell whether a parameter is true or false, or a pair of finite numbers, like its default."""
-    if isinstance(default, bool):
-        return isinstance(value, bool)
-    is_pair = isinstance(value, tuple) and len(value) == 2
-    return is_pair and all(type(part) in (int, float) and abs(part) <= field.LARGEST for part in value)
+def _pair(value: Any, path: str, dims: dict[str, int]) -> Any:
+    """Take a parameter that is a pair of finite numbers."""
+
+    def fits(found: Any) -> bool:
+        is_pair = isinstance(found, tuple) and len(found) == 2
+        return is_pair and all(type(part) in (int, float) and abs(part) <= field.LARGEST for part in found)
+
+    return field.plain("a pair of numbers", fits)(field.parameter(value, path), path, dims)
 
 
 def _scaler(made: Any, names: str, columns: dict[str, str], *, counts_rows: bool = True) -> Kind:
     """Return the kind of a scaler; its columns map to the parameter that needs them, "" stands for always."""
     # "clip" is False where an older scikit-learn does not know it.
     defaults = {name: made().get_params().get(name, False) for name in names.split()}
+    kinds = {name: field.FLAG if isinstance(value, bool) else _pair for name, value in defaults.items()}
     arrays = {name: field.finite("f2 f4 f8", "n_features") for name in columns}
     arrays["scale_"] = field.positive("f2 f4 f8", "n_features")
     arrays |= {name: field.maybe(arrays[name]) for name, flag in columns.items() if flag}
 
     def rules(found: dict[str, Any]) -> Rules:
-        for name, value in found["params"].items():
-            words = "neither true nor false" if isinstance(defaults[name], bool) else "no pair of numbers"
-            yield _is_like(value, defaults[name]), f"{name} is {words}"
         for name, flag in columns.items():
             if flag:
                 yield found["columns"][name] is not None or not found["params"][flag], f"{name} is missing"
@@ -193,7 +193,7 @@ def _scaler(made: Any, names: str, columns: dict[str, str], *, counts_rows: bool
 
     fields: dict[str, field.Field] = {
         "n_features": field.whole(1, field.MOST),
-        "params": field.params(defaults),
+        "params": field.params(defaults, **kinds),
         "columns": field.Object(arrays),
         "rows": _rows if counts_rows else field.choice(None),
         **STEP,

@@ -82,7 +82,8 @@ def _knot_and_text_rules(found: dict[str, Any]) -> Rules:
     yield steps.min(initial=1.0) > 0, "knots are not in increasing order"
     own = _cut(texts, found["sizes"].sum(axis=1))
     yield all(len(set(each)) == len(each) for each in own), "categories are not different texts"
-    yield not any(map(is_missing, texts)), "a category is a missing value"
+    is_level = all(len(text) <= LONGEST_LEVEL and not is_missing(text) for text in texts)
+    yield is_level, "a category is a missing value or too long"
 
 
 # What all steps before a classifier have.
@@ -132,12 +133,9 @@ def _code_rules(found: dict[str, Any]) -> Rules:
     yield not np.isin(n_knots, [1, 2]).any(), "a number has one knot or two"
     yield (sizes[:, 0] > 0).all(), "a category has no level"
     yield from _knot_and_text_rules(found)
-    yield all(len(text) <= LONGEST_LEVEL for text in found["texts"]), "a category is too long"
 
 
 def _encoder_rules(found: dict[str, Any]) -> Rules:
-    dtype = found["params"]["dtype"]
-    yield isinstance(dtype, str) and dtype in ("float64", "float32"), "dtype is not float64 or float32"
     kinds, types = found["kinds"].astype(int), found["codes"]["types"].astype(int)
     is_own = np.isin(types, [0, _MISSING]) | (types == kinds + 1)
     yield np.all(is_own), "a column is coded as one of another kind"
@@ -146,7 +144,9 @@ def _encoder_rules(found: dict[str, Any]) -> Rules:
 _ENCODER = field.Object(
     {
         "n_features": field.whole(1, MAX_PARTS),
-        "params": field.params(TableEncoder().get_params() | {"dtype": "float64"}),
+        "params": field.params(
+            TableEncoder().get_params() | {"dtype": "float64"}, dtype=field.choice("float64", "float32")
+        ),
         **STEP,
         "sparse_output": field.FLAG,
         "kinds": field.array("u1", "n_features", least=0, most=len(_KINDS) - 1),

@@ -137,9 +137,9 @@ finite, positive = partial(array, least=-LARGEST), partial(array, least=SMALLEST
 """Take an array of finite, or of positive and finite numbers."""
 
 
-def params(defaults: dict[str, Any]) -> Field:
+def params(defaults: dict[str, Any], **fields: Field) -> Field:
     """Take all parameters of an estimator; those that an older version did not know keep their defaults."""
-    known = Object({f"{name}?": parameter for name in defaults})
+    known = Object({f"{name}?": fields.get(name, parameter) for name in defaults})
     return lambda value, path, _: defaults | known(value, path, {})
 
 

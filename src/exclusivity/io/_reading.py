@@ -222,10 +222,8 @@ class Columns:
         if isinstance(data, list):
             data = dict(zip(self.titles, map(_for_pandas, data), strict=True))
         frame = import_extra("pandas").DataFrame(data, columns=self.titles)
-        found = {name: dict(zip(self.titles, each, strict=True)) for name, each in facts.items()}
-        for name in ("remarks", "n_lost"):
-            found[name] = {title: fact for title, fact in found.get(name, {}).items() if fact}
-        return Table(frame, target, **found)
+        pairs = {name: zip(self.titles, each, strict=True) for name, each in facts.items()}
+        return Table(frame, target, **{name: {k: v for k, v in each if v} for name, each in pairs.items()})
 
     def check_classes(self, is_missing: NDArray[np.bool_], lines: Callable[[int], int] | None = None) -> None:
         """Refuse rows without a class; ``lines`` gives the line of a row, where the file has lines."""

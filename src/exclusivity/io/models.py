@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from exclusivity import __version__
 from exclusivity.io._model_kinds import pack_model, unpack_model
 from exclusivity.io._model_values import (
+    DAMAGED,
     NEWER,
     Field,
     Object,
@@ -185,18 +186,17 @@ def load_model(path: str | os.PathLike[str]) -> BaseEstimator:
     if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait, perhaps for ever
         raise ModelFormatError("this is no ordinary file; expected a model file.", str(path))
     with path.open("rb") as stream:
-        try:
-            return read_model(stream, os.fstat(stream.fileno()).st_size)
-        except ModelFormatError as error:
-            raise ModelFormatError(error.cause, str(path)) from error.__cause__
+        return read_model(stream, os.fstat(stream.fileno()).st_size, str(path))
 
 
-def read_model(stream: BinaryIO, size: int) -> BaseEstimator:
-    """Load a model from an open binary file of ``size`` bytes."""
+def read_model(stream: BinaryIO, size: int, file: str | None = None) -> BaseEstimator:
+    """Load a model from an open binary file of ``size`` bytes; errors name the ``file``."""
     try:
         return _read(stream, size)
+    except RecursionError:
+        raise ModelFormatError(f"the header is nested too deeply. {DAMAGED}", file) from None
     except Refusal as refusal:
-        raise ModelFormatError(f"{refusal.what} {refusal.advice}".rstrip()) from refusal.__cause__
+        raise ModelFormatError(f"{refusal.what} {refusal.advice}".rstrip(), file) from refusal.__cause__
 
 
 def packed_file(model: BaseEstimator) -> tuple[bytes, list[tuple[ArraySpec, NDArray[Any]]]]:
@@ -252,11 +252,7 @@ def _read(stream: BinaryIO, size: int) -> BaseEstimator:
     found = digest.digest()
     if fill(bytearray(DIGEST_SIZE)) != found:
         raise Refusal("the checksum does not match the content.")
-    try:
-        packed = _with_arrays(header["model"], arrays)
-    except RecursionError:
-        raise Refusal("the header is nested too deeply.") from None
-    model = unpack_model(packed)
+    model = unpack_model(_with_arrays(header["model"], arrays))
     if arrays:
         raise Refusal(f"{len(arrays)} arrays belong to nothing.")
     return model
@@ -267,19 +263,15 @@ def _check_prefix(start: bytearray, size: int) -> int:
     smallest = PREFIX.size + DIGEST_SIZE
     if start[: len(MAGIC)] != MAGIC[: len(start)]:
         pickled = "It looks like a pickle, which is never read here." if start[:1] == b"\x80" else ""
-        cause = (
-            f"this is no model file: it starts with {shown(bytes(start[: len(MAGIC)]))}; expected one that "
-        )
-        raise Refusal(f"{cause}was written by exclusivity.io.save_model or `erm fit`.", pickled)
+        found = shown(bytes(start[: len(MAGIC)]))
+        cause = f"this is no model file: it starts with {found}; expected one that was written by "
+        raise Refusal(f"{cause}exclusivity.io.save_model or `erm fit`.", pickled)
     if size < smallest:
         raise Refusal(f"the file ends after {size} bytes." if size else "the file is empty.")
     _, version, header_length, length = PREFIX.unpack(start)
     if version != VERSION:
-        raise Refusal(
-            f"the file has version {version} of the format; this version of exclusivity reads version "
-            f"{VERSION}.",
-            NEWER,
-        )
+        cause = f"the file has version {version} of the format; this version of exclusivity reads "
+        raise Refusal(f"{cause}version {VERSION}.", NEWER)
     if length != size:
         what = "it was cut short" if length > size else "something was appended"
         raise Refusal(f"the file has {size} bytes and should have {length}: {what}.")
@@ -299,8 +291,6 @@ def parse_json(text: bytes | bytearray) -> Any:
     try:
         value = json.loads(text.decode("ascii"))
         written = dump_json(value)
-    except RecursionError:
-        raise Refusal("the header is nested too deeply.") from None
     except ValueError as error:  # JSONDecodeError and UnicodeDecodeError are both
         raise Refusal(f"the header is no valid JSON ({shown(str(error))}).") from None
     if written != text:
