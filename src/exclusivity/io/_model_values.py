@@ -211,20 +211,15 @@ def pack(value: Any, name: str) -> Any:
     if value is None or isinstance(value, (bool, str, int, float)):
         return value
     if isinstance(value, dict):
-        odd = [key for key in value if not isinstance(key, (*_KEYS, np.generic))]
-        if odd:
-            raise TypeError(
-                f"{name} has the key {shown(odd[0])}; a model file stores numbers and text as keys."
-            )
         return {"dict": [[pack(part, name) for part in pair] for pair in value.items()]}
-    if isinstance(value, (list, tuple)) and len(value) <= LONGEST_LIST:
+    is_list = isinstance(value, (list, tuple))
+    if is_list and len(value) <= LONGEST_LIST:
         parts = [pack(part, name) for part in value]
         return parts if isinstance(value, list) else {"tuple": parts}
-    if isinstance(value, (list, tuple)) or hasattr(value, "__array__"):
+    if is_list or hasattr(value, "__array__"):
         array = np.asarray(value)
         # numpy would turn a list of numbers and texts into texts.
-        mixed = isinstance(value, (list, tuple)) and array.dtype.kind == "U"
-        return np.array(value, dtype=object) if mixed else array
+        return np.array(value, dtype=object) if is_list and array.dtype.kind == "U" else array
     raise TypeError(
         f"{name}={shown(value)} cannot be stored: a model file holds None, numbers, text, lists, dicts and "
         "arrays, but no code and no objects of other kinds. Set it to such a value with "
@@ -266,7 +261,7 @@ def parameter(value: Any, path: str, _: object = None, depth: int = 0) -> Any:  
             raise Refusal(f"{path} holds {shown(pair)}; expected a key and a value.")
         key, entry = pair
         if not isinstance(key, _KEYS) or key in found:
-            raise Refusal(f"{path} has the key {shown(key)} twice, or it is no key.")
+            raise Refusal(f"{path} has the key {shown(key)} twice, or as neither a number nor a text.")
         found[key] = entry
     return found
 

@@ -13,6 +13,7 @@ What a model is made of, is in ``_model_kinds``.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -20,9 +21,11 @@ import os
 import stat
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -43,7 +46,6 @@ from exclusivity.io._model_values import (
     type_of,
     whole,
 )
-from exclusivity.io._whole_file import whole_file
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -137,6 +139,38 @@ def save_model(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     header, arrays = packed_file(model)
     with whole_file(Path(path)) as stream:
         write_container(header, arrays, stream.write)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to write to, which takes its place at ``path`` when all went well.
+
+    It is written beside its place (``.name.<random>.tmp``), flushed to disk, and renamed. A crash, a kill or
+    a full disk at any moment leaves the old file; at worst the temporary one stays behind. A new file gets
+    the usual permissions of new files, a replaced one keeps those it had. A link stays a link.
+    """
+    path = Path(os.path.realpath(path))
+    if not path.parent.exists():  # the temporary file would be named
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give the name of a file.")
+    is_new = not path.exists()
+    if not (is_new or path.is_file()):
+        raise ValueError(f"{path} is no ordinary file; give another name.")
+    if not (is_new or os.access(path, os.W_OK)):
+        raise PermissionError(f"{path} is write-protected; give another name or change its permissions.")
+    temporary = path.with_name(f".{path.name[:100]}.{token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as stream:  # with the permissions of new files
+            if not is_new:
+                os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except BaseException:  # Ctrl-C too
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def load_model(path: str | os.PathLike[str]) -> BaseEstimator:
