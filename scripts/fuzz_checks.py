@@ -27,7 +27,7 @@ from collections import defaultdict
 from typing import Any
 
 PACKAGE = "exclusivity.io."
-MODULES = ("models", "_model_additive", "_model_kinds", "_model_values")
+MODULES = ("models", "_model_kinds", "_model_tables", "_model_values")
 REFUSAL = "Refusal"
 KEPT = 300
 _ROUNDS = 40
@@ -35,9 +35,8 @@ _ROUNDS = 40
 
 ELSEWHERE = {
     "!= len(buffer)": "a file that shrinks while it is read",
-    "values.pop(name)": "an older scikit-learn",
     "columns and parts of dates": "thousands of dates, in tests/persistence/test_table_models.py",
-    "n_slices * max": "thousands of knots, in tests/persistence/test_additive_models.py",
+    "n_slices * longest": "thousands of knots, in tests/persistence/test_additive_models.py",
     "pairs of classes": "hundreds of classes, which no fuzzed file has",
     "folds and values of C": "thousands of folds, in tests/persistence/test_model_memory.py",
 }
@@ -48,7 +47,7 @@ PER_FIELD = ("not is_so", "least <= low")
 
 _SHARED = re.compile(
     r"(?P<fitted>ERMClassifier(CV)?\.fitted)|(?P<column>\w+Scaler\.columns\.(?!scale_)\w+)"
-    r"|(?P<needed>\w+Scaler: \w+_ is missing)|(?P<parameter>\w+Scaler: \w+ is n.*)"
+    r"|(?P<needed>\w+Scaler: \w+_ is missing)"
 )
 """Parts of paths that one line of the loader is about."""
 

@@ -43,7 +43,7 @@ def run(tmp_path, monkeypatch, capsys):
     mixed(0).to_csv("train.csv", index=False)
     mixed(1).to_csv("test.csv", index=False)
     kept = Files()
-    if find_spec("exclusivity.io._model_additive") is None:
+    if find_spec("exclusivity.io._model_tables") is None:
         kept = {}
 
         def save(model, names, target, path):

@@ -207,7 +207,7 @@ class TestRoundTrip:
         target = None if labels is None else "y"
         fast = parse(text, target=target)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_csv, "_plain_numbers", lambda column, required=False: None)
+            patch.setattr(_csv, "_plain_numbers", lambda column, may_lack=True: None)
             exact = parse(text, target=target)
         for found in (fast, exact):
             np.testing.assert_array_equal(found.data, values)

@@ -21,8 +21,7 @@ FILL_IN = f"{NUMBER} Fill it in, or leave the row out."
 
 SAVE = "save the file as UTF-8"
 CONVERT = (
-    f"{SAVE}, or convert it, from the encoding of Windows for example: "
-    "iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv"
+    f"{SAVE}, or convert it, from WINDOWS-1252 for example: iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv"
 )
 UNPACK = "the file looks compressed, and the name of such a file must end in .gz or .bz2"
 
@@ -389,7 +388,7 @@ class TestFuzz:
     def test_almost_tables_and_both_ways_agree(self, text, target, header):
         fast = outcome(text, target=target, header=header)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_csv, "_plain_numbers", lambda column, required=False: None)
+            patch.setattr(_csv, "_plain_numbers", lambda column, may_lack=True: None)
             assert outcome(text, target=target, header=header) == fast
 
     @settings(deadline=None, max_examples=40)

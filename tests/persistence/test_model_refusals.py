@@ -1,7 +1,5 @@
 """Models that cannot be stored: an error that names the part, and no file."""
 
-import os
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -60,20 +58,6 @@ def load_copy(model, folder):
 def test_scalers_with_parameters_that_nobody_checked(fitted, tmp_path, scaler, change):
     pipeline = make_pipeline(clone(scaler), ERMClassifier(2)).fit(X2, Y2)
     pipeline[0].set_params(**change)
-    with pytest.raises(ValueError, match=f"{type(scaler).__name__}: {next(iter(change))} is n"):
+    with pytest.raises(ValueError, match=rf"{type(scaler).__name__}\.params\.{next(iter(change))}: expected"):
         save_model(pipeline, tmp_path / "refused.erm")
     assert not (tmp_path / "refused.erm").exists()
-
-
-def test_a_folder_that_cannot_be_flushed(fitted, tmp_path, monkeypatch):
-    """Some network file systems refuse to flush a folder; the model is written all the same."""
-    flush = os.fsync
-
-    def refuse_folders(descriptor):
-        if os.path.isdir(f"/proc/self/fd/{descriptor}"):
-            raise OSError(22, "Invalid argument")
-        flush(descriptor)
-
-    monkeypatch.setattr(os, "fsync", refuse_folders)
-    found = load_copy(fitted, tmp_path)
-    np.testing.assert_array_equal(found.predict(X2), fitted.predict(X2))

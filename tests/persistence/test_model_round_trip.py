@@ -264,7 +264,7 @@ def test_histories_are_not_stored(tmp_path):
         ),
         (
             ERMClassifier(2).fit(X2, Y2).set_params(class_weight={(0, 1): 1.0}),
-            TypeError,
+            ValueError,
             r"class_weight has the key \(0, 1\)",
         ),
         (ERMClassifier(2).fit(X2, Y2).set_params(voting="loud"), ValueError, "voting must be one of"),

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from exclusivity import ERMClassifier
-from exclusivity.io import ModelFormatError, _model_kinds, load_model, save_model, to_onnx
+from exclusivity.io import ModelFormatError, _model_tables, load_model, save_model, to_onnx
 from exclusivity.tables import TableEncoder
 from exclusivity.tables._codes import MOST_RARE
 from persistence.model_cases import assert_same_model, joined, split
@@ -106,7 +106,7 @@ class TestFiles:
         model = make_pipeline(TableEncoder("linear"), ERMClassifier(2)).fit(TABLE, CLASSES)
         save_model(model, tmp_path / "it.erm")
         # Six columns, one of them a date of three parts.
-        monkeypatch.setattr(_model_kinds, "MAX_PARTS", 7)
+        monkeypatch.setattr(_model_tables, "MAX_PARTS", 7)
         with pytest.raises(ValueError, match="at most 7 columns and parts of dates"):
             save_model(model, tmp_path / "it.erm")
         with pytest.raises(ModelFormatError, match="at most 7 columns and parts of dates"):
@@ -152,14 +152,14 @@ class TestRefusals:
             ("figures", 24, np.float64(0.0), "not in order"),
             ("figures", 24, np.float64(-1.0), "not in order"),
             ("figures", 24, np.float64(5e-324), "not in order"),
-            ("knots", 8, np.float64(99.0), "not in order"),
+            ("knots", 8, np.float64(99.0), "not in increasing order"),
             ("n_knots", 0, np.int64(-1), "numbers from 0"),
             ("n_knots", 0, np.int64(2**40), "as many knots"),
             ("n_knots", 0, np.int64(5), "as many knots"),
             ("parts", 0, np.uint8(0), "parts: expected numbers from 1 to 15"),
             ("parts", 0, np.uint8(16), "parts: expected numbers from 1 to 15"),
             ("texts", 0, np.str_("green"), "not different texts"),
-            ("texts", 0, np.str_(" " * 20), "missing or too long"),
+            ("texts", 0, np.str_(" " * 20), "a missing value"),
         ],
     )
     def test_damaged_arrays(self, data, tmp_path, name, place, value, message):

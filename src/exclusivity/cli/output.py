@@ -182,7 +182,7 @@ def write_rows(path: str | None, header: Sequence[str], columns: Sequence[Any]) 
 
 def write_whole(path: str, blocks: Iterable[bytes]) -> None:
     """Write a file as a whole or not at all."""
-    from exclusivity.io._whole_file import whole_file
+    from exclusivity.io.models import whole_file
 
     # A device or a pipe cannot be replaced by a file.
     is_special = Path(path).exists() and not Path(path).is_file()

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -45,8 +44,8 @@ _FEWEST_NUMBERS = 0.1
 
 DATE_FORM = "year-month-day, such as 2024-12-31 or 2024-12-31 23:59:00"
 # As exclusivity.tables reads them: by the clock on the wall, whatever the offset of the time zone behind it.
-_CLOCK = r"([T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)(?: ?(?:Z|[+-][0-9]{2}:?[0-9]{2}))?"
-_ISO = re.compile(rf"([0-9]{{4}})([-/])([0-9]{{2}})\2([0-9]{{2}})(?:{_CLOCK})?")
+_CLOCK = r"[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?(?: ?(?:Z|[+-][0-9]{2}:?[0-9]{2}))?"
+_ISO = re.compile(rf"[0-9]{{4}}([-/])[0-9]{{2}}\1[0-9]{{2}}(?:{_CLOCK})?")
 _DATE = re.compile(
     r"(?:\d{4}([./-])\d{1,2}\1\d{1,2}|\d{1,2}([./-])\d{1,2}\2(?:\d{4}|\d{2}))(?:[T ,]+\d{1,2}[:.]\d\d.*)?"
 )
@@ -214,16 +213,15 @@ def _usual_signs(texts: Mapping[str, int], bodies: Sequence[str]) -> str:
 
 def _refuse_mixtures(texts: list[str]) -> None:
     """Refuse texts among numbers or dates, and what is nearly one: more likely slips than categories."""
-    texts = texts[:1000]
-    signs, ways = [signs for text in texts if (signs := _signs([text]))], ("categorical", "ignore")
-    if signs and len(signs) == len(texts):
+    texts, ways = texts[:1000], ("categorical", "ignore")
+    signs = [_signs([text]) for text in texts]
+    if texts and all(signs):
         rare = min(",.", key=signs.count)
         text = texts[signs.index(rare)]
         cause = f"found {excerpt(text)}, with a decimal {_NAMES[rare]}, among numbers with a decimal "
         raise ColumnError(f"{cause}{_NAMES[OTHER_SIGN[rare]]}; write all of them alike.", text, ways)
     dates = list(map(_is_date, texts))
-    kinds = ("numbers", [_signs([text]) for text in texts], 0.5), ("dates", dates, _NEARLY_ALL)
-    for kind, fits, share in kinds:
+    for kind, fits, share in (("numbers", signs, 0.5), ("dates", dates, _NEARLY_ALL)):
         others = [text for text, is_one in zip(texts, fits, strict=True) if not is_one]
         if others and len(texts) - len(others) >= share * len(texts):
             what = "a text," if len(others) == 1 else f"{len(others)} different texts such as"
@@ -272,11 +270,8 @@ class TextColumn:
     @classmethod
     def of(cls, chunks: Sequence[Any]) -> TextColumn:
         """Put chunks of arrow texts together, which may be dictionary arrays."""
-        column = import_module("pyarrow").chunked_array(chunks)
-        if hasattr(column.type, "value_type"):
-            chunks = column.unify_dictionaries().chunks
-        else:  # faster than the method of a chunked array
-            chunks = [column.combine_chunks().dictionary_encode()]
+        encoded = import_module("pyarrow").chunked_array([chunk.dictionary_encode() for chunk in chunks])
+        chunks = encoded.unify_dictionaries().chunks
         return cls(np.concatenate([as_array(chunk.indices) for chunk in chunks]), chunks[0].dictionary)
 
     def row_of(self, text: str) -> int:
@@ -349,14 +344,10 @@ def _numbers(texts: Any, is_missing: NDArray[np.bool_], rule: ColumnRule, decima
 
 
 def _dates(texts: Any, is_missing: NDArray[np.bool_]) -> _Read:
-    values = np.full(len(texts), np.datetime64("NaT", "us"))
-    is_text = ~is_missing
-    for place, text in enumerate(texts.to_pylist()):
-        if is_text[place] and (found := _ISO.fullmatch(text)):
-            year, _, month, day, clock = found.groups("")
-            with suppress(ValueError):  # the 30th of February
-                values[place], is_text[place] = f"{year}-{month}-{day}{clock}", False
-    return values, np.zeros_like(is_text), is_text
+    from exclusivity.tables._columns import as_dates  # noqa: PLC0415 -- with scikit-learn, for few files
+
+    values = as_dates(np.array(texts.to_pylist(), dtype=object))
+    return values, np.zeros_like(is_missing), np.isnat(values) & ~is_missing
 
 
 def _why_wrong(text: str, rule: ColumnRule, decimal: str) -> tuple[str, str, tuple[str, ...]]:

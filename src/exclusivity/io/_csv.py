@@ -7,8 +7,8 @@ import math
 import os
 import re
 from array import array
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from io import BytesIO
 from itertools import chain, islice
@@ -78,19 +78,15 @@ def _first_line(text: TextFile, piece: Piece, reading: Reading, usual: str) -> t
 def _columns(text: TextFile, fields: list[str], line: int, reading: Reading) -> Columns:
     """Return the columns that the first line tells."""
     if not reading.header:
-        return Columns.of(None, len(fields), reading, text.name, line)
+        return Columns.of(range(len(fields)), reading, text.name, line)
     if all(map(is_number, fields)):
         cause = f"the first line, {listed(fields)}, holds numbers; expected the names of the columns."
         raise DataFileError(text.name, line, None, cause, ("header",))
-    columns, counts = Columns.of(tuple(fields), len(fields), reading, text.name, line), Counter(fields)
-    for place in columns.used:
-        name = fields[place]
-        if not name:
-            cause = "the column has no name; it may hold row numbers, as pandas writes them."
-            raise DataFileError(text.name, line, place, cause, ("ignore",))
-        if counts[name] > 1:
-            cause = f"{counts[name]} columns are called {excerpt(name)}; expected different names."
-            raise text.error(cause, line)
+    columns = Columns.of(fields, reading, text.name, line)
+    if nameless := [place for place in columns.used if not fields[place]]:
+        cause = "the column has no name; it may hold row numbers, as pandas writes them."
+        raise DataFileError(text.name, line, nameless[0], cause, ("ignore",))
+    columns.refuse_equal(line)
     return columns
 
 
@@ -126,14 +122,15 @@ class _Rows:
         self._stated = reading.decimal if reading.rules is not None else ""
         self._n_lost = Counter[int]()
         self._numbers = array("d")
-        self._chunks: dict[int, list[Any]] = {}
+        self._chunks: dict[int, list[Any]] = defaultdict(list)
         self.lines: list[Any] = []
 
-    def parse(self, piece: Piece, numbers: Collection[int] = ()) -> Any:
-        """Return the fields of some rows by column: texts, and ``numbers``; None where these are none."""
+    def parse(self, piece: Piece) -> dict[int, Any]:
+        """Return the texts of some rows by column, without blanks around them."""
         arrow, reader = import_extra("pyarrow"), import_extra("pyarrow.csv")
         content = _quoted(self._text, piece, self._delimiter) if b'"' in piece.text else piece.text
-        count, used = len(self._columns.all), self._columns.used
+        names = list(map(str, range(len(self._columns.all))))
+        used = [names[place] for place in self._columns.used]
         ragged: list[Any] = []
 
         def refuse(row: Any) -> str:
@@ -143,36 +140,27 @@ class _Rows:
         try:
             table = reader.read_csv(
                 arrow.BufferReader(content),
-                reader.ReadOptions(
-                    use_threads=False, column_names=list(map(str, range(count))), block_size=len(content) + 1
-                ),
+                reader.ReadOptions(use_threads=False, column_names=names, block_size=len(content) + 1),
                 reader.ParseOptions(delimiter=self._delimiter, invalid_row_handler=refuse),
                 reader.ConvertOptions(
                     check_utf8=False,  # all of the text has been checked
-                    include_columns=list(map(str, used)),
-                    column_types={
-                        str(place): arrow.float64() if place in numbers else arrow.string() for place in used
-                    },
-                    null_values=MISSING,
+                    include_columns=used,
+                    column_types=dict.fromkeys(used, arrow.string()),
                     strings_can_be_null=False,
                 ),
             )
         except arrow.ArrowInvalid as error:
-            if len(numbers):
-                return None
-            if not ragged:
-                cause = f"pyarrow cannot read the text ({error!s:.200})."
-                raise self._text.error(cause, int(piece.lines[0])) from None
-            found = ragged[0].actual_columns
-            cause = f"the row has {found} fields; expected {count}, as in the first line."
-            if found > count and self._delimiter == ",":
-                cause += " A comma inside a number or a text needs quotes around the field."
-            raise self._text.error(cause, int(piece.lines[ragged[0].number - 1])) from None
+            line, cause = piece.lines[0], f"pyarrow cannot read the text ({error!s:.200})."
+            if ragged:
+                line, found = piece.lines[ragged[0].number - 1], ragged[0].actual_columns
+                cause = f"the row has {found} fields; expected {len(names)}, as in the first line."
+                if found > len(names) and self._delimiter == ",":
+                    cause += " A comma inside a number or a text needs quotes around the field."
+            raise self._text.error(cause, int(line)) from None
         if table.num_rows != len(piece.lines):
             raise DataFileError(self._text.name, None, None, _QUOTES)
-        cells = {place: table.column(str(place)).combine_chunks() for place in used}
         trim = import_extra("pyarrow.compute").ascii_trim
-        return {at: each if at in numbers else trim(each, " \t") for at, each in cells.items()}
+        return {int(name): trim(table.column(name).combine_chunks(), " \t") for name in used}
 
     def samples(self, source: Any) -> list[Any]:
         """Return rows from all over a large file; what is wrong with them is reported when they are read."""
@@ -193,7 +181,7 @@ class _Rows:
         columns, reading = self._columns, self._reading
         found = [TextColumn.of([cells[place] for cells in samples]) for place in columns.features]
         is_clean = not reading.kinds and reading.decimal != ","
-        if is_clean and all(_plain_numbers(column.texts, required=True) is not None for column in found):
+        if is_clean and all(_plain_numbers(column.texts, may_lack=False) is not None for column in found):
             self._rules, self._remarks = [ColumnRule("number", ".")] * len(found), [""] * len(found)
             return
         texts, said = [column.counts() for column in found], list(map(reading.kinds.get, columns.titles))
@@ -211,34 +199,29 @@ class _Rows:
             self._remarks.append(remark)
 
     def add(self, piece: Piece) -> None:
-        """Read some rows: plain numbers as pyarrow parses them, others and odd cells by the rule."""
+        """Read some rows: numbers at once, which take less memory than texts, others when all are there."""
         self.lines.append(piece.lines)
-        rules = dict(zip(self._columns.features, self._rules, strict=True))
-        numbers = [place for place, rule in rules.items() if rule.kind == "number"]
-        plain = {place for place in numbers if rules[place].is_plain and self._stated != ","}
-        parsed = self.parse(piece, plain)
-        texts: Any = None if parsed else self.parse(piece)
-        fields: Any = parsed or texts
+        texts = self.parse(piece)
+        rules = zip(self._columns.features, self._rules, strict=True)
+        numbers = [(place, rule) for place, rule in rules if rule.kind == "number"]
         block = np.empty((len(piece.lines), len(numbers)))
-        for j, place in enumerate(numbers):
-            rule = rules[place]
-            values = _plain_numbers(fields[place], required=rule.required) if place in plain else None
-            if values is None:
-                if place in plain:
-                    texts = texts or self.parse(piece)
-                values = self._read(place, rule, TextColumn.of([(texts or fields)[place]]), [piece.lines])
-            block[:, j] = values
+        for j, (place, rule) in enumerate(numbers):
+            block[:, j] = self._read(place, rule, [texts.pop(place)], [piece.lines])
         self._numbers.frombytes(block.tobytes())
-        for place in self._columns.used:
-            if place not in rules or rules[place].kind != "number":
-                self._chunks.setdefault(place, []).append(fields[place].dictionary_encode())
+        for place, column in texts.items():
+            self._chunks[place].append(column.dictionary_encode())
 
-    def _read(self, place: int, rule: ColumnRule, column: TextColumn, lines: list[Any]) -> Any:
+    def _read(self, place: int, rule: ColumnRule, chunks: list[Any], lines: list[Any]) -> Any:
         """Return a column, or some rows of it; an error names the line."""
+        if rule.is_plain and self._stated != ",":
+            values = _plain_numbers(chunks[0], may_lack=not rule.required)
+            if values is not None:
+                return values
+        column = TextColumn.of(chunks)
         try:
             values, n_lost = read_column(column, rule, self._stated)
         except ColumnError as error:
-            line, ways = line_of(lines, column.row_of(error.text)), error.ways
+            line, ways = _line(lines, column.row_of(error.text)), error.ways
             if not ways and self._reading.rules is None:
                 ways = ("numeric", "categorical", "ignore")[rule.kind == "date" :]
             raise DataFileError(self._text.name, line, self._columns.all[place], error.cause, ways) from None
@@ -255,7 +238,7 @@ class _Rows:
             X = [
                 next(numbers)
                 if rule.kind == "number"
-                else self._read(place, rule, TextColumn.of(self._chunks.pop(place)), self.lines)
+                else self._read(place, rule, self._chunks.pop(place), self.lines)
                 for place, rule in zip(columns.features, self._rules, strict=True)
             ]
         n_lost = [self._n_lost[place] for place in columns.features]
@@ -268,34 +251,32 @@ class _Rows:
         """
         texts, title = column.texts.to_pylist(), self._columns.all[self._columns.target or 0]
         is_missing = np.array([text in MISSING for text in texts])[column.codes]
-        self._columns.check_classes(is_missing, lambda row: line_of(self.lines, row))
-        values: list[Any] = []
-        for text in texts:
-            try:
-                values.append(float(text))
-            except ValueError:
-                values.append(text)
-            cause, is_text = "", isinstance(values[-1], str)
-            if not (is_text or (is_number(text) and math.isfinite(values[-1]))):
+        self._columns.check_classes(is_missing, lambda row: _line(self.lines, row))
+        values = list(map(_number_or_text, texts))
+        is_text = isinstance(values[0], str)
+        for text, value in zip(texts, values, strict=True):
+            cause = ""
+            if isinstance(value, float) and not (is_number(text) and math.isfinite(value)):
                 cause = f"found {excerpt(text)}; expected a finite decimal number, or a class in words."
-            elif is_text != isinstance(values[0], str):
+            elif isinstance(value, str) != is_text:
                 cause = (
-                    f"found {excerpt(text)}, but the rows before have {'numbers' if is_text else 'text'}; "
+                    f"found {excerpt(text)}, but the rows before have {'text' if is_text else 'numbers'}; "
                 )
                 cause += "expected only numbers or only text in the target."
             if cause:
-                raise DataFileError(self._text.name, line_of(self.lines, column.row_of(text)), title, cause)
-        kind = object if isinstance(values[0], str) else np.float64
-        return whole_numbers(np.array(values, dtype=kind)[column.codes])
+                raise DataFileError(self._text.name, _line(self.lines, column.row_of(text)), title, cause)
+        return whole_numbers(np.array(values, dtype=object if is_text else np.float64)[column.codes])
 
 
-def line_of(lines: Iterable[Any], row: int) -> int:
+def _number_or_text(text: str) -> float | str:
+    with suppress(ValueError):
+        return float(text)
+    return text
+
+
+def _line(lines: Sequence[Any], row: int) -> int:
     """Return the line of a row, by the lines of all rows piece by piece."""
-    for some in lines:
-        if row < len(some):
-            return int(some[row])
-        row -= len(some)
-    raise IndexError(row)
+    return int(np.concatenate(lines)[row])
 
 
 def _quoted(text: TextFile, piece: Piece, delimiter: str) -> bytes:
@@ -314,16 +295,15 @@ def _quoted(text: TextFile, piece: Piece, delimiter: str) -> bytes:
     return around.sub(rb"\1", piece.text)
 
 
-def _plain_numbers(column: Any, *, required: bool = False) -> NDArray[np.float64] | None:
-    """Return an arrow array as numbers, NaN where missing; None where one is not finite, or no number."""
+def _plain_numbers(texts: Any, *, may_lack: bool = True) -> NDArray[np.float64] | None:
+    """Return texts as numbers, NaN where missing; None where one is not finite, or no number."""
     arrow, compute = import_extra("pyarrow"), import_extra("pyarrow.compute")
-    if not arrow.types.is_floating(column.type):
-        try:
-            known = compute.if_else(compute.is_in(column, arrow.array(MISSING)), None, column)
-            column = known.cast(arrow.float64())
-        except arrow.ArrowInvalid:
+    try:
+        numbers = texts.cast(arrow.float64())
+    except arrow.ArrowInvalid:
+        if not may_lack:
             return None
-    n_missing = column.null_count
-    values = as_array(column.fill_null(math.nan) if n_missing else column)
-    is_plain = np.isfinite(values).sum() + n_missing == len(values) and not (required and n_missing)
-    return values if is_plain else None
+        known = compute.if_else(compute.is_in(texts, arrow.array(MISSING)), None, texts)
+        return _plain_numbers(known, may_lack=False)
+    values = as_array(numbers.fill_null(math.nan))
+    return values if np.isfinite(values).sum() + numbers.null_count == len(values) else None

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
@@ -19,46 +18,9 @@ from exclusivity.classifier import ERMClassifier, ERMClassifierCV
 from exclusivity.classifier._ensemble import TEST, TRAINING_IF, TRAINING_TOO, Ensemble, FittedState
 from exclusivity.classifier._path import SearchState
 from exclusivity.classifier._validation import check_parameters
-from exclusivity.io import _model_additive
-from exclusivity.io._model_values import (
-    CLASSES,
-    FLAG,
-    GROUPS,
-    LARGEST,
-    MAX_PARTS,
-    MOST,
-    NAMES,
-    NEWER,
-    NOTATIONS,
-    Field,
-    Kind,
-    Object,
-    Refusal,
-    Rules,
-    array,
-    choice,
-    cut,
-    finite,
-    has_surrogates,
-    instance,
-    int64,
-    maybe,
-    notations_of,
-    pack,
-    pack_notations,
-    pack_params,
-    parameter,
-    params,
-    positive,
-    refusing,
-    shown,
-    texts_of,
-    whole,
-)
-from exclusivity.tables._codes import MONTHS, PARTS, WEEKDAYS, DateCode, LevelCode, MissingCode, NumberCode
-from exclusivity.tables._columns import LONGEST_LEVEL, is_missing
-from exclusivity.tables._encoder import TableColumn, TableEncoder, output_sources
-from exclusivity.tables._parameters import categorical_places
+from exclusivity.io import _model_values as field
+from exclusivity.io._model_tables import ADDITIVE, ENCODER, STEP, pack_step, restore_step
+from exclusivity.io._model_values import MAX_PARTS, NEWER, Kind, Refusal, Rules, pack_params, refusing, shown
 
 PASSTHROUGH = "passthrough"
 TARGET = "target_column_"
@@ -66,8 +28,6 @@ TARGET = "target_column_"
 
 MAX_MEMBERS = 10**6
 """Equal members are stored once, whatever their number; votes are counted one by one."""
-
-_CHUNK = 1 << 18
 
 # ERMClassifier: parameters, members (equal ones once), labels, quality.
 
@@ -77,12 +37,6 @@ def count_problems(n_classes: int, multi_class: str) -> int:
     if n_classes == 2:
         return 1
     return n_classes if multi_class == "ovr" else n_classes * (n_classes - 1) // 2
-
-
-def _are_plain(groups: NDArray[Any]) -> bool:
-    """Tell whether every column is a group of its own, 0, 1, 2, ..., in little memory."""
-    parts = ((at, groups[at : at + _CHUNK]) for at in range(0, len(groups), _CHUNK))
-    return all(np.array_equal(part, np.arange(at, at + len(part))) for at, part in parts)
 
 
 def _fitted_rules(found: dict[str, Any]) -> Rules:
@@ -102,24 +56,24 @@ def _fitted_rules(found: dict[str, Any]) -> Rules:
         yield partition.max() < n_members, "a group belongs to no member"
 
 
-_FITTED = Object(
+_FITTED = field.Object(
     {
-        "n_features": whole(1, MOST),
-        "classes": CLASSES,
-        "weights": finite("f4 f8", "n_problems", "n_stored", "n_features"),
-        "intercepts": finite("f4 f8", "n_problems", "n_stored"),
-        "n_members": whole(1, MAX_MEMBERS),
-        "multi_class": choice("ovr", "ovo"),
-        "exclusivity": parameter,
-        "objective": array("f8", "n_problems"),
-        "dual_gap": array("f8", "n_problems"),
-        "converged": array("bool", "n_problems"),
-        "n_iter": array("i8", "n_problems"),
-        "history?": instance(dict),  # of versions up to 0.2.0; it is not read
-        "feature_names": NAMES,
-        "groups": maybe(GROUPS),
-        "partition": maybe(array("i8", "n_groups", least=-1)),
-        "certificate_scope?": choice(TRAINING_TOO, TRAINING_IF),
+        "n_features": field.whole(1, field.MOST),
+        "classes": field.CLASSES,
+        "weights": field.finite("f4 f8", "n_problems", "n_stored", "n_features"),
+        "intercepts": field.finite("f4 f8", "n_problems", "n_stored"),
+        "n_members": field.whole(1, MAX_MEMBERS),
+        "multi_class": field.choice("ovr", "ovo"),
+        "exclusivity": field.parameter,
+        "objective": field.array("f8", "n_problems"),
+        "dual_gap": field.array("f8", "n_problems"),
+        "converged": field.array("bool", "n_problems"),
+        "n_iter": field.array("i8", "n_problems"),
+        "history?": field.instance(dict),  # of versions up to 0.2.0; it is not read
+        "feature_names": field.NAMES,
+        "groups": field.maybe(field.GROUPS),
+        "partition": field.maybe(field.array("i8", "n_groups", least=-1)),
+        "certificate_scope?": field.choice(TRAINING_TOO, TRAINING_IF),
     },
     _fitted_rules,
 )
@@ -127,17 +81,18 @@ _FITTED = Object(
 
 def _pack_fitted(model: BaseEstimator) -> dict[str, Any]:
     state = FittedState.of(model)
-    packed = vars(state) | vars(state.ensemble)
-    del packed["ensemble"], packed["history"]
-    packed["exclusivity"] = pack(state.exclusivity, "exclusivity")
+    values = vars(state) | vars(state.ensemble)
+    packed = {name: values[name] for name in _FITTED.fields if name in values}
+    packed["exclusivity"] = field.pack(state.exclusivity, "exclusivity")
     for name in ("n_iter", "groups", "partition"):
         packed[name] = None if packed[name] is None else np.asarray(packed[name], dtype=np.int64)
-    if state.ensemble.weights.nbytes >= 8 * state.n_features and _are_plain(state.groups):
+    # Groups are numbered as they appear: where the last number is the largest possible, all of them differ.
+    is_long = state.ensemble.weights.nbytes >= 8 * state.n_features
+    if is_long and state.groups[-1] == state.n_features - 1:
         packed["groups"] = None
     # A key that older readers do not know: only where they must refuse the file.
-    if packed["certificate_scope"] == TEST:
-        del packed["certificate_scope"]
-    return packed
+    scope = state.certificate_scope
+    return packed if scope == TEST else packed | {"certificate_scope": scope}
 
 
 def _restore_fitted(found: dict[str, Any], model: Any) -> Any:
@@ -171,12 +126,12 @@ def _search_rules(found: dict[str, Any]) -> Rules:
     yield is_so, f"expected 1 to {MAX_PARTS} folds and values of C"
 
 
-_SEARCH = Object(
+_SEARCH = field.Object(
     {
-        "Cs": positive("f8", "n_Cs"),
-        "scores": array("f8", "n_folds", "n_Cs"),
-        "mean_n_iter": array("f8", "n_Cs"),
-        "max_dual_gap": array("f8", "n_Cs"),
+        "Cs": field.positive("f8", "n_Cs"),
+        "scores": field.array("f8", "n_folds", "n_Cs"),
+        "mean_n_iter": field.array("f8", "n_Cs"),
+        "max_dual_gap": field.array("f8", "n_Cs"),
     },
     _search_rules,
 )
@@ -189,260 +144,73 @@ def _build_cv(found: dict[str, Any]) -> Any:
     return model
 
 
-# What all steps before a classifier have.
-
-_STEP: dict[str, Field] = {"output": choice(None, "default", "pandas", "polars"), "feature_names": NAMES}
-
-
-def _pack_step(step: BaseEstimator) -> dict[str, Any]:
-    return {
-        "n_features": step.n_features_in_,
-        "feature_names": getattr(step, "feature_names_in_", None),
-        "output": getattr(step, "_sklearn_output_config", {}).get("transform"),
-    }
-
-
-def _restore_step(step: BaseEstimator, found: dict[str, Any]) -> None:
-    step.n_features_in_ = found["n_features"]
-    if found["feature_names"] is not None:
-        step.feature_names_in_ = found["feature_names"]
-    if found["output"] is not None:
-        step.set_output(transform=found["output"])
-
-
 # scikit-learn's scalers: parameters, and arrays of a number per column.
 
 
 def _rows(value: Any, path: str, dims: dict[str, int]) -> Any:
     """Take the number of rows that a scaler has seen: one, or one per column where values were missing."""
-    counts = array("i1 i2 i4 i8 f2 f4 f8", "n_features", least=0)
-    return (counts if isinstance(value, np.ndarray) else whole(0, MOST))(value, path, dims)
+    counts = field.array("i1 i2 i4 i8 f2 f4 f8", "n_features", least=0)
+    return (counts if isinstance(value, np.ndarray) else field.whole(0, field.MOST))(value, path, dims)
 
 
-def _is_like(value: Any, default: Any) -> bool:
-    """Tell whether a parameter is true or false, or a pair of finite numbers, like its default."""
-    if isinstance(default, bool):
-        return isinstance(value, bool)
-    is_pair = isinstance(value, tuple) and len(value) == 2
-    return is_pair and all(type(part) in (int, float) and abs(part) <= LARGEST for part in value)
+def _pair(value: Any, path: str, dims: dict[str, int]) -> Any:
+    """Take a parameter that is a pair of finite numbers."""
+
+    def fits(found: Any) -> bool:
+        is_pair = isinstance(found, tuple) and len(found) == 2
+        return is_pair and all(type(part) in (int, float) and abs(part) <= field.LARGEST for part in found)
+
+    return field.plain("a pair of numbers", fits)(field.parameter(value, path), path, dims)
 
 
 def _scaler(made: Any, names: str, columns: dict[str, str], *, counts_rows: bool = True) -> Kind:
     """Return the kind of a scaler; its columns map to the parameter that needs them, "" stands for always."""
     # "clip" is False where an older scikit-learn does not know it.
     defaults = {name: made().get_params().get(name, False) for name in names.split()}
-    arrays = {name: finite("f2 f4 f8", "n_features") for name in columns}
-    arrays["scale_"] = positive("f2 f4 f8", "n_features")
+    kinds = {name: field.FLAG if isinstance(value, bool) else _pair for name, value in defaults.items()}
+    arrays = {name: field.finite("f2 f4 f8", "n_features") for name in columns}
+    arrays["scale_"] = field.positive("f2 f4 f8", "n_features")
+    arrays |= {name: field.maybe(arrays[name]) for name, flag in columns.items() if flag}
 
     def rules(found: dict[str, Any]) -> Rules:
-        for name, value in found["params"].items():
-            words = "neither true nor false" if isinstance(defaults[name], bool) else "no pair of numbers"
-            yield _is_like(value, defaults[name]), f"{name} is {words}"
         for name, flag in columns.items():
             if flag:
                 yield found["columns"][name] is not None or not found["params"][flag], f"{name} is missing"
 
     def pack_scaler(scaler: BaseEstimator) -> dict[str, Any]:
-        step = _pack_step(scaler)
-        seen = scaler.n_samples_seen_ if counts_rows else None
-        rows = np.asarray(seen) if isinstance(seen, np.ndarray) and seen.ndim else seen and int(seen)
+        seen = getattr(scaler, "n_samples_seen_", None)
         fitted = {name: getattr(scaler, name) for name in columns}
-        return step | {"params": pack_params(scaler), "columns": fitted, "rows": rows}
+        rows = seen if seen is None or np.ndim(seen) else int(seen)
+        return {"params": pack_params(scaler), "columns": fitted, "rows": rows} | pack_step(scaler)
 
     def build(found: dict[str, Any]) -> BaseEstimator:
-        scaler = made()
-        known = {name: value for name, value in found["params"].items() if value or hasattr(scaler, name)}
+        known = {name: value for name, value in found["params"].items() if value or hasattr(made(), name)}
         with refusing(made.__name__):  # clip=True, and a scikit-learn that does not know it
-            scaler.set_params(**known)
+            scaler = made(**known)
         vars(scaler).update(found["columns"] | ({"n_samples_seen_": found["rows"]} if counts_rows else {}))
-        _restore_step(scaler, found)
+        restore_step(scaler, found)
         return scaler
 
-    fields: dict[str, Field] = {
-        "n_features": whole(1, MOST),
-        "params": params(defaults),
-        "columns": Object(
-            {name: maybe(arrays[name]) if flag else arrays[name] for name, flag in columns.items()}
-        ),
-        "rows": _rows if counts_rows else choice(None),
-        **_STEP,
+    fields: dict[str, field.Field] = {
+        "n_features": field.whole(1, field.MOST),
+        "params": field.params(defaults, **kinds),
+        "columns": field.Object(arrays),
+        "rows": _rows if counts_rows else field.choice(None),
+        **STEP,
     }
-    return Kind(made, Object(fields, rules), pack_scaler, build)
+    return Kind(made, field.Object(fields, rules), pack_scaler, build)
 
 
-# TableEncoder: what was learned of each column. The codes of columns lie one behind the other: those of
-# numbers as rows of five figures and their knots, those of categories as their levels. A date is the list
-# of its parts, whose codes stand among the others.
-
-_KINDS = ("number", "category", "date")
-_FLAGGED = (NumberCode, LevelCode, DateCode)
-_CODES = (type(None), *_FLAGGED, MissingCode)
-_NUMBER, _LEVEL, _DATE = 1, 2, 3
-_PARTS = {"year": _NUMBER, "month": _LEVEL, "weekday": _LEVEL, "hour": _NUMBER}
-_TEXTS = {"month": set(MONTHS), "weekday": set(WEEKDAYS)}
-
-
-def _chosen(mask: int) -> list[str]:
-    return [part for bit, part in enumerate(PARTS) if mask >> bit & 1]
-
-
-def _code_rules(found: dict[str, Any]) -> Rules:
-    sizes, n_knots = found["sizes"], found["n_knots"]
-    yield len(n_knots) + len(sizes) <= MAX_PARTS, f"expected at most {MAX_PARTS} columns and parts of dates"
-    yield sum(n_knots.tolist()) == len(found["knots"]), "expected as many knots as n_knots says"
-    yield sum(sizes.ravel().tolist()) == len(found["texts"]), "expected as many texts as sizes say"
-
-
-def _encoder_rules(found: dict[str, Any]) -> Rules:
-    dtype = found["params"]["dtype"]
-    yield isinstance(dtype, str) and dtype in ("float64", "float32"), "dtype is not float64 or float32"
-    kinds, types = found["kinds"].astype(int), found["codes"]["types"].astype(int)
-    of_any_kind = np.isin(types, [_CODES.index(type(None)), _CODES.index(MissingCode)])
-    yield np.all(of_any_kind | (types == kinds + 1)), "a column is coded as one of another kind"
-
-
-_ENCODER = Object(
-    {
-        "n_features": whole(1, MAX_PARTS),
-        "params": params(TableEncoder().get_params() | {"dtype": "float64"}),
-        **_STEP,
-        "sparse_output": FLAG,
-        "kinds": array("u1", "n_features", least=0, most=len(_KINDS) - 1),
-        "n_gaps": array("i8", "n_features", least=0),
-        "n_levels": array("i8", "n_features", least=-1),
-        "left_out": array("text", "n_features"),
-        "notations?": NOTATIONS,
-        "codes": Object(
-            {
-                "types": array("u1", "n_features"),  # of the kinds of columns
-                "has_gaps": array("bool", "n_codes"),
-                "parts": array("u1", "n_dates", least=1, most=2 ** len(PARTS) - 1),
-                "figures": finite("f8", "n_numbers", 5),
-                "n_knots": array("i8", "n_numbers", least=0),
-                "knots": array("f8", "all_knots"),
-                "sizes": array("i8", "n_levels", 2, least=0),
-                "texts": array("text", "n_texts"),
-            },
-            _code_rules,
-        ),
-    },
-    _encoder_rules,
-)
-
-
-def _pack_encoder(encoder: TableEncoder) -> dict[str, Any]:
-    columns = encoder.columns_
-    packed = _pack_step(encoder) | {
-        "params": pack_params(encoder, dtype=np.dtype(encoder.dtype).name),
-        "sparse_output": encoder.sparse_output_,
-        "kinds": np.array([_KINDS.index(column.kind) for column in columns], dtype=np.uint8),
-        "n_gaps": int64(column.n_missing for column in columns),
-        "n_levels": int64(-1 if column.n_levels is None else column.n_levels for column in columns),
-        "left_out": texts_of(column.left_out for column in columns),
-        "codes": _pack_codes([column.code for column in columns]),
-    }
-    return packed | pack_notations(columns)
-
-
-def _pack_codes(codes: list[Any]) -> dict[str, Any]:
-    dates = [code.parts for code in codes if isinstance(code, DateCode)]
-    flat = [each for code in codes for each in (code, *dict(getattr(code, "parts", ())).values())]
-    numbers = [code for code in flat if isinstance(code, NumberCode)]
-    levels = [code for code in flat if isinstance(code, LevelCode)]
-    masks = [sum(1 << PARTS.index(part) for part, _ in parts) for parts in dates]
-    figures = [[code.low, code.high, code.mean, code.scale, code.fill] for code in numbers]
-    return {
-        "types": np.array([_CODES.index(type(code)) for code in codes], dtype=np.uint8),
-        "has_gaps": np.array([code.has_missing for code in flat if isinstance(code, _FLAGGED)], dtype=bool),
-        "parts": np.array(masks, dtype=np.uint8),
-        "figures": np.array(figures, dtype=np.float64).reshape(-1, 5),
-        "n_knots": int64(len(code.knots) for code in numbers),
-        "knots": np.concatenate([*(code.knots for code in numbers), np.empty(0)]),
-        "sizes": int64((len(code.levels), len(code.rare)) for code in levels).reshape(-1, 2),
-        "texts": texts_of(text for code in levels for text in (*code.levels, *code.rare)),
-    }
-
-
-def _build_encoder(found: dict[str, Any]) -> TableEncoder:
-    encoder = TableEncoder(**found["params"] | {"dtype": np.dtype(found["params"]["dtype"]).type})
-    _restore_step(encoder, found)
-    encoder.sparse_output_ = found["sparse_output"]
-    names = encoder._input_names()
-    with refusing("TableEncoder"):
-        encoder._check_parameters()
-        encoder._groups()
-        categorical_places(encoder.categorical, names, "categorical")
-    kinds, n_gaps = [_KINDS[kind] for kind in found["kinds"]], found["n_gaps"].tolist()
-    n_levels = [None if number < 0 else number for number in found["n_levels"].tolist()]
-    codes, tags = _codes(found["codes"]), notations_of(found)
-    parts = (names, kinds, codes, n_gaps, n_levels, found["left_out"], tags)
-    with refusing("TableEncoder"):
-        encoder.columns_ = encoder._with_ramps(list(map(TableColumn, *parts)))
-    encoder.sources_ = output_sources(encoder.columns_)
-    return encoder
-
-
-def _codes(found: dict[str, Any]) -> list[Any]:
-    """Return the code of every column, or None; refuse too few of their parts, and too many."""
-    figures, knots = iter(found["figures"].tolist()), iter(cut(found["knots"], found["n_knots"]))
-    texts, gaps = iter(cut(found["texts"], found["sizes"].ravel())), iter(found["has_gaps"].tolist())
-    masks = iter(found["parts"].tolist())
-
-    def simple(kind: int, part: str = "") -> NumberCode | LevelCode:
-        if kind == _NUMBER:
-            low, high, mean, scale, fill = next(figures)
-            return _number(NumberCode(low, high, mean, scale, fill, next(knots), next(gaps)), part)
-        return _level(LevelCode(tuple(next(texts)), tuple(next(texts)), next(gaps)), part)
-
-    codes: list[Any] = []
-    try:
-        for kind in found["types"].tolist():
-            if kind == _DATE:
-                has_gaps = next(gaps)
-                parts = [(part, simple(_PARTS[part], part)) for part in _chosen(next(masks))]
-                codes.append(DateCode(tuple(parts), has_gaps))
-            else:
-                codes.append(
-                    simple(kind) if kind in (_NUMBER, _LEVEL) else None if not kind else MissingCode()
-                )
-    except StopIteration:
-        raise Refusal("TableEncoder: its codes lack a part.") from None
-    if [*figures, *texts, *gaps, *masks]:
-        raise Refusal("TableEncoder: its codes have a part too many.")
-    return codes
-
-
-def _number(code: NumberCode, part: str) -> NumberCode:
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        figures = np.array([code.low, code.high, code.mean]) / code.scale
-        steps = np.diff(code.knots)
-    if not (code.scale > 0 and np.isfinite(figures).all()) or not code.low <= code.high:
-        raise Refusal("TableEncoder: the range of a number is not in order.")
-    if len(code.knots) in (1, 2) or not np.all((steps > 0) & (steps < np.inf)):
-        raise Refusal("TableEncoder: the knots of a number are not in order.")
-    if part and code.has_missing:
-        raise Refusal("TableEncoder: a part of a date has missing values of its own.")
-    return code
-
-
-def _level(code: LevelCode, part: str) -> LevelCode:
-    texts = {*code.levels, *code.rare}
-    if not code.levels or len(texts) < len(code.levels) + len(code.rare):
-        raise Refusal("TableEncoder: the levels of a category are not different texts.")
-    if any(is_missing(text) or len(text) > LONGEST_LEVEL for text in texts):
-        raise Refusal("TableEncoder: a level of a category is missing or too long.")
-    if part and (code.has_missing or not texts <= _TEXTS[part]):
-        raise Refusal(f"TableEncoder: a date has a {part} that there is not.")
-    return code
-
-
-_ERM: dict[str, Field] = {"params": params(ERMClassifier().get_params(deep=False)), "fitted": _FITTED}
-_CV = _ERM | {"params": params(ERMClassifierCV().get_params(deep=False)), "search": _SEARCH}
+_ERM: dict[str, field.Field] = {
+    "params": field.params(ERMClassifier().get_params(deep=False)),
+    "fitted": _FITTED,
+}
+_CV = _ERM | {"params": field.params(ERMClassifierCV().get_params(deep=False)), "search": _SEARCH}
 _ROWS = (
-    Kind(ERMClassifier, Object(_ERM), _pack_classifier, _build_erm, is_classifier=True),
-    Kind(ERMClassifierCV, Object(_CV), _pack_classifier, _build_cv, is_classifier=True),
-    _model_additive.KIND,
-    Kind(TableEncoder, _ENCODER, _pack_encoder, _build_encoder),
+    Kind(ERMClassifier, field.Object(_ERM), _pack_classifier, _build_erm, is_classifier=True),
+    Kind(ERMClassifierCV, field.Object(_CV), _pack_classifier, _build_cv, is_classifier=True),
+    ADDITIVE,
+    ENCODER,
     _scaler(
         StandardScaler,
         "copy with_mean with_std",
@@ -463,7 +231,7 @@ _ROWS = (
 )
 KINDS = {kind.made.__name__: kind for kind in _ROWS}
 
-_PIPELINE = Object({"steps": instance(list), "verbose": FLAG})
+_PIPELINE = field.Object({"steps": field.instance(list), "verbose": field.FLAG})
 
 
 def pack_model(model: BaseEstimator) -> dict[str, Any]:
@@ -476,10 +244,10 @@ def pack_model(model: BaseEstimator) -> dict[str, Any]:
 def unpack_model(value: Any) -> BaseEstimator:
     """Return the model of a header, complete and consistent, or raise ``Refusal``."""
     name, fields = _split(value)
-    targets = [fields.pop(key) for key in ("target",) if key in fields]
+    has_target, target = "target" in fields, fields.pop("target", None)
     model = _unpack_pipeline(fields) if name == "Pipeline" else _unpack_kind(name, fields, is_classifier=True)
-    for target in targets:
-        is_name = isinstance(target, str) and not has_surrogates(target)
+    if has_target:
+        is_name = isinstance(target, str) and not field.has_surrogates(target)
         if not is_name and (type(target) is not int or target < 0):
             raise Refusal(f"{TARGET} is {shown(target)}; expected the name of a column or its number from 0.")
         setattr(model, TARGET, target)
@@ -497,7 +265,7 @@ def _pack_kind(model: BaseEstimator, *, is_classifier: bool) -> dict[str, Any]:
     kind = KINDS.get(type(model).__name__)
     if kind is not None and type(model) is kind.made and kind.is_classifier == is_classifier:
         check_is_fitted(model)
-        return {"kind": type(model).__name__} | kind.fields.ordered(kind.pack(model))
+        return {"kind": type(model).__name__} | kind.pack(model)
     if hasattr(model, "best_estimator_"):
         raise TypeError(f"{type(model).__name__} cannot be stored; store what it chose: its best_estimator_.")
     role = "classifier" if is_classifier else "step before the classifier"
@@ -565,4 +333,4 @@ def _check_widths(steps: list[tuple[str, Any]]) -> None:
                 f"the steps of the pipeline have {handed_on} and {step.n_features_in_} features; fit the "
                 "whole pipeline, then save."
             )
-        handed_on = step._n_features_out if isinstance(step, TableEncoder) else step.n_features_in_
+        handed_on = getattr(step, "_n_features_out", step.n_features_in_)

@@ -19,10 +19,10 @@ have. ``save_model`` passes every model through the same checks.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,37 +73,32 @@ Field = Callable[[Any, str, dict[str, int]], Any]
 """Read a value of the header: from it, its path and the dimensions known so far to the value of a model."""
 
 
-def whole(least: int, most: int) -> Field:
-    """Take a whole number in a range; in an object it is the dimension of its name, too."""
+def plain(expected: str, fits: Callable[[Any], bool]) -> Field:
+    """Take a value that fits as it is."""
 
-    def read(value: Any, path: str, _: object) -> int:
-        if type(value) is not int or not least <= value <= most:
-            raise Refusal(f"{path}: expected a whole number from {least} to {most}, found {shown(value)}.")
+    def read(value: Any, path: str, _: object) -> Any:
+        if not fits(value):
+            raise Refusal(f"{path}: expected {expected}, found {shown(value)}.")
         return value
 
     return read
+
+
+def whole(least: int, most: int) -> Field:
+    """Take a whole number in a range; in an object it is the dimension of its name, too."""
+    words = f"a whole number from {least} to {most}"
+    return plain(words, lambda value: type(value) is int and least <= value <= most)
 
 
 def choice(*options: Any) -> Field:
     """Take one of some texts, truth values or None."""
-
-    def read(value: Any, path: str, _: object) -> Any:
-        if not any(type(value) is type(option) and value == option for option in options):
-            raise Refusal(f"{path}: expected {' or '.join(map(repr, options))}, found {shown(value)}.")
-        return value
-
-    return read
+    known = [(type(option), option) for option in options]
+    return plain(" or ".join(map(repr, options)), lambda value: (type(value), value) in known)
 
 
 def instance(made: type) -> Field:
     """Take any value of a type of Python."""
-
-    def read(value: Any, path: str, _: object) -> Any:
-        if not isinstance(value, made):
-            raise Refusal(f"{path}: expected a {made.__name__}, found {shown(value)}.")
-        return value
-
-    return read
+    return plain(f"a {made.__name__}", lambda value: isinstance(value, made))
 
 
 def maybe(field: Field) -> Field:
@@ -138,19 +133,13 @@ def array(types: str, *shape: str | int, least: float | None = None, most: float
     return read
 
 
-def finite(types: str, *shape: str | int) -> Field:
-    """Take an array of finite numbers."""
-    return array(types, *shape, least=-LARGEST)
+finite, positive = partial(array, least=-LARGEST), partial(array, least=SMALLEST)
+"""Take an array of finite, or of positive and finite numbers."""
 
 
-def positive(types: str, *shape: str | int) -> Field:
-    """Take an array of positive, finite numbers."""
-    return array(types, *shape, least=SMALLEST)
-
-
-def params(defaults: dict[str, Any]) -> Field:
+def params(defaults: dict[str, Any], **fields: Field) -> Field:
     """Take all parameters of an estimator; those that an older version did not know keep their defaults."""
-    known = Object({f"{name}?": parameter for name in defaults})
+    known = Object({f"{name}?": fields.get(name, parameter) for name in defaults})
     return lambda value, path, _: defaults | known(value, path, {})
 
 
@@ -171,11 +160,6 @@ def _demand(is_so: Any, path: str) -> None:
         raise Refusal(f"{path}.")
 
 
-def parameter(value: Any, path: str, _: object) -> Any:
-    """Take a parameter of an estimator."""
-    return unpack(value, path)
-
-
 @dataclass(frozen=True)
 class Object:
     """An object with these keys and no others; a file may lack those that end in "?".
@@ -188,10 +172,6 @@ class Object:
 
     def __call__(self, value: Any, path: str, dims: dict[str, int]) -> dict[str, Any]:
         """Return the values of an object of the header."""
-        found: dict[str, Any] = ruled(self._read, self.rules)(value, path, dims)
-        return found
-
-    def _read(self, value: Any, path: str, dims: dict[str, int]) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise Refusal(f"{path}: expected an object, found {shown(value)}.")
         missing = [key for key in self.fields if key not in value and not key.endswith("?")]
@@ -202,21 +182,13 @@ class Object:
         if unknown:
             raise Refusal(f"{path} has the unknown key {shown(min(unknown))}.", NEWER)
         found = {}
-        for key, field in fields.items():
-            if key in value:
-                found[key] = field(value[key], f"{path}.{key}", dims)
-                if type(found[key]) is int:
-                    dims[key] = found[key]
+        for key in [key for key in fields if key in value]:
+            found[key] = fields[key](value[key], f"{path}.{key}", dims)
+            if type(found[key]) is int:
+                dims[key] = found[key]
+        for is_so, words in self.rules(found):
+            _demand(is_so, f"{path}: {words}")
         return found
-
-    def ordered(self, packed: dict[str, Any]) -> dict[str, Any]:
-        """Return the values of a model in the order of the fields."""
-        fields = {key.removesuffix("?"): field for key, field in self.fields.items()}
-        return {
-            key: field.ordered(packed[key]) if isinstance(field, Object) else packed[key]
-            for key, field in fields.items()
-            if key in packed
-        }
 
 
 def has_surrogates(text: str) -> bool:
@@ -239,20 +211,15 @@ def pack(value: Any, name: str) -> Any:
     if value is None or isinstance(value, (bool, str, int, float)):
         return value
     if isinstance(value, dict):
-        odd = [key for key in value if not isinstance(key, (*_KEYS, np.generic))]
-        if odd:
-            raise TypeError(
-                f"{name} has the key {shown(odd[0])}; a model file stores numbers and text as keys."
-            )
         return {"dict": [[pack(part, name) for part in pair] for pair in value.items()]}
-    if isinstance(value, (list, tuple)) and len(value) <= LONGEST_LIST:
+    is_list = isinstance(value, (list, tuple))
+    if is_list and len(value) <= LONGEST_LIST:
         parts = [pack(part, name) for part in value]
         return parts if isinstance(value, list) else {"tuple": parts}
-    if isinstance(value, (list, tuple)) or hasattr(value, "__array__"):
+    if is_list or hasattr(value, "__array__"):
         array = np.asarray(value)
         # numpy would turn a list of numbers and texts into texts.
-        mixed = isinstance(value, (list, tuple)) and array.dtype.kind == "U"
-        return np.array(value, dtype=object) if mixed else array
+        return np.array(value, dtype=object) if is_list and array.dtype.kind == "U" else array
     raise TypeError(
         f"{name}={shown(value)} cannot be stored: a model file holds None, numbers, text, lists, dicts and "
         "arrays, but no code and no objects of other kinds. Set it to such a value with "
@@ -266,36 +233,35 @@ def pack_params(model: Any, **changes: Any) -> dict[str, Any]:
     return {name: pack(value, f"{kind}.{name}") for name, value in values.items()}
 
 
-def unpack(value: Any, name: str, depth: int = 0) -> Any:  # noqa: C901, PLR0912 -- a case for each type
-    """Return the parameter behind its header's form."""
+def parameter(value: Any, path: str, _: object = None, depth: int = 0) -> Any:  # noqa: C901 -- case by case
+    """Take a parameter of an estimator."""
     if depth > _MAX_DEPTH:
-        raise Refusal(f"{name} is nested too deeply.")
+        raise Refusal(f"{path} is nested too deeply.")
     if isinstance(value, list):
-        return [unpack(part, name, depth + 1) for part in value]
+        return [parameter(part, path, None, depth + 1) for part in value]
     if isinstance(value, str) and has_surrogates(value):
-        raise Refusal(f"{name} is {shown(value)}: lone surrogates are no text.")
+        raise Refusal(f"{path} is {shown(value)}: lone surrogates are no text.")
     if isinstance(value, int) and abs(value) >= _LARGEST_INT:
-        raise Refusal(f"{name} is {shown(value)}, which is too large.")
+        raise Refusal(f"{path} is {shown(value)}, which is too large.")
     if not isinstance(value, dict):
         return value
-    if len(value) != 1 or not value.keys() <= {"float", "tuple", "dict"}:
-        raise Refusal(f"{name} is {shown(value)}, which stands for no parameter.")
-    ((tag, content),) = value.items()
+    ((tag, content),) = value.items() if len(value) == 1 else [("", None)]
     if tag == "float":
         if not isinstance(content, str) or content not in ("inf", "-inf"):
-            raise Refusal(f"{name} is {shown(content)}; expected 'inf' or '-inf'.")
+            raise Refusal(f"{path} is {shown(content)}; expected 'inf' or '-inf'.")
         return float(content)
-    if not isinstance(content, list):
-        raise Refusal(f"{name} is {shown(value)}; expected a list.")
+    if tag not in ("tuple", "dict") or not isinstance(content, list):
+        raise Refusal(f"{path} is {shown(value)}, which stands for no parameter.")
+    parts = parameter(content, path, None, depth - (tag == "dict"))  # whose pairs are lists, too
     if tag == "tuple":
-        return tuple(unpack(part, name, depth + 1) for part in content)
+        return tuple(parts)
     found: dict[Any, Any] = {}
-    for pair in content:
+    for pair in parts:
         if not isinstance(pair, list) or len(pair) != 2:
-            raise Refusal(f"{name} holds {shown(pair)}; expected a key and a value.")
-        key, entry = (unpack(part, name, depth + 1) for part in pair)
+            raise Refusal(f"{path} holds {shown(pair)}; expected a key and a value.")
+        key, entry = pair
         if not isinstance(key, _KEYS) or key in found:
-            raise Refusal(f"{name} has the key {shown(key)} twice, or it is no key.")
+            raise Refusal(f"{path} has the key {shown(key)} twice, or as neither a number nor a text.")
         found[key] = entry
     return found
 
@@ -320,30 +286,11 @@ def refusing(name: str) -> Iterator[None]:
         raise Refusal(f"{name}: a parameter is not allowed: {str(error)[:300]}") from error
 
 
-def int64(values: Iterable[Any]) -> NDArray[np.int64]:
-    """Return whole numbers as they are stored."""
-    return np.array(list(values), dtype=np.int64)
-
-
-def texts_of(values: Iterable[str]) -> NDArray[Any]:
-    """Return texts as they are stored."""
-    return np.array(list(values), dtype=object)
-
-
-def cut(values: NDArray[Any], sizes: NDArray[Any]) -> list[NDArray[Any]]:
-    """Return an array in pieces of these sizes."""
-    return np.split(values, np.cumsum(sizes)[:-1]) if len(sizes) else []
-
-
-def _are_groups(groups: NDArray[Any]) -> bool:
-    """Tell whether 0 is first, and nowhere a number more than one above all before it."""
-    highest = -1
-    for start in range(0, len(groups), _CHUNK):  # no arrays of the size of the file beside it
-        steps = np.maximum.accumulate(np.r_[highest, groups[start : start + _CHUNK]])
-        if np.diff(steps).max() > 1:
-            return False
-        highest = steps[-1]
-    return True
+def _group_rules(groups: NDArray[Any]) -> Rules:
+    steps = np.maximum.accumulate(groups)
+    np.subtract(groups[1:], steps[:-1], out=steps[:-1])  # in place: the array may be the size of the file
+    is_so = groups[0] == 0 and steps[:-1].max(initial=0) <= 1
+    yield is_so, "groups are not in the order of appearance"
 
 
 def _class_rules(classes: NDArray[Any]) -> Rules:
@@ -351,29 +298,7 @@ def _class_rules(classes: NDArray[Any]) -> Rules:
     yield np.all(classes[:-1] < classes[1:]), "the classes are not in increasing order"
 
 
-def _notation_rules(tags: NDArray[Any]) -> Rules:
-    yield all(map(_NOTATION.fullmatch, tags)), "a column is written in no known way"
-
-
 FLAG = choice(True, False)
 NAMES = maybe(array("text", "n_features"))
 CLASSES = ruled(finite("f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 bool U text", "n_classes"), _class_rules)
-GROUPS = ruled(
-    array("i8", "n_features", least=0, most=MOST),
-    lambda groups: iter([(_are_groups(groups), "groups are not in the order of appearance")]),
-)
-_NOTATION = re.compile(r"[.,]?'?%?\??|-")
-NOTATIONS = ruled(array("text", "n_features"), _notation_rules)
-"""The notation of the numbers of each column; a dash where unknown."""
-
-
-def pack_notations(columns: Sequence[Any]) -> dict[str, Any]:
-    """Return how the numbers of columns are written; nothing where unknown."""
-    tags = ["-" if column.notation is None else column.notation for column in columns]
-    return {} if set(tags) == {"-"} else {"notations": texts_of(tags)}
-
-
-def notations_of(found: dict[str, Any]) -> list[str | None]:
-    """Return the notation of each column, None where unknown."""
-    tags = found.get("notations", ["-"] * found["n_features"])
-    return [None if tag == "-" else tag for tag in tags]
+GROUPS = ruled(array("i8", "n_features", least=0, most=MOST), _group_rules)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -165,10 +166,10 @@ class Columns:
 
     @classmethod
     def of(  # noqa: C901 -- one cause after the other
-        cls, names: tuple[str, ...] | None, count: int, reading: Reading, file: str, line: int | None = None
+        cls, titles: Sequence[Any], reading: Reading, file: str, line: int | None = None
     ) -> Columns:
-        """Choose columns; an error names one that is not there."""
-        titles: Sequence[Any] = names or range(count)
+        """Choose columns by names, or by numbers from a range; an error names one that is not there."""
+        count = len(titles)
 
         def place_of(column: str | int, role: str) -> int:
             if isinstance(column, int) and -count <= column < count:
@@ -184,7 +185,7 @@ class Columns:
         ignored = {place_of(column, "to ignore") for column in reading.ignore}
         features = tuple(place for place in range(count) if place != target and place not in ignored)
         rules, cause = features if reading.rules is None else reading.rules, ""
-        is_named = names is not None and all(isinstance(name, str) for name in rules)
+        is_named = not isinstance(titles, range) and all(isinstance(name, str) for name in rules)
         if target in ignored:
             cause = "the target is among the columns to ignore; expected another column."
         elif not features:
@@ -209,15 +210,20 @@ class Columns:
         """Features and target."""
         return [*self.features, *([] if self.target is None else [self.target])]
 
+    def refuse_equal(self, line: int | None = None) -> None:
+        """Refuse names that occur twice."""
+        counts = Counter(self.all)
+        if twice := [title for title in (self.all[place] for place in self.used) if counts[title] > 1]:
+            cause = f"{counts[twice[0]]} columns are called {excerpt(twice[0])}; expected different names."
+            raise DataFileError(self.file, line, None, cause)
+
     def table(self, data: Any, target: NDArray[Any] | None, **facts: Sequence[Any]) -> Table:
         """Return an array or a list of columns as a DataFrame; facts are about each column in turn."""
         if isinstance(data, list):
             data = dict(zip(self.titles, map(_for_pandas, data), strict=True))
         frame = import_extra("pandas").DataFrame(data, columns=self.titles)
-        found = {name: dict(zip(self.titles, each, strict=True)) for name, each in facts.items()}
-        for name in ("remarks", "n_lost"):
-            found[name] = {title: fact for title, fact in found.get(name, {}).items() if fact}
-        return Table(frame, target, **found)
+        pairs = {name: zip(self.titles, each, strict=True) for name, each in facts.items()}
+        return Table(frame, target, **{name: {k: v for k, v in each if v} for name, each in pairs.items()})
 
     def check_classes(self, is_missing: NDArray[np.bool_], lines: Callable[[int], int] | None = None) -> None:
         """Refuse rows without a class; ``lines`` gives the line of a row, where the file has lines."""
@@ -262,11 +268,15 @@ def check_size(file: str, n_rows: int, n_columns: int, said: int, reading: Readi
 
 
 def refuse_pipe(path: str | os.PathLike[str]) -> None:
-    """Refuse a pipe or a device where a reader has to open its file more than once, or to seek in it."""
-    path = Path(path)
-    if path.exists() and not path.is_file() and not path.is_dir():
+    """Refuse a pipe or a device where a reader opens its file more than once, or seeks in it.
+
+    What cannot be opened is refused in the words of the system.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path):
         cause = "it is a pipe or a device, which can be read only once; copy it to a file first."
-        raise DataFileError(str(path), None, None, cause)
+        raise DataFileError(os.fspath(path), None, None, cause)
+    with open(path, "rb"):
+        pass
 
 
 def whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
@@ -276,15 +286,14 @@ def whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(values.astype(np.int64))
 
 
-def import_extra(module: str) -> Any:
-    """Return a module of pandas or pyarrow; the error says how to get it."""
+def import_extra(module: str, purpose: str = "reading CSV and Parquet files", extra: str = "cli") -> Any:
+    """Return a module of an optional package; the error says how to get it."""
     try:
         return import_module(module)
     except ImportError as error:
         name = module.partition(".")[0]
-        raise ImportError(
-            f"reading CSV and Parquet files needs {name}; install it with: pip install 'exclusivity[cli]'"
-        ) from error
+        cause = f"{purpose} needs {name}; install it with: pip install 'exclusivity[{extra}]'"
+        raise ImportError(cause) from error
 
 
 def _for_pandas(column: Any) -> Any:

@@ -38,9 +38,6 @@ MIN_UNPACKED = 16 << 20
 _CHUNK = 1 << 18
 _Report = Callable[[int], None]
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
-_ICONV = (
-    "convert it, from the encoding of Windows for example: iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv."
-)
 
 
 def is_packed(path: str | os.PathLike[str]) -> bool:
@@ -83,11 +80,7 @@ class TextFile:
     """
 
     def __init__(
-        self,
-        stream: Any,
-        name: str,
-        limit: tuple[int, str] | None,
-        report: _Report | None = None,
+        self, stream: Any, name: str, limit: tuple[int, str] | None, report: _Report | None = None
     ) -> None:
         self.name, self.line = name, 1
         self._stream, self._limit, self._report = stream, limit, report
@@ -130,15 +123,9 @@ class TextFile:
         if not isinstance(chunk, bytes):
             kind = type(chunk).__name__
             raise TypeError(f"{self.name} gave {kind}, not bytes: open it in binary mode ('rb').")
-        if not self._total:
-            zeros = [byte == 0 for byte in chunk[:4]]
-            has_mark = chunk.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
-            if has_mark or zeros in ([False, True] * 2, [True, False] * 2):
-                cause = "the text is UTF-16; expected UTF-8: save the file as UTF-8, or convert it "
-                raise self.error(f"{cause}(iconv -f UTF-16 -t UTF-8 old > new).")
-            if chunk.startswith(BOM_UTF8):  # spreadsheets write one
-                self._total += len(BOM_UTF8)
-                chunk = chunk.removeprefix(BOM_UTF8) or self._stream.read(_CHUNK)
+        if not self._total and chunk.startswith(BOM_UTF8):  # spreadsheets write one
+            self._total += len(BOM_UTF8)
+            chunk = chunk.removeprefix(BOM_UTF8) or self._stream.read(_CHUNK)
         self._total += len(chunk)
         if self._report is not None:
             self._report(self._total)
@@ -174,13 +161,17 @@ class TextFile:
         if place < 0:
             return
         start = text.rfind(b"\n", 0, place) + 1
-        remedy = "save the file as UTF-8." if text[place] == 0 else f"save the file as UTF-8, or {_ICONV}"
+        marks, encoding = (BOM_UTF16_LE, BOM_UTF16_BE), "WINDOWS-1252"
+        if self.line == 1 and (text.startswith(marks) or text[:4].count(0) == 2):
+            encoding = "UTF-16"
+        remedy = "save the file as UTF-8"
         if text.startswith((b"\x1f\x8b", b"BZh"), start):
-            remedy = "the file looks compressed, and the name of such a file must end in .gz or .bz2."
-        cause = (
-            f"found byte 0x{text[place]:02x} at position {place - start + 1}; expected UTF-8 text: {remedy}"
-        )
-        raise self.error(cause, self.line + text.count(b"\n", 0, place))
+            remedy = "the file looks compressed, and the name of such a file must end in .gz or .bz2"
+        elif text[place] or encoding == "UTF-16":
+            command = f"iconv -f {encoding} -t UTF-8 old.csv > new.csv"
+            remedy += f", or convert it, from {encoding} for example: {command}"
+        cause = f"found byte 0x{text[place]:02x} at position {place - start + 1}; expected UTF-8 text: "
+        raise self.error(f"{cause}{remedy}.", self.line + text.count(b"\n", 0, place))
 
 
 @contextmanager

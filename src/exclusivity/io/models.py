@@ -13,6 +13,7 @@ What a model is made of, is in ``_model_kinds``.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -20,9 +21,11 @@ import os
 import stat
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -31,6 +34,7 @@ from numpy.typing import NDArray
 from exclusivity import __version__
 from exclusivity.io._model_kinds import pack_model, unpack_model
 from exclusivity.io._model_values import (
+    DAMAGED,
     NEWER,
     Field,
     Object,
@@ -42,7 +46,6 @@ from exclusivity.io._model_values import (
     type_of,
     whole,
 )
-from exclusivity.io._whole_file import whole_file
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -138,6 +141,38 @@ def save_model(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
         write_container(header, arrays, stream.write)
 
 
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to write to, which takes its place at ``path`` when all went well.
+
+    It is written beside its place (``.name.<random>.tmp``), flushed to disk, and renamed. A crash, a kill or
+    a full disk at any moment leaves the old file; at worst the temporary one stays behind. A new file gets
+    the usual permissions of new files, a replaced one keeps those it had. A link stays a link.
+    """
+    path = Path(os.path.realpath(path))
+    if not path.parent.exists():  # the temporary file would be named
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give the name of a file.")
+    is_new = not path.exists()
+    if not (is_new or path.is_file()):
+        raise ValueError(f"{path} is no ordinary file; give another name.")
+    if not (is_new or os.access(path, os.W_OK)):
+        raise PermissionError(f"{path} is write-protected; give another name or change its permissions.")
+    temporary = path.with_name(f".{path.name[:100]}.{token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as stream:  # with the permissions of new files
+            if not is_new:
+                os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except BaseException:  # Ctrl-C too
+        temporary.unlink(missing_ok=True)
+        raise
+
+
 def load_model(path: str | os.PathLike[str]) -> BaseEstimator:
     """Load a model that ``save_model`` wrote. Safe with untrusted files: nothing in a file is executed.
 
@@ -185,18 +220,17 @@ def load_model(path: str | os.PathLike[str]) -> BaseEstimator:
     if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait, perhaps for ever
         raise ModelFormatError("this is no ordinary file; expected a model file.", str(path))
     with path.open("rb") as stream:
-        try:
-            return read_model(stream, os.fstat(stream.fileno()).st_size)
-        except ModelFormatError as error:
-            raise ModelFormatError(error.cause, str(path)) from error.__cause__
+        return read_model(stream, os.fstat(stream.fileno()).st_size, str(path))
 
 
-def read_model(stream: BinaryIO, size: int) -> BaseEstimator:
-    """Load a model from an open binary file of ``size`` bytes."""
+def read_model(stream: BinaryIO, size: int, file: str | None = None) -> BaseEstimator:
+    """Load a model from an open binary file of ``size`` bytes; errors name the ``file``."""
     try:
         return _read(stream, size)
+    except RecursionError:
+        raise ModelFormatError(f"the header is nested too deeply. {DAMAGED}", file) from None
     except Refusal as refusal:
-        raise ModelFormatError(f"{refusal.what} {refusal.advice}".rstrip()) from refusal.__cause__
+        raise ModelFormatError(f"{refusal.what} {refusal.advice}".rstrip(), file) from refusal.__cause__
 
 
 def packed_file(model: BaseEstimator) -> tuple[bytes, list[tuple[ArraySpec, NDArray[Any]]]]:
@@ -236,51 +270,42 @@ def _read(stream: BinaryIO, size: int) -> BaseEstimator:
     """Return the model; every length is compared with the size of the file before memory is taken for it."""
     digest = hashlib.sha256()
 
-    def fill(buffer: memoryview) -> memoryview:
+    def fill(buffer: Any) -> Any:
         if stream.readinto(buffer) != len(buffer):  # type: ignore[attr-defined]
             raise Refusal("the file ended while it was being read.")
         digest.update(buffer)
         return buffer
 
-    header_length = _check_prefix(bytes(fill(memoryview(bytearray(min(size, PREFIX.size))))), size)
-    header = _HEADER(parse_json(bytes(fill(memoryview(bytearray(header_length))))), "the header", {})
+    header_length = _check_prefix(fill(bytearray(min(size, PREFIX.size))), size)
+    header = _HEADER(parse_json(fill(bytearray(header_length))), "the header", {})
     specs = [ArraySpec.from_json(value, size) for value in header["arrays"]]
     expected = PREFIX.size + header_length + sum(spec.n_bytes for spec in specs) + DIGEST_SIZE
     if expected != size:
         raise Refusal(f"its arrays need a file of {shown(expected)} bytes, not of {size}.")
     arrays = {number: spec.read(fill) for number, spec in enumerate(specs)}
     found = digest.digest()
-    if bytes(fill(memoryview(bytearray(DIGEST_SIZE)))) != found:
+    if fill(bytearray(DIGEST_SIZE)) != found:
         raise Refusal("the checksum does not match the content.")
-    try:
-        packed = _with_arrays(header["model"], arrays)
-    except RecursionError:
-        raise Refusal("the header is nested too deeply.") from None
-    model = unpack_model(packed)
+    model = unpack_model(_with_arrays(header["model"], arrays))
     if arrays:
         raise Refusal(f"{len(arrays)} arrays belong to nothing.")
     return model
 
 
-def _check_prefix(start: bytes, size: int) -> int:
+def _check_prefix(start: bytearray, size: int) -> int:
     """Return the length of the header, where everything before it is as it should be."""
     smallest = PREFIX.size + DIGEST_SIZE
     if start[: len(MAGIC)] != MAGIC[: len(start)]:
         pickled = "It looks like a pickle, which is never read here." if start[:1] == b"\x80" else ""
-        raise Refusal(
-            f"this is no model file: it starts with {shown(start[: len(MAGIC)])}; expected one that was "
-            "written by exclusivity.io.save_model or `erm fit`.",
-            pickled,
-        )
+        found = shown(bytes(start[: len(MAGIC)]))
+        cause = f"this is no model file: it starts with {found}; expected one that was written by "
+        raise Refusal(f"{cause}exclusivity.io.save_model or `erm fit`.", pickled)
     if size < smallest:
         raise Refusal(f"the file ends after {size} bytes." if size else "the file is empty.")
     _, version, header_length, length = PREFIX.unpack(start)
     if version != VERSION:
-        raise Refusal(
-            f"the file has version {version} of the format; this version of exclusivity reads version "
-            f"{VERSION}.",
-            NEWER,
-        )
+        cause = f"the file has version {version} of the format; this version of exclusivity reads "
+        raise Refusal(f"{cause}version {VERSION}.", NEWER)
     if length != size:
         what = "it was cut short" if length > size else "something was appended"
         raise Refusal(f"the file has {size} bytes and should have {length}: {what}.")
@@ -295,13 +320,11 @@ def dump_json(value: object) -> bytes:
     return text.encode("ascii")
 
 
-def parse_json(text: bytes) -> Any:
+def parse_json(text: bytes | bytearray) -> Any:
     """Return the value of a header, which must be what ``dump_json`` writes: no NaN, no key twice."""
     try:
         value = json.loads(text.decode("ascii"))
         written = dump_json(value)
-    except RecursionError:
-        raise Refusal("the header is nested too deeply.") from None
     except ValueError as error:  # JSONDecodeError and UnicodeDecodeError are both
         raise Refusal(f"the header is no valid JSON ({shown(str(error))}).") from None
     if written != text:
@@ -442,7 +465,5 @@ def _text_width(texts: NDArray[Any]) -> int:
 
 def _check_letters(texts: NDArray[Any]) -> None:
     letters = texts.view("<u4")
-    for start in range(0, len(letters), _CHUNK // 4):
-        piece = letters[start : start + _CHUNK // 4]
-        if np.any((piece > 0x10FFFF) | ((piece >= 0xD800) & (piece <= 0xDFFF))):
-            raise Refusal("a text holds what is no character.")
+    if np.any((letters > 0x10FFFF) | ((letters >= 0xD800) & (letters <= 0xDFFF))):
+        raise Refusal("a text holds what is no character.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from exclusivity.additive import RobustAdditiveClassifier
 from exclusivity.additive.certificates import _SLACKS as SLACKS
 from exclusivity.additive.levels import ColumnLevels
 from exclusivity.classifier._ensemble import Ensemble, FittedState
+from exclusivity.io._reading import import_extra
 from exclusivity.io.models import packed_file
 from exclusivity.tables._codes import DateCode, LevelCode, NumberCode, places_of_texts
 from exclusivity.tables._encoder import TableColumn, TableEncoder
@@ -136,20 +137,11 @@ def to_onnx(model: BaseEstimator, *, input_type: str | None = None) -> Any:
     return graph.model()
 
 
-def import_onnx() -> ModuleType:
-    """Return the onnx package, or say how to get it."""
-    try:
-        import onnx  # noqa: PLC0415 -- an extra
-    except ImportError as error:
-        raise ImportError("to_onnx needs onnx; install it with: pip install 'exclusivity[onnx]'") from error
-    return onnx  # type: ignore[no-any-return]
-
-
 class Graph:
     """The nodes, constants, inputs and outputs of a graph that is being written."""
 
     def __init__(self) -> None:
-        self.onnx = import_onnx()
+        self.onnx = import_extra("onnx", "to_onnx", "onnx")
         self._nodes: list[Any] = []
         self._constants: dict[Any, Any] = {}
         self._described: tuple[list[Any], list[Any]] = ([], [])  # inputs and outputs
@@ -491,12 +483,9 @@ def _write_additive(graph: Graph, model: RobustAdditiveClassifier, dtype: np.dty
     points = np.append(model.points_.T, np.zeros((1, len(model.points_))), axis=0)
     found, lefts = [], []
     if numbers:
-        cells = (
-            inputs["X"]
-            if _are_numbers(columns)
-            else xp.concat([_moments_or_numbers(inputs[_input_name(columns[place])]) for place in numbers])
-        )
-        knots = [columns[place] for place in numbers]
+        knots, cells = [columns[place] for place in numbers], inputs.get("X")
+        if cells is None:
+            cells = xp.concat([_moments_or_numbers(inputs[_input_name(column)]) for column in knots])
         left, share = _between_knots(cells.astype(np.float64), knots, starts[numbers])
         first = xp.take(points, left)
         found.append(first + xp.expand_dims(share, 2) * (xp.take(points, left + 1) - first))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import os
 from array import array
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -142,14 +141,19 @@ _MOST_INDEX = 2**31 - 1  # scikit-learn reads indices of 32 bits
 
 def read_libsvm(source: Any, reading: Reading) -> Any:
     """Read a LIBSVM (svmlight) file: finite rows and labels; query numbers are left out."""
-    from scipy import sparse  # noqa: PLC0415 -- `erm --help` knows formats, and should not wait for it
-    from sklearn.datasets import load_svmlight_file  # noqa: PLC0415
+    from sklearn.datasets import load_svmlight_file  # noqa: PLC0415 -- `erm --help` should not wait for it
 
     if reading.target is not None:
         raise ValueError(
             f"target={reading.target!r}, but {Path(title_of(source)).name} is read as a LIBSVM file, which "
             "has its target in front of every row; leave target out, or say what the file is with format."
         )
+
+    def refusal(row: int, found: str) -> DataFileError:
+        most = _MOST_INDEX if reading.n_features is None else f"n_features={reading.n_features}"
+        cause = f"found {excerpt(found)}; expected {LIBSVM_ROW} with finite decimal numbers, and whole "
+        return text.error(f"{cause}indices that increase from 1 to at most {most}.", lines.numbers[row])
+
     with opened_text(source, reading.max_bytes, reading.report) as text:
         lines = _LibsvmLines(text)
         try:
@@ -158,21 +162,19 @@ def read_libsvm(source: Any, reading: Reading) -> Any:
             raise
         except (ValueError, OverflowError, IndexError):
             if lines.numbers:
-                raise lines.error(-1, lines.last, reading) from None
+                raise refusal(-1, lines.last) from None
         if not lines.numbers:
             raise text.error(f"the file ends without a single row; expected {LIBSVM_ROW}.")
-    width = reading.n_features or X.shape[1]
-    fits = np.isfinite(X.data) & (X.indices < width)
-    wrong = [int(np.searchsorted(X.indptr, np.argmin(fits), "right")) - 1] if not fits.all() else []
-    wrong += [int(np.argmin(np.isfinite(y)))] if not np.isfinite(y).all() else []
-    if wrong:
-        row = min(wrong)
+    width, is_wrong = reading.n_features or X.shape[1], ~np.isfinite(y)
+    wrong = np.flatnonzero(~np.isfinite(X.data) | (X.indices >= width))
+    is_wrong[np.searchsorted(X.indptr, wrong, "right") - 1] = True
+    if is_wrong.any():
+        row = int(np.argmax(is_wrong))
         entries = zip(X[[row]].indices.tolist(), X[[row]].data.tolist(), strict=True)
         odd = [f"{j + 1}:{value:g}" for j, value in entries if j >= width or not math.isfinite(value)]
-        raise lines.error(row, (odd or [f"{y[row]:g}"])[0], reading)
-    return Table(
-        sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width)), whole_numbers(y)
-    )
+        raise refusal(row, (odd or [f"{y[row]:g}"])[0])
+    X.resize(len(y), width)
+    return Table(X, whole_numbers(y))
 
 
 class _LibsvmLines:
@@ -196,32 +198,15 @@ class _LibsvmLines:
                         raise ValueError(f"found '_'; expected {LIBSVM_ROW}")
                     yield content
 
-    def error(self, row: int, found: str, reading: Reading) -> DataFileError:
-        """Return the error about what was found in a row."""
-        most = _MOST_INDEX if reading.n_features is None else f"n_features={reading.n_features}"
-        cause = (
-            f"found {excerpt(found)}; expected {LIBSVM_ROW} with finite decimal numbers, and whole indices "
-        )
-        return self._text.error(f"{cause}that increase from 1 to at most {most}.", self.numbers[row])
-
-
-def _check_openable(path: str) -> None:
-    """Refuse a pipe, and let the system say in its own words what cannot be opened."""
-    refuse_pipe(path)
-    with open(path, "rb"):
-        pass
-
 
 def open_npy(path: str) -> Any:
     """Return the array as it lies on disk, after all that can be checked without reading it."""
-    _check_openable(path)
+    refuse_pipe(path)
     try:
         values: Any = np.lib.format.open_memmap(path, mode="r")  # refuses pickles
         end = values.offset + values.nbytes
     except Exception as error:  # NumPy parses the header as Python, and anything may come of that
-        reason = " ".join(str(error).split())[:200]
-        cause = f"the file is damaged, or not a .npy file ({reason})."
-        raise DataFileError(path, None, None, cause) from error
+        raise _damaged(path, ".npy file", error) from error
     cause, size = "", Path(path).stat().st_size
     if values.dtype.kind not in "biuf":
         cause = f"the array is of type {str(values.dtype)[:100]}; expected {KINDS}."
@@ -239,7 +224,7 @@ def read_npy(source: str, reading: Reading) -> Table:
     values = open_npy(source)
     if isinstance(reading.target, str):
         raise ValueError(f"target={reading.target!r}, but a .npy file has no names; give a column's number.")
-    columns = Columns.of(None, values.shape[1], reading, source)
+    columns = Columns.of(range(values.shape[1]), reading, source)
     check_size(source, len(values), values.shape[1], 0, reading)
     X = np.ascontiguousarray(values[:, list(columns.features)], dtype=np.float64)
     for place, column in zip(columns.features, X.T, strict=True):
@@ -287,22 +272,25 @@ KINDS = "integers, floating point numbers or booleans"
 def open_parquet(path: str) -> Iterator[Any]:
     """Open a Parquet file; whatever pyarrow does not like about it is damage."""
     arrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
-    _check_openable(path)
+    refuse_pipe(path)
     try:
         # A text that a file repeats stays one text in memory: as a plain column it may fill all of it.
         with parquet.ParquetFile(path, pre_buffer=False) as file:
             texts = [each.name for each in file.schema_arrow if _is_text(each.type)]
         with parquet.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
             yield file
+    except DataFileError:
+        raise
     except (arrow.ArrowException, OSError, ValueError, OverflowError) as error:
-        if isinstance(error, DataFileError):
-            raise
-        # Names and texts of the file may be part of the message, and of any length.
-        reason = " ".join(str(error).split())[:200]
-        cause = f"the file is damaged, or not a Parquet file that pyarrow can read ({reason})."
-        raise DataFileError(path, None, None, cause) from error
+        raise _damaged(path, "Parquet file that pyarrow can read", error) from error
     finally:
         arrow.default_memory_pool().release_unused()  # a hundred megabytes that it would keep for later
+
+
+def _damaged(path: str, what: str, error: Exception) -> DataFileError:
+    """Return the error about a damaged file; names and texts in the reason may be of any length."""
+    reason = " ".join(str(error).split())[:200]
+    return DataFileError(path, None, None, f"the file is damaged, or not a {what} ({reason}).")
 
 
 def read_parquet(source: str, reading: Reading) -> Table:
@@ -320,15 +308,14 @@ def read_parquet(source: str, reading: Reading) -> Table:
         if columns.target is not None:
             target = _labels(_column(file, columns.all[columns.target], n_rows, source), columns)
         found = [_column(file, title, n_rows, source) for title in columns.titles]
-        is_strict = reading.rules is not None and all(rule.required for rule in reading.rules.values())
-        is_plain = is_strict or (reading.rules is None and not reading.kinds)
-        rules = [ColumnRule(reading.kinds.get(title, ""), "?") for title in columns.titles]
-        rules, n_lost = rules if reading.rules is None else list(reading.rules.values()), [0] * len(found)
+        given = list((reading.rules or {}).values())
+        rules = given or [ColumnRule(reading.kinds.get(title, ""), "?") for title in columns.titles]
+        is_strict, n_lost = all(rule.required for rule in rules), [0] * len(found)
+        is_plain = (is_strict or not (given or reading.kinds)) and all(
+            _is_numeric(each.type) for each in found
+        )
         for place, (title, column, rule) in enumerate(zip(columns.titles, found, rules, strict=True)):
-            if _is_text(column.type) and rule.kind in ("number", "date") and not is_strict:
-                found[place], n_lost[place] = _from_texts(column, title, rule, source)
-                is_plain = False
-            elif _is_numeric(column.type):
+            if _is_numeric(column.type):
                 values = _numbers(column)
                 check_finite(values, source, title, may_lack=not is_strict)
                 is_plain = is_plain and not np.isnan(values).any()
@@ -336,8 +323,8 @@ def read_parquet(source: str, reading: Reading) -> Table:
                 kind = column.type.value_type if _is_text(column.type) else column.type
                 cause = f"the column is of type {str(kind)[:200]}; expected {KINDS}."
                 raise DataFileError(source, None, title, cause)
-            else:
-                is_plain = False
+            elif _is_text(column.type) and rule.kind in ("number", "date"):
+                found[place], n_lost[place] = _from_texts(column, title, rule, source)
         if not is_plain:
             return columns.table(found, target, n_lost=n_lost)
         X = np.empty((n_rows, len(found)), order="F")
@@ -349,14 +336,11 @@ def read_parquet(source: str, reading: Reading) -> Table:
 def _columns(file: Any, path: str, reading: Reading) -> Columns:
     """Return the columns; refuse too many, names that occur twice, and the index of a DataFrame."""
     names: list[str] = file.schema_arrow.names
-    twice, cause = [name for name, count in Counter(names).items() if count > 1], ""
     if not 1 <= len(names) <= MAX_COLUMNS:
         cause = f"the table has {len(names)} columns; expected 1 to {MAX_COLUMNS}."
-    elif twice:
-        cause = f"{names.count(twice[0])} columns are called {excerpt(twice[0])}; expected different names."
-    if cause:
         raise DataFileError(path, None, None, cause)
-    columns = Columns.of(tuple(names), len(names), reading, path)
+    columns = Columns.of(names, reading, path)
+    columns.refuse_equal()
     try:
         index = (file.schema_arrow.pandas_metadata or {}).get("index_columns", [])
     except (ValueError, AttributeError):  # no JSON, or not what pandas writes
@@ -415,8 +399,7 @@ def _labels(column: Any, columns: Columns) -> NDArray[Any]:
         raise DataFileError(columns.file, None, columns.all[columns.target or 0], cause)
     cells = column.to_pandas().astype("category").cat
     words = np.array([*cells.categories, None], dtype=object)  # the code of missing values is -1
-    is_missing = np.array([word is None or word in MISSING for word in words])
-    columns.check_classes(is_missing[cells.codes])
+    columns.check_classes(np.array([word is None or word in MISSING for word in words])[cells.codes])
     return np.asarray(words[cells.codes])
 
 
