@@ -21,15 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from exclusivity._typing import Bools, Floats, Ints, Matrix
-from exclusivity.tables._columns import (
-    Column,
-    ColumnTable,
-    DictionaryColumn,
-    Values,
-    as_dates,
-    as_levels,
-    as_numbers,
-)
+from exclusivity.tables._columns import Column, ColumnTable, Values, as_dates, as_levels, as_numbers
 
 Entry = tuple[Ints | int, Floats | Bools]
 Ready = Values | ColumnTable
@@ -50,8 +42,6 @@ PARTS = ("year", "month", "weekday", "hour")
 _ALIASES = (("1", "True"), ("0", "False"), ("True", "1"), ("False", "0"))
 # Standardised values that differ by less are one value: a curve needs room to climb.
 _CLOSEST_KNOTS = 1e-9
-# Up to so many comparisons of all values are quicker than a search for each.
-_FEW_KNOTS = 16
 # A dense table of less than this many bytes is not worth being sparse: dense arithmetic is quicker.
 _LARGE = 1 << 26
 # So many rows, encoded, stay in the processor's cache until all of their columns are written.
@@ -248,16 +238,26 @@ Code = NumberCode | LevelCode | DateCode | MissingCode
 
 
 def _read_dates(column: Column) -> dict[str, Any]:
-    """Return the parts of dates, each of them read, and which rows are missing."""
+    """Return year, month, weekday and hours since midnight of dates, and which of them are missing.
+
+    Months and weekdays are read as categories are, as codes of their texts.
+
+    Examples
+    --------
+    >>> found = _read_dates(np.array(["2024-02-29T18:30"], dtype="datetime64[us]"))
+    >>> found["year"], MONTHS[found["month"][0][0]], WEEKDAYS[found["weekday"][0][0]], found["hour"]
+    (array([2024.]), '2', '4', array([18.5]))
+    """
     moments = as_dates(column)
-    parts = date_parts(moments)
-    months, weekdays = (as_levels(parts[name]) for name in ("month", "weekday"))
+    is_missing, days = np.isnat(moments), moments.astype("datetime64[D]")
+    months = days.astype("datetime64[M]").astype(np.int64)
+    weekdays = days.astype(np.int64) + 3  # 1970 began with a Thursday
     return {
-        "year": as_numbers(parts["year"]),
-        "month": months,
-        "weekday": weekdays,
-        "hour": parts["hour"],
-        "missing": np.isnat(moments),
+        "year": np.where(is_missing, np.nan, months // 12 + 1970.0),
+        "month": (np.where(is_missing, -1, months % 12), MONTHS),
+        "weekday": (np.where(is_missing, -1, weekdays % 7), WEEKDAYS),
+        "hour": (moments - days) / np.timedelta64(1, "h"),
+        "missing": is_missing,
     }
 
 
@@ -338,37 +338,11 @@ def _learn_date(read: dict[str, Any], n_knots: int) -> DateCode | None:
             number = _learn_number(read[part], n_knots)
             if number is not None:
                 parts.append((part, replace(number, has_missing=False)))
-        elif len(read[part][1]) > 1:
-            parts.append((part, LevelCode(tuple(sorted(read[part][1], key=int)), (), False)))
+        else:
+            codes, texts = read[part]
+            if len(seen := np.unique(codes[codes >= 0])) > 1:
+                parts.append((part, LevelCode(tuple(texts[each] for each in seen), (), False)))
     return DateCode(tuple(parts), bool(read["missing"].any())) if parts else None
-
-
-def date_parts(moments: Values) -> dict[str, Column]:
-    """Return year, month (1 to 12), weekday (Monday is 1) and hours since midnight.
-
-    Examples
-    --------
-    >>> parts = date_parts(np.array(["2024-02-29T18:30"], dtype="datetime64[us]"))
-    >>> {name: float(as_numbers(part)[0]) for name, part in parts.items()}
-    {'year': 2024.0, 'month': 2.0, 'weekday': 4.0, 'hour': 18.5}
-    """
-    days = moments.astype("datetime64[D]")
-    is_missing = np.isnat(days)
-    known = days[~is_missing]
-    calendar, codes = days, np.arange(len(days))
-    # Months are divisions with leap years, and slow: of every day once, where there are fewer days than rows.
-    if len(known) and int((known.max() - known.min()).astype(np.int64)) < len(days):
-        calendar = np.arange(known.min(), known.max() + np.timedelta64(1, "D"))
-        codes = (days - calendar[0]).astype(np.int64)
-    codes = np.where(is_missing, -1, codes)
-    months = calendar.astype("datetime64[M]").astype(np.int64)
-    cells = {
-        "year": months // 12 + 1970.0,
-        "month": months % 12 + 1.0,
-        "weekday": (calendar.astype(np.int64) + 3) % 7 + 1.0,  # 1970 began with a Thursday
-    }
-    parts: dict[str, Column] = {name: DictionaryColumn(codes, part) for name, part in cells.items()}
-    return parts | {"hour": (moments - days) / np.timedelta64(1, "h")}
 
 
 def place_knots(values: Floats, n_knots: int) -> Floats:
@@ -406,18 +380,9 @@ def hats(values: Floats, knots: Floats) -> tuple[Ints, Floats]:
     >>> hats(np.array([0.25, 7.0]), np.array([0.0, 1.0, 2.0]))
     (array([0, 1]), array([0.25, 1.  ]))
     """
-    inner = knots[1:-1]
-    if len(inner) <= _FEW_KNOTS:
-        count = np.zeros(len(values), dtype=np.int8)
-        for knot in inner:
-            count += (values >= knot).view(np.int8)
-        first = count.astype(np.intp)
-    else:
-        first = np.searchsorted(inner, values, side="right")
-    upper = values - knots[first]
-    upper /= (knots[1:] - knots[:-1])[first]
-    np.maximum(upper, 0.0, out=upper)
-    return first, np.minimum(upper, 1.0, out=upper)
+    place = np.interp(values, knots, np.arange(len(knots)))
+    first = np.minimum(place.astype(np.intp), len(knots) - 2)
+    return first, place - first
 
 
 class GroupedArray(np.ndarray[Any, Any]):
