@@ -468,7 +468,7 @@ def warn_of_losses(table: Any) -> None:
 
 def warn_of_leaks(X: Any, y: Any) -> None:
     """Warn of columns of a DataFrame that equal or determine the classes."""
-    from exclusivity.tables._warnings import columns_that_determine
+    from exclusivity.tables._checks import columns_that_determine
 
     for title, how in columns_that_determine(X, X.columns, y):
         _warn(

@@ -55,10 +55,10 @@ from exclusivity.io._model_values import (
     texts_of,
     whole,
 )
+from exclusivity.tables._checks import categorical_places
 from exclusivity.tables._codes import MONTHS, PARTS, WEEKDAYS, DateCode, LevelCode, MissingCode, NumberCode
 from exclusivity.tables._columns import LONGEST_LEVEL, is_missing
 from exclusivity.tables._encoder import TableColumn, TableEncoder, output_sources
-from exclusivity.tables._parameters import categorical_places
 
 PASSTHROUGH = "passthrough"
 TARGET = "target_column_"

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.tables._columns import Column, ColumnTable, Values, as_dates, as_levels, as_numbers
@@ -86,8 +87,8 @@ class NumberCode:
     def names(self, column: str) -> list[str]:
         """Return the names of the output columns."""
         part = "ramp" if self.is_ramp else "spline"
-        indicator = [f"{column}={MISSING}"] if self.has_missing else []
-        return [column, *(f"{column}_{part}{j}" for j in range(self._n_parts)), *indicator]
+        curve = (f"{column}_{part}{j}" for j in range(self._n_parts))
+        return [column, *curve, *[f"{column}={MISSING}"] * self.has_missing]
 
     def standardised(self, numbers: Floats) -> Floats:
         """Return numbers as the hats see them; missing values stay NaN."""
@@ -138,7 +139,7 @@ class LevelCode:
 
     def names(self, column: str) -> list[str]:
         """Return the names of the output columns."""
-        more = ([RARE] if self.rare else []) + ([MISSING] if self.has_missing else [])
+        more = [RARE] * bool(self.rare) + [MISSING] * self.has_missing
         return [f"{column}={level}" for level in (*self.levels, *more)]
 
     @cached_property
@@ -146,18 +147,12 @@ class LevelCode:
         """The output column of every text that has one."""
         return places_of_texts(self.levels, self.rare)
 
-    def places_of(self, levels: Sequence[str]) -> Ints:
-        """Return the output column of every category, -1 for unseen ones; last, that of missing values."""
-        found = [
-            *(self.places.get(level, -1) for level in levels),
-            self.width - 1 if self.has_missing else -1,
-        ]
-        return np.array(found, dtype=np.min_scalar_type(-self.width))
-
-    def ready(self, read: tuple[Ints, list[str]]) -> Ready:
-        """Return numbers of output columns, -1 for none."""
+    def ready(self, read: tuple[Ints, Sequence[str]]) -> Ready:
+        """Return numbers of output columns, -1 for unseen categories and for missing values without one."""
         codes, levels = read
-        return self.places_of(levels)[codes]
+        found = [self.places.get(level, -1) for level in levels]
+        found.append(self.width - 1 if self.has_missing else -1)
+        return np.array(found, dtype=np.min_scalar_type(-self.width))[codes]
 
     def entries(self, rows: Any, start: int = 0) -> Iterator[Entry]:
         """Yield the entries of some rows."""
@@ -187,7 +182,7 @@ class DateCode:
     def names(self, column: str) -> list[str]:
         """Return the names of the output columns."""
         found = [name for part, code in self.parts for name in code.names(f"{column}.{part}")]
-        return [*found, *([f"{column}={MISSING}"] if self.has_missing else [])]
+        return found + [f"{column}={MISSING}"] * self.has_missing
 
     def ready(self, read: dict[str, Any]) -> Ready:
         """Return the parts, each of them ready, and which rows are missing."""
@@ -428,15 +423,10 @@ def sparse_is_better(codes: Sequence[Code], n_rows: int, itemsize: int) -> bool:
     return n_rows * dense >= _LARGE and slots * (itemsize + 4) < dense
 
 
-def row_blocks(n_rows: int) -> Iterator[slice]:
-    """Yield neighbouring rows, some thousands at a time."""
-    return (slice(start, min(start + _BLOCK_ROWS, n_rows)) for start in range(0, n_rows, _BLOCK_ROWS))
-
-
 def assemble_dense(codes: Sequence[Code], columns: Sequence[Ready], n_rows: int, dtype: DTypeLike) -> Floats:
     """Return one array of columns that are ready."""
     out = np.zeros((n_rows, sum(code.width for code in codes)), dtype=dtype)
-    for block in row_blocks(n_rows):
+    for block in gen_batches(n_rows, _BLOCK_ROWS):
         part, start = out[block], 0
         rows = np.arange(len(part))
         for code, column in zip(codes, columns, strict=True):
@@ -458,7 +448,7 @@ def assemble_sparse(codes: Sequence[Code], columns: Sequence[Ready], n_rows: int
     indptr = np.zeros(n_rows + 1, dtype=index)
     shape = min(n_rows, _BLOCK_ROWS), slots
     places, values = np.empty(shape, dtype=index), np.empty(shape, dtype=dtype)
-    for block in row_blocks(n_rows):
+    for block in gen_batches(n_rows, _BLOCK_ROWS):
         size, slot, start = block.stop - block.start, 0, 0
         for code, column in zip(codes, columns, strict=True):
             for places[:size, slot], values[:size, slot] in code.entries(column[block], start):

@@ -10,10 +10,20 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from exclusivity._typing import Bools, Ints, Matrix
 from exclusivity.classifier._validation import check_choice, check_number, group_codes
+from exclusivity.tables._checks import (
+    categorical_places,
+    check_table,
+    classes_in,
+    describe_odd_cells,
+    monotone_signs,
+    warn_of_changes,
+    warn_of_levels,
+    warn_of_target,
+)
 from exclusivity.tables._codes import (
     READERS,
     Code,
@@ -30,20 +40,9 @@ from exclusivity.tables._codes import (
 from exclusivity.tables._columns import (
     ColumnTable,
     DictionaryColumn,
-    as_array,
     column_of,
-    frame_package,
     kind_of,
-    match_columns,
     odd_cells,
-)
-from exclusivity.tables._parameters import categorical_places, monotone_signs
-from exclusivity.tables._warnings import (
-    classes_in,
-    describe_odd_cells,
-    warn_of_changes,
-    warn_of_levels,
-    warn_of_target,
 )
 
 _REFUSED = {
@@ -90,11 +89,6 @@ class TableColumn:
     def width(self) -> int:
         """Number of output columns."""
         return 0 if self.code is None else self.code.width
-
-    @property
-    def has_indicator(self) -> bool:
-        """Whether the last output column indicates missing values."""
-        return self.code is not None and self.code.has_missing
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -265,7 +259,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             in a row), which classifiers of this package look for.
         """
         check_is_fitted(self)
-        X, remarks = self._matched(X)
+        X, remarks = check_table(self, X, reset=False)
         ready, groups = [], self._groups()
         # Columns that are left out tell nothing: a group is missing where all others of it are.
         missing = np.ones((X.shape[0], int(groups.max()) + 1), dtype=bool)
@@ -288,28 +282,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         rows = assemble(self._codes(), ready, len(ready[0]), self.dtype)
         return grouped(rows, self._groups()[self.sources_], self._output_signs(), missing)
 
-    def _matched(self, X: Any) -> tuple[Any, list[str]]:
-        """Return the columns of ``fit``, and remarks on absent and unknown ones."""
-        by_name = not isinstance(X, ColumnTable) and hasattr(self, "feature_names_in_")
-        if self.strict or not by_name or frame_package(X) is None:
-            return self._validate(X, reset=False), []
-        X, remarks = match_columns(X, self._input_names())
-        _check_shape(X)
-        return X, remarks
-
-    def _validate(self, X: Any, *, reset: bool) -> Any:
-        """Return a frame or an array of the right width; cells are checked where columns are read."""
-        if frame_package(X) is None:
-            X = X if hasattr(X, "dtype") else as_array(X)
-            return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        _check_shape(X)
-        return X
-
     def _learn_rows(self, X: Any, y: Any, *, encode: bool) -> list[Ready]:
         """Learn column by column; return these as their codes read them, if they are to be encoded."""
         self._check_parameters()
-        X = self._validate(X, reset=True)
+        X, _ = check_table(self, X, reset=True)
         classes = classes_in(y, X.shape[0])
         names, columns, ready = self._input_names(), [], []
         chosen = categorical_places(self.categorical, names, "categorical")
@@ -380,7 +356,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return None
         signs = np.array(monotone_signs(self.monotonic_cst, self.columns_, ("number",)))[self.sources_]
         ends = np.cumsum([column.width for column in self.columns_])
-        signs[[end - 1 for end, column in zip(ends, self.columns_, strict=True) if column.has_indicator]] = 0
+        codes = [column.code for column in self.columns_]
+        signs[[end - 1 for end, code in zip(ends, codes, strict=True) if code and code.has_missing]] = 0
         return signs
 
     def _codes(self) -> list[Code]:
@@ -449,14 +426,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _check_shape(X: Any) -> None:
-    for what, count in zip(("sample(s)", "feature(s)"), X.shape, strict=True):
-        if not count:
-            raise ValueError(
-                f"Found a table with 0 {what} (shape={X.shape}) while a minimum of 1 is required."
-            )
 
 
 def output_sources(columns: Sequence[TableColumn]) -> Ints:
