@@ -14,6 +14,7 @@ from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.classifier._validation import check_number, group_codes
 from exclusivity.robustness.corruption import finite_numbers
 from exclusivity.voting._changes import group_supports
+from exclusivity.voting.preferences import pair_tallies
 from exclusivity.voting.rules import RULES
 
 # Numbers in one temporary array of attacked rows: 32 MB.
@@ -276,14 +277,11 @@ class _Adversary:
 
 def class_slopes(estimator: BaseEstimator, n_members: int) -> tuple[Floats, Floats]:
     """Return gradients (n_classes, n_members, n_columns) and offsets of the first members' scores."""
-    weights = np.asarray(estimator.components_[:, :n_members], dtype=float)
-    offsets = np.asarray(estimator.component_intercepts_[:, :n_members], dtype=float)
+    offsets = estimator.component_intercepts_[:, :n_members, None]
+    scores = np.concatenate([estimator.components_[:, :n_members], offsets], axis=2, dtype=float)
     n_classes = len(estimator.classes_)
     if n_classes == 2:
-        return np.concatenate([-weights, weights]), np.concatenate([-offsets, offsets])
-    if estimator.multi_class_ == "ovr":
-        return weights, offsets
-    signs = np.zeros((n_classes, len(weights)))
-    for pair, (i, j) in enumerate(combinations(range(n_classes), 2)):
-        signs[i, pair], signs[j, pair] = 1.0, -1.0
-    return np.tensordot(signs, weights, axes=1), signs @ offsets
+        scores = np.concatenate([-scores, scores])
+    elif estimator.multi_class_ == "ovo":
+        scores = pair_tallies(scores.transpose(2, 0, 1), n_classes)[1].transpose(1, 2, 0)
+    return scores[..., :-1], scores[..., -1]
