@@ -15,7 +15,6 @@ from exclusivity.classifier._validation import check_number, group_codes
 from exclusivity.robustness.corruption import finite_numbers
 from exclusivity.voting._changes import group_supports
 from exclusivity.voting.preferences import pair_tallies
-from exclusivity.voting.rules import RULES
 
 # Numbers in one temporary array of attacked rows: 32 MB.
 _BLOCK_NUMBERS = 1 << 22
@@ -137,9 +136,6 @@ class _Adversary:
             self.ensemble = replace(estimator._voting_ensemble(), groups=groups)
             self.supports = group_supports(self.ensemble.supports, groups)
         self.n_classes = len(estimator.classes_)
-        # Under other rules than most votes the lead is how many changes it takes.
-        is_plurality = not self.counts_votes or self.n_classes == 2 or self.ensemble.rule is RULES["hard"]
-        self.counts_changes = not is_plurality
 
     def run(self, X: Floats, budget: int) -> tuple[Floats, Bools]:
         """Return attacked rows and the groups that were changed, for the most promising target class."""
@@ -158,15 +154,13 @@ class _Adversary:
         """Return whether another class could win as well, if the right ties were broken for it."""
         if not self.counts_votes:
             return np.zeros(len(X), dtype=bool)
-        if not self.counts_changes:
-            return np.asarray(self.lead(X, winners) <= 0)
         changes = self._min_changes(X)
         changes[np.arange(len(X)), winners] = 1
         return np.asarray((changes == 0).any(axis=1))
 
     def lead(self, X: Floats, winners: Ints, targets: Ints | None = None) -> Floats:
         """Return how far the winner is ahead of the target, or of the best other class: votes, or scores."""
-        scores = self._standing(X, winners) if self.counts_changes else self._scores(X)
+        scores = self._standing(X, winners) if self.counts_votes else self._scores(X)
         rows = np.arange(len(X))
         own = scores[rows, winners]
         if targets is not None:
