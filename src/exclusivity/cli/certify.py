@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> None:
     """Load, read, certify, report."""
     import numpy as np
 
-    from exclusivity.inspection.scores import scores_of
+    from exclusivity.inspection.summary import scores_of
 
     loaded = models.load(args.model)
     rows = rows_for(loaded, args.data, args, wants_labels=None)

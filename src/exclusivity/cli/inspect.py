@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from itertools import combinations
-from typing import Any
 
 from exclusivity.cli import files, models, options, output, training
 from exclusivity.cli.data import rows_for
@@ -41,8 +39,10 @@ def run(args: argparse.Namespace) -> None:
     """Load, summarise, print or write."""
     if args.data is not None and args.html is None:
         raise files.UsageError("--data is for the report; add --html FILE, or use 'erm evaluate'.")
+    from exclusivity.inspection.summary import summarise
+
     loaded = models.load(args.model)
-    document = _robust_document(loaded) if loaded.is_robust else _linear_document(loaded, args.features or 5)
+    document = summarise(loaded.model, feature_names=loaded.weighed_names, n_strongest=args.features or 5)
     if args.html is not None:
         _write_report(args, loaded)
     names, count = loaded.names or range(loaded.n_features), len(loaded.columns or ())
@@ -80,46 +80,3 @@ def _write_report(args: argparse.Namespace, loaded: models.Loaded) -> None:
         loaded.model, X, y, feature_names=loaded.weighed_names, title=f"Report on {args.model}"
     )
     output.write_whole(args.html, [page.encode()])
-
-
-_PROBLEM = ("name", "objective", "dual_gap", "iterations", "converged")
-
-
-def _linear_document(loaded: models.Loaded, n_strongest: int) -> dict[str, Any]:
-    from exclusivity.inspection.summary import summarise
-
-    summary = summarise(loaded.model, feature_names=loaded.weighed_names, n_strongest=n_strongest)
-    are_equal = summary.members_are_equal and summary.n_members > 1
-    found = {key: getattr(summary, key) for key in ("kind", "steps", "parameters", "chosen_C", "classes")}
-    found |= {"features": summary.n_features, "members": summary.n_members, "note": summary.note}
-    found["problems"] = [dict(zip(_PROBLEM, problem, strict=True)) for problem in summary.problems]
-    found["by_member"] = [
-        {"member": "all" if are_equal else number, "features_used": count, "largest_weights": dict(weights)}
-        for number, count, weights in summary.members
-    ]
-    return found
-
-
-def _robust_document(loaded: models.Loaded) -> dict[str, Any]:
-    """Describe a robust additive model: its duels, and how far each column can move a score."""
-    import numpy as np
-
-    model: Any = loaded.classifier
-    starts = np.cumsum([0, *(column.n_points for column in model.columns_)])[:-1]
-    ranges = np.maximum.reduceat(model.points_, starts, axis=1)
-    ranges = (ranges - np.minimum.reduceat(model.points_, starts, axis=1)).max(axis=0)
-    names = loaded.names or [str(place) for place in range(loaded.n_features)]
-    duels = [" against ".join(map(str, duel)) for duel in combinations(model.classes_, 2)]
-    ends = (model.objective_, model.dual_gap_, model.n_iter_, model.converged_)
-    problems = zip(duels, *(end.tolist() for end in ends), strict=True)
-    return {
-        "kind": type(model).__name__,
-        "parameters": model.get_params(deep=False),
-        "classes": model.classes_.tolist(),
-        "features": loaded.n_features,
-        "problems": [dict(zip(_PROBLEM, problem, strict=True)) for problem in problems],
-        "by_column": [
-            {"column": names[place], "largest_effect_on_score": float(ranges[place])}
-            for place in np.argsort(-ranges, kind="stable")
-        ],
-    }

@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -17,7 +16,7 @@ from exclusivity._text import printable
 from exclusivity._typing import Floats, Ints
 from exclusivity.additive import RobustAdditiveClassifier
 from exclusivity.inspection import drawing
-from exclusivity.inspection.batches import by_batches
+from exclusivity.inspection.summary import by_batches
 from exclusivity.tables._codes import (
     MISSING,
     RARE,
@@ -161,7 +160,7 @@ class AdditiveDisplay(drawing.Display):
         if isinstance(estimator, RobustAdditiveClassifier):
             check_is_fitted(estimator)
             drawing.check_number("problem", problem, len(estimator.points_))
-            panels, title = _level_panels(estimator, problem, X), duel_names(estimator)[problem]
+            panels, title = _level_panels(estimator, problem, X), drawing.duel_names(estimator)[problem]
         else:
             fitted = drawing.last_step(estimator, "components_")
             if not is_additive(estimator):
@@ -244,12 +243,6 @@ def _panels(model: BaseEstimator, weights: Floats, X: object) -> list[Panel]:
         found = make(code, partial(contribution, code, outputs), values)
         panels.append(Panel(title, *found, member=member))
     return panels
-
-
-def duel_names(model: RobustAdditiveClassifier) -> list[str]:
-    """Return the name of each duel of two classes; positive scores are for the first that is named."""
-    labels = [drawing.cut(str(label)) for label in model.classes_]
-    return [f"{second} against {first}" for first, second in combinations(labels, 2)]
 
 
 def _level_panels(model: RobustAdditiveClassifier, problem: int, X: Any) -> list[Panel]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -138,7 +139,13 @@ def problem_names(classes: NDArray[Any], multi_class: str) -> list[str]:
         return [f"{labels[1]} against {labels[0]}"]
     if multi_class == "ovr":
         return [f"{label} against the rest" for label in labels]
-    return [f"{a} against {b}" for i, a in enumerate(labels) for b in labels[i + 1 :]]
+    return [" against ".join(pair) for pair in combinations(labels, 2)]
+
+
+def duel_names(model: BaseEstimator) -> list[str]:
+    """Return the name of each duel of two classes; positive scores are for the first that is named."""
+    labels = [cut(str(label)) for label in model.classes_]
+    return [f"{second} against {first}" for first, second in combinations(labels, 2)]
 
 
 def history_names(fitted: BaseEstimator) -> list[str]:
