@@ -144,7 +144,14 @@ class _Adversary:
         least = self.lead(X, winners)
         for shift in range(1, self.n_classes):
             targets = (winners + shift) % self.n_classes
-            tried, changed = self._towards(X, winners, targets, budget)
+            groups, steps = self._moves(X, targets)
+            counts = np.bincount(groups, minlength=1)
+            n_movable = int(np.count_nonzero(counts))
+            n_moved = min(budget, n_movable)
+            if comb(n_movable, n_moved) * int(counts.max(initial=1)) ** n_moved <= self.max_sets:
+                tried, changed = self._exhaustive(X, winners, targets, groups, steps, n_moved)
+            else:
+                tried, changed = self._greedy(X, winners, targets, budget)
             lead = self.lead(tried, winners)
             better = lead < least
             best[better], touched[better], least[better] = tried[better], changed[better], lead[better]
@@ -160,19 +167,21 @@ class _Adversary:
 
     def lead(self, X: Floats, winners: Ints, targets: Ints | None = None) -> Floats:
         """Return how far the winner is ahead of the target, or of the best other class: votes, or scores."""
-        scores = self._standing(X, winners) if self.counts_votes else self._scores(X)
-        rows = np.arange(len(X))
+        scores, rows = self._scores(X, winners), np.arange(len(X))
         own = scores[rows, winners]
         if targets is not None:
             return np.asarray(own - scores[rows, targets])
         scores[rows, winners] = -np.inf
         return np.asarray(own - scores.max(axis=1))
 
-    def _scores(self, X: Floats) -> Floats:
-        """Return one score per class."""
+    def _scores(self, X: Floats, winners: Ints) -> Floats:
+        """Return one score per class: minus the changes it needs to win where votes count, then votes."""
         if self.counts_votes:
             votes = self._votes(X)[:, self.supports.any(axis=1)]
-            return np.stack([(votes == c).sum(axis=1) for c in range(self.n_classes)], axis=1).astype(float)
+            counts = np.stack([(votes == c).sum(axis=1) for c in range(self.n_classes)], axis=1)
+            standing: Floats = counts / (4.0 * max(votes.shape[1], 1)) - self._min_changes(X)
+            standing[np.arange(len(X)), winners] = 0.0
+            return standing
         for method in ("decision_function", "predict_proba"):
             if hasattr(self.estimator, method):
                 scores = np.asarray(getattr(self.estimator, method)(X), dtype=float)
@@ -181,30 +190,12 @@ class _Adversary:
             np.asarray(self.estimator.predict(X))[:, None] == self.estimator.classes_, dtype=float
         )
 
-    def _standing(self, X: Floats, winners: Ints) -> Floats:
-        """Return minus the changes that each class needs to win; of equals more votes are nearer."""
-        votes = self._scores(X)
-        standing: Floats = votes / (4 * max(float(votes.sum(axis=1).max(initial=1)), 1.0))
-        standing -= self._min_changes(X)
-        standing[np.arange(len(X)), winners] = 0.0
-        return standing
-
     def _min_changes(self, X: Floats) -> Ints:
         return np.concatenate(list(self.ensemble.min_changes(X)))
 
     def _votes(self, X: Floats) -> Ints:
         labels = self.estimator.component_predict(X)[:, : len(self.supports)]
         return np.asarray(np.searchsorted(self.estimator.classes_, labels), dtype=np.intp)
-
-    def _towards(self, X: Floats, winners: Ints, targets: Ints, budget: int) -> tuple[Floats, Bools]:
-        groups, steps = self._moves(X, targets)
-        counts = np.bincount(groups, minlength=1)
-        n_movable = int(np.count_nonzero(counts))
-        n_moved = min(budget, n_movable)
-        n_sets = comb(n_movable, n_moved) * int(counts.max(initial=1)) ** n_moved
-        if n_sets <= self.max_sets:
-            return self._exhaustive(X, winners, targets, groups, steps, n_moved)
-        return self._greedy(X, winners, targets, budget)
 
     def _moves(self, X: Floats, targets: Ints) -> tuple[Ints, Floats]:
         """Return groups and steps: move m changes the columns of group ``groups[m]`` by ``steps[:, m]``."""

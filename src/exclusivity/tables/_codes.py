@@ -423,19 +423,25 @@ def sparse_is_better(codes: Sequence[Code], n_rows: int, itemsize: int) -> bool:
     return n_rows * dense >= _LARGE and slots * (itemsize + 4) < dense
 
 
+def _entries(codes: Sequence[Code], columns: Sequence[Ready], rows: slice) -> Iterator[Entry]:
+    """Yield the entries of some rows of all columns."""
+    start = 0
+    for code, column in zip(codes, columns, strict=True):
+        yield from code.entries(column[rows], start)
+        start += code.width
+
+
 def assemble_dense(codes: Sequence[Code], columns: Sequence[Ready], n_rows: int, dtype: DTypeLike) -> Floats:
     """Return one array of columns that are ready."""
     out = np.zeros((n_rows, sum(code.width for code in codes)), dtype=dtype)
     for block in gen_batches(n_rows, _BLOCK_ROWS):
-        part, start = out[block], 0
+        part = out[block]
         rows = np.arange(len(part))
-        for code, column in zip(codes, columns, strict=True):
-            for place, values in code.entries(column[block], start):
-                if isinstance(place, int):
-                    part[:, place] = values
-                else:  # where a slot is empty its value is zero, wherever it points to
-                    part[rows, place] += values
-            start += code.width
+        for place, values in _entries(codes, columns, block):
+            if isinstance(place, int):
+                part[:, place] = values
+            else:  # where a slot is empty its value is zero, wherever it points to
+                part[rows, place] += values
     return out
 
 
@@ -443,24 +449,12 @@ def assemble_sparse(codes: Sequence[Code], columns: Sequence[Ready], n_rows: int
     """Return a CSR matrix of columns that are ready: the entries of each row in order, without zeros."""
     slots, width = sum(code.slots for code in codes), sum(code.width for code in codes)
     index: Any = np.int32 if max(n_rows * slots, width) < np.iinfo(np.int32).max else np.int64
-    # As much as there may be; where nothing is written no memory is taken.
-    indices, data = np.empty(n_rows * slots, dtype=index), np.empty(n_rows * slots, dtype=dtype)
-    indptr = np.zeros(n_rows + 1, dtype=index)
-    shape = min(n_rows, _BLOCK_ROWS), slots
-    places, values = np.empty(shape, dtype=index), np.empty(shape, dtype=dtype)
+    places, values = np.empty((n_rows, slots), dtype=index), np.empty((n_rows, slots), dtype=dtype)
     for block in gen_batches(n_rows, _BLOCK_ROWS):
-        size, slot, start = block.stop - block.start, 0, 0
-        for code, column in zip(codes, columns, strict=True):
-            for places[:size, slot], values[:size, slot] in code.entries(column[block], start):
-                slot += 1
-            start += code.width
-        kept = np.flatnonzero(values[:size] != 0)
-        ends = np.searchsorted(kept, np.arange(slots, size * slots + 1, slots))
-        indptr[block.start + 1 : block.stop + 1] = indptr[block.start] + ends
-        own = slice(indptr[block.start], indptr[block.stop])
-        values.ravel().take(kept, out=data[own], mode="clip")  # a check of indices would take a copy
-        places.ravel().take(kept, out=indices[own], mode="clip")
-    end = indptr[-1]
-    rows = sparse.csr_matrix((data[:end], indices[:end], indptr), shape=(n_rows, width))
+        for slot, entry in enumerate(_entries(codes, columns, block)):
+            places[block, slot], values[block, slot] = entry
+    ends = np.arange(0, n_rows * slots + 1, slots, dtype=index)
+    rows = sparse.csr_matrix((values.ravel(), places.ravel(), ends), shape=(n_rows, width))
+    rows.eliminate_zeros()
     rows.has_canonical_format = True
     return rows
