@@ -371,15 +371,8 @@ def _plot_panel(ax: Axes, panel: Panel, letters: int) -> None:
 def _most_important(panel: Panel) -> Ints:
     """Return the categories with the largest effects: numbers in their order, then the others in theirs."""
     shown = np.sort(np.argsort(-np.abs(panel.effect), kind="stable")[:_MOST_CATEGORIES])
-
-    def key(place: int) -> float:
-        try:
-            number = float(panel.places[place])
-        except ValueError:
-            return np.inf
-        return number if np.isfinite(number) else np.inf
-
-    return np.array(sorted(shown.tolist(), key=key), dtype=np.intp)
+    numbers = as_numbers(np.array(panel.places, dtype=object)[shown])
+    return np.asarray(shown[np.argsort(np.where(np.isfinite(numbers), numbers, np.inf), kind="stable")])
 
 
 def _abbreviate(names: list[str], width: int) -> list[str]:

@@ -105,7 +105,10 @@ def model_report(
         )
         sections.append(("path", "The choice of C", figure))
     sections.append(("training", "The fit", _training(summary, fitted)))
-    sections.append(("parameters", "Parameters", _parameters(summary)))
+    values = ((name, repr(value)) for name, value in summary["parameters"].items())
+    rows = [(name, value if len(value) <= 200 else f"{value[:200]}...") for name, value in values]
+    listing = _table(["parameter", "value"], rows, f"Parameters of {summary['kind']}.")
+    sections.append(("parameters", "Parameters", f'<div class="parameters">{listing}</div>'))
     body = "".join(
         f'<section id="{anchor}"><h2>{heading}</h2>{html}</section>'
         for anchor, heading, html in sections
@@ -282,13 +285,6 @@ def _training(summary: dict[str, Any], fitted: Any) -> str:
     return _table(header, rows, ended) + _figure("convergence", shown.size, shown.plot, caption)
 
 
-def _parameters(summary: dict[str, Any]) -> str:
-    values = {name: repr(value) for name, value in summary["parameters"].items()}
-    rows = [[name, value if len(value) <= 200 else f"{value[:200]}..."] for name, value in values.items()]
-    listing = _table(["parameter", "value"], rows, f"Parameters of {summary['kind']}.")
-    return f'<div class="parameters">{listing}</div>'
-
-
 def _text(value: object) -> str:
     return escape(printable(value, lines=True), quote=True)
 
@@ -305,10 +301,10 @@ def _figure(
     name: str, size: tuple[float, float], plot: Callable[..., object], caption: str, *, wide: bool = False
 ) -> str:
     """Return a plot with its caption; a wide one scrolls on a small screen, and is not enlarged much."""
-    svg = _draw(name, size, plot)
-    shown = f'<div class="plot" role="img" aria-label="{_text(caption)}">{svg}</div>'
-    if svg is None:
-        shown = '<div class="plot absent">no plot: matplotlib is not installed</div>'
+    shown = '<div class="plot absent">no plot: matplotlib is not installed</div>'
+    if find_spec("matplotlib") is not None:
+        svg = _draw(name, size, plot)
+        shown = f'<div class="plot" role="img" aria-label="{_text(caption)}">{svg}</div>'
     html = f"<figure>{shown}<figcaption>{_text(caption)}</figcaption></figure>"
     return f'<div class="wide" style="--natural: {83 * size[0]:.0f}px">{html}</div>' if wide else html
 
@@ -327,10 +323,8 @@ def _table(header: Sequence[str], rows: Iterable[Iterable[object]], caption: str
     )
 
 
-def _draw(name: str, size: tuple[float, float], plot: Callable[..., object]) -> str | None:
-    """Return what ``plot`` draws on an axes, as an SVG element; None without matplotlib."""
-    if find_spec("matplotlib") is None:
-        return None
+def _draw(name: str, size: tuple[float, float], plot: Callable[..., object]) -> str:
+    """Return what ``plot`` draws on an axes, as an SVG element."""
     import matplotlib as mpl  # noqa: PLC0415 -- optional
     from matplotlib.figure import Figure  # noqa: PLC0415
 

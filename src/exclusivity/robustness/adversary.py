@@ -8,11 +8,10 @@ from math import comb
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from exclusivity._typing import Bools, Floats, Ints, Matrix
 from exclusivity.classifier._validation import check_number, group_codes
-from exclusivity.robustness.corruption import finite_numbers
 from exclusivity.voting._changes import group_supports
 from exclusivity.voting.preferences import pair_tallies
 
@@ -99,7 +98,7 @@ def attack(
     1.0
     """
     check_is_fitted(estimator)
-    rows = finite_numbers(X, "X")
+    rows = check_array(X, dtype=np.float64, input_name="X")
     if feature_groups is None and hasattr(estimator, "groups_"):
         groups: Ints = estimator.groups_
     else:
@@ -110,7 +109,7 @@ def attack(
         raise ValueError(
             f"n_features={n_features}, but there are only {n_groups} features (groups) to change."
         )
-    base = rows if reference is None else finite_numbers(reference, "reference")
+    base = rows if reference is None else check_array(reference, dtype=np.float64, input_name="reference")
     adversary = _Adversary(estimator, groups, size * base.std(axis=0), max_sets)
     n_moves = max(2 * n_groups, int(adversary.supports.sum()))
     step = max(1, _BLOCK_NUMBERS // (n_moves * rows.shape[1]))
